@@ -1,0 +1,122 @@
+//! One list of the ways a kernel call can fail.
+
+use std::fmt;
+
+/// A failure of the kernel. [`Error::name`] is a row of `src/shared/errors.ts`, and [`Error::detail`] is the
+/// one `{field}` which that row's message demands, or for `internal` the words for the operator's log.
+#[derive(Debug)]
+pub enum Error {
+    /// Not base58. Holds the text as it was given.
+    PubkeyDecode(String),
+    /// Base58, but not 32 bytes (or over 44 characters, which is never decoded).
+    PubkeySize,
+    /// `memcmp.bytes` did not decode. Holds `base58` or `base64`.
+    MemcmpBytes(&'static str),
+    /// Over 128 bytes were to be written as base58.
+    Base58TooLong,
+    /// `getTokenAccountBalance`, `getTokenSupply`: no such account.
+    AccountMissing,
+    /// `getTokenLargestAccounts`: no such account. `getTokenAccountBalance`: the account's mint is gone.
+    MintMissing,
+    /// `getTokenAccountBalance`: the account's mint does not unpack.
+    MintUnpack,
+    /// `getTokenAccountBalance`: not an initialised account of a token program.
+    NotTokenAccount,
+    /// `getTokenSupply`, `getTokenLargestAccounts`: not an initialised mint of a token program.
+    NotTokenMint,
+    /// A paged read passed its time or its reply bytes. Holds the rows looked at so far.
+    ReadBudget { scanned: u64 },
+    /// A read of spec §1.3 was not done after its time-out.
+    ReadTimeout,
+    /// The pool's queue, or the budget of replies in flight, is full.
+    Overloaded,
+    /// A block that does not continue the tip's chain. Nothing was written.
+    NotNextBlock(Box<ChainBreak>),
+    /// The store cannot be opened by this build: the text says why and what mends it.
+    StoreUnusable(String),
+    /// The writer stopped at its disk reserve. Holds the free bytes.
+    DiskReserve(u64),
+    /// LMDB or the operating system refused. Never shown to a client.
+    Internal(String),
+}
+
+/// What the tip demanded and what came instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainBreak {
+    pub tip_slot: u64,
+    pub tip_blockhash: [u8; 32],
+    pub slot: u64,
+    pub parent_slot: u64,
+    pub parent_blockhash: [u8; 32],
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// The row of `src/shared/errors.ts`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Error::PubkeyDecode(_) => "pubkeyDecode",
+            Error::PubkeySize => "pubkeySize",
+            Error::MemcmpBytes(_) => "memcmpBytes",
+            Error::Base58TooLong => "base58TooLong",
+            Error::AccountMissing => "accountMissing",
+            Error::MintMissing => "mintMissing",
+            Error::MintUnpack => "mintUnpack",
+            Error::NotTokenAccount => "notTokenAccount",
+            Error::NotTokenMint => "notTokenMint",
+            Error::ReadBudget { .. } => "readBudget",
+            Error::ReadTimeout => "readTimeout",
+            Error::Overloaded => "overloaded",
+            Error::NotNextBlock(_) => "notNextBlock",
+            Error::StoreUnusable(_) => "storeUnusable",
+            Error::DiskReserve(_) => "diskReserve",
+            Error::Internal(_) => "internal",
+        }
+    }
+
+    /// The value of the row's one `{field}`, or words for the log; empty where the row has neither.
+    pub fn detail(&self) -> String {
+        match self {
+            Error::PubkeyDecode(text) | Error::StoreUnusable(text) | Error::Internal(text) => text.clone(),
+            Error::MemcmpBytes(encoding) => (*encoding).to_string(),
+            Error::ReadBudget { scanned } => scanned.to_string(),
+            Error::DiskReserve(bytes) => bytes.to_string(),
+            Error::NotNextBlock(b) => format!(
+                "tip is slot {}, but slot {} follows slot {}{}",
+                b.tip_slot,
+                b.slot,
+                b.parent_slot,
+                if b.parent_slot == b.tip_slot { " with another blockhash" } else { "" }
+            ),
+            _ => String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let detail = self.detail();
+        if detail.is_empty() { f.write_str(self.name()) } else { write!(f, "{}: {detail}", self.name()) }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl AsRef<str> for Error {
+    fn as_ref(&self) -> &str {
+        self.name()
+    }
+}
+
+impl From<heed::Error> for Error {
+    fn from(error: heed::Error) -> Self {
+        Error::Internal(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Error::Internal(error.to_string())
+    }
+}

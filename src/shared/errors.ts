@@ -1,0 +1,85 @@
+/** One way a request can fail. A row without `code` is a plain HTTP failure. */
+export type Row = {
+  readonly message: string
+  readonly code?: number
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** Where the text or the rule comes from: a section of the spec, Agave, or a decision of ours. */
+  readonly origin: string
+}
+
+/** Every failure a client can see. Nothing else in the service builds an error object. */
+// prettier-ignore
+export const ERRORS = {
+  parseError:        { code: -32700, message: 'Parse error', origin: 'JSON-RPC 2.0' },
+  invalidRequest:    { code: -32600, message: 'Invalid request', origin: 'JSON-RPC 2.0' },
+  methodNotFound:    { code: -32601, message: 'Method not found', origin: 'JSON-RPC 2.0' },
+  internal:          { code: -32603, message: 'Internal error', origin: 'JSON-RPC 2.0' },
+  readTimeout:       { code: -32603, message: 'Read timed out after 30 seconds', origin: 'spec §8' },
+  overloaded:        { code: -32603, message: 'Too many reads in flight; retry with backoff', origin: 'ours' },
+  outsideScope:      { code: -32603, message: 'account outside indexed scope', origin: 'ours' },
+  batchTooLong:      { code: -32600, message: 'Batch holds more than {max} calls', origin: 'ours' },
+  noIndex:           { code: -32603, message: 'The index has no block yet', origin: 'ours' },
+
+  pubkeyDecode:      { code: -32602, message: 'Invalid param: could not decode pubkey {value}', origin: 'spec §7' },
+  pubkeySize:        { code: -32602, message: 'Invalid param: WrongSize', origin: 'spec §7' },
+  missingParam:      { code: -32602, message: 'Missing param at index {index}', origin: 'spec §7' },
+  wrongType:         { code: -32602, message: 'Invalid param at index {index}: invalid type: {type}, expected {expected}', origin: 'ours' },
+  paramsNotArray:    { code: -32602, message: '`params` should be an array', origin: 'Agave' },
+  filterKeys:        { code: -32602, message: 'Invalid param at index 1: invalid value: map, expected map with a single key', origin: 'spec §7' },
+  unsupportedEncoding: { code: -32602, message: 'unsupported encoding: {value}', origin: 'spec §7' },
+  dataSlice:         { code: -32602, message: 'Invalid param: dataSlice must be {offset, length}', origin: 'ours' },
+  limitNumber:       { code: -32602, message: 'Invalid param: limit must be a number', origin: 'spec §7' },
+  changedSinceSlot:  { code: -32602, message: 'Invalid param: changedSinceSlot must be a number', origin: 'ours' },
+  filterShape:       { code: -32602, message: 'Invalid param: filter must be dataSize or memcmp', origin: 'spec §7' },
+  memcmpBytes:       { code: -32602, message: 'Invalid param: memcmp bytes ({encoding})', origin: 'spec §7' },
+  memcmpTooLarge:    { code: -32602, message: 'Invalid param: DataTooLarge', origin: 'Agave' },
+  tokenProgramId:    { code: -32602, message: 'Error getting token program id and mint: Invalid param: unrecognized Token program id', origin: 'spec §7' },
+  notTokenAccount:   { code: -32602, message: 'Invalid param: not a Token account', origin: 'spec §7' },
+  notTokenMint:      { code: -32602, message: 'Invalid param: not a Token mint', origin: 'spec §7' },
+  accountMissing:    { code: -32602, message: 'Invalid param: could not find account', origin: 'spec §7' },
+  mintMissing:       { code: -32602, message: 'Invalid param: could not find mint', origin: 'Agave' },
+  mintUnpack:        { code: -32602, message: 'Invalid param: Token mint could not be unpacked', origin: 'Agave' },
+  base58TooLong:     { code: -32600, message: 'Encoded binary (base 58) data should be less than 128 bytes, please use Base64 encoding.', origin: 'Agave' },
+  readBudget:        { code: -32003, message: 'Query exceeded the read budget; narrow the filters or use pagination', origin: 'spec §7' },
+
+  badRequest:        { status: 400, message: 'Bad request', origin: 'HTTP' },
+  unauthorized:      { status: 401, message: 'Unauthorized', origin: 'spec §5' },
+  forbidden:         { status: 403, message: 'Forbidden', origin: 'spec §5' },
+  notFound:          { status: 404, message: 'Not found', origin: 'HTTP' },
+  methodNotAllowed:  { status: 405, message: 'Method not allowed', headers: { Allow: 'POST, OPTIONS' }, origin: 'HTTP' },
+  bodyTooLarge:      { status: 413, message: 'Body exceeds {max} bytes', origin: 'HTTP' },
+  contentType:       { status: 415, message: 'Content-Type: application/json is required', origin: 'HTTP' },
+  tooManyRequests:   { status: 429, message: 'Too many requests', origin: 'spec §7' },
+  unavailable:       { status: 503, message: 'Too many bodies in flight', headers: { 'Retry-After': '1' }, origin: 'ours' },
+} as const satisfies Record<string, Row>
+
+export type ErrorName = keyof typeof ERRORS
+
+type Field<M extends string> = M extends `${string}{${infer F}}${infer Rest}`
+  ? F extends `${string},${string}` ? Field<Rest> : F | Field<Rest>
+  : never
+type Fields<N extends ErrorName> = Field<(typeof ERRORS)[N]['message']>
+type Args<N extends ErrorName> = [Fields<N>] extends [never]
+  ? [fields?: undefined, data?: unknown]
+  : [fields: Readonly<Record<Fields<N>, string | number>>, data?: unknown]
+
+const fill = (message: string, fields: Readonly<Record<string, string | number>> | undefined): string =>
+  fields === undefined
+    ? message
+    : message.replace(/\{(\w+)\}/g, (whole, name: string) => String(fields[name] ?? whole))
+
+/** A failure the client must hear about. Anything else that is thrown is a bug, answered as `internal`. */
+export class RpcError<N extends ErrorName = ErrorName> extends Error {
+  readonly row: Row
+  /** JSON-RPC `error.data`, where the row promises one. */
+  readonly data: unknown
+  override readonly name: N
+
+  constructor(name: N, ...[fields, data]: Args<N>) {
+    super(fill(ERRORS[name].message, fields))
+    this.name = name
+    this.row = ERRORS[name]
+    this.data = data
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * A reply body too large to build in one piece: read it in pieces, at the reader's pace.
+ * The server calls `close` exactly once: after the last byte, on abort, or on failure.
+ */
+export type BodySource = {
+  /** Bytes in all, sent as Content-Length; `undefined` where they are not known (then chunked). */
+  readonly byteLength: number | undefined
+  /** Copies the next bytes into `into` and says how many; 0 is the end. Rejects where the rest cannot come. */
+  read(into: Uint8Array): number | Promise<number>
+  close(): void
+}
+
+/**
+ * What is sent back. A `Uint8Array` may be a view into a reused buffer: it is valid only until the next
+ * native read, so the server writes (or copies) it before it returns to the event loop.
+ */
+export type Body = Uint8Array | string | BodySource
+
+/** A whole reply. Header names are as they go on the wire. */
+export type Reply = {
+  readonly status: number
+  readonly contentType: string
+  readonly body: Body
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** What a handler may know of a request: plain values, no uWebSockets.js. Valid as long as the handler wants. */
+export type Request = {
+  readonly method: string
+  /** Path without the query string. */
+  readonly path: string
+  /** Query string without `?`; empty where there is none. */
+  readonly query: string
+  /** Value of a header by its lower-case name; empty where it is absent. */
+  header(name: string): string
+  /** The address that counts (design §6 "The client's address"), as text, IPv4-mapped IPv6 unmapped. */
+  readonly address: string
+  /** UUID of the log lines of this request. Made only when it is read. */
+  readonly id: string
+}
+
+/**
+ * One thing the server answers. `open` runs when the headers are in and before any body byte is read: it
+ * refuses (a Reply) or returns what `handle` needs, so that an unauthenticated body is never read.
+ */
+export type Route<T = unknown> = {
+  readonly method: 'GET' | 'POST'
+  /** uWebSockets.js pattern: literal segments, `:name`, or `/*`. */
+  readonly pattern: string
+  /** Bound of the body in bytes; 0 where the route takes none. */
+  readonly bodyBytesMax: number
+  open(request: Request): T | Reply
+  /**
+   * Answers a whole body. Synchronous wherever nothing waits: uWebSockets.js closes a connection whose next
+   * pipelined request comes before this answer. `body` is valid only until the first await.
+   */
+  handle(context: T, body: Uint8Array, request: Request): Reply | Promise<Reply>
+}
+
+/** True where `open` refused. */
+export const isReply = (value: unknown): value is Reply =>
+  typeof value === 'object' && value !== null && 'status' in value && 'contentType' in value
