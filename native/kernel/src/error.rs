@@ -78,7 +78,9 @@ impl Error {
     /// The value of the row's one `{field}`, or words for the log; empty where the row has neither.
     pub fn detail(&self) -> String {
         match self {
-            Error::PubkeyDecode(text) | Error::StoreUnusable(text) | Error::Internal(text) => text.clone(),
+            Error::PubkeyDecode(text) | Error::StoreUnusable(text) | Error::Internal(text) => {
+                text.clone()
+            }
             Error::MemcmpBytes(encoding) => (*encoding).to_string(),
             Error::ReadBudget { scanned } => scanned.to_string(),
             Error::DiskReserve(bytes) => bytes.to_string(),
@@ -87,7 +89,11 @@ impl Error {
                 b.tip_slot,
                 b.slot,
                 b.parent_slot,
-                if b.parent_slot == b.tip_slot { " with another blockhash" } else { "" }
+                if b.parent_slot == b.tip_slot {
+                    " with another blockhash"
+                } else {
+                    ""
+                }
             ),
             _ => String::new(),
         }
@@ -97,7 +103,11 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let detail = self.detail();
-        if detail.is_empty() { f.write_str(self.name()) } else { write!(f, "{}: {detail}", self.name()) }
+        if detail.is_empty() {
+            f.write_str(self.name())
+        } else {
+            write!(f, "{}: {detail}", self.name())
+        }
     }
 }
 
