@@ -1,1 +1,179 @@
-//! To be written.
+//! Bounded thread pools. Reads that take longer than a point read run here, never on libuv's four threads,
+//! where a slow scan would stall signature checks and DNS (design §3).
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use crate::error::{Error, Result};
+
+type Job = Box<dyn FnOnce() + Send>;
+
+struct Queue {
+    jobs: VecDeque<Job>,
+    running: usize,
+    is_closed: bool,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    wake: Condvar,
+    queue_max: usize,
+}
+
+/// A fixed number of threads and a bounded queue before them.
+pub struct Pool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// How busy a pool is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Depth {
+    pub waiting: usize,
+    pub running: usize,
+}
+
+fn lock(shared: &Shared) -> MutexGuard<'_, Queue> {
+    // A job's panic is caught outside the lock, so the queue behind a poisoned lock is whole.
+    shared.queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pool {
+    /// `niceness` is added to each thread's own (Linux keeps one per thread): scans yield to point reads.
+    pub fn new(name: &str, threads: usize, niceness: i32, queue_max: usize) -> Result<Pool> {
+        let shared = Arc::new(Shared {
+            queue: Mutex::new(Queue {
+                jobs: VecDeque::new(),
+                running: 0,
+                is_closed: false,
+            }),
+            wake: Condvar::new(),
+            queue_max,
+        });
+        let mut pool = Pool {
+            shared: Arc::clone(&shared),
+            threads: Vec::with_capacity(threads),
+        };
+        for index in 0..threads.max(1) {
+            let shared = Arc::clone(&shared);
+            let thread = std::thread::Builder::new()
+                .name(format!("{name}-{index}"))
+                .spawn(move || work(&shared, niceness))?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+
+    /// Queues a job. Refuses with [`Error::Overloaded`] where the queue is full; the job is dropped then.
+    pub fn submit(&self, job: impl FnOnce() + Send + 'static) -> Result<()> {
+        let mut queue = lock(&self.shared);
+        if queue.is_closed || queue.jobs.len() >= self.shared.queue_max {
+            return Err(Error::Overloaded);
+        }
+        queue.jobs.push_back(Box::new(job));
+        drop(queue);
+        self.shared.wake.notify_one();
+        Ok(())
+    }
+
+    pub fn depth(&self) -> Depth {
+        let queue = lock(&self.shared);
+        Depth {
+            waiting: queue.jobs.len(),
+            running: queue.running,
+        }
+    }
+}
+
+impl Drop for Pool {
+    /// Drops what still waits and joins the threads: a running job is bounded by its own deadline.
+    fn drop(&mut self) {
+        let mut queue = lock(&self.shared);
+        queue.is_closed = true;
+        let waiting = std::mem::take(&mut queue.jobs);
+        drop(queue);
+        drop(waiting);
+        self.shared.wake.notify_all();
+        let this = std::thread::current().id();
+        for thread in self.threads.drain(..) {
+            // The last handle may be dropped by a job of this very pool: a thread cannot join itself.
+            if thread.thread().id() != this {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+fn work(shared: &Shared, niceness: i32) {
+    // SAFETY: setpriority has no memory effects; `who` 0 with PRIO_PROCESS is the calling thread on Linux.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, niceness) };
+    loop {
+        let mut queue = lock(shared);
+        let job = loop {
+            if let Some(job) = queue.jobs.pop_front() {
+                break job;
+            }
+            if queue.is_closed {
+                return;
+            }
+            queue = shared
+                .wake
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        };
+        queue.running += 1;
+        drop(queue);
+        // A job answers its caller when it is dropped, so a panic is heard as a failure and ends no thread.
+        let _ = catch_unwind(AssertUnwindSafe(job));
+        lock(shared).running -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    #[test]
+    fn runs_jobs_and_survives_a_panic() {
+        let pool = Pool::new("test", 2, 0, 16).unwrap();
+        let (sender, receiver) = mpsc::channel();
+        pool.submit(|| panic!("a job that fails")).unwrap();
+        for n in 0..8 {
+            let sender = sender.clone();
+            pool.submit(move || sender.send(n).unwrap()).unwrap();
+        }
+        let mut seen: Vec<i32> = (0..8)
+            .map(|_| receiver.recv_timeout(Duration::from_secs(5)).unwrap())
+            .collect();
+        seen.sort();
+        assert_eq!(seen, (0..8).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn refuses_over_its_queue() {
+        let pool = Pool::new("test", 1, 0, 2).unwrap();
+        let (started, is_started) = mpsc::channel();
+        let (release, is_released) = mpsc::channel::<()>();
+        pool.submit(move || {
+            started.send(()).unwrap();
+            let _ = is_released.recv();
+        })
+        .unwrap();
+        is_started.recv().unwrap();
+        pool.submit(|| {}).unwrap();
+        pool.submit(|| {}).unwrap();
+        assert!(matches!(pool.submit(|| {}), Err(Error::Overloaded)));
+        assert_eq!(
+            pool.depth(),
+            Depth {
+                waiting: 2,
+                running: 1
+            }
+        );
+        release.send(()).unwrap();
+    }
+}

@@ -1,1 +1,92 @@
-//! To be written.
+//! A small file of 8-byte cells that every process of the machine maps: versions and counters that must be
+//! seen at once, where a message would come too late.
+
+use std::fs::OpenOptions;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::ptr::NonNull;
+
+use crate::error::{Error, Result};
+
+/// Cells in a file: a bound that a wrong argument meets before the address space does.
+pub const CELLS_MAX: usize = 1 << 20;
+
+/// The mapping; unmapped when it is dropped.
+#[derive(Debug)]
+pub struct SharedCells {
+    cells: NonNull<f64>,
+    count: usize,
+}
+
+// SAFETY: the mapping is plain shared memory that belongs to no thread.
+unsafe impl Send for SharedCells {}
+
+impl SharedCells {
+    /// Maps `count` cells of `path`, and makes or lengthens the file (with zeros) where that is needed.
+    pub fn open(path: &Path, count: usize) -> Result<SharedCells> {
+        if count == 0 || count > CELLS_MAX {
+            return Err(Error::Internal(format!(
+                "{count} shared cells; 1 to {CELLS_MAX} can be mapped"
+            )));
+        }
+        let bytes = count * size_of::<f64>();
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(path)?;
+        if file.metadata()?.len() < bytes as u64 {
+            file.set_len(bytes as u64)?;
+        }
+        // SAFETY: a fresh shared mapping of an open file that is at least `bytes` long; the result is checked.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        match NonNull::new(address.cast::<f64>()) {
+            Some(cells) => Ok(SharedCells { cells, count }),
+            None => Err(Error::Internal("mmap answered address 0".into())),
+        }
+    }
+
+    /// First cell and number of cells. An aligned 8-byte load or store is one access on every target we build for.
+    pub fn as_raw(&self) -> (*mut f64, usize) {
+        (self.cells.as_ptr(), self.count)
+    }
+}
+
+impl Drop for SharedCells {
+    fn drop(&mut self) {
+        // SAFETY: the very range that `open` mapped, unmapped once.
+        unsafe { libc::munmap(self.cells.as_ptr().cast(), self.count * size_of::<f64>()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_mappings_of_a_file_see_each_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("cells");
+        let one = SharedCells::open(&path, 4).unwrap();
+        let two = SharedCells::open(&path, 8).unwrap();
+        // SAFETY: cell 3 is inside both mappings.
+        unsafe {
+            one.as_raw().0.add(3).write(7.0);
+            assert_eq!(two.as_raw().0.add(3).read(), 7.0);
+        }
+        assert!(SharedCells::open(&path, 0).is_err());
+    }
+}
