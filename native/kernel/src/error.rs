@@ -12,6 +12,8 @@ pub enum Error {
     PubkeySize,
     /// `memcmp.bytes` did not decode. Holds `base58` or `base64`.
     MemcmpBytes(&'static str),
+    /// `memcmp.bytes` holds over 128 bytes.
+    MemcmpTooLarge,
     /// Over 128 bytes were to be written as base58.
     Base58TooLong,
     /// `getTokenAccountBalance`, `getTokenSupply`: no such account.
@@ -59,6 +61,7 @@ impl Error {
             Error::PubkeyDecode(_) => "pubkeyDecode",
             Error::PubkeySize => "pubkeySize",
             Error::MemcmpBytes(_) => "memcmpBytes",
+            Error::MemcmpTooLarge => "memcmpTooLarge",
             Error::Base58TooLong => "base58TooLong",
             Error::AccountMissing => "accountMissing",
             Error::MintMissing => "mintMissing",

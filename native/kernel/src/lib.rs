@@ -4,6 +4,7 @@
 #![deny(clippy::all)]
 
 pub mod account_json;
+pub mod encoding;
 pub mod error;
 pub mod fast_lane;
 pub mod geyser;
