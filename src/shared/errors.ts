@@ -51,6 +51,10 @@ export const ERRORS = {
   bodyTooLarge:      { status: 413, message: 'Body exceeds {max} bytes', origin: 'HTTP' },
   contentType:       { status: 415, message: 'Content-Type: application/json is required', origin: 'HTTP' },
   tooManyRequests:   { status: 429, message: 'Too many requests', origin: 'spec §7' },
+  noSuchAccess:      { status: 404, message: 'No such access', origin: 'ours' },
+  notOffered:        { status: 400, message: 'The access does not offer this {what}', origin: 'ours' },
+  accessEnded:       { status: 403, message: 'The access has ended', origin: 'ours' },
+  tokenActive:       { status: 409, message: 'This location already has a token', origin: 'spec §3.1' },
   unavailable:       { status: 503, message: 'Too many bodies in flight', headers: { 'Retry-After': '1' }, origin: 'ours' },
 } as const satisfies Record<string, Row>
 

@@ -1,0 +1,140 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createSecretKey,
+  type KeyObject,
+} from 'node:crypto'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import type { AccessStore } from './store.js'
+import type { RandomBytes } from './token.js'
+
+const CIPHER = 'aes-256-gcm'
+const KEY_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** The sealing key is missing, wrong or readable by others. The message says what mends it, and holds no key. */
+export class SealingKeyError extends Error {
+  override readonly name = 'SealingKeyError'
+}
+
+/** Seals texts so that only who has the key file can read them again. */
+export type Sealing = {
+  /** Reads the key file, or creates it with the store's first token. Throws SealingKeyError. */
+  ready(): Promise<void>
+  /** `context` is bound in: a sealed text moved to another record does not open. Only after `ready`. */
+  seal(text: string, context: string): Uint8Array
+  /** Only after `ready`. */
+  unseal(sealed: Uint8Array, context: string): string
+}
+
+const fingerprint = (key: Uint8Array): string =>
+  createHash('sha256').update('slotline sealing key').update(key).digest('hex').slice(0, 16)
+
+const syncPath = (path: string): void => {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+const createKeyFile = (path: string, key: Uint8Array): void => {
+  // Written beside and renamed, so that a crash leaves a whole key or none.
+  const draft = `${path}.new`
+  const descriptor = openSync(draft, 'w', 0o600)
+  try {
+    writeSync(descriptor, `${Buffer.from(key).toString('hex')}\n`)
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+  renameSync(draft, path)
+  syncPath(dirname(path))
+}
+
+const readKeyFile = (path: string): Uint8Array => {
+  if ((statSync(path).mode & 0o077) !== 0)
+    throw new SealingKeyError(`${path} can be read by others; run: chmod 600 ${path}`)
+  const text = readFileSync(path, 'utf8').trim()
+  if (!/^[0-9a-f]{64}$/.test(text))
+    throw new SealingKeyError(
+      `${path} is not a sealing key (64 hexadecimal characters); restore it from a backup`,
+    )
+  return Buffer.from(text, 'hex')
+}
+
+const loadKey = async (
+  path: string,
+  store: AccessStore,
+  randomBytes: RandomBytes,
+): Promise<KeyObject> => {
+  const meta = store.meta.get('store')
+  const expected = meta?.sealingKeyId ?? null
+  if (!existsSync(path)) {
+    if (expected !== null)
+      throw new SealingKeyError(
+        `${path} is missing; restore it from a backup: tokens work without it but cannot be shown`,
+      )
+    createKeyFile(path, randomBytes(KEY_BYTES))
+  }
+  const key = readKeyFile(path)
+  const keyId = fingerprint(key)
+  if (expected === null && meta !== undefined)
+    await store.transaction(() => store.meta.put('store', { ...meta, sealingKeyId: keyId }))
+  else if (expected !== keyId)
+    throw new SealingKeyError(
+      `${path} is not the key of this store; restore the one with fingerprint ${expected}`,
+    )
+  return createSecretKey(key)
+}
+
+/** Sealing by the key in `keyFile`, which must lie outside the store so that a copy of one is not both. */
+export const createSealing = (
+  keyFile: string,
+  store: AccessStore,
+  randomBytes: RandomBytes,
+): Sealing => {
+  let key: KeyObject | undefined
+  const loaded = (): KeyObject => {
+    if (key === undefined) throw new SealingKeyError('the sealing key was not read')
+    return key
+  }
+  return {
+    ready: async () => {
+      key ??= await loadKey(keyFile, store, randomBytes)
+    },
+    seal: (text, context) => {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv(CIPHER, loaded(), nonce).setAAD(Buffer.from(context))
+      return Buffer.concat([
+        nonce,
+        cipher.update(text, 'utf8'),
+        cipher.final(),
+        cipher.getAuthTag(),
+      ])
+    },
+    unseal: (sealed, context) => {
+      const nonce = sealed.subarray(0, NONCE_BYTES)
+      const tag = sealed.subarray(sealed.length - TAG_BYTES)
+      const options = { authTagLength: TAG_BYTES }
+      const decipher = createDecipheriv(CIPHER, loaded(), nonce, options)
+        .setAAD(Buffer.from(context))
+        .setAuthTag(tag)
+      const text = decipher.update(sealed.subarray(NONCE_BYTES, sealed.length - TAG_BYTES))
+      return Buffer.concat([text, decipher.final()]).toString('utf8')
+    },
+  }
+}

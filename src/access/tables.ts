@@ -1,0 +1,101 @@
+import * as v from 'valibot'
+
+const id = v.pipe(v.string(), v.nonEmpty(), v.maxLength(64))
+const bytes = v.custom<Uint8Array>(value => value instanceof Uint8Array)
+const count = v.pipe(v.number(), v.integer(), v.minValue(0))
+/** Unix milliseconds. */
+const instantMs = count
+
+const limits = v.object({
+  requestsPerSecondMax: count,
+  requestsBurstMax: count,
+  requestsInFlightMax: count,
+  socketsMax: count,
+  subscriptionsPerSocketMax: count,
+})
+
+const meta = v.object({
+  /** Layout of the tables; another number is refused at open. */
+  schema: count,
+  /** Fingerprint of the sealing key; null until the first token is sealed. */
+  sealingKeyId: v.nullable(v.string()),
+})
+
+const access = v.object({
+  accessId: id,
+  /** Who holds it, as the identity provider names them (`sub`). */
+  subject: v.string(),
+  kind: v.picklist(['pass', 'rental']),
+  product: v.string(),
+  networks: v.array(id),
+  locations: v.array(id),
+  limits,
+  createdAtMs: instantMs,
+  /** Inclusive. */
+  validFromMs: instantMs,
+  /** Exclusive; null is without end. */
+  validUntilMs: v.nullable(instantMs),
+  /** When it was ended by hand, before its time; null where it was not. */
+  endedAtMs: v.nullable(instantMs),
+})
+
+const token = v.object({
+  tokenId: id,
+  digest: bytes,
+  /** The token under AES-256-GCM: nonce, ciphertext, tag. */
+  sealed: bytes,
+  /** The token's last characters, for the masked view. */
+  tail: v.string(),
+  createdAtMs: instantMs,
+  /** The one IPv4 address that may use it; null where any may. */
+  address: v.nullable(v.string()),
+})
+
+const digest = v.object({
+  tokenId: id,
+  accessId: id,
+  network: id,
+  location: id,
+  address: v.nullable(v.string()),
+})
+
+/** A person's right to use the service: a pass they own or a rental they pay for. */
+export type Access = Readonly<v.InferOutput<typeof access>>
+/** What is kept of a location token beside what authenticates it. */
+export type TokenRecord = Readonly<v.InferOutput<typeof token>>
+/** What an edge learns from a token's digest in one look-up. */
+export type DigestRecord = Readonly<v.InferOutput<typeof digest>>
+export type Meta = Readonly<v.InferOutput<typeof meta>>
+
+/** (access, network, location): has one token or none (spec §3.1), which the key of `tokens` makes so by itself. */
+export type Place = {
+  readonly accessId: string
+  readonly network: string
+  readonly location: string
+}
+export type PlaceKey = [accessId: string, network: string, location: string]
+
+export const placeKey = (place: Place): PlaceKey => [place.accessId, place.network, place.location]
+
+/** How a key is written: `ordered-binary` sorts as its strings do, part by part. */
+export type KeyEncoding = 'ordered-binary' | 'binary'
+
+/** Layout of all tables together. Raise it with any change of a row below that an older build cannot read. */
+export const SCHEMA = 1
+
+/** Every table of `<data-dir>/access/`. Values are msgpack maps, checked against `value` when they are read. */
+// prettier-ignore
+export const TABLES = {
+  meta:     { name: 'meta',     key: 'ordered-binary', value: meta,   meaning: 'key `store` → layout and sealing key of this store' },
+  accesses: { name: 'accesses', key: 'ordered-binary', value: access, meaning: 'access id → pass or rental' },
+  tokens:   { name: 'tokens',   key: 'ordered-binary', value: token,  meaning: 'access id, network, location → the one token of that place' },
+  digests:  { name: 'digests',  key: 'binary',         value: digest, meaning: 'SHA-256 of a token → where it opens what; absent means 401' },
+} as const satisfies Record<string, TableRow>
+
+/** One table: keys of one encoding, values of one shape. */
+export type TableRow = {
+  readonly name: string
+  readonly key: KeyEncoding
+  readonly value: v.GenericSchema
+  readonly meaning: string
+}

@@ -1,0 +1,63 @@
+import { hash } from 'node:crypto'
+import { TOKEN_PREFIX } from '../shared/secret.js'
+
+/** Fills a new array with random bytes, of a quality that keys may be made of. */
+export type RandomBytes = (byteCount: number) => Uint8Array
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** The largest multiple of 62 in a byte: bytes from here on are thrown away, else some characters come more often. */
+const UNBIASED_BYTES = 248
+
+/** 190 bits, over the 128 that ASVS 7.2.3 asks for. */
+const RANDOM_CHARS = 32
+/** 62^6 is over 2^32, so six hold any CRC-32. */
+const CHECK_CHARS = 6
+const BODY_CHARS = TOKEN_PREFIX.length + RANDOM_CHARS
+/** Characters of a location token. */
+export const TOKEN_CHARS = BODY_CHARS + CHECK_CHARS
+
+/** Uniformly random base62 text. */
+export const randomBase62 = (charCount: number, randomBytes: RandomBytes): string => {
+  let text = ''
+  while (text.length < charCount)
+    for (const byte of randomBytes(charCount - text.length + 8))
+      if (byte < UNBIASED_BYTES && text.length < charCount) text += ALPHABET.charAt(byte % 62)
+  return text
+}
+
+/** Table of CRC-32 (polynomial of IEEE 802.3, reflected), as in zlib. */
+const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte
+  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1
+  return crc
+})
+
+// zlib.crc32 takes longer for so short a text: half of its time is the way into C++.
+const checkOf = (text: string): number => {
+  let crc = 0xffffffff
+  for (let index = 0; index < BODY_CHARS; index++)
+    crc = (CRC_TABLE[(crc ^ text.charCodeAt(index)) & 0xff] ?? 0) ^ (crc >>> 8)
+  return (crc ^ 0xffffffff) >>> 0
+}
+
+const formatCheck = (crc: number): string => {
+  let text = ''
+  for (let rest = crc; text.length < CHECK_CHARS; rest = Math.floor(rest / 62))
+    text = ALPHABET.charAt(rest % 62) + text
+  return text
+}
+
+/** A fresh location token: `slt_`, 32 random base62 characters, and 6 of CRC-32 over all before. */
+export const createToken = (randomBytes: RandomBytes): string => {
+  const body = TOKEN_PREFIX + randomBase62(RANDOM_CHARS, randomBytes)
+  return body + formatCheck(checkOf(body))
+}
+
+const WELL_FORMED = new RegExp(`^${TOKEN_PREFIX}[0-9A-Za-z]{${RANDOM_CHARS + CHECK_CHARS}}$`)
+
+/** True where the text can be a token at all. Says nothing about whether it was ever given out. */
+export const isTokenShaped = (text: string): boolean =>
+  text.length === TOKEN_CHARS && WELL_FORMED.test(text) && text.endsWith(formatCheck(checkOf(text)))
+
+/** What is stored of a token and looked up. The text has 190 random bits, so a plain hash cannot be searched. */
+export const digestToken = (text: string): Buffer => hash('sha256', text, 'buffer')

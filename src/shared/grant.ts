@@ -1,0 +1,26 @@
+/** What one access may use at once, over all edges of the machine. */
+export type Limits = {
+  readonly requestsPerSecondMax: number
+  /** Requests that may come at once after a pause. */
+  readonly requestsBurstMax: number
+  readonly requestsInFlightMax: number
+  readonly socketsMax: number
+  readonly subscriptionsPerSocketMax: number
+}
+
+/** What a location token opens. Holds nothing secret: it may be logged whole. */
+export type Grant = {
+  readonly accessId: string
+  /** Public name of the token: it stands in logs and metrics where the token itself never may. */
+  readonly tokenId: string
+  /** Selects the accounts store, the feed and the upstreams. */
+  readonly network: string
+  readonly location: string
+  readonly limits: Limits
+  /** Unix milliseconds, inclusive. */
+  readonly validFromMs: number
+  /** Unix milliseconds, exclusive: the end of the access. */
+  readonly validUntilMs: number
+  /** The one IPv4 address that may use the token; `undefined` where any may. */
+  readonly address: string | undefined
+}

@@ -1,0 +1,204 @@
+import { randomBytes } from 'node:crypto'
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { createAuthenticate, type Refusal } from '../../src/access/authenticate.js'
+import { openReader } from '../../src/access/store.js'
+import { createToken, TOKEN_CHARS } from '../../src/access/token.js'
+import type { Grant } from '../../src/shared/grant.js'
+import { LIMITS, NEW_ACCESS, NOW_MS, openControl } from '../fixtures/access.js'
+
+const ADDRESS = '192.0.2.1'
+const isGrant = (answer: Grant | Refusal): answer is Grant => typeof answer === 'object'
+
+const setUp = async (t: Test) => {
+  const dir = t.testdir()
+  const control = await openControl(dir)
+  const access = await control.entitlement.grant(NEW_ACCESS)
+  const place = { accessId: access.accessId, network: 'main', location: 'fra' }
+  const { token, tokenId } = await control.credentials.generate(place)
+  const reader = await openReader(dir)
+  t.teardown(async () => {
+    await reader.close()
+    await control.store.close()
+  })
+  return { dir, control, access, place, text: token.reveal(), tokenId, reader }
+}
+
+t.test('a token opens its place, from memory too', async t => {
+  const { access, text, tokenId, reader } = await setUp(t)
+  const authenticate = createAuthenticate(reader, () => 1)
+  const grant = authenticate(text, 'fra', ADDRESS, NOW_MS)
+  t.strictSame(grant, {
+    accessId: access.accessId,
+    tokenId,
+    network: 'main',
+    location: 'fra',
+    limits: LIMITS,
+    validFromMs: NOW_MS - 1,
+    validUntilMs: Infinity,
+    address: undefined,
+  })
+  t.equal(authenticate(text, 'fra', ADDRESS, NOW_MS), grant, 'the same object, not looked up again')
+  t.ok(Object.isFrozen(grant))
+  t.notMatch(JSON.stringify(grant), text)
+})
+
+t.test('ten thousand guesses open nothing', async t => {
+  const { text, reader } = await setUp(t)
+  const authenticate = createAuthenticate(reader, () => 1)
+  const guess = fc.oneof(
+    fc.string({ maxLength: 60, unit: 'binary' }),
+    fc.stringMatching(/^slt_[0-9A-Za-z]{38}$/),
+    fc.constant(0).map(() => createToken(randomBytes)),
+    fc.nat(TOKEN_CHARS - 1).map(at => `${text.slice(0, at)}~${text.slice(at + 1)}`),
+    fc.constantFrom(`${text} `, ` ${text}`, `${text}\0`, text.toLowerCase(), `${text}/`),
+  )
+  fc.assert(
+    fc.property(guess, token => authenticate(token, 'fra', ADDRESS, NOW_MS) === 'unauthorized'),
+    { numRuns: 10_000 },
+  )
+  t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)), 'the true one still does')
+})
+
+t.test('a token of one place opens no other', async t => {
+  const { control, access, reader } = await setUp(t)
+  const texts = new Map<string, string>()
+  const places = [
+    { network: 'main', location: 'nyc' },
+    { network: 'dev', location: 'fra' },
+    { network: 'dev', location: 'nyc' },
+  ]
+  for (const place of places) {
+    const { token } = await control.credentials.generate({ accessId: access.accessId, ...place })
+    texts.set(token.reveal(), `${place.network} ${place.location}`)
+  }
+  const authenticate = createAuthenticate(reader, () => 1)
+  // Twice: the second time each is known from memory, which must refuse alike.
+  for (const round of [1, 2])
+    for (const [text, place] of texts)
+      for (const location of ['fra', 'nyc', 'FRA', '', '-']) {
+        const answer = authenticate(text, location, ADDRESS, NOW_MS)
+        const opened = isGrant(answer) ? `${answer.network} ${answer.location}` : answer
+        const expected = place.endsWith(` ${location}`) && location !== '' ? place : 'unauthorized'
+        t.equal(opened, expected, `round ${round}: the token of ${place} at "${location}"`)
+      }
+})
+
+t.test('an access holds from its first instant to before its last', async t => {
+  const { control, reader } = await setUp(t)
+  const [validFromMs, validUntilMs] = [NOW_MS - 10, NOW_MS + 10]
+  const access = await control.entitlement.grant({ ...NEW_ACCESS, validFromMs, validUntilMs })
+  const place = { accessId: access.accessId, network: 'main', location: 'fra' }
+  const text = (await control.credentials.generate(place)).token.reveal()
+  const authenticate = createAuthenticate(reader, () => 1)
+  const cases: [atMs: number, isOpen: boolean][] = [
+    [validFromMs - 1, false],
+    [validFromMs, true],
+    [validUntilMs - 1, true],
+    [validUntilMs, false],
+    [validFromMs, true],
+  ]
+  for (const [atMs, isOpen] of cases) {
+    const answer = authenticate(text, 'fra', ADDRESS, atMs)
+    t.equal(isGrant(answer) || answer, isOpen || 'forbidden', `${atMs - NOW_MS} ms`)
+  }
+})
+
+t.test('a restricted token is refused from another address', async t => {
+  const { control, place, text, reader } = await setUp(t)
+  const { digests, tokens } = control.store
+  const token = tokens.get([place.accessId, place.network, place.location])
+  const record = token && digests.get(token.digest)
+  if (token === undefined || record === undefined) return t.fail('no record')
+  let version = 1
+  const authenticate = createAuthenticate(reader, () => version)
+  t.ok(isGrant(authenticate(text, 'fra', '192.0.2.9', NOW_MS)))
+  await control.store.transaction(() => digests.put(token.digest, { ...record, address: ADDRESS }))
+  version++
+  t.equal(authenticate(text, 'fra', '192.0.2.9', NOW_MS), 'forbidden')
+  t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)))
+})
+
+t.test('only so many tokens are kept, and the rest are looked up again', async t => {
+  const { control, text, reader } = await setUp(t)
+  const texts = [text]
+  for (let count = 0; count < 4; count++) {
+    const access = await control.entitlement.grant(NEW_ACCESS)
+    const place = { accessId: access.accessId, network: 'main', location: 'fra' }
+    texts.push((await control.credentials.generate(place)).token.reveal())
+  }
+  const authenticate = createAuthenticate(reader, () => 1, { grantsMax: 2 })
+  const [first = ''] = texts
+  const grant = authenticate(first, 'fra', ADDRESS, NOW_MS)
+  for (const token of [...texts, ...texts])
+    t.ok(isGrant(authenticate(token, 'fra', ADDRESS, NOW_MS)))
+  const again = authenticate(first, 'fra', ADDRESS, NOW_MS)
+  t.strictSame(again, grant)
+  t.not(again, grant, 'forgotten in between')
+})
+
+t.test('a change of another process counts once the version was raised', async t => {
+  // The writer is only ever in the other process: two opens in one process would share what this tests.
+  const dir = t.testdir()
+  const script = fileURLToPath(new URL('../fixtures/access-writer.ts', import.meta.url))
+  const writer = spawn(process.execPath, [...process.execArgv, script, dir], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.teardown(() => writer.kill('SIGKILL'))
+  const answers = createInterface({ input: writer.stdout })[Symbol.asyncIterator]()
+  const ask = async (command: unknown) => {
+    writer.stdin.write(`${JSON.stringify(command)}\n`)
+    return JSON.parse((await answers.next()).value)
+  }
+  const { accessId } = await ask({ access: NEW_ACCESS })
+  const first = await ask({ generate: { accessId, network: 'main', location: 'fra' } })
+
+  const reader = await openReader(dir)
+  const version = new Float64Array(new SharedArrayBuffer(8))
+  const authenticate = createAuthenticate(reader, () => version[0] ?? 0)
+  const before = authenticate(first.text, 'fra', ADDRESS, NOW_MS)
+  t.equal(isGrant(before) && before.tokenId, first.tokenId)
+  for (const network of ['main', 'dev']) {
+    const { text, tokenId } = await ask({ generate: { accessId, network, location: 'nyc' } })
+    // Pins the newest snapshot but one, as a read of this very tick would.
+    t.ok(isGrant(authenticate(first.text, 'fra', ADDRESS, NOW_MS)))
+    version[0] = (version[0] ?? 0) + 1
+    const grant = authenticate(text, 'nyc', ADDRESS, NOW_MS)
+    t.equal(isGrant(grant) && grant.tokenId, tokenId, `${network} nyc`)
+  }
+  const after = authenticate(first.text, 'fra', ADDRESS, NOW_MS)
+  t.strictSame(after, before)
+  t.not(after, before, 'all that was in memory was dropped')
+  await t.rejects(
+    reader.transaction(() => reader.meta.remove('store')),
+    'a reader cannot write',
+  )
+  await reader.close()
+  writer.stdin.end()
+  await new Promise(resolve => writer.once('close', resolve))
+})
+
+t.test('a snapshot taken before a change is not used after the version was raised', async t => {
+  const { control, access, text, reader } = await setUp(t)
+  let version = 1
+  const authenticate = createAuthenticate(reader, () => version)
+  t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)))
+  const place = { accessId: access.accessId, network: 'main', location: 'nyc' }
+  const { token } = await control.credentials.generate(place)
+  version++
+  t.ok(isGrant(authenticate(token.reveal(), 'nyc', ADDRESS, NOW_MS)))
+  // Taken away as a revocation will: digest gone, version raised.
+  const { tokens, digests } = control.store
+  const record = tokens.get([access.accessId, 'main', 'fra'])
+  if (record === undefined) return t.fail('no record')
+  await control.store.transaction(() => digests.remove(record.digest))
+  version++
+  t.equal(authenticate(text, 'fra', ADDRESS, NOW_MS), 'unauthorized')
+  t.ok(
+    isGrant(authenticate(token.reveal(), 'nyc', ADDRESS, NOW_MS)),
+    'the other place is untouched',
+  )
+})

@@ -1,0 +1,171 @@
+import {
+  chmodSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import t from 'tap'
+import { createAuthenticate } from '../../src/access/authenticate.js'
+import { openReader } from '../../src/access/store.js'
+import { NEW_ACCESS, NOW_MS, openControl } from '../fixtures/access.js'
+
+const placeOf = (accessId: string, location = 'fra') => ({ accessId, network: 'main', location })
+
+t.test('a place has one token at most', async t => {
+  const { store, entitlement, credentials } = await openControl(t.testdir())
+  const { accessId } = await entitlement.grant(NEW_ACCESS)
+  const place = placeOf(accessId)
+  t.equal(await credentials.reveal(place), undefined)
+  t.strictSame(credentials.list(accessId), [])
+
+  const [first, second] = await Promise.allSettled([
+    credentials.generate(place),
+    credentials.generate(place),
+  ])
+  t.equal(first.status, 'fulfilled')
+  t.match(second, { status: 'rejected', reason: { name: 'tokenActive' } })
+  await t.rejects(credentials.generate(place), { name: 'tokenActive' })
+
+  const other = await entitlement.grant(NEW_ACCESS)
+  await credentials.generate(placeOf(other.accessId))
+  await credentials.generate(placeOf(accessId, 'nyc'))
+  t.strictSame(
+    credentials.list(accessId).map(({ network, location }) => [network, location]),
+    [
+      ['main', 'fra'],
+      ['main', 'nyc'],
+    ],
+  )
+  await store.close()
+})
+
+t.test('a token needs an access that holds and offers the place', async t => {
+  let nowMs = NOW_MS
+  const { store, entitlement, credentials } = await openControl(t.testdir(), () => nowMs)
+  const access = await entitlement.grant({ ...NEW_ACCESS, validUntilMs: NOW_MS + 10 })
+  const { accessId } = access
+  t.strictSame(entitlement.find(accessId), access)
+  t.strictSame(entitlement.listOf('ada'), [access])
+  t.strictSame(entitlement.listOf('ben'), [])
+  const cases: [name: string, place: Parameters<typeof credentials.generate>[0], error: object][] =
+    [
+      ['no such access', placeOf('acc_none'), { name: 'noSuchAccess' }],
+      ['another location', placeOf(accessId, 'sin'), { message: /not offer this location/ }],
+      [
+        'another network',
+        { ...placeOf(accessId), network: 'x' },
+        { message: /not offer this network/ },
+      ],
+    ]
+  for (const [name, place, error] of cases)
+    await t.rejects(credentials.generate(place), error, name)
+  nowMs = NOW_MS + 10
+  await t.rejects(credentials.generate(placeOf(accessId)), { name: 'accessEnded' })
+  nowMs--
+  await t.resolves(credentials.generate(placeOf(accessId)))
+  await store.close()
+})
+
+t.test('a token can be shown again after a restart', async t => {
+  const dir = t.testdir()
+  const before = await openControl(dir)
+  const { accessId } = await before.entitlement.grant(NEW_ACCESS)
+  const place = placeOf(accessId)
+  const { token, tail } = await before.credentials.generate(place)
+  await before.store.close()
+  t.equal(statSync(before.keyFile).mode & 0o777, 0o600)
+
+  const after = await openControl(dir)
+  t.equal((await after.credentials.reveal(place))?.reveal(), token.reveal())
+  t.equal(tail, token.reveal().slice(-4))
+  await after.store.close()
+})
+
+t.test('without its key a token works but cannot be shown', async t => {
+  const dir = t.testdir()
+  const first = await openControl(dir)
+  const { accessId } = await first.entitlement.grant(NEW_ACCESS)
+  const place = placeOf(accessId)
+  const text = (await first.credentials.generate(place)).token.reveal()
+  await first.store.close()
+  const { keyFile } = first
+  const kept = `${keyFile}.kept`
+  renameSync(keyFile, kept)
+
+  const cases: [name: string, spoil: () => void, message: RegExp][] = [
+    ['missing', () => rmSync(keyFile, { force: true }), /is missing; restore it/],
+    [
+      'another key',
+      () => writeFileSync(keyFile, `${'ab'.repeat(32)}\n`, { mode: 0o600 }),
+      /not the key of this store/,
+    ],
+    ['no key at all', () => writeFileSync(keyFile, 'hello\n', { mode: 0o600 }), /64 hexadecimal/],
+    ['readable by others', () => chmodSync(keyFile, 0o644), /chmod 600/],
+  ]
+  for (const [name, spoil, message] of cases) {
+    spoil()
+    const control = await openControl(dir)
+    await t.rejects(control.credentials.reveal(place), { name: 'SealingKeyError', message }, name)
+    await t.rejects(control.credentials.generate(placeOf(accessId, 'nyc')), { message }, name)
+    const reader = await openReader(dir)
+    const authenticate = createAuthenticate(reader, () => 1)
+    t.match(authenticate(text, 'fra', '192.0.2.1', NOW_MS), { accessId }, `${name}: it works`)
+    await reader.close()
+    await control.store.close()
+  }
+  renameSync(kept, keyFile)
+  const control = await openControl(dir)
+  t.equal((await control.credentials.reveal(place))?.reveal(), text)
+  await control.store.close()
+})
+
+t.test('a sealed token moved to another place does not open', async t => {
+  const { store, entitlement, credentials } = await openControl(t.testdir())
+  const { accessId } = await entitlement.grant(NEW_ACCESS)
+  await credentials.generate(placeOf(accessId, 'fra'))
+  await credentials.generate(placeOf(accessId, 'nyc'))
+  const fra = store.tokens.get([accessId, 'main', 'fra'])
+  if (fra === undefined) return t.fail('no record')
+  await store.transaction(() => store.tokens.put([accessId, 'main', 'nyc'], fra))
+  await t.rejects(credentials.reveal(placeOf(accessId, 'nyc')))
+  await store.close()
+})
+
+t.test('a token stands in no file and in nothing that prints', async t => {
+  const dir = t.testdir()
+  const { store, entitlement, credentials, keyFile } = await openControl(dir)
+  const { accessId } = await entitlement.grant(NEW_ACCESS)
+  const place = placeOf(accessId)
+  const generated = await credentials.generate(place)
+  const text = generated.token.reveal()
+  const reader = await openReader(dir)
+  const authenticate = createAuthenticate(reader, () => 1)
+  const objects = {
+    generated,
+    revealed: await credentials.reveal(place),
+    list: credentials.list(accessId),
+    grant: authenticate(text, 'fra', '192.0.2.1', NOW_MS),
+    record: store.tokens.get([accessId, 'main', 'fra']),
+    store,
+    credentials,
+    authenticate,
+  }
+  for (const [name, object] of Object.entries(objects)) {
+    const printed = inspect(object, { depth: 10, showHidden: true }) + String(object)
+    t.notOk(printed.includes(text), `inspect ${name}`)
+    t.notOk((JSON.stringify(object) ?? '').includes(text), `JSON of ${name}`)
+  }
+  await reader.close()
+  await store.close()
+  const secret = readFileSync(keyFile, 'utf8').trim()
+  for (const name of readdirSync(join(dir, 'access'))) {
+    const bytes = readFileSync(join(dir, 'access', name)).toString('latin1')
+    t.notOk(bytes.includes(text.slice(4, 36)), `${name} holds no token`)
+    t.notOk(bytes.includes(secret), `${name} holds no key`)
+  }
+})

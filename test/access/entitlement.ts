@@ -1,0 +1,43 @@
+import t from 'tap'
+import { endOf } from '../../src/access/entitlement.js'
+import { NEW_ACCESS, NOW_MS, openControl } from '../fixtures/access.js'
+
+t.test('an access is found by its id and by its subject, after a restart too', async t => {
+  const dir = t.testdir()
+  const before = await openControl(dir)
+  t.strictSame(before.entitlement.listOf('ada'), [])
+  const first = await before.entitlement.grant(NEW_ACCESS)
+  const second = await before.entitlement.grant({ ...NEW_ACCESS, subject: 'ben', kind: 'rental' })
+  await before.store.close()
+
+  const { store, entitlement } = await openControl(dir)
+  t.match(first, { ...NEW_ACCESS, createdAtMs: NOW_MS, endedAtMs: null })
+  t.match(first.accessId, /^acc_[0-9A-Za-z]{12}$/)
+  t.strictSame(entitlement.find(first.accessId), first)
+  t.strictSame(entitlement.listOf('ben'), [second])
+  t.equal(entitlement.find('acc_none'), undefined)
+  await store.close()
+})
+
+t.test('an access ends at its time, or before it by hand', async t => {
+  const { store, entitlement } = await openControl(t.testdir())
+  const access = await entitlement.grant(NEW_ACCESS)
+  const cases: [validUntilMs: number | null, endedAtMs: number | null, endMs: number][] = [
+    [null, null, Infinity],
+    [5, null, 5],
+    [null, 4, 4],
+    [5, 4, 4],
+    [4, 5, 4],
+  ]
+  for (const [validUntilMs, endedAtMs, endMs] of cases)
+    t.equal(endOf({ ...access, validUntilMs, endedAtMs }), endMs)
+  await store.close()
+})
+
+t.test('what is not an access does not reach the disk', async t => {
+  const { store, entitlement } = await openControl(t.testdir())
+  await t.rejects(entitlement.grant({ ...NEW_ACCESS, validFromMs: -1 }))
+  await t.rejects(entitlement.grant({ ...NEW_ACCESS, networks: [''] }))
+  t.strictSame(entitlement.listOf('ada'), [])
+  await store.close()
+})

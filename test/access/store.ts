@@ -1,0 +1,60 @@
+import t from 'tap'
+import { openReader, openWriter } from '../../src/access/store.js'
+import { SCHEMA } from '../../src/access/tables.js'
+
+t.test('the writer creates the store, and the same build opens it again', async t => {
+  const dir = t.testdir()
+  await t.rejects(openReader(dir), { message: /control creates it/ })
+  const store = await openWriter(dir)
+  t.strictSame(store.meta.get('store'), { schema: SCHEMA, sealingKeyId: null })
+  await store.close()
+  const reader = await openReader(dir)
+  t.strictSame(reader.meta.get('store'), { schema: SCHEMA, sealingKeyId: null })
+  await reader.close()
+})
+
+t.test('a store of another layout is refused with what mends it', async t => {
+  const dir = t.testdir()
+  const store = await openWriter(dir)
+  await store.transaction(() => store.meta.put('store', { schema: SCHEMA + 1, sealingKeyId: null }))
+  await store.close()
+  const message = /layout 2, but this build reads 1; run the build that wrote it/
+  await t.rejects(openWriter(dir), { message })
+  await t.rejects(openReader(dir), { message })
+})
+
+t.test('a transaction that throws leaves nothing behind', async t => {
+  const store = await openWriter(t.testdir())
+  const digest = new Uint8Array(32).fill(7)
+  const record = { tokenId: 't', accessId: 'a', network: 'n', location: 'l', address: null }
+  const failure = new Error('half way')
+  const half = store.transaction(() => {
+    store.digests.put(digest, record)
+    throw failure
+  })
+  await t.rejects(half, failure)
+  t.equal(store.digests.get(digest), undefined)
+  await store.transaction(() => store.digests.put(digest, record))
+  t.strictSame(store.digests.get(digest), record)
+  t.strictSame([...store.digests.from(new Uint8Array())], [[Buffer.from(digest), record]])
+  await store.transaction(() => store.digests.remove(digest))
+  t.equal(store.digests.get(digest), undefined)
+  await store.close()
+})
+
+t.test('a value of another shape is refused, not guessed at', async t => {
+  const store = await openWriter(t.testdir())
+  const bytes = store.meta.encode({ schema: 1, sealingKeyId: 'k' })
+  t.throws(() => store.digests.decode(bytes), { message: /table digests: tokenId is not of/ })
+  await store.close()
+})
+
+t.test('its use is known', async t => {
+  const store = await openWriter(t.testdir())
+  const { usedBytes, mapBytes, readers } = store.stats()
+  t.ok(usedBytes > 0 && usedBytes < 1024 ** 2, `${usedBytes}`)
+  t.equal(mapBytes, 1024 ** 3)
+  t.ok(readers >= 0)
+  t.equal(store.clearStaleReaders(), 0)
+  await store.close()
+})
