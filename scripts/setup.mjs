@@ -1,0 +1,117 @@
+// Brings a checkout to the point where it can run: packages, native addon, compiled TypeScript. Plain
+// JavaScript without dependencies, because nothing is installed yet. Each step is skipped where its inputs
+// are what they were the last time.
+import { spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const stamps = join(root, 'node_modules', '.slotline')
+const isClean = process.argv.includes('--clean')
+
+const fail = message => {
+  process.stderr.write(`slotline: ${message}\n`)
+  process.exit(1)
+}
+
+const need = (command, why) => {
+  if (spawnSync(command, ['--version'], { stdio: 'ignore' }).error)
+    fail(`${command} is missing: ${why}`)
+}
+
+const filesUnder = (path, skip) =>
+  readdirSync(join(root, path), { withFileTypes: true })
+    .filter(entry => !skip.includes(entry.name))
+    .flatMap(entry => {
+      const name = join(path, entry.name)
+      return entry.isDirectory() ? filesUnder(name, skip) : [name]
+    })
+
+const digestOf = files => {
+  const hash = createHash('sha256').update(process.version)
+  for (const file of files.sort()) hash.update(file).update(readFileSync(join(root, file)))
+  return hash.digest('hex')
+}
+
+const isDone = (step, digest) => {
+  const stamp = join(stamps, step)
+  return !isClean && existsSync(stamp) && readFileSync(stamp, 'utf8') === digest
+}
+
+const markDone = (step, digest) => {
+  mkdirSync(stamps, { recursive: true })
+  writeFileSync(join(stamps, step), digest)
+}
+
+/** Runs a command; its output is shown only when it fails. `progress` reads each line and may report. */
+const run = (label, command, args, progress) =>
+  new Promise(resolve => {
+    const started = Date.now()
+    const isTerminal = process.stderr.isTTY === true
+    let output = ''
+    let state = ''
+    let reportedAt = started
+    const seconds = () => Math.round((Date.now() - started) / 1000)
+    const report = () => {
+      if (isTerminal) process.stderr.write(`\r\x1b[K${label} … ${state} ${seconds()} s`)
+      else if (Date.now() - reportedAt >= 15_000) {
+        reportedAt = Date.now()
+        process.stderr.write(`${label} … ${state} ${seconds()} s\n`)
+      }
+    }
+    if (!isTerminal) process.stderr.write(`${label} …\n`)
+    const timer = setInterval(report, 500)
+    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+    const read = chunk => {
+      output = (output + chunk).slice(-60_000)
+      if (progress) for (const line of String(chunk).split('\n')) state = progress(line) ?? state
+    }
+    child.stdout.on('data', read)
+    child.stderr.on('data', read)
+    child.on('error', error => fail(`${label}: ${error.message}`))
+    child.on('close', code => {
+      clearInterval(timer)
+      if (isTerminal) process.stderr.write('\r\x1b[K')
+      if (code !== 0) {
+        process.stderr.write(output)
+        fail(`${label}: failed (exit code ${code})`)
+      }
+      process.stderr.write(`${label}: done in ${seconds()} s\n`)
+      resolve()
+    })
+  })
+
+const [major = 0] = process.versions.node.split('.').map(Number)
+if (major < 20) fail(`Node ${process.versions.node} is too old: Slotline needs Node 20 or newer`)
+
+const packages = digestOf(['package.json', 'package-lock.json'])
+if (!isDone('packages', packages)) {
+  need('npm', 'it comes with Node')
+  await run('Installing packages', 'npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'])
+  markDone('packages', packages)
+}
+
+const native = digestOf(['package.json', ...filesUnder('native', ['target', 'index.js', 'index.d.ts', 'fuzz']).filter(f => !f.endsWith('.node'))])
+const isBuilt = readdirSync(join(root, 'native/addon')).some(name => name.endsWith('.node'))
+if (!isBuilt || !isDone('native', native)) {
+  need('cargo', 'install Rust 1.90 or newer with its package manager')
+  need('cc', 'install a C compiler (LMDB and zstd are C)')
+  const lock = readFileSync(join(root, 'native/Cargo.lock'), 'utf8')
+  const crates = lock.split('[[package]]').length - 1
+  let compiled = 0
+  await run('Building the native addon', 'npm', ['run', 'build:native'], line => {
+    if (!/^\s*Compiling /.test(line)) return undefined
+    compiled += 1
+    return `${Math.min(99, Math.round((compiled / crates) * 100))} %, ${line.trim()},`
+  })
+  markDone('native', native)
+}
+
+const source = digestOf(['package.json', 'tsconfig.json', 'native/addon/index.d.ts', ...filesUnder('src', [])])
+if (!existsSync(join(root, 'dist/main.js')) || !isDone('source', source)) {
+  await run('Compiling TypeScript', 'npm', ['run', 'build:ts'])
+  markDone('source', source)
+}

@@ -1,0 +1,27 @@
+/** Bounds of starting, watching and ending the processes of one machine. */
+export type Options = Readonly<typeof defaults>
+
+export const defaults = {
+  /** Edges that share each port; 0 is one less than the machine's cores, and at least one. */
+  edgeCount: 0,
+  /** Wait before a child that ended is started again; doubles up to `restartMaxMs`. A killed edge is back within 2 s. */
+  restartFirstMs: 100,
+  /** Longest wait between starts: a child that cannot start must not keep a core busy. */
+  restartMaxMs: 5_000,
+  /** A child that lived this long starts again after `restartFirstMs`. */
+  restartSettledMs: 10_000,
+  /** From the start of the service to the last child's readiness; then the start has failed. */
+  startMs: 30_000,
+  /** From SIGTERM to exit. Requests in flight have this long to finish, less what the other processes need. */
+  drainMs: 15_000,
+  /** From failing `/health` to closing the port, so that a balancer looks away first. */
+  drainNoticeMs: 500,
+  /** Edges look at the tip and at the store's name this often, also where a message was lost. */
+  tipPollMs: 200,
+  /** `/health` is 503 when the newest block has come in longer ago than this. */
+  tipAgeMaxMs: 15_000,
+  /** Wait for the metrics of all processes, before the page goes out without the missing ones. */
+  metricsMs: 1_000,
+  /** Slots of dead readers are freed this often. */
+  staleReadersMs: 10_000,
+}
