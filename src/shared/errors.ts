@@ -13,12 +13,14 @@ export type Row = {
 export const ERRORS = {
   parseError:        { code: -32700, message: 'Parse error', origin: 'JSON-RPC 2.0' },
   invalidRequest:    { code: -32600, message: 'Invalid request', origin: 'JSON-RPC 2.0' },
+  unsupportedVersion: { code: -32600, message: 'Unsupported JSON-RPC protocol version', origin: 'Agave' },
   methodNotFound:    { code: -32601, message: 'Method not found', origin: 'JSON-RPC 2.0' },
   internal:          { code: -32603, message: 'Internal error', origin: 'JSON-RPC 2.0' },
   readTimeout:       { code: -32603, message: 'Read timed out after 30 seconds', origin: 'spec §8' },
   overloaded:        { code: -32603, message: 'Too many reads in flight; retry with backoff', origin: 'ours' },
   outsideScope:      { code: -32603, message: 'account outside indexed scope', origin: 'ours' },
   batchTooLong:      { code: -32600, message: 'Batch holds more than {max} calls', origin: 'ours' },
+  batchReplyTooLong: { code: -32603, message: 'Batch reply holds more than {max} bytes', origin: 'ours' },
   noIndex:           { code: -32603, message: 'The index has no block yet', origin: 'ours' },
 
   pubkeyDecode:      { code: -32602, message: 'Invalid param: could not decode pubkey {value}', origin: 'spec §7' },
@@ -26,6 +28,7 @@ export const ERRORS = {
   missingParam:      { code: -32602, message: 'Missing param at index {index}', origin: 'spec §7' },
   wrongType:         { code: -32602, message: 'Invalid param at index {index}: invalid type: {type}, expected {expected}', origin: 'ours' },
   paramsNotArray:    { code: -32602, message: '`params` should be an array', origin: 'Agave' },
+  paramCount:        { code: -32602, message: 'Invalid parameters: Expected from {min} to {max} parameters.', origin: 'Agave' },
   filterKeys:        { code: -32602, message: 'Invalid param at index 1: invalid value: map, expected map with a single key', origin: 'spec §7' },
   unsupportedEncoding: { code: -32602, message: 'unsupported encoding: {value}', origin: 'spec §7' },
   dataSlice:         { code: -32602, message: 'Invalid param: dataSlice must be {offset, length}', origin: 'ours' },

@@ -1,0 +1,175 @@
+import { isUtf8 } from 'node:buffer'
+import { RpcError } from './errors.js'
+
+/** A request id as its raw JSON token (`"a"`, `1.0`, `18446744073709551615`, `null`), so that it survives unchanged. */
+export type Id = string
+
+/** Parameters as they came; absent and `null` are an empty array. */
+export type Params = readonly unknown[] | Readonly<Record<string, unknown>>
+
+/** One well-formed call. Without an id it is a notification, which is never answered. */
+export type Call = { readonly id: Id | undefined; readonly method: string; readonly params: Params }
+
+/** What is answered in place of a call that is not well formed. */
+export type Refusal = { readonly id: Id; readonly error: RpcError }
+
+/** A whole message: one call, or a batch of them. */
+export type Message = Call | Refusal | readonly (Call | Refusal)[]
+
+/** Bounds of a message. */
+export type MessageLimits = {
+  /** Elements of a batch. */
+  readonly batchCountMax: number
+  /** Arrays and objects inside each other. */
+  readonly nestingMax: number
+}
+
+const NO_ID = 'null'
+const NO_PARAMS: readonly unknown[] = []
+const PARSE_ERROR: Refusal = { id: NO_ID, error: new RpcError('parseError') }
+const INVALID_REQUEST = new RpcError('invalidRequest')
+const UNSUPPORTED_VERSION = new RpcError('unsupportedVersion')
+
+/** True for what stands in place of a call. */
+export const isRefusal = (call: Call | Refusal): call is Refusal => 'error' in call
+
+/**
+ * Reads an envelope as Agave does: what is no JSON, or JSON that can be no call (a number, an id that is an
+ * object), fails as a whole with -32700; a call with a wrong member is -32600 under its own id.
+ */
+export const parseMessage = (body: Uint8Array, limits: MessageLimits): Message => {
+  if (!isUtf8(body)) return PARSE_ERROR
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
+  // Before JSON.parse, which spends a second on 8 MiB of brackets that no call can mean.
+  const ids = scanIds(text, limits)
+  if (ids instanceof RpcError) return { id: NO_ID, error: ids }
+  const value = parseJson(text)
+  if (!Array.isArray(value)) {
+    return isRecord(value) && hasReadableId(value) ? toCall(value, ids[0]) : PARSE_ERROR
+  }
+  // JSON-RPC 2.0 §6 asks for this reply; Agave sends an empty body, which no client can read.
+  if (value.length === 0) return { id: NO_ID, error: INVALID_REQUEST }
+  const calls: (Call | Refusal)[] = []
+  const elements: readonly unknown[] = value
+  for (const [index, element] of elements.entries()) {
+    if (!isRecord(element) || !hasReadableId(element)) return PARSE_ERROR
+    calls.push(toCall(element, ids[index]))
+  }
+  return calls
+}
+
+/** A whole error reply. */
+export const formatError = (id: Id, error: RpcError): string => {
+  const fields = { code: error.row.code, message: error.message, data: error.data }
+  return `{"jsonrpc":"2.0","error":${JSON.stringify(fields)},"id":${id}}`
+}
+
+/** What stands before a result in its reply. */
+export const RESULT_PREFIX = '{"jsonrpc":"2.0","result":'
+
+/** What stands after a result in its reply. */
+export const formatResultSuffix = (id: Id): string => `,"id":${id}}`
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const hasReadableId = ({ id }: { readonly id?: unknown }): boolean =>
+  typeof id === 'number' || typeof id === 'string' || id === null || id === undefined
+
+const MEMBERS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params'])
+
+const toCall = (value: Readonly<Record<string, unknown>>, id: Id | undefined): Call | Refusal => {
+  const { jsonrpc = null, method, params = null } = value
+  const isCall =
+    typeof method === 'string' &&
+    typeof params === 'object' &&
+    (jsonrpc === '2.0' || jsonrpc === null) &&
+    Object.keys(value).every(member => MEMBERS.has(member))
+  if (!isCall) return { id: id ?? NO_ID, error: INVALID_REQUEST }
+  if (jsonrpc === null && id !== undefined) return { id, error: UNSUPPORTED_VERSION }
+  return { id, method, params: params === null ? NO_PARAMS : (params as Params) }
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+
+/**
+ * The raw id of each object that is the message, or an element of it, in order. The text need not be JSON: what
+ * comes out is then meaningless, but it comes in one pass. A repeated member counts as in JSON.parse: the last wins.
+ */
+const scanIds = (text: string, limits: MessageLimits): (Id | undefined)[] | RpcError => {
+  const isBatch = /^[\t\n\r ]*\[/.test(text)
+  const memberDepth = isBatch ? 2 : 1
+  const ids: (Id | undefined)[] = []
+  let id: Id | undefined
+  let depth = 0
+  let commaCount = 0
+  // Looked at only at `memberDepth`, where a string after `{` or `,` is a member's name.
+  let isName = false
+  for (let index = 0; index < text.length; index++) {
+    switch (text.charCodeAt(index)) {
+      case QUOTE: {
+        const end = closingQuote(text, index)
+        if (isName && depth === memberDepth && isIdName(text, index, end))
+          id = tokenAfter(text, end)
+        isName = false
+        index = end
+        break
+      }
+      case COMMA:
+        isName = true
+        if (isBatch && depth === 1 && ++commaCount >= limits.batchCountMax)
+          return new RpcError('batchTooLong', { max: limits.batchCountMax })
+        break
+      case 0x5b: // [
+      case 0x7b: // {
+        isName = true
+        if (++depth > limits.nestingMax) return PARSE_ERROR.error
+        break
+      case 0x5d: // ]
+      case 0x7d: // }
+        if (depth === memberDepth) {
+          ids.push(id)
+          id = undefined
+        }
+        depth--
+    }
+  }
+  return ids
+}
+
+/** Index of the quote that ends the string opened at `open`; the end of the text where none does. */
+const closingQuote = (text: string, open: number): number => {
+  for (let end = text.indexOf('"', open + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let backslash = end - 1
+    while (text.charCodeAt(backslash) === BACKSLASH) backslash--
+    if ((end - backslash) % 2 === 1) return end
+  }
+  return text.length
+}
+
+/** True for the name `"id"`, however its letters are escaped. */
+const isIdName = (text: string, open: number, end: number): boolean => {
+  const name = text.slice(open, end + 1)
+  return name === '"id"' || (name.includes('\\') && parseJson(name) === 'id')
+}
+
+const SCALAR = /[\t\n\r ]*:[\t\n\r ]*([^\t\n\r ,}]*)/y
+
+/** The string or scalar that a member's name, ending at `end`, stands for. */
+const tokenAfter = (text: string, end: number): string | undefined => {
+  SCALAR.lastIndex = end + 1
+  const token = SCALAR.exec(text)?.[1]
+  if (token === undefined || token.charCodeAt(0) !== QUOTE) return token
+  const open = SCALAR.lastIndex - token.length
+  return text.slice(open, closingQuote(text, open) + 1)
+}
