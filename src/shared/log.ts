@@ -1,0 +1,77 @@
+import { destination, pino, stdTimeFunctions, type Logger } from 'pino'
+import { REDACTED, TOKEN_PREFIX } from './secret.js'
+
+export type Options = Readonly<typeof defaults>
+
+/** Bounds of the log, which is JSON lines on standard output. */
+export const defaults = {
+  /** Least level that is written: trace, debug, info, warn, error, fatal or silent. */
+  level: 'info',
+  /** Lines wait here when nobody reads standard output; beyond it they are dropped and counted. */
+  bufferBytesMax: 1024 ** 2,
+  /** A longer line is cut, so that one strange request cannot fill the disk. */
+  lineCharsMax: 16_384,
+}
+
+/** Levels that `level` may name. */
+export const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+
+/** What every part logs with. Give a child the request id and the token id, never a token or an URL. */
+export type Log = Logger
+
+/** The log of one process. */
+export type OpenLog = {
+  readonly log: Log
+  /** Writes what still waits. Call it before the process ends. */
+  flush(): void
+  /** Lines lost because nobody read standard output. */
+  droppedCount(): number
+}
+
+// `_` may come percent-encoded from an URL, or as a JSON escape within JSON. It may also follow, where one
+// token runs into the next: then both go.
+const UNDERSCORE = '(?:_|%5f|\\\\+u005f)'
+const TOKEN = new RegExp(
+  `${TOKEN_PREFIX.replace('_', UNDERSCORE)}(?:[0-9a-z]|${UNDERSCORE})+`,
+  'gi',
+)
+
+/** Takes everything shaped like a location token out of a text, whole or cut. */
+export const redactTokens = (text: string): string =>
+  text.replace(TOKEN, `${TOKEN_PREFIX}${REDACTED}`)
+
+const cut = (line: string, lineCharsMax: number): string => {
+  if (line.length <= lineCharsMax) return line
+  const start = line.slice(0, Math.floor(lineCharsMax / 2))
+  return `${JSON.stringify({ level: 'warn', msg: 'a long line was cut', chars: line.length, start })}\n`
+}
+
+/** The last stage of every line. Exported so that a test can put it before a destination of its own. */
+export const createLog = (
+  role: string,
+  write: (line: string) => void,
+  options: Options = defaults,
+): Log =>
+  pino(
+    {
+      level: options.level,
+      base: { role, pid: process.pid },
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: label => ({ level: label }) },
+    },
+    // pino's own redaction knows paths, not what is inside a message, a stack or an URL. So the finished line
+    // is searched. It comes before the cut: half a token at the end of a line is still half a secret.
+    { write: line => write(cut(redactTokens(line), options.lineCharsMax)) },
+  )
+
+/** Opens the log of one process on standard output. A slow reader of it never stops the event loop. */
+export const openLog = (role: string, options: Options = defaults): OpenLog => {
+  const stdout = destination({ dest: 1, sync: false, maxLength: options.bufferBytesMax })
+  let droppedCount = 0
+  stdout.on('drop', () => droppedCount++)
+  return {
+    log: createLog(role, line => stdout.write(line), options),
+    flush: () => stdout.flushSync(),
+    droppedCount: () => droppedCount,
+  }
+}

@@ -1,0 +1,256 @@
+import { collectDefaultMetrics, Registry } from 'prom-client'
+
+/** One metric. Times are in seconds and sizes in bytes, as Prometheus wants them. */
+type Row = {
+  readonly name: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly unit: string
+  readonly labels: readonly string[]
+  readonly help: string
+}
+
+/** Every metric of the service beside those of Node itself. `process` is added to all labels when they are joined. */
+// prettier-ignore
+export const METRICS = {
+  requests:          { name: 'slotline_requests_total', type: 'counter', unit: 'calls', labels: ['method', 'outcome'], help: 'JSON-RPC calls answered; outcome is ok or the name of the error' },
+  requestSeconds:    { name: 'slotline_request_seconds', type: 'histogram', unit: 'seconds', labels: ['method'], help: 'Time from the whole request body to the reply handed to the socket' },
+  fastLane:          { name: 'slotline_fast_lane_total', type: 'counter', unit: 'requests', labels: ['outcome'], help: 'Bodies offered to the fast lane: taken or declined' },
+  httpReplies:       { name: 'slotline_http_replies_total', type: 'counter', unit: 'replies', labels: ['status'], help: 'HTTP replies by status' },
+  httpAborts:        { name: 'slotline_http_aborts_total', type: 'counter', unit: 'requests', labels: [], help: 'Requests whose client left before the reply was written' },
+  refusals:          { name: 'slotline_refusals_total', type: 'counter', unit: 'requests', labels: ['reason'], help: 'Requests refused before their body was read' },
+  bodiesInFlight:    { name: 'slotline_bodies_in_flight_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Request bodies held in memory' },
+  repliesInFlight:   { name: 'slotline_replies_in_flight_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Replies held in memory until their reader takes them' },
+  queueDepth:        { name: 'slotline_queue_depth', type: 'gauge', unit: 'tasks', labels: ['pool'], help: 'Reads that wait for a thread' },
+  tipSlot:           { name: 'slotline_tip_slot', type: 'gauge', unit: 'slot', labels: ['network'], help: 'Slot that reads reflect' },
+  tipAge:            { name: 'slotline_tip_age_seconds', type: 'gauge', unit: 'seconds', labels: ['network'], help: 'Time since the tip last changed' },
+  feedSlot:          { name: 'slotline_feed_slot', type: 'gauge', unit: 'slot', labels: ['network'], help: 'Newest slot that the feed has announced' },
+  feedLag:           { name: 'slotline_feed_lag_slots', type: 'gauge', unit: 'slots', labels: ['network'], help: 'Announced slots that are not applied yet' },
+  feedConnected:     { name: 'slotline_feed_connected', type: 'gauge', unit: '0 or 1', labels: ['network'], help: 'Whether the feed delivers' },
+  feedReconnects:    { name: 'slotline_feed_reconnects_total', type: 'counter', unit: 'connections', labels: ['network'], help: 'Times the feed was connected anew' },
+  feedBuffer:        { name: 'slotline_feed_buffer_bytes', type: 'gauge', unit: 'bytes', labels: ['network'], help: 'Updates that wait for their block marker' },
+  blocksApplied:     { name: 'slotline_blocks_applied_total', type: 'counter', unit: 'blocks', labels: ['network'], help: 'Blocks written to the accounts store' },
+  accountsApplied:   { name: 'slotline_accounts_applied_total', type: 'counter', unit: 'accounts', labels: ['network'], help: 'Account changes written to the accounts store' },
+  applySeconds:      { name: 'slotline_apply_seconds', type: 'histogram', unit: 'seconds', labels: ['network'], help: 'Time to write one block, the wait for the disk included' },
+  storeUsed:         { name: 'slotline_store_used_bytes', type: 'gauge', unit: 'bytes', labels: ['store'], help: 'Pages in use' },
+  storeMap:          { name: 'slotline_store_map_bytes', type: 'gauge', unit: 'bytes', labels: ['store'], help: 'Address space of the map: the size that the store cannot outgrow' },
+  storeReaders:      { name: 'slotline_store_readers', type: 'gauge', unit: 'slots', labels: ['store'], help: 'Read slots in use' },
+  storeReaderLag:    { name: 'slotline_store_reader_lag_transactions', type: 'gauge', unit: 'transactions', labels: ['store'], help: 'Write transactions since the oldest reader began: pages that cannot be reused' },
+  childRestarts:     { name: 'slotline_process_restarts_total', type: 'counter', unit: 'restarts', labels: ['role'], help: 'Children that ended and were started again' },
+  logDropped:        { name: 'slotline_log_dropped_lines', type: 'gauge', unit: 'lines', labels: [], help: 'Log lines lost since the start because nobody read standard output' },
+} as const satisfies Record<string, Row>
+
+export type MetricName = keyof typeof METRICS
+type NameOf<T extends Row['type']> = {
+  [N in MetricName]: (typeof METRICS)[N]['type'] extends T ? N : never
+}[MetricName]
+export type CounterName = NameOf<'counter'>
+export type GaugeName = NameOf<'gauge'>
+export type HistogramName = NameOf<'histogram'>
+
+type LabelsOf<N extends MetricName> = Readonly<
+  Record<(typeof METRICS)[N]['labels'][number], string>
+>
+/** The labels of a series: demanded where the metric has any. */
+type Args<N extends MetricName> = (typeof METRICS)[N]['labels'] extends readonly []
+  ? []
+  : [labels: LabelsOf<N>]
+
+/** Upper ends in seconds: from a point read to the longest time-out. */
+const BUCKET_SECONDS = Float64Array.of(
+  0.000_05,
+  0.000_1,
+  0.000_25,
+  0.000_5,
+  0.001,
+  0.002_5,
+  0.005,
+  0.01,
+  0.025,
+  0.05,
+  0.1,
+  0.25,
+  0.5,
+  1,
+  2.5,
+  5,
+  10,
+  30,
+)
+const BUCKETS = BUCKET_SECONDS.length
+
+/** Series one process may hold. Labels come from tables of ours, so more is a bug: a label made of input. */
+const SERIES_MAX = 4_096
+
+/** Counts up. Made once and kept by who counts. */
+export class Counter {
+  readonly cells = new Float64Array(1)
+
+  add(count: number): void {
+    this.cells[0] = (this.cells[0] ?? 0) + count
+  }
+}
+
+/** Holds the last value. */
+export class Gauge {
+  readonly cells = new Float64Array(1)
+
+  set(value: number): void {
+    this.cells[0] = value
+  }
+}
+
+/** Counts durations by size. */
+export class Histogram {
+  /** One cell for each bucket, one for what is longer than all, and the sum. */
+  readonly cells = new Float64Array(BUCKETS + 2)
+
+  observe(seconds: number): void {
+    const { cells } = this
+    let bucket = 0
+    // Most reads end in the first buckets, where a loop beats a binary search.
+    while (bucket < BUCKETS && seconds > (BUCKET_SECONDS[bucket] ?? Infinity)) bucket++
+    cells[bucket] = (cells[bucket] ?? 0) + 1
+    cells[BUCKETS + 1] = (cells[BUCKETS + 1] ?? 0) + seconds
+  }
+}
+
+type Labels = Readonly<Record<string, string>>
+/** One series at one moment; `cells` as its class lays them out. JSON has no NaN: there it is null. */
+type Sample = {
+  readonly metric: MetricName
+  readonly labels: Labels
+  readonly cells: readonly (number | null)[]
+}
+/** A metric of Node itself, as prom-client gives it. */
+type NodeMetric = {
+  readonly name: string
+  readonly help: string
+  readonly type: string
+  readonly values: readonly {
+    readonly name: string
+    readonly labels: Labels
+    readonly value: number | null
+  }[]
+}
+
+/** The metrics of one process at one moment: plain data that survives JSON. */
+export type MetricsSnapshot = {
+  readonly process: string
+  readonly samples: readonly Sample[]
+  readonly node: readonly NodeMetric[]
+}
+
+/** The metrics of one process. Ask for each series once, at the start, and keep what comes. */
+export type Metrics = {
+  counter<N extends CounterName>(name: N, ...labels: Args<N>): Counter
+  gauge<N extends GaugeName>(name: N, ...labels: Args<N>): Gauge
+  histogram<N extends HistogramName>(name: N, ...labels: Args<N>): Histogram
+  /** `collect` runs before each snapshot: the place to read what is not counted as it happens. */
+  beforeSnapshot(collect: () => void): void
+  snapshot(): Promise<MetricsSnapshot>
+}
+
+const toLabels = (labels: Readonly<Record<string, string | number | undefined>>): Labels =>
+  Object.fromEntries(Object.entries(labels).map(([name, value]) => [name, String(value)]))
+
+/** Metrics of the process that carries this name (`edge 0`, `indexer main` …). */
+export const createMetrics = (process: string): Metrics => {
+  const series = new Map<string, { metric: MetricName; labels: Labels; cells: Float64Array }>()
+  const handles = new Map<string, Counter | Gauge | Histogram>()
+  const collectors: (() => void)[] = []
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+
+  const find = <T extends Counter | Gauge | Histogram>(
+    Kind: new () => T,
+    metric: MetricName,
+    labels: Labels = {},
+  ): T => {
+    const key = JSON.stringify([metric, ...METRICS[metric].labels.map(label => labels[label])])
+    const known = handles.get(key)
+    if (known instanceof Kind) return known
+    if (series.size >= SERIES_MAX) throw new Error(`over ${SERIES_MAX} series; the last was ${key}`)
+    const handle = new Kind()
+    handles.set(key, handle)
+    series.set(key, { metric, labels: { ...labels }, cells: handle.cells })
+    return handle
+  }
+
+  return {
+    counter: (name, ...[labels]) => find(Counter, name, labels),
+    gauge: (name, ...[labels]) => find(Gauge, name, labels),
+    histogram: (name, ...[labels]) => find(Histogram, name, labels),
+    beforeSnapshot: collect => void collectors.push(collect),
+    snapshot: async () => {
+      for (const collect of collectors) collect()
+      const samples = Array.from(series.values(), one => ({ ...one, cells: [...one.cells] }))
+      const node = Array.from(await registry.getMetricsAsJSON(), metric => ({
+        name: metric.name,
+        help: metric.help,
+        type: String(metric.type),
+        values: metric.values.map(sample => ({
+          // A histogram's values carry their own names, which prom-client's types do not say.
+          name: 'metricName' in sample ? String(sample.metricName) : metric.name,
+          labels: toLabels(sample.labels),
+          value: sample.value,
+        })),
+      }))
+      return { process, samples, node }
+    },
+  }
+}
+
+const escapeLabel = (value: string): string =>
+  value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"')
+
+const formatLabels = (labels: Labels): string =>
+  `{${Object.entries(labels)
+    .map(([name, value]) => `${name}="${escapeLabel(value)}"`)
+    .join(',')}}`
+
+const formatValue = (value: number | null | undefined): string =>
+  value === null || value === undefined || Number.isNaN(value)
+    ? 'NaN'
+    : value === Infinity
+      ? '+Inf'
+      : value === -Infinity
+        ? '-Inf'
+        : String(value)
+
+const formatSample = (row: Row, labels: Labels, cells: readonly (number | null)[]): string[] => {
+  if (row.type !== 'histogram')
+    return [`${row.name}${formatLabels(labels)} ${formatValue(cells[0])}`]
+  const lines: string[] = []
+  let count = 0
+  for (let bucket = 0; bucket <= BUCKETS; bucket++) {
+    count += cells[bucket] ?? 0
+    const le = bucket < BUCKETS ? String(BUCKET_SECONDS[bucket]) : '+Inf'
+    lines.push(`${row.name}_bucket${formatLabels({ ...labels, le })} ${count}`)
+  }
+  lines.push(`${row.name}_sum${formatLabels(labels)} ${formatValue(cells[BUCKETS + 1])}`)
+  lines.push(`${row.name}_count${formatLabels(labels)} ${count}`)
+  return lines
+}
+
+/** All processes in Prometheus' text format, each series with the label `process`. */
+export const formatMetrics = (snapshots: readonly MetricsSnapshot[]): string => {
+  const lines: string[] = []
+  for (const [metric, row] of Object.entries(METRICS)) {
+    lines.push(`# HELP ${row.name} ${row.help}`, `# TYPE ${row.name} ${row.type}`)
+    for (const { process, samples } of snapshots)
+      for (const sample of samples)
+        if (sample.metric === metric)
+          lines.push(...formatSample(row, { process, ...sample.labels }, sample.cells))
+  }
+  const node = new Map<string, { head: string[]; lines: string[] }>()
+  for (const { process, node: metrics } of snapshots)
+    for (const { name, help, type, values } of metrics) {
+      const head = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`]
+      const joined = node.get(name) ?? { head, lines: [] }
+      node.set(name, joined)
+      for (const { name: series, labels, value } of values)
+        joined.lines.push(`${series}${formatLabels({ process, ...labels })} ${formatValue(value)}`)
+    }
+  for (const { head, lines: joined } of node.values()) lines.push(...head, ...joined)
+  return `${lines.join('\n')}\n`
+}

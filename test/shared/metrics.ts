@@ -1,0 +1,142 @@
+import fc from 'fast-check'
+import t from 'tap'
+import {
+  createMetrics,
+  formatMetrics,
+  METRICS,
+  type MetricsSnapshot,
+} from '../../src/shared/metrics.js'
+
+/** A snapshot as it arrives from another process. */
+const take = async (metrics: ReturnType<typeof createMetrics>): Promise<MetricsSnapshot> =>
+  JSON.parse(JSON.stringify(await metrics.snapshot()))
+
+const ours = (text: string): string[] =>
+  text.split('\n').filter(line => line.startsWith('slotline_') && !line.includes('_bucket'))
+
+t.test('every metric is named as Prometheus wants it', t => {
+  const names = new Set<string>()
+  for (const { name, type, unit, labels, help } of Object.values(METRICS)) {
+    t.match(name, /^slotline_[a-z]+(_[a-z]+)*$/)
+    t.equal(name.endsWith('_total'), type === 'counter', name)
+    if (unit === 'seconds') t.match(name, /_seconds$/)
+    if (unit === 'bytes') t.match(name, /_bytes$/)
+    t.notMatch(labels, ['process'])
+    t.ok(help.length > 10 && !help.includes('\n'), name)
+    t.notOk(names.has(name), `${name} once`)
+    names.add(name)
+  }
+  t.end()
+})
+
+t.test('the series of all processes come out together', async t => {
+  const [edge, indexer] = [createMetrics('edge 0'), createMetrics('indexer')]
+  const labels = { method: 'getAccountInfo', outcome: 'ok' }
+  edge.counter('requests', labels).add(2)
+  edge.counter('requests', labels).add(1)
+  edge.counter('requests', { method: 'getAccountInfo', outcome: 'pubkeySize' }).add(1)
+  edge.counter('httpAborts')
+  indexer.gauge('tipSlot', { network: 'a"b\\c\nd' }).set(250_000_000)
+  indexer.gauge('tipAge', { network: 'main' }).set(Number.NaN)
+  const text = formatMetrics([await take(edge), await take(indexer)])
+  t.strictSame(ours(text), [
+    'slotline_requests_total{process="edge 0",method="getAccountInfo",outcome="ok"} 3',
+    'slotline_requests_total{process="edge 0",method="getAccountInfo",outcome="pubkeySize"} 1',
+    'slotline_http_aborts_total{process="edge 0"} 0',
+    'slotline_tip_slot{process="indexer",network="a\\"b\\\\c\\nd"} 250000000',
+    'slotline_tip_age_seconds{process="indexer",network="main"} NaN',
+  ])
+  for (const process of ['edge 0', 'indexer'])
+    t.match(text, new RegExp(`^process_resident_memory_bytes\\{process="${process}"\\} \\d+$`, 'm'))
+})
+
+t.test('the text can be read by a parser of its format', async t => {
+  const [a, b] = [createMetrics('a'), createMetrics('b')]
+  for (const metrics of [a, b]) metrics.histogram('requestSeconds', { method: 'x' }).observe(0.002)
+  const text = formatMetrics([await take(a), await take(b)])
+  t.match(text, /\n$/)
+  const typed = new Set<string>()
+  const seen = new Set<string>()
+  let current = ''
+  for (const line of text.trimEnd().split('\n')) {
+    const head = /^# (HELP|TYPE) (\S+) (.+)$/.exec(line)
+    if (head !== null) {
+      current = head[2] ?? ''
+      if (head[1] === 'TYPE') {
+        t.notOk(typed.has(current), `${current} is typed once`)
+        typed.add(current)
+      }
+      continue
+    }
+    const sample = /^([a-z0-9_]+)(\{[^}]*\}) (\S+)$/.exec(line)
+    t.ok(sample, line)
+    t.ok(sample?.[1]?.startsWith(current), `${line} stands under its own head`)
+    t.ok(Number.isFinite(Number(sample?.[3])) || sample?.[3] === 'NaN', line)
+    t.notOk(seen.has(`${sample?.[1]}${sample?.[2]}`), `${line} once`)
+    seen.add(`${sample?.[1]}${sample?.[2]}`)
+  }
+})
+
+t.test('a histogram counts each duration in its bucket and all above', async t => {
+  const metrics = createMetrics('edge')
+  const seconds = [0, 0.000_05, 0.000_051, 0.001, 0.7, 30, 31, 1e9]
+  for (const one of seconds) metrics.histogram('requestSeconds', { method: 'm' }).observe(one)
+  const text = formatMetrics([await take(metrics)])
+  const cumulative = (le: string): number =>
+    Number(new RegExp(`_bucket\\{process="edge",method="m",le="${le}"\\} (\\d+)`).exec(text)?.[1])
+  const cases: [le: string, count: number][] = [
+    ['0.00005', 2],
+    ['0.0001', 3],
+    ['0.0005', 3],
+    ['0.001', 4],
+    ['0.5', 4],
+    ['1', 5],
+    ['30', 6],
+    ['\\+Inf', 8],
+  ]
+  for (const [le, count] of cases) t.equal(cumulative(le), count, le)
+  t.match(text, /_count\{process="edge",method="m"\} 8/)
+  t.match(text, /_sum\{process="edge",method="m"\} 1000000061.70/)
+})
+
+t.test('buckets equal a count by hand', async t => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.double({ min: 0, max: 40, noNaN: true })), async seconds => {
+      const metrics = createMetrics('edge')
+      const histogram = metrics.histogram('applySeconds', { network: 'n' })
+      for (const one of seconds) histogram.observe(one)
+      const text = formatMetrics([await take(metrics)])
+      for (const [, le = '', count = ''] of text.matchAll(
+        /apply_seconds_bucket.*le="([^"]+)"\} (\d+)/g,
+      )) {
+        const end = le === '+Inf' ? Infinity : Number(le)
+        if (seconds.filter(one => one <= end).length !== Number(count)) return false
+      }
+      return text.includes(`apply_seconds_count{process="edge",network="n"} ${seconds.length}\n`)
+    }),
+    { numRuns: 20 },
+  )
+})
+
+t.test('what is read only when asked for is read before each snapshot', async t => {
+  const metrics = createMetrics('edge')
+  const gauge = metrics.gauge('queueDepth', { pool: 'scan' })
+  let depth = 0
+  metrics.beforeSnapshot(() => gauge.set(++depth))
+  await metrics.snapshot()
+  t.match(
+    formatMetrics([await take(metrics)]),
+    'slotline_queue_depth{process="edge",pool="scan"} 2',
+  )
+})
+
+t.test('a label made of input is stopped', t => {
+  const metrics = createMetrics('edge')
+  t.throws(
+    () => {
+      for (let n = 0; n < 5_000; n++) metrics.counter('httpReplies', { status: `${n}` })
+    },
+    { message: /over 4096 series/ },
+  )
+  t.end()
+})
