@@ -1,5 +1,28 @@
 //! The accounts store: one LMDB environment, one writer process, any number of readers.
 
+mod apply;
+mod check;
+mod diff;
+mod feed;
+mod keys;
+mod open;
+mod options;
+mod plan;
+mod query;
+mod readers;
 mod record;
+mod scan;
+mod signatures;
+mod snapshot;
+mod tables;
 
+pub use apply::Applied;
+pub use feed::Change;
+pub use open::{Stats, Store};
+pub use options::{ACCOUNT_DATA_BYTES_MAX, BLOCKS_KEPT, Changed, Options, Scope};
+pub use plan::Plan;
+pub use query::{Budget, Filter, OwnerFilter, OwnerQuery, PageEnd, ProgramQuery};
 pub use record::{AccountRef, AccountUpdate, Block, SignatureStatus, Tip};
+pub use scan::Visit;
+pub use snapshot::{SignatureRef, Snapshot};
+pub use tables::{SCHEMA, TABLES, Table};

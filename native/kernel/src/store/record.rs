@@ -55,3 +55,66 @@ pub struct Tip {
     pub block_height: u64,
     pub block_time: Option<i64>,
 }
+
+/// Bytes of a stored record before its data.
+pub(super) const HEAD_BYTES: usize = 57;
+/// Where the owner lies in a stored record; scans test it before anything else.
+pub(super) const OWNER_AT: usize = 25;
+const EXECUTABLE: u8 = 1;
+
+/// The fixed part of a stored record. Its data follows.
+#[inline]
+pub(super) fn encode_head(account: &AccountRef<'_>) -> [u8; HEAD_BYTES] {
+    let mut head = [0; HEAD_BYTES];
+    head[0..8].copy_from_slice(&account.slot.to_be_bytes());
+    head[8..16].copy_from_slice(&account.lamports.to_be_bytes());
+    head[16..24].copy_from_slice(&account.rent_epoch.to_be_bytes());
+    head[24] = if account.executable { EXECUTABLE } else { 0 };
+    head[OWNER_AT..HEAD_BYTES].copy_from_slice(account.owner);
+    head
+}
+
+/// Reads a stored record; `None` where the bytes are too few to be one.
+#[inline]
+pub(super) fn decode(record: &[u8]) -> Option<AccountRef<'_>> {
+    let (head, data) = record.split_first_chunk::<HEAD_BYTES>()?;
+    let (slot, rest) = head.split_first_chunk()?;
+    let (lamports, rest) = rest.split_first_chunk()?;
+    let (rent_epoch, rest) = rest.split_first_chunk()?;
+    let (flags, owner) = rest.split_first()?;
+    Some(AccountRef {
+        slot: u64::from_be_bytes(*slot),
+        lamports: u64::from_be_bytes(*lamports),
+        rent_epoch: u64::from_be_bytes(*rent_epoch),
+        executable: flags & EXECUTABLE != 0,
+        owner: owner.first_chunk()?,
+        data,
+    })
+}
+
+/// The value of a row of `blocks`.
+pub(super) fn encode_block(tip: &Tip) -> [u8; 57] {
+    let mut value = [0; 57];
+    value[0..32].copy_from_slice(&tip.blockhash);
+    value[32..40].copy_from_slice(&tip.parent_slot.to_be_bytes());
+    value[40..48].copy_from_slice(&tip.block_height.to_be_bytes());
+    value[48] = u8::from(tip.block_time.is_some());
+    value[49..57].copy_from_slice(&tip.block_time.unwrap_or(0).to_be_bytes());
+    value
+}
+
+/// Reads a row of `blocks`.
+pub(super) fn decode_block(slot: u64, value: &[u8]) -> Option<Tip> {
+    let (blockhash, rest) = value.split_first_chunk()?;
+    let (parent_slot, rest) = rest.split_first_chunk()?;
+    let (block_height, rest) = rest.split_first_chunk()?;
+    let (has_time, rest) = rest.split_first()?;
+    let time = i64::from_be_bytes(*rest.first_chunk()?);
+    Some(Tip {
+        slot,
+        parent_slot: u64::from_be_bytes(*parent_slot),
+        blockhash: *blockhash,
+        block_height: u64::from_be_bytes(*block_height),
+        block_time: (*has_time != 0).then_some(time),
+    })
+}

@@ -1,0 +1,204 @@
+//! Which index a program page goes through. Whatever is chosen, each record is tested again, so the choice is
+//! about time only.
+
+use std::ops::Bound;
+
+use super::keys;
+use super::query::{Filter, ProgramQuery};
+use super::snapshot::Snapshot;
+use super::tables::Db;
+use crate::Pubkey;
+use crate::error::Result;
+use crate::token::TokenProgram;
+
+/// Rows of an index that are counted before it is taken for large.
+const PROBE_ROWS: u64 = 1024;
+/// Changed rows up to which they are gathered and sorted instead of walking the program's accounts.
+const CHANGED_ROWS_MAX: u64 = 50_000;
+/// A row through an index costs a look-up of its record: about this many rows of a walk over `accounts`.
+const INDEX_ROW_COST: u64 = 3;
+
+/// The way to a page's candidates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Plan {
+    /// Nothing can match.
+    Nothing,
+    ByDiscriminator([u8; 8]),
+    ByMint(TokenProgram, Pubkey),
+    ByTokenOwner(TokenProgram, Pubkey),
+    /// Gather the changed pubkeys, then sort them.
+    Changed {
+        since: u64,
+    },
+    ByProgram,
+    /// Every account of the store in order: for a program that owns a large share of it, where a cursor over
+    /// neighbours beats one look-up per row.
+    Walk,
+}
+
+/// A run of index keys that begin alike and end in a pubkey.
+pub(super) struct Run {
+    pub table: Db,
+    pub prefix: Vec<u8>,
+}
+
+impl Run {
+    /// The keys strictly after a pubkey, as the bounds of a range.
+    pub fn bounds(&self, after: Option<&Pubkey>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        let end = Bound::Included([&self.prefix, &[0xFF; 32][..]].concat());
+        match after {
+            Some(pubkey) => (Bound::Excluded([&self.prefix, &pubkey[..]].concat()), end),
+            None => (Bound::Included(self.prefix.clone()), end),
+        }
+    }
+}
+
+impl Snapshot<'_> {
+    /// The plan that [`Snapshot::program_page`] follows.
+    pub fn plan(&self, query: &ProgramQuery) -> Result<Plan> {
+        let owned = self.accounts_of(&query.program)?;
+        if owned == 0 || query.limit == 0 {
+            return Ok(Plan::Nothing);
+        }
+        let mut best = self.scan_plan(owned)?;
+        let mut rows = owned;
+        let filtered = candidates(query);
+        // One candidate and nothing to weigh it against: counting would only cost.
+        let is_contest = filtered.len() > 1 || query.changed_since.is_some();
+        for plan in filtered {
+            let Some(run) = self.run_of(query, &plan) else {
+                continue;
+            };
+            let count = if is_contest {
+                self.count_run(&run, rows.min(PROBE_ROWS))?
+            } else {
+                0
+            };
+            if count < rows {
+                (best, rows) = (plan, count);
+            }
+        }
+        if let Some(since) = query.changed_since
+            && self.store.options.changed.covers(&query.program)
+        {
+            let count = self.count_changed(query, since, rows.min(CHANGED_ROWS_MAX + 1))?;
+            if count < rows && count <= CHANGED_ROWS_MAX {
+                best = Plan::Changed { since };
+            }
+        }
+        Ok(best)
+    }
+
+    /// How many accounts a program owns.
+    pub fn accounts_of(&self, program: &Pubkey) -> Result<u64> {
+        let count = self.tables().programs.get(&self.txn, program)?;
+        Ok(count
+            .and_then(|value| value.first_chunk())
+            .map_or(0, |bytes| u64::from_be_bytes(*bytes)))
+    }
+
+    /// All accounts of a program: through its index, or past everyone's.
+    fn scan_plan(&self, owned: u64) -> Result<Plan> {
+        let all = self.tables().accounts.len(&self.txn)?;
+        Ok(if owned.saturating_mul(INDEX_ROW_COST) >= all {
+            Plan::Walk
+        } else {
+            Plan::ByProgram
+        })
+    }
+
+    /// The index keys of a plan that has a run of them.
+    pub(super) fn run_of(&self, query: &ProgramQuery, plan: &Plan) -> Option<Run> {
+        let tables = self.tables();
+        let (table, prefix) = match plan {
+            Plan::ByDiscriminator(first) => (
+                tables.by_discriminator,
+                [&query.program[..], first].concat(),
+            ),
+            Plan::ByMint(program, mint) => (tables.by_mint, [&[program.tag()], &mint[..]].concat()),
+            Plan::ByTokenOwner(program, wallet) => (
+                tables.by_token_owner,
+                [&wallet[..], &[program.tag()]].concat(),
+            ),
+            Plan::ByProgram => (tables.by_program, query.program.to_vec()),
+            Plan::Nothing | Plan::Changed { .. } | Plan::Walk => return None,
+        };
+        Some(Run { table, prefix })
+    }
+
+    fn count_run(&self, run: &Run, max: u64) -> Result<u64> {
+        self.count(&run.table, &run.bounds(None), max)
+    }
+
+    fn count_changed(&self, query: &ProgramQuery, since: u64, max: u64) -> Result<u64> {
+        self.count(&self.tables().changed, &changed_bounds(query, since), max)
+    }
+
+    fn count(
+        &self,
+        table: &Db,
+        bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>),
+        max: u64,
+    ) -> Result<u64> {
+        let mut count = 0;
+        for row in table.range(&self.txn, &as_slices(bounds))? {
+            if count == max {
+                break;
+            }
+            row?;
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// The rows of `changed` of a program that lie strictly after a slot.
+pub(super) fn changed_bounds(query: &ProgramQuery, since: u64) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    let first = keys::changed(&query.program, since, &[0xFF; 32]);
+    let last = keys::changed(&query.program, u64::MAX, &[0xFF; 32]);
+    (
+        Bound::Excluded(first.to_vec()),
+        Bound::Included(last.to_vec()),
+    )
+}
+
+/// What `heed` takes as a range.
+pub(super) fn as_slices(bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    fn one(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+        bound.as_ref().map(|key| &key[..])
+    }
+    (one(&bounds.0), one(&bounds.1))
+}
+
+/// The indexes that a query's filters open, the usually narrower first.
+fn candidates(query: &ProgramQuery) -> Vec<Plan> {
+    let memcmps = || {
+        query.filters.iter().filter_map(|filter| match filter {
+            Filter::Memcmp { offset, bytes } => Some((*offset, &bytes[..])),
+            Filter::DataSize(_) => None,
+        })
+    };
+    let at = |wanted: u64| {
+        memcmps()
+            .filter(move |(offset, _)| *offset == wanted)
+            .map(|(_, bytes)| bytes)
+    };
+    match TokenProgram::of(&query.program) {
+        Some(program) => {
+            let wallet = at(32).find_map(|bytes| bytes.first_chunk());
+            let mint = at(0).find_map(|bytes| bytes.first_chunk());
+            let by_wallet = wallet.map(|wallet| Plan::ByTokenOwner(program, *wallet));
+            by_wallet
+                .into_iter()
+                .chain(mint.map(|mint| Plan::ByMint(program, *mint)))
+                .collect()
+        }
+        None => {
+            let first = at(0).find_map(|bytes| bytes.first_chunk());
+            first
+                .map(|first| Plan::ByDiscriminator(*first))
+                .into_iter()
+                .collect()
+        }
+    }
+}

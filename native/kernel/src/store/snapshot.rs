@@ -1,0 +1,165 @@
+//! One moment of the store, and the point reads on it.
+
+use std::ops::Bound;
+
+use heed::{RoTxn, WithTls};
+
+use super::keys;
+use super::open::Store;
+use super::options::Scope;
+use super::record::{self, AccountRef, Tip};
+use super::tables::Tables;
+use crate::Pubkey;
+use crate::error::{Error, Result};
+use crate::token::{CLOCK_SYSVAR, TokenProgram};
+
+/// A read transaction: every answer of one snapshot is of the same slot.
+pub struct Snapshot<'s> {
+    pub(super) store: &'s Store,
+    pub(super) txn: RoTxn<'s, WithTls>,
+    tip: Option<Tip>,
+}
+
+/// What became of a recent transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SignatureRef<'a> {
+    pub slot: u64,
+    /// The feed's bincode of a TransactionError; `None` is success.
+    pub error: Option<&'a [u8]>,
+}
+
+impl<'s> Snapshot<'s> {
+    pub(super) fn begin(store: &'s Store) -> Result<Self> {
+        let txn = store.env.read_txn()?;
+        let tip = tip_of(&store.tables, &txn)?;
+        Ok(Snapshot { store, txn, tip })
+    }
+
+    pub(super) fn tables(&self) -> &'s Tables {
+        &self.store.tables
+    }
+
+    /// The newest block; `None` in an empty store.
+    pub fn tip(&self) -> Option<&Tip> {
+        self.tip.as_ref()
+    }
+
+    /// The slot that every answer of this snapshot is of; 0 in an empty store.
+    pub fn slot(&self) -> u64 {
+        self.tip.map_or(0, |tip| tip.slot)
+    }
+
+    /// The account at this address, borrowed from the memory map.
+    #[inline]
+    pub fn account(&self, pubkey: &Pubkey) -> Result<Option<AccountRef<'_>>> {
+        match self.tables().accounts.get(&self.txn, pubkey)? {
+            Some(found) => decode(found).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The chain's own time: the Clock sysvar's, or the tip's block time, or 0.
+    pub fn unix_timestamp(&self) -> i64 {
+        let clock = self.account(&CLOCK_SYSVAR).ok().flatten();
+        clock
+            .and_then(|clock| {
+                clock
+                    .data
+                    .get(32..)?
+                    .first_chunk()
+                    .map(|time| i64::from_le_bytes(*time))
+            })
+            .or_else(|| self.tip.and_then(|tip| tip.block_time))
+            .unwrap_or(0)
+    }
+
+    /// The largest token accounts of a mint, frozen and empty ones too: amount, then pubkey, both descending.
+    /// Only accounts of the mint's own program count.
+    pub fn holders(&self, mint: &Pubkey, max: usize) -> Result<Vec<(u64, Pubkey)>> {
+        let Some(program) = self
+            .account(mint)?
+            .and_then(|mint| TokenProgram::of(mint.owner))
+        else {
+            return Ok(Vec::new());
+        };
+        let first = keys::holders(program, mint, 0, &[0; 32]);
+        let last = keys::holders(program, mint, u64::MAX, &[0xFF; 32]);
+        let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
+        let mut found = Vec::with_capacity(max.min(64));
+        for row in self
+            .tables()
+            .holders
+            .rev_range(&self.txn, &range)?
+            .take(max)
+        {
+            let (key, _) = row?;
+            let amount = key.get(33..).and_then(|rest| rest.first_chunk());
+            if let (Some(amount), Some(pubkey)) = (amount, keys::pubkey_of(key)) {
+                found.push((u64::from_be_bytes(*amount), *pubkey));
+            }
+        }
+        Ok(found)
+    }
+
+    /// One of the last blocks.
+    pub fn block(&self, slot: u64) -> Result<Option<Tip>> {
+        let found = self.tables().blocks.get(&self.txn, &slot.to_be_bytes())?;
+        Ok(found.and_then(|value| record::decode_block(slot, value)))
+    }
+
+    /// Whether this is the hash of one of the last `height_max` blocks by height, and of which.
+    pub fn block_of_hash(&self, blockhash: &[u8; 32], height_max: u64) -> Result<Option<Tip>> {
+        let Some(tip) = self.tip else { return Ok(None) };
+        for row in self.tables().blocks.rev_iter(&self.txn)? {
+            let (key, value) = row?;
+            let Some(block) = record::decode_block(keys::slot_of(key), value) else {
+                continue;
+            };
+            if tip.block_height.saturating_sub(block.block_height) > height_max {
+                break;
+            }
+            if block.blockhash == *blockhash {
+                return Ok(Some(block));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The outcome of a recent transaction.
+    pub fn signature(&self, signature: &[u8; 64]) -> Result<Option<SignatureRef<'_>>> {
+        let found = self.tables().signatures.get(&self.txn, signature)?;
+        Ok(found.and_then(|value| {
+            let (slot, error) = value.split_first_chunk()?;
+            let error = (!error.is_empty()).then_some(error);
+            Some(SignatureRef {
+                slot: u64::from_be_bytes(*slot),
+                error,
+            })
+        }))
+    }
+
+    /// The scope that the store was built for.
+    pub fn scope(&self) -> &Scope {
+        &self.store.options.scope
+    }
+
+    /// Whether the store's answer for this address is the chain's: it is there, or its absence means that there
+    /// is no such account. Where this is false, `null` would be a guess.
+    pub fn in_scope(&self, pubkey: &Pubkey) -> Result<bool> {
+        Ok(self.scope().covers_pubkey(pubkey) || self.account(pubkey)?.is_some())
+    }
+}
+
+pub(super) fn decode(found: &[u8]) -> Result<AccountRef<'_>> {
+    record::decode(found)
+        .ok_or_else(|| Error::Internal(format!("an account record has only {} bytes", found.len())))
+}
+
+pub(super) fn tip_of(tables: &Tables, txn: &RoTxn<'_>) -> Result<Option<Tip>> {
+    let Some((key, value)) = tables.blocks.last(txn)? else {
+        return Ok(None);
+    };
+    let tip = record::decode_block(keys::slot_of(key), value);
+    tip.map(Some)
+        .ok_or_else(|| Error::Internal("the tip's record is too short".to_string()))
+}
