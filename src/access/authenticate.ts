@@ -22,7 +22,12 @@ export type Authenticate = (
   nowMs: number,
 ) => Grant | Refusal
 
-/** A digest and an access that no token has: looked up and decoded where there is none. */
+const holds = (grant: Grant, address: string, nowMs: number): boolean =>
+  nowMs >= grant.validFromMs &&
+  nowMs < grant.validUntilMs &&
+  (grant.address === undefined || grant.address === address)
+
+/** A digest and an access that no token has: decoded where there is none. */
 const NOBODY = { tokenId: '-', accessId: '-', network: '-', location: '-', address: null }
 const NO_ACCESS = {
   accessId: '-',
@@ -59,12 +64,12 @@ export const createAuthenticate = (
   const grants = new Map<string, Grant>()
   let seenVersion = Number.NaN
 
-  // The same work whether the token is unknown or of another location: the time of a 401 tells nothing.
-  const lookUp = (token: string, location: string): Grant | undefined => {
+  // The same work whether the token is known or not: the time of a refusal tells nothing.
+  const lookUp = (token: string): Grant | undefined => {
     const found = store.digests.getBytes(digestToken(token))
     const digest = store.digests.decode(found ?? nobody)
     const access = store.accesses.decode(store.accesses.getBytes(digest.accessId) ?? noAccess)
-    if (found === undefined || digest.location !== location) return undefined
+    if (found === undefined) return undefined
     return Object.freeze({
       accessId: digest.accessId,
       tokenId: digest.tokenId,
@@ -78,11 +83,8 @@ export const createAuthenticate = (
   }
 
   const keep = (token: string, grant: Grant): void => {
-    if (grants.size >= grantsMax)
-      for (const oldest of grants.keys()) {
-        grants.delete(oldest)
-        break
-      }
+    const oldest = grants.keys().next()
+    if (grants.size >= grantsMax && oldest.done === false) grants.delete(oldest.value)
     grants.set(token, grant)
   }
 
@@ -94,16 +96,16 @@ export const createAuthenticate = (
       grants.clear()
       store.resetRead()
     }
-    let grant = grants.get(token)
-    if (grant === undefined || grant.location !== location) {
-      if (!isTokenShaped(token)) return 'unauthorized'
-      grant = lookUp(token, location)
-      // Unknown tokens are not kept: a flood of them must neither fill memory nor push out the known ones.
-      if (grant === undefined) return 'unauthorized'
-      keep(token, grant)
-    }
-    if (nowMs < grant.validFromMs || nowMs >= grant.validUntilMs) return 'forbidden'
-    if (grant.address !== undefined && grant.address !== address) return 'forbidden'
+    const known = grants.get(token)
+    if (known !== undefined && known.location === location && holds(known, address, nowMs))
+      return known
+
+    if (!isTokenShaped(token)) return 'unauthorized'
+    const grant = lookUp(token)
+    if (grant === undefined || grant.location !== location) return 'unauthorized'
+    if (!holds(grant, address, nowMs)) return 'forbidden'
+    // Only what opened something is kept: a flood of refusals must not fill memory nor push out what is in use.
+    keep(token, grant)
     return grant
   }
 }
