@@ -1,1 +1,24 @@
-//! To be written.
+//! The Yellowstone reader: one gRPC subscription at CONFIRMED, buffered by slot, applied block by block.
+//!
+//! The stream is read on a small runtime of its own; blocks go through a queue that is bounded in bytes to a
+//! thread that writes them, so that a slow commit never holds up the socket. A block is applied only where it
+//! continues the tip's chain; everything else reconnects with `from_slot`, and what that cannot mend is
+//! reported as [`Event::Unhealthy`] with its reason, while the store goes on answering with its true tip.
+
+mod applier;
+mod config;
+mod event;
+mod failure;
+mod health;
+mod reader;
+mod request;
+mod session;
+mod slots;
+mod translate;
+
+pub use applier::Sink;
+pub use config::{AccountsFilter, GeyserConfig};
+pub use event::{Event, FlatEvent, Gap, GapKind};
+pub use reader::{Reader, start};
+pub use slots::{BlockMeta, Fault, Limits, Ready, SlotState, Slots, Update};
+pub use translate::{Message, translate};

@@ -1,0 +1,129 @@
+//! What the reader tells its process.
+
+use std::fmt;
+
+/// Why a block does not continue the tip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GapKind {
+    /// Blocks between the tip and this one never came.
+    Missing,
+    /// Its parent is the tip's slot with another blockhash, or a slot before the tip.
+    OtherParent,
+    /// The feed has another block in the tip's slot: another cluster, or a chain that began anew.
+    OtherTip,
+}
+
+/// A block that does not continue the tip's chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap {
+    pub tip_slot: u64,
+    pub slot: u64,
+    pub parent_slot: u64,
+    pub kind: GapKind,
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Gap { tip_slot, slot, parent_slot, kind } = self;
+        write!(f, "gap after slot {tip_slot}: ")?;
+        match kind {
+            GapKind::Missing => {
+                write!(f, "the feed gave slot {slot}, whose parent {parent_slot} never came")
+            }
+            GapKind::OtherParent => write!(
+                f,
+                "the feed gave slot {slot}, which follows another block (slot {parent_slot})"
+            ),
+            GapKind::OtherTip => write!(f, "the feed has another block in slot {slot}"),
+        }
+    }
+}
+
+/// One thing that happened. Texts never hold the x-token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The subscription stands. `None` is the live head.
+    Connected { from_slot: Option<u64> },
+    /// A block is durable in the store.
+    Committed {
+        slot: u64,
+        block_height: u64,
+        accounts: u64,
+        apply_micros: u64,
+        /// From the server's stamp on the block's marker to the commit, by both clocks.
+        feed_lag_ms: Option<u64>,
+        /// Held in incomplete slots and in the queue, after this block.
+        buffered_bytes: u64,
+    },
+    /// The subscription ended; the next try follows.
+    Disconnected { reason: String, retry_in_ms: u64 },
+    /// A block did not continue the tip; a replay will try to close the gap.
+    Gap(Gap),
+    /// The tip no longer follows the chain, and why. Sent again only with another reason.
+    Unhealthy { reason: String },
+    /// A block was committed after [`Event::Unhealthy`], or the first one after the start.
+    Healthy,
+}
+
+/// [`Event`] as one flat record for a foreign boundary. Members that a kind has no use for are 0 or empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FlatEvent {
+    /// `connected`, `committed`, `disconnected`, `gap`, `unhealthy` or `healthy`.
+    pub kind: &'static str,
+    /// The reason; for `gap` the sentence.
+    pub text: String,
+    /// `committed`: the block. `connected`: `from_slot`. `gap`: the block that did not fit.
+    pub slot: Option<u64>,
+    /// `gap` only.
+    pub tip_slot: u64,
+    /// `gap` only.
+    pub parent_slot: u64,
+    pub block_height: u64,
+    pub accounts: u64,
+    pub apply_micros: u64,
+    pub feed_lag_ms: Option<u64>,
+    pub buffered_bytes: u64,
+    /// `disconnected` only.
+    pub retry_in_ms: u64,
+}
+
+impl From<Event> for FlatEvent {
+    fn from(event: Event) -> Self {
+        let flat = FlatEvent::default();
+        match event {
+            Event::Connected { from_slot } => {
+                FlatEvent { kind: "connected", slot: from_slot, ..flat }
+            }
+            Event::Committed {
+                slot,
+                block_height,
+                accounts,
+                apply_micros,
+                feed_lag_ms,
+                buffered_bytes,
+            } => FlatEvent {
+                kind: "committed",
+                slot: Some(slot),
+                block_height,
+                accounts,
+                apply_micros,
+                feed_lag_ms,
+                buffered_bytes,
+                ..flat
+            },
+            Event::Disconnected { reason, retry_in_ms } => {
+                FlatEvent { kind: "disconnected", text: reason, retry_in_ms, ..flat }
+            }
+            Event::Gap(gap) => FlatEvent {
+                kind: "gap",
+                text: gap.to_string(),
+                slot: Some(gap.slot),
+                tip_slot: gap.tip_slot,
+                parent_slot: gap.parent_slot,
+                ..flat
+            },
+            Event::Unhealthy { reason } => FlatEvent { kind: "unhealthy", text: reason, ..flat },
+            Event::Healthy => FlatEvent { kind: "healthy", ..flat },
+        }
+    }
+}

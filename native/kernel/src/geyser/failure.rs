@@ -1,0 +1,188 @@
+//! Why a subscription ended, in words for an operator.
+
+use std::error::Error as StdError;
+
+use yellowstone_grpc_client::{GeyserGrpcBuilderError, GeyserGrpcClientError};
+use yellowstone_grpc_proto::tonic::{Code, Status};
+
+use super::config::GeyserConfig;
+use super::event::Gap;
+use super::slots::Fault;
+
+/// Longest text taken over from a server.
+const TEXT_CHARS_MAX: usize = 300;
+
+/// Why a subscription ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// May be over at the next try: network, restart, silence, a full buffer, a malformed message.
+    Passing(String),
+    /// Messages come, but no blocks, or the store refuses to write.
+    Stuck(String),
+    /// Will be the same at every try until somebody changes a setting.
+    Refused(String),
+    /// The server no longer has the slot that was asked for.
+    ReplayGone(String),
+    /// The server keeps no slots at all.
+    ReplayUnsupported(String),
+    Gap(Gap),
+}
+
+impl Failure {
+    pub fn text(&self) -> String {
+        match self {
+            Failure::Passing(text)
+            | Failure::Stuck(text)
+            | Failure::Refused(text)
+            | Failure::ReplayGone(text)
+            | Failure::ReplayUnsupported(text) => text.clone(),
+            Failure::Gap(gap) => gap.to_string(),
+        }
+    }
+
+    pub fn from_fault(fault: Fault) -> Failure {
+        match fault {
+            Fault::Gap(gap) => Failure::Gap(gap),
+            other => Failure::Passing(other.to_string()),
+        }
+    }
+
+    pub fn from_client(config: &GeyserConfig, error: &GeyserGrpcClientError) -> Failure {
+        match error {
+            GeyserGrpcClientError::TonicStatus(status) => Failure::from_status(config, status),
+            GeyserGrpcClientError::TransportError(error) => Failure::from_source(config, error),
+        }
+    }
+
+    pub fn from_builder(config: &GeyserConfig, error: &GeyserGrpcBuilderError) -> Failure {
+        match error {
+            GeyserGrpcBuilderError::TonicError(error) => Failure::from_source(config, error),
+            // The error's own text quotes the value.
+            GeyserGrpcBuilderError::MetadataValueError(_) => {
+                Failure::Refused("x_token holds characters that a header cannot".to_string())
+            }
+        }
+    }
+
+    /// A connection that did not come up, with the causes below it: the outermost says only "transport error".
+    fn from_source(config: &GeyserConfig, error: &(dyn StdError + 'static)) -> Failure {
+        let mut text = format!("no connection to {}", config.shown_endpoint());
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&clean(config, &error.to_string()));
+            cause = error.source();
+        }
+        Failure::Passing(text)
+    }
+
+    pub fn from_status(config: &GeyserConfig, status: &Status) -> Failure {
+        let text = clean(config, status.message());
+        let has = |part: &str| text.contains(part);
+        // Servers answer a lost from_slot as OUT_OF_RANGE or INTERNAL; tonic's own limit is OUT_OF_RANGE too.
+        if has("message length too large") || has("message too large") {
+            return Failure::Refused(format!("{text}: raise decode_bytes_max"));
+        }
+        if has("from_slot is not supported") {
+            return Failure::ReplayUnsupported(
+                "the feed keeps no slots to replay (from_slot is not supported; its setting is \
+                 replay_stored_slots)"
+                    .to_string(),
+            );
+        }
+        if has("is not available, last available") {
+            return Failure::ReplayGone(text);
+        }
+        match status.code() {
+            Code::OutOfRange => Failure::ReplayGone(text),
+            Code::InvalidArgument => Failure::Refused(explain_filter(&text)),
+            Code::Unauthenticated | Code::PermissionDenied => {
+                Failure::Refused(format!("the feed refuses our x_token: {text}"))
+            }
+            Code::Unimplemented => Failure::Refused(format!(
+                "{} does not speak geyser.Geyser: {text}",
+                config.shown_endpoint()
+            )),
+            code => Failure::Passing(format!("the feed ended the stream ({code:?}): {text}")),
+        }
+    }
+}
+
+/// Names the setting of the server's plugin that forbids what we ask for.
+fn explain_filter(text: &str) -> String {
+    let advice = if text.contains("full stream") || text.contains("`any`") {
+        "the plugin must allow every account (filters.accounts.any = true), or the scope must list \
+         programs and the plugin must allow accounts by lamports, which counts as any"
+    } else if text.contains("amount of filters") {
+        "the plugin allows too few account filters (filters.accounts.max) for this scope"
+    } else if text.contains("amount of") && text.to_lowercase().contains("pubkeys") {
+        "the plugin allows fewer addresses (filters.accounts.account_max, owner_max) than this \
+         scope lists"
+    } else if text.contains("not allowed") {
+        "the plugin rejects an address of this scope (filters.accounts.account_reject, \
+         owner_reject)"
+    } else {
+        "compare the scope with the plugin's filters"
+    };
+    format!("the feed refuses the subscription: {advice}. It said: {text}")
+}
+
+/// A server's text, fit for a log: without our token, without control characters, not endless.
+fn clean(config: &GeyserConfig, text: &str) -> String {
+    let text = match config.x_token.as_deref() {
+        Some(token) if !token.is_empty() => text.replace(token, "[hidden]"),
+        _ => text.to_string(),
+    };
+    text.chars().filter(|c| !c.is_control()).take(TEXT_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explain(status: Status) -> Failure {
+        let config = GeyserConfig {
+            endpoint: "http://feed:1".into(),
+            x_token: Some("s3cret".into()),
+            ..GeyserConfig::default()
+        };
+        Failure::from_status(&config, &status)
+    }
+
+    #[test]
+    fn statuses_are_told_apart_by_code_and_text() {
+        let gone = "broadcast from 5 is not available, last available: 9";
+        assert_eq!(explain(Status::out_of_range(gone)), Failure::ReplayGone(gone.into()));
+        assert_eq!(explain(Status::internal(gone)), Failure::ReplayGone(gone.into()));
+        let none = explain(Status::internal("from_slot is not supported"));
+        assert!(matches!(none, Failure::ReplayUnsupported(_)));
+        assert!(matches!(explain(Status::internal("catching up")), Failure::Passing(_)));
+        assert!(matches!(explain(Status::unavailable("bye")), Failure::Passing(_)));
+        let large = "Error, decoded message length too large: found 9 bytes, the limit is: 8 bytes";
+        let large = explain(Status::out_of_range(large));
+        assert!(matches!(large, Failure::Refused(text) if text.contains("decode_bytes_max")));
+    }
+
+    #[test]
+    fn a_refused_filter_names_the_setting() {
+        let cases = [
+            ("Subscribe on full stream with `any` is not allowed", "filters.accounts.any"),
+            ("Max amount of filters/data_slices reached, only 1 allowed", "filters.accounts.max"),
+            ("Max amount of Pubkeys reached, only 10 allowed", "account_max"),
+            ("Pubkey Tokenkeg in filters is not allowed", "account_reject"),
+        ];
+        for (said, setting) in cases {
+            let status = Status::invalid_argument(format!("failed to create filter: {said}"));
+            let Failure::Refused(text) = explain(status) else { panic!("{said}") };
+            assert!(text.contains(setting) && text.contains(said), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_token_is_cut_out_of_a_server_s_text() {
+        let text = explain(Status::unauthenticated("token s3cret\nis unknown")).text();
+        assert_eq!(text, "the feed refuses our x_token: token [hidden]is unknown");
+        let long = explain(Status::unavailable("x".repeat(100_000))).text();
+        assert!(long.len() < 400);
+    }
+}

@@ -1,0 +1,212 @@
+//! One subscription, from connect to its end.
+
+use std::time::{Duration, Instant};
+
+use futures::{FutureExt, SinkExt, StreamExt};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use yellowstone_grpc_client::{
+    ClientTlsConfig, GeyserGrpcBuilder, GeyserGrpcClient, GeyserStream, SubscribeRequestSink,
+};
+use yellowstone_grpc_proto::geyser::SubscribeUpdate;
+use yellowstone_grpc_proto::tonic::Status;
+use yellowstone_grpc_proto::tonic::codec::CompressionEncoding;
+use yellowstone_grpc_proto::tonic::transport::Certificate;
+
+use super::applier::{ApplierHandle, QueueFull};
+use super::config::GeyserConfig;
+use super::failure::Failure;
+use super::request::{ping_request, subscribe_request};
+use super::slots::{Limits, Ready, Slots};
+use super::translate::{Message, translate};
+
+/// Messages taken in one go while they lie ready, before timers and the writer are looked at again.
+const BATCH_MESSAGES_MAX: usize = 256;
+
+/// One subscription's state.
+pub struct Session<'a> {
+    config: &'a GeyserConfig,
+    applier: &'a ApplierHandle,
+    slots: Slots,
+    ready: Vec<Ready>,
+    requests: SubscribeRequestSink,
+    pings: i32,
+    last_message: Instant,
+    last_block: Instant,
+}
+
+impl<'a> Session<'a> {
+    /// Connects and subscribes. The tip must be the applier's, settled.
+    pub async fn open(
+        config: &'a GeyserConfig,
+        applier: &'a ApplierHandle,
+        tip: Option<(u64, [u8; 32])>,
+        from_slot: Option<u64>,
+    ) -> Result<(Session<'a>, GeyserStream), Failure> {
+        let limits = Limits {
+            buffer_bytes_max: config.buffer_bytes_max,
+            reorder_blocks_max: config.reorder_blocks_max,
+        };
+        let (requests, stream) = subscribe(config, from_slot).await?;
+        let now = Instant::now();
+        let session = Session {
+            config,
+            applier,
+            slots: Slots::new(tip, from_slot.is_some(), limits),
+            ready: Vec::new(),
+            requests,
+            pings: 0,
+            last_message: now,
+            last_block: now,
+        };
+        Ok((session, stream))
+    }
+
+    /// Reads until the stream ends or must be ended. `Ok` means that the applier failed and knows why.
+    /// `on_news` is called whenever the applier has moved.
+    pub async fn run(
+        mut self,
+        mut stream: GeyserStream,
+        mut on_news: impl FnMut(),
+    ) -> Result<(), Failure> {
+        let shortest_ms = self.config.silence_ms.min(self.config.block_silence_ms);
+        let mut clock = interval(Duration::from_millis((shortest_ms / 8).max(1)));
+        clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.applier.news() => {
+                    on_news();
+                    if self.applier.progress().has_failed {
+                        return Ok(());
+                    }
+                }
+                _ = clock.tick() => self.check_clock()?,
+                message = stream.next() => {
+                    self.take(message)?;
+                    self.take_batch(&mut stream)?;
+                }
+            }
+        }
+    }
+
+    /// Takes what is ready already: a turn through the timers for each message would cost more than it.
+    fn take_batch(&mut self, stream: &mut GeyserStream) -> Result<(), Failure> {
+        for _ in 0..BATCH_MESSAGES_MAX {
+            match stream.next().now_or_never() {
+                Some(message) => self.take(message)?,
+                None => break,
+            }
+        }
+        self.last_message = Instant::now();
+        self.applier.set_slots_bytes(self.slots.buffered_bytes());
+        Ok(())
+    }
+
+    fn take(&mut self, message: Option<Result<SubscribeUpdate, Status>>) -> Result<(), Failure> {
+        let update = match message {
+            Some(Ok(update)) => update,
+            Some(Err(status)) => return Err(Failure::from_status(self.config, &status)),
+            None => return Err(Failure::Passing("the feed closed the stream".to_string())),
+        };
+        match translate(update).map_err(Failure::from_fault)? {
+            Message::Update(update) => {
+                let outcome = self.slots.push(update, &mut self.ready);
+                self.offer_ready()?;
+                outcome.map_err(Failure::from_fault)
+            }
+            Message::Ping => {
+                self.answer_ping();
+                Ok(())
+            }
+            Message::Other => Ok(()),
+        }
+    }
+
+    fn offer_ready(&mut self) -> Result<(), Failure> {
+        for ready in self.ready.drain(..) {
+            self.last_block = Instant::now();
+            if let Err(QueueFull(queue_bytes_max)) = self.applier.offer(ready) {
+                return Err(Failure::Passing(format!(
+                    "the feed is faster than the index: over {queue_bytes_max} bytes of blocks \
+                     wait for the writer (queue_bytes_max)"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Middleboxes close what looks idle from our side. Where the request channel is full there is traffic.
+    fn answer_ping(&mut self) {
+        self.pings = self.pings.wrapping_add(1);
+        let _ = self.requests.send(ping_request(self.pings)).now_or_never();
+    }
+
+    fn check_clock(&self) -> Result<(), Failure> {
+        let GeyserConfig { silence_ms, block_silence_ms, .. } = *self.config;
+        if self.last_message.elapsed() >= Duration::from_millis(silence_ms) {
+            return Err(Failure::Passing(format!("no message for {silence_ms} ms (silence_ms)")));
+        }
+        if self.last_block.elapsed() >= Duration::from_millis(block_silence_ms) {
+            return Err(Failure::Stuck(format!(
+                "the stream is alive, but brought no block for {block_silence_ms} ms \
+                 (block_silence_ms)"
+            )));
+        }
+        Ok(())
+    }
+}
+
+async fn subscribe(
+    config: &GeyserConfig,
+    from_slot: Option<u64>,
+) -> Result<(SubscribeRequestSink, GeyserStream), Failure> {
+    let builder = builder(config)?;
+    let connect_ms = config.connect_timeout_ms;
+    // The client's own limit covers TCP only; a peer that accepts and then says nothing must not hold us.
+    let mut client = timeout(Duration::from_millis(connect_ms), builder.connect())
+        .await
+        .map_err(|_| {
+            Failure::Passing(format!(
+                "no connection to {} within {connect_ms} ms (connect_timeout_ms)",
+                config.shown_endpoint()
+            ))
+        })?
+        .map_err(|error| Failure::from_builder(config, &error))?;
+    let silence_ms = config.silence_ms;
+    let request = subscribe_request(config, from_slot);
+    timeout(Duration::from_millis(silence_ms), client.subscribe_with_request(Some(request)))
+        .await
+        .map_err(|_| {
+            Failure::Passing(format!("no answer to Subscribe for {silence_ms} ms (silence_ms)"))
+        })?
+        .map_err(|error| Failure::from_client(config, &error))
+}
+
+fn builder(config: &GeyserConfig) -> Result<GeyserGrpcBuilder, Failure> {
+    let failed = |error| Failure::from_builder(config, &error);
+    let keepalive_interval = Duration::from_millis(config.keepalive_interval_ms);
+    let mut builder = GeyserGrpcClient::build_from_shared(config.endpoint.clone())
+        .map_err(failed)?
+        .x_token(config.x_token.clone())
+        .map_err(failed)?
+        .connect_timeout(Duration::from_millis(config.connect_timeout_ms))
+        .http2_keep_alive_interval(keepalive_interval)
+        .keep_alive_timeout(Duration::from_millis(config.keepalive_timeout_ms))
+        .keep_alive_while_idle(true)
+        .tcp_keepalive(Some(keepalive_interval))
+        .tcp_nodelay(true)
+        .initial_stream_window_size(config.window_bytes)
+        .initial_connection_window_size(config.window_bytes)
+        .max_decoding_message_size(config.decode_bytes_max);
+    if config.accept_zstd {
+        builder = builder.accept_compressed(CompressionEncoding::Zstd);
+    }
+    if config.endpoint.starts_with("https://") {
+        let mut tls = ClientTlsConfig::new().with_native_roots();
+        if let Some(pem) = &config.ca_certificate_pem {
+            tls = tls.ca_certificate(Certificate::from_pem(pem));
+        }
+        builder = builder.tls_config(tls).map_err(failed)?;
+    }
+    Ok(builder)
+}
