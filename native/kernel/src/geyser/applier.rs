@@ -80,7 +80,10 @@ impl Applier {
         on_event: OnEvent,
     ) -> Result<Applier> {
         let shared = Arc::new(Shared {
-            state: Mutex::new(State { is_busy: true, ..State::default() }),
+            state: Mutex::new(State {
+                is_busy: true,
+                ..State::default()
+            }),
             wake: Condvar::new(),
             news: Notify::new(),
             queue_bytes_max,
@@ -94,7 +97,9 @@ impl Applier {
     }
 
     pub fn handle(&self) -> ApplierHandle {
-        ApplierHandle { shared: Arc::clone(&self.shared) }
+        ApplierHandle {
+            shared: Arc::clone(&self.shared),
+        }
     }
 
     /// Lets the block that is being written end and drops the rest; a replay brings them again.
@@ -127,8 +132,7 @@ impl ApplierHandle {
             return Ok(());
         }
         // An idle writer takes any block: one larger than the queue must not be refused for ever.
-        if state.bytes > 0
-            && state.bytes.saturating_add(ready.bytes) > self.shared.queue_bytes_max
+        if state.bytes > 0 && state.bytes.saturating_add(ready.bytes) > self.shared.queue_bytes_max
         {
             return Err(QueueFull(self.shared.queue_bytes_max));
         }
@@ -141,7 +145,10 @@ impl ApplierHandle {
 
     pub fn progress(&self) -> Progress {
         let state = self.shared.lock();
-        Progress { has_failed: state.failure.is_some(), ..state.progress }
+        Progress {
+            has_failed: state.failure.is_some(),
+            ..state.progress
+        }
     }
 
     pub fn set_slots_bytes(&self, bytes: usize) {
@@ -188,7 +195,10 @@ impl Shared {
             let begun = Instant::now();
             let outcome = catch_unwind(AssertUnwindSafe(|| sink.apply(&ready.block)));
             let outcome = outcome.unwrap_or_else(|_| {
-                Err(Error::Internal(format!("applying slot {} panicked", ready.block.slot)))
+                Err(Error::Internal(format!(
+                    "applying slot {} panicked",
+                    ready.block.slot
+                )))
             });
             let apply_micros = micros(begun);
             let is_applied = outcome.is_ok();
@@ -210,7 +220,10 @@ impl Shared {
                 state.is_busy = true;
                 return Some(ready);
             }
-            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .wake
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -235,14 +248,18 @@ impl Shared {
     fn committed(&self, ready: &Ready, apply_micros: u64) -> Event {
         let now_ms = SystemTime::now()
             .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+            .map_or(0, |since| {
+                u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+            });
         let held = self.lock().bytes + self.slots_bytes.load(Ordering::Relaxed);
         Event::Committed {
             slot: ready.block.slot,
             block_height: ready.block.block_height,
             accounts: u64::try_from(ready.block.accounts.len()).unwrap_or(u64::MAX),
             apply_micros,
-            feed_lag_ms: ready.created_ms.map(|created_ms| now_ms.saturating_sub(created_ms)),
+            feed_lag_ms: ready
+                .created_ms
+                .map(|created_ms| now_ms.saturating_sub(created_ms)),
             buffered_bytes: u64::try_from(held).unwrap_or(u64::MAX),
         }
     }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::error::{Error, Result};
 use crate::Pubkey;
+use crate::error::{Error, Result};
 
 /// The accounts that the feed is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,14 +145,32 @@ impl GeyserConfig {
     /// Refuses values that could not work, each by name.
     pub fn check(&self) -> Result<()> {
         let faults = [
-            (!self.endpoint.starts_with("http"), "endpoint must begin with http:// or https://"),
-            (self.decode_bytes_max < 11 << 20, "decode_bytes_max must hold an account of 10 MiB"),
-            (self.buffer_bytes_max < 11 << 20, "buffer_bytes_max must hold an account of 10 MiB"),
-            (self.queue_bytes_max < 11 << 20, "queue_bytes_max must hold an account of 10 MiB"),
-            (self.backoff_initial_ms == 0, "backoff_initial_ms must be above 0"),
+            (
+                !self.endpoint.starts_with("http"),
+                "endpoint must begin with http:// or https://",
+            ),
+            (
+                self.decode_bytes_max < 11 << 20,
+                "decode_bytes_max must hold an account of 10 MiB",
+            ),
+            (
+                self.buffer_bytes_max < 11 << 20,
+                "buffer_bytes_max must hold an account of 10 MiB",
+            ),
+            (
+                self.queue_bytes_max < 11 << 20,
+                "queue_bytes_max must hold an account of 10 MiB",
+            ),
+            (
+                self.backoff_initial_ms == 0,
+                "backoff_initial_ms must be above 0",
+            ),
             (self.backoff_factor == 0, "backoff_factor must be above 0"),
             (self.silence_ms == 0, "silence_ms must be above 0"),
-            (self.block_silence_ms == 0, "block_silence_ms must be above 0"),
+            (
+                self.block_silence_ms == 0,
+                "block_silence_ms must be above 0",
+            ),
             (self.threads == 0, "threads must be above 0"),
         ];
         match faults.iter().find(|(is_wrong, _)| *is_wrong) {
@@ -163,7 +181,10 @@ impl GeyserConfig {
 
     /// Scheme, host and port. Some providers put a secret into the path or before an `@`.
     pub fn shown_endpoint(&self) -> String {
-        let (scheme, rest) = self.endpoint.split_once("://").unwrap_or(("", &self.endpoint));
+        let (scheme, rest) = self
+            .endpoint
+            .split_once("://")
+            .unwrap_or(("", &self.endpoint));
         let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
         let host = authority.rsplit('@').next().unwrap_or("");
         format!("{scheme}://{host}")
@@ -200,11 +221,21 @@ mod tests {
 
     #[test]
     fn the_defaults_need_only_an_endpoint() {
-        let config = GeyserConfig { endpoint: "http://a:1".into(), ..GeyserConfig::default() };
+        let config = GeyserConfig {
+            endpoint: "http://a:1".into(),
+            ..GeyserConfig::default()
+        };
         assert!(config.check().is_ok());
         assert!(GeyserConfig::default().check().is_err());
-        let small = GeyserConfig { decode_bytes_max: 4 << 20, ..config };
-        assert!(small.check().is_err_and(|e| e.detail().contains("decode_bytes_max")));
+        let small = GeyserConfig {
+            decode_bytes_max: 4 << 20,
+            ..config
+        };
+        assert!(
+            small
+                .check()
+                .is_err_and(|e| e.detail().contains("decode_bytes_max"))
+        );
     }
 
     #[test]

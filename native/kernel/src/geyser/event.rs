@@ -24,11 +24,19 @@ pub struct Gap {
 
 impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Gap { tip_slot, slot, parent_slot, kind } = self;
+        let Gap {
+            tip_slot,
+            slot,
+            parent_slot,
+            kind,
+        } = self;
         write!(f, "gap after slot {tip_slot}: ")?;
         match kind {
             GapKind::Missing => {
-                write!(f, "the feed gave slot {slot}, whose parent {parent_slot} never came")
+                write!(
+                    f,
+                    "the feed gave slot {slot}, whose parent {parent_slot} never came"
+                )
             }
             GapKind::OtherParent => write!(
                 f,
@@ -91,9 +99,11 @@ impl From<Event> for FlatEvent {
     fn from(event: Event) -> Self {
         let flat = FlatEvent::default();
         match event {
-            Event::Connected { from_slot } => {
-                FlatEvent { kind: "connected", slot: from_slot, ..flat }
-            }
+            Event::Connected { from_slot } => FlatEvent {
+                kind: "connected",
+                slot: from_slot,
+                ..flat
+            },
             Event::Committed {
                 slot,
                 block_height,
@@ -111,9 +121,15 @@ impl From<Event> for FlatEvent {
                 buffered_bytes,
                 ..flat
             },
-            Event::Disconnected { reason, retry_in_ms } => {
-                FlatEvent { kind: "disconnected", text: reason, retry_in_ms, ..flat }
-            }
+            Event::Disconnected {
+                reason,
+                retry_in_ms,
+            } => FlatEvent {
+                kind: "disconnected",
+                text: reason,
+                retry_in_ms,
+                ..flat
+            },
             Event::Gap(gap) => FlatEvent {
                 kind: "gap",
                 text: gap.to_string(),
@@ -122,8 +138,15 @@ impl From<Event> for FlatEvent {
                 parent_slot: gap.parent_slot,
                 ..flat
             },
-            Event::Unhealthy { reason } => FlatEvent { kind: "unhealthy", text: reason, ..flat },
-            Event::Healthy => FlatEvent { kind: "healthy", ..flat },
+            Event::Unhealthy { reason } => FlatEvent {
+                kind: "unhealthy",
+                text: reason,
+                ..flat
+            },
+            Event::Healthy => FlatEvent {
+                kind: "healthy",
+                ..flat
+            },
         }
     }
 }

@@ -133,7 +133,10 @@ fn clean(config: &GeyserConfig, text: &str) -> String {
         Some(token) if !token.is_empty() => text.replace(token, "[hidden]"),
         _ => text.to_string(),
     };
-    text.chars().filter(|c| !c.is_control()).take(TEXT_CHARS_MAX).collect()
+    text.chars()
+        .filter(|c| !c.is_control())
+        .take(TEXT_CHARS_MAX)
+        .collect()
 }
 
 #[cfg(test)]
@@ -152,12 +155,24 @@ mod tests {
     #[test]
     fn statuses_are_told_apart_by_code_and_text() {
         let gone = "broadcast from 5 is not available, last available: 9";
-        assert_eq!(explain(Status::out_of_range(gone)), Failure::ReplayGone(gone.into()));
-        assert_eq!(explain(Status::internal(gone)), Failure::ReplayGone(gone.into()));
+        assert_eq!(
+            explain(Status::out_of_range(gone)),
+            Failure::ReplayGone(gone.into())
+        );
+        assert_eq!(
+            explain(Status::internal(gone)),
+            Failure::ReplayGone(gone.into())
+        );
         let none = explain(Status::internal("from_slot is not supported"));
         assert!(matches!(none, Failure::ReplayUnsupported(_)));
-        assert!(matches!(explain(Status::internal("catching up")), Failure::Passing(_)));
-        assert!(matches!(explain(Status::unavailable("bye")), Failure::Passing(_)));
+        assert!(matches!(
+            explain(Status::internal("catching up")),
+            Failure::Passing(_)
+        ));
+        assert!(matches!(
+            explain(Status::unavailable("bye")),
+            Failure::Passing(_)
+        ));
         let large = "Error, decoded message length too large: found 9 bytes, the limit is: 8 bytes";
         let large = explain(Status::out_of_range(large));
         assert!(matches!(large, Failure::Refused(text) if text.contains("decode_bytes_max")));
@@ -166,14 +181,28 @@ mod tests {
     #[test]
     fn a_refused_filter_names_the_setting() {
         let cases = [
-            ("Subscribe on full stream with `any` is not allowed", "filters.accounts.any"),
-            ("Max amount of filters/data_slices reached, only 1 allowed", "filters.accounts.max"),
-            ("Max amount of Pubkeys reached, only 10 allowed", "account_max"),
-            ("Pubkey Tokenkeg in filters is not allowed", "account_reject"),
+            (
+                "Subscribe on full stream with `any` is not allowed",
+                "filters.accounts.any",
+            ),
+            (
+                "Max amount of filters/data_slices reached, only 1 allowed",
+                "filters.accounts.max",
+            ),
+            (
+                "Max amount of Pubkeys reached, only 10 allowed",
+                "account_max",
+            ),
+            (
+                "Pubkey Tokenkeg in filters is not allowed",
+                "account_reject",
+            ),
         ];
         for (said, setting) in cases {
             let status = Status::invalid_argument(format!("failed to create filter: {said}"));
-            let Failure::Refused(text) = explain(status) else { panic!("{said}") };
+            let Failure::Refused(text) = explain(status) else {
+                panic!("{said}")
+            };
             assert!(text.contains(setting) && text.contains(said), "{text}");
         }
     }
@@ -181,7 +210,10 @@ mod tests {
     #[test]
     fn the_token_is_cut_out_of_a_server_s_text() {
         let text = explain(Status::unauthenticated("token s3cret\nis unknown")).text();
-        assert_eq!(text, "the feed refuses our x_token: token [hidden]is unknown");
+        assert_eq!(
+            text,
+            "the feed refuses our x_token: token [hidden]is unknown"
+        );
         let long = explain(Status::unavailable("x".repeat(100_000))).text();
         assert!(long.len() < 400);
     }

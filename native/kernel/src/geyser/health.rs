@@ -47,7 +47,7 @@ impl Health {
 
     /// Where the next subscription begins. The tip's own slot, so that its blockhash can be compared; the one
     /// after it where the server no longer has that.
-    pub fn from_slot(&self, tip_slot: Option<u64>) -> Option<u64> {
+    pub fn resume_slot(&self, tip_slot: Option<u64>) -> Option<u64> {
         match tip_slot {
             Some(slot) => Some(slot.saturating_add(u64::from(self.is_after_tip))),
             None => self.start_slot,
@@ -71,9 +71,10 @@ impl Health {
         let mut events = Vec::new();
         let mut retry_in_ms = self.backoff_ms();
         let unhealthy = match failure {
-            Failure::Passing(text) if self.failures >= self.failures_max => {
-                Some(format!("{} failures in a row, the last: {text}", self.failures_max))
-            }
+            Failure::Passing(text) if self.failures >= self.failures_max => Some(format!(
+                "{} failures in a row, the last: {text}",
+                self.failures_max
+            )),
             Failure::Passing(_) => None,
             Failure::Stuck(text) => Some(text.clone()),
             Failure::Refused(text) => {
@@ -106,11 +107,16 @@ impl Health {
         };
         if let Some(reason) = unhealthy {
             if !matches!(&self.state, State::Unhealthy(known) if *known == reason) {
-                events.push(Event::Unhealthy { reason: reason.clone() });
+                events.push(Event::Unhealthy {
+                    reason: reason.clone(),
+                });
             }
             self.state = State::Unhealthy(reason);
         }
-        events.push(Event::Disconnected { reason: failure.text(), retry_in_ms });
+        events.push(Event::Disconnected {
+            reason: failure.text(),
+            retry_in_ms,
+        });
         (events, retry_in_ms)
     }
 
@@ -129,7 +135,10 @@ mod tests {
     use super::*;
 
     fn health() -> Health {
-        Health::new(&GeyserConfig { start_slot: Some(3), ..GeyserConfig::default() })
+        Health::new(&GeyserConfig {
+            start_slot: Some(3),
+            ..GeyserConfig::default()
+        })
     }
 
     fn unhealthy(events: &[Event]) -> Option<&str> {
@@ -143,8 +152,13 @@ mod tests {
     fn the_pause_grows_to_its_bound_and_a_block_resets_it() {
         let mut health = health();
         let drop = Failure::Passing("drop".into());
-        let pauses: Vec<u64> = (0..8).map(|_| health.on_failure(&drop, Some(1)).1).collect();
-        assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000, 10_000]);
+        let pauses: Vec<u64> = (0..8)
+            .map(|_| health.on_failure(&drop, Some(1)).1)
+            .collect();
+        assert_eq!(
+            pauses,
+            [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000, 10_000]
+        );
         health.on_committed();
         assert_eq!(health.on_failure(&drop, Some(1)).1, 500);
     }
@@ -155,8 +169,9 @@ mod tests {
         assert_eq!(health.on_committed(), Some(Event::Healthy));
         assert_eq!(health.on_committed(), None);
         let drop = Failure::Passing("drop".into());
-        let told: Vec<bool> =
-            (0..7).map(|_| unhealthy(&health.on_failure(&drop, None).0).is_some()).collect();
+        let told: Vec<bool> = (0..7)
+            .map(|_| unhealthy(&health.on_failure(&drop, None).0).is_some())
+            .collect();
         assert_eq!(told, [false, false, false, false, true, false, false]);
         assert_eq!(health.on_committed(), Some(Event::Healthy));
     }
@@ -165,23 +180,29 @@ mod tests {
     fn a_lost_tip_is_asked_for_once_more_from_its_child() {
         let mut health = health();
         let gone = Failure::ReplayGone("last available: 9".into());
-        assert_eq!(health.from_slot(Some(8)), Some(8));
+        assert_eq!(health.resume_slot(Some(8)), Some(8));
         let (events, pause) = health.on_failure(&gone, Some(8));
         assert_eq!((unhealthy(&events), pause), (None, 500));
-        assert_eq!(health.from_slot(Some(8)), Some(9));
+        assert_eq!(health.resume_slot(Some(8)), Some(9));
         let (events, pause) = health.on_failure(&gone, Some(8));
-        assert_eq!(unhealthy(&events), Some("gap after slot 8: last available: 9"));
+        assert_eq!(
+            unhealthy(&events),
+            Some("gap after slot 8: last available: 9")
+        );
         assert_eq!(pause, 30_000);
         health.on_committed();
-        assert_eq!(health.from_slot(Some(8)), Some(8));
+        assert_eq!(health.resume_slot(Some(8)), Some(8));
     }
 
     #[test]
     fn an_empty_store_begins_at_its_start_slot() {
         let mut health = health();
-        assert_eq!(health.from_slot(None), Some(3));
+        assert_eq!(health.resume_slot(None), Some(3));
         let (events, _) = health.on_failure(&Failure::ReplayUnsupported("no".into()), None);
-        assert_eq!(unhealthy(&events), Some("the feed cannot begin at start_slot: no"));
+        assert_eq!(
+            unhealthy(&events),
+            Some("the feed cannot begin at start_slot: no")
+        );
     }
 
     #[test]

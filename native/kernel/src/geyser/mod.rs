@@ -10,6 +10,7 @@ mod config;
 mod event;
 mod failure;
 mod health;
+mod open_slot;
 mod reader;
 mod request;
 mod session;

@@ -53,7 +53,12 @@ pub fn start<S: Sink>(
     let thread = std::thread::Builder::new()
         .name("slotline-feed".into())
         .spawn(move || run(runtime, supervisor, stopped))?;
-    Ok(Reader { stop, applier, thread, stop_timeout })
+    Ok(Reader {
+        stop,
+        applier,
+        thread,
+        stop_timeout,
+    })
 }
 
 impl Reader {
@@ -122,7 +127,10 @@ impl Supervisor {
                 events.into_iter().for_each(|event| (self.on_event)(event));
                 tokio::time::sleep(Duration::from_millis(retry_in_ms)).await;
             }
-            failure = self.subscribe_once(tip, self.health.from_slot(tip_slot)).await.err();
+            failure = self
+                .subscribe_once(tip, self.health.resume_slot(tip_slot))
+                .await
+                .err();
         }
     }
 

@@ -39,18 +39,28 @@ pub fn subscribe_request(config: &GeyserConfig, from_slot: Option<u64>) -> Subsc
         ..SubscribeRequest::default()
     };
     if config.transactions_status {
-        request.transactions_status.insert("statuses".to_string(), statuses);
+        request
+            .transactions_status
+            .insert("statuses".to_string(), statuses);
     }
     request
 }
 
 /// The answer to a ping. A request with a ping is read for nothing else, so it holds nothing else.
 pub fn ping_request(id: i32) -> SubscribeRequest {
-    SubscribeRequest { ping: Some(SubscribeRequestPing { id }), ..SubscribeRequest::default() }
+    SubscribeRequest {
+        ping: Some(SubscribeRequestPing { id }),
+        ..SubscribeRequest::default()
+    }
 }
 
 fn accounts(filter: &AccountsFilter) -> HashMap<String, SubscribeRequestFilterAccounts> {
-    let AccountsFilter::Listed { programs, mints, pubkeys } = filter else {
+    let AccountsFilter::Listed {
+        programs,
+        mints,
+        pubkeys,
+    } = filter
+    else {
         return HashMap::from([("all".to_string(), SubscribeRequestFilterAccounts::default())]);
     };
     let mut filters = HashMap::new();
@@ -58,24 +68,38 @@ fn accounts(filter: &AccountsFilter) -> HashMap<String, SubscribeRequestFilterAc
         let owner = programs.iter().map(encode).collect();
         filters.insert(
             "programs".to_string(),
-            SubscribeRequestFilterAccounts { owner, ..SubscribeRequestFilterAccounts::default() },
+            SubscribeRequestFilterAccounts {
+                owner,
+                ..SubscribeRequestFilterAccounts::default()
+            },
         );
     }
     for (index, mint) in mints.iter().enumerate() {
         filters.insert(format!("mint{index}"), accounts_of_mint(mint));
     }
     // The Clock is always in scope: amounts of some mints depend on its time.
-    let account = [&CLOCK_SYSVAR].into_iter().chain(mints).chain(pubkeys).map(encode).collect();
+    let account = [&CLOCK_SYSVAR]
+        .into_iter()
+        .chain(mints)
+        .chain(pubkeys)
+        .map(encode)
+        .collect();
     filters.insert(
         "pubkeys".to_string(),
-        SubscribeRequestFilterAccounts { account, ..SubscribeRequestFilterAccounts::default() },
+        SubscribeRequestFilterAccounts {
+            account,
+            ..SubscribeRequestFilterAccounts::default()
+        },
     );
-    let closed =
-        Filter::Lamports(SubscribeRequestFilterAccountsFilterLamports { cmp: Some(Cmp::Eq(0)) });
+    let closed = Filter::Lamports(SubscribeRequestFilterAccountsFilterLamports {
+        cmp: Some(Cmp::Eq(0)),
+    });
     filters.insert(
         "closed".to_string(),
         SubscribeRequestFilterAccounts {
-            filters: vec![SubscribeRequestFilterAccountsFilter { filter: Some(closed) }],
+            filters: vec![SubscribeRequestFilterAccountsFilter {
+                filter: Some(closed),
+            }],
             ..SubscribeRequestFilterAccounts::default()
         },
     );
@@ -89,7 +113,9 @@ fn accounts_of_mint(mint: &Pubkey) -> SubscribeRequestFilterAccounts {
     });
     SubscribeRequestFilterAccounts {
         owner: vec![encode(&TOKEN_PROGRAM), encode(&TOKEN_2022_PROGRAM)],
-        filters: vec![SubscribeRequestFilterAccountsFilter { filter: Some(memcmp) }],
+        filters: vec![SubscribeRequestFilterAccountsFilter {
+            filter: Some(memcmp),
+        }],
         ..SubscribeRequestFilterAccounts::default()
     }
 }
@@ -105,14 +131,20 @@ mod tests {
     use super::*;
 
     fn config(accounts: AccountsFilter) -> GeyserConfig {
-        GeyserConfig { accounts, ..GeyserConfig::default() }
+        GeyserConfig {
+            accounts,
+            ..GeyserConfig::default()
+        }
     }
 
     #[test]
     fn everything_is_one_empty_filter() {
         let request = subscribe_request(&config(AccountsFilter::All), Some(9));
         assert_eq!(request.accounts.len(), 1);
-        assert_eq!(request.accounts["all"], SubscribeRequestFilterAccounts::default());
+        assert_eq!(
+            request.accounts["all"],
+            SubscribeRequestFilterAccounts::default()
+        );
         assert_eq!(request.commitment, Some(CommitmentLevel::Confirmed as i32));
         assert_eq!(request.slots["slots"].filter_by_commitment, Some(true));
         assert_eq!((request.blocks_meta.len(), request.from_slot), (1, Some(9)));
@@ -143,7 +175,11 @@ mod tests {
 
     #[test]
     fn an_empty_scope_does_not_ask_for_everything() {
-        let none = AccountsFilter::Listed { programs: vec![], mints: vec![], pubkeys: vec![] };
+        let none = AccountsFilter::Listed {
+            programs: vec![],
+            mints: vec![],
+            pubkeys: vec![],
+        };
         let request = subscribe_request(&config(none), None);
         let is_any = |f: &SubscribeRequestFilterAccounts| {
             f.owner.is_empty() && f.account.is_empty() && f.filters.is_empty()

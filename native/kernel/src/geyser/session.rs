@@ -142,9 +142,15 @@ impl<'a> Session<'a> {
     }
 
     fn check_clock(&self) -> Result<(), Failure> {
-        let GeyserConfig { silence_ms, block_silence_ms, .. } = *self.config;
+        let GeyserConfig {
+            silence_ms,
+            block_silence_ms,
+            ..
+        } = *self.config;
         if self.last_message.elapsed() >= Duration::from_millis(silence_ms) {
-            return Err(Failure::Passing(format!("no message for {silence_ms} ms (silence_ms)")));
+            return Err(Failure::Passing(format!(
+                "no message for {silence_ms} ms (silence_ms)"
+            )));
         }
         if self.last_block.elapsed() >= Duration::from_millis(block_silence_ms) {
             return Err(Failure::Stuck(format!(
@@ -174,12 +180,17 @@ async fn subscribe(
         .map_err(|error| Failure::from_builder(config, &error))?;
     let silence_ms = config.silence_ms;
     let request = subscribe_request(config, from_slot);
-    timeout(Duration::from_millis(silence_ms), client.subscribe_with_request(Some(request)))
-        .await
-        .map_err(|_| {
-            Failure::Passing(format!("no answer to Subscribe for {silence_ms} ms (silence_ms)"))
-        })?
-        .map_err(|error| Failure::from_client(config, &error))
+    timeout(
+        Duration::from_millis(silence_ms),
+        client.subscribe_with_request(Some(request)),
+    )
+    .await
+    .map_err(|_| {
+        Failure::Passing(format!(
+            "no answer to Subscribe for {silence_ms} ms (silence_ms)"
+        ))
+    })?
+    .map_err(|error| Failure::from_client(config, &error))
 }
 
 fn builder(config: &GeyserConfig) -> Result<GeyserGrpcBuilder, Failure> {

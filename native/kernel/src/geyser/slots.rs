@@ -5,19 +5,12 @@
 //! status. Whole blocks leave only as a chain from the tip, so that neither the order of slots on the wire
 //! nor a doubled, forked or dead one changes what is applied.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::event::{Gap, GapKind};
-use crate::Pubkey;
+use super::open_slot::Open;
 use crate::store::{AccountUpdate, Block, SignatureStatus};
-
-/// What an open slot costs beside its content.
-const SLOT_BYTES: usize = 512;
-/// What an account costs beside its data: record, key, hash table at its fullest.
-const ACCOUNT_BYTES: usize = 320;
-/// What a signature costs beside its error.
-const SIGNATURE_BYTES: usize = 256;
 
 /// A block's marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,11 +38,22 @@ pub enum SlotState {
 /// One message of the feed, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Update {
-    Account { slot: u64, write_version: u64, account: AccountUpdate },
+    Account {
+        slot: u64,
+        write_version: u64,
+        account: AccountUpdate,
+    },
     /// `index` is the transaction's place in its block.
-    Signature { slot: u64, index: u64, status: SignatureStatus },
+    Signature {
+        slot: u64,
+        index: u64,
+        status: SignatureStatus,
+    },
     Meta(BlockMeta),
-    Slot { slot: u64, state: SlotState },
+    Slot {
+        slot: u64,
+        state: SlotState,
+    },
 }
 
 impl Update {
@@ -66,23 +70,35 @@ impl Update {
 /// Why the stream cannot go on from here; a new one, from the tip, must be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    BufferFull { slot: u64, buffer_bytes_max: usize },
+    BufferFull {
+        slot: u64,
+        buffer_bytes_max: usize,
+    },
     Gap(Gap),
     /// A message that contradicts the protocol. Dropping it could lose an account's state.
-    Malformed { slot: u64, what: String },
+    Malformed {
+        slot: u64,
+        what: String,
+    },
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::BufferFull { slot, buffer_bytes_max } => write!(
+            Fault::BufferFull {
+                slot,
+                buffer_bytes_max,
+            } => write!(
                 f,
                 "unfinished slots hold over {buffer_bytes_max} bytes at slot {slot} \
                  (buffer_bytes_max)"
             ),
             Fault::Gap(gap) => gap.fmt(f),
             Fault::Malformed { slot, what } => {
-                write!(f, "the feed sent a malformed message for slot {slot}: {what}")
+                write!(
+                    f,
+                    "the feed sent a malformed message for slot {slot}: {what}"
+                )
             }
         }
     }
@@ -122,21 +138,22 @@ pub struct Slots {
     bytes: usize,
 }
 
-#[derive(Default)]
-struct Open {
-    accounts: HashMap<Pubkey, (u64, AccountUpdate)>,
-    signatures: HashMap<[u8; 64], (u64, SignatureStatus)>,
-    meta: Option<BlockMeta>,
-    is_confirmed: bool,
-    bytes: usize,
-}
-
 impl Slots {
     /// `tip` is the last applied slot and its blockhash. `is_replayed` claims that the stream was opened with
     /// a `from_slot`; without, the slot that is under way when the stream opens is not taken.
     pub fn new(tip: Option<(u64, [u8; 32])>, is_replayed: bool, limits: Limits) -> Slots {
-        let join = if is_replayed { Join::Whole } else { Join::Midway };
-        Slots { tip, limits, join, open: BTreeMap::new(), bytes: 0 }
+        let join = if is_replayed {
+            Join::Whole
+        } else {
+            Join::Midway
+        };
+        Slots {
+            tip,
+            limits,
+            join,
+            open: BTreeMap::new(),
+            bytes: 0,
+        }
     }
 
     /// Bytes held, by the same measure as `buffer_bytes_max`.
@@ -162,18 +179,28 @@ impl Slots {
             };
         }
         match update {
-            Update::Slot { state: SlotState::CreatedBank | SlotState::Dead, .. } => {
+            Update::Slot {
+                state: SlotState::CreatedBank | SlotState::Dead,
+                ..
+            } => {
                 self.forget(slot);
                 return Ok(());
             }
-            Update::Slot { state: SlotState::Confirmed, .. } => {
+            Update::Slot {
+                state: SlotState::Confirmed,
+                ..
+            } => {
                 self.change(slot, |open| open.is_confirmed = true)?;
             }
             Update::Meta(meta) => {
                 check_parent(&meta)?;
                 self.change(slot, |open| open.meta = Some(meta))?;
             }
-            Update::Account { write_version, account, .. } => {
+            Update::Account {
+                write_version,
+                account,
+                ..
+            } => {
                 return self.change(slot, |open| open.put_account(write_version, account));
             }
             Update::Signature { index, status, .. } => {
@@ -187,7 +214,10 @@ impl Slots {
         let slot = update.slot();
         let is_data = !matches!(
             update,
-            Update::Slot { state: SlotState::CreatedBank | SlotState::Dead, .. }
+            Update::Slot {
+                state: SlotState::CreatedBank | SlotState::Dead,
+                ..
+            }
         );
         if is_data && matches!(self.join, Join::Midway) {
             self.join = Join::Skipped(slot);
@@ -197,15 +227,19 @@ impl Slots {
 
     fn change(&mut self, slot: u64, change: impl FnOnce(&mut Open)) -> Result<(), Fault> {
         let open = self.open.entry(slot).or_insert_with(|| {
-            self.bytes += SLOT_BYTES;
-            Open { bytes: SLOT_BYTES, ..Open::default() }
+            let open = Open::new();
+            self.bytes += open.bytes;
+            open
         });
         let before = open.bytes;
         change(open);
         self.bytes = self.bytes - before + open.bytes;
         let buffer_bytes_max = self.limits.buffer_bytes_max;
         if self.bytes > buffer_bytes_max {
-            return Err(Fault::BufferFull { slot, buffer_bytes_max });
+            return Err(Fault::BufferFull {
+                slot,
+                buffer_bytes_max,
+            });
         }
         Ok(())
     }
@@ -222,7 +256,9 @@ impl Slots {
             let mut linked = None;
             let mut waiting = Vec::new();
             for (slot, open) in &self.open {
-                let Some(meta) = open.meta.as_ref().filter(|_| open.is_confirmed) else { continue };
+                let Some(meta) = open.meta.as_ref().filter(|_| open.is_confirmed) else {
+                    continue;
+                };
                 match self.path_from_tip(*slot, meta)? {
                     Some(path) => {
                         linked = Some(path);
@@ -259,7 +295,10 @@ impl Slots {
                     return Err(gap(tip_slot, meta, GapKind::OtherParent));
                 }
             }
-            let parent = self.open.get(&meta.parent_slot).and_then(|open| open.meta.as_ref());
+            let parent = self
+                .open
+                .get(&meta.parent_slot)
+                .and_then(|open| open.meta.as_ref());
             match parent {
                 Some(parent)
                     if parent.blockhash == meta.parent_blockhash && parent.slot < meta.slot =>
@@ -287,63 +326,23 @@ impl Slots {
     }
 }
 
-impl Open {
-    /// The higher write version wins, and of equals the later message.
-    fn put_account(&mut self, write_version: u64, account: AccountUpdate) {
-        let bytes = ACCOUNT_BYTES + account.data.capacity();
-        match self.accounts.entry(account.pubkey) {
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                entry.insert((write_version, account));
-                self.bytes += bytes;
-            }
-            std::collections::hash_map::Entry::Occupied(mut entry) => {
-                let held = entry.get_mut();
-                if write_version >= held.0 {
-                    self.bytes = self.bytes - ACCOUNT_BYTES - held.1.data.capacity() + bytes;
-                    *held = (write_version, account);
-                }
-            }
-        }
-    }
-
-    fn put_signature(&mut self, index: u64, status: SignatureStatus) {
-        let bytes = |status: &SignatureStatus| {
-            SIGNATURE_BYTES + status.error.as_ref().map_or(0, Vec::capacity)
-        };
-        self.bytes += bytes(&status);
-        if let Some((_, held)) = self.signatures.insert(status.signature, (index, status)) {
-            self.bytes -= bytes(&held);
-        }
-    }
-
-    fn into_ready(self, meta: BlockMeta) -> Ready {
-        let mut accounts: Vec<_> = self.accounts.into_values().map(|(_, held)| held).collect();
-        accounts.sort_unstable_by_key(|account| account.pubkey);
-        let mut signatures: Vec<_> = self.signatures.into_values().collect();
-        signatures.sort_unstable_by_key(|(index, status)| (*index, status.signature));
-        let block = Block {
-            slot: meta.slot,
-            parent_slot: meta.parent_slot,
-            blockhash: meta.blockhash,
-            parent_blockhash: meta.parent_blockhash,
-            block_height: meta.block_height,
-            block_time: meta.block_time,
-            accounts,
-            signatures: signatures.into_iter().map(|(_, status)| status).collect(),
-        };
-        Ready { block, created_ms: meta.created_ms, bytes: self.bytes }
-    }
-}
-
 /// Only slot 0 has no earlier parent.
 fn check_parent(meta: &BlockMeta) -> Result<(), Fault> {
     if meta.parent_slot < meta.slot || meta.slot == 0 {
         return Ok(());
     }
     let what = format!("its parent is slot {}", meta.parent_slot);
-    Err(Fault::Malformed { slot: meta.slot, what })
+    Err(Fault::Malformed {
+        slot: meta.slot,
+        what,
+    })
 }
 
 fn gap(tip_slot: u64, meta: &BlockMeta, kind: GapKind) -> Fault {
-    Fault::Gap(Gap { tip_slot, slot: meta.slot, parent_slot: meta.parent_slot, kind })
+    Fault::Gap(Gap {
+        tip_slot,
+        slot: meta.slot,
+        parent_slot: meta.parent_slot,
+        kind,
+    })
 }

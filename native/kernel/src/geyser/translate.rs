@@ -40,7 +40,9 @@ fn translate_account(update: SubscribeUpdateAccount) -> Result<Option<Update>, F
     if update.is_startup {
         return Ok(None);
     }
-    let account = update.account.ok_or_else(|| malformed(slot, "an account update without one"))?;
+    let account = update
+        .account
+        .ok_or_else(|| malformed(slot, "an account update without one"))?;
     let update = Update::Account {
         slot,
         write_version: account.write_version,
@@ -62,7 +64,9 @@ fn translate_meta(
 ) -> Result<Update, Fault> {
     let slot = meta.slot;
     // Without a height no lastValidBlockHeight could be answered.
-    let height = meta.block_height.ok_or_else(|| malformed(slot, "a block without its height"))?;
+    let height = meta
+        .block_height
+        .ok_or_else(|| malformed(slot, "a block without its height"))?;
     Ok(Update::Meta(BlockMeta {
         slot,
         parent_slot: meta.parent_slot,
@@ -94,7 +98,10 @@ fn translate_slot(update: &SubscribeUpdateSlot) -> Option<Update> {
         // An unknown status is a newer server's: it cannot be one that we depend on.
         _ => return None,
     };
-    Some(Update::Slot { slot: update.slot, state })
+    Some(Update::Slot {
+        slot: update.slot,
+        state,
+    })
 }
 
 fn fixed<const N: usize>(slot: u64, field: &str, bytes: &[u8]) -> Result<[u8; N], Fault> {
@@ -111,7 +118,10 @@ fn decode_hash(slot: u64, field: &str, text: &str) -> Result<[u8; 32], Fault> {
 }
 
 fn malformed(slot: u64, what: impl Into<String>) -> Fault {
-    Fault::Malformed { slot, what: what.into() }
+    Fault::Malformed {
+        slot,
+        what: what.into(),
+    }
 }
 
 fn to_ms(stamp: Timestamp) -> Option<u64> {
@@ -129,7 +139,10 @@ mod tests {
     use super::*;
 
     fn wrap(update: UpdateOneof) -> SubscribeUpdate {
-        SubscribeUpdate { update_oneof: Some(update), ..SubscribeUpdate::default() }
+        SubscribeUpdate {
+            update_oneof: Some(update),
+            ..SubscribeUpdate::default()
+        }
     }
 
     #[test]
@@ -161,12 +174,20 @@ mod tests {
             (account(33, 32), Some("a pubkey of 33 bytes, not 32")),
             (account(32, 0), Some("an owner of 0 bytes, not 32")),
             (meta(zero, zero), None),
-            (meta("", zero), Some("a blockhash that is not 32 bytes in base58")),
-            (meta(zero, "l0"), Some("a parent blockhash that is not 32 bytes in base58")),
+            (
+                meta("", zero),
+                Some("a blockhash that is not 32 bytes in base58"),
+            ),
+            (
+                meta(zero, "l0"),
+                Some("a parent blockhash that is not 32 bytes in base58"),
+            ),
         ];
         for (update, expected) in cases {
-            let expected =
-                expected.map(|what| Fault::Malformed { slot: 7, what: what.to_string() });
+            let expected = expected.map(|what| Fault::Malformed {
+                slot: 7,
+                what: what.to_string(),
+            });
             assert_eq!(translate(update).err(), expected);
         }
     }
