@@ -32,6 +32,10 @@ pub enum Error {
     ReadTimeout,
     /// The pool's queue, or the budget of replies in flight, is full.
     Overloaded,
+    /// There is no block in the store yet.
+    NoIndex,
+    /// The store's scope leaves out what was asked for, so that no answer would be a guess.
+    OutsideScope,
     /// A block that does not continue the tip's chain. Nothing was written.
     NotNextBlock(Box<ChainBreak>),
     /// The store cannot be opened by this build: the text says why and what mends it.
@@ -71,6 +75,8 @@ impl Error {
             Error::ReadBudget { .. } => "readBudget",
             Error::ReadTimeout => "readTimeout",
             Error::Overloaded => "overloaded",
+            Error::NoIndex => "noIndex",
+            Error::OutsideScope => "outsideScope",
             Error::NotNextBlock(_) => "notNextBlock",
             Error::StoreUnusable(_) => "storeUnusable",
             Error::DiskReserve(_) => "diskReserve",

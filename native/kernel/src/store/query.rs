@@ -102,6 +102,11 @@ impl Budget {
         }
     }
 
+    /// When the read must end.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
     /// Rows looked at so far, the ones that did not match included.
     pub fn scanned(&self) -> u64 {
         self.scanned

@@ -74,14 +74,13 @@ impl<'s> Snapshot<'s> {
     }
 
     /// The largest token accounts of a mint, frozen and empty ones too: amount, then pubkey, both descending.
-    /// Only accounts of the mint's own program count.
-    pub fn holders(&self, mint: &Pubkey, max: usize) -> Result<Vec<(u64, Pubkey)>> {
-        let Some(program) = self
-            .account(mint)?
-            .and_then(|mint| TokenProgram::of(mint.owner))
-        else {
-            return Ok(Vec::new());
-        };
+    /// Only accounts of `program` count: the mint's own.
+    pub fn holders(
+        &self,
+        program: TokenProgram,
+        mint: &Pubkey,
+        max: usize,
+    ) -> Result<Vec<(u64, Pubkey)>> {
         let first = keys::holders(program, mint, 0, &[0; 32]);
         let last = keys::holders(program, mint, u64::MAX, &[0xFF; 32]);
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));

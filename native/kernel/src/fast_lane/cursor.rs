@@ -1,0 +1,119 @@
+//! The little of JSON that canonical requests are made of. Whatever is not strictly valid, or needs more than
+//! a look at each byte, is `None`: the ordinary way reads it then.
+
+/// A place in the body. Every method moves it past what it has read, or answers `None`.
+pub(super) struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    pub fn new(text: &'a [u8]) -> Self {
+        Cursor { rest: text }
+    }
+
+    /// What has not been read yet.
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// The next byte that is not white space.
+    pub fn peek(&mut self) -> Option<u8> {
+        while let [b' ' | b'\t' | b'\n' | b'\r', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
+        self.rest.first().copied()
+    }
+
+    /// Reads this one byte, after white space.
+    pub fn eat(&mut self, byte: u8) -> Option<()> {
+        (self.peek()? == byte).then(|| self.rest = &self.rest[1..])
+    }
+
+    /// Whether only white space is left.
+    pub fn is_at_end(&mut self) -> bool {
+        self.peek().is_none()
+    }
+
+    /// Between two items: true after a comma, false after `close`, which ends the list.
+    pub fn has_more(&mut self, close: u8) -> Option<bool> {
+        let byte = self.peek()?;
+        (byte == b',' || byte == close).then(|| {
+            self.rest = &self.rest[1..];
+            byte == b','
+        })
+    }
+
+    /// Opens a list and tells whether it has a first item; an empty one is read to its end.
+    pub fn open(&mut self, open: u8, close: u8) -> Option<bool> {
+        self.eat(open)?;
+        Some(self.peek()? != close || self.eat(close).is_none())
+    }
+
+    /// The inside of a string without escapes.
+    pub fn string(&mut self) -> Option<&'a [u8]> {
+        self.eat(b'"')?;
+        let text = self.rest;
+        let stop = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+        let end = text
+            .iter()
+            .position(stop)
+            .filter(|end| text[*end] == b'"')?;
+        let (text, rest) = text.split_at(end);
+        std::str::from_utf8(text).ok()?;
+        self.rest = &rest[1..];
+        Some(text)
+    }
+
+    /// A member's name and its colon.
+    pub fn name(&mut self) -> Option<&'a [u8]> {
+        let name = self.string()?;
+        self.eat(b':')?;
+        Some(name)
+    }
+
+    /// `null`, if it is what comes next.
+    pub fn null(&mut self) -> Option<()> {
+        self.peek()?;
+        self.rest = self.rest.strip_prefix(b"null")?;
+        Some(())
+    }
+
+    /// The text of a number. Negative zero is left to the ordinary way.
+    pub fn number(&mut self) -> Option<&'a [u8]> {
+        self.peek()?;
+        let start = self.rest;
+        if let [b'-', rest @ ..] = self.rest {
+            self.rest = rest;
+            if rest.first() == Some(&b'0') {
+                return None;
+            }
+        }
+        match self.rest.first()? {
+            b'0' => self.rest = &self.rest[1..],
+            _ => self.digits()?,
+        }
+        if let [b'.', rest @ ..] = self.rest {
+            self.rest = rest;
+            self.digits()?;
+        }
+        if let [b'e' | b'E', rest @ ..] = self.rest {
+            self.rest = match rest {
+                [b'+' | b'-', rest @ ..] => rest,
+                _ => rest,
+            };
+            self.digits()?;
+        }
+        start.get(..start.len() - self.rest.len())
+    }
+
+    /// One digit or more.
+    fn digits(&mut self) -> Option<()> {
+        let count = self
+            .rest
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
+        self.rest = &self.rest[count..];
+        (count > 0).then_some(())
+    }
+}

@@ -1,0 +1,61 @@
+//! The fast lane (design §3): from the bytes of a request to the bytes of its reply, for single point reads in
+//! canonical form. It never answers an error; whatever it does not recognise takes the ordinary way, which
+//! writes the same bytes through the same reads.
+
+mod cursor;
+mod request;
+
+use request::{Read, Request};
+
+use crate::error::Result;
+use crate::reads::{self, Limits, Outcome};
+use crate::store::Store;
+
+/// Appends the whole JSON-RPC reply and answers true, or appends nothing and answers false.
+pub fn answer(body: &[u8], store: &Store, out: &mut Vec<u8>) -> bool {
+    let Some(request) = request::recognise(body) else {
+        return false;
+    };
+    let start = out.len();
+    let is_answered = matches!(write(&request, store, out), Ok(Outcome::Written));
+    if !is_answered {
+        out.truncate(start);
+    }
+    is_answered
+}
+
+fn write(request: &Request<'_>, store: &Store, out: &mut Vec<u8>) -> Result<Outcome> {
+    let limits = Limits::default();
+    let snapshot = &store.snapshot()?;
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"result\":");
+    let outcome = match &request.read {
+        Read::LatestBlockhash => reads::latest_blockhash(snapshot, out).map(|()| Outcome::Written),
+        Read::AccountInfo(pubkey, view) => {
+            reads::account_info(snapshot, pubkey, *view, &limits, out)
+        }
+        Read::MultipleAccounts(addresses, view) => {
+            let mut pubkeys = [[0; 32]; reads::ADDRESSES_AT_ONCE_MAX];
+            match addresses
+                .decode(&mut pubkeys)
+                .and_then(|count| pubkeys.get(..count))
+            {
+                Some(pubkeys) => reads::multiple_accounts(snapshot, pubkeys, *view, &limits, out),
+                None => Ok(Outcome::TooLarge),
+            }
+        }
+        Read::TokenAccountBalance(pubkey) => {
+            reads::token_account_balance(snapshot, pubkey, &limits, out)
+        }
+        Read::TokenSupply(mint) => reads::token_supply(snapshot, mint, &limits, out),
+        Read::TokenLargestAccounts(mint) => {
+            reads::token_largest_accounts(snapshot, mint, &limits, out)
+        }
+    };
+    out.extend_from_slice(b",\"id\":");
+    out.extend_from_slice(request.id);
+    out.push(b'}');
+    outcome
+}
+
+#[cfg(test)]
+mod tests;
