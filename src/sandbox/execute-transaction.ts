@@ -1,0 +1,156 @@
+import { FailedTransactionMetadata, type LiteSvm } from 'litesvm/dist/internal.js'
+import { ADDRESSES, isSameBytes } from './addresses.js'
+import type { AccountState, TransactionOutcome } from './block.js'
+import { isWritableStatic, type ParsedTransaction } from './parse-transaction.js'
+import type { SvmAccounts } from './svm-accounts.js'
+import type { TokenLedger } from './token-ledger.js'
+import { toTransactionError, type TransactionError } from './transaction-error.js'
+
+/** A transaction that is in no block and paid nothing. */
+export type Refusal = {
+  readonly landed: false
+  readonly error: TransactionError
+  readonly reason: string
+  readonly logs: readonly string[]
+}
+
+/** What a transaction did: its outcome, and every account it wrote in key order. */
+export type Execution = {
+  readonly landed: true
+  readonly outcome: TransactionOutcome
+  readonly writes: readonly (readonly [pubkey: Uint8Array, state: AccountState])[]
+}
+
+/** Addresses of a lookup table begin here. */
+const TABLE_HEADER_BYTES = 56
+const KEY_BYTES = 32
+const NONCE_BYTES = 80
+const SIGNATURE_FEE_LAMPORTS = 5_000n
+const COMPUTE_UNITS_PER_INSTRUCTION = 200_000n
+const COMPUTE_UNITS_MAX = 1_400_000n
+const MICRO = 1_000_000n
+
+type Loaded = { readonly writable: Uint8Array[]; readonly readonly: Uint8Array[] }
+
+const loadTables = ({ lookups }: ParsedTransaction, svm: LiteSvm): Loaded => {
+  const loaded: Loaded = { writable: [], readonly: [] }
+  for (const { table, writableIndexes, readonlyIndexes } of lookups) {
+    const data = svm.getAccount(table)?.data() ?? new Uint8Array(0)
+    const addressAt = (index: number): Uint8Array => {
+      const at = TABLE_HEADER_BYTES + index * KEY_BYTES
+      return data.subarray(at, at + KEY_BYTES)
+    }
+    for (const index of writableIndexes) loaded.writable.push(addressAt(index))
+    for (const index of readonlyIndexes) loaded.readonly.push(addressAt(index))
+  }
+  return loaded
+}
+
+/**
+ * Writable keys that a transaction may really write: programs it calls and sysvars stay locked only
+ * in name.
+ */
+const writtenKeys = (
+  transaction: ParsedTransaction,
+  loaded: Loaded,
+  accounts: SvmAccounts,
+): Uint8Array[] => {
+  const called = new Set(transaction.instructions.map(({ programIdIndex }) => programIdIndex))
+  const fixed = transaction.keys.filter(
+    (_key, index) => isWritableStatic(transaction, index) && !called.has(index),
+  )
+  return [...fixed, ...loaded.writable].filter(key => !accounts.isReserved(key))
+}
+
+/**
+ * What the transaction pays: 5,000 lamports a signature, and the priority fee that its compute
+ * budget instructions ask for.
+ */
+export const feeOf = ({ instructions, keys, signatures }: ParsedTransaction): bigint => {
+  let unitLimit: bigint | undefined
+  let unitPriceMicroLamports = 0n
+  let ordinaryCount = 0n
+  for (const { programIdIndex, data } of instructions) {
+    const program = keys[programIdIndex]
+    if (program === undefined || !isSameBytes(program, ADDRESSES.computeBudget)) {
+      ordinaryCount++
+      continue
+    }
+    const view = Buffer.from(data.buffer, data.byteOffset, data.byteLength)
+    if (view[0] === 2 && view.length >= 5) unitLimit = BigInt(view.readUInt32LE(1))
+    if (view[0] === 3 && view.length >= 9) unitPriceMicroLamports = view.readBigUInt64LE(1)
+  }
+  const limit = unitLimit ?? ordinaryCount * COMPUTE_UNITS_PER_INSTRUCTION
+  const units = limit < COMPUTE_UNITS_MAX ? limit : COMPUTE_UNITS_MAX
+  const priority = (units * unitPriceMicroLamports + MICRO - 1n) / MICRO
+  return BigInt(signatures.length) * SIGNATURE_FEE_LAMPORTS + priority
+}
+
+const isNonceAccount = (state: AccountState | undefined): boolean =>
+  state !== undefined &&
+  state.data.length === NONCE_BYTES &&
+  isSameBytes(state.owner, ADDRESSES.system)
+
+/**
+ * Runs a transaction on the virtual machine and reads back what it wrote. A failed one wrote its
+ * fee payer only, and the nonce account that its first instruction names.
+ */
+export const executeTransaction = (
+  transaction: ParsedTransaction,
+  svm: LiteSvm,
+  accounts: SvmAccounts,
+  tokens: TokenLedger,
+): Execution | Refusal => {
+  const loaded = loadTables(transaction, svm)
+  const keys = [...transaction.keys, ...loaded.writable, ...loaded.readonly]
+  const written = writtenKeys(transaction, loaded, accounts)
+  const preBalances = keys.map(key => accounts.lamports(key))
+  const preTokenBalances = tokens.balances(keys)
+  const result = svm.sendVersionedTransaction(transaction.bytes)
+  const postBalances = keys.map(key => accounts.lamports(key))
+  const failed = result instanceof FailedTransactionMetadata
+  const error = failed ? toTransactionError(result.err()) : undefined
+  const meta = failed ? result.meta() : result
+  // Whatever paid is in the block; the rest failed before it could.
+  if (error !== undefined && preBalances[0] === postBalances[0])
+    return { landed: false, error, reason: describe(error), logs: meta.logs() }
+  const nonce = keys[transaction.instructions[0]?.accounts[0] ?? -1]
+  const isRolledBack = (key: Uint8Array): boolean =>
+    failed && key !== keys[0] && !(key === nonce && isNonceAccount(accounts.get(key)))
+  // Neither there before nor after: nothing was written.
+  const isWritten = (key: Uint8Array): boolean =>
+    preBalances[keys.indexOf(key)] !== 0n || accounts.lamports(key) !== 0n
+  const writes = written
+    .filter(key => !isRolledBack(key) && isWritten(key))
+    .map(key => [key, accounts.readWritten(key)] as const)
+  for (const [key, state] of writes) tokens.note(key, state)
+  const returned = meta.returnData()
+  const outcome: TransactionOutcome = {
+    error,
+    feeLamports: feeOf(transaction),
+    preBalances,
+    postBalances,
+    preTokenBalances,
+    postTokenBalances: tokens.balances(keys),
+    logs: meta.logs(),
+    innerInstructions: meta.innerInstructions().map(list =>
+      list.map(inner => ({
+        programIdIndex: inner.instruction().programIdIndex(),
+        accounts: inner.instruction().accounts(),
+        data: inner.instruction().data(),
+        stackHeight: inner.stackHeight(),
+      })),
+    ),
+    computeUnits: meta.computeUnitsConsumed(),
+    returnData:
+      returned.data().length === 0
+        ? undefined
+        : { programId: returned.programId(), data: returned.data() },
+    loadedWritable: loaded.writable,
+    loadedReadonly: loaded.readonly,
+  }
+  return { landed: true, outcome, writes }
+}
+
+const describe = (error: TransactionError): string =>
+  typeof error === 'string' ? error : JSON.stringify(error)

@@ -1,0 +1,253 @@
+import { toMapKey } from './addresses.js'
+import type { AccountUpdate, Block, Commitment, TransactionRecord } from './block.js'
+import type { Chain } from './chain.js'
+import {
+  encodeAccount,
+  encodeBlockMeta,
+  encodeSlot,
+  encodeTransaction,
+  encodeTransactionStatus,
+  type SlotStatus,
+} from './geyser-messages.js'
+import { COMMITMENT, type CommitmentNumber } from './geyser-request.js'
+
+/** Bounds of what can be replayed. */
+export const defaults = {
+  /** An hour of slots of 400 ms: who connects within it can still read the genesis. */
+  replaySlotsMax: 9_000,
+  /** Memory of the replay; the oldest slots go first. */
+  replayBytesMax: 256 * 1024 * 1024,
+}
+export type LogOptions = typeof defaults
+
+/** One update, encoded once; `body` lacks only the labels. */
+export type Entry =
+  | { readonly kind: 'account'; readonly account: AccountUpdate; readonly body: Buffer }
+  | {
+      readonly kind: 'transaction' | 'transactionStatus'
+      readonly record: TransactionRecord
+      readonly body: Buffer
+    }
+  | { readonly kind: 'blockMeta'; readonly body: Buffer }
+  | {
+      readonly kind: 'slot'
+      readonly status: SlotStatus
+      readonly body: Buffer
+    }
+
+/** Test fault: nobody hears a slot, or only those who replay it later. */
+export type Hidden = 'always' | 'live'
+
+/** What one commitment level hears from the start of one slot to the start of the next. */
+export type Segment = {
+  /** The slot whose data it holds: at finalized an older one than the slot in which it is said. */
+  readonly slot: number
+  readonly entries: Entry[]
+  /** Bytes of the level before this segment, so that a reader's lag is a subtraction. */
+  readonly bytesBefore: number
+  hidden: Hidden | undefined
+}
+
+/**
+ * The updates of one commitment level. Positions count segments from the very first, and survive
+ * the removal of old ones.
+ */
+export type Level = {
+  readonly segments: Segment[]
+  firstPosition: number
+  byteCount: number
+}
+
+/** A slot's data as every level needs it. */
+type SlotData = {
+  readonly slot: number
+  readonly accounts: Map<string, Entry>
+  readonly transactions: Entry[]
+  byteCount: number
+  meta: Entry | undefined
+}
+
+/** Where a replay from a slot begins; `undefined` where that slot is gone. */
+export type ReplayStart = { readonly position: number } | { readonly oldestSlot: number }
+
+const createLevel = (): Level => ({ segments: [], firstPosition: 0, byteCount: 0 })
+
+/**
+ * Everything that the feed said, in order, for each commitment level. Processed: as it happens,
+ * every write. Confirmed and finalized: a slot whole when it gets there, the last write of each
+ * account, then transactions, then block meta, then the status.
+ */
+export class GeyserLog {
+  readonly levels: readonly [Level, Level, Level] = [createLevel(), createLevel(), createLevel()]
+  /** Test fault: slots whose block meta names a parent that never was. */
+  readonly forgedParents = new Set<number>()
+  private readonly omitted = new Map<number, Hidden>()
+  private readonly options: LogOptions
+  private readonly now: () => number
+  private readonly chain: Chain
+  /** Slots that are not final yet, and those that can still be replayed. */
+  private readonly slots: SlotData[] = []
+  private byteCount = 0
+  private appended: () => void = () => {}
+
+  constructor(chain: Chain, options: LogOptions, now: () => number) {
+    this.chain = chain
+    this.options = options
+    this.now = now
+    chain.on('slotStarted', (slot, parentSlot) => this.startSlot(slot, parentSlot))
+    chain.on('account', account => this.addAccount(account))
+    chain.on('transaction', record => this.addTransaction(record))
+    chain.on('block', block => this.addMeta(block))
+    chain.on('status', (slot, parentSlot, status) => this.addStatus(slot, parentSlot, status))
+  }
+
+  /** One listener: called after anything was appended. */
+  onAppended(listener: () => void): void {
+    this.appended = listener
+  }
+
+  /** The segment that is being said now. */
+  headOf(level: CommitmentNumber): { position: number; entryIndex: number; byteCount: number } {
+    const { firstPosition, segments, byteCount } = this.levels[level]
+    return {
+      position: firstPosition + Math.max(segments.length - 1, 0),
+      entryIndex: segments.at(-1)?.entries.length ?? 0,
+      byteCount,
+    }
+  }
+
+  get oldestSlot(): number {
+    return this.slots[0]?.slot ?? this.chain.slot
+  }
+
+  /** Where to read from to hear `slot` and everything after it. */
+  replayFrom(level: CommitmentNumber, slot: number): ReplayStart {
+    if (slot < this.oldestSlot) return { oldestSlot: this.oldestSlot }
+    const { segments, firstPosition } = this.levels[level]
+    const index = segments.findIndex(segment => segment.slot >= slot)
+    return { position: firstPosition + (index < 0 ? segments.length : index) }
+  }
+
+  /** Test fault: nothing is said of a slot, be it open or still to come. */
+  omit(slot: number, hidden: Hidden): void {
+    this.omitted.set(slot, hidden)
+    for (const level of this.levels)
+      for (const segment of level.segments) if (segment.slot === slot) segment.hidden = hidden
+  }
+
+  private startSlot(slot: number, parentSlot: number): void {
+    this.slots.push({
+      slot,
+      accounts: new Map(),
+      transactions: [],
+      byteCount: 0,
+      meta: undefined,
+    })
+    const { finalizedAfterSlots } = this.chain.options
+    const dataSlots = [slot, slot, slot - finalizedAfterSlots]
+    this.levels.forEach((level, index) => {
+      const dataSlot = dataSlots[index] ?? slot
+      level.segments.push({
+        slot: dataSlot,
+        entries: [],
+        bytesBefore: level.byteCount,
+        hidden: this.omitted.get(dataSlot),
+      })
+    })
+    this.evict()
+    this.sayStatus(slot, parentSlot, 'firstShredReceived')
+    this.sayStatus(slot, parentSlot, 'createdBank')
+  }
+
+  private addAccount(update: AccountUpdate): void {
+    const { body, data } = encodeAccount(update, this.now())
+    // The data is kept once, inside the encoded bytes.
+    const entry: Entry = { kind: 'account', account: { ...update, data }, body }
+    const slot = this.openSlot()
+    const id = toMapKey(update.pubkey)
+    // Deleted first, so that the map keeps the order of the last writes.
+    slot.accounts.delete(id)
+    slot.accounts.set(id, entry)
+    this.append(COMMITMENT.processed, entry)
+    this.appended()
+  }
+
+  private addTransaction(record: TransactionRecord): void {
+    const nowMs = this.now()
+    const slot = this.openSlot()
+    for (const entry of [
+      { kind: 'transaction', record, body: encodeTransaction(record, nowMs) },
+      { kind: 'transactionStatus', record, body: encodeTransactionStatus(record, nowMs) },
+    ] as const) {
+      slot.transactions.push(entry)
+      this.append(COMMITMENT.processed, entry)
+    }
+    this.appended()
+  }
+
+  private addMeta(block: Block): void {
+    const said = this.forgedParents.has(block.slot)
+      ? { ...block, parentBlockhash: block.blockhash }
+      : block
+    const entry: Entry = { kind: 'blockMeta', body: encodeBlockMeta(said, this.now()) }
+    this.openSlot().meta = entry
+    this.append(COMMITMENT.processed, entry)
+    this.sayStatus(block.slot, block.parentSlot, 'completed')
+  }
+
+  private addStatus(slot: number, parentSlot: number, status: Commitment): void {
+    if (status !== 'processed') {
+      const data = this.slots[slot - this.oldestSlot]
+      if (data !== undefined) this.appendSlot(COMMITMENT[status], data)
+      if (data !== undefined && status === 'finalized') {
+        // Said at every level: from now on the segments alone hold it.
+        data.accounts.clear()
+        data.transactions.length = 0
+      }
+    }
+    this.sayStatus(slot, parentSlot, status)
+    this.appended()
+  }
+
+  private appendSlot(level: CommitmentNumber, { accounts, transactions, meta }: SlotData): void {
+    for (const entry of accounts.values()) this.append(level, entry)
+    for (const entry of transactions) this.append(level, entry)
+    if (meta !== undefined) this.append(level, meta)
+  }
+
+  private sayStatus(slot: number, parentSlot: number, status: SlotStatus): void {
+    const body = encodeSlot(slot, parentSlot, status, this.now())
+    for (const level of [0, 1, 2] as const) this.append(level, { kind: 'slot', status, body })
+  }
+
+  private append(index: CommitmentNumber, entry: Entry): void {
+    const level = this.levels[index]
+    level.segments.at(-1)?.entries.push(entry)
+    level.byteCount += entry.body.length
+    if (index !== COMMITMENT.processed) return
+    this.openSlot().byteCount += entry.body.length
+    this.byteCount += entry.body.length
+  }
+
+  private openSlot(): SlotData {
+    const slot = this.slots.at(-1)
+    if (slot === undefined) throw new Error('the chain wrote before its first slot')
+    return slot
+  }
+
+  /** Drops the oldest slots over the bounds, but none that is not final yet. */
+  private evict(): void {
+    const { replaySlotsMax, replayBytesMax } = this.options
+    const keepMin = this.chain.options.finalizedAfterSlots + 1
+    while (
+      this.slots.length > keepMin &&
+      (this.slots.length > replaySlotsMax || this.byteCount > replayBytesMax)
+    ) {
+      this.byteCount -= this.slots.shift()?.byteCount ?? 0
+      for (const level of this.levels) {
+        level.segments.shift()
+        level.firstPosition++
+      }
+    }
+  }
+}
