@@ -1,0 +1,7 @@
+//! The reader against a real gRPC server in this process.
+
+mod chain;
+mod failures;
+mod harness;
+mod server;
+mod streams;

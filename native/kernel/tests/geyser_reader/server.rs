@@ -1,0 +1,213 @@
+//! A `geyser.Geyser` server in this process that plays what a test writes down.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures::Stream;
+use yellowstone_grpc_proto::geyser::geyser_server::{Geyser, GeyserServer};
+use yellowstone_grpc_proto::geyser::*;
+use yellowstone_grpc_proto::tonic::codec::CompressionEncoding;
+use yellowstone_grpc_proto::tonic::transport::Server;
+use yellowstone_grpc_proto::tonic::transport::server::TcpIncoming;
+use yellowstone_grpc_proto::tonic::{Request, Response, Status, Streaming, async_trait};
+
+/// What the server does next. After the last step it closes the stream.
+#[derive(Debug, Clone)]
+pub enum Step {
+    Send(SubscribeUpdate),
+    Fail(Status),
+    Pause(Duration),
+    Hang,
+}
+
+/// One subscription as the server saw it.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    pub request: SubscribeRequest,
+    pub x_token: Option<String>,
+    pub at: Instant,
+    pub pings: Vec<i32>,
+}
+
+/// From a request and how many came before it to what follows.
+type Play = dyn Fn(&SubscribeRequest, usize) -> Result<Vec<Step>, Status> + Send + Sync;
+
+#[derive(Clone)]
+struct Feed {
+    play: Arc<Play>,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+/// A server on a port of its own, until it is dropped.
+pub struct FeedServer {
+    pub address: SocketAddr,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl FeedServer {
+    pub fn start(
+        play: impl Fn(&SubscribeRequest, usize) -> Result<Vec<Step>, Status> + Send + Sync + 'static,
+    ) -> FeedServer {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let feed = Feed {
+            play: Arc::new(play),
+            seen: Arc::default(),
+        };
+        let seen = Arc::clone(&feed.seen);
+        let _entered = runtime.enter();
+        let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = incoming.local_addr().unwrap();
+        let service = GeyserServer::new(feed)
+            .max_encoding_message_size(64 << 20)
+            .send_compressed(CompressionEncoding::Zstd);
+        runtime.spawn(
+            Server::builder()
+                .add_service(service)
+                .serve_with_incoming(incoming),
+        );
+        drop(_entered);
+        FeedServer {
+            address,
+            seen,
+            _runtime: runtime,
+        }
+    }
+
+    pub fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    pub fn from_slots(&self) -> Vec<Option<u64>> {
+        self.seen()
+            .iter()
+            .map(|seen| seen.request.from_slot)
+            .collect()
+    }
+}
+
+type Updates = Pin<Box<dyn Stream<Item = Result<SubscribeUpdate, Status>> + Send>>;
+type Deshreds = Pin<Box<dyn Stream<Item = Result<SubscribeUpdateDeshred, Status>> + Send>>;
+type Gossip = Pin<Box<dyn Stream<Item = Result<SubscribeUpdateGossip, Status>> + Send>>;
+
+fn unused<T>() -> Result<Response<T>, Status> {
+    Err(Status::unimplemented("not part of the test"))
+}
+
+#[async_trait]
+impl Geyser for Feed {
+    type SubscribeStream = Updates;
+    type SubscribeDeshredStream = Deshreds;
+    type SubscribeGossipStream = Gossip;
+
+    async fn subscribe(
+        &self,
+        request: Request<Streaming<SubscribeRequest>>,
+    ) -> Result<Response<Updates>, Status> {
+        let x_token = request
+            .metadata()
+            .get("x-token")
+            .map(|t| t.to_str().unwrap().to_string());
+        let mut requests = request.into_inner();
+        let request = requests
+            .message()
+            .await?
+            .ok_or(Status::cancelled("no request"))?;
+        let index = {
+            let mut seen = self.seen.lock().unwrap();
+            seen.push(Seen {
+                request: request.clone(),
+                x_token,
+                at: Instant::now(),
+                pings: Vec::new(),
+            });
+            seen.len() - 1
+        };
+        let steps = (self.play)(&request, index)?;
+        let seen = Arc::clone(&self.seen);
+        tokio::spawn(async move {
+            while let Ok(Some(request)) = requests.message().await {
+                if let Some(ping) = request.ping {
+                    seen.lock().unwrap()[index].pings.push(ping.id);
+                }
+            }
+        });
+        let stream = futures::stream::unfold(steps.into_iter(), |mut steps| async move {
+            loop {
+                match steps.next()? {
+                    Step::Send(update) => return Some((Ok(update), steps)),
+                    Step::Fail(status) => return Some((Err(status), Vec::new().into_iter())),
+                    Step::Pause(time) => tokio::time::sleep(time).await,
+                    Step::Hang => futures::future::pending().await,
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(stream)))
+    }
+
+    async fn subscribe_deshred(
+        &self,
+        _: Request<Streaming<SubscribeDeshredRequest>>,
+    ) -> Result<Response<Deshreds>, Status> {
+        unused()
+    }
+
+    async fn subscribe_gossip(
+        &self,
+        _: Request<SubscribeGossipRequest>,
+    ) -> Result<Response<Gossip>, Status> {
+        unused()
+    }
+
+    async fn subscribe_replay_info(
+        &self,
+        _: Request<SubscribeReplayInfoRequest>,
+    ) -> Result<Response<SubscribeReplayInfoResponse>, Status> {
+        unused()
+    }
+
+    async fn ping(&self, _: Request<PingRequest>) -> Result<Response<PongResponse>, Status> {
+        unused()
+    }
+
+    async fn get_latest_blockhash(
+        &self,
+        _: Request<GetLatestBlockhashRequest>,
+    ) -> Result<Response<GetLatestBlockhashResponse>, Status> {
+        unused()
+    }
+
+    async fn get_block_height(
+        &self,
+        _: Request<GetBlockHeightRequest>,
+    ) -> Result<Response<GetBlockHeightResponse>, Status> {
+        unused()
+    }
+
+    async fn get_slot(
+        &self,
+        _: Request<GetSlotRequest>,
+    ) -> Result<Response<GetSlotResponse>, Status> {
+        unused()
+    }
+
+    async fn is_blockhash_valid(
+        &self,
+        _: Request<IsBlockhashValidRequest>,
+    ) -> Result<Response<IsBlockhashValidResponse>, Status> {
+        unused()
+    }
+
+    async fn get_version(
+        &self,
+        _: Request<GetVersionRequest>,
+    ) -> Result<Response<GetVersionResponse>, Status> {
+        unused()
+    }
+}
