@@ -64,14 +64,19 @@ export const ERRORS = {
 export type ErrorName = keyof typeof ERRORS
 
 type Field<M extends string> = M extends `${string}{${infer F}}${infer Rest}`
-  ? F extends `${string},${string}` ? Field<Rest> : F | Field<Rest>
+  ? F extends `${string},${string}`
+    ? Field<Rest>
+    : F | Field<Rest>
   : never
 type Fields<N extends ErrorName> = Field<(typeof ERRORS)[N]['message']>
 type Args<N extends ErrorName> = [Fields<N>] extends [never]
   ? [fields?: undefined, data?: unknown]
   : [fields: Readonly<Record<Fields<N>, string | number>>, data?: unknown]
 
-const fill = (message: string, fields: Readonly<Record<string, string | number>> | undefined): string =>
+const fill = (
+  message: string,
+  fields: Readonly<Record<string, string | number>> | undefined,
+): string =>
   fields === undefined
     ? message
     : message.replace(/\{(\w+)\}/g, (whole, name: string) => String(fields[name] ?? whole))

@@ -1,6 +1,4 @@
-
 import type { BodySource } from './http.js'
-
 
 /** Encodings of account data, as the kernel numbers them. */
 export const ENCODINGS = { base64: 0, base58: 1, 'base64+zstd': 2, jsonParsed: 3 } as const
@@ -20,8 +18,7 @@ export type Tip = {
 
 /** One condition of a program page; all must hold. */
 export type Filter =
-  | { readonly dataSize: number }
-  | { readonly offset: number; readonly bytes: Uint8Array }
+  { readonly dataSize: number } | { readonly offset: number; readonly bytes: Uint8Array }
 
 /** What every page has in common. */
 export type Page = {
@@ -53,8 +50,16 @@ export type Reads = {
   fast(body: Uint8Array): Uint8Array | undefined
   tip(): Tip | undefined
   latestBlockhash(): ReplyBytes
-  account(key: Uint8Array, encoding: Encoding, slice: DataSlice | undefined): ReplyBytes | Promise<ReplyBytes>
-  accounts(keys: Uint8Array, encoding: Encoding, slice: DataSlice | undefined): ReplyBytes | Promise<ReplyBytes>
+  account(
+    key: Uint8Array,
+    encoding: Encoding,
+    slice: DataSlice | undefined,
+  ): ReplyBytes | Promise<ReplyBytes>
+  accounts(
+    keys: Uint8Array,
+    encoding: Encoding,
+    slice: DataSlice | undefined,
+  ): ReplyBytes | Promise<ReplyBytes>
   tokenBalance(key: Uint8Array): ReplyBytes
   tokenSupply(mint: Uint8Array): ReplyBytes
   largestHolders(mint: Uint8Array): ReplyBytes

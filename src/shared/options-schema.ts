@@ -1,0 +1,110 @@
+import * as v from 'valibot'
+
+/** Options of one part, as its `defaults` hold them. */
+export type Defaults = Readonly<Record<string, number | string | boolean>>
+
+/** One value with the words for what it must be: they complete "must be …" and fill the reference. */
+export type Leaf<T> = v.CustomSchema<T, string>
+
+/** A value that passes `check`; `says` completes "must be …". */
+export const leaf = <T>(check: (value: unknown) => boolean, says: string): Leaf<T> =>
+  v.custom<T, string>(check, says)
+
+/** An integer within bounds, both included. */
+export const integer = (min: number, max: number, unit: string): Leaf<number> =>
+  leaf(
+    value => typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max,
+    `an integer from ${min} to ${max}${unit === '' ? '' : ` (${unit})`}`,
+  )
+
+/** A text, not empty. */
+export const text = (says = 'a text'): Leaf<string> =>
+  leaf(value => typeof value === 'string' && value !== '', says)
+
+/** One of a few words. */
+export const oneOf = <const W extends string>(words: readonly W[]): Leaf<W> =>
+  leaf(value => words.some(word => word === value), `one of ${words.join(', ')}`)
+
+export const port: Leaf<number> = integer(1, 65_535, 'TCP port')
+
+// The unit is the last word of a name, before a bound. A timer longer than 2^31 − 1 ms fires at once.
+const UNITS: readonly [suffix: RegExp, unit: string, max: number][] = [
+  [/Ms(Max)?$/, 'milliseconds', 2 ** 31 - 1],
+  [/Seconds(Max)?$/, 'seconds', 2 ** 31 - 1],
+  [/[bB]ytes([A-Z][a-zA-Z]*)?$/, 'bytes', Number.MAX_SAFE_INTEGER],
+  [/Slots(Max)?$/, 'slots', 2 ** 32 - 1],
+  [/Chars(Max)?$/, 'characters', 2 ** 32 - 1],
+  [/Threads$/, 'threads', 256],
+  [/Niceness$/, 'niceness', 19],
+  [/Count$/, 'count', 2 ** 32 - 1],
+  [/Max$/, 'count', 2 ** 32 - 1],
+]
+
+const leafFor = (
+  name: string,
+  value: number | string | boolean,
+): Leaf<number | string | boolean> => {
+  if (typeof value === 'boolean') return leaf(given => typeof given === 'boolean', 'true or false')
+  if (typeof value === 'string') return leaf(given => typeof given === 'string', 'a text')
+  if (name === 'port') return port
+  const [, unit = '', max = 2 ** 32 - 1] = UNITS.find(([suffix]) => suffix.test(name)) ?? []
+  if (!Number.isInteger(value))
+    return leaf(
+      given => typeof given === 'number' && given >= 0 && given <= max,
+      `a number from 0 to ${max}`,
+    )
+  // Zero means something only where the default is zero.
+  return integer(value === 0 ? 0 : 1, max, unit)
+}
+
+/** Overrides for single options: where the kind of the default does not say enough. */
+export type Rules<T> = { readonly [K in keyof T]?: Leaf<T[K]> }
+
+/** A part's options: what is given, checked by the kind of each default, and the defaults for the rest. */
+export const optionsSchema = <T extends Defaults>(
+  defaults: T,
+  rules: Rules<T> = {},
+): v.GenericSchema<unknown, T> => {
+  const entries = Object.fromEntries(
+    Object.entries(defaults).map(([name, value]) => [
+      name,
+      v.optional(rules[name] ?? leafFor(name, value), value),
+    ]),
+  )
+  // Every key of `defaults` has an entry of its kind and no other key passes, which is what T says.
+  return v.strictObject(entries) as unknown as v.GenericSchema<unknown, T>
+}
+
+/** Steps (insert, delete, replace, swap neighbours) from one word to another. */
+const distance = (from: string, to: string): number => {
+  let before: number[] = []
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= to.length; j++) {
+      const isSame = from[i - 1] === to[j - 1]
+      let steps = Math.min(
+        (row[j] ?? 0) + 1,
+        (next[j - 1] ?? 0) + 1,
+        (row[j - 1] ?? 0) + (isSame ? 0 : 1),
+      )
+      if (from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1])
+        steps = Math.min(steps, (before[j - 2] ?? 0) + 1)
+      next.push(steps)
+    }
+    before = row
+    row = next
+  }
+  return row[to.length] ?? 0
+}
+
+/** The known word that an unknown one was probably meant to be. */
+export const closestWord = (word: string, known: readonly string[]): string | undefined => {
+  let best: string | undefined
+  let least = Math.max(2, Math.floor(word.length / 3)) + 1
+  for (const candidate of known) {
+    const steps = distance(word.toLowerCase(), candidate.toLowerCase())
+    if (steps < least) [best, least] = [candidate, steps]
+  }
+  return best
+}

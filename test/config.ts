@@ -1,0 +1,232 @@
+import { inspect } from 'node:util'
+import fc from 'fast-check'
+import t from 'tap'
+import {
+  ConfigError,
+  EXAMPLE,
+  formatConfig,
+  parseConfig,
+  toConfig,
+  type Config,
+} from '../src/config.js'
+
+const FILE = `dataDir = "/var/lib/slotline"
+trustedProxies = ["192.0.2.7"]
+
+[[networks]]
+id = "main"
+  [networks.feed]
+  endpoint = "https://feed.example:10000"
+  xToken = "canary-of-the-feed"
+
+[[networks]]
+id = "dev"
+changedPrograms = []
+feed = { endpoint = "http://127.0.0.1:10001" }
+  [networks.scope]
+  programs = ["TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"]
+
+[[locations]]
+id = "fra"
+name = "Frankfurt"
+listeners = [{ host = "0.0.0.0", port = 8899 }]
+
+[processes]
+drainMs = 5000 # shorter
+
+[log]
+level = "warn"
+`
+const given = {
+  networks: [{ id: 'n', feed: { endpoint: 'http://x:1' } }],
+  locations: [{ id: 'l', name: 'L', listeners: [{ host: '::', port: 1 }] }],
+}
+
+t.test('what is not given has its default', t => {
+  const config = parseConfig(FILE, 'slotline.toml')
+  t.equal(config.processes.drainMs, 5_000)
+  t.equal(config.processes.tipPollMs, 200)
+  t.equal(config.log.level, 'warn')
+  t.equal(config.access.keyFile, '/var/lib/slotline/access.key')
+  t.equal(config.networks[0]?.feed.xToken, 'canary-of-the-feed')
+  t.strictSame(config.networks[1]?.changedPrograms, [])
+  t.strictSame(config.networks[1]?.scope?.mints, [])
+  t.equal(config.networks[0]?.scope, undefined)
+  t.end()
+})
+
+t.test('a wrong line is named with what would be right', t => {
+  const cases: [from: string, to: string, message: string][] = [
+    ['drainMs =', 'drainMx =', '23: processes.drainMx is unknown; did you mean drainMs?'],
+    ['drainMs =', 'whatever =', '23: processes.whatever is unknown'],
+    ['[processes]', '[proceses]', '22: proceses is unknown; did you mean processes?'],
+    [
+      'endpoint = "https',
+      'endpont = "https',
+      '7: networks[0].feed.endpont is unknown; did you mean endpoint?',
+    ],
+    ['[processes]', '[processes.drain]', '22: processes.drain is unknown'],
+    [
+      '5000',
+      '"5 s"',
+      '23: processes.drainMs must be an integer from 1 to 2147483647 (milliseconds), but is "5 s"',
+    ],
+    [
+      '5000',
+      '1.5',
+      '23: processes.drainMs must be an integer from 1 to 2147483647 (milliseconds), but is 1.5',
+    ],
+    [
+      '5000',
+      'true',
+      '23: processes.drainMs must be an integer from 1 to 2147483647 (milliseconds), but is true',
+    ],
+    [
+      'level = "warn"',
+      'level = "loud"',
+      '26: log.level must be one of trace, debug, info, warn, error, fatal, silent, but is "loud"',
+    ],
+    ['id = "dev"', 'id = "main"', '11: networks[1].id is main a second time'],
+    [
+      'id = "dev"',
+      'id = "../dev"',
+      '11: networks[1].id must be up to 32 of a–z, 0–9 and -, not beginning with -, but is "../dev"',
+    ],
+    ['id = "fra"\n', '', '17: locations[0].id is missing'],
+    [
+      'TokenkegQ',
+      'Token0egQ',
+      '15: networks[1].scope.programs[0] must be a base58 public key, but is "Token0egQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"',
+    ],
+    [
+      'https://feed',
+      'ftp://feed',
+      '7: networks[0].feed.endpoint must be an http or https URL, but is "ftp://feed.example:10000"',
+    ],
+    ['"canary-of-the-feed"', '77', '8: networks[0].feed.xToken must be a text, but is another'],
+    [
+      '"192.0.2.7"',
+      '"proxy.example"',
+      '2: trustedProxies[0] must be an IP address, but is "proxy.example"',
+    ],
+    ['["192.0.2.7"]', '"192.0.2.7"', '2: trustedProxies must be a list, but is "192.0.2.7"'],
+    ['8899', '9464', '20: 0.0.0.0:9464 is used by metrics and by location fra'],
+    [
+      '[{ host = "0.0.0.0", port = 8899 }]',
+      '[]',
+      '20: locations[0].listeners must be at least one listener, but is a list',
+    ],
+    ['[log]', '[[log]]', '25: log[0] is unknown'],
+    ['[log]', '[log', '25: illegal character in key'],
+    ['dataDir =', 'dataDir', '1: illegal character in key'],
+  ]
+  for (const [from, to, message] of cases) {
+    const text = FILE.replace(from, to).concat(
+      to.includes('9464') ? '[metrics]\nhost = "0.0.0.0"\n' : '',
+    )
+    t.not(text, FILE, from)
+    let told = ''
+    try {
+      parseConfig(text, 'slotline.toml')
+    } catch (error) {
+      if (error instanceof ConfigError) told = error.message
+      else throw error
+    }
+    t.ok(told.startsWith(`slotline.toml:${message}`), told)
+    t.notMatch(told, /\n|canary/)
+  }
+  t.throws(() => toConfig({}), {
+    name: 'ConfigError',
+    message: /^(networks|locations) is missing$/,
+  })
+  t.throws(() => toConfig({ ...given, networks: [] }), { message: /at least one network/ })
+  t.throws(() => toConfig(undefined), { message: /^the file must be a table/ })
+  t.end()
+})
+
+/** Every number among the options, by its path. */
+const numbersOf = (value: unknown, path: readonly string[] = []): [string[], number][] =>
+  typeof value === 'number'
+    ? [[[...path], value]]
+    : typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.entries(value).flatMap(([key, inner]) => numbersOf(inner, [...path, key]))
+      : []
+
+const withValue = (path: readonly string[], value: unknown): unknown =>
+  path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)
+
+t.test('every number is bounded on both sides', t => {
+  const numbers = numbersOf(EXAMPLE)
+  t.ok(numbers.length > 25, `${numbers.length} numbers`)
+  for (const [path, value] of numbers) {
+    const set = (number: unknown): Config =>
+      toConfig({ ...given, ...Object(withValue(path, number)) })
+    const name = path.join('.')
+    t.doesNotThrow(() => set(value), `${name} = ${value}`)
+    for (const wrong of [-1, 2 ** 54, 0.5, Number.NaN, Infinity, '1', null, true, [1]])
+      t.throws(() => set(wrong), { name: 'ConfigError' }, `${name} = ${inspect(wrong)}`)
+    if (/Ms$/.test(name))
+      t.throws(() => set(2 ** 31), { message: /2147483647/ }, `${name}: a timer`)
+    let told = ''
+    try {
+      set(-1)
+    } catch (error) {
+      told = String(error)
+    }
+    const [, min = '', max = ''] = /from (\d+) to (\d+)/.exec(told) ?? []
+    t.doesNotThrow(() => set(Number(min)), `${name} = ${min}, its least`)
+    t.doesNotThrow(() => set(Number(max)), `${name} = ${max}, its greatest`)
+    t.throws(() => set(Number(min) - 1), `${name} below ${min}`)
+    t.throws(() => set(Number(max) + 1), `${name} above ${max}`)
+  }
+  t.end()
+})
+
+t.test('no key passes that is not known', t => {
+  const tables = ['', 'store', 'pools', 'access', 'access.store', 'processes', 'metrics', 'log']
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...tables),
+      fc.stringMatching(/^[a-z][A-Za-z]{0,12}$/),
+      (table, key) => {
+        const path = [...table.split('.').filter(word => word !== ''), key]
+        const isKnown = path.reduce<unknown>((at, word) => Object(at)[word], EXAMPLE) !== undefined
+        fc.pre(!isKnown)
+        try {
+          toConfig({ ...given, ...Object(withValue(path, 1)) })
+          return false
+        } catch (error) {
+          return (
+            error instanceof ConfigError && error.message.startsWith(`${path.join('.')} is unknown`)
+          )
+        }
+      },
+    ),
+  )
+  t.end()
+})
+
+t.test('what is dumped parses to the same', t => {
+  const config = parseConfig(FILE, 'f')
+  const dumped = formatConfig(config)
+  t.notMatch(dumped, 'canary')
+  const again = parseConfig(dumped, 'dump')
+  const [first] = config.networks
+  t.strictSame(again, {
+    ...config,
+    networks: [{ ...first, feed: { ...first?.feed, xToken: '[redacted]' } }, config.networks[1]],
+  })
+  t.strictSame(parseConfig(formatConfig(EXAMPLE), 'example'), EXAMPLE)
+  t.end()
+})
+
+t.test('a configuration cannot be changed, and can be sent to another process', t => {
+  const config = parseConfig(FILE, 'f')
+  const check = (value: unknown): boolean =>
+    typeof value !== 'object' ||
+    value === null ||
+    (Object.isFrozen(value) && Object.values(value).every(check))
+  t.ok(check(config))
+  t.strictSame(structuredClone(config), config)
+  t.end()
+})
