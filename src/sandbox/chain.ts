@@ -209,10 +209,9 @@ export class Chain {
       compileTransaction(instructions, signers, bs58.decode(this.last.blockhash)),
     )
     if (!sent.landed) throw new Error(`sandbox transaction refused: ${sent.reason}`)
-    if (sent.record.error !== undefined)
-      throw new Error(
-        `sandbox transaction failed: ${JSON.stringify(sent.record.error)} ${sent.record.logs.join(' ')}`,
-      )
+    const { error, logs } = sent.record
+    if (error !== undefined)
+      throw new Error(`sandbox transaction failed: ${JSON.stringify(error)} ${logs.join(' ')}`)
     return sent.record
   }
 

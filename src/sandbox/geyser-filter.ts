@@ -120,12 +120,12 @@ const cut = (data: Uint8Array, slices: readonly DataSlice[]): Buffer =>
   )
 
 /**
- * Turns an update into the bytes for one subscriber, or into `undefined` where no filter of theirs
+ * Turns an update into the pieces of a message for one subscriber, none where no filter of theirs
  * takes it.
  */
-export type ToFrame = (entry: Entry) => Buffer | undefined
+export type ToMessage = (entry: Entry) => Buffer[]
 
-export const createFilter = (request: SubscribeRequest, now: () => number): ToFrame => {
+export const createFilter = (request: SubscribeRequest, now: () => number): ToMessage => {
   const accounts = label(request.accounts, testAccounts)
   const slots = label(request.slots, filter => testSlots(filter, request.commitment))
   const transactions = label(request.transactions, testTransactions)
@@ -149,13 +149,13 @@ export const createFilter = (request: SubscribeRequest, now: () => number): ToFr
   }
   return entry => {
     const parts = labelsFor(entry)
-    if (parts.length === 0) return undefined
+    if (parts.length === 0) return parts
     const isCut = entry.kind === 'account' && slices.length > 0
     parts.push(
       isCut
         ? encodeAccount(entry.account, now(), cut(entry.account.data, slices)).body
         : entry.body,
     )
-    return Buffer.concat(parts)
+    return parts
   }
 }

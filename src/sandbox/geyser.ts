@@ -1,22 +1,16 @@
-import {
-  Metadata,
-  type sendUnaryData,
-  Server,
-  ServerCredentials,
-  type ServerUnaryCall,
-  status,
-  type UntypedServiceImplementation,
-} from '@grpc/grpc-js'
 import bs58 from 'bs58'
 import type { Chain } from './chain.js'
 import { defaults as logDefaults, GeyserLog, type Hidden } from './geyser-log.js'
 import { COMMITMENT } from './geyser-request.js'
+import { defaults as subscriberDefaults, GeyserSubscriber } from './geyser-subscriber.js'
 import {
-  type Call,
-  defaults as subscriberDefaults,
-  GeyserSubscriber,
-  type StreamEnd,
-} from './geyser-subscriber.js'
+  GRPC_STATUS,
+  GrpcError,
+  type GrpcStatus,
+  type GrpcStream,
+  openGrpcServer,
+  type StreamListener,
+} from './grpc-server.js'
 import { decodeFields, type Field, MessageWriter, ProtobufError } from './protobuf.js'
 
 /** Options of the feed. */
@@ -38,7 +32,9 @@ export type GeyserOptions = typeof defaults
 export type GeyserServer = {
   readonly url: string
   /** Ends every stream; by default as a server that goes away does. */
-  dropStreams(end?: StreamEnd): void
+  dropStreams(end?: GrpcStatus): void
+  /** Cuts every connection without a status, as a network does. */
+  dropConnections(): void
   /** Nothing is sent for a while, pings included; connections stay. */
   stall(ms: number): void
   /**
@@ -49,35 +45,8 @@ export type GeyserServer = {
   /** The block meta of a slot that is open or to come names a parent hash that never was. */
   forgeParent(slot: number): void
   /** The next `count` subscriptions are refused. */
-  refuse(end: StreamEnd, count: number): void
+  refuse(end: GrpcStatus, count: number): void
   close(): Promise<void>
-}
-
-const identity = (bytes: Buffer): Buffer => bytes
-
-const method = (name: string, isStream: boolean) => ({
-  path: `/geyser.Geyser/${name}`,
-  requestStream: isStream,
-  responseStream: isStream,
-  requestSerialize: identity,
-  requestDeserialize: identity,
-  responseSerialize: identity,
-  responseDeserialize: identity,
-})
-
-const UNARY = [
-  'Ping',
-  'GetVersion',
-  'GetSlot',
-  'GetBlockHeight',
-  'GetLatestBlockhash',
-  'IsBlockhashValid',
-  'SubscribeReplayInfo',
-] as const
-
-const SERVICE = {
-  Subscribe: method('Subscribe', true),
-  ...Object.fromEntries(UNARY.map(name => [name, method(name, false)])),
 }
 
 const VERSION = JSON.stringify({
@@ -87,10 +56,7 @@ const VERSION = JSON.stringify({
 
 type Unary = (request: readonly Field[]) => MessageWriter
 
-const createUnary = (
-  chain: Chain,
-  log: GeyserLog,
-): Readonly<Record<(typeof UNARY)[number], Unary>> => {
+const createUnary = (chain: Chain, log: GeyserLog): Readonly<Record<string, Unary>> => {
   const find = (fields: readonly Field[], number: number): Field | undefined =>
     fields.findLast(field => field.number === number)
   /**
@@ -127,16 +93,21 @@ const createUnary = (
 
 const toHandler =
   (answer: Unary) =>
-  (call: ServerUnaryCall<Buffer, Buffer>, reply: sendUnaryData<Buffer>): void => {
+  (request: Buffer): Buffer => {
     try {
-      reply(null, answer(decodeFields(call.request)).finish())
+      return answer(decodeFields(request)).finish()
     } catch (error) {
       if (!(error instanceof ProtobufError)) throw error
-      reply({ code: status.INVALID_ARGUMENT, details: error.message })
+      throw new GrpcError(GRPC_STATUS.invalidArgument, error.message)
     }
   }
 
-const UNAVAILABLE: StreamEnd = { code: status.UNAVAILABLE, details: 'the feed goes away' }
+const UNAVAILABLE: GrpcStatus = { code: GRPC_STATUS.unavailable, details: 'the feed goes away' }
+
+const FULL: GrpcStatus = {
+  code: GRPC_STATUS.resourceExhausted,
+  details: 'too many subscriptions',
+}
 
 /**
  * Serves a chain as `geyser.Geyser`. Call it before `chain.start()`, so that the genesis can be
@@ -151,28 +122,26 @@ export const openGeyser = async (
   const log = new GeyserLog(chain, limits, now)
   const subscribers = new Set<GeyserSubscriber>()
   let stalls: NodeJS.Timeout | undefined
-  let refusal: { end: StreamEnd; count: number } | undefined
+  let refusal: { end: GrpcStatus; count: number } | undefined
 
-  const subscribe = (call: Call): void => {
-    if (refusal !== undefined && refusal.count > 0) {
-      refusal.count--
-      call.emit('error', refusal.end)
-      return
-    }
-    if (subscribers.size >= limits.subscribersMax) {
-      call.emit('error', { code: status.RESOURCE_EXHAUSTED, details: 'too many subscriptions' })
-      return
-    }
-    // Clients wait for the headers, and the first update may be far away.
-    call.sendMetadata(new Metadata())
-    const subscriber = new GeyserSubscriber(call, log, limits, now)
+  const refusalOf = (): GrpcStatus | undefined => {
+    if (refusal !== undefined && refusal.count-- > 0) return refusal.end
+    return subscribers.size < limits.subscribersMax ? undefined : FULL
+  }
+  const subscribe = (stream: GrpcStream): StreamListener => {
+    const refused = refusalOf()
+    const subscriber = new GeyserSubscriber(stream, log, limits, now)
+    if (refused !== undefined) subscriber.fail(refused)
+    else subscribers.add(subscriber)
     if (stalls !== undefined) subscriber.setStalled(true)
-    subscribers.add(subscriber)
-    const forget = (): void => {
-      subscriber.stop()
-      subscribers.delete(subscriber)
+    return {
+      message: bytes => subscriber.receive(bytes),
+      drained: () => subscriber.drained(),
+      closed() {
+        subscriber.stop()
+        subscribers.delete(subscriber)
+      },
     }
-    for (const event of ['cancelled', 'close', 'error']) call.on(event, forget)
   }
   log.onAppended(() => {
     for (const subscriber of subscribers) subscriber.pump()
@@ -181,27 +150,23 @@ export const openGeyser = async (
     for (const subscriber of subscribers) subscriber.checkLag()
   })
 
-  const server = new Server({
-    'grpc.max_receive_message_length': limits.requestBytesMax,
-    // Accounts are up to 10 MiB, and nothing forbids more.
-    'grpc.max_send_message_length': -1,
-  })
-  const unary = createUnary(chain, log)
-  const handlers: UntypedServiceImplementation = { Subscribe: subscribe }
-  for (const name of UNARY) handlers[name] = toHandler(unary[name])
-  server.addService(SERVICE, handlers)
-  const port = await new Promise<number>((resolve, reject) => {
-    const address = `${limits.host}:${limits.port}`
-    server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) =>
-      error === null ? resolve(bound) : reject(error),
-    )
-  })
+  const unary = Object.entries(createUnary(chain, log)).map(
+    ([name, answer]) => [`/geyser.Geyser/${name}`, toHandler(answer)] as const,
+  )
+  const server = await openGrpcServer(
+    {
+      unary: Object.fromEntries(unary),
+      streaming: { '/geyser.Geyser/Subscribe': subscribe },
+    },
+    limits,
+  )
 
   const setStalled = (isStalled: boolean): void => {
     for (const subscriber of subscribers) subscriber.setStalled(isStalled)
   }
   return {
-    url: `http://${limits.host}:${port}`,
+    url: `http://${limits.host}:${server.port}`,
+    dropConnections: () => server.dropConnections(),
     dropStreams(end = UNAVAILABLE) {
       for (const subscriber of subscribers) subscriber.fail(end)
     },
@@ -221,7 +186,7 @@ export const openGeyser = async (
     async close() {
       clearTimeout(stalls)
       for (const subscriber of subscribers) subscriber.stop()
-      server.forceShutdown()
+      await server.close()
     },
   }
 }
