@@ -41,6 +41,9 @@ const endpoint = leaf<string>(
   'an http or https URL',
 )
 const address = leaf<string>(value => isText(value) && isIP(value) !== 0, 'an IP address')
+// What LMDB can use: pages for every table, and the address space that a process has.
+const mapBytes = integer(1024 ** 2, 2 ** 46, 'bytes')
+const readersMax = integer(16, 32_768, 'count')
 const host = text('an address or a host name')
 
 const described = <S extends v.GenericSchema>(schema: S, reason: string) =>
@@ -101,7 +104,11 @@ const schema = v.strictObject({
     'Places that clients connect to.',
   ),
   store: section(
-    optionsSchema(store, { feedBytesMax: integer(0, Number.MAX_SAFE_INTEGER, 'bytes') }),
+    optionsSchema(store, {
+      mapBytes,
+      readersMax,
+      feedBytesMax: integer(0, Number.MAX_SAFE_INTEGER, 'bytes'),
+    }),
   ),
   pools: section(optionsSchema(pools, { scanNiceness: integer(0, 19, 'niceness') })),
   access: section(
@@ -110,11 +117,11 @@ const schema = v.strictObject({
         v.optional(v.string('a file'), ''),
         'Key that tokens are sealed with, made at the first start. Empty is `access.key` in `dataDir`. Back it up apart from the store.',
       ),
-      store: section(optionsSchema(accessStore)),
+      store: section(optionsSchema(accessStore, { mapBytes, readersMax })),
       authenticate: section(optionsSchema(authenticate)),
     }),
   ),
-  processes: section(optionsSchema(processes)),
+  processes: section(optionsSchema(processes, { edgeCount: integer(0, 256, 'count') })),
   metrics: section(optionsSchema(metrics, { host })),
   log: section(optionsSchema(log, { level: oneOf(LEVELS) })),
 })
@@ -156,11 +163,17 @@ const knownKeys = (keys: readonly string[]): readonly string[] => {
   return []
 }
 
-/** Options that are never printed, not even where they are wrong. */
-const SECRETS: ReadonlySet<string> = new Set(['xToken'])
+/** What may be printed of an option: some feeds are reached by a secret in their URL. */
+const toPrintable = (key: string, value: unknown): unknown => {
+  if (key === 'xToken') return REDACTED
+  if (key !== 'endpoint' || !isText(value)) return value
+  const [, scheme = '', user = '', host = '', rest = ''] =
+    /^([a-z]*:\/\/)([^/?#]*@)?([^/?#]*)\/?(.*)$/is.exec(value) ?? []
+  return user === '' && rest === '' ? value : `${scheme}${host}/${REDACTED}`
+}
 
-const formatGiven = (value: unknown, key: string): string => {
-  if (SECRETS.has(key)) return 'another'
+const formatGiven = (given: unknown, key: string): string => {
+  const value = toPrintable(key, given)
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object' && value !== null) return 'a table'
   return typeof value === 'string' ? JSON.stringify(value.slice(0, 100)) : String(value)
@@ -239,7 +252,7 @@ export const parseConfig = (text: string, file: string): Config => {
 /** The effective configuration as TOML, secrets left out. */
 export const formatConfig = (config: Config): string => {
   const printable: unknown = JSON.parse(
-    JSON.stringify(config, (key, value: unknown) => (SECRETS.has(key) ? REDACTED : value)),
+    JSON.stringify(config, (key, value: unknown) => toPrintable(key, value)),
   )
   return stringify(printable)
 }

@@ -103,7 +103,11 @@ t.test('a wrong line is named with what would be right', t => {
       'ftp://feed',
       '7: networks[0].feed.endpoint must be an http or https URL, but is "ftp://feed.example:10000"',
     ],
-    ['"canary-of-the-feed"', '77', '8: networks[0].feed.xToken must be a text, but is another'],
+    [
+      '"canary-of-the-feed"',
+      '77',
+      '8: networks[0].feed.xToken must be a text, but is "[redacted]"',
+    ],
     [
       '"192.0.2.7"',
       '"proxy.example"',
@@ -217,6 +221,24 @@ t.test('what is dumped parses to the same', t => {
     networks: [{ ...first, feed: { ...first?.feed, xToken: '[redacted]' } }, config.networks[1]],
   })
   t.strictSame(parseConfig(formatConfig(EXAMPLE), 'example'), EXAMPLE)
+  t.end()
+})
+
+t.test('a secret of a feed is not printed, wherever its provider puts it', t => {
+  const cases: [endpoint: string, shown: string][] = [
+    ['https://feed.example', 'https://feed.example'],
+    ['https://feed.example:443/', 'https://feed.example:443/'],
+    ['https://feed.example/canary', 'https://feed.example/[redacted]'],
+    ['https://feed.example:443/?key=canary', 'https://feed.example:443/[redacted]'],
+    ['https://feed.example?key=canary', 'https://feed.example/[redacted]'],
+    ['https://user:canary@feed.example', 'https://feed.example/[redacted]'],
+    ['http://a@canary:9@feed.example/x', 'http://feed.example/[redacted]'],
+  ]
+  for (const [endpoint, shown] of cases) {
+    const dumped = formatConfig(toConfig({ ...given, networks: [{ id: 'n', feed: { endpoint } }] }))
+    t.match(dumped, `endpoint = "${shown}"`)
+    t.notMatch(dumped, 'canary')
+  }
   t.end()
 })
 
