@@ -1,5 +1,5 @@
 import { getDescription, type GenericSchema } from 'valibot'
-import { configSchema } from './config.js'
+import { configSchema } from './config-schema.js'
 
 /** Where the options of a section stand with their reasons, as comments of its `defaults`. */
 const SOURCES: Readonly<Record<string, string>> = {

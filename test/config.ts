@@ -111,7 +111,7 @@ t.test('a wrong line is named with what would be right', t => {
     [
       '"192.0.2.7"',
       '"proxy.example"',
-      '2: trustedProxies[0] must be an IP address, but is "proxy.example"',
+      '2: trustedProxies[0] must be an IP address, or address/bits, but is "proxy.example"',
     ],
     ['["192.0.2.7"]', '"192.0.2.7"', '2: trustedProxies must be a list, but is "192.0.2.7"'],
     ['8899', '9464', '20: 0.0.0.0:9464 is used by metrics and by location fra'],

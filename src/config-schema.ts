@@ -1,0 +1,119 @@
+import { isIP } from 'node:net'
+import * as v from 'valibot'
+import { defaults as authenticate } from './access/authenticate.js'
+import { defaults as accessStore } from './access/store.js'
+import { defaults as processes } from './processes/options.js'
+import { defaults as log, LEVELS } from './shared/log.js'
+import { defaults as metrics } from './shared/metrics-options.js'
+import { integer, leaf, oneOf, optionsSchema, port, text } from './shared/options-schema.js'
+import { defaults as pools } from './shared/pool-options.js'
+import { defaults as store } from './shared/store-options.js'
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+// Also the name of a folder, so nothing that a path could make something else of.
+const id = leaf<string>(
+  value => isText(value) && /^[a-z0-9][a-z0-9-]{0,31}$/.test(value),
+  'up to 32 of a–z, 0–9 and -, not beginning with -',
+)
+const pubkey = leaf<string>(
+  value => isText(value) && /^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(value),
+  'a base58 public key',
+)
+const endpoint = leaf<string>(
+  value => isText(value) && /^https?:\/\//.test(value) && URL.canParse(value),
+  'an http or https URL',
+)
+const isPeers = (value: string): boolean => {
+  const [address = '', bits = '0', ...more] = value.split('/')
+  const most = isIP(address) === 4 ? 32 : 128
+  return isIP(address) !== 0 && more.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= most
+}
+const peers = leaf<string>(
+  value => isText(value) && isPeers(value),
+  'an IP address, or address/bits',
+)
+// What LMDB can use: pages for every table, and the address space that a process has.
+const mapBytes = integer(1024 ** 2, 2 ** 46, 'bytes')
+const readersMax = integer(16, 32_768, 'count')
+const host = text('an address or a host name')
+
+const described = <S extends v.GenericSchema>(schema: S, reason: string) =>
+  v.pipe(schema, v.description(reason))
+
+const scope = v.strictObject({
+  programs: described(v.optional(v.array(pubkey), []), 'Every account of these programs.'),
+  mints: described(v.optional(v.array(pubkey), []), 'These mints and all their token accounts.'),
+  pubkeys: described(v.optional(v.array(pubkey), []), 'These accounts.'),
+})
+
+const feed = v.strictObject({
+  endpoint: described(endpoint, 'Yellowstone gRPC server of the network.'),
+  xToken: described(v.optional(text()), 'Sent to it as `x-token`. Never printed.'),
+})
+
+const network = v.strictObject({
+  id: described(id, 'Name of the network: of its folder, in tokens and in metrics.'),
+  feed,
+  changedPrograms: described(
+    v.optional(v.array(pubkey)),
+    'Programs whose changes are indexed by slot; absent is all, empty is none. Without it `changedSinceSlot` is right, only slower.',
+  ),
+  scope: described(v.optional(scope), 'What is indexed; absent is every account.'),
+})
+
+const listener = v.strictObject({
+  host: described(host, 'Address to listen on.'),
+  port: described(port, 'Port to listen on.'),
+})
+
+const location = v.strictObject({
+  id: described(id, 'Name of the location. Its tokens open no other.'),
+  name: described(text(), 'What people call it.'),
+  listeners: described(
+    v.pipe(v.array(listener), v.minLength(1, 'at least one listener')),
+    'Where requests for this location arrive.',
+  ),
+})
+
+const section = <S extends v.GenericSchema>(schema: S) => v.optional(schema, {})
+
+/** The whole file: every key, its kind, its bounds, its default, and for our own keys the reason. */
+export const configSchema = v.strictObject({
+  dataDir: described(
+    v.optional(text('a folder'), '.slotline'),
+    'Everything that is stored lies in here.',
+  ),
+  trustedProxies: described(
+    v.optional(v.array(peers), []),
+    'Peers whose PROXY header or X-Forwarded-For is believed; nobody else’s is.',
+  ),
+  networks: described(
+    v.pipe(v.array(network), v.minLength(1, 'at least one network')),
+    'Chains that are indexed, each with a store of its own.',
+  ),
+  locations: described(
+    v.pipe(v.array(location), v.minLength(1, 'at least one location')),
+    'Places that clients connect to.',
+  ),
+  store: section(
+    optionsSchema(store, {
+      mapBytes,
+      readersMax,
+      feedBytesMax: integer(0, Number.MAX_SAFE_INTEGER, 'bytes'),
+    }),
+  ),
+  pools: section(optionsSchema(pools, { scanNiceness: integer(0, 19, 'niceness') })),
+  access: section(
+    v.strictObject({
+      keyFile: described(
+        v.optional(v.string('a file'), ''),
+        'Key that tokens are sealed with, made at the first start. Empty is `access.key` in `dataDir`. Back it up apart from the store.',
+      ),
+      store: section(optionsSchema(accessStore, { mapBytes, readersMax })),
+      authenticate: section(optionsSchema(authenticate)),
+    }),
+  ),
+  processes: section(optionsSchema(processes, { edgeCount: integer(0, 256, 'count') })),
+  metrics: section(optionsSchema(metrics, { host })),
+  log: section(optionsSchema(log, { level: oneOf(LEVELS) })),
+})
