@@ -12,13 +12,23 @@ use tokio::sync::Notify;
 use super::event::Event;
 use super::slots::Ready;
 use crate::error::{Error, Result};
-use crate::store::{Block, Tip};
+use crate::store::{Block, Store, Tip};
 
 /// Where blocks go: the store, in service.
 pub trait Sink: Send + Sync + 'static {
     fn tip(&self) -> Result<Option<Tip>>;
     /// Durable when it returns, or nothing of the block is written.
     fn apply(&self, block: &Block) -> Result<()>;
+}
+
+impl Sink for Store {
+    fn tip(&self) -> Result<Option<Tip>> {
+        Store::tip(self)
+    }
+
+    fn apply(&self, block: &Block) -> Result<()> {
+        Store::apply(self, block).map(|_| ())
+    }
 }
 
 pub type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;

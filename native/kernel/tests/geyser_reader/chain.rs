@@ -21,11 +21,11 @@ fn base58(bytes: &[u8; 32]) -> String {
 }
 
 fn send(update: UpdateOneof) -> Step {
-    Step::Send(SubscribeUpdate {
+    Step::Send(Box::new(SubscribeUpdate {
         filters: vec!["all".into()],
         created_at: Some(SystemTime::now().into()),
         update_oneof: Some(update),
-    })
+    }))
 }
 
 pub fn account_of(slot: u64, pubkey: Vec<u8>, data: Vec<u8>) -> Step {

@@ -43,7 +43,7 @@ fn a_lost_replay_is_unhealthy_with_its_reason_until_it_heals() {
     });
     // The tip's own slot first, then its child.
     assert_eq!(
-        server.from_slots()[..4],
+        server.asked_slots()[..4],
         [Some(11), Some(11), Some(12), Some(12)]
     );
     h.reader.stop().unwrap();
@@ -164,7 +164,7 @@ fn a_burst_over_the_buffer_is_replayed() {
         "disconnected",
         "over 20000000 bytes at slot 14 (buffer_bytes_max)",
     );
-    assert_eq!(server.from_slots(), [Some(11), Some(11)]);
+    assert_eq!(server.asked_slots(), [Some(11), Some(11)]);
     h.reader.stop().unwrap();
 }
 
@@ -274,7 +274,7 @@ fn endpoints_that_do_not_speak_the_protocol_are_failures_not_panics() {
         ("http://no host".to_string(), "no connection"),
     ];
     for (endpoint, part) in cases {
-        let h = read_from(Arc::default(), endpoint, |config| {
+        let h = read_from(Arc::new(MemorySink::default()), endpoint, |config| {
             config.silence_ms = 300;
             config.connect_timeout_ms = 300;
         });

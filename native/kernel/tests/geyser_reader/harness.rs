@@ -160,13 +160,13 @@ fn quick(endpoint: String) -> GeyserConfig {
     }
 }
 
-pub struct Harness {
-    pub sink: Arc<MemorySink>,
+pub struct Harness<S> {
+    pub sink: Arc<S>,
     pub events: Arc<Events>,
     pub reader: Reader,
 }
 
-pub fn read(server: &FeedServer, change: impl FnOnce(&mut GeyserConfig)) -> Harness {
+pub fn read(server: &FeedServer, change: impl FnOnce(&mut GeyserConfig)) -> Harness<MemorySink> {
     read_into(MemorySink::default(), server, change)
 }
 
@@ -174,15 +174,15 @@ pub fn read_into(
     sink: MemorySink,
     server: &FeedServer,
     change: impl FnOnce(&mut GeyserConfig),
-) -> Harness {
+) -> Harness<MemorySink> {
     read_from(Arc::new(sink), format!("http://{}", server.address), change)
 }
 
-pub fn read_from(
-    sink: Arc<MemorySink>,
+pub fn read_from<S: Sink>(
+    sink: Arc<S>,
     endpoint: String,
     change: impl FnOnce(&mut GeyserConfig),
-) -> Harness {
+) -> Harness<S> {
     let mut config = quick(endpoint);
     change(&mut config);
     let events = Arc::new(Events::default());

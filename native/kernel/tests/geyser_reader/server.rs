@@ -16,7 +16,7 @@ use yellowstone_grpc_proto::tonic::{Request, Response, Status, Streaming, async_
 /// What the server does next. After the last step it closes the stream.
 #[derive(Debug, Clone)]
 pub enum Step {
-    Send(SubscribeUpdate),
+    Send(Box<SubscribeUpdate>),
     Fail(Status),
     Pause(Duration),
     Hang,
@@ -84,7 +84,7 @@ impl FeedServer {
         self.seen.lock().unwrap().clone()
     }
 
-    pub fn from_slots(&self) -> Vec<Option<u64>> {
+    pub fn asked_slots(&self) -> Vec<Option<u64>> {
         self.seen()
             .iter()
             .map(|seen| seen.request.from_slot)
@@ -141,7 +141,7 @@ impl Geyser for Feed {
         let stream = futures::stream::unfold(steps.into_iter(), |mut steps| async move {
             loop {
                 match steps.next()? {
-                    Step::Send(update) => return Some((Ok(update), steps)),
+                    Step::Send(update) => return Some((Ok(*update), steps)),
                     Step::Fail(status) => return Some((Err(status), Vec::new().into_iter())),
                     Step::Pause(time) => tokio::time::sleep(time).await,
                     Step::Hang => futures::future::pending().await,

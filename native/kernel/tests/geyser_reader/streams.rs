@@ -1,9 +1,11 @@
 //! What a sound feed brings, and how interruptions are bridged.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use kernel::geyser::Event;
+use kernel::store::{Options, Store};
 use yellowstone_grpc_proto::geyser::SlotStatus;
 use yellowstone_grpc_proto::tonic::Status;
 
@@ -94,7 +96,7 @@ fn a_drop_in_the_middle_of_a_slot_is_replayed_from_the_tip() {
     let h = read(&server, |_| {});
     let events = h.events.wait_committed(15);
     assert_eq!(committed(&events), [11, 12, 13, 14, 15]);
-    assert_eq!(server.from_slots(), [Some(11), Some(12), Some(13)]);
+    assert_eq!(server.asked_slots(), [Some(11), Some(12), Some(13)]);
     h.events
         .wait_text("disconnected", "the feed closed the stream");
     h.events
@@ -112,7 +114,7 @@ fn a_silent_stream_is_given_up() {
     h.events.wait_committed(12);
     h.events
         .wait_text("disconnected", "no message for 300 ms (silence_ms)");
-    assert_eq!(server.from_slots()[..2], [Some(11), Some(11)]);
+    assert_eq!(server.asked_slots()[..2], [Some(11), Some(11)]);
     h.reader.stop().unwrap();
 }
 
@@ -173,7 +175,7 @@ fn a_gap_is_closed_by_a_replay() {
             .iter()
             .any(|event| matches!(event, Event::Unhealthy { .. }))
     );
-    assert_eq!(server.from_slots(), [Some(11), Some(11)]);
+    assert_eq!(server.asked_slots(), [Some(11), Some(11)]);
     h.reader.stop().unwrap();
 }
 
@@ -186,7 +188,7 @@ fn an_empty_store_begins_at_the_live_head_with_a_whole_slot() {
     });
     let h = read(&server, |config| config.start_slot = None);
     assert_eq!(committed(&h.events.wait_committed(13)), [12, 13]);
-    assert_eq!(server.from_slots(), [None]);
+    assert_eq!(server.asked_slots(), [None]);
     h.reader.stop().unwrap();
 }
 
@@ -201,7 +203,7 @@ fn a_restarted_reader_resumes_at_the_store_s_tip() {
     h.reader.stop().unwrap();
     let again = read_from(h.sink, format!("http://{}", server.address), |_| {});
     assert_eq!(committed(&again.events.wait_committed(15)), [14, 15]);
-    assert_eq!(server.from_slots(), [Some(11), Some(13)]);
+    assert_eq!(server.asked_slots(), [Some(11), Some(13)]);
     again.reader.stop().unwrap();
 }
 
@@ -230,7 +232,7 @@ fn stop_waits_for_the_block_under_way_and_for_no_other() {
         while h.sink.applies_begun.load(Ordering::Relaxed) == 0 {
             std::thread::yield_now();
         }
-        let sink = std::sync::Arc::clone(&h.sink);
+        let sink = Arc::clone(&h.sink);
         let release = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(if is_released { 50 } else { 300 }));
             sink.hold(false);
@@ -239,4 +241,48 @@ fn stop_waits_for_the_block_under_way_and_for_no_other() {
         assert_eq!(h.sink.slots(), if is_released { vec![11] } else { vec![] });
         release.join().unwrap();
     }
+}
+
+#[test]
+fn a_real_store_follows_the_feed() {
+    let server = FeedServer::start(|request, index| {
+        let from = request.from_slot.unwrap_or(0);
+        let mut steps = blocks(from..=from + 4);
+        if index == 0 {
+            // Ends in the middle of a slot; what came before is durable.
+            steps.push(account(from + 5, 100));
+            return Ok(steps);
+        }
+        Ok(then_hang(steps))
+    });
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options {
+        map_bytes: 64 << 20,
+        disk_reserve_bytes: 0,
+        ..Options::default()
+    };
+    let store = Arc::new(Store::open_writer(directory.path(), &options).unwrap());
+    let harness = read_from(
+        Arc::clone(&store),
+        format!("http://{}", server.address),
+        |_| {},
+    );
+    let events = harness.events.wait_committed(19);
+    assert_eq!(committed(&events), (11..=19).collect::<Vec<_>>());
+    harness.reader.stop().unwrap();
+    assert_eq!(server.asked_slots(), [Some(11), Some(15)]);
+    let tip = store.tip().unwrap().unwrap();
+    assert_eq!(
+        (tip.slot, tip.blockhash, tip.block_height),
+        (19, hash(19), 18)
+    );
+    let snapshot = store.snapshot().unwrap();
+    let account = snapshot.account(&[13; 32]).unwrap().unwrap();
+    assert_eq!(
+        (account.slot, account.lamports, account.rent_epoch),
+        (13, 13, u64::MAX)
+    );
+    assert_eq!(account.data, [13; 100]);
+    drop(snapshot);
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
 }
