@@ -32,7 +32,7 @@ const filesUnder = (path, skip) =>
 
 const digestOf = files => {
   const hash = createHash('sha256').update(process.version)
-  for (const file of files.sort()) hash.update(file).update(readFileSync(join(root, file)))
+  for (const file of files.toSorted()) hash.update(file).update(readFileSync(join(root, file)))
   return hash.digest('hex')
 }
 

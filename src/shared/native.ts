@@ -1,3 +1,5 @@
+import * as addon from '#native'
+import { ERRORS, RpcError, type ErrorName } from './errors.js'
 import type { BodySource } from './http.js'
 
 /** Encodings of account data, as the kernel numbers them. */
@@ -13,12 +15,13 @@ export type Tip = {
   readonly parentSlot: number
   readonly blockHeight: number
   readonly blockhash: string
-  readonly blockTime: number | null
+  readonly blockTime?: number | undefined
 }
 
 /** One condition of a program page; all must hold. */
 export type Filter =
-  { readonly dataSize: number } | { readonly offset: number; readonly bytes: Uint8Array }
+  | { readonly dataSize: number }
+  | { readonly offset: number; readonly bytes: Uint8Array }
 
 /** What every page has in common. */
 export type Page = {
@@ -66,3 +69,241 @@ export type Reads = {
   programPage(page: ProgramPage): Promise<ReplyBytes>
   ownerPage(page: OwnerPage): Promise<ReplyBytes>
 }
+
+/** Bounds of one read, as the JSON-RPC part has them. */
+export type ReadLimits = {
+  /** From the call to the last byte, waiting included, in milliseconds. */
+  readonly readTimeoutMs: number
+  /** Time that one page may scan once it runs, in milliseconds. */
+  readonly scanMs: number
+  readonly pageReplyBytesMax: number
+}
+
+export type StoreOptions = addon.StoreOptions
+export type PoolOptions = addon.PoolOptions
+export type StoreStats = addon.StoreStats
+export type PoolStats = addon.PoolStats
+export type FeedOptions = addon.FeedOptions
+export type FeedEvent = addon.FeedEvent
+export type BlockData = addon.BlockData
+
+/** A store that is open for reading. */
+export type Reader = {
+  /** The view, with the time-outs and bounds of who asks. */
+  reads(limits: ReadLimits): Reads
+  tip(): Tip | undefined
+  stats(): StoreStats
+  poolStats(): PoolStats
+  /** Lets the store go as soon as the reads that run have ended. */
+  close(): void
+}
+
+/** The largest reply that a point read may give at once; what is larger comes from a pool. */
+const OUT_BYTES = 1024 * 1024
+
+// One for the process: each point read is written out before the next one begins.
+const out = Buffer.allocUnsafeSlow(OUT_BYTES)
+
+const isErrorName = (name: unknown): name is ErrorName =>
+  typeof name === 'string' && Object.hasOwn(ERRORS, name)
+
+/** A failure of the kernel that is no answer to a client: an operator's matter, or a bug. */
+export class NativeError extends Error {
+  readonly code: string
+  constructor(code: string, detail: string) {
+    super(detail === '' ? code : detail)
+    this.code = code
+  }
+}
+
+/** The kernel's `name` and `detail` as what is thrown. */
+const toFailure = (name: string, detail: string): Error => {
+  if (name === 'internal' || !isErrorName(name)) return new NativeError(name, detail)
+  if (name === 'readBudget') return new RpcError(name, undefined, { scanned: Number(detail) })
+  if (name === 'pubkeyDecode') return new RpcError(name, { value: detail })
+  if (name === 'memcmpBytes') return new RpcError(name, { encoding: detail })
+  const { message } = ERRORS[name]
+  // A row with other fields cannot come from the kernel: a test holds its names and these rows equal.
+  if (/\{\w+\}/.test(message)) return new NativeError(name, detail)
+  return new RpcError(name as 'internal')
+}
+
+/** Runs a native call; what it throws becomes an RpcError or a NativeError. */
+const call = <T>(run: () => T): T => {
+  try {
+    return run()
+  } catch (error) {
+    throw rethrown(error)
+  }
+}
+
+const rethrown = (error: unknown): unknown =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string'
+    ? toFailure(error.code, error.message)
+    : error
+
+const toSource = (reply: addon.NativeReply): BodySource => {
+  const byteLength = reply.byteLength ?? undefined
+  const readWhenThere = async (into: Uint8Array): Promise<number> => {
+    for (;;) {
+      await reply.wait()
+      const count = call(() => reply.read(into))
+      if (count >= 0) return count
+    }
+  }
+  return {
+    byteLength,
+    read: into => {
+      const count = call(() => reply.read(into))
+      return count >= 0 ? count : readWhenThere(into)
+    },
+    close: () => reply.close(),
+  }
+}
+
+const taken = async (task: Promise<addon.TaskResult>): Promise<BodySource> => {
+  const { reply, error, detail } = await task
+  if (reply === undefined) throw toFailure(error ?? 'internal', detail ?? '')
+  return toSource(reply)
+}
+
+const toPage = (page: Page, limits: ReadLimits): addon.PageData => ({
+  encoding: ENCODINGS[page.encoding],
+  sliceOffset: page.dataSlice?.offset ?? -1,
+  sliceLength: page.dataSlice?.length ?? 0,
+  limit: page.limit,
+  ...(page.after === undefined ? {} : { after: page.after }),
+  scanMs: limits.scanMs,
+  replyBytesMax: limits.pageReplyBytesMax,
+})
+
+const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
+  /** What a point read wrote. −1 is "too large", which only reads with a task of their own may answer. */
+  const written = (length: number): Uint8Array => {
+    if (length < 0) throw new NativeError('internal', 'a small read did not fit its buffer')
+    return out.subarray(0, length)
+  }
+  const accountsOf = (
+    keys: Uint8Array,
+    isSingle: boolean,
+    encoding: Encoding,
+    slice: DataSlice | undefined,
+  ): ReplyBytes | Promise<ReplyBytes> => {
+    const code = ENCODINGS[encoding]
+    const offset = slice?.offset ?? -1
+    const length = slice?.length ?? 0
+    const count = call(() =>
+      isSingle
+        ? native.account(keys, code, offset, length, out)
+        : native.accounts(keys, code, offset, length, out),
+    )
+    if (count >= 0) return out.subarray(0, count)
+    return taken(
+      call(() => native.accountsTask(keys, isSingle, code, offset, length, limits.readTimeoutMs)),
+    )
+  }
+  return {
+    fast: body => {
+      const length = native.fast(body, out)
+      return length === 0 ? undefined : out.subarray(0, length)
+    },
+    tip: () => call(() => native.tip()) ?? undefined,
+    latestBlockhash: () => written(call(() => native.latestBlockhash(out))),
+    account: (key, encoding, slice) => accountsOf(key, true, encoding, slice),
+    accounts: (keys, encoding, slice) => accountsOf(keys, false, encoding, slice),
+    tokenBalance: key => written(call(() => native.tokenBalance(key, out))),
+    tokenSupply: mint => written(call(() => native.tokenSupply(mint, out))),
+    largestHolders: mint => written(call(() => native.largestHolders(mint, out))),
+    programPage: page =>
+      taken(
+        call(() =>
+          native.programPage(
+            {
+              program: page.program,
+              filters: [...page.filters],
+              changedSinceSlot: page.changedSinceSlot ?? -1,
+              page: toPage(page, limits),
+            },
+            limits.readTimeoutMs,
+          ),
+        ),
+      ),
+    ownerPage: page =>
+      taken(
+        call(() =>
+          native.ownerPage(
+            { wallet: page.wallet, ...page.filter, page: toPage(page, limits) },
+            limits.readTimeoutMs,
+          ),
+        ),
+      ),
+  }
+}
+
+const toReader = (native: addon.Reader): Reader => ({
+  reads: limits => toReads(native, limits),
+  tip: () => call(() => native.tip()) ?? undefined,
+  stats: () => call(() => native.stats()),
+  poolStats: () => call(() => native.poolStats()),
+  close: () => native.close(),
+})
+
+/** Opens the store that an indexer wrote. A process opens each store once. */
+export const openReader = (dir: string, store: StoreOptions, pools: PoolOptions): Reader =>
+  toReader(call(() => new addon.Reader(dir, store, pools)))
+
+/** The one writer of a store. */
+export type Indexer = {
+  tip(): Tip | undefined
+  /** Applies one block, durably. Throws NativeError `notNextBlock` where it does not continue the chain. */
+  applyBlock(block: BlockData): { readonly isNew: boolean }
+  /** Differences between the indexes and a recomputation of them, as sentences; none is well. */
+  check(): readonly string[]
+  /** Reads of the same store in this process, which must not open it twice. */
+  openReader(pools: PoolOptions): Reader
+  startFeed(options: FeedOptions, onEvent: (event: FeedEvent) => void): void
+  stopFeed(): void
+  clearStaleReaders(): number
+  stats(): StoreStats
+  close(): void
+}
+
+/** Opens a store for writing and makes it where there is none. The caller holds its lock file. */
+export const openIndexer = (dir: string, store: StoreOptions): Indexer => {
+  const native = call(() => new addon.Indexer(dir, store))
+  return {
+    tip: () => call(() => native.tip()) ?? undefined,
+    applyBlock: block => call(() => native.applyBlock(block)),
+    check: () => call(() => native.check()),
+    openReader: pools => toReader(call(() => native.openReader(pools))),
+    startFeed: (options, onEvent) => call(() => native.startFeed(options, onEvent)),
+    stopFeed: () => call(() => native.stopFeed()),
+    clearStaleReaders: () => call(() => native.clearStaleReaders()),
+    stats: () => call(() => native.stats()),
+    close: () => call(() => native.close()),
+  }
+}
+
+/** Decodes a base58 address. Throws `pubkeyDecode` or `pubkeySize`. */
+export const decodePubkey = (text: string): Uint8Array => call(() => addon.decodePubkey(text))
+
+/** Decodes base58 addresses, 32 bytes each. Throws for the first that is none. */
+export const decodePubkeys = (texts: string[]): Uint8Array => call(() => addon.decodePubkeys(texts))
+
+/** Writes 32 bytes as base58. */
+export const encodePubkey = (pubkey: Uint8Array): string => call(() => addon.encodePubkey(pubkey))
+
+/** Decodes `memcmp.bytes`. Throws `memcmpBytes`. */
+export const decodeMemcmp = (text: string, encoding: 'base58' | 'base64'): Uint8Array =>
+  call(() => addon.decodeMemcmp(text, encoding))
+
+/** Ends this process with its parent; false where the parent has ended already. */
+export const dieWithParent = (parentPid: number): boolean =>
+  call(() => addon.dieWithParent(parentPid))
+
+/** Takes a lock file for the life of this process; false where another process holds it. */
+export const lockFile = (path: string): boolean => call(() => addon.lockFile(path))
+
+/** Maps `count` 8-byte cells that every process which maps the same file sees. */
+export const sharedCells = (path: string, count: number): Float64Array =>
+  call(() => addon.sharedCells(path, count))

@@ -1,1 +1,84 @@
-//! addon
+//! The addon: `#[napi]` functions only. Each checks its arguments, calls the kernel, converts the result.
+
+#![deny(clippy::all)]
+
+mod arguments;
+mod failure;
+mod feed;
+mod indexer;
+mod options;
+mod reader;
+mod reply;
+mod stats;
+mod tasks;
+
+use std::sync::Mutex;
+
+use kernel::encoding;
+use kernel::process::LockFile;
+use kernel::shared_cells::SharedCells;
+use napi::bindgen_prelude::{Float64Array, Uint8Array};
+use napi_derive::napi;
+
+use failure::{Result, guard};
+
+/// Decodes a base58 address. Throws `pubkeyDecode` or `pubkeySize`.
+#[napi]
+pub fn decode_pubkey(text: String) -> Result<Uint8Array> {
+    guard(|| Ok(encoding::decode_pubkey(&text)?.to_vec().into()))
+}
+
+/// Decodes base58 addresses into 32 bytes each, one after the other. Throws for the first that is none.
+#[napi]
+pub fn decode_pubkeys(texts: Vec<String>) -> Result<Uint8Array> {
+    guard(|| Ok(encoding::decode_pubkeys(&texts)?.concat().into()))
+}
+
+/// Writes 32 bytes as base58.
+#[napi]
+pub fn encode_pubkey(pubkey: &[u8]) -> Result<String> {
+    guard(|| Ok(encoding::encode_pubkey(&arguments::pubkey(pubkey)?)))
+}
+
+/// Decodes `memcmp.bytes`; `encoding` is `base58` or `base64`. Throws `memcmpBytes`.
+#[napi]
+pub fn decode_memcmp(text: String, encoding: String) -> Result<Uint8Array> {
+    guard(|| {
+        let encoding = arguments::bytes_encoding(&encoding)?;
+        Ok(encoding::decode_memcmp(&text, encoding)?.into())
+    })
+}
+
+/// Ends this process with its parent (SIGKILL); false where the parent has ended already.
+#[napi]
+pub fn die_with_parent(parent_pid: u32) -> Result<bool> {
+    guard(|| kernel::process::die_with_parent(parent_pid))
+}
+
+static LOCKS: Mutex<Vec<LockFile>> = Mutex::new(Vec::new());
+
+/// Takes a lock file for the life of this process; false where another process holds it.
+#[napi]
+pub fn lock_file(path: String) -> Result<bool> {
+    guard(|| {
+        let Some(lock) = LockFile::take(path.as_ref())? else {
+            return Ok(false);
+        };
+        LOCKS
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .push(lock);
+        Ok(true)
+    })
+}
+
+/// Maps `count` 8-byte cells that every process which maps the same file sees.
+#[napi]
+pub fn shared_cells(path: String, count: u32) -> Result<Float64Array> {
+    guard(|| {
+        let cells = SharedCells::open(path.as_ref(), count as usize)?;
+        let (address, count) = cells.as_raw();
+        // SAFETY: the mapping lives until the finaliser drops it, and is `count` cells long.
+        Ok(unsafe { Float64Array::with_external_data(address, count, move |_, _| drop(cells)) })
+    })
+}

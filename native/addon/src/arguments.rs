@@ -1,0 +1,82 @@
+//! Checks of what JavaScript hands over. A wrong argument is a bug of the caller: `internal`, with its words.
+
+use std::time::{Duration, Instant};
+
+use kernel::Pubkey;
+use kernel::account_json::{DataSlice, Encoding, View};
+use kernel::encoding::BytesEncoding;
+use kernel::error::{Error, Result};
+use napi::bindgen_prelude::{BigInt, Uint8ArraySlice};
+
+pub fn wrong(what: &str) -> Error {
+    Error::Internal(format!("native argument: {what}"))
+}
+
+pub fn pubkey(bytes: &[u8]) -> Result<Pubkey> {
+    bytes
+        .try_into()
+        .map_err(|_| wrong("a pubkey must be 32 bytes"))
+}
+
+pub fn pubkeys(bytes: &[u8]) -> Result<&[Pubkey]> {
+    let (keys, rest) = bytes.as_chunks::<32>();
+    if rest.is_empty() {
+        Ok(keys)
+    } else {
+        Err(wrong("pubkeys must be 32 bytes each"))
+    }
+}
+
+pub fn bytes_encoding(name: &str) -> Result<BytesEncoding> {
+    match name {
+        "base58" => Ok(BytesEncoding::Base58),
+        "base64" => Ok(BytesEncoding::Base64),
+        _ => Err(wrong("encoding of bytes must be base58 or base64")),
+    }
+}
+
+/// A JavaScript number as a count; beyond 2^53 it stands for "more than there can be".
+pub fn count(number: f64, what: &str) -> Result<u64> {
+    if number.is_finite() && number >= 0.0 {
+        Ok(number as u64)
+    } else {
+        Err(wrong(what))
+    }
+}
+
+/// `offset` −1 is no slice.
+pub fn view(encoding: u32, offset: f64, length: f64) -> Result<View> {
+    let encoding = Encoding::of_code(encoding).ok_or_else(|| wrong("encoding must be 0 to 3"))?;
+    let slice = if offset == -1.0 {
+        None
+    } else {
+        let (offset, length) = (
+            count(offset, "a slice offset")?,
+            count(length, "a slice length")?,
+        );
+        Some(DataSlice { offset, length })
+    };
+    Ok(View { encoding, slice })
+}
+
+/// Milliseconds from now, at most an hour.
+pub fn deadline(ms: f64) -> Result<Instant> {
+    let ms = count(ms, "a deadline")?.min(3_600_000);
+    Ok(Instant::now() + Duration::from_millis(ms))
+}
+
+/// A u64 that JavaScript holds as a BigInt.
+pub fn exact(number: &BigInt, what: &str) -> Result<u64> {
+    let (is_negative, value, is_lossless) = number.get_u64();
+    if is_negative || !is_lossless {
+        Err(wrong(what))
+    } else {
+        Ok(value)
+    }
+}
+
+/// The bytes of a caller's buffer, to be written before the call returns.
+pub fn writable<'a>(buffer: &'a mut Uint8ArraySlice<'_>) -> &'a mut [u8] {
+    // SAFETY: the call is synchronous on JavaScript's thread, so nobody else touches the buffer meanwhile.
+    unsafe { buffer.as_mut() }
+}

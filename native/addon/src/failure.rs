@@ -1,0 +1,30 @@
+//! Kernel failures as JavaScript hears them: `error.code` is a row of the error table, the message its detail.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use kernel::error::Error;
+
+/// The `code` of a thrown error.
+pub struct Code(&'static str);
+
+impl AsRef<str> for Code {
+    fn as_ref(&self) -> &str {
+        self.0
+    }
+}
+
+/// What an exported function answers. The macro knows results by this very name.
+pub type Result<T> = std::result::Result<T, napi::Error<Code>>;
+
+pub fn thrown(error: &Error) -> napi::Error<Code> {
+    napi::Error::new(Code(error.name()), error.detail())
+}
+
+/// Runs a kernel call. No panic crosses the boundary: it is an `internal` failure of this one call.
+pub fn guard<T>(call: impl FnOnce() -> kernel::error::Result<T>) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(thrown(&error)),
+        Err(_) => Err(thrown(&Error::Internal("panic in the native layer".into()))),
+    }
+}

@@ -1,0 +1,153 @@
+//! The Yellowstone feed of an indexer.
+
+use std::sync::Arc;
+
+use kernel::error::Result as Checked;
+use kernel::geyser::{AccountsFilter, Event, FlatEvent, GeyserConfig};
+use kernel::store::Scope;
+use napi::Status;
+use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
+use napi_derive::napi;
+
+use crate::arguments::count;
+use crate::failure::{Result, guard};
+use crate::indexer::Indexer;
+
+/// Events that may wait for the event loop. They are hints: the store is what counts.
+const EVENTS_MAX: usize = 1024;
+
+/// How to read a feed. The accounts to ask for are those of the store's scope.
+#[napi(object)]
+pub struct FeedOptions {
+    pub endpoint: String,
+    pub x_token: Option<String>,
+    pub ca_certificate_pem: Option<String>,
+    /// Where an empty store begins; absent is the live head.
+    pub start_slot: Option<f64>,
+    pub transactions_status: bool,
+    pub accept_zstd: bool,
+    pub connect_timeout_ms: f64,
+    pub silence_ms: f64,
+    pub block_silence_ms: f64,
+    pub keepalive_interval_ms: f64,
+    pub keepalive_timeout_ms: f64,
+    pub backoff_initial_ms: f64,
+    pub backoff_factor: u32,
+    pub backoff_max_ms: f64,
+    pub backoff_long_ms: f64,
+    pub failures_max: u32,
+    pub gap_attempts_max: u32,
+    pub reorder_blocks_max: u32,
+    pub buffer_bytes_max: f64,
+    pub queue_bytes_max: f64,
+    pub decode_bytes_max: f64,
+    pub window_bytes: u32,
+    pub stop_timeout_ms: f64,
+    pub threads: u32,
+}
+
+/// One thing that happened on a feed; `kind` is `connected`, `committed`, `disconnected`, `gap`, `unhealthy` or
+/// `healthy`. Members that a kind has no use for are 0, empty or absent.
+#[napi(object, object_from_js = false)]
+pub struct FeedEvent {
+    pub kind: String,
+    pub text: String,
+    pub slot: Option<f64>,
+    pub block_height: f64,
+    pub accounts: f64,
+    pub apply_micros: f64,
+    pub feed_lag_ms: Option<f64>,
+    pub buffered_bytes: f64,
+    pub retry_in_ms: f64,
+}
+
+impl FeedEvent {
+    fn of(event: Event) -> FeedEvent {
+        let flat = FlatEvent::from(event);
+        FeedEvent {
+            kind: flat.kind.into(),
+            text: flat.text,
+            slot: flat.slot.map(|slot| slot as f64),
+            block_height: flat.block_height as f64,
+            accounts: flat.accounts as f64,
+            apply_micros: flat.apply_micros as f64,
+            feed_lag_ms: flat.feed_lag_ms.map(|ms| ms as f64),
+            buffered_bytes: flat.buffered_bytes as f64,
+            retry_in_ms: flat.retry_in_ms as f64,
+        }
+    }
+}
+
+type OnEvent = ThreadsafeFunction<FeedEvent, (), FeedEvent, Status, false, false, EVENTS_MAX>;
+
+fn to_config(options: FeedOptions, scope: &Scope) -> Checked<GeyserConfig> {
+    let bytes = |number: f64, name: &str| count(number, name).map(|bytes| bytes as usize);
+    Ok(GeyserConfig {
+        endpoint: options.endpoint,
+        x_token: options.x_token,
+        ca_certificate_pem: options.ca_certificate_pem,
+        accounts: match scope {
+            Scope::All => AccountsFilter::All,
+            Scope::Listed {
+                programs,
+                mints,
+                pubkeys,
+            } => AccountsFilter::Listed {
+                programs: programs.clone(),
+                mints: mints.clone(),
+                pubkeys: pubkeys.clone(),
+            },
+        },
+        start_slot: options
+            .start_slot
+            .map(|slot| count(slot, "startSlot"))
+            .transpose()?,
+        transactions_status: options.transactions_status,
+        accept_zstd: options.accept_zstd,
+        connect_timeout_ms: count(options.connect_timeout_ms, "connectTimeoutMs")?,
+        silence_ms: count(options.silence_ms, "silenceMs")?,
+        block_silence_ms: count(options.block_silence_ms, "blockSilenceMs")?,
+        keepalive_interval_ms: count(options.keepalive_interval_ms, "keepaliveIntervalMs")?,
+        keepalive_timeout_ms: count(options.keepalive_timeout_ms, "keepaliveTimeoutMs")?,
+        backoff_initial_ms: count(options.backoff_initial_ms, "backoffInitialMs")?,
+        backoff_factor: options.backoff_factor,
+        backoff_max_ms: count(options.backoff_max_ms, "backoffMaxMs")?,
+        backoff_long_ms: count(options.backoff_long_ms, "backoffLongMs")?,
+        failures_max: options.failures_max,
+        gap_attempts_max: options.gap_attempts_max,
+        reorder_blocks_max: options.reorder_blocks_max as usize,
+        buffer_bytes_max: bytes(options.buffer_bytes_max, "bufferBytesMax")?,
+        queue_bytes_max: bytes(options.queue_bytes_max, "queueBytesMax")?,
+        decode_bytes_max: bytes(options.decode_bytes_max, "decodeBytesMax")?,
+        window_bytes: options.window_bytes,
+        stop_timeout_ms: count(options.stop_timeout_ms, "stopTimeoutMs")?,
+        threads: options.threads as usize,
+    })
+}
+
+#[napi]
+impl Indexer {
+    /// Begins to apply a feed's blocks to the store, on threads of its own.
+    #[napi(ts_args_type = "options: FeedOptions, onEvent: (event: FeedEvent) => void")]
+    pub fn start_feed(&mut self, options: FeedOptions, on_event: OnEvent) -> Result<()> {
+        guard(|| {
+            let store = Arc::clone(self.store()?);
+            let config = to_config(options, &store.options().scope)?;
+            self.feed = Some(kernel::geyser::start(config, store, move |event| {
+                // A commit is only a hint; the rest must arrive.
+                let mode = match event {
+                    Event::Committed { .. } => ThreadsafeFunctionCallMode::NonBlocking,
+                    _ => ThreadsafeFunctionCallMode::Blocking,
+                };
+                on_event.call(FeedEvent::of(event), mode);
+            })?);
+            Ok(())
+        })
+    }
+
+    /// Ends the feed; the block that is being written is finished first.
+    #[napi]
+    pub fn stop_feed(&mut self) -> Result<()> {
+        guard(|| self.feed.take().map_or(Ok(()), |feed| feed.stop()))
+    }
+}

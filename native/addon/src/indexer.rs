@@ -1,0 +1,157 @@
+//! The one writer of a store.
+
+use std::sync::Arc;
+
+use kernel::store::{AccountUpdate, Block, SignatureStatus, Store};
+use napi::bindgen_prelude::{BigInt, Uint8Array};
+use napi_derive::napi;
+
+use crate::arguments::{count, exact, pubkey, wrong};
+use crate::failure::{Result, guard};
+use crate::options::{PoolOptions, StoreOptions};
+use crate::reader::Reader;
+use crate::stats::{StoreStats, TipData};
+
+/// One account at the end of a block. `lamports` 0 deletes it.
+#[napi(object)]
+pub struct AccountData {
+    pub pubkey: Uint8Array,
+    pub lamports: BigInt,
+    pub rent_epoch: BigInt,
+    pub executable: bool,
+    pub owner: Uint8Array,
+    pub data: Uint8Array,
+}
+
+/// One confirmed block.
+#[napi(object)]
+pub struct BlockData {
+    pub slot: f64,
+    pub parent_slot: f64,
+    pub blockhash: Uint8Array,
+    pub parent_blockhash: Uint8Array,
+    pub block_height: f64,
+    pub block_time: Option<f64>,
+    pub accounts: Vec<AccountData>,
+}
+
+/// What applying a block did.
+#[napi(object)]
+pub struct AppliedData {
+    /// False where the block was no newer than the tip: nothing was written.
+    pub is_new: bool,
+    pub accounts: f64,
+    pub deleted: f64,
+}
+
+/// Writes blocks into a store. One per store on the whole machine: the caller holds the lock file.
+#[napi]
+pub struct Indexer {
+    pub(crate) store: Option<Arc<Store>>,
+    pub(crate) feed: Option<kernel::geyser::Reader>,
+}
+
+#[napi]
+impl Indexer {
+    /// Opens the store at `dir`, and makes it where there is none. Throws `storeUnusable` for another layout or scope.
+    #[napi(constructor)]
+    pub fn new(dir: String, store: StoreOptions) -> Result<Indexer> {
+        guard(|| {
+            let store = Store::open_writer(dir.as_ref(), &store.to_kernel()?)?;
+            Ok(Indexer {
+                store: Some(Arc::new(store)),
+                feed: None,
+            })
+        })
+    }
+
+    /// The newest block, or null before the first.
+    #[napi]
+    pub fn tip(&self) -> Result<Option<TipData>> {
+        guard(|| Ok(self.store()?.tip()?.map(|tip| TipData::of(&tip))))
+    }
+
+    /// Applies one block, durably. Throws `notNextBlock` where it does not continue the tip's chain.
+    #[napi]
+    pub fn apply_block(&self, block: BlockData) -> Result<AppliedData> {
+        guard(|| {
+            let applied = self.store()?.apply(&to_block(&block)?)?;
+            Ok(AppliedData {
+                is_new: applied.is_new,
+                accounts: applied.accounts as f64,
+                deleted: applied.deleted as f64,
+            })
+        })
+    }
+
+    /// Recomputes every index from the accounts. Answers the differences, as sentences; none is well.
+    #[napi]
+    pub fn check(&self) -> Result<Vec<String>> {
+        guard(|| self.store()?.check())
+    }
+
+    /// Reads of the same store in this process, which must not open it twice.
+    #[napi]
+    pub fn open_reader(&self, pools: PoolOptions) -> Result<Reader> {
+        guard(|| Reader::of(Arc::clone(self.store()?), &pools))
+    }
+
+    /// Frees the reader slots of processes that died; returns how many.
+    #[napi]
+    pub fn clear_stale_readers(&self) -> Result<u32> {
+        guard(|| Ok(self.store()?.clear_stale_readers()? as u32))
+    }
+
+    #[napi]
+    pub fn stats(&self) -> Result<StoreStats> {
+        guard(|| StoreStats::of(self.store()?))
+    }
+
+    /// Stops the feed and lets the store go.
+    #[napi]
+    pub fn close(&mut self) -> Result<()> {
+        guard(|| {
+            if let Some(feed) = self.feed.take() {
+                feed.stop()?;
+            }
+            self.store = None;
+            Ok(())
+        })
+    }
+}
+
+impl Indexer {
+    pub(crate) fn store(&self) -> kernel::error::Result<&Arc<Store>> {
+        self.store
+            .as_ref()
+            .ok_or_else(|| wrong("this indexer is closed"))
+    }
+}
+
+fn to_block(block: &BlockData) -> kernel::error::Result<Block> {
+    Ok(Block {
+        slot: count(block.slot, "slot")?,
+        parent_slot: count(block.parent_slot, "parentSlot")?,
+        blockhash: pubkey(&block.blockhash)?,
+        parent_blockhash: pubkey(&block.parent_blockhash)?,
+        block_height: count(block.block_height, "blockHeight")?,
+        block_time: block.block_time.map(|time| time as i64),
+        accounts: block
+            .accounts
+            .iter()
+            .map(to_update)
+            .collect::<kernel::error::Result<_>>()?,
+        signatures: Vec::<SignatureStatus>::new(),
+    })
+}
+
+fn to_update(account: &AccountData) -> kernel::error::Result<AccountUpdate> {
+    Ok(AccountUpdate {
+        pubkey: pubkey(&account.pubkey)?,
+        lamports: exact(&account.lamports, "lamports")?,
+        rent_epoch: exact(&account.rent_epoch, "rentEpoch")?,
+        executable: account.executable,
+        owner: pubkey(&account.owner)?,
+        data: account.data.to_vec(),
+    })
+}

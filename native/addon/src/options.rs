@@ -1,0 +1,79 @@
+//! Options as JavaScript gives them. Their defaults, units and reasons stand in `src/`; nothing is defaulted here.
+
+use kernel::Pubkey;
+use kernel::error::Result;
+use kernel::store::{Changed, Options, Scope};
+use napi::bindgen_prelude::Uint8Array;
+use napi_derive::napi;
+
+use crate::arguments::{count, pubkey};
+
+/// The accounts that a scoped store keeps.
+#[napi(object)]
+pub struct ScopeOptions {
+    pub programs: Vec<Uint8Array>,
+    pub mints: Vec<Uint8Array>,
+    pub pubkeys: Vec<Uint8Array>,
+}
+
+/// How a store is opened; the same in every process.
+#[napi(object)]
+pub struct StoreOptions {
+    pub map_bytes: f64,
+    pub readers_max: u32,
+    pub disk_reserve_bytes: f64,
+    /// Programs whose changes are indexed by slot; absent is all, empty is none.
+    pub changed_programs: Option<Vec<Uint8Array>>,
+    /// Absent is every account.
+    pub scope: Option<ScopeOptions>,
+    pub feed_slots_max: f64,
+    pub feed_bytes_max: f64,
+    pub signature_slots_max: f64,
+}
+
+/// The pools of one process.
+#[napi(object)]
+pub struct PoolOptions {
+    pub scan_threads: u32,
+    /// Added to the niceness of scan threads.
+    pub scan_niceness: i32,
+    pub stream_threads: u32,
+    /// Jobs that may wait for each pool.
+    pub queue_max: u32,
+    /// Bytes of replies that were produced and not yet taken, over all replies.
+    pub reply_bytes_in_flight_max: f64,
+    /// The same for one streamed reply.
+    pub stream_bytes_max: f64,
+}
+
+fn pubkeys(list: &[Uint8Array]) -> Result<Vec<Pubkey>> {
+    list.iter().map(|bytes| pubkey(bytes)).collect()
+}
+
+impl StoreOptions {
+    pub fn to_kernel(&self) -> Result<Options> {
+        let changed = match &self.changed_programs {
+            None => Changed::All,
+            Some(list) if list.is_empty() => Changed::None,
+            Some(list) => Changed::Programs(pubkeys(list)?),
+        };
+        let scope = match &self.scope {
+            None => Scope::All,
+            Some(scope) => Scope::Listed {
+                programs: pubkeys(&scope.programs)?,
+                mints: pubkeys(&scope.mints)?,
+                pubkeys: pubkeys(&scope.pubkeys)?,
+            },
+        };
+        Ok(Options {
+            map_bytes: count(self.map_bytes, "mapBytes")? as usize,
+            readers_max: self.readers_max,
+            disk_reserve_bytes: count(self.disk_reserve_bytes, "diskReserveBytes")?,
+            changed,
+            scope,
+            feed_slots_max: count(self.feed_slots_max, "feedSlotsMax")?,
+            feed_bytes_max: count(self.feed_bytes_max, "feedBytesMax")?,
+            signature_slots_max: count(self.signature_slots_max, "signatureSlotsMax")?,
+        })
+    }
+}

@@ -1,0 +1,405 @@
+//! An edge's view of one store.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use kernel::error::Result as Checked;
+use kernel::reads::{self, Limits, PageView};
+use kernel::store::{Budget, Filter, OwnerFilter, OwnerQuery, ProgramQuery, Snapshot, Store};
+use kernel::token::TokenProgram;
+use napi::Env;
+use napi::bindgen_prelude::{Object, Uint8Array, Uint8ArraySlice};
+use napi_derive::napi;
+
+use crate::arguments::{count, deadline, pubkey, pubkeys, view, writable, wrong};
+use crate::failure::{Result, guard, thrown};
+use crate::options::{PoolOptions, StoreOptions};
+use crate::stats::{PoolStats, StoreStats, TipData};
+use crate::tasks::{Pools, Task, start};
+
+/// One condition of a program page: `dataSize`, or `offset` with `bytes`.
+#[napi(object)]
+pub struct FilterData {
+    pub data_size: Option<f64>,
+    pub offset: Option<f64>,
+    pub bytes: Option<Uint8Array>,
+}
+
+/// A page of a program's accounts. `changedSinceSlot` and `sliceOffset` are −1 where there is none.
+#[napi(object)]
+pub struct ProgramPageQuery {
+    pub program: Uint8Array,
+    pub filters: Vec<FilterData>,
+    pub changed_since_slot: f64,
+    pub page: PageData,
+}
+
+/// A page of a wallet's token accounts: of one `mint`, or of the token program 1 or 2.
+#[napi(object)]
+pub struct OwnerPageQuery {
+    pub wallet: Uint8Array,
+    pub mint: Option<Uint8Array>,
+    pub token_program: Option<u32>,
+    pub page: PageData,
+}
+
+/// What every page has in common.
+#[napi(object)]
+pub struct PageData {
+    pub encoding: u32,
+    pub slice_offset: f64,
+    pub slice_length: f64,
+    pub limit: u32,
+    pub after: Option<Uint8Array>,
+    /// Time that the scan may take once it runs, in milliseconds.
+    pub scan_ms: f64,
+    pub reply_bytes_max: f64,
+}
+
+impl PageData {
+    fn view(&self) -> Checked<PageView> {
+        Ok(PageView {
+            view: view(self.encoding, self.slice_offset, self.slice_length)?,
+            reply_bytes_max: count(self.reply_bytes_max, "replyBytesMax")? as usize,
+        })
+    }
+
+    fn after(&self) -> Checked<Option<kernel::Pubkey>> {
+        self.after.as_ref().map(|bytes| pubkey(bytes)).transpose()
+    }
+
+    fn scan_time(&self) -> Checked<Duration> {
+        Ok(Duration::from_millis(count(self.scan_ms, "scanMs")?))
+    }
+}
+
+static POOLS: Mutex<Option<Arc<Pools>>> = Mutex::new(None);
+
+/// The process's pools: the first reader's options make them, later ones share them.
+pub fn pools(options: &PoolOptions) -> Checked<Arc<Pools>> {
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(pools) = pools.as_ref() {
+        return Ok(Arc::clone(pools));
+    }
+    let made = Arc::new(Pools::new(options)?);
+    *pools = Some(Arc::clone(&made));
+    Ok(made)
+}
+
+/// Reads of one store. The point reads write into the caller's buffer and never wait; the tasks run on pools.
+#[napi]
+pub struct Reader {
+    store: Option<Arc<Store>>,
+    pools: Arc<Pools>,
+    /// Reused: a reply is built here and copied out, so that a reply which does not fit harms nothing.
+    scratch: Vec<u8>,
+}
+
+#[napi]
+impl Reader {
+    /// Opens the store that an indexer wrote at `dir`. Throws `storeUnusable` where that cannot be.
+    #[napi(constructor)]
+    pub fn new(dir: String, store: StoreOptions, pools: PoolOptions) -> Result<Reader> {
+        guard(|| {
+            let opened = Store::open_reader(dir.as_ref(), &store.to_kernel()?)?;
+            Reader::of(Arc::new(opened), &pools)
+        })
+    }
+
+    /// The newest block, or null before the first.
+    #[napi]
+    pub fn tip(&self) -> Result<Option<TipData>> {
+        guard(|| Ok(self.store()?.tip()?.map(|tip| TipData::of(&tip))))
+    }
+
+    /// The whole reply to the body of one canonical point read; 0 where the ordinary way must answer.
+    #[napi]
+    pub fn fast(&mut self, body: &[u8], mut out: Uint8ArraySlice<'_>) -> u32 {
+        let Some(store) = self.store.as_deref() else {
+            return 0;
+        };
+        let scratch = &mut self.scratch;
+        scratch.clear();
+        let answered = guard(|| Ok(kernel::fast_lane::answer(body, store, scratch)));
+        match (answered, writable(&mut out).get_mut(..self.scratch.len())) {
+            (Ok(true), Some(out)) => {
+                out.copy_from_slice(&self.scratch);
+                out.len() as u32
+            }
+            _ => 0,
+        }
+    }
+
+    /// Result of getLatestBlockhash. Like all point reads it returns the length of what it wrote into `out`,
+    /// or −1 where that is too much for the event loop: then the task of the same kind must do it.
+    #[napi]
+    pub fn latest_blockhash(&mut self, mut out: Uint8ArraySlice<'_>) -> Result<i32> {
+        self.at_once(writable(&mut out), |snapshot, scratch| {
+            reads::latest_blockhash(snapshot, scratch)?;
+            Ok(reads::Outcome::Written)
+        })
+    }
+
+    /// Result of getAccountInfo.
+    #[napi]
+    pub fn account(
+        &mut self,
+        key: &[u8],
+        encoding: u32,
+        slice_offset: f64,
+        slice_length: f64,
+        mut out: Uint8ArraySlice<'_>,
+    ) -> Result<i32> {
+        self.at_once(writable(&mut out), |snapshot, scratch| {
+            let view = view(encoding, slice_offset, slice_length)?;
+            reads::account_info(snapshot, &pubkey(key)?, view, &Limits::default(), scratch)
+        })
+    }
+
+    /// Result of getMultipleAccounts; `keys` are 32 bytes each.
+    #[napi]
+    pub fn accounts(
+        &mut self,
+        keys: &[u8],
+        encoding: u32,
+        slice_offset: f64,
+        slice_length: f64,
+        mut out: Uint8ArraySlice<'_>,
+    ) -> Result<i32> {
+        self.at_once(writable(&mut out), |snapshot, scratch| {
+            let view = view(encoding, slice_offset, slice_length)?;
+            reads::multiple_accounts(snapshot, pubkeys(keys)?, view, &Limits::default(), scratch)
+        })
+    }
+
+    /// Result of getTokenAccountBalance.
+    #[napi]
+    pub fn token_balance(&mut self, key: &[u8], mut out: Uint8ArraySlice<'_>) -> Result<i32> {
+        self.at_once(writable(&mut out), |snapshot, scratch| {
+            reads::token_account_balance(snapshot, &pubkey(key)?, &Limits::NONE, scratch)
+        })
+    }
+
+    /// Result of getTokenSupply.
+    #[napi]
+    pub fn token_supply(&mut self, mint: &[u8], mut out: Uint8ArraySlice<'_>) -> Result<i32> {
+        self.at_once(writable(&mut out), |snapshot, scratch| {
+            reads::token_supply(snapshot, &pubkey(mint)?, &Limits::NONE, scratch)
+        })
+    }
+
+    /// Result of getTokenLargestAccounts.
+    #[napi]
+    pub fn largest_holders(&mut self, mint: &[u8], mut out: Uint8ArraySlice<'_>) -> Result<i32> {
+        self.at_once(writable(&mut out), |snapshot, scratch| {
+            reads::token_largest_accounts(snapshot, &pubkey(mint)?, &Limits::NONE, scratch)
+        })
+    }
+
+    /// Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its snapshot lives
+    /// until the last byte is produced or the deadline is met.
+    #[napi(ts_return_type = "Promise<TaskResult>")]
+    #[allow(clippy::too_many_arguments)]
+    pub fn accounts_task<'env>(
+        &self,
+        env: &'env Env,
+        keys: &[u8],
+        is_single: bool,
+        encoding: u32,
+        slice_offset: f64,
+        slice_length: f64,
+        deadline_ms: f64,
+    ) -> Result<Object<'env>> {
+        let keys = pubkeys(keys).map_err(|error| thrown(&error))?.to_vec();
+        let view = view(encoding, slice_offset, slice_length).map_err(|error| thrown(&error))?;
+        let store = self.shared_store().map_err(|error| thrown(&error))?;
+        let task = Task {
+            pool: &self.pools.stream,
+            in_flight: &self.pools.in_flight,
+            queue_bytes_max: self.pools.stream_bytes_max,
+            deadline: deadline(deadline_ms).map_err(|error| thrown(&error))?,
+        };
+        start(env, task, move |writer| {
+            let snapshot = store.snapshot()?;
+            match keys.first() {
+                Some(key) if is_single => reads::stream_account(&snapshot, key, view, writer),
+                _ => reads::stream_accounts(&snapshot, &keys, view, writer),
+            }
+        })
+    }
+
+    /// Result of getProgramAccountsV2.
+    #[napi(ts_return_type = "Promise<TaskResult>")]
+    pub fn program_page<'env>(
+        &self,
+        env: &'env Env,
+        query: ProgramPageQuery,
+        deadline_ms: f64,
+    ) -> Result<Object<'env>> {
+        let (kernel_query, view, time) =
+            to_program_query(&query).map_err(|error| thrown(&error))?;
+        self.page(env, deadline_ms, time, move |snapshot, budget, out| {
+            reads::program_accounts(snapshot, &kernel_query, &view, budget, out)
+        })
+    }
+
+    /// Result of getTokenAccountsByOwnerV2.
+    #[napi(ts_return_type = "Promise<TaskResult>")]
+    pub fn owner_page<'env>(
+        &self,
+        env: &'env Env,
+        query: OwnerPageQuery,
+        deadline_ms: f64,
+    ) -> Result<Object<'env>> {
+        let (kernel_query, view, time) = to_owner_query(&query).map_err(|error| thrown(&error))?;
+        self.page(env, deadline_ms, time, move |snapshot, budget, out| {
+            reads::token_accounts_by_owner(snapshot, &kernel_query, &view, budget, out)
+        })
+    }
+
+    #[napi]
+    pub fn stats(&self) -> Result<StoreStats> {
+        guard(|| StoreStats::of(self.store()?))
+    }
+
+    /// Load of the process's pools.
+    #[napi]
+    pub fn pool_stats(&self) -> PoolStats {
+        let (scan, stream) = (self.pools.scan.depth(), self.pools.stream.depth());
+        PoolStats {
+            scan_waiting: scan.waiting as u32,
+            scan_running: scan.running as u32,
+            stream_waiting: stream.waiting as u32,
+            stream_running: stream.running as u32,
+            reply_bytes_in_flight: self.pools.in_flight.used() as f64,
+        }
+    }
+
+    /// Lets the store go as soon as the reads that run have ended. Later calls throw.
+    #[napi]
+    pub fn close(&mut self) {
+        self.store = None;
+    }
+}
+
+impl Reader {
+    pub fn of(store: Arc<Store>, options: &PoolOptions) -> Checked<Reader> {
+        Ok(Reader {
+            store: Some(store),
+            pools: pools(options)?,
+            scratch: Vec::new(),
+        })
+    }
+
+    fn store(&self) -> Checked<&Store> {
+        self.store
+            .as_deref()
+            .ok_or_else(|| wrong("this reader is closed"))
+    }
+
+    fn shared_store(&self) -> Checked<Arc<Store>> {
+        self.store
+            .clone()
+            .ok_or_else(|| wrong("this reader is closed"))
+    }
+
+    fn at_once(
+        &mut self,
+        out: &mut [u8],
+        read: impl FnOnce(&Snapshot<'_>, &mut Vec<u8>) -> Checked<reads::Outcome>,
+    ) -> Result<i32> {
+        guard(|| {
+            let store = self
+                .store
+                .as_deref()
+                .ok_or_else(|| wrong("this reader is closed"))?;
+            let scratch = &mut self.scratch;
+            scratch.clear();
+            let outcome = read(&store.snapshot()?, scratch)?;
+            match (outcome, out.get_mut(..scratch.len())) {
+                (reads::Outcome::Written, Some(out)) => {
+                    out.copy_from_slice(scratch);
+                    Ok(i32::try_from(out.len()).unwrap_or(-1))
+                }
+                _ => Ok(-1),
+            }
+        })
+    }
+
+    fn page<'env>(
+        &self,
+        env: &'env Env,
+        deadline_ms: f64,
+        scan_time: Duration,
+        read: impl FnOnce(&Snapshot<'_>, &mut Budget, &mut Vec<u8>) -> Checked<()> + Send + 'static,
+    ) -> Result<Object<'env>> {
+        let store = self.shared_store().map_err(|error| thrown(&error))?;
+        let task = Task {
+            pool: &self.pools.scan,
+            in_flight: &self.pools.in_flight,
+            // A page is one piece: its own bound has been kept already, and its snapshot is over.
+            queue_bytes_max: usize::MAX,
+            deadline: deadline(deadline_ms).map_err(|error| thrown(&error))?,
+        };
+        start(env, task, move |writer| {
+            let mut out = Vec::new();
+            let mut budget = Budget::until(Instant::now() + scan_time);
+            read(&store.snapshot()?, &mut budget, &mut out)?;
+            writer.push(out)
+        })
+    }
+}
+
+fn to_filter(filter: &FilterData) -> Checked<Filter> {
+    match filter {
+        FilterData {
+            data_size: Some(bytes),
+            ..
+        } => Ok(Filter::DataSize(count(*bytes, "dataSize")?)),
+        FilterData {
+            offset: Some(offset),
+            bytes: Some(bytes),
+            ..
+        } => Ok(Filter::Memcmp {
+            offset: count(*offset, "offset")?,
+            bytes: bytes.to_vec(),
+        }),
+        _ => Err(wrong("a filter must hold dataSize, or offset and bytes")),
+    }
+}
+
+fn to_program_query(query: &ProgramPageQuery) -> Checked<(ProgramQuery, PageView, Duration)> {
+    let changed_since = if query.changed_since_slot == -1.0 {
+        None
+    } else {
+        Some(count(query.changed_since_slot, "changedSinceSlot")?)
+    };
+    let kernel_query = ProgramQuery {
+        program: pubkey(&query.program)?,
+        filters: query
+            .filters
+            .iter()
+            .map(to_filter)
+            .collect::<Checked<_>>()?,
+        limit: query.page.limit as usize,
+        after: query.page.after()?,
+        changed_since,
+    };
+    Ok((kernel_query, query.page.view()?, query.page.scan_time()?))
+}
+
+fn to_owner_query(query: &OwnerPageQuery) -> Checked<(OwnerQuery, PageView, Duration)> {
+    let filter = match (&query.mint, query.token_program) {
+        (Some(mint), _) => OwnerFilter::Mint(pubkey(mint)?),
+        (None, Some(1)) => OwnerFilter::Program(TokenProgram::Token),
+        (None, Some(2)) => OwnerFilter::Program(TokenProgram::Token2022),
+        _ => return Err(wrong("an owner page needs mint, or tokenProgram 1 or 2")),
+    };
+    let kernel_query = OwnerQuery {
+        wallet: pubkey(&query.wallet)?,
+        filter,
+        limit: query.page.limit as usize,
+        after: query.page.after()?,
+    };
+    Ok((kernel_query, query.page.view()?, query.page.scan_time()?))
+}

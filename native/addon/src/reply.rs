@@ -1,0 +1,60 @@
+//! The reply of a task, taken by the event loop piece by piece.
+
+use std::sync::Arc;
+
+use kernel::reply::{Read, Reader};
+use napi::Env;
+use napi::bindgen_prelude::{Object, ToNapiValue, Uint8ArraySlice};
+use napi_derive::napi;
+
+use crate::arguments::writable;
+use crate::failure::{Result, guard, thrown};
+
+/// A reply on its way from a pool thread. `close` frees what is left of it; dropping it does so too, but late.
+#[napi]
+pub struct NativeReply {
+    pub(crate) reader: Arc<Reader>,
+}
+
+#[napi]
+impl NativeReply {
+    /// Bytes that are left, where the whole reply has been produced; otherwise undefined.
+    #[napi(getter)]
+    pub fn byte_length(&self) -> Option<f64> {
+        self.reader.bytes_left().map(|bytes| bytes as f64)
+    }
+
+    /// Copies the next bytes into `into` and says how many. 0 is the end; −1 is nothing yet: `wait`.
+    /// Throws where the rest cannot come.
+    #[napi]
+    pub fn read(&self, mut into: Uint8ArraySlice<'_>) -> Result<i32> {
+        guard(|| match self.reader.read(writable(&mut into))? {
+            Read::Bytes(count) => Ok(i32::try_from(count).unwrap_or(i32::MAX)),
+            Read::Pending => Ok(-1),
+            Read::End => Ok(0),
+        })
+    }
+
+    /// Resolves when there is something to read.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn wait<'env>(&self, env: &'env Env) -> Result<Object<'env>> {
+        let (deferred, promise) = deferred::<()>(env)?;
+        self.reader
+            .wake(move || deferred.resolve(Box::new(|_| Ok(()))));
+        Ok(promise)
+    }
+
+    /// Frees the rest and stops its producer.
+    #[napi]
+    pub fn close(&self) {
+        self.reader.close();
+    }
+}
+
+pub type Deferred<T> = napi::JsDeferred<T, Box<dyn FnOnce(Env) -> napi::Result<T>>>;
+
+/// A promise and the handle that settles it from any thread.
+pub fn deferred<T: ToNapiValue>(env: &Env) -> Result<(Deferred<T>, Object<'_>)> {
+    env.create_deferred()
+        .map_err(|error| thrown(&kernel::error::Error::Internal(error.reason.clone())))
+}

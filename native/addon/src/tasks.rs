@@ -1,0 +1,111 @@
+//! Reads that run on the kernel's pools. A task's failure is data: a rejection could not carry its code.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use kernel::error::{Error, Result as Checked};
+use kernel::pool::Pool;
+use kernel::reply::{InFlight, Writer, pipe};
+use napi::Env;
+use napi::bindgen_prelude::Object;
+use napi_derive::napi;
+
+use crate::arguments::count;
+use crate::failure::Result;
+use crate::options::PoolOptions;
+use crate::reply::{NativeReply, deferred};
+
+/// What a task resolves to: `reply`, or `error` (a row of the error table) with its `detail`.
+#[napi(object, object_from_js = false)]
+pub struct TaskResult {
+    pub reply: Option<NativeReply>,
+    pub error: Option<String>,
+    pub detail: Option<String>,
+}
+
+/// Bounds of the pools, one set per process, taken from the first reader's options.
+pub struct Pools {
+    /// Pages and scans: niced, so that point reads on the event loop come first.
+    pub scan: Pool,
+    /// Replies of unbounded length: a thread here may wait for a slow reader.
+    pub stream: Pool,
+    pub in_flight: Arc<InFlight>,
+    pub stream_bytes_max: usize,
+}
+
+impl Pools {
+    pub fn new(options: &PoolOptions) -> Checked<Pools> {
+        let queue_max = options.queue_max as usize;
+        let scan_threads = options.scan_threads as usize;
+        let in_flight_max = count(options.reply_bytes_in_flight_max, "replyBytesInFlightMax")?;
+        Ok(Pools {
+            scan: Pool::new("scan", scan_threads, options.scan_niceness, queue_max)?,
+            stream: Pool::new("stream", options.stream_threads as usize, 0, queue_max)?,
+            in_flight: InFlight::new(in_flight_max as usize),
+            stream_bytes_max: count(options.stream_bytes_max, "streamBytesMax")? as usize,
+        })
+    }
+}
+
+/// One task: where it runs, until when, and how much may wait untaken.
+pub struct Task<'p> {
+    pub pool: &'p Pool,
+    pub in_flight: &'p Arc<InFlight>,
+    pub queue_bytes_max: usize,
+    pub deadline: Instant,
+}
+
+/// Queues `work` and answers a promise of its [`TaskResult`].
+pub fn start<'env>(
+    env: &'env Env,
+    task: Task<'_>,
+    work: impl FnOnce(&mut Writer) -> Checked<()> + Send + 'static,
+) -> Result<Object<'env>> {
+    let (deferred, promise) = deferred::<TaskResult>(env)?;
+    let (writer, reader) = pipe(
+        task.queue_bytes_max,
+        task.deadline,
+        Arc::clone(task.in_flight),
+    );
+    let reader = Arc::new(reader);
+    let taken = Arc::clone(&reader);
+    reader.wake(move || {
+        deferred.resolve(Box::new(move |_| {
+            Ok(match taken.failure() {
+                Some(error) => TaskResult {
+                    reply: None,
+                    error: Some(error.name().into()),
+                    detail: Some(error.detail()),
+                },
+                None => TaskResult {
+                    reply: Some(NativeReply { reader: taken }),
+                    error: None,
+                    detail: None,
+                },
+            })
+        }));
+    });
+    // The job owns the writer; a refused job leaves it here, so that the refusal keeps its name.
+    let writer = Arc::new(Mutex::new(Some(writer)));
+    let kept = Arc::clone(&writer);
+    let deadline = task.deadline;
+    let submitted = task.pool.submit(move || {
+        let Some(mut writer) = take(&kept) else {
+            return;
+        };
+        let outcome = if Instant::now() >= deadline {
+            Err(Error::ReadTimeout)
+        } else {
+            work(&mut writer)
+        };
+        writer.finish(outcome);
+    });
+    if let (Err(error), Some(writer)) = (submitted, take(&writer)) {
+        writer.finish(Err(error));
+    }
+    Ok(promise)
+}
+
+fn take(writer: &Mutex<Option<Writer>>) -> Option<Writer> {
+    writer.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
