@@ -107,6 +107,7 @@ fn push_context(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<()> {
 
 /// The account, or the fact that there is none: a scoped store does not know that of every address.
 fn find<'t>(snapshot: &'t Snapshot<'_>, pubkey: &Pubkey) -> Result<Option<AccountRef<'t>>> {
+    snapshot.tip().ok_or(Error::NoIndex)?;
     let found = snapshot.account(pubkey)?;
     if found.is_none() && !snapshot.scope().covers_pubkey(pubkey) {
         return Err(Error::OutsideScope);
