@@ -118,9 +118,11 @@ impl Store {
         let info = self.env.info();
         let readers = readers::open_at(&self.lock_file, info.number_of_readers)?;
         let newest = info.last_txn_id as u64;
+        // heed begins a transaction of its own for this, and a thread may hold only one.
+        let used_bytes = self.env.non_free_pages_size()?;
         let txn = self.env.read_txn()?;
         Ok(Stats {
-            used_bytes: self.env.non_free_pages_size()?,
+            used_bytes,
             file_bytes: self.env.real_disk_size()?,
             map_bytes: info.map_size as u64,
             readers: readers.len() as u32,
