@@ -1,0 +1,134 @@
+import type { FeedHealth, FeedListeners, FeedSource } from './source.js'
+
+/** Which feed to read. */
+export type Target = {
+  /** `http://host:port` or `https://host:port`. */
+  readonly endpoint: string
+  /** Sent as metadata `x-token`; in no event and no error. */
+  readonly xToken?: string
+  /** PEM of a private certificate authority, beside the system's. */
+  readonly caCertificatePem?: string
+  /** Where an empty store begins. Absent: the live head, whose first whole block becomes the base. */
+  readonly startSlot?: number
+}
+
+export type Options = Readonly<typeof defaults>
+
+/** Bounds of reading a feed. */
+export const defaults = {
+  /** Also ask for the outcome of each transaction that is no vote: signature subscriptions need it. */
+  transactionsStatus: true,
+  /** Tell the server that zstd is welcome. Account data shrinks to a quarter; a server may ignore it. */
+  acceptZstd: true,
+  /** Time for TCP, TLS and HTTP/2 to come up. A far provider needs under 1 s; more is an outage. */
+  connectTimeoutMs: 10_000,
+  /** No message of any kind for this long: reconnect. Servers ping each 10 s, so six were lost. */
+  silenceMs: 60_000,
+  /** Messages, but no block for this long: unhealthy. After 150 slots no blockhash we hand out is valid. */
+  blockSilenceMs: 60_000,
+  /** HTTP/2 keep-alive. Shorter than the idle limit of common load balancers. */
+  keepaliveIntervalMs: 15_000,
+  /** A peer that leaves a keep-alive unanswered this long is gone. */
+  keepaliveTimeoutMs: 10_000,
+  /** First pause after a failure: above a server's restart of its listener, about one slot. */
+  backoffInitialMs: 500,
+  /** Each further failure without a block between multiplies the pause. */
+  backoffFactor: 2,
+  /** Longest pause of an ordinary failure: one request in ten seconds harms no server. */
+  backoffMaxMs: 10_000,
+  /** Pause after a failure that waiting alone does not mend (gap, refusal). A new try costs a replay. */
+  backoffLongMs: 30_000,
+  /** Failures in a row, without a block between, that make the feed unhealthy. Five are about 8 s. */
+  failuresMax: 5,
+  /** Replays that may try to close one gap before it makes the feed unhealthy. */
+  gapAttemptsMax: 3,
+  /** Whole blocks that wait for an earlier one before that is called a gap: 1.6 s of blocks. */
+  reorderBlocksMax: 4,
+  /** Bytes of all slots that are not whole yet. A mainnet block is tens of MB. Over it: reconnect. */
+  bufferBytesMax: 512 * 1024 ** 2,
+  /** Bytes of whole blocks that wait for the writer. Over it: reconnect once they are written. */
+  queueBytesMax: 512 * 1024 ** 2,
+  /** Largest single message. An account is up to 10 MiB, and gRPC's own limit is 4 MiB. */
+  decodeBytesMax: 64 * 1024 ** 2,
+  /** HTTP/2 window of the stream: what may be under way, so 16 MiB lets 50 MB/s cross 300 ms. */
+  windowBytes: 16 * 1024 ** 2,
+  /** Time to finish the block that is being written at the end. Less than the 15 s of a drain. */
+  stopTimeoutMs: 10_000,
+  /** Threads of the reader's runtime: one for the socket's frames, one that decodes. */
+  threads: 2,
+}
+
+/** One thing that the native reader says. Members that a kind has no use for are 0, empty or absent. */
+export type GeyserEvent = {
+  /** `connected`, `committed`, `disconnected`, `gap`, `unhealthy` or `healthy`. */
+  readonly kind: string
+  readonly text: string
+  readonly slot?: number | null | undefined
+  readonly blockHeight: number
+  readonly accounts: number
+  readonly applyMicros: number
+  readonly feedLagMs?: number | null | undefined
+  readonly bufferedBytes: number
+  readonly retryInMs: number
+}
+
+/** What this part needs of the store's one writer. */
+export type GeyserIndexer = {
+  startFeed(options: Target & Options, onEvent: (event: GeyserEvent) => void): void
+  stopFeed(): void
+}
+
+const STARTING: FeedHealth = { isHealthy: false, reason: 'the feed has not brought a block yet' }
+const HEALTHY: FeedHealth = { isHealthy: true }
+
+/**
+ * Reads a Yellowstone feed into the indexer's store until it is stopped. The accounts it asks for are those of the
+ * store's scope. Throws where an option could not work; a feed that cannot be reached is an event.
+ */
+export const startGeyser = (
+  indexer: GeyserIndexer,
+  options: Target & Options,
+  on: FeedListeners,
+): FeedSource => {
+  let health: FeedHealth = STARTING
+  const setHealth = (next: FeedHealth): void => {
+    health = next
+    on.health(next)
+  }
+  // The native names are the vocabulary; an unknown one is of a newer addon, and its text is for the log.
+  const hear = (event: GeyserEvent): void => {
+    switch (event.kind) {
+      case 'committed':
+        return on.committed({
+          slot: event.slot ?? 0,
+          blockHeight: event.blockHeight,
+          accountCount: event.accounts,
+          applyMicros: event.applyMicros,
+          lagMs: event.feedLagMs ?? undefined,
+          bufferedBytes: event.bufferedBytes,
+        })
+      case 'connected':
+        return on.log({ level: 'info', text: `feed connected from ${describeStart(event.slot)}` })
+      case 'disconnected':
+        return on.log({
+          level: 'warn',
+          text: `feed disconnected, next try in ${event.retryInMs} ms: ${event.text}`,
+        })
+      case 'gap':
+        return on.log({ level: 'warn', text: event.text })
+      case 'unhealthy':
+        on.log({ level: 'error', text: `feed unhealthy: ${event.text}` })
+        return setHealth({ isHealthy: false, reason: event.text })
+      case 'healthy':
+        on.log({ level: 'info', text: 'feed healthy' })
+        return setHealth(HEALTHY)
+      default:
+        return on.log({ level: 'warn', text: `feed ${event.kind}: ${event.text}` })
+    }
+  }
+  indexer.startFeed(options, hear)
+  return { health: () => health, stop: () => indexer.stopFeed() }
+}
+
+const describeStart = (slot: number | null | undefined): string =>
+  slot === null || slot === undefined ? 'the live head' : `slot ${slot}`
