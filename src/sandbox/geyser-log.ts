@@ -120,7 +120,10 @@ export class GeyserLog {
     return this.slots[0]?.slot ?? this.chain.slot
   }
 
-  /** Where to read from to hear `slot` and everything after it. */
+  /**
+   * Where to read from to hear `slot` and everything after it. Where the level is not there yet,
+   * that is with whatever it says next.
+   */
   replayFrom(level: CommitmentNumber, slot: number): ReplayStart {
     if (slot < this.oldestSlot) return { oldestSlot: this.oldestSlot }
     const { segments, firstPosition } = this.levels[level]

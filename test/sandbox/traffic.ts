@@ -1,0 +1,58 @@
+import { mock } from 'node:test'
+import t from 'tap'
+import { createTransfers, startTraffic } from '../../src/sandbox/traffic.js'
+import { createWorld } from '../../src/sandbox/world.js'
+import { createChain } from '../fixtures/sandbox.js'
+import { unpackAccount } from '../fixtures/token-account.js'
+
+const amountOf = (chain: ReturnType<typeof createChain>['chain'], account: Uint8Array) => {
+  const state = chain.account(account)
+  return (state && unpackAccount(state)?.amount) ?? 0n
+}
+
+t.test('transfers move tokens around and lose none', async t => {
+  const { chain, transactions } = createChain()
+  const world = createWorld(chain)
+  chain.tick()
+  transactions.length = 0
+  const sum = () =>
+    world.holders.reduce((total, { account }) => total + amountOf(chain, account), 0n)
+  const before = sum()
+  const sendOne = createTransfers(chain, world)
+  for (let count = 0; count < 1_000; count++) {
+    sendOne()
+    if (count % 100 === 99) chain.tick()
+  }
+  t.equal(sum(), before)
+  t.equal(transactions.length, 1_000)
+  t.ok(transactions.every(({ error }) => error === undefined))
+  const [record] = transactions
+  t.match(record?.preTokenBalances, [{ decimals: 6 }, { decimals: 6 }])
+})
+
+t.test('the rate is kept, and a late timer makes up for little', async t => {
+  const { chain, clock, transactions } = createChain()
+  const world = createWorld(chain)
+  chain.tick()
+  transactions.length = 0
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  const stop = startTraffic(chain, world, { perSecond: 100 }, clock.now)
+  const pass = (ms: number) => {
+    clock.advance(ms)
+    mock.timers.tick(20)
+  }
+  for (let turn = 0; turn < 50; turn++) pass(20)
+  t.equal(transactions.length, 100, 'one second')
+  pass(60_000)
+  t.equal(transactions.length, 120, 'a minute asleep is 200 ms of arrears')
+  stop()
+  pass(1_000)
+  t.equal(transactions.length, 120)
+})
+
+t.test('no traffic is no timer', async t => {
+  const { chain } = createChain()
+  startTraffic(chain, createWorld(chain))()
+  t.pass()
+})
