@@ -2,10 +2,19 @@ import { isIP } from 'node:net'
 import * as v from 'valibot'
 import { defaults as authenticate } from './access/authenticate.js'
 import { defaults as accessStore } from './access/store.js'
+import { defaults as feedDefaults } from './ingest/geyser.js'
 import { defaults as processes } from './processes/options.js'
 import { defaults as log, LEVELS } from './shared/log.js'
 import { defaults as metrics } from './shared/metrics-options.js'
-import { integer, leaf, oneOf, optionsSchema, port, text } from './shared/options-schema.js'
+import {
+  integer,
+  leaf,
+  oneOf,
+  optionEntries,
+  optionsSchema,
+  port,
+  text,
+} from './shared/options-schema.js'
 import { defaults as pools } from './shared/pool-options.js'
 import { defaults as store } from './shared/store-options.js'
 
@@ -40,6 +49,9 @@ const host = text('an address or a host name')
 const described = <S extends v.GenericSchema>(schema: S, reason: string) =>
   v.pipe(schema, v.description(reason))
 
+// The largest account is 10 MiB, and there is something around it.
+const holdsAccount = integer(11 * 1024 ** 2, 2 ** 40, 'bytes')
+
 const scope = v.strictObject({
   programs: described(v.optional(v.array(pubkey), []), 'Every account of these programs.'),
   mints: described(v.optional(v.array(pubkey), []), 'These mints and all their token accounts.'),
@@ -49,6 +61,20 @@ const scope = v.strictObject({
 const feed = v.strictObject({
   endpoint: described(endpoint, 'Yellowstone gRPC server of the network.'),
   xToken: described(v.optional(text()), 'Sent to it as `x-token`. Never printed.'),
+  caFile: described(
+    v.optional(text('a file')),
+    'PEM of a private certificate authority, beside those of the system.',
+  ),
+  startSlot: described(
+    v.optional(integer(0, Number.MAX_SAFE_INTEGER, 'slot')),
+    'Where an empty store begins; absent is the live head.',
+  ),
+  ...optionEntries(feedDefaults, {
+    bufferBytesMax: holdsAccount,
+    queueBytesMax: holdsAccount,
+    decodeBytesMax: holdsAccount,
+    windowBytes: integer(65_535, 2 ** 31 - 1, 'bytes'),
+  }),
 })
 
 const network = v.strictObject({

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { open, type Database, type Key, type RootDatabase } from 'lmdb'
 import { Packr } from 'msgpackr'
@@ -167,6 +167,7 @@ export const openWriter = async (
   dataDir: string,
   options: Options = defaults,
 ): Promise<AccessStore> => {
+  mkdirSync(storePath(dataDir), { recursive: true, mode: 0o700 })
   const store = new AccessStore(openRoot(dataDir, options, false))
   try {
     if (store.meta.get('store') === undefined)

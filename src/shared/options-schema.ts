@@ -34,9 +34,9 @@ const UNITS: readonly [suffix: RegExp, unit: string, max: number][] = [
   [/[bB]ytes([A-Z][a-zA-Z]*)?$/, 'bytes', Number.MAX_SAFE_INTEGER],
   [/Slots(Max)?$/, 'slots', 2 ** 32 - 1],
   [/Chars(Max)?$/, 'characters', 2 ** 32 - 1],
-  [/Threads$/, 'threads', 256],
+  [/[tT]hreads$/, 'threads', 256],
   [/Niceness$/, 'niceness', 19],
-  [/Count$/, 'count', 2 ** 32 - 1],
+  [/(Count|Factor)$/, 'count', 2 ** 32 - 1],
   [/Max$/, 'count', 2 ** 32 - 1],
 ]
 
@@ -60,20 +60,22 @@ const leafFor = (
 /** Overrides for single options: where the kind of the default does not say enough. */
 export type Rules<T> = { readonly [K in keyof T]?: Leaf<T[K]> }
 
-/** A part's options: what is given, checked by the kind of each default, and the defaults for the rest. */
-export const optionsSchema = <T extends Defaults>(
-  defaults: T,
-  rules: Rules<T> = {},
-): v.GenericSchema<unknown, T> => {
-  const entries = Object.fromEntries(
+/** Schemas of a part's options, to be spread into a table that has other keys too. */
+export type Entries<T> = { readonly [K in keyof T]: v.OptionalSchema<Leaf<T[K]>, T[K]> }
+
+/** A part's options, each checked by the kind of its default, which stands where none is given. */
+export const optionEntries = <T extends Defaults>(defaults: T, rules: Rules<T> = {}): Entries<T> =>
+  Object.fromEntries(
     Object.entries(defaults).map(([name, value]) => [
       name,
       v.optional(rules[name] ?? leafFor(name, value), value),
     ]),
-  )
-  // Every key of `defaults` has an entry of its kind and no other key passes, which is what T says.
-  return v.strictObject(entries) as unknown as v.GenericSchema<unknown, T>
-}
+    // Every key of `defaults` has an entry of its own kind: that is what the type says.
+  ) as unknown as Entries<T>
+
+/** A table of a part's options and nothing else. */
+export const optionsSchema = <T extends Defaults>(defaults: T, rules: Rules<T> = {}) =>
+  v.strictObject(optionEntries(defaults, rules))
 
 /** Steps (insert, delete, replace, swap neighbours) from one word to another. */
 const distance = (from: string, to: string): number => {

@@ -7,7 +7,10 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
+import { spawn } from 'node:child_process'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import t from 'tap'
 import { createAuthenticate } from '../../src/access/authenticate.js'
@@ -123,6 +126,58 @@ t.test('without its key a token works but cannot be shown', async t => {
   t.equal((await control.credentials.reveal(place))?.reveal(), text)
   await control.store.close()
 })
+
+t.test(
+  'a writer that is killed loses nothing it has answered, and leaves nothing half',
+  async t => {
+    const dir = t.testdir()
+    const script = fileURLToPath(new URL('../fixtures/access-writer.ts', import.meta.url))
+    const first = await openControl(dir)
+    const { accessId } = await first.entitlement.grant({
+      ...NEW_ACCESS,
+      locations: Array.from({ length: 1_000 }, (_, n) => `l${n}`),
+    })
+    await first.store.close()
+
+    const answered = new Map<string, string>()
+    for (const killAfter of [0, 1, 7, 40]) {
+      const stdio = ['pipe', 'pipe', 'inherit'] as const
+      const writer = spawn(process.execPath, [...process.execArgv, script, dir], {
+        stdio: [...stdio],
+      })
+      writer.stdin.on('error', () => {}) // its end is what is tested
+      const left = Array.from({ length: 200 }, (_, n) => `l${answered.size + n}`)
+      for (const location of left)
+        writer.stdin.write(`${JSON.stringify({ generate: placeOf(accessId, location) })}\n`)
+      // It is amid the next one or two when it is killed.
+      let count = 0
+      for await (const line of createInterface({ input: writer.stdout })) {
+        const { location, text } = JSON.parse(line)
+        answered.set(location, text)
+        if (count++ === killAfter) writer.kill('SIGKILL')
+      }
+
+      const { store, credentials } = await openControl(dir)
+      const reader = await openReader(dir)
+      const authenticate = createAuthenticate(reader, () => 1)
+      for (const [location, text] of answered) {
+        const grant = authenticate(text, location, '192.0.2.1', NOW_MS)
+        if (typeof grant === 'string') t.fail(`${location}: ${grant}`)
+      }
+      const kept = credentials.list(accessId)
+      const [...digests] = store.digests.from(new Uint8Array())
+      t.equal(digests.length, kept.length, 'each token has its digest, and no digest is alone')
+      t.ok(kept.length >= answered.size && kept.length <= answered.size + 2, `${kept.length} kept`)
+      for (const place of kept) {
+        const text = (await credentials.reveal(place))?.reveal() ?? ''
+        t.match(authenticate(text, place.location, '', NOW_MS), { tokenId: place.tokenId })
+        answered.set(place.location, text)
+      }
+      await reader.close()
+      await store.close()
+    }
+  },
+)
 
 t.test('a sealed token moved to another place does not open', async t => {
   const { store, entitlement, credentials } = await openControl(t.testdir())
