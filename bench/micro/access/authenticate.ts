@@ -1,5 +1,6 @@
-// What a request pays for its token. From memory: one load of the version, one Map look-up (43 characters are
-// hashed), three comparisons. Looked up: CRC of 38 characters, SHA-256, two LMDB reads, two small decodes.
+// What a request pays for its token. From memory: one load of the version, one Map look-up (43
+// characters are hashed), three comparisons. Looked up: CRC of 38 characters, SHA-256, two LMDB
+// reads, two small decodes.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,4 +1,5 @@
-// What counting costs per request: a load, an add and a store; for a histogram two of them and a short search.
+// What counting costs per request: a load, an add and a store; for a histogram two of them and a
+// short search.
 import assert from 'node:assert/strict'
 import { createMetrics, formatMetrics } from '../../../src/shared/metrics.js'
 

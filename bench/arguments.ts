@@ -1,0 +1,24 @@
+/** What a run was asked to do. */
+export type Arguments = {
+  readonly parts: ReadonlySet<string>
+  /** Small sizes and short times: whether everything works. */
+  readonly isQuick: boolean
+  /** Writes this run's figures as the ones to compare with. */
+  readonly savesBaseline: boolean
+}
+
+const FLAGS = ['--quick', '--save-baseline'] as const
+
+/** Reads the command line. Throws with one line for whoever typed it. */
+export const parseArguments = (words: readonly string[], parts: readonly string[]): Arguments => {
+  const known = [...parts, ...FLAGS]
+  const stranger = words.find(word => !known.includes(word))
+  if (stranger !== undefined)
+    throw new Error(`${stranger} is unknown; there are ${known.join(', ')}`)
+  const named = words.filter(word => parts.includes(word))
+  return {
+    parts: new Set(named.length > 0 ? named : parts),
+    isQuick: words.includes('--quick'),
+    savesBaseline: words.includes('--save-baseline'),
+  }
+}

@@ -1,0 +1,39 @@
+import { Client } from 'undici'
+import type { Exchange, Target } from './clients/connection.js'
+import { callBody, checkReply, type Json } from './reference.js'
+
+/** A call and the result that it must have. */
+export type Question = {
+  readonly name: string
+  readonly method: string
+  readonly params: readonly unknown[]
+  readonly result: Json
+}
+
+/**
+ * Asks each question once and checks the answer in value. What comes back is what a load may
+ * compare, in bytes.
+ */
+export const askAll = async (
+  target: Target,
+  questions: readonly Question[],
+): Promise<Exchange[]> => {
+  const client = new Client(`http://127.0.0.1:${target.port}`)
+  const exchanges: Exchange[] = []
+  for (const { name, method, params, result } of questions) {
+    const body = callBody(method, params)
+    const response = await client.request({
+      method: 'POST',
+      path: target.path,
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
+    const reply = await response.body.text()
+    if (response.statusCode !== 200)
+      throw new Error(`${name}: HTTP ${response.statusCode} ${reply}`)
+    checkReply(name, reply, result)
+    exchanges.push({ body, reply })
+  }
+  await client.close()
+  return exchanges
+}

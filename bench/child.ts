@@ -1,0 +1,97 @@
+import { fork, type ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+/** What a child says: once that it is ready, or once what came out. */
+type Message = { readonly answer: unknown } | { readonly failure: string }
+
+/** A process that this one started. */
+export type Child<Answer> = {
+  readonly pid: number
+  readonly answer: Answer
+  /** Ends it, by its pid. Resolves when it is gone. */
+  stop(): Promise<void>
+}
+
+/** Longest wait for a child's answer: the longest job is a peer that fills its store. */
+const ANSWER_MS_MAX = 180_000
+
+/** Ends a process that this one started, and waits until it is gone. */
+export const stopProcess = (child: ChildProcess): Promise<void> =>
+  new Promise(resolve => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve()
+    child.once('exit', () => resolve())
+    child.kill('SIGKILL')
+  })
+
+/**
+ * Starts a script of the bench and waits for what it answers to `start`. Its type is the script's
+ * promise.
+ */
+export const startChild = async <Start, Answer>(
+  script: string,
+  start: Start,
+): Promise<Child<Answer>> => {
+  const path = fileURLToPath(new URL(script, import.meta.url))
+  const child = fork(path, [], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    serialization: 'advanced',
+  })
+  try {
+    const message = await new Promise<Message>((resolve, reject) => {
+      const late = setTimeout(() => reject(new Error(`${script}: no answer`)), ANSWER_MS_MAX)
+      child.once('message', answer => {
+        clearTimeout(late)
+        resolve(answer as Message)
+      })
+      child.once('error', reject)
+      child.once('exit', (code, signal) =>
+        reject(new Error(`${script}: ended with ${String(signal ?? code)}`)),
+      )
+      child.send({ start })
+    })
+    if ('failure' in message) throw new Error(`${script}: ${message.failure}`)
+    return { pid: child.pid ?? 0, answer: message.answer as Answer, stop: () => stopProcess(child) }
+  } catch (error) {
+    await stopProcess(child)
+    throw error
+  }
+}
+
+/** Runs a script of the bench that does one job, and ends it. */
+export const runJob = async <Start, Answer>(script: string, start: Start): Promise<Answer> => {
+  const child = await startChild<Start, Answer>(script, start)
+  await child.stop()
+  return child.answer
+}
+
+/** In a child: does what the parent asks, and answers with what comes of it. */
+export const onStart = <Start, Answer>(work: (start: Start) => Answer | Promise<Answer>): void => {
+  // A bench that was interrupted must leave nothing behind.
+  process.once('disconnect', () => process.exit(0))
+  process.once('message', message => {
+    const { start } = message as { readonly start: Start }
+    Promise.resolve()
+      .then(() => work(start))
+      .then(
+        answer => process.send?.({ answer }),
+        (error: unknown) => process.send?.({ failure: String(error) }),
+      )
+  })
+}
+
+/**
+ * Processor time that a process has used up to now, all threads, in ms; undefined where the system
+ * does not say.
+ */
+export const cpuMsOf = (pid: number): number | undefined => {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    // The name in parentheses may hold blanks, so fields are counted from its end; one tick is 10
+    // ms on Linux.
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    return (Number(fields[11]) + Number(fields[12])) * 10
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,32 @@
+// autocannon at full speed, in a process of its own.
+import autocannon from 'autocannon'
+import { onStart } from '../child.js'
+import type { Flooded, Flood } from './flood.js'
+
+onStart<Flood, Flooded>(async ({ target, exchanges, connectionCount, warmMs, durationMs }) => {
+  const replies = new Set(exchanges.map(exchange => exchange.reply))
+  const load = (ms: number) =>
+    autocannon({
+      url: `http://127.0.0.1:${target.port}${target.path}`,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      connections: connectionCount,
+      duration: ms / 1000,
+      requests: exchanges.map(({ body }) => ({ body })),
+      verifyBody: body => replies.has(body),
+    })
+  const warm = await load(warmMs)
+  const cpuBefore = process.cpuUsage()
+  const result = await load(durationMs)
+  const cpu = process.cpuUsage(cpuBefore)
+  // What was on its way at the end is cut off by autocannon: at most one request of each
+  // connection.
+  const lost = Math.max(0, result.requests.sent - result.requests.total - connectionCount)
+  const { errors, timeouts, mismatches, non2xx } = result
+  return {
+    requestsPerSecond: result['2xx'] / result.duration,
+    answered: warm['2xx'] + result['2xx'],
+    failures: errors + timeouts + mismatches + non2xx + lost,
+    clientCpu: (cpu.user + cpu.system) / 1e6 / result.duration,
+  }
+})

@@ -1,0 +1,115 @@
+import { connect, type Socket } from 'node:net'
+
+/** One request and the one right answer to it. */
+export type Exchange = {
+  readonly body: string
+  /** Body of the reply, byte for byte. */
+  readonly reply: string
+}
+
+/** Where and how requests go. */
+export type Target = { readonly port: number; readonly path: string }
+
+/** An exchange as it goes over a socket. */
+export type Wire = { readonly request: Buffer; readonly reply: Buffer }
+
+/** What can happen to a request. Everything but `ok` fails the run. */
+export type Outcome = 'ok' | 'wrong' | 'lost'
+
+const HEAD_END = Buffer.from('\r\n\r\n')
+const STATUS = Buffer.from('HTTP/1.1 200 ')
+const LENGTH = /\r\ncontent-length: *(\d+)/i
+
+/** The bytes of each exchange. */
+export const toWire = (target: Target, exchanges: readonly Exchange[]): Wire[] =>
+  exchanges.map(({ body, reply }) => ({
+    request: Buffer.from(
+      `POST ${target.path} HTTP/1.1\r\nHost: 127.0.0.1:${target.port}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    ),
+    reply: Buffer.from(reply),
+  }))
+
+/**
+ * A keep-alive connection with at most one request on its way. Each reply is compared byte for byte
+ * with the one right answer, by `memcmp` and not by an HTTP parser, so that the client costs less
+ * than the server.
+ */
+export class Connection {
+  readonly #socket: Socket
+  readonly #onReply: (connection: Connection, outcome: Outcome) => void
+  #wire: Wire | undefined
+  #parts: Buffer[] = []
+  /**
+   * Bytes of a reply's head, as they were the last time; a server's heads are all of one length.
+   */
+  #headBytes = 0
+  sentAt = 0
+
+  constructor(
+    port: number,
+    onOpen: (connection: Connection) => void,
+    onReply: (connection: Connection, outcome: Outcome) => void,
+  ) {
+    this.#onReply = onReply
+    this.#socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    this.#socket.on('connect', () => onOpen(this))
+    this.#socket.on('data', chunk => this.#onData(chunk))
+    this.#socket.on('error', () => this.#socket.destroy())
+    this.#socket.on('close', () => {
+      if (this.#wire !== undefined) this.#finish('lost')
+    })
+  }
+
+  get isBusy(): boolean {
+    return this.#wire !== undefined
+  }
+
+  send(wire: Wire): void {
+    this.#wire = wire
+    this.sentAt = performance.now()
+    this.#socket.write(wire.request)
+  }
+
+  close(): void {
+    this.#wire = undefined
+    this.#socket.destroy()
+  }
+
+  #onData(chunk: Buffer): void {
+    if (this.#wire === undefined) return
+    if (this.#parts.length === 0 && this.#isReply(chunk, this.#headBytes)) return this.#finish('ok')
+    // The slow way: the first reply, and one that came in parts.
+    this.#parts.push(chunk)
+    const all = Buffer.concat(this.#parts)
+    const headEnd = all.indexOf(HEAD_END)
+    if (headEnd < 0) return
+    this.#headBytes = headEnd + HEAD_END.length
+    const length = LENGTH.exec(all.toString('latin1', 0, headEnd))?.[1]
+    if (length === undefined || !startsWell(all)) return this.#finish('wrong')
+    if (all.length < this.#headBytes + Number(length)) return
+    this.#finish(this.#isReply(all, this.#headBytes) ? 'ok' : 'wrong')
+  }
+
+  /**
+   * True where `bytes` are a whole 200 reply, with a head of so many bytes and the one right body.
+   */
+  #isReply(bytes: Buffer, headBytes: number): boolean {
+    const reply = this.#wire?.reply
+    return (
+      headBytes > 0 &&
+      reply?.length === bytes.length - headBytes &&
+      startsWell(bytes) &&
+      HEAD_END.compare(bytes, headBytes - HEAD_END.length, headBytes) === 0 &&
+      reply.compare(bytes, headBytes) === 0
+    )
+  }
+
+  #finish(outcome: Outcome): void {
+    this.#wire = undefined
+    if (this.#parts.length > 0) this.#parts = []
+    this.#onReply(this, outcome)
+  }
+}
+
+const startsWell = (bytes: Buffer): boolean => STATUS.compare(bytes, 0, STATUS.length) === 0

@@ -1,0 +1,106 @@
+// Latency at a fixed rate, open loop. autocannon cannot do this: at `overallRate` it sends a whole
+// second's requests at once, waits for each reply before the next, and counts in whole
+// milliseconds.
+import { onStart } from '../child.js'
+import { Connection, toWire, type Exchange, type Target } from './connection.js'
+
+export type Probe = {
+  readonly target: Target
+  readonly exchanges: readonly Exchange[]
+  readonly requestsPerSecond: number
+  readonly connectionCount: number
+  readonly warmMs: number
+  readonly durationMs: number
+}
+
+/**
+ * Milliseconds from the moment at which a request should have gone out, or went out, to its whole
+ * reply.
+ */
+export type Latency = {
+  readonly p50: number
+  readonly p99: number
+  readonly p999: number
+  readonly count: number
+  readonly failures: number
+}
+
+const TICK_MS = 1
+
+const quantile = (sorted: Float64Array, share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN
+
+onStart<Probe, Latency>(async job => {
+  const wires = toWire(job.target, job.exchanges)
+  const samples: number[] = []
+  const idle: Connection[] = []
+  /**
+   * When requests became due that found no connection free: the server owes them this waiting too.
+   */
+  const overdue: number[] = []
+  const owed = new Map<Connection, number>()
+  let failures = 0
+  let next = 0
+  let measureFrom = Infinity
+
+  const send = (connection: Connection, dueAt: number | undefined): void => {
+    const wire = wires[next++ % wires.length]
+    if (wire === undefined) return
+    connection.send(wire)
+    // The timer's own delay is not the server's: a request that goes out with its tick counts from
+    // there.
+    owed.set(connection, dueAt ?? connection.sentAt)
+  }
+  const connections = Array.from(
+    { length: job.connectionCount },
+    () =>
+      new Connection(
+        job.target.port,
+        connection => idle.push(connection),
+        (connection, outcome) => {
+          const now = performance.now()
+          const from = owed.get(connection) ?? now
+          if (outcome !== 'ok') failures += 1
+          else if (from >= measureFrom) samples.push(now - from)
+          if (outcome === 'lost') return
+          const dueAt = overdue.shift()
+          if (dueAt === undefined) idle.push(connection)
+          else send(connection, dueAt)
+        },
+      ),
+  )
+
+  const startedAt = performance.now()
+  measureFrom = startedAt + job.warmMs
+  const endsAt = measureFrom + job.durationMs
+  let sent = 0
+  await new Promise<void>(resolve => {
+    const timer = setInterval(() => {
+      const now = performance.now()
+      if (now >= endsAt) {
+        clearInterval(timer)
+        resolve()
+        return
+      }
+      const due = Math.floor(((now - startedAt) / 1000) * job.requestsPerSecond)
+      for (; sent < due; sent++) {
+        const connection = idle.pop()
+        if (connection === undefined) overdue.push(now)
+        else send(connection, undefined)
+      }
+    }, TICK_MS)
+  })
+  for (let waited = 0; waited < 2_000 && connections.some(one => one.isBusy); waited += 10)
+    await new Promise(resolve => setTimeout(resolve, 10))
+  failures += overdue.length + connections.filter(one => one.isBusy).length
+  for (const connection of connections) connection.close()
+
+  const sorted = Float64Array.from(samples).toSorted()
+  return {
+    p50: quantile(sorted, 0.5),
+    p99: quantile(sorted, 0.99),
+    p999: quantile(sorted, 0.999),
+    count: sorted.length,
+    failures,
+  }
+})

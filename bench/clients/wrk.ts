@@ -1,0 +1,43 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Exchange, Target } from './connection.js'
+
+/**
+ * True where wrk is installed: it costs less than any client in JavaScript, so it is worth a second
+ * opinion.
+ */
+export const hasWrk = (): boolean => spawnSync('wrk', ['--version']).error === undefined
+
+/** Requests per second that wrk gets, over all exchanges in turn. It looks at the status only. */
+export const runWrk = async (options: {
+  readonly dir: string
+  readonly target: Target
+  readonly exchanges: readonly Exchange[]
+  readonly connectionCount: number
+  readonly durationMs: number
+}): Promise<number> => {
+  const { target } = options
+  const script = join(options.dir, 'wrk.lua')
+  const bodies = options.exchanges.map(exchange => `[==[${exchange.body}]==]`).join(',')
+  writeFileSync(
+    script,
+    'wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\n' +
+      `local bodies, requests, nth = {${bodies}}, {}, 0\n` +
+      'init = function() for i, body in ipairs(bodies) do requests[i] = wrk.format(nil, nil, nil, body) end end\n' +
+      'request = function() nth = nth % #requests + 1; return requests[nth] end\n',
+  )
+  const seconds = Math.max(1, Math.round(options.durationMs / 1000))
+  const url = `http://127.0.0.1:${target.port}${target.path}`
+  const args = ['-t1', `-c${options.connectionCount}`, `-d${seconds}s`, '-s', script, url]
+  const output = await new Promise<string>((resolve, reject) => {
+    const child = spawn('wrk', args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    let text = ''
+    child.stdout.on('data', chunk => (text += String(chunk)))
+    child.on('error', reject)
+    child.on('close', () => resolve(text))
+  })
+  const rate = /Requests\/sec: *([\d.]+)/.exec(output)?.[1]
+  if (rate === undefined || /Non-2xx|Socket errors/.test(output)) throw new Error(`wrk: ${output}`)
+  return Number(rate)
+}

@@ -1,0 +1,27 @@
+import type { Question } from './ask.js'
+import type { Exchange, Target } from './clients/connection.js'
+import type { Plan } from './options.js'
+import type { Figure } from './report.js'
+import type { World } from './world.js'
+
+/** A server under load. */
+export type Server = { readonly target: Target; readonly pid: number }
+
+/** What every measurement gets. */
+export type Context = {
+  readonly plan: Plan
+  readonly world: World
+  /** The run's own folder; it is removed at the end. */
+  readonly dir: string
+  /** The accounts store, which no process writes any more. */
+  readonly storeDir: string
+  readonly edge: Server
+  readonly token: string
+  /** getAccountInfo of accounts that are spread over the store. */
+  readonly accountQuestions: readonly Question[]
+  /** The same as bytes, with the edge's replies, which have been checked. */
+  readonly accountInfo: readonly Exchange[]
+  readonly report: (figure: Figure) => void
+  /** A line that is no figure. */
+  readonly note: (text: string) => void
+}

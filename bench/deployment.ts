@@ -1,0 +1,115 @@
+import { fork } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { createCredentials } from '../src/access/credential.js'
+import { createEntitlement } from '../src/access/entitlement.js'
+import { createSealing } from '../src/access/sealing.js'
+import { openWriter } from '../src/access/store.js'
+import { toConfig, type Config } from '../src/config.js'
+import type { Order, Report } from '../src/processes/messages.js'
+import type { Limits } from '../src/shared/grant.js'
+import { stopProcess } from './child.js'
+import type { Server } from './context.js'
+
+export const NETWORK = 'bench'
+const LOCATION = 'bench'
+const HOST = '127.0.0.1'
+const EDGE_READY_MS_MAX = 30_000
+
+/** Checked at each request, and never met. */
+const LIMITS: Limits = {
+  requestsPerSecondMax: 1_000_000,
+  requestsBurstMax: 1_000_000,
+  requestsInFlightMax: 10_000,
+  socketsMax: 10_000,
+  subscriptionsPerSocketMax: 10_000,
+}
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject)
+    server.listen(0, HOST, () => {
+      const address = server.address()
+      const port = address !== null && typeof address === 'object' ? address.port : 0
+      server.close(() => resolve(port))
+    })
+  })
+
+/**
+ * The configuration of one edge on a data directory of its own: defaults but for places and names.
+ */
+export const benchConfig = async (dataDir: string): Promise<Config> =>
+  toConfig({
+    dataDir,
+    // Never called: the edge runs without an indexer, on a store that stands still.
+    networks: [{ id: NETWORK, feed: { endpoint: `http://${HOST}:9` } }],
+    locations: [
+      { id: LOCATION, name: 'Bench', listeners: [{ host: HOST, port: await freePort() }] },
+    ],
+    metrics: { host: HOST, port: await freePort() },
+    processes: { edgeCount: 1 },
+    log: { level: 'warn' },
+  })
+
+/** Makes the access store and one token in it, as control would. */
+export const createToken = async ({ dataDir, access }: Config): Promise<string> => {
+  const store = await openWriter(dataDir, access.store)
+  const sealing = createSealing(access.keyFile, store, randomBytes)
+  const own = { store, randomBytes, now: Date.now }
+  const { accessId } = await createEntitlement(own).grant({
+    subject: 'bench',
+    kind: 'pass',
+    product: 'node-access',
+    networks: [NETWORK],
+    locations: [LOCATION],
+    limits: LIMITS,
+    validFromMs: Date.now(),
+    validUntilMs: null,
+  })
+  const place = { accessId, network: NETWORK, location: LOCATION }
+  const { token } = await createCredentials({ ...own, sealing }).generate(place)
+  await store.close()
+  return token.reveal()
+}
+
+/** A running edge. */
+export type Edge = Server & { stop(): Promise<void> }
+
+/**
+ * Starts the real edge process as the supervisor does, one of it, and waits until it can answer.
+ */
+export const startEdge = async (
+  config: Config,
+  token: string,
+  nodeFlags: readonly string[] = [],
+): Promise<Edge> => {
+  const main = fileURLToPath(new URL('../../main.js', import.meta.url))
+  const child = fork(main, ['role', 'edge'], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    serialization: 'advanced',
+    execArgv: [...nodeFlags],
+  })
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const late = setTimeout(() => reject(new Error('the edge is not ready')), EDGE_READY_MS_MAX)
+      child.on('message', message => {
+        const report = message as Report
+        if (report.kind === 'failed') reject(new Error(`edge: ${report.message}`))
+        if (report.kind !== 'indexed') return
+        clearTimeout(late)
+        resolve()
+      })
+      child.once('exit', code => reject(new Error(`the edge ended with ${String(code)}`)))
+      child.send({ kind: 'start', assignment: { config, index: 0 } } satisfies Order)
+    })
+  } catch (error) {
+    await stopProcess(child)
+    throw error
+  }
+  return {
+    pid: child.pid ?? 0,
+    target: { port: config.locations[0]?.listeners[0]?.port ?? 0, path: `/${token}` },
+    stop: () => stopProcess(child),
+  }
+}

@@ -1,0 +1,190 @@
+// getAccountInfo at full speed: the edge, with authentication and limits on, against a server that
+// does nothing and against the plain way. Sketch of what the edge does beside the bare server for
+// each request: SHA-256 of the token and a look-up (1 µs), one native call that reads the body,
+// walks the B-tree and writes the reply (2 µs), one load of the access version, one counter and one
+// histogram (0.2 µs).
+import { join } from 'node:path'
+import { askAll } from '../ask.js'
+import { cpuMsOf, runJob, startChild, type Child as ChildOf } from '../child.js'
+import type { Exchange } from '../clients/connection.js'
+import type { Flood, Flooded } from '../clients/flood.js'
+import { hasWrk, runWrk } from '../clients/wrk.js'
+import type { Context, Server } from '../context.js'
+import { FLOOD_CONNECTIONS } from '../options.js'
+import type * as bare from '../peers/bare.js'
+import type * as fastify from '../peers/fastify.js'
+import { median } from '../report.js'
+
+/** Design §9. */
+const OF_BARE = 0.8
+const OF_FASTIFY = 5
+
+type Listening = bare.Listening & fastify.Listening
+type Child = ChildOf<Listening>
+
+type Contender = {
+  readonly name: string
+  readonly server: Server
+  readonly exchanges: readonly Exchange[]
+}
+
+/** What one client saw of each contender, round by round. */
+type Rounds = {
+  readonly perSecond: Map<string, number[]>
+  /**
+   * Requests for each second of the server's processor time: what one core can do, whoever is the
+   * limit.
+   */
+  readonly perCpuSecond: Map<string, number[]>
+}
+
+const push = (rounds: Map<string, number[]>, name: string, value: number): void => {
+  rounds.set(name, [...(rounds.get(name) ?? []), value])
+}
+
+const flood = async (
+  { plan }: Context,
+  client: string,
+  { name, server, exchanges }: Contender,
+  rounds: Rounds,
+): Promise<void> => {
+  const cpuBefore = cpuMsOf(server.pid)
+  const flooded = await runJob<Flood, Flooded>(client, {
+    target: server.target,
+    exchanges,
+    connectionCount: FLOOD_CONNECTIONS,
+    warmMs: plan.warmMs,
+    durationMs: plan.floodMs,
+  })
+  const cpuAfter = cpuMsOf(server.pid)
+  if (flooded.failures > 0)
+    throw new Error(`${client} against ${name}: ${flooded.failures} requests failed`)
+  push(rounds.perSecond, name, flooded.requestsPerSecond)
+  if (cpuBefore !== undefined && cpuAfter !== undefined)
+    push(rounds.perCpuSecond, name, flooded.answered / ((cpuAfter - cpuBefore) / 1000))
+}
+
+/**
+ * The median over the rounds of ours divided by theirs: both are of the same seconds, under the
+ * same noise.
+ */
+const ratio = (rounds: Map<string, number[]>, theirs: string): number =>
+  median((rounds.get('edge') ?? []).map((ours, nth) => ours / (rounds.get(theirs)?.[nth] ?? NaN)))
+
+/** The last path segment is the token, for the peers as for the edge. */
+const startPeers = async (context: Context): Promise<[bare: Child, fastify: Child]> => {
+  const { accountInfo, dir, world, plan, token } = context
+  const reply = accountInfo[0]?.reply ?? ''
+  return [
+    await startChild<bare.Start, Listening>('peers/bare.js', { reply }),
+    await startChild<fastify.Start, Listening>('peers/fastify.js', {
+      dir: join(dir, 'fastify'),
+      set: world.set,
+      history: plan.history,
+      token,
+    }),
+  ]
+}
+
+const contenders = async (
+  context: Context,
+  [bareServer, fastifyServer]: [bare: Child, fastify: Child],
+): Promise<Contender[]> => {
+  const { accountInfo, accountQuestions, edge } = context
+  const { path } = edge.target
+  const reply = accountInfo[0]?.reply ?? ''
+  const fastifyTarget = { port: fastifyServer.answer.port, path }
+  return [
+    {
+      name: 'bare',
+      server: { pid: bareServer.pid, target: { port: bareServer.answer.port, path } },
+      // All replies are of one length, so one that is the same for every call costs the bare server
+      // what each would.
+      exchanges: accountInfo.map(({ body }) => ({ body, reply })),
+    },
+    { name: 'edge', server: edge, exchanges: accountInfo },
+    {
+      name: 'fastify',
+      server: { pid: fastifyServer.pid, target: fastifyTarget },
+      exchanges: await askAll(fastifyTarget, accountQuestions),
+    },
+  ]
+}
+
+const floodAll = async (
+  context: Context,
+  client: string,
+  servers: readonly Contender[],
+  rounds: number,
+): Promise<Rounds> => {
+  const result: Rounds = { perSecond: new Map(), perCpuSecond: new Map() }
+  for (let round = 0; round < rounds; round++)
+    for (const contender of servers) await flood(context, client, contender, result)
+  return result
+}
+
+/** Rows 1 and 2 of design §9. */
+export const benchAccountInfo = async (context: Context): Promise<void> => {
+  const { plan, report, note } = context
+  const peers = await startPeers(context)
+  try {
+    const servers = await contenders(context, peers)
+    note(
+      `closed loop of ${FLOOD_CONNECTIONS} connections, ${plan.rounds} rounds of ${plan.floodMs} ms ` +
+        'in turn, medians; authentication and limits on',
+    )
+    const rounds = await floodAll(context, 'clients/flood.js', servers, plan.rounds)
+    for (const { name } of servers) {
+      const value = median(rounds.perSecond.get(name) ?? [])
+      report({ name: `getAccountInfo, ${name}`, value, unit: 'requests/s', better: 'higher' })
+    }
+    const ratios = [
+      ['edge / bare', rounds.perSecond, 'bare', OF_BARE],
+      ['edge / bare, per CPU second', rounds.perCpuSecond, 'bare', OF_BARE],
+      ['edge / fastify', rounds.perSecond, 'fastify', OF_FASTIFY],
+      ['edge / fastify, per CPU second', rounds.perCpuSecond, 'fastify', OF_FASTIFY],
+    ] as const
+    for (const [name, map, theirs, target] of ratios)
+      if (map.size > 0)
+        report({
+          name: `getAccountInfo, ${name}`,
+          value: ratio(map, theirs),
+          unit: '×',
+          better: 'higher',
+          target,
+        })
+
+    // autocannon's own cost is two to three times the bare server's: it is here for its independent
+    // look at replies.
+    const cannon = await floodAll(context, 'clients/cannon.js', servers, Math.min(2, plan.rounds))
+    const seen = servers.map(({ name }) => {
+      const perSecond = Math.round(median(cannon.perSecond.get(name) ?? []))
+      return `${name} ${perSecond}/s`
+    })
+    note(`autocannon, which is itself the limit: ${seen.join(', ')}; nothing lost, nothing wrong`)
+    if (hasWrk()) await secondOpinion(context, servers)
+  } finally {
+    await Promise.all(peers.map(peer => peer.stop()))
+  }
+}
+
+const secondOpinion = async (
+  { dir, plan, note }: Context,
+  servers: readonly Contender[],
+): Promise<void> => {
+  const perSecond = new Map<string, number[]>()
+  for (let round = 0; round < plan.rounds; round++)
+    for (const { name, server, exchanges } of servers) {
+      const connectionCount = FLOOD_CONNECTIONS
+      const durationMs = plan.floodMs
+      const options = { dir, target: server.target, exchanges, connectionCount, durationMs }
+      push(perSecond, name, await runWrk(options))
+    }
+  const seen = servers.map(
+    ({ name }) => `${name} ${Math.round(median(perSecond.get(name) ?? []))}/s`,
+  )
+  note(
+    `wrk: ${seen.join(', ')}; edge / bare ${ratio(perSecond, 'bare').toFixed(2)}, ` +
+      `edge / fastify ${ratio(perSecond, 'fastify').toFixed(2)}`,
+  )
+}

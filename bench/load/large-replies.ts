@@ -1,0 +1,77 @@
+// Large replies over HTTP: lists of a hundred accounts, pages of both sizes through each index.
+import bs58 from 'bs58'
+import { askAll, type Question } from '../ask.js'
+import { runJob } from '../child.js'
+import type { Exchange } from '../clients/connection.js'
+import type { Pull, Pulled } from '../clients/pull.js'
+import type { Context } from '../context.js'
+import { sampleTokens, tokenPubkey } from '../data.js'
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../options.js'
+import { pageReads } from '../pages.js'
+import { accountValue } from '../reference.js'
+
+/** As many connections as keep an edge's pools busy and its event loop, too. */
+const CONNECTIONS = 4
+/** What spec §4.1 describes as one batch. */
+const LIST_LENGTH = 100
+const LISTS = 32
+
+const listQuestions = ({ world }: Context): Question[] => {
+  const indexes = sampleTokens(world.set, LIST_LENGTH * LISTS)
+  return Array.from({ length: LISTS }, (_, nth) => {
+    // Every 32nd, so that a list, too, is spread over the store.
+    const list = indexes.filter((_, place) => place % LISTS === nth)
+    const keys = list.map(index => bs58.encode(tokenPubkey(world.set, index)))
+    return {
+      name: `getMultipleAccounts of ${LIST_LENGTH}`,
+      method: 'getMultipleAccounts',
+      params: [keys, { encoding: 'base64' }],
+      result: {
+        context: { slot: world.slot },
+        value: list.map(index => accountValue(world.token(index))),
+      },
+    }
+  })
+}
+
+const pull = async (
+  { edge, plan, report }: Context,
+  name: string,
+  exchanges: readonly Exchange[],
+): Promise<void> => {
+  const pulled = await runJob<Pull, Pulled>('clients/pull.js', {
+    target: edge.target,
+    exchanges,
+    connectionCount: CONNECTIONS,
+    warmMs: plan.warmMs,
+    durationMs: plan.pullMs,
+    isBackground: false,
+  })
+  if (pulled.failures > 0) throw new Error(`${name}: ${pulled.failures} wrong answers`)
+  const { megabytesPerSecond, p50, p99 } = pulled
+  report({
+    name,
+    value: pulled.repliesPerSecond,
+    unit: 'replies/s',
+    better: 'higher',
+    detail: `${Math.round(megabytesPerSecond)} MB/s, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`,
+  })
+}
+
+/** Large replies per second, for clients that pull without pause. */
+export const benchLargeReplies = async (context: Context): Promise<void> => {
+  const { edge, plan, world, note } = context
+  note(`${CONNECTIONS} connections, each with one request on its way`)
+  const lists = await askAll(edge.target, listQuestions(context))
+  await pull(context, `getMultipleAccounts of ${LIST_LENGTH}`, lists)
+  const pages = (limit: number) => pageReads(world, limit, plan.history.changeBlocks)
+  // The smaller page through one index, the largest through each.
+  for (const [limit, reads] of [
+    [PAGE_LIMIT_DEFAULT, pages(PAGE_LIMIT_DEFAULT).slice(0, 1)],
+    [PAGE_LIMIT_MAX, pages(PAGE_LIMIT_MAX)],
+  ] as const)
+    for (const { name, method, params, result } of reads) {
+      const exchanges = await askAll(edge.target, [{ name, method, params, result: result() }])
+      await pull(context, `page of ${limit}, ${name}`, exchanges)
+    }
+}

@@ -1,0 +1,45 @@
+import type { Context } from '../context.js'
+import { runJob } from '../child.js'
+import { PAGE_LIMIT_MAX } from '../options.js'
+import type * as reads from './reads.js'
+
+/** Design §9. */
+const PAGE_MS = 15
+const SCAN_MICROS = 0.15
+
+/** Rows 4 and 5 of design §9, and the point reads. */
+export const benchKernel = async ({
+  plan,
+  world,
+  storeDir,
+  report,
+  note,
+}: Context): Promise<void> => {
+  const measured = await runJob<reads.Start, reads.Measured>('micro/reads.js', {
+    dir: storeDir,
+    set: world.set,
+    history: plan.history,
+    pageLimit: PAGE_LIMIT_MAX,
+    repeats: plan.kernelRepeats,
+    pointMs: plan.pointMs,
+  })
+  note(`one reader in one process, warm; medians of ${plan.kernelRepeats} reads`)
+  for (const [nth, [name, value]] of Object.entries(measured.pageMs).entries())
+    report({
+      name: `kernel: page of ${PAGE_LIMIT_MAX}, ${name}`,
+      value,
+      unit: 'ms',
+      better: 'lower',
+      // The target is of the first: accounts in the order in which they lie.
+      ...(nth === 0 ? { target: PAGE_MS } : {}),
+    })
+  report({
+    name: 'kernel: scan with a filter, per account',
+    value: measured.scanMicrosPerAccount,
+    unit: 'µs',
+    better: 'lower',
+    target: SCAN_MICROS,
+  })
+  for (const [name, value] of Object.entries(measured.pointMicros))
+    report({ name: `kernel: ${name}`, value, unit: 'µs', better: 'lower' })
+}

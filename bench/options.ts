@@ -1,0 +1,84 @@
+import { defaults as rpc } from '../src/rpc/options.js'
+import { defaults as pools } from '../src/shared/pool-options.js'
+import { defaults as store } from '../src/shared/store-options.js'
+import type { PoolOptions, ReadLimits, StoreOptions } from '../src/shared/native.js'
+import type { DataSet } from './data.js'
+import type { History } from './world.js'
+
+/** Sizes and times of a run. */
+export type Plan = {
+  readonly set: DataSet
+  readonly history: History
+  /**
+   * Times that servers are measured in turn; the median of their ratios counts, because machines
+   * are noisy.
+   */
+  readonly rounds: number
+  /** Before each measured time: the processor's clock, JIT and caches settle. */
+  readonly warmMs: number
+  readonly floodMs: number
+  readonly probeMs: number
+  readonly pullMs: number
+  /** Reads of one page or scan in the kernel; the median counts. */
+  readonly kernelRepeats: number
+  readonly pointMs: number
+}
+
+const HISTORY: History = {
+  fillBlockAccounts: 50_000,
+  changeBlocks: 60,
+  changeBlockAccounts: 5_000,
+}
+
+/** What `npm run bench` does: about four minutes. */
+export const FULL: Plan = {
+  set: {
+    seed: 20_260_301,
+    tokenAccountCount: 1_000_000,
+    mintCount: 1_000,
+    walletCount: 300_000,
+    poolCount: 100_000,
+  },
+  history: HISTORY,
+  rounds: 5,
+  warmMs: 500,
+  floodMs: 2_500,
+  probeMs: 4_000,
+  pullMs: 2_500,
+  kernelRepeats: 11,
+  pointMs: 500,
+}
+
+/** What `--quick` does: whether everything works, and numbers that say little. */
+export const QUICK: Plan = {
+  set: { ...FULL.set, tokenAccountCount: 100_000, mintCount: 200, poolCount: 20_000 },
+  history: { ...HISTORY, changeBlocks: 10 },
+  rounds: 1,
+  warmMs: 300,
+  floodMs: 1_000,
+  probeMs: 1_500,
+  pullMs: 1_000,
+  kernelRepeats: 5,
+  pointMs: 100,
+}
+
+/** Accounts of a page (spec §4.1): where a client does not say, and at most. */
+export const PAGE_LIMIT_DEFAULT = 1_000
+export const PAGE_LIMIT_MAX = 10_000
+
+/** Different accounts that are asked for: far more than a processor's cache holds of the store. */
+export const SAMPLE_COUNT = 1_024
+
+/** Connections of a flood: enough to keep one edge busy, as few as searchers have. */
+export const FLOOD_CONNECTIONS = 64
+
+/** A rate that no server here is near to: what is measured is latency, not queues. */
+export const PROBE_REQUESTS_PER_SECOND = 2_000
+
+/** Connections of the probe; a request that finds none free waits, and its wait counts. */
+export const PROBE_CONNECTIONS = 32
+
+/** As in production. */
+export const STORE_OPTIONS: StoreOptions = store
+export const POOL_OPTIONS: PoolOptions = pools
+export const READ_LIMITS: ReadLimits = rpc

@@ -1,0 +1,86 @@
+import bs58 from 'bs58'
+import {
+  discriminator,
+  DISCRIMINATORS,
+  mintOf,
+  mintPubkey,
+  poolProgram,
+  TOKEN_ACCOUNT_BYTES,
+  TOKEN_PROGRAM,
+  walletOf,
+  walletPubkey,
+  type Account,
+} from './data.js'
+import { pageRow, type Json } from './reference.js'
+import { poolPage, tokenPage, type World } from './world.js'
+
+/** One paged read: how it is asked, through which index it should go, and what must come. */
+export type PageRead = {
+  readonly name: string
+  readonly method: 'getProgramAccountsV2' | 'getTokenAccountsByOwnerV2'
+  readonly params: readonly unknown[]
+  /** The right result, worked out without the store. */
+  result(): Json
+}
+
+const memcmp = (offset: number, bytes: Buffer) => ({
+  memcmp: { offset, bytes: bs58.encode(bytes), encoding: 'base58' },
+})
+
+const pageOf = (accounts: readonly Account[], limit: number): Json => ({
+  accounts: accounts.map(pageRow),
+  count: accounts.length,
+  paginationKey:
+    accounts.length === limit ? bs58.encode(accounts.at(-1)?.pubkey ?? Buffer.alloc(0)) : null,
+})
+
+/** A page through each index of the store (design §5), of up to `limit` accounts. */
+export const pageReads = (world: World, limit: number, changeBlocks: number): PageRead[] => {
+  const { set } = world
+  const token = bs58.encode(TOKEN_PROGRAM)
+  const pools = bs58.encode(poolProgram(set))
+  const config = { encoding: 'base64', limit }
+  const ofProgram = (
+    name: string,
+    program: string,
+    narrowing: Readonly<Record<string, unknown>>,
+    accounts: () => Account[],
+  ): PageRead => ({
+    name,
+    method: 'getProgramAccountsV2',
+    params: [program, { ...config, ...narrowing }],
+    result: () => pageOf(accounts(), limit),
+  })
+  const onlyTokens = { dataSize: TOKEN_ACCOUNT_BYTES }
+  const since = world.slotOfChange(changeBlocks - 1)
+  return [
+    ofProgram('token accounts', token, { filters: [onlyTokens] }, () =>
+      tokenPage(world, limit, () => true),
+    ),
+    ofProgram('of one mint', token, { filters: [memcmp(0, mintPubkey(set, 0))] }, () =>
+      tokenPage(world, limit, index => mintOf(set, index) === 0),
+    ),
+    ofProgram('of one wallet', token, { filters: [memcmp(32, walletPubkey(set, 0))] }, () =>
+      tokenPage(world, limit, index => walletOf(set, index) === 0),
+    ),
+    ofProgram('changed since a slot', token, { changedSinceSlot: since }, () =>
+      tokenPage(world, limit, index => world.isChangedSince(index, since)),
+    ),
+    ofProgram('another program', pools, {}, () => poolPage(world, limit, () => true)),
+    ofProgram('by discriminator', pools, { filters: [memcmp(0, discriminator(set, 0))] }, () =>
+      poolPage(world, limit, index => index % DISCRIMINATORS === 0),
+    ),
+    {
+      name: 'by owner',
+      method: 'getTokenAccountsByOwnerV2',
+      params: [bs58.encode(walletPubkey(set, 0)), { programId: token }, config],
+      result: () => ({
+        context: { slot: world.slot },
+        value: pageOf(
+          tokenPage(world, limit, index => walletOf(set, index) === 0),
+          limit,
+        ),
+      }),
+    },
+  ]
+}

@@ -1,0 +1,107 @@
+// `npm run bench -- [part…] [--quick] [--save-baseline]`: builds a data set, checks that the
+// answers are right, then measures. Nothing leaves the machine; every process is one of its own.
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import bs58 from 'bs58'
+import { setCurrentGeneration, storesPath } from '../src/processes/generation.js'
+import { parseArguments } from './arguments.js'
+import { askAll, type Question } from './ask.js'
+import type { Context } from './context.js'
+import { describeDataSet, sampleTokens, tokenPubkey } from './data.js'
+import { benchConfig, createToken, NETWORK, startEdge } from './deployment.js'
+import { benchAccountInfo } from './load/account-info.js'
+import { benchLargeReplies } from './load/large-replies.js'
+import { benchLatency } from './load/latency.js'
+import { describeMachine } from './machine.js'
+import { buildStore } from './micro/build-store.js'
+import { benchKernel } from './micro/kernel.js'
+import { FULL, QUICK, SAMPLE_COUNT } from './options.js'
+import { accountValue } from './reference.js'
+import { formatFigure, meetsTarget, regressions, type Figure } from './report.js'
+import { readBaseline, saveBaseline, saveRun, toRun, workDir } from './results.js'
+import { createWorld, type World } from './world.js'
+
+/** What can be measured beside the building of the store, in this order. */
+const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
+  kernel: benchKernel,
+  'account-info': benchAccountInfo,
+  latency: benchLatency,
+  'large-replies': benchLargeReplies,
+}
+const GENERATION = '1'
+
+const print = (text: string): void => {
+  process.stdout.write(`${text}\n`)
+}
+
+const accountQuestions = (world: World): Question[] =>
+  sampleTokens(world.set, SAMPLE_COUNT).map(index => ({
+    name: 'getAccountInfo',
+    method: 'getAccountInfo',
+    params: [bs58.encode(tokenPubkey(world.set, index)), { encoding: 'base64' }],
+    result: { context: { slot: world.slot }, value: accountValue(world.token(index)) },
+  }))
+
+const run = async (words: readonly string[]): Promise<number> => {
+  const { parts, isQuick, savesBaseline } = parseArguments(words, ['apply', ...Object.keys(PARTS)])
+  const plan = isQuick ? QUICK : FULL
+  const dataSet = describeDataSet(plan.set)
+  const machine = describeMachine()
+  print(
+    `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, load ${machine.load}; ` +
+      `Node ${machine.node}; commit ${machine.commit}\n${dataSet}`,
+  )
+  const figures: Figure[] = []
+  const report = (figure: Figure): void => {
+    figures.push(figure)
+    print(formatFigure(figure))
+  }
+  const note = (text: string): void => print(`  ${text}`)
+
+  const dir = workDir()
+  rmSync(dir, { recursive: true, force: true })
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  try {
+    const world = createWorld(plan.set, plan.history)
+    const config = await benchConfig(join(dir, 'data'))
+    const stores = storesPath(config.dataDir, NETWORK)
+    const storeDir = join(stores, GENERATION)
+    mkdirSync(storeDir, { recursive: true, mode: 0o700 })
+    print('\napply')
+    await buildStore({ plan, storeDir, report, note })
+    setCurrentGeneration(stores, GENERATION)
+    const token = await createToken(config)
+    const edge = await startEdge(config, token)
+    try {
+      const questions = accountQuestions(world)
+      const accountInfo = await askAll(edge.target, questions)
+      const shared = { plan, world, dir, storeDir, edge, token, accountInfo, report, note }
+      for (const [name, measure] of Object.entries(PARTS)) {
+        if (!parts.has(name)) continue
+        print(`\n${name}`)
+        await measure({ ...shared, accountQuestions: questions })
+      }
+    } finally {
+      await edge.stop()
+    }
+  } finally {
+    rmSync(dir, { recursive: true, force: true })
+  }
+
+  const finished = toRun(machine, dataSet, figures)
+  print(`\nresults: ${saveRun(finished, new Date())}`)
+  if (savesBaseline) saveBaseline(finished)
+  const missed = figures.filter(figure => meetsTarget(figure) === false)
+  if (missed.length > 0) print(`targets missed: ${missed.map(figure => figure.name).join('; ')}`)
+  const worse = regressions(figures, readBaseline(dataSet)?.figures ?? {})
+  for (const line of worse) print(`much slower than the baseline: ${line}`)
+  return worse.length > 0 ? 1 : 0
+}
+
+run(process.argv.slice(2)).then(
+  code => process.exit(code),
+  (error: unknown) => {
+    process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n`)
+    process.exit(1)
+  },
+)

@@ -1,0 +1,168 @@
+import {
+  accountsOf,
+  blockhashOf,
+  changedTokens,
+  mintAccount,
+  poolAccount,
+  poolPrefix,
+  poolPubkey,
+  tokenAccount,
+  tokenPrefix,
+  tokenPubkey,
+  type Account,
+  type DataSet,
+} from './data.js'
+
+/** Blocks that fill a store and then change it, each of so many accounts. */
+export type History = {
+  /** Few large blocks: filling is not what is measured. */
+  readonly fillBlockAccounts: number
+  readonly changeBlocks: number
+  /** What a busy mainnet block writes. */
+  readonly changeBlockAccounts: number
+}
+
+/** Slot of the first block; like the chain's own, large enough to show a number that is cut off. */
+export const FIRST_SLOT = 400_000_000
+
+/** What a store must hold after its history, account by account, worked out without it. */
+export type World = {
+  readonly set: DataSet
+  /** Slot of the newest block. */
+  readonly slot: number
+  /** Slot of the `nth` block of changes, from 1 on. */
+  slotOfChange(nth: number): number
+  token(index: number): Account
+  mint(index: number): Account
+  pool(index: number): Account
+  /** True where one of the blocks of changes after this slot touched the token account. */
+  isChangedSince(index: number, slot: number): boolean
+}
+
+/** One block of a history, as the indexer takes it. */
+export type Block = {
+  readonly isFill: boolean
+  readonly slot: number
+  readonly parentSlot: number
+  readonly blockhash: Buffer
+  readonly parentBlockhash: Buffer
+  readonly blockHeight: number
+  readonly blockTime: number
+  readonly accounts: Account[]
+}
+
+/** Height and time of the first block. */
+const FIRST_HEIGHT = 380_000_000
+const FIRST_TIME = 1_800_000_000
+
+/** Every block of a history: those that fill the store, then those that change it. */
+export function* blocksOf(set: DataSet, history: History): Generator<Block> {
+  let slot = FIRST_SLOT - 1
+  const next = (isFill: boolean, accounts: Account[]): Block => {
+    slot += 1
+    return {
+      isFill,
+      slot,
+      parentSlot: slot - 1,
+      blockhash: blockhashOf(set, slot),
+      parentBlockhash: blockhashOf(set, slot - 1),
+      blockHeight: FIRST_HEIGHT + slot - FIRST_SLOT,
+      blockTime: FIRST_TIME + slot - FIRST_SLOT,
+      accounts,
+    }
+  }
+  let accounts: Account[] = []
+  for (const account of accountsOf(set))
+    if (accounts.push(account) === history.fillBlockAccounts) {
+      yield next(true, accounts)
+      accounts = []
+    }
+  if (accounts.length > 0) yield next(true, accounts)
+  for (let nth = 1; nth <= history.changeBlocks; nth++) {
+    const changed = changedTokens(set, nth, history.changeBlockAccounts)
+    yield next(
+      false,
+      Array.from(changed, index => tokenAccount(set, index, nth)),
+    )
+  }
+}
+
+const fillBlockCount = (set: DataSet, history: History): number =>
+  Math.ceil((set.mintCount + set.poolCount + set.tokenAccountCount) / history.fillBlockAccounts)
+
+export const createWorld = (set: DataSet, history: History): World => {
+  const versions = new Uint16Array(set.tokenAccountCount)
+  for (let nth = 1; nth <= history.changeBlocks; nth++)
+    for (const index of changedTokens(set, nth, history.changeBlockAccounts)) versions[index] = nth
+  const lastFillSlot = FIRST_SLOT + fillBlockCount(set, history) - 1
+  const slotOfChange = (nth: number) => lastFillSlot + nth
+  return {
+    set,
+    slot: slotOfChange(history.changeBlocks),
+    slotOfChange,
+    token: index => tokenAccount(set, index, versions[index] ?? 0),
+    mint: index => mintAccount(set, index),
+    pool: index => poolAccount(set, index),
+    isChangedSince: (index, slot) => slotOfChange(versions[index] ?? 0) > slot,
+  }
+}
+
+/** Every account as the history leaves it. */
+export function* finalAccounts(world: World): Generator<Account> {
+  const { mintCount, poolCount, tokenAccountCount } = world.set
+  for (let index = 0; index < mintCount; index++) yield world.mint(index)
+  for (let index = 0; index < poolCount; index++) yield world.pool(index)
+  for (let index = 0; index < tokenAccountCount; index++) yield world.token(index)
+}
+
+/** The first `limit` of the matching accounts, in the order of their pubkeys' bytes. */
+const firstOf = (options: {
+  readonly count: number
+  readonly limit: number
+  readonly matches: (index: number) => boolean
+  readonly prefix: (index: number) => number
+  readonly pubkey: (index: number) => Buffer
+}): number[] => {
+  const { count, limit, matches, prefix, pubkey } = options
+  const found: number[] = []
+  const prefixes: number[] = []
+  for (let index = 0; index < count; index++)
+    if (matches(index)) {
+      found.push(index)
+      prefixes.push(prefix(index))
+    }
+  // Sorting numbers finds the few keys that can be on the page; only those are sorted as bytes.
+  const last = Float64Array.from(prefixes).toSorted()[limit - 1] ?? Infinity
+  return found
+    .filter((_, nth) => (prefixes[nth] ?? 0) <= last)
+    .toSorted((a, b) => Buffer.compare(pubkey(a), pubkey(b)))
+    .slice(0, limit)
+}
+
+/** The page of token accounts that match. */
+export const tokenPage = (
+  world: World,
+  limit: number,
+  matches: (index: number) => boolean,
+): Account[] =>
+  firstOf({
+    count: world.set.tokenAccountCount,
+    limit,
+    matches,
+    prefix: index => tokenPrefix(world.set, index),
+    pubkey: index => tokenPubkey(world.set, index),
+  }).map(world.token)
+
+/** The page of pool accounts that match. */
+export const poolPage = (
+  world: World,
+  limit: number,
+  matches: (index: number) => boolean,
+): Account[] =>
+  firstOf({
+    count: world.set.poolCount,
+    limit,
+    matches,
+    prefix: index => poolPrefix(world.set, index),
+    pubkey: index => poolPubkey(world.set, index),
+  }).map(world.pool)
