@@ -100,7 +100,10 @@ pub fn start<'env>(
         };
         writer.finish(outcome);
     });
-    if let (Err(error), Some(writer)) = (submitted, take(&writer)) {
+    // Only then: a job that was accepted may not have begun, and its writer is still here.
+    if let Err(error) = submitted
+        && let Some(writer) = take(&writer)
+    {
         writer.finish(Err(error));
     }
     Ok(promise)
