@@ -1,0 +1,92 @@
+import { BlockList, isIP, isIPv4 } from 'node:net'
+
+const mappedPrefix = (bytes: Uint8Array): boolean => {
+  for (let index = 0; index < 10; index++) if (bytes[index] !== 0) return false
+  return bytes[10] === 0xff && bytes[11] === 0xff
+}
+
+const dotted = (bytes: Uint8Array, at: number): string =>
+  `${bytes[at]}.${bytes[at + 1]}.${bytes[at + 2]}.${bytes[at + 3]}`
+
+/**
+ * Text of an address of 4 or 16 bytes; empty for any other length. IPv4 that came in over a dual-stack socket
+ * (`::ffff:a.b.c.d`) is the dotted quad: a restriction must not depend on how the socket was opened.
+ */
+export const formatAddress = (bytes: Uint8Array): string => {
+  if (bytes.byteLength === 4) return dotted(bytes, 0)
+  if (bytes.byteLength !== 16) return ''
+  if (mappedPrefix(bytes)) return dotted(bytes, 12)
+  const groups: string[] = []
+  for (let at = 0; at < 16; at += 2) {
+    groups.push((((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)).toString(16))
+  }
+  return shorten(groups)
+}
+
+/** The longest run of at least two zero groups becomes `::`, the first of equal ones (RFC 5952 §4.2). */
+const shorten = (groups: readonly string[]): string => {
+  let bestAt = 0
+  let bestCount = 1
+  for (let at = 0; at < groups.length; at++) {
+    let end = at
+    while (groups[end] === '0') end++
+    if (end - at > bestCount) [bestAt, bestCount] = [at, end - at]
+    if (end > at) at = end
+  }
+  if (bestCount < 2) return groups.join(':')
+  return `${groups.slice(0, bestAt).join(':')}::${groups.slice(bestAt + bestCount).join(':')}`
+}
+
+const MAPPED_TEXT = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
+
+/** An address as somebody wrote it, in the form of `formatAddress`; undefined where it is none. */
+export const parseAddress = (text: string): string | undefined => {
+  const trimmed = text.trim()
+  const plain = MAPPED_TEXT.exec(trimmed)?.[1] ?? trimmed
+  if (isIPv4(plain)) return plain
+  if (isIP(plain) !== 6 || plain.includes('%')) return undefined
+  // The WHATWG parser knows every way to write one, and writes it as RFC 5952 does.
+  return new URL(`http://[${plain}]`).hostname.slice(1, -1)
+}
+
+/** Says whose address counts when a peer speaks for somebody else. */
+export type Proxies = {
+  /** True where the peer's word counts. */
+  isTrusted(address: string): boolean
+  /** The client that a chain of proxies names: the last address in it that is no trusted proxy itself. */
+  clientOf(forwardedFor: string): string | undefined
+}
+
+/** Throws one line where an entry is neither an address nor `address/bits`. */
+export const createProxies = (trusted: readonly string[]): Proxies => {
+  const list = new BlockList()
+  for (const entry of trusted) {
+    const [text = '', bits] = entry.split('/')
+    const address = parseAddress(text)
+    const bitsMax = address !== undefined && isIPv4(address) ? 32 : 128
+    const isBits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax)
+    if (address === undefined || !isBits) throw new Error(`trustedProxies: ${entry} is no address`)
+    list.addSubnet(
+      address,
+      bits === undefined ? bitsMax : Number(bits),
+      bitsMax === 32 ? 'ipv4' : 'ipv6',
+    )
+  }
+  const isTrusted = (address: string): boolean =>
+    address !== '' && list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
+
+  return {
+    isTrusted,
+    clientOf: forwardedFor => {
+      if (forwardedFor === '') return undefined
+      const hops = forwardedFor.split(',')
+      // From the right: what stands left of the last trusted hop was written by the client, and proves nothing.
+      for (let index = hops.length - 1; index >= 0; index--) {
+        const address = parseAddress(hops[index] ?? '')
+        if (address === undefined) return undefined
+        if (index === 0 || !isTrusted(address)) return address
+      }
+      return undefined
+    },
+  }
+}

@@ -1,0 +1,31 @@
+/** Headers that a page of another origin may read on every reply. */
+export const EXPOSED_HEADERS = [
+  'Retry-After',
+  'X-Bundle-ID',
+  'X-Relay-Submission-ID',
+  'X-Lander-Findings',
+  'X-RateLimit-Method-Limit',
+  'X-RateLimit-Method-Remaining',
+] as const
+
+/** Headers that a page of another origin may send. */
+export const ALLOWED_HEADERS = [
+  'content-type',
+  'solana-client',
+  'authorization',
+  'x-token',
+  'x-api-key',
+] as const
+
+/** On every reply. Any origin may call: what a token opens does not depend on the page that holds it. */
+export const CORS_LINES = [
+  'Access-Control-Allow-Origin: *',
+  `Access-Control-Expose-Headers: ${EXPOSED_HEADERS.join(', ')}`,
+] as const
+
+/** On the answer to a preflight, beside those. */
+export const PREFLIGHT_LINES = [
+  'Access-Control-Allow-Methods: POST, GET, OPTIONS',
+  `Access-Control-Allow-Headers: ${ALLOWED_HEADERS.join(', ')}`,
+  'Access-Control-Max-Age: 86400',
+] as const

@@ -1,0 +1,78 @@
+import { STATUS_CODES } from 'node:http'
+import type { HttpResponse } from 'uWebSockets.js'
+import { CORS_LINES, PREFLIGHT_LINES } from './cors.js'
+
+/**
+ * How long a client may expect an idle connection to stay open. uWebSockets.js closes it after 10 s; a client
+ * that sends its next request just then would lose it.
+ */
+const KEEP_ALIVE_LINE = 'Keep-Alive: timeout=8'
+
+/** Lines kept ready, by content type and by status. Upstreams choose some of both, hence a bound. */
+const KEPT_MAX = 64
+
+const UNSAFE = /[\r\n\0]/
+
+const safe = (value: string): string => {
+  if (UNSAFE.test(value)) throw new Error('A header value holds a line break')
+  return value
+}
+
+const remember = <K, V>(map: Map<K, V>, key: K, value: V): V => {
+  if (map.size < KEPT_MAX) map.set(key, value)
+  return value
+}
+
+// uWebSockets.js writes a value as it is, so one value holds all constant lines. Measured: one call into it
+// with 200 bytes costs 0.1 µs, five calls cost 0.8 µs.
+const keptOpen = new Map<string, string>()
+const keptClosing = new Map<string, string>()
+
+const afterContentType = (contentType: string, isClosing: boolean): string => {
+  const kept = isClosing ? keptClosing : keptOpen
+  const known = kept.get(contentType)
+  if (known !== undefined) return known
+  const lines = isClosing ? CORS_LINES : [KEEP_ALIVE_LINE, ...CORS_LINES]
+  return remember(kept, contentType, [safe(contentType), ...lines].join('\r\n'))
+}
+
+const statusLines = new Map<number, string>()
+
+const statusLine = (status: number): string =>
+  statusLines.get(status) ??
+  remember(statusLines, status, `${status} ${STATUS_CODES[status] ?? 'Unknown'}`)
+
+/** What of a reply stands before its body. */
+export type Head = {
+  readonly status: number
+  readonly contentType: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Throws where the head cannot be written, before a byte of it is. */
+export const checkHead = (head: Head): void => {
+  if (!Number.isInteger(head.status) || head.status < 200 || head.status > 599) {
+    throw new Error(`${head.status} is no status of a final reply`)
+  }
+  afterContentType(head.contentType, false)
+  if (head.headers !== undefined) for (const name in head.headers) safe(head.headers[name] ?? '')
+}
+
+/** Writes status and headers. uWebSockets.js itself adds Date and Content-Length. */
+export const writeHead = (res: HttpResponse, head: Head, isClosing: boolean): void => {
+  // 200 is what uWebSockets.js writes by itself.
+  if (head.status !== 200) res.writeStatus(statusLine(head.status))
+  res.writeHeader('Content-Type', afterContentType(head.contentType, isClosing))
+  if (head.headers !== undefined) {
+    for (const name in head.headers) res.writeHeader(name, head.headers[name] ?? '')
+  }
+}
+
+const PREFLIGHT = ['*', ...CORS_LINES.slice(1), ...PREFLIGHT_LINES, KEEP_ALIVE_LINE].join('\r\n')
+
+/** Answers a preflight, on any path. */
+export const writePreflight = (res: HttpResponse): void => {
+  res.writeStatus('204 No Content')
+  res.writeHeader('Access-Control-Allow-Origin', PREFLIGHT)
+  res.endWithoutBody()
+}

@@ -1,0 +1,71 @@
+import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js'
+import type { Route } from '../shared/http.js'
+import { Exchange } from './exchange.js'
+import { writePreflight } from './head.js'
+import type { Shared } from './shared-state.js'
+
+type Handler = (res: HttpResponse, req: HttpRequest) => void
+
+/** Any path, for what no route answers. Without it uWebSockets.js closes the connection with a page of its own. */
+const ANYWHERE = '/*'
+
+/** Gives every request of an app its handler: routes, preflights, 405 for other methods, 404 elsewhere. */
+export const mountRoutes = (app: TemplatedApp, routes: readonly Route[], shared: Shared): void => {
+  const handle = (route: Route, method?: string): Handler => {
+    const mounted = { route, bodyTooLarge: shared.failures.bodyTooLarge(route.bodyBytesMax) }
+    return (res, req) =>
+      new Exchange(shared, mounted, {
+        res,
+        req,
+        method: method ?? req.getCaseSensitiveMethod(),
+      }).begin()
+  }
+
+  for (const route of routes) {
+    if (route.method === 'POST') {
+      app.post(route.pattern, handle(route, 'POST'))
+    } else {
+      app.get(route.pattern, handle(route, 'GET'))
+      app.head(route.pattern, handle(route, 'HEAD'))
+    }
+  }
+  app.options(ANYWHERE, (res, req) => {
+    if (shared.scan.scan(req)) writePreflight(res)
+    else
+      handle(
+        refusing(ANYWHERE, () => shared.failures.badRequest),
+        'OPTIONS',
+      )(res, req)
+  })
+  for (const [pattern, allow] of allowedMethods(routes)) {
+    const methodNotAllowed = shared.failures.methodNotAllowed(allow)
+    app.any(pattern, handle(refusing(pattern, () => methodNotAllowed)))
+  }
+  if (!routes.some(route => route.pattern === ANYWHERE)) {
+    app.any(ANYWHERE, handle(refusing(ANYWHERE, () => shared.failures.notFound)))
+  }
+}
+
+/** What `Allow` says, by pattern. */
+const allowedMethods = (routes: readonly Route[]): ReadonlyMap<string, string> => {
+  const methods = new Map<string, string[]>()
+  for (const { pattern, method } of routes) {
+    const known = methods.get(pattern) ?? []
+    known.push(...(method === 'GET' ? ['GET', 'HEAD'] : [method]))
+    methods.set(pattern, known)
+  }
+  return new Map(
+    [...methods].map(([pattern, known]) => [pattern, [...known, 'OPTIONS'].join(', ')]),
+  )
+}
+
+/** A route that opens for nobody. Its method is that of the app's handler. */
+const refusing = (pattern: string, open: Route['open']): Route => ({
+  method: 'GET',
+  pattern,
+  bodyBytesMax: 0,
+  open,
+  handle: () => {
+    throw new Error('A refused request is not handled')
+  },
+})
