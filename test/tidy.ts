@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { escapeFaults, importFaults } from './fixtures/tidy-rules.js'
+import { escapeFaults, importFaults, isTypesOnly } from './fixtures/tidy-rules.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const files = readdirSync(`${root}src`, { recursive: true, encoding: 'utf8' })
@@ -10,15 +10,21 @@ const files = readdirSync(`${root}src`, { recursive: true, encoding: 'utf8' })
   .sort()
 const read = (file: string): string => readFileSync(`${root}${file}`, 'utf8')
 
-/** Files that need no test of their own, and why. */
+/** Files with code that need no test of their own, and why. Files of types only never do. */
 const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
-  [/^src\/shared\/(grant|http)\.ts$/, 'types only'],
-  [
-    /^src\/(.*\/)?(metrics-|pool-|store-)?options\.ts$/,
-    'defaults only: test/config.ts checks each',
-  ],
+  [/^src\/shared\/http\.ts$/, 'types, and the test of a tag that every server test needs'],
+  [/^src\/shared\/native\.ts$/, 'test/native.ts calls the real addon through it'],
+  [/^src\/(.*\/)?(metrics-|pool-|store-)?options\.ts$/, 'defaults: test/config.ts tries each'],
   [/^src\/access\/tables\.ts$/, 'declarations: test/access/store.ts reads and writes by them'],
   [/^src\/access\/sealing\.ts$/, 'test/access/credential.ts spoils its key in every way'],
+  [
+    /^src\/sandbox\/(geyser-.*|grpc-server|protobuf)\.ts$/,
+    'test/sandbox/geyser.ts drives them over the wire',
+  ],
+  [
+    /^src\/sandbox\/((?!chain|dumps|geyser|traffic|world)[a-z-]+)\.ts$/,
+    'steps of the dev chain: test/sandbox/chain.ts sees what they lead to',
+  ],
 ]
 
 t.test('imports point down, and every package has its owner', t => {
@@ -41,6 +47,7 @@ t.test('every source file has its test', t => {
   const missing = files.filter(
     file =>
       !existsSync(`${root}${file.replace(/^src/, 'test')}`) &&
+      !isTypesOnly(read(file)) &&
       !UNMIRRORED.some(([pattern]) => pattern.test(file)),
   )
   t.strictSame(missing, [])
