@@ -1,0 +1,230 @@
+use super::*;
+
+/// A body with `KEY`, `MINT` and `LARGE` filled in.
+fn body(text: &str) -> String {
+    let large = encode_pubkey(&LARGE);
+    text.replace("KEY", &encode_pubkey(&HOLDER))
+        .replace("MINT", &encode_pubkey(&MINT))
+        .replace("LARGE", &large)
+}
+
+#[test]
+fn answers_as_the_ordinary_way() {
+    let (_dir, store) = open();
+    let many = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"getMultipleAccounts","params":[[{}]]}}"#,
+        [r#""KEY""#; 128].join(",")
+    );
+    let cases = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"getAccountInfo","params":["KEY"]}"#,
+        r#"{"params":["KEY",null],"method":"getAccountInfo","id":"a-é","jsonrpc":"2.0"}"#,
+        " {\t\"jsonrpc\" : \"2.0\" ,\r\n\"id\" : null , \"method\" : \"getAccountInfo\" , \"params\" : [ \"KEY\" , { } ] } \n",
+        r#"{"jsonrpc":"2.0","id":-1.5e+3,"method":"getAccountInfo","params":["KEY",{"encoding":"base58","dataSlice":{"offset":32,"length":64}}]}"#,
+        r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"getAccountInfo","params":["KEY",{"encoding":"jsonParsed","commitment":"none such","minContextSlot":9e99}]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getAccountInfo","params":["KEY",{"encoding":"base64+zstd","dataSlice":{"length":0,"offset":9007199254740991}}]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getAccountInfo","params":["KEY",{"encoding":null,"dataSlice":null,"commitment":null,"minContextSlot":null}]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getAccountInfo","params":["11111111111111111111111111111111"]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getAccountInfo","params":["LARGE",{"dataSlice":{"offset":0,"length":9}}]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getMultipleAccounts","params":[[]]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getMultipleAccounts","params":[["KEY","MINT","KEY","11111111111111111111111111111111"],{"encoding":"jsonParsed"}]}"#,
+        &many,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{"commitment":"finalized"}]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getTokenAccountBalance","params":["KEY"]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getTokenSupply","params":["MINT",{"commitment":"confirmed"}]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getTokenLargestAccounts","params":["MINT",{}]}"#,
+    ];
+    for text in cases {
+        let body = body(text);
+        let reply = answered(&store, body.as_bytes());
+        assert!(reply.is_some(), "declined: {text}");
+        // serde_json writes such numbers in its own way; the raw token is the rule.
+        let expected = ordinary(&store, body.replace("-1.5e+3", "\"?\"").as_bytes()).unwrap();
+        assert_eq!(
+            reply.unwrap(),
+            expected.replace("\"?\"", "-1.5e+3"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn declines_what_is_not_its_own() {
+    let (_dir, store) = open();
+    let many = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"getMultipleAccounts","params":[[{}]]}}"#,
+        [r#""KEY""#; 129].join(",")
+    );
+    let info = |params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"getAccountInfo","params":{params}}}"#)
+    };
+    let with_id = |id: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"getAccountInfo","params":["KEY"]}}"#)
+    };
+    let of = |method: &str, params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
+    };
+    let good = info(r#"["KEY"]"#);
+    let cases: Vec<(&str, String)> = vec![
+        ("nothing", String::new()),
+        ("a batch", format!("[{good}]")),
+        ("trailing bytes", format!("{good}x")),
+        ("two bodies", format!("{good}{good}")),
+        ("a byte-order mark", format!("\u{feff}{good}")),
+        ("a cut body", good[..good.len() - 1].to_string()),
+        (
+            "a notification",
+            r#"{"jsonrpc":"2.0","method":"getAccountInfo","params":["KEY"]}"#.into(),
+        ),
+        (
+            "no version",
+            r#"{"id":1,"method":"getAccountInfo","params":["KEY"]}"#.into(),
+        ),
+        ("another version", good.replace("2.0", "1.0")),
+        (
+            "no method",
+            r#"{"jsonrpc":"2.0","id":1,"params":["KEY"]}"#.into(),
+        ),
+        (
+            "an unknown member",
+            good.replace("\"id\"", "\"x\":1,\"id\""),
+        ),
+        (
+            "a member twice",
+            good.replace("\"id\":1", "\"id\":1,\"id\":1"),
+        ),
+        ("a trailing comma", good.replace("\"]", "\",]")),
+        ("a leading comma", good.replace("{\"jsonrpc", "{,\"jsonrpc")),
+        (
+            "an escape",
+            good.replace("getAccountInfo", "getAccountI\\u006efo"),
+        ),
+        ("negative zero", with_id("-0")),
+        ("a leading zero", with_id("01")),
+        ("a plus", with_id("+1")),
+        ("a bare point", with_id("1.")),
+        ("a bare exponent", with_id("1e")),
+        ("a bare minus", with_id("-")),
+        ("a boolean id", with_id("true")),
+        ("an object id", with_id("{}")),
+        ("an id with an escape", with_id(r#""\n""#)),
+        ("an id with a control character", with_id("\"\t\"")),
+        ("a bad literal", with_id("nul")),
+        (
+            "another method",
+            good.replace("getAccountInfo", "getBalance"),
+        ),
+        ("no parameters", info("[]")),
+        ("parameters null", info("null")),
+        ("parameters by name", info(r#"{"a":"KEY"}"#)),
+        ("a third parameter", info(r#"["KEY",{},1]"#)),
+        ("a number for a key", info("[5]")),
+        ("a bad key", info(r#"["0"]"#)),
+        ("a short key", info(r#"["11"]"#)),
+        ("options as a string", info(r#"["KEY","base64"]"#)),
+        ("an unknown option", info(r#"["KEY",{"x":1}]"#)),
+        (
+            "an unknown encoding",
+            info(r#"["KEY",{"encoding":"binary"}]"#),
+        ),
+        (
+            "an option twice",
+            info(r#"["KEY",{"encoding":null,"encoding":"base58"}]"#),
+        ),
+        (
+            "a commitment twice",
+            info(r#"["KEY",{"commitment":null,"commitment":"x"}]"#),
+        ),
+        (
+            "a slot as a string",
+            info(r#"["KEY",{"minContextSlot":"1"}]"#),
+        ),
+        (
+            "half a slice",
+            info(r#"["KEY",{"dataSlice":{"offset":1}}]"#),
+        ),
+        (
+            "a negative offset",
+            info(r#"["KEY",{"dataSlice":{"offset":-1,"length":1}}]"#),
+        ),
+        (
+            "an offset that is no integer",
+            info(r#"["KEY",{"dataSlice":{"offset":1.0,"length":1}}]"#),
+        ),
+        (
+            "an offset over 2^53",
+            info(r#"["KEY",{"dataSlice":{"offset":9007199254740992,"length":1}}]"#),
+        ),
+        (
+            "base58 over 128 bytes",
+            info(r#"["KEY",{"encoding":"base58"}]"#),
+        ),
+        ("a large account", info(r#"["LARGE"]"#)),
+        ("a list for one", info(r#"[["KEY"]]"#)),
+        ("one for a list", of("getMultipleAccounts", r#"["KEY"]"#)),
+        (
+            "a bad one of many",
+            of("getMultipleAccounts", r#"[["KEY","0"]]"#),
+        ),
+        (
+            "a number among many",
+            of("getMultipleAccounts", r#"[["KEY",1]]"#),
+        ),
+        ("129 addresses", many),
+        (
+            "a hash of something",
+            of("getLatestBlockhash", r#"["KEY"]"#),
+        ),
+        (
+            "a balance of a mint",
+            of("getTokenAccountBalance", r#"["MINT"]"#),
+        ),
+        ("a supply of an account", of("getTokenSupply", r#"["KEY"]"#)),
+        (
+            "holders of nothing",
+            of(
+                "getTokenLargestAccounts",
+                r#"["11111111111111111111111111111111"]"#,
+            ),
+        ),
+        (
+            "an encoding where none is",
+            of("getTokenSupply", r#"["MINT",{"encoding":"base64"}]"#),
+        ),
+    ];
+    for (name, text) in cases {
+        assert_eq!(answered(&store, body(&text).as_bytes()), None, "{name}");
+    }
+    let mut spoilt = body(&with_id(r#""?""#)).into_bytes();
+    let at = spoilt.iter().position(|byte| *byte == b'?').unwrap();
+    spoilt[at] = 0xFF;
+    assert_eq!(answered(&store, &spoilt), None, "an id that is no UTF-8");
+}
+
+#[test]
+fn json_test_suite_is_declined() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared/fixtures/json/test_parsing");
+    let Ok(files) = std::fs::read_dir(&folder) else {
+        println!("skipped: the fixtures hold no JSON test suite");
+        return;
+    };
+    let (_dir, store) = open();
+    let good = body(r#"{"jsonrpc":"2.0","method":"getAccountInfo","params":["KEY"],"id":ID}"#);
+    for file in files {
+        let path = file.unwrap().path();
+        let text = std::fs::read(&path).unwrap();
+        assert_eq!(answered(&store, &text), None, "{}", path.display());
+        // The same as an id: only what is valid JSON may be echoed.
+        let (before, after) = good.split_once("ID").unwrap();
+        let body = [before.as_bytes(), &text, after.as_bytes()].concat();
+        if answered(&store, &body).is_some() {
+            assert!(
+                serde_json::from_slice::<Value>(&body).is_ok(),
+                "{}",
+                path.display()
+            );
+        }
+    }
+}
