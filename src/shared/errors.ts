@@ -95,3 +95,46 @@ export class RpcError<N extends ErrorName = ErrorName> extends Error {
     this.data = data
   }
 }
+
+/** Markdown for literal text, backticks included. */
+const toCode = (text: string): string => (text.includes('`') ? `\`\` ${text} \`\`` : `\`${text}\``)
+
+/** `docs/errors.md`, whole. */
+export const formatErrors = (): string => {
+  const rows: [name: string, row: Row][] = Object.entries(ERRORS)
+  const calls = rows
+    .filter(([, row]) => row.code !== undefined)
+    .map(
+      ([name, { code, message, origin }]) =>
+        `| ${code} | ${toCode(message)} | ${name} | ${origin} |`,
+    )
+  const plain = rows
+    .filter(([, row]) => row.status !== undefined)
+    .map(
+      ([name, { status, message, origin }]) =>
+        `| ${status} | ${toCode(message)} | ${name} | ${origin} |`,
+    )
+  return [
+    '# Errors',
+    '',
+    'Every failure that a client can see. This page is printed from the table in `src/shared/errors.ts`.',
+    'A `{field}` stands for a value of the request or a bound of the configuration.',
+    '',
+    '## JSON-RPC errors',
+    '',
+    'They come with HTTP status 200, as `error` of the reply. `paramCount` and `readBudget` carry `data`: the number of',
+    'parameters as text, and `{"limit", "scanned"}`. `@solana/kit` shows a text of its own for -32003, about signatures:',
+    'tell it by its code.',
+    '',
+    '| code | message | name | origin |',
+    '|---|---|---|---|',
+    ...calls,
+    '',
+    '## HTTP failures',
+    '',
+    '| status | message | name | origin |',
+    '|---|---|---|---|',
+    ...plain,
+    '',
+  ].join('\n')
+}

@@ -30,6 +30,10 @@ const PARSE_ERROR: Refusal = { id: NO_ID, error: new RpcError('parseError') }
 const INVALID_REQUEST = new RpcError('invalidRequest')
 const UNSUPPORTED_VERSION = new RpcError('unsupportedVersion')
 
+/** True for a batch, which is answered by an array. */
+export const isBatch = (message: Message): message is readonly (Call | Refusal)[] =>
+  Array.isArray(message)
+
 /** True for what stands in place of a call. */
 export const isRefusal = (call: Call | Refusal): call is Refusal => 'error' in call
 
@@ -107,8 +111,8 @@ const COMMA = 0x2c
  * comes out is then meaningless, but it comes in one pass. A repeated member counts as in JSON.parse: the last wins.
  */
 const scanIds = (text: string, limits: MessageLimits): (Id | undefined)[] | RpcError => {
-  const isBatch = /^[\t\n\r ]*\[/.test(text)
-  const memberDepth = isBatch ? 2 : 1
+  const inArray = /^[\t\n\r ]*\[/.test(text)
+  const memberDepth = inArray ? 2 : 1
   const ids: (Id | undefined)[] = []
   let id: Id | undefined
   let depth = 0
@@ -127,7 +131,7 @@ const scanIds = (text: string, limits: MessageLimits): (Id | undefined)[] | RpcE
       }
       case COMMA:
         isName = true
-        if (isBatch && depth === 1 && ++commaCount >= limits.batchCountMax)
+        if (inArray && depth === 1 && ++commaCount >= limits.batchCountMax)
           return new RpcError('batchTooLong', { max: limits.batchCountMax })
         break
       case 0x5b: // [

@@ -20,8 +20,7 @@ export type Tip = {
 
 /** One condition of a program page; all must hold. */
 export type Filter =
-  | { readonly dataSize: number }
-  | { readonly offset: number; readonly bytes: Uint8Array }
+  { readonly dataSize: number } | { readonly offset: number; readonly bytes: Uint8Array }
 
 /** What every page has in common. */
 export type Page = {
@@ -117,9 +116,10 @@ export class NativeError extends Error {
 }
 
 /** The kernel's `name` and `detail` as what is thrown. */
-const toFailure = (name: string, detail: string): Error => {
+const toFailure = (name: string, detail: string, limit?: number): Error => {
   if (name === 'internal' || !isErrorName(name)) return new NativeError(name, detail)
-  if (name === 'readBudget') return new RpcError(name, undefined, { scanned: Number(detail) })
+  if (name === 'readBudget')
+    return new RpcError(name, undefined, { limit, scanned: Number(detail) })
   if (name === 'pubkeyDecode') return new RpcError(name, { value: detail })
   if (name === 'memcmpBytes') return new RpcError(name, { encoding: detail })
   const { message } = ERRORS[name]
@@ -161,9 +161,10 @@ const toSource = (reply: addon.NativeReply): BodySource => {
   }
 }
 
-const taken = async (task: Promise<addon.TaskResult>): Promise<BodySource> => {
+/** The reply of a task. `limit` is the size of the page that it reads, for the failure's `data`. */
+const taken = async (task: Promise<addon.TaskResult>, limit?: number): Promise<BodySource> => {
   const { reply, error, detail } = await task
-  if (reply === undefined) throw toFailure(error ?? 'internal', detail ?? '')
+  if (reply === undefined) throw toFailure(error ?? 'internal', detail ?? '', limit)
   return toSource(reply)
 }
 
@@ -227,6 +228,7 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
             limits.readTimeoutMs,
           ),
         ),
+        page.limit,
       ),
     ownerPage: page =>
       taken(
@@ -236,6 +238,7 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
             limits.readTimeoutMs,
           ),
         ),
+        page.limit,
       ),
   }
 }

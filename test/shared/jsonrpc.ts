@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import {
   formatError,
+  isBatch,
   isRefusal,
   parseMessage,
   type Call,
@@ -20,8 +21,7 @@ const parse = (text: string | Uint8Array, limits = LIMITS): Message =>
 
 const show = (call: Call | Refusal): unknown =>
   isRefusal(call) ? [call.error.row.code, call.error.message, call.id] : call
-const shown = (message: Message): unknown =>
-  Array.isArray(message) ? message.map(show) : show(message as Call | Refusal)
+const shown = (message: Message): unknown => (isBatch(message) ? message.map(show) : show(message))
 
 const PARSE = [-32700, 'Parse error', 'null']
 const invalid = (id: string) => [-32600, 'Invalid request', id]
