@@ -1,0 +1,147 @@
+import { RpcError, type ErrorName } from '../shared/errors.js'
+import type { Body, Reply } from '../shared/http.js'
+import {
+  formatError,
+  isBatch,
+  isRefusal,
+  parseMessage,
+  type Call,
+  type Id,
+  type Refusal,
+} from '../shared/jsonrpc.js'
+import type { Reads } from '../shared/native.js'
+import { runBatch } from './batch.js'
+import { joinBody } from './join-body.js'
+import type { Method } from './method.js'
+import type { Options } from './options.js'
+import { encodeResult, toParts, type Outcome } from './outcome.js'
+import { createPeekMethod } from './peek-method.js'
+import { METHODS } from './registry.js'
+import { within } from './within.js'
+
+/** What a dispatcher works with. */
+export type Modules = {
+  readonly reads: Reads
+  readonly methods?: ReadonlyMap<string, Method>
+  /** Told of every call that is answered: its method (`unknown` for no method of ours, `none` for no call) and its end. */
+  readonly onCall: (method: string, outcome: 'ok' | ErrorName, elapsedMs: number) => void
+  /** Told what was thrown that no client may hear about. */
+  readonly onFault: (fault: unknown, method: string, requestId: string) => void
+  readonly now: () => number
+}
+
+/** Where a message comes from: the id of its log lines, read only when there is something to log. */
+export type Origin = { readonly id: string }
+
+/** Answers whole messages. */
+export type Dispatch = {
+  /**
+   * Never throws, never rejects, and answers at once wherever nothing waits. `body` is not kept. A reply at once
+   * is valid until the next call of `handle`, as `Body` says.
+   */
+  handle(body: Uint8Array, origin: Origin): Reply | Promise<Reply>
+}
+
+const INTERNAL = new RpcError('internal')
+const METHOD_NOT_FOUND = new RpcError('methodNotFound')
+const PARAMS_NOT_ARRAY = new RpcError('paramsNotArray')
+
+const jsonReply = (body: Body): Reply => ({
+  status: 200,
+  contentType: 'application/json; charset=utf-8',
+  body,
+})
+
+/** The JSON-RPC side of one edge over one indexed view. */
+export const createDispatch = (
+  options: Options,
+  { reads, methods = METHODS, onCall, onFault, now }: Modules,
+): Dispatch => {
+  const scratch = Buffer.allocUnsafe(options.scratchBytes)
+  const peekMethod = createPeekMethod(methods.keys())
+
+  const toError = (thrown: unknown, method: string, origin: Origin): RpcError => {
+    // A row without a code is a plain HTTP failure, and no method's to throw.
+    if (thrown instanceof RpcError && thrown.row.code !== undefined) return thrown
+    onFault(thrown, method, origin.id)
+    return INTERNAL
+  }
+
+  const end = (method: Method, startMs: number, outcome: Outcome): Outcome => {
+    onCall(method.name, outcome instanceof RpcError ? outcome.name : 'ok', now() - startMs)
+    return outcome
+  }
+
+  const answer = (call: Call, origin: Origin, waitMs: number): Outcome | Promise<Outcome> => {
+    const method = methods.get(call.method)
+    if (method === undefined) return refuse('unknown', METHOD_NOT_FOUND)
+    const startMs = now()
+    try {
+      if (!Array.isArray(call.params)) return end(method, startMs, PARAMS_NOT_ARRAY)
+      const result = method.call(reads, call.params)
+      if (!(result instanceof Promise)) return end(method, startMs, result)
+      const settled = method.bound === 'timeout' ? within(waitMs, result) : result
+      return settled.then(
+        bytes => end(method, startMs, bytes),
+        (thrown: unknown) => end(method, startMs, toError(thrown, method.name, origin)),
+      )
+    } catch (thrown) {
+      return end(method, startMs, toError(thrown, method.name, origin))
+    }
+  }
+
+  const refuse = (method: 'unknown' | 'none', error: RpcError): RpcError => {
+    onCall(method, error.name, 0)
+    return error
+  }
+
+  const handleSingle = (call: Call | Refusal, origin: Origin): Reply | Promise<Reply> => {
+    const { id } = call
+    if (id === undefined) return jsonReply('')
+    if (isRefusal(call)) return toReply(id, refuse('none', call.error))
+    const outcome = answer(call, origin, options.readTimeoutMs)
+    // After a wait others may have used the scratch buffer, and may again before this reply is written.
+    return outcome instanceof Promise
+      ? outcome.then(settled => toReply(id, settled))
+      : toReply(id, outcome, scratch)
+  }
+
+  const handleBatch = (calls: readonly (Call | Refusal)[], origin: Origin) => {
+    const endMs = now() + options.readTimeoutMs
+    for (const call of calls) if (isRefusal(call)) refuse('none', call.error)
+    const body = runBatch(calls, call => answer(call, origin, Math.max(0, endMs - now())), options)
+    return body instanceof Promise ? body.then(jsonReply) : jsonReply(body)
+  }
+
+  const handleFast = (body: Uint8Array, origin: Origin): Reply | undefined => {
+    const startMs = now()
+    try {
+      const reply = reads.fast(body)
+      if (reply === undefined) return undefined
+      onCall(peekMethod(body), 'ok', now() - startMs)
+      return jsonReply(reply)
+    } catch (fault) {
+      // The ordinary way answers every method alone.
+      onFault(fault, 'fast lane', origin.id)
+      return undefined
+    }
+  }
+
+  return {
+    handle(body, origin) {
+      const reply = options.fastLane ? handleFast(body, origin) : undefined
+      if (reply !== undefined) return reply
+      const message = parseMessage(body, options)
+      return isBatch(message) ? handleBatch(message, origin) : handleSingle(message, origin)
+    },
+  }
+}
+
+/** A whole reply; one that streams where the result does. */
+const toReply = (id: Id, outcome: Outcome, scratch?: Buffer): Reply => {
+  if (outcome instanceof Uint8Array) return jsonReply(encodeResult(id, outcome, scratch))
+  if (!(outcome instanceof RpcError)) return jsonReply(joinBody(toParts(id, outcome)))
+  const { headers } = outcome.row
+  const reply = jsonReply(formatError(id, outcome))
+  return headers === undefined ? reply : { ...reply, headers }
+}

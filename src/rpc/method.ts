@@ -1,0 +1,73 @@
+import { RpcError } from '../shared/errors.js'
+import type { Reads, ReplyBytes } from '../shared/native.js'
+import { isAbsent, toMap, type Members } from './values.js'
+
+/** One positional parameter: its name in the documentation, and what proves a value. */
+export type Param<T> = {
+  readonly name: string
+  readonly isRequired: boolean
+  /** Throws an RpcError where the value, `undefined` for an absent one, is not right. */
+  check(value: unknown, index: number): T
+}
+
+/** A parameter that must be given. */
+export const required = <T>(name: string, check: Param<T>['check']): Param<T> => ({
+  name,
+  isRequired: true,
+  check(value, index) {
+    if (value === undefined) throw new RpcError('missingParam', { index })
+    return check(value, index)
+  },
+})
+
+const NO_MEMBERS: Members = {}
+
+/** A parameter that is an object or absent; `check` sees the absent one as an object without members. */
+export const optional = <T>(
+  name: string,
+  check: (members: Members, index: number) => T,
+): Param<T> => ({
+  name,
+  isRequired: false,
+  check: (value, index) => check(isAbsent(value) ? NO_MEMBERS : toMap(value, index), index),
+})
+
+/**
+ * What ends a call that takes long: `readTimeoutMs` for the five reads of spec §1.3, the read budget of the kernel
+ * for a page.
+ */
+export type Bound = 'timeout' | 'budget' | 'none'
+
+/** A JSON-RPC method whose parameters are checked when it is called. */
+export type Method = {
+  readonly name: string
+  /** One sentence for the documentation. */
+  readonly summary: string
+  readonly bound: Bound
+  readonly params: readonly Param<unknown>[]
+  call(reads: Reads, params: readonly unknown[]): ReplyBytes | Promise<ReplyBytes>
+}
+
+type Checked<P extends readonly Param<unknown>[]> = {
+  [I in keyof P]: P[I] extends Param<infer T> ? T : never
+}
+
+/** Declares a method: `run` gets the checked parameters, in order and typed. */
+export const method = <const P extends readonly Param<unknown>[]>(spec: {
+  readonly name: string
+  readonly summary: string
+  readonly bound: Bound
+  readonly params: P
+  run(reads: Reads, ...params: Checked<P>): ReplyBytes | Promise<ReplyBytes>
+}): Method => {
+  const { name, summary, bound, params } = spec
+  const min = params.filter(param => param.isRequired).length
+  const max = params.length
+  const call: Method['call'] = (reads, values) => {
+    // Agave counts first too. What is missing is told by index instead (spec §7).
+    if (values.length > max)
+      throw new RpcError('paramCount', { min, max }, `"Got: ${values.length}"`)
+    return spec.run(reads, ...(params.map((param, i) => param.check(values[i], i)) as Checked<P>))
+  }
+  return { name, summary, bound, params, call }
+}

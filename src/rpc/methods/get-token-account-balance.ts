@@ -1,0 +1,11 @@
+import { method } from '../method.js'
+import { ignored, pubkey } from '../params.js'
+
+/** What a token account holds. */
+export const getTokenAccountBalance = method({
+  name: 'getTokenAccountBalance',
+  summary: 'The amount that a token account holds.',
+  bound: 'timeout',
+  params: [pubkey, ignored],
+  run: (reads, key) => reads.tokenBalance(key),
+})

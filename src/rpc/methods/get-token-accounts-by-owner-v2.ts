@@ -1,0 +1,12 @@
+import { tokenFilter } from '../filters.js'
+import { method } from '../method.js'
+import { pageConfig, pubkey } from '../params.js'
+
+/** One page of a wallet's token accounts, in ascending order of their keys' bytes. */
+export const getTokenAccountsByOwnerV2 = method({
+  name: 'getTokenAccountsByOwnerV2',
+  summary: 'One page of a wallet’s token accounts, in ascending order of their address bytes.',
+  bound: 'budget',
+  params: [pubkey, tokenFilter, pageConfig],
+  run: (reads, wallet, filter, page) => reads.ownerPage({ wallet, filter, ...page }),
+})

@@ -1,0 +1,90 @@
+import { RpcError } from '../shared/errors.js'
+import {
+  decodePubkey,
+  decodePubkeys,
+  ENCODINGS,
+  type DataSlice,
+  type Encoding,
+  type Page,
+} from '../shared/native.js'
+import { toFilters } from './filters.js'
+import { formatEcho, formatType } from './format-type.js'
+import { optional, required } from './method.js'
+import { isAbsent, isCount, isMap, toCount, toText, wrongType, type Members } from './values.js'
+
+/** Spec §8: page size, its default and its bounds. */
+const PAGE_LIMIT_DEFAULT = 1_000
+const PAGE_LIMIT_MAX = 10_000
+
+/** A base58 address. */
+export const pubkey = required('pubkey', (value, index) => decodePubkey(toText(value, index)))
+
+/** Base58 addresses, 32 bytes each in one array. Spec §8 states no cap; the body's size is one. */
+export const pubkeys = required('addresses', (value, index) => {
+  if (!Array.isArray(value)) throw wrongType(value, index, 'a sequence')
+  const texts: string[] = []
+  for (const element of value) texts.push(toText(element, index))
+  return decodePubkeys(texts)
+})
+
+/** Options of which nothing counts: `commitment` and `minContextSlot` are not even looked at (spec §1.2). */
+export const ignored = optional('options', () => undefined)
+
+/** How account data is written. */
+export const accountOptions = optional('options', members => {
+  const encoding = toEncoding(members['encoding'])
+  return { encoding, dataSlice: toDataSlice(members['dataSlice'], encoding) }
+})
+
+/** A page of a wallet's token accounts; `filters` and `changedSinceSlot` are not supported there (spec §4.1). */
+export const pageConfig = optional('config', (members, index) => toPage(members, index))
+
+/** A page of a program's accounts. */
+export const programConfig = optional('config', (members, index) => ({
+  ...toPage(members, index),
+  filters: toFilters(members['filters']),
+  changedSinceSlot: toSlot(members['changedSinceSlot']),
+}))
+
+const toPage = (members: Members, index: number): Page => {
+  const { paginationKey } = members
+  const encoding = toEncoding(members['encoding'])
+  return {
+    encoding,
+    dataSlice: toDataSlice(members['dataSlice'], encoding),
+    limit: toLimit(members['limit']),
+    after: isAbsent(paginationKey) ? undefined : decodePubkey(toText(paginationKey, index)),
+  }
+}
+
+const toEncoding = (value: unknown): Encoding => {
+  if (isAbsent(value)) return 'base64'
+  if (isEncoding(value)) return value
+  const text = typeof value === 'object' ? formatType(value) : String(value)
+  throw new RpcError('unsupportedEncoding', { value: formatEcho(text) })
+}
+
+const isEncoding = (value: unknown): value is Encoding =>
+  typeof value === 'string' && Object.hasOwn(ENCODINGS, value)
+
+const toDataSlice = (value: unknown, encoding: Encoding): DataSlice | undefined => {
+  if (isAbsent(value)) return undefined
+  if (!isMap(value)) throw new RpcError('dataSlice')
+  const { offset, length } = value
+  if (!isCount(offset) || !isCount(length)) throw new RpcError('dataSlice')
+  // Spec §4.1: ignored with jsonParsed, so also where the account falls back to base64.
+  if (encoding === 'jsonParsed') return undefined
+  return { offset: toCount(offset), length: toCount(length) }
+}
+
+const toLimit = (value: unknown): number => {
+  if (isAbsent(value)) return PAGE_LIMIT_DEFAULT
+  if (typeof value !== 'number' || !Number.isInteger(value)) throw new RpcError('limitNumber')
+  return Math.min(Math.max(value, 1), PAGE_LIMIT_MAX)
+}
+
+const toSlot = (value: unknown): number | undefined => {
+  if (isAbsent(value)) return undefined
+  if (!isCount(value)) throw new RpcError('changedSinceSlot')
+  return toCount(value)
+}

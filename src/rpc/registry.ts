@@ -1,0 +1,34 @@
+import type { Method } from './method.js'
+import { getAccountInfo } from './methods/get-account-info.js'
+import { getLatestBlockhash } from './methods/get-latest-blockhash.js'
+import { getMultipleAccounts } from './methods/get-multiple-accounts.js'
+import { getProgramAccountsV2 } from './methods/get-program-accounts-v2.js'
+import { getTokenAccountBalance } from './methods/get-token-account-balance.js'
+import { getTokenAccountsByOwnerV2 } from './methods/get-token-accounts-by-owner-v2.js'
+import { getTokenLargestAccounts } from './methods/get-token-largest-accounts.js'
+import { getTokenSupply } from './methods/get-token-supply.js'
+
+/** Every method that is answered here, by its name, in the order of spec §4.1. */
+export const METHODS: ReadonlyMap<string, Method> = new Map(
+  [
+    getLatestBlockhash,
+    getAccountInfo,
+    getMultipleAccounts,
+    getTokenLargestAccounts,
+    getTokenAccountBalance,
+    getTokenSupply,
+    getProgramAccountsV2,
+    getTokenAccountsByOwnerV2,
+  ].map(method => [method.name, method]),
+)
+
+const BOUNDS = { timeout: '30 s', budget: 'read budget', none: '–' } as const
+
+/** The table of `docs/methods.md`. */
+export const formatMethods = (): string => {
+  const rows = Array.from(METHODS.values(), ({ name, params, bound, summary }) => {
+    const list = params.map(param => (param.isRequired ? param.name : `${param.name}?`))
+    return `| \`${name}\` | ${list.join(', ')} | ${BOUNDS[bound]} | ${summary} |`
+  })
+  return ['| method | params | bound | answers |', '|---|---|---|---|', ...rows, ''].join('\n')
+}

@@ -1,0 +1,38 @@
+import { RpcError } from '../shared/errors.js'
+import { formatType } from './format-type.js'
+
+/** Members of a JSON object, none of them proved. */
+export type Members = Readonly<Record<string, unknown>>
+
+/** Design §6: `null` means absent for every optional member. */
+export const isAbsent = (value: unknown): value is null | undefined =>
+  value === undefined || value === null
+
+export const isMap = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/**
+ * True for what can be a u64. Past 2^53 a number is no longer exact, but nothing that is stored is that large,
+ * so `toCount` may answer the largest exact one.
+ */
+export const isCount = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 2 ** 64
+
+/** A count that JavaScript and the kernel take for the same number. */
+export const toCount = (value: number): number => Math.min(value, Number.MAX_SAFE_INTEGER)
+
+/** A failure of the parameter at `index` for its JSON type. */
+export const wrongType = (value: unknown, index: number, expected: string): RpcError =>
+  new RpcError('wrongType', { index, type: formatType(value), expected })
+
+/** The value, proved to be an object. */
+export const toMap = (value: unknown, index: number): Members => {
+  if (!isMap(value)) throw wrongType(value, index, 'a map')
+  return value
+}
+
+/** The value, proved to be a string. */
+export const toText = (value: unknown, index: number): string => {
+  if (typeof value !== 'string') throw wrongType(value, index, 'a string')
+  return value
+}

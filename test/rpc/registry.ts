@@ -1,0 +1,18 @@
+import t from 'tap'
+import { METHODS } from '../../src/rpc/registry.js'
+
+t.test('the methods of spec §4.1, and what ends each', async t => {
+  t.strictSame(
+    Array.from(METHODS.values(), ({ name, bound }) => [name, bound]),
+    [
+      ['getLatestBlockhash', 'none'],
+      ['getAccountInfo', 'timeout'],
+      ['getMultipleAccounts', 'timeout'],
+      ['getTokenLargestAccounts', 'timeout'],
+      ['getTokenAccountBalance', 'timeout'],
+      ['getTokenSupply', 'timeout'],
+      ['getProgramAccountsV2', 'budget'],
+      ['getTokenAccountsByOwnerV2', 'budget'],
+    ],
+  )
+})
