@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { defaults } from '../src/rpc/options.js'
+import { formatMethods, METHODS } from '../src/rpc/registry.js'
+import { formatErrors } from '../src/shared/errors.js'
+import { parseExact } from './fixtures/exact-json.js'
+import { applyAccounts, openStore, type AccountDump } from './fixtures/store.js'
+import { ask, openDispatch, readVectors, VECTOR_SLOT } from './fixtures/vectors.js'
+
+const read = (name: string): string =>
+  readFileSync(new URL(`../docs/${name}`, import.meta.url), 'utf8')
+
+t.test('errors.md is the table', async t => {
+  t.equal(read('errors.md'), formatErrors())
+})
+
+t.test('methods.md holds the table, and a section for each method in its order', async t => {
+  const text = read('methods.md')
+  t.ok(text.includes(formatMethods()), `the table is:\n${formatMethods()}`)
+  const sections = Array.from(text.matchAll(/^## (get\w+)$/gm), match => match[1])
+  t.strictSame(sections, [...METHODS.keys()])
+})
+
+/** 40 bytes that end with the Unix time 1,700,000,000. */
+const CLOCK: AccountDump = {
+  pubkey: 'SysvarC1ock11111111111111111111111111111111',
+  account: {
+    lamports: 1_169_280,
+    data: [Buffer.from('00f1536500000000'.padStart(80, '0'), 'hex').toString('base64'), 'base64'],
+    owner: 'Sysvar1111111111111111111111111111111111111',
+    executable: false,
+    rentEpoch: '18446744073709551615n',
+  },
+}
+
+t.test('the examples of methods.md are true', async t => {
+  const native = readVectors('getAccountInfo').find(({ name }) => name === 'parsed-native')
+  const { indexer, reader } = openStore(t)
+  applyAccounts(indexer, [CLOCK, ...(native?.accounts ?? [])], VECTOR_SLOT)
+  const dispatch = openDispatch(reader.reads(defaults))
+  const examples = [...read('methods.md').matchAll(/^```json\n(.*)\n(.*)\n```$/gm)]
+  t.equal(examples.length, METHODS.size)
+  for (const [, request = '', reply = ''] of examples)
+    t.strictSame(await ask(dispatch, request), parseExact(reply), request)
+})
