@@ -4,6 +4,7 @@ import { configSchema } from './config-schema.js'
 /** Where the options of a section stand with their reasons, as comments of its `defaults`. */
 const SOURCES: Readonly<Record<string, string>> = {
   'networks.feed': 'src/ingest/geyser.ts',
+  server: 'src/server/options.ts',
   store: 'src/shared/store-options.ts',
   pools: 'src/shared/pool-options.ts',
   'access.store': 'src/access/store.ts',

@@ -4,6 +4,7 @@ import { defaults as authenticate } from './access/authenticate.js'
 import { defaults as accessStore } from './access/store.js'
 import { defaults as feedDefaults } from './ingest/geyser.js'
 import { defaults as processes } from './processes/options.js'
+import { defaults as serverAll } from './server/options.js'
 import { defaults as log, LEVELS } from './shared/log.js'
 import { defaults as metrics } from './shared/metrics-options.js'
 import {
@@ -17,6 +18,9 @@ import {
 } from './shared/options-schema.js'
 import { defaults as pools } from './shared/pool-options.js'
 import { defaults as store } from './shared/store-options.js'
+
+// Stands at the top of the file: WebSockets and the dashboard will believe the same peers.
+const { trustedProxies: _, ...server } = serverAll
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 // Also the name of a folder, so nothing that a path could make something else of.
@@ -121,6 +125,7 @@ export const configSchema = v.strictObject({
     v.pipe(v.array(location), v.minLength(1, 'at least one location')),
     'Places that clients connect to.',
   ),
+  server: section(optionsSchema(server)),
   store: section(
     optionsSchema(store, {
       mapBytes,
