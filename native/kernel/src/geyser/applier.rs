@@ -203,13 +203,7 @@ impl Shared {
         self.news.notify_one();
         while let Some(ready) = self.next() {
             let begun = Instant::now();
-            let outcome = catch_unwind(AssertUnwindSafe(|| sink.apply(&ready.block)));
-            let outcome = outcome.unwrap_or_else(|_| {
-                Err(Error::Internal(format!(
-                    "applying slot {} panicked",
-                    ready.block.slot
-                )))
-            });
+            let outcome = guard("applying a block", || sink.apply(&ready.block));
             let apply_micros = micros(begun);
             let is_applied = outcome.is_ok();
             self.finish(ready.bytes, sink, outcome);
@@ -239,7 +233,7 @@ impl Shared {
 
     fn finish<S: Sink>(&self, bytes: usize, sink: &S, outcome: Result<()>) {
         // Also after a failure: somebody else may have written.
-        let tip = sink.tip();
+        let tip = guard("reading the tip", || sink.tip());
         let mut state = self.lock();
         state.is_busy = false;
         state.bytes -= bytes;
@@ -273,6 +267,12 @@ impl Shared {
             buffered_bytes: u64::try_from(held).unwrap_or(u64::MAX),
         }
     }
+}
+
+/// A panic must not end the writer without a word.
+fn guard<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(Error::Internal(format!("{what} panicked"))))
 }
 
 fn micros(since: Instant) -> u64 {

@@ -1,9 +1,11 @@
 //! Runs one subscription after another until it is told to stop.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
@@ -34,7 +36,10 @@ pub fn start<S: Sink>(
     on_event: impl Fn(Event) + Send + Sync + 'static,
 ) -> Result<Reader> {
     config.check()?;
-    let on_event: OnEvent = Arc::new(on_event);
+    // A listener that panics must end neither the reader nor the writer.
+    let on_event: OnEvent = Arc::new(move |event| {
+        let _ = catch_unwind(AssertUnwindSafe(|| on_event(event)));
+    });
     let applier = Applier::start(sink, config.queue_bytes_max, Arc::clone(&on_event))?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(config.threads)
@@ -127,9 +132,11 @@ impl Supervisor {
                 events.into_iter().for_each(|event| (self.on_event)(event));
                 tokio::time::sleep(Duration::from_millis(retry_in_ms)).await;
             }
-            failure = self
-                .subscribe_once(tip, self.health.resume_slot(tip_slot))
+            let from_slot = self.health.resume_slot(tip_slot);
+            failure = AssertUnwindSafe(self.subscribe_once(tip, from_slot))
+                .catch_unwind()
                 .await
+                .unwrap_or_else(|_| Err(Failure::Stuck("reading the feed panicked".to_string())))
                 .err();
         }
     }

@@ -238,7 +238,7 @@ fn a_writer_that_refuses_or_panics_is_unhealthy_and_recovers() {
             Refusal::DiskFull,
             "the store stopped at its disk reserve, 5 bytes are free",
         ),
-        (Refusal::Panic, "applying slot 11 panicked"),
+        (Refusal::Panic, "applying a block panicked"),
     ] {
         let server = FeedServer::start(|_, _| Ok(then_hang(blocks(11..=13))));
         let sink = MemorySink::default();
@@ -281,4 +281,20 @@ fn endpoints_that_do_not_speak_the_protocol_are_failures_not_panics() {
         h.events.wait_text("disconnected", part);
         h.reader.stop().unwrap();
     }
+}
+
+#[test]
+fn a_listener_that_panics_ends_nothing() {
+    let server = FeedServer::start(|_, _| Ok(then_hang(blocks(11..=13))));
+    let sink = Arc::new(MemorySink::default());
+    let config = quick(format!("http://{}", server.address));
+    let reader = kernel::geyser::start(config, Arc::clone(&sink), |_| {
+        std::panic::resume_unwind(Box::new("told to"))
+    })
+    .unwrap();
+    while sink.slots().len() < 3 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    reader.stop().unwrap();
+    assert_eq!((sink.slots(), server.seen().len()), (vec![11, 12, 13], 1));
 }

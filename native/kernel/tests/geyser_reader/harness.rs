@@ -146,7 +146,7 @@ pub fn committed(events: &[Event]) -> Vec<u64> {
 }
 
 /// Short times, so that a test of a back-off takes no longer than it must.
-fn quick(endpoint: String) -> GeyserConfig {
+pub fn quick(endpoint: String) -> GeyserConfig {
     GeyserConfig {
         endpoint,
         start_slot: Some(11),

@@ -1,0 +1,5 @@
+//! The slot buffer: whatever the order on the wire, the same blocks come out.
+
+mod cases;
+mod messages;
+mod properties;
