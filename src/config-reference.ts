@@ -5,6 +5,7 @@ import { configSchema } from './config-schema.js'
 const SOURCES: Readonly<Record<string, string>> = {
   'networks.feed': 'src/ingest/geyser.ts',
   server: 'src/server/options.ts',
+  rpc: 'src/rpc/options.ts',
   store: 'src/shared/store-options.ts',
   pools: 'src/shared/pool-options.ts',
   'access.store': 'src/access/store.ts',

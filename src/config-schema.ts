@@ -4,6 +4,7 @@ import { defaults as authenticate } from './access/authenticate.js'
 import { defaults as accessStore } from './access/store.js'
 import { defaults as feedDefaults } from './ingest/geyser.js'
 import { defaults as processes } from './processes/options.js'
+import { defaults as rpc } from './rpc/options.js'
 import { defaults as serverAll } from './server/options.js'
 import { defaults as log, LEVELS } from './shared/log.js'
 import { defaults as metrics } from './shared/metrics-options.js'
@@ -126,6 +127,7 @@ export const configSchema = v.strictObject({
     'Places that clients connect to.',
   ),
   server: section(optionsSchema(server)),
+  rpc: section(optionsSchema(rpc)),
   store: section(
     optionsSchema(store, {
       mapBytes,

@@ -22,6 +22,10 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
     'test/sandbox/geyser.ts drives them over the wire',
   ],
   [
+    /^src\/processes\//,
+    'composition roots: test/processes/ runs them as whole deployments, with real processes',
+  ],
+  [
     /^src\/sandbox\/((?!chain|dumps|geyser|traffic|world)[a-z-]+)\.ts$/,
     'steps of the dev chain: test/sandbox/chain.ts sees what they lead to',
   ],

@@ -18,14 +18,17 @@ export type Refusal = 'unauthorized' | 'forbidden'
 export type Authenticate = (
   token: string,
   location: string,
-  address: string,
+  peer: Peer,
   nowMs: number,
 ) => Grant | Refusal
 
-const holds = (grant: Grant, address: string, nowMs: number): boolean =>
+/** Who asks. The address is read only where the token is restricted to one: it costs more than the rest. */
+export type Peer = { readonly address: string }
+
+const holds = (grant: Grant, peer: Peer, nowMs: number): boolean =>
   nowMs >= grant.validFromMs &&
   nowMs < grant.validUntilMs &&
-  (grant.address === undefined || grant.address === address)
+  (grant.address === undefined || grant.address === peer.address)
 
 /** A digest and an access that no token has: decoded where there is none. */
 const NOBODY = { tokenId: '-', accessId: '-', network: '-', location: '-', address: null }
@@ -88,7 +91,7 @@ export const createAuthenticate = (
     grants.set(token, grant)
   }
 
-  return (token, location, address, nowMs) => {
+  return (token, location, peer, nowMs) => {
     const current = version()
     if (current !== seenVersion) {
       // Read before the look-up: a change that comes after this line raises it once more.
@@ -97,13 +100,13 @@ export const createAuthenticate = (
       store.resetRead()
     }
     const known = grants.get(token)
-    if (known !== undefined && known.location === location && holds(known, address, nowMs))
+    if (known !== undefined && known.location === location && holds(known, peer, nowMs))
       return known
 
     if (!isTokenShaped(token)) return 'unauthorized'
     const grant = lookUp(token)
     if (grant === undefined || grant.location !== location) return 'unauthorized'
-    if (!holds(grant, address, nowMs)) return 'forbidden'
+    if (!holds(grant, peer, nowMs)) return 'forbidden'
     // Only what opened something is kept: a flood of refusals must not fill memory nor push out what is in use.
     keep(token, grant)
     return grant

@@ -16,6 +16,8 @@ export const defaults = {
   drainMs: 15_000,
   /** From failing `/health` to closing the port, so that a balancer looks away first. */
   drainNoticeMs: 500,
+  /** Bound of a JSON body: about 180,000 addresses of getMultipleAccounts, which has no cap of its own. */
+  bodyBytesMax: 8 * 1024 ** 2,
   /** Edges look at the tip and at the store's name this often, also where a message was lost. */
   tipPollMs: 200,
   /** `/health` is 503 when the newest block has come in longer ago than this. */

@@ -2,16 +2,16 @@
 export type Options = Readonly<typeof defaults>
 
 export const defaults = {
-  /** Threads for pages and scans. One, because edges are as many as cores, and point reads come first. */
-  scanThreads: 1,
+  /** Threads for pages and scans, so that one long scan does not hold up every page behind it. */
+  scanThreads: 2,
   /** Added to the niceness of scan threads, so that a scan never slows a point read. */
   scanNiceness: 10,
-  /** Threads for long lists of addresses and for records too large for the event loop. */
-  streamThreads: 1,
+  /** Threads for long lists of addresses and for large records. Each may wait for one slow reader. */
+  streamThreads: 8,
   /** Reads that may wait for each of the two; one more is refused, so that no wait outlasts its time-out. */
   queueMax: 1_024,
   /** Replies that were made and not yet taken, over all clients: 50 of the largest pages, a few of them slow. */
   replyBytesInFlightMax: 256 * 1024 ** 2,
-  /** The same for one streamed reply: what is made ahead of its reader. */
-  streamBytesMax: 1024 ** 2,
+  /** The same for one streamed reply: what is made ahead of its reader. Most replies fit, and free their thread. */
+  streamBytesMax: 8 * 1024 ** 2,
 }

@@ -10,7 +10,7 @@ import { createToken, TOKEN_CHARS } from '../../src/access/token.js'
 import type { Grant } from '../../src/shared/grant.js'
 import { LIMITS, NEW_ACCESS, NOW_MS, openControl } from '../fixtures/access.js'
 
-const ADDRESS = '192.0.2.1'
+const ADDRESS = { address: '192.0.2.1' }
 const isGrant = (answer: Grant | Refusal): answer is Grant => typeof answer === 'object'
 
 const setUp = async (t: Test) => {
@@ -115,10 +115,10 @@ t.test('a restricted token is refused from another address', async t => {
   if (token === undefined || record === undefined) return t.fail('no record')
   let version = 1
   const authenticate = createAuthenticate(reader, () => version)
-  t.ok(isGrant(authenticate(text, 'fra', '192.0.2.9', NOW_MS)))
-  await control.store.transaction(() => digests.put(token.digest, { ...record, address: ADDRESS }))
+  t.ok(isGrant(authenticate(text, 'fra', { address: '192.0.2.9' }, NOW_MS)))
+  await control.store.transaction(() => digests.put(token.digest, { ...record, address: ADDRESS.address }))
   version++
-  t.equal(authenticate(text, 'fra', '192.0.2.9', NOW_MS), 'forbidden')
+  t.equal(authenticate(text, 'fra', { address: '192.0.2.9' }, NOW_MS), 'forbidden')
   t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)))
 })
 

@@ -1,0 +1,93 @@
+import type { Authenticate } from '../access/authenticate.js'
+import { RpcError } from '../shared/errors.js'
+import type { Grant } from '../shared/grant.js'
+import { type Reply, type Request, type Route } from '../shared/http.js'
+import type { NetworkView } from './network-view.js'
+
+/** What the routes of one location need. */
+export type EdgeParts = {
+  readonly location: string
+  readonly bodyBytesMax: number
+  readonly authenticate: Authenticate
+  readonly views: ReadonlyMap<string, NetworkView>
+  readonly now: () => number
+  readonly onRefusal: (reason: 'unauthorized' | 'forbidden') => void
+  /** `ok`, or why a balancer should look elsewhere. */
+  readonly health: () => 'ok' | 'behind' | 'draining' | 'unknown'
+}
+
+/** A request that was let in: where its answer comes from. */
+type Admitted = { readonly grant: Grant; readonly view: NetworkView }
+
+/** The JSON of a failure that has an HTTP status and no JSON-RPC code. */
+export const describeFailure = (error: RpcError): string =>
+  JSON.stringify({ error: { message: error.message } })
+
+const failureReply = (name: 'unauthorized' | 'forbidden'): Reply => {
+  const failure = new RpcError(name)
+  return {
+    status: failure.row.status ?? 500,
+    contentType: 'application/json',
+    body: describeFailure(failure),
+  }
+}
+
+const UNAUTHORIZED = failureReply('unauthorized')
+const FORBIDDEN = failureReply('forbidden')
+
+const textReply = (status: number, body: string): Reply => ({
+  status,
+  contentType: 'text/plain',
+  body,
+})
+
+/** Token of a request without one in its path: `x-token`, or `Authorization: Bearer` (design §6). */
+const headerToken = (request: Request): string => {
+  const own = request.header('x-token')
+  if (own !== '') return own
+  const [scheme = '', token = ''] = request.header('authorization').split(' ')
+  return scheme.toLowerCase() === 'bearer' ? token : ''
+}
+
+/** Everything one location serves. */
+export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => {
+  const { location, authenticate, views, now, onRefusal, health } = parts
+
+  const admit = (token: string, request: Request): Admitted | Reply => {
+    const grant = authenticate(token, location, request, now())
+    if (typeof grant === 'string') {
+      onRefusal(grant)
+      return grant === 'unauthorized' ? UNAUTHORIZED : FORBIDDEN
+    }
+    const view = views.get(grant.network)
+    // A token of a network that is configured no more opens nothing.
+    return view === undefined ? UNAUTHORIZED : { grant, view }
+  }
+
+  const rpc = (pattern: string, tokenOf: (request: Request) => string): Route<Admitted> => ({
+    method: 'POST',
+    pattern,
+    contentType: 'application/json',
+    bodyBytesMax: parts.bodyBytesMax,
+    open: request => admit(tokenOf(request), request),
+    handle: ({ view }, body, request) => view.dispatch.handle(body, request),
+  })
+
+  const page = (pattern: string, answer: () => Reply): Route<undefined> => ({
+    method: 'GET',
+    pattern,
+    bodyBytesMax: 0,
+    open: () => undefined,
+    handle: answer,
+  })
+
+  return [
+    page('/health', () => {
+      const state = health()
+      return textReply(state === 'ok' ? 200 : 503, state)
+    }),
+    page('/ping', () => textReply(200, 'pong')),
+    rpc('/:token', request => request.path.slice(1)),
+    rpc('/', headerToken),
+  ].map(route => route as Route)
+}

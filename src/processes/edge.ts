@@ -1,0 +1,157 @@
+import { createAuthenticate } from '../access/authenticate.js'
+import { openReader } from '../access/store.js'
+import { METHODS } from '../rpc/registry.js'
+import { openServer, type Server } from '../server/server.js'
+import type { ErrorName } from '../shared/errors.js'
+import { openLog } from '../shared/log.js'
+import { createMetrics, type Metrics } from '../shared/metrics.js'
+import { createEdgeRoutes, describeFailure } from './edge-routes.js'
+import { createNetworkView, type NetworkView } from './network-view.js'
+import type { Start } from './role.js'
+import { openSharedState } from './shared-state.js'
+
+/** Counts calls without making anything per call: each method's series are found once. */
+const createCallMeter = (metrics: Metrics) => {
+  const meters = new Map(
+    [...METHODS.keys(), 'unknown', 'none'].map(method => [
+      method,
+      {
+        ok: metrics.counter('requests', { method, outcome: 'ok' }),
+        time: metrics.histogram('requestSeconds', { method }),
+      },
+    ]),
+  )
+  return (method: string, outcome: 'ok' | ErrorName, elapsedMs: number): void => {
+    const meter = meters.get(method)
+    if (meter === undefined) return
+    if (outcome === 'ok') meter.ok.add(1)
+    else metrics.counter('requests', { method, outcome }).add(1)
+    meter.time.observe(elapsedMs / 1000)
+  }
+}
+
+const meterServers = (metrics: Metrics, servers: readonly Server[]): void => {
+  const bodies = metrics.gauge('bodiesInFlight')
+  const aborts = metrics.counter('httpAborts')
+  let aborted = 0
+  metrics.beforeSnapshot(() => {
+    const stats = servers.map(server => server.stats())
+    bodies.set(stats.reduce((sum, { bodyBytesInFlight }) => sum + bodyBytesInFlight, 0))
+    const now = stats.reduce((sum, { abortedCount }) => sum + abortedCount, 0)
+    aborts.add(now - aborted)
+    aborted = now
+  })
+}
+
+const meterViews = (metrics: Metrics, views: Iterable<NetworkView>): void => {
+  const replies = metrics.gauge('repliesInFlight')
+  const scan = metrics.gauge('queueDepth', { pool: 'scan' })
+  const stream = metrics.gauge('queueDepth', { pool: 'stream' })
+  const all = Array.from(views, view => ({
+    view,
+    slot: metrics.gauge('tipSlot', { network: view.network }),
+    age: metrics.gauge('tipAge', { network: view.network }),
+  }))
+  metrics.beforeSnapshot(() => {
+    for (const { view, slot, age } of all) {
+      slot.set(view.tipSlot ?? 0)
+      age.set(view.tipAgeMs(performance.now()) / 1000)
+      // The pools are the process's: any reader tells.
+      const pools = view.reader?.poolStats()
+      if (pools === undefined) continue
+      replies.set(pools.replyBytesInFlight)
+      scan.set(pools.scanWaiting)
+      stream.set(pools.streamWaiting)
+    }
+  })
+}
+
+/** An edge: the RPC URLs of every location of this machine. */
+export const startEdge: Start = async ({ config, index }, report) => {
+  const { log, flush, droppedCount } = openLog(`edge ${index}`, config.log)
+  const metrics = createMetrics(`edge ${index}`)
+  const shared = openSharedState(config.dataDir)
+  const access = await openReader(config.dataDir, config.access.store)
+  const authenticate = createAuthenticate(access, shared.accessVersion, config.access.authenticate)
+
+  const modules = {
+    onCall: createCallMeter(metrics),
+    onFault: (fault: unknown, method: string, requestId: string): void =>
+      log.error({ err: fault, method, requestId }, 'a read failed'),
+    now: () => performance.now(),
+  }
+  const views = new Map(
+    config.networks.map(({ id }) => [id, createNetworkView(config, id, modules, log)]),
+  )
+
+  let isIndexed = false
+  const refresh = (): void => {
+    const nowMs = performance.now()
+    for (const view of views.values()) view.refresh(nowMs)
+    if (isIndexed || [...views.values()].some(view => view.tipSlot === undefined)) return
+    isIndexed = true
+    report({ kind: 'indexed' })
+  }
+  refresh()
+  const poll = setInterval(refresh, config.processes.tipPollMs)
+
+  let isDraining = false
+  const health = (): 'ok' | 'behind' | 'draining' | 'unknown' => {
+    if (isDraining) return 'draining'
+    const nowMs = performance.now()
+    let worst: 'ok' | 'behind' = 'ok'
+    for (const view of views.values()) {
+      if (view.tipSlot === undefined) return 'unknown'
+      if (view.tipAgeMs(nowMs) > config.processes.tipAgeMaxMs) worst = 'behind'
+    }
+    return worst
+  }
+
+  const refusals = {
+    unauthorized: metrics.counter('refusals', { reason: 'unauthorized' }),
+    forbidden: metrics.counter('refusals', { reason: 'forbidden' }),
+  }
+  const servers: Server[] = []
+  for (const location of config.locations)
+    servers.push(
+      await openServer({
+        routes: createEdgeRoutes({
+          location: location.id,
+          bodyBytesMax: config.processes.bodyBytesMax,
+          authenticate,
+          views,
+          now: Date.now,
+          onRefusal: reason => refusals[reason].add(1),
+          health,
+        }),
+        listeners: location.listeners,
+        log,
+        now: () => performance.now(),
+        options: { ...config.server, trustedProxies: config.trustedProxies },
+        describeFailure,
+      }),
+    )
+  meterServers(metrics, servers)
+  meterViews(metrics, views.values())
+  const dropped = metrics.gauge('logDropped')
+  metrics.beforeSnapshot(() => dropped.set(droppedCount()))
+
+  return {
+    onOrder: order => {
+      if (order.kind === 'committed' || order.kind === 'storeReplaced') refresh()
+      else if (order.kind === 'collect')
+        void metrics
+          .snapshot()
+          .then(snapshot => report({ kind: 'snapshot', call: order.call, snapshot }))
+    },
+    drain: async () => {
+      isDraining = true
+      await new Promise(resolve => setTimeout(resolve, config.processes.drainNoticeMs))
+      await Promise.all(servers.map(server => server.drain()))
+      clearInterval(poll)
+      for (const view of views.values()) view.close()
+      await access.close()
+      flush()
+    },
+  }
+}

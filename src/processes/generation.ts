@@ -1,0 +1,33 @@
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Folder of one network's stores. The live one is named by the file `CURRENT` in it (design §5.6). */
+export const storesPath = (dataDir: string, network: string): string =>
+  join(dataDir, 'accounts', network)
+
+/** Name of the live store, or undefined before the first. */
+export const currentGeneration = (stores: string): string | undefined => {
+  try {
+    return readFileSync(join(stores, 'CURRENT'), 'utf8').trim()
+  } catch {
+    return undefined
+  }
+}
+
+/** Makes a store the live one by one atomic rename: a reader sees the old name or the new one. */
+export const setCurrentGeneration = (stores: string, generation: string): void => {
+  mkdirSync(stores, { recursive: true })
+  const draft = join(stores, 'CURRENT.new')
+  writeFileSync(draft, `${generation}\n`)
+  renameSync(draft, join(stores, 'CURRENT'))
+}
+
+/**
+ * Removes every store but the given ones. Readers that still map a removed one keep it until they let go:
+ * the files lose their names at once and their space then.
+ */
+export const removeOtherGenerations = (stores: string, kept: readonly string[]): void => {
+  for (const entry of readdirSync(stores, { withFileTypes: true }))
+    if (entry.isDirectory() && !kept.includes(entry.name))
+      rmSync(join(stores, entry.name), { recursive: true, force: true })
+}

@@ -1,0 +1,119 @@
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { startGeyser } from '../ingest/geyser.js'
+import { openLog } from '../shared/log.js'
+import { createMetrics, type Metrics } from '../shared/metrics.js'
+import { lockFile, openIndexer, type Indexer } from '../shared/native.js'
+import {
+  currentGeneration,
+  removeOtherGenerations,
+  setCurrentGeneration,
+  storesPath,
+} from './generation.js'
+import { toStoreOptions } from './native-options.js'
+import type { Start } from './role.js'
+
+/** Name of the first store of a network. */
+const FIRST_GENERATION = '1'
+
+const meterStore = (metrics: Metrics, indexer: Indexer, network: string): void => {
+  const used = metrics.gauge('storeUsed', { store: network })
+  const map = metrics.gauge('storeMap', { store: network })
+  const readers = metrics.gauge('storeReaders', { store: network })
+  const lag = metrics.gauge('storeReaderLag', { store: network })
+  metrics.beforeSnapshot(() => {
+    const stats = indexer.stats()
+    used.set(stats.usedBytes)
+    map.set(stats.mapBytes)
+    readers.set(stats.readers)
+    lag.set(stats.oldestReaderLag)
+  })
+}
+
+/** The one writer of a network's accounts store: reads the feed and commits one block after the other. */
+export const startIndexer: Start = async ({ config, network, devChain }, report) => {
+  const target = config.networks.find(({ id }) => id === network)
+  if (network === undefined || target === undefined) throw new Error(`no network ${network}`)
+  const { log, flush, droppedCount } = openLog(`indexer ${network}`, config.log)
+  const metrics = createMetrics(`indexer ${network}`)
+  const stores = storesPath(config.dataDir, network)
+  mkdirSync(stores, { recursive: true })
+  if (!lockFile(join(stores, 'indexer.lock')))
+    throw new Error(`another indexer runs on network ${network} of ${config.dataDir}`)
+
+  // A dev chain lives as long as its process: a store of another one is of no use to anybody.
+  const current = currentGeneration(stores)
+  const generation = devChain?.id ?? current ?? FIRST_GENERATION
+  const indexer = openIndexer(join(stores, generation), toStoreOptions(config, network))
+  meterStore(metrics, indexer, network)
+
+  // An empty store is not shown: until its first block, readers stay with the one before.
+  let isLive = generation === current
+  const goLive = (): void => {
+    if (isLive) return
+    isLive = true
+    setCurrentGeneration(stores, generation)
+    removeOtherGenerations(stores, [generation])
+    report({ kind: 'storeReplaced', network })
+  }
+  if (indexer.tip() !== undefined) goLive()
+
+  const slot = metrics.gauge('tipSlot', { network })
+  const lag = metrics.gauge('feedLag', { network })
+  const buffered = metrics.gauge('feedBuffer', { network })
+  const isHealthy = metrics.gauge('feedHealthy', { network })
+  const blocks = metrics.counter('blocksApplied', { network })
+  const accounts = metrics.counter('accountsApplied', { network })
+  const applyTime = metrics.histogram('applySeconds', { network })
+  const dropped = metrics.gauge('logDropped')
+  metrics.beforeSnapshot(() => dropped.set(droppedCount()))
+
+  const { caFile, endpoint, startSlot, xToken, ...bounds } = target.feed
+  const from = devChain?.firstSlot ?? startSlot
+  const feed = startGeyser(
+    indexer,
+    {
+      ...bounds,
+      endpoint: devChain?.endpoint ?? endpoint,
+      ...(xToken === undefined ? {} : { xToken }),
+      ...(caFile === undefined ? {} : { caCertificatePem: readFileSync(caFile, 'utf8') }),
+      ...(from === undefined ? {} : { startSlot: from }),
+    },
+    {
+      committed: block => {
+        goLive()
+        slot.set(block.slot)
+        if (block.lagMs !== undefined) lag.set(block.lagMs / 1000)
+        buffered.set(block.bufferedBytes)
+        blocks.add(1)
+        accounts.add(block.accountCount)
+        applyTime.observe(block.applyMicros / 1_000_000)
+        report({ kind: 'committed', network, slot: block.slot })
+      },
+      health: state => {
+        isHealthy.set(state.isHealthy ? 1 : 0)
+        if (!state.isHealthy) log.error({ network, reason: state.reason }, 'feed is unhealthy')
+      },
+      log: line => log[line.level]({ network }, line.text),
+    },
+  )
+  const readers = setInterval(() => {
+    const freed = indexer.clearStaleReaders()
+    if (freed > 0) log.warn({ network, freed }, 'freed read slots of dead processes')
+  }, config.processes.staleReadersMs)
+
+  return {
+    onOrder: order => {
+      if (order.kind === 'collect')
+        void metrics
+          .snapshot()
+          .then(snapshot => report({ kind: 'snapshot', call: order.call, snapshot }))
+    },
+    drain: async () => {
+      clearInterval(readers)
+      feed.stop()
+      indexer.close()
+      flush()
+    },
+  }
+}

@@ -1,0 +1,97 @@
+import { join } from 'node:path'
+import type { Config } from '../config.js'
+import { createDispatch, type Dispatch, type Modules } from '../rpc/dispatch.js'
+import { RpcError } from '../shared/errors.js'
+import type { Log } from '../shared/log.js'
+import { openReader, type Reader, type Reads } from '../shared/native.js'
+import { currentGeneration, storesPath } from './generation.js'
+import { toStoreOptions } from './native-options.js'
+
+/** One network as an edge serves it, whichever store is the live one. */
+export type NetworkView = {
+  readonly network: string
+  /** Answers from the live store; with `noIndex` before the first block. */
+  readonly dispatch: Dispatch
+  readonly reader: Reader | undefined
+  /** Newest slot, or undefined before the first block. */
+  readonly tipSlot: number | undefined
+  /** Monotonic milliseconds since the tip last moved. */
+  tipAgeMs(nowMs: number): number
+  /** Looks at the tip, and at which store is the live one. */
+  refresh(nowMs: number): void
+  close(): void
+}
+
+const noIndex = (): never => {
+  throw new RpcError('noIndex')
+}
+
+/** Before the first block there is nothing to answer from, and no slot to answer for. */
+const NO_READS: Reads = {
+  fast: () => undefined,
+  tip: () => undefined,
+  latestBlockhash: noIndex,
+  account: noIndex,
+  accounts: noIndex,
+  tokenBalance: noIndex,
+  tokenSupply: noIndex,
+  largestHolders: noIndex,
+  programPage: async () => noIndex(),
+  ownerPage: async () => noIndex(),
+}
+
+/** Opens a network's live store as soon as there is one, and follows it to the next. */
+export const createNetworkView = (
+  config: Config,
+  network: string,
+  modules: Omit<Modules, 'reads'>,
+  log: Log,
+): NetworkView => {
+  const stores = storesPath(config.dataDir, network)
+  const create = (reads: Reads): Dispatch => createDispatch(config.rpc, { ...modules, reads })
+  let dispatch = create(NO_READS)
+  let generation: string | undefined
+  let reader: Reader | undefined
+  let tipSlot: number | undefined
+  let tipMovedMs = 0
+
+  const follow = (): void => {
+    const current = currentGeneration(stores)
+    if (current === undefined || current === generation) return
+    try {
+      const next = openReader(join(stores, current), toStoreOptions(config, network), config.pools)
+      const last = reader
+      reader = next
+      generation = current
+      dispatch = create(next.reads(config.rpc))
+      // Reads that still run keep the old store until they end.
+      last?.close()
+      log.info({ network, generation }, 'serving a store')
+    } catch (error) {
+      // It may have been replaced between the look and the opening; the next look tells.
+      log.error({ err: error, network, generation: current }, 'store cannot be opened')
+    }
+  }
+
+  return {
+    network,
+    get dispatch() {
+      return dispatch
+    },
+    get reader() {
+      return reader
+    },
+    get tipSlot() {
+      return tipSlot
+    },
+    tipAgeMs: nowMs => nowMs - tipMovedMs,
+    refresh: nowMs => {
+      follow()
+      const slot = reader?.tip()?.slot
+      if (slot === tipSlot) return
+      tipSlot = slot
+      tipMovedMs = nowMs
+    },
+    close: () => reader?.close(),
+  }
+}

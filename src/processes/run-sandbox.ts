@@ -1,0 +1,61 @@
+import { renameSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { SandboxFlags } from './messages.js'
+import { openLog } from '../shared/log.js'
+import { layoutOf, sandboxConfig, SANDBOX_NETWORK } from './sandbox-config.js'
+import { drainOnSignal } from './serve.js'
+import { startService } from './supervisor.js'
+
+/** URLs of one location of the sandbox. */
+type Place = { readonly id: string; readonly rpcUrl: string; readonly wsUrl: string }
+
+const place = (id: string, port: number, token: string): Place => ({
+  id,
+  rpcUrl: `http://127.0.0.1:${port}/${token}`,
+  wsUrl: `ws://127.0.0.1:${port}/${token}`,
+})
+
+/** One address of the dev chain's samples. */
+const sampleOf = (samples: unknown, name: string): string =>
+  String(new Map(Object.entries(samples ?? {})).get(name))
+
+/** Written whole or not at all, and for its owner only: it holds tokens and a secret key. */
+const writePrivate = (path: string, text: string): void => {
+  writeFileSync(`${path}.new`, text, { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+}
+
+const formatWelcome = (places: readonly Place[], account: string, metricsUrl: string): string => {
+  const url = places[0]?.rpcUrl ?? ''
+  const body = `{"jsonrpc":"2.0","id":1,"method":"getAccountInfo","params":["${account}",{"encoding":"jsonParsed"}]}`
+  return [
+    'Slotline runs. Two locations on a dev chain of its own:',
+    ...places.map(({ id, rpcUrl }) => `  ${id}  ${rpcUrl}`),
+    `  metrics  ${metricsUrl}`,
+    'Read an account:',
+    `  curl -s ${url} -H 'content-type: application/json' -d '${body}'`,
+    'Ctrl-C stops it. Everything it says stands in sandbox.json of the data directory, too.',
+    '',
+  ].join('\n')
+}
+
+/** `slotline sandbox`: a complete local deployment over the real wire protocols (design §8). */
+export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
+  process.title = 'slotline supervisor'
+  const config = sandboxConfig({ ...flags, dataDir: resolve(flags.dataDir) })
+  const { log, flush } = openLog('supervisor', config.log)
+  const service = await startService(config, log, flags)
+  drainOnSignal(service, flush)
+  const tokens = await service.ensureTokens(SANDBOX_NETWORK)
+  await service.untilIndexed()
+  const ports = layoutOf(flags.port)
+  const places = [
+    place('fra', ports.fra, tokens['fra'] ?? ''),
+    place('nyc', ports.nyc, tokens['nyc'] ?? ''),
+  ]
+  const metricsUrl = `http://127.0.0.1:${ports.metrics}/metrics`
+  const { geyserUrl, samples } = service.sandboxDetail()
+  const description = { locations: places, metricsUrl, geyserUrl, samples }
+  writePrivate(join(config.dataDir, 'sandbox.json'), `${JSON.stringify(description, null, 2)}\n`)
+  process.stdout.write(formatWelcome(places, sampleOf(samples, 'tokenAccount'), metricsUrl))
+}

@@ -1,0 +1,39 @@
+import { toConfig, type Config } from '../config.js'
+import type { SandboxFlags } from './messages.js'
+
+const HOST = '127.0.0.1'
+
+/** The one network of the sandbox. */
+export const SANDBOX_NETWORK = 'sandbox'
+
+/** Ports of the sandbox, counted from `--port` (design §8). */
+export const layoutOf = (
+  port: number,
+): Readonly<Record<'fra' | 'nyc' | 'metrics' | 'geyser', number>> => ({
+  fra: port,
+  nyc: port + 2,
+  metrics: port + 5,
+  geyser: port + 6,
+})
+
+/** The configuration of a complete local deployment: two locations, loopback only. */
+export const sandboxConfig = (flags: SandboxFlags): Config => {
+  const ports = layoutOf(flags.port)
+  // web3.js derives the WebSocket port from an explicit HTTP port by adding one.
+  const listeners = (port: number) => [
+    { host: HOST, port },
+    { host: HOST, port: port + 1 },
+  ]
+  return toConfig({
+    dataDir: flags.dataDir,
+    networks: [{ id: SANDBOX_NETWORK, feed: { endpoint: `http://${HOST}:${ports.geyser}` } }],
+    locations: [
+      { id: 'fra', name: 'Frankfurt', listeners: listeners(ports.fra) },
+      { id: 'nyc', name: 'New York', listeners: listeners(ports.nyc) },
+    ],
+    trustedProxies: ['127.0.0.9'],
+    metrics: { host: HOST, port: ports.metrics },
+    ...(flags.edgeCount === undefined ? {} : { processes: { edgeCount: flags.edgeCount } }),
+    log: { level: 'warn' },
+  })
+}

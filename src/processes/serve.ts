@@ -1,0 +1,27 @@
+import type { Config } from '../config.js'
+import { openLog } from '../shared/log.js'
+import { startService, type Service } from './supervisor.js'
+
+/** Drains at the first SIGTERM or SIGINT and exits with code 0; a second one does not wait. */
+export const drainOnSignal = (service: Service, flush: () => void): void => {
+  let isDraining = false
+  const onSignal = (): void => {
+    if (isDraining) process.exit(1)
+    isDraining = true
+    void service.drain().finally(() => {
+      flush()
+      process.exit(0)
+    })
+  }
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
+}
+
+/** `slotline serve`: the service of one machine, against the configured feeds. */
+export const serve = async (config: Config): Promise<void> => {
+  process.title = 'slotline supervisor'
+  const { log, flush } = openLog('supervisor', config.log)
+  const service = await startService(config, log)
+  drainOnSignal(service, flush)
+  log.info({ dataDir: config.dataDir }, 'every process is ready')
+}

@@ -1,0 +1,203 @@
+import { chmodSync, mkdirSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from '../config.js'
+import { probePort } from '../server/port.js'
+import type { Log } from '../shared/log.js'
+import type { MetricsSnapshot } from '../shared/metrics.js'
+import { lockFile } from '../shared/native.js'
+import { startChild, type Child } from './child.js'
+import type { Assignment, DevChain, Report, Role, SandboxFlags } from './messages.js'
+
+/** Left of the drain time for this process' own end. */
+const DRAIN_MARGIN_MS = 500
+
+/** A start that cannot succeed; its message is one line for the operator. */
+export class StartError extends Error {}
+
+/** The running service, as its command sees it. */
+export type Service = {
+  /** What the sandbox process said when it was ready. */
+  sandboxDetail(): Readonly<Record<string, unknown>>
+  /** Tokens of the sandbox's own access, by location. */
+  ensureTokens(network: string): Promise<Readonly<Record<string, string>>>
+  /** Resolves when every edge can answer from an indexed slot. */
+  untilIndexed(): Promise<void>
+  /** Health fails first, requests in flight finish, children end. */
+  drain(): Promise<void>
+}
+
+const edgeCountOf = (config: Config): number =>
+  config.processes.edgeCount > 0
+    ? config.processes.edgeCount
+    : Math.max(1, availableParallelism() - 1)
+
+const probeAll = async (config: Config): Promise<void> => {
+  const listeners = config.locations.flatMap(location => location.listeners)
+  for (const { host, port } of [...listeners, config.metrics]) await probePort(host, port)
+}
+
+/**
+ * Starts every process of one machine, starts again what ends, and relays what they tell each other. Owns
+ * nothing that could be lost.
+ */
+export const startService = async (
+  config: Config,
+  log: Log,
+  sandbox?: SandboxFlags,
+): Promise<Service> => {
+  const { processes } = config
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+  chmodSync(config.dataDir, 0o700)
+  if (!lockFile(join(config.dataDir, 'supervisor.lock')))
+    throw new StartError(`another Slotline runs on the data directory ${config.dataDir}`)
+  await probeAll(config)
+
+  const children: Child[] = []
+  const indexedEdges = new Set<Child>()
+  let devChain: DevChain | undefined
+  let sandboxDetail: Readonly<Record<string, unknown>> = {}
+  let isUp = false
+  let onProgress = (): void => {}
+  let failure: string | undefined
+  let onTokens: ((tokens: Readonly<Record<string, string>>) => void) | undefined
+  let nextCall = 1
+  const collections = new Map<number, (snapshot: MetricsSnapshot) => void>()
+
+  const withRole = (role: Role): Child[] => children.filter(child => child.role === role)
+  const control = (): Child | undefined => withRole('control')[0]
+
+  const collect = (call: number): void => {
+    const asked = children.filter(child => child.isReady && child.role !== 'control')
+    const snapshots: MetricsSnapshot[] = []
+    const inner = nextCall++
+    const finish = (): void => {
+      clearTimeout(timer)
+      collections.delete(inner)
+      control()?.tell({ kind: 'metrics', call, snapshots })
+    }
+    const timer = setTimeout(finish, processes.metricsMs)
+    collections.set(inner, snapshot => {
+      snapshots.push(snapshot)
+      if (snapshots.length === asked.length) finish()
+    })
+    if (asked.length === 0) finish()
+    for (const child of asked) child.tell({ kind: 'collect', call: inner })
+  }
+
+  const onReport = (report: Report, child: Child): void => {
+    switch (report.kind) {
+      case 'ready':
+        log.info({ process: child.name, pid: child.pid }, 'process is ready')
+        if (report.devChain !== undefined) {
+          const isAnother = devChain !== undefined
+          devChain = report.devChain
+          sandboxDetail = report.detail
+          // A dev chain lives in memory: after its process ended there is another one, to be indexed anew.
+          if (isAnother) for (const indexer of withRole('indexer')) indexer.restart()
+        }
+        onProgress()
+        break
+      case 'indexed':
+        indexedEdges.add(child)
+        onProgress()
+        break
+      case 'failed':
+        // Before the service is up a failure is the operator's to mend; later it is retried.
+        if (!isUp) failure ??= report.message
+        onProgress()
+        break
+      case 'committed':
+      case 'storeReplaced':
+        for (const edge of withRole('edge')) edge.tell(report)
+        break
+      case 'accessChanged':
+        for (const edge of withRole('edge')) edge.tell(report)
+        break
+      case 'snapshot':
+        collections.get(report.call)?.(report.snapshot)
+        break
+      case 'wantMetrics':
+        collect(report.call)
+        break
+      case 'tokens':
+        onTokens?.(report.tokens)
+        break
+    }
+  }
+
+  const add = (role: Role, name: string, own: Partial<Assignment>): Child => {
+    const child = startChild({
+      role,
+      name,
+      restart: {
+        firstMs: processes.restartFirstMs,
+        maxMs: processes.restartMaxMs,
+        settledMs: processes.restartSettledMs,
+      },
+      assignment: () => ({ config, index: 0, devChain, sandbox, ...own }),
+      onReport,
+      onEnd: (ended, reason, retryInMs) => {
+        indexedEdges.delete(ended)
+        log.warn({ process: ended.name, reason, retryInMs }, 'process ended')
+        onProgress()
+      },
+    })
+    children.push(child)
+    return child
+  }
+
+  const stopAll = async (deadlineMs: number): Promise<void> => {
+    const endBy = Date.now() + deadlineMs
+    // Edges first: they need the others to finish what is in flight.
+    for (const role of ['edge', 'indexer', 'control', 'sandbox'] as const) {
+      const leftMs = Math.max(500, endBy - Date.now())
+      await Promise.all(withRole(role).map(child => child.stop(leftMs)))
+    }
+  }
+
+  const until = async (isDone: () => boolean): Promise<void> => {
+    let timer: NodeJS.Timeout | undefined
+    try {
+      await new Promise<void>((resolve, reject) => {
+        timer = setTimeout(() => {
+          const missing = children.filter(child => !child.isReady).map(child => child.name)
+          const what = missing.length > 0 ? missing.join(', ') : 'the first indexed block'
+          reject(new StartError(`not ready after ${processes.startMs} ms: ${what}`))
+        }, processes.startMs)
+        onProgress = () => {
+          if (failure !== undefined) reject(new StartError(failure))
+          else if (isDone()) resolve()
+        }
+        onProgress()
+      })
+    } catch (error) {
+      await stopAll(2_000)
+      throw error
+    } finally {
+      clearTimeout(timer)
+      onProgress = () => {}
+    }
+  }
+
+  if (sandbox !== undefined) {
+    add('sandbox', 'sandbox', {})
+    await until(() => devChain !== undefined)
+  }
+  add('control', 'control', {})
+  for (const { id } of config.networks) add('indexer', `indexer ${id}`, { network: id })
+  for (let index = 0; index < edgeCountOf(config); index += 1)
+    add('edge', `edge ${index}`, { index })
+  await until(() => children.every(child => child.isReady))
+  isUp = true
+  return {
+    sandboxDetail: () => sandboxDetail,
+    ensureTokens: network =>
+      new Promise(resolve => {
+        onTokens = resolve
+        control()?.tell({ kind: 'ensureTokens', network })
+      }),
+    untilIndexed: () => until(() => withRole('edge').every(edge => indexedEdges.has(edge))),
+    drain: () => stopAll(processes.drainMs - DRAIN_MARGIN_MS),
+  }
+}
