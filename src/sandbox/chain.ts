@@ -5,7 +5,7 @@ import type { AccountState, AccountUpdate, Block, Commitment, TransactionRecord 
 import { BlockhashQueue } from './blockhash-queue.js'
 import { compileTransaction } from './compile-transaction.js'
 import { Emitter } from './emitter.js'
-import { executeTransaction, type Refusal } from './execute-transaction.js'
+import { executeTransaction, refuse, type Refusal } from './execute-transaction.js'
 import { deriveBytes, deriveKeypair, type Keypair } from './keypair.js'
 import {
   parseTransaction,
@@ -177,15 +177,16 @@ export class Chain {
     try {
       transaction = parseTransaction(bytes)
     } catch (error) {
-      if (error instanceof TransactionFormatError) return refuse('SanitizeFailure', error.message)
+      if (error instanceof TransactionFormatError)
+        return refuse('SanitizeFailure', [], error.message)
       throw error
     }
     const signature = transaction.signatures[0]
-    if (signature === undefined) return refuse('SanitizeFailure', 'no signature')
-    if (!this.isRecent(transaction)) return refuse('BlockhashNotFound', 'Blockhash not found')
+    if (signature === undefined) return refuse('SanitizeFailure', [], 'no signature')
+    if (!this.isRecent(transaction)) return refuse('BlockhashNotFound', [], 'Blockhash not found')
     const id = toMapKey(signature)
     if (this.signatures.has(id))
-      return refuse('AlreadyProcessed', 'This transaction has already been processed')
+      return refuse('AlreadyProcessed', [], 'This transaction has already been processed')
     const { slot, transactions } = this.open
     const result = executeTransaction(transaction, this.svm, this.accounts, this.tokens)
     if (!result.landed) return result
@@ -316,10 +317,3 @@ export class Chain {
     }
   }
 }
-
-const refuse = (error: Refusal['error'], reason: string): Refusal => ({
-  landed: false,
-  error,
-  reason,
-  logs: [],
-})

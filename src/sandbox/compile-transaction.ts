@@ -56,7 +56,7 @@ const collectKeys = (payer: Uint8Array, instructions: readonly Instruction[]): K
   for (const { programId } of instructions) add(readonly(programId))
   // Stable sort: the payer came first and stays first among the writable signers.
   const rank = (key: Key): number => (key.isSigner ? 0 : 2) + (key.isWritable ? 0 : 1)
-  return [...keys.values()].sort((a, b) => rank(a) - rank(b))
+  return [...keys.values()].toSorted((a, b) => rank(a) - rank(b))
 }
 
 /**

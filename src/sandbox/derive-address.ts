@@ -19,7 +19,7 @@ const D = ((PRIME - 121665n) * power(121666n, PRIME - 2n)) % PRIME
 
 /** True where 32 bytes are the compressed form of a point: then somebody may hold a key to it. */
 export const isOnCurve = (bytes: Uint8Array): boolean => {
-  const littleEndian = Buffer.from(bytes).reverse()
+  const littleEndian = Buffer.from(bytes.toReversed())
   const y = BigInt(`0x${littleEndian.toString('hex')}`) & (2n ** 255n - 1n)
   const ySquare = (y * y) % PRIME
   const top = (ySquare + PRIME - 1n) % PRIME

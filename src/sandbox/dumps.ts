@@ -95,7 +95,7 @@ export const readDumps = (folder: string, options: Partial<DumpOptions> = {}): D
     throw new DumpError(`${folder}: ${message(error)}`)
   }
   let byteCount = 0
-  const dumps = names.sort().map(name => {
+  const dumps = names.toSorted().map(name => {
     const path = join(folder, name)
     try {
       const { size } = statSync(path)
@@ -108,5 +108,5 @@ export const readDumps = (folder: string, options: Partial<DumpOptions> = {}): D
     }
   })
   // A program's code lies in a second account, and must be there when the program comes.
-  return dumps.sort((a, b) => Number(a.state.executable) - Number(b.state.executable))
+  return dumps.toSorted((a, b) => Number(a.state.executable) - Number(b.state.executable))
 }

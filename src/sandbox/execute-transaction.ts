@@ -32,10 +32,20 @@ const MICRO = 1_000_000n
 
 type Loaded = { readonly writable: Uint8Array[]; readonly readonly: Uint8Array[] }
 
-const loadTables = ({ lookups }: ParsedTransaction, svm: LiteSvm): Loaded => {
+/** Every address must be there: LiteSVM aborts the process when it is asked for half a key. */
+const loadTables = ({ lookups }: ParsedTransaction, svm: LiteSvm): Loaded | TransactionError => {
   const loaded: Loaded = { writable: [], readonly: [] }
   for (const { table, writableIndexes, readonlyIndexes } of lookups) {
-    const data = svm.getAccount(table)?.data() ?? new Uint8Array(0)
+    const account = svm.getAccount(table)
+    if (account === null) return 'AddressLookupTableNotFound'
+    if (!isSameBytes(account.owner(), ADDRESSES.lookupTable))
+      return 'InvalidAddressLookupTableOwner'
+    const data = account.data()
+    if (data.length < TABLE_HEADER_BYTES) return 'InvalidAddressLookupTableData'
+    const keyCount = Math.floor((data.length - TABLE_HEADER_BYTES) / KEY_BYTES)
+    const isKnown = (index: number): boolean => index < keyCount
+    if (!writableIndexes.every(isKnown) || !readonlyIndexes.every(isKnown))
+      return 'InvalidAddressLookupTableIndex'
     const addressAt = (index: number): Uint8Array => {
       const at = TABLE_HEADER_BYTES + index * KEY_BYTES
       return data.subarray(at, at + KEY_BYTES)
@@ -102,6 +112,7 @@ export const executeTransaction = (
   tokens: TokenLedger,
 ): Execution | Refusal => {
   const loaded = loadTables(transaction, svm)
+  if (!isLoaded(loaded)) return refuse(loaded, [])
   const keys = [...transaction.keys, ...loaded.writable, ...loaded.readonly]
   const written = writtenKeys(transaction, loaded, accounts)
   const preBalances = keys.map(key => accounts.lamports(key))
@@ -112,8 +123,7 @@ export const executeTransaction = (
   const error = failed ? toTransactionError(result.err()) : undefined
   const meta = failed ? result.meta() : result
   // Whatever paid is in the block; the rest failed before it could.
-  if (error !== undefined && preBalances[0] === postBalances[0])
-    return { landed: false, error, reason: describe(error), logs: meta.logs() }
+  if (error !== undefined && preBalances[0] === postBalances[0]) return refuse(error, meta.logs())
   const nonce = keys[transaction.instructions[0]?.accounts[0] ?? -1]
   const isRolledBack = (key: Uint8Array): boolean =>
     failed && key !== keys[0] && !(key === nonce && isNonceAccount(accounts.get(key)))
@@ -152,5 +162,12 @@ export const executeTransaction = (
   return { landed: true, outcome, writes }
 }
 
-const describe = (error: TransactionError): string =>
-  typeof error === 'string' ? error : JSON.stringify(error)
+const isLoaded = (loaded: Loaded | TransactionError): loaded is Loaded =>
+  typeof loaded === 'object' && 'writable' in loaded
+
+/** A refusal in the words of its error, or in better ones. */
+export const refuse = (
+  error: TransactionError,
+  logs: readonly string[],
+  reason = typeof error === 'string' ? error : JSON.stringify(error),
+): Refusal => ({ landed: false, error, reason, logs })

@@ -47,10 +47,11 @@ t.test('a confirmed slot comes whole and in order', async t => {
   const at2 = names.filter(name => name.endsWith('@2'))
   // Clock, and per transfer a paying owner and two of four token accounts: the last write of each counts.
   t.equal(at2.filter(name => name === 'account@2').length, 8)
+  const pair = ['transaction@2', 'status@2']
   t.strictSame(at2.slice(0, 1), ['slot0@2'])
   t.strictSame(
     at2.slice(-8),
-    [...Array(3).fill(['transaction@2', 'status@2']).flat(), 'meta@2', 'slot1@2'],
+    [...pair, ...pair, ...pair, 'meta@2', 'slot1@2'],
     'transactions, then block meta, then the status',
   )
   t.ok(names.indexOf('slot1@2') < names.indexOf('account@3'))
@@ -266,7 +267,7 @@ t.test('requests that are refused', async t => {
     ['a bad owner', { accounts: { a: { owner: ['abc'] } } }, /invalid pubkey abc/],
     [
       'five filters',
-      { accounts: { a: { filters: Array(5).fill({ datasize: '1' }) } } },
+      { accounts: { a: { filters: Array.from('12345', datasize => ({ datasize })) } } },
       /more than 4 filters/,
     ],
     [

@@ -20,7 +20,7 @@ t.test('30 holders: distinct, a tie of three, and nothing', async t => {
   const amounts = tokenAccounts
     .filter(({ mint }) => mint === samples.mint)
     .map(({ amount }) => amount)
-    .sort((a, b) => Number(b - a))
+    .toSorted((a, b) => Number(b - a))
   t.equal(amounts.length, 30)
   t.equal(amounts.at(-1), 0n)
   t.equal(new Set(amounts).size, 28)
