@@ -6,6 +6,7 @@ use std::io::Write;
 use std::mem::MaybeUninit;
 use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
+use std::slice;
 
 use heed::RwTxn;
 
@@ -13,16 +14,16 @@ use super::diff::Diff;
 use super::keys::{self, Indexed};
 use super::open::Store;
 use super::options::{ACCOUNT_DATA_BYTES_MAX, BLOCKS_KEPT, Scope};
-use super::record::{self, AccountRef, AccountUpdate, Block, HEAD_BYTES, Tip};
+use super::record::{self, AccountUpdate, Block, HEAD_BYTES, Tip};
 use super::snapshot::{decode, tip_of};
 use crate::Pubkey;
 use crate::error::{ChainBreak, Error, Result};
 use crate::token::{self, TokenProgram};
 
-/// What a block did to the store.
+/// What blocks did to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Applied {
-    /// False for a block at or before the tip: it is known already, and nothing was written.
+    /// False where every block is at or before the tip: known already, and nothing was written.
     pub is_new: bool,
     /// Accounts written.
     pub accounts: u64,
@@ -45,77 +46,74 @@ impl Store {
     /// Writes a block with all its indexes and makes it the tip: all of it or, on any failure, none. When this
     /// returns, the block is on the disk.
     pub fn apply(&self, block: &Block) -> Result<Applied> {
+        self.apply_all(slice::from_ref(block))
+    }
+
+    /// Writes consecutive blocks in one transaction, all of them or none; for a feed that is behind. No reader
+    /// sees the store between them, and their pages go to the disk once.
+    pub fn apply_all(&self, blocks: &[Block]) -> Result<Applied> {
         self.keep_disk_reserve()?;
         let mut txn = self.env.write_txn()?;
-        if let Some(tip) = tip_of(&self.tables, &txn)? {
-            if block.slot <= tip.slot {
-                return Ok(Applied::default());
+        let mut sum = Applied::default();
+        for block in blocks {
+            if let Some(tip) = tip_of(&self.tables, &txn)? {
+                if block.slot <= tip.slot {
+                    continue;
+                }
+                check_chain(&tip, block)?;
             }
-            check_chain(&tip, block)?;
+            self.apply_in(&mut txn, block, &mut sum)?;
         }
+        if sum.is_new {
+            txn.commit()?;
+        }
+        Ok(sum)
+    }
+
+    fn apply_in(&self, txn: &mut RwTxn<'_>, block: &Block, sum: &mut Applied) -> Result<()> {
         let updates = last_writes(block)?;
         let mints = self.mints_needed(&updates);
-        let mut applied = Applied {
-            is_new: true,
-            ..Applied::default()
-        };
-        let mut diff = Diff::default();
+        let mut diff = Diff::new(&self.options.changed);
         let mut fed = Vec::with_capacity(updates.len());
         for update in updates {
-            let stored = match self.tables.accounts.get(&txn, &update.pubkey)? {
+            let stored = match self.tables.accounts.get(txn, &update.pubkey)? {
                 Some(found) => Some(Indexed::of(&decode(found)?)),
                 None => None,
             };
-            let new = AccountRef {
-                slot: block.slot,
-                lamports: update.lamports,
-                rent_epoch: update.rent_epoch,
-                executable: update.executable,
-                owner: &update.owner,
-                data: &update.data,
-            };
-            match self.outcome(&txn, update, stored.is_some(), &mints)? {
+            match self.outcome(txn, update, stored.is_some(), &mints)? {
                 Outcome::Ignore => {
-                    applied.out_of_scope += 1;
+                    sum.out_of_scope += 1;
                     continue;
                 }
                 Outcome::Delete => {
                     if let Some(old) = &stored {
-                        self.tables.accounts.delete(&mut txn, &update.pubkey)?;
-                        diff.push(&update.pubkey, Some(old), None, &self.options.changed);
-                        applied.deleted += 1;
+                        self.tables.accounts.delete(txn, &update.pubkey)?;
+                        diff.push(&update.pubkey, Some(old), None);
+                        sum.deleted += 1;
                     }
                 }
                 Outcome::Write => {
+                    let new = update.at(block.slot);
                     let bytes = HEAD_BYTES + new.data.len();
-                    self.tables.accounts.put_reserved(
-                        &mut txn,
-                        &update.pubkey,
-                        bytes,
-                        |space| {
+                    self.tables
+                        .accounts
+                        .put_reserved(txn, &update.pubkey, bytes, |space| {
                             space.write_all(&record::encode_head(&new))?;
                             space.write_all(new.data)
-                        },
-                    )?;
-                    let now = Indexed::of(&new);
-                    diff.push(
-                        &update.pubkey,
-                        stored.as_ref(),
-                        Some(&now),
-                        &self.options.changed,
-                    );
-                    applied.accounts += 1;
-                    applied.bytes += new.data.len() as u64;
+                        })?;
+                    diff.push(&update.pubkey, stored.as_ref(), Some(&Indexed::of(&new)));
+                    sum.accounts += 1;
+                    sum.bytes += new.data.len() as u64;
                 }
             }
             fed.push(update);
         }
-        diff.write(&self.tables, &mut txn)?;
-        self.write_feed(&mut txn, block, &fed)?;
-        self.write_signatures(&mut txn, block)?;
-        self.write_tip(&mut txn, block)?;
-        txn.commit()?;
-        Ok(applied)
+        diff.write(&self.tables, txn, block.slot)?;
+        self.write_feed(txn, block, &fed)?;
+        self.write_signatures(txn, block)?;
+        self.write_tip(txn, block)?;
+        sum.is_new = true;
+        Ok(())
     }
 
     fn write_tip(&self, txn: &mut RwTxn<'_>, block: &Block) -> Result<()> {

@@ -1,14 +1,14 @@
 //! What a block changes in the indexes: gathered, sorted, and written table by table, so that neighbours are
 //! written together and each page is touched once.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use heed::RwTxn;
 
-use super::keys::{
-    ChangedKey, DiscriminatorKey, HolderKey, Indexed, MintKey, ProgramKey, TokenOwnerKey,
-};
+use super::holders::{self, MintId};
+use super::keys::{DiscriminatorKey, Indexed, MintKey, ProgramKey, TokenOwnerKey};
 use super::options::Changed;
+use super::programs::{self, ProgramMove};
 use super::tables::{Db, Tables};
 use crate::Pubkey;
 use crate::error::Result;
@@ -17,16 +17,15 @@ use crate::error::Result;
 type Moves<K> = Vec<(K, bool)>;
 
 /// The differences of one block.
-#[derive(Default)]
-pub(super) struct Diff {
+pub(super) struct Diff<'o> {
+    watched: &'o Changed,
     program: Moves<ProgramKey>,
     discriminator: Moves<DiscriminatorKey>,
     mint: Moves<MintKey>,
     /// The value is the mint; no value deletes.
     token_owner: Vec<(TokenOwnerKey, Option<Pubkey>)>,
-    holder: Moves<HolderKey>,
-    changed: Moves<ChangedKey>,
-    owned: HashMap<Pubkey, i64>,
+    holders: BTreeMap<MintId, Vec<holders::Move>>,
+    programs: BTreeMap<Pubkey, ProgramMove>,
 }
 
 fn note<K: PartialEq>(moves: &mut Moves<K>, old: Option<K>, new: Option<K>) {
@@ -37,21 +36,32 @@ fn note<K: PartialEq>(moves: &mut Moves<K>, old: Option<K>, new: Option<K>) {
     moves.extend(new.map(|key| (key, true)));
 }
 
-impl Diff {
-    /// Adds the differences of one account between its stored record and its new one.
-    pub fn push(
-        &mut self,
-        pubkey: &Pubkey,
-        old: Option<&Indexed>,
-        new: Option<&Indexed>,
-        watched: &Changed,
-    ) {
-        note(
-            &mut self.changed,
-            old.and_then(|old| old.changed_key(watched, pubkey)),
-            new.and_then(|new| new.changed_key(watched, pubkey)),
-        );
-        // Most updates of a block change nothing else than lamports or bytes that no index holds.
+impl<'o> Diff<'o> {
+    pub fn new(watched: &'o Changed) -> Self {
+        Diff {
+            watched,
+            program: Vec::new(),
+            discriminator: Vec::new(),
+            mint: Vec::new(),
+            token_owner: Vec::new(),
+            holders: BTreeMap::new(),
+            programs: BTreeMap::new(),
+        }
+    }
+
+    /// Adds the differences of one account between its stored record and its new one. Accounts come in ascending
+    /// order of pubkeys.
+    pub fn push(&mut self, pubkey: &Pubkey, old: Option<&Indexed>, new: Option<&Indexed>) {
+        if let Some(new) = new
+            && self.watched.covers(&new.owner)
+        {
+            self.programs
+                .entry(new.owner)
+                .or_default()
+                .written
+                .push(*pubkey);
+        }
+        // Many updates of a block change only lamports, or bytes that no index holds.
         if let (Some(old), Some(new)) = (old, new)
             && old.owner == new.owner
             && old.kind == new.kind
@@ -69,14 +79,13 @@ impl Diff {
             old.and_then(|old| old.mint_key(pubkey)),
             new.and_then(|new| new.mint_key(pubkey)),
         );
-        note(
-            &mut self.holder,
-            old.and_then(|old| old.holder_key(pubkey)),
-            new.and_then(|new| new.holder_key(pubkey)),
-        );
         self.push_token_owner(
             old.and_then(|old| old.token_owner_key(pubkey)),
             new.and_then(|new| new.token_owner_key(pubkey)),
+        );
+        self.push_holder(
+            old.and_then(|old| old.holder(pubkey)),
+            new.and_then(|new| new.holder(pubkey)),
         );
     }
 
@@ -90,10 +99,10 @@ impl Diff {
             new.map(|new| new.program_key(pubkey)),
         );
         if let Some(old) = old {
-            *self.owned.entry(old.owner).or_default() -= 1;
+            self.programs.entry(old.owner).or_default().accounts -= 1;
         }
         if let Some(new) = new {
-            *self.owned.entry(new.owner).or_default() += 1;
+            self.programs.entry(new.owner).or_default().accounts += 1;
         }
     }
 
@@ -115,13 +124,45 @@ impl Diff {
             .extend(new.map(|(key, mint)| (key, Some(mint))));
     }
 
-    /// Writes everything.
-    pub fn write(mut self, tables: &Tables, txn: &mut RwTxn<'_>) -> Result<()> {
+    fn push_holder(
+        &mut self,
+        old: Option<(MintId, holders::Entry)>,
+        new: Option<(MintId, holders::Entry)>,
+    ) {
+        match (old, new) {
+            (Some((mint, old)), Some((new_mint, new))) if mint == new_mint => {
+                if old != new {
+                    let moved = holders::Move {
+                        old: Some(old),
+                        new: Some(new),
+                    };
+                    self.holders.entry(mint).or_default().push(moved);
+                }
+            }
+            (old, new) => {
+                if let Some((mint, entry)) = old {
+                    let moved = holders::Move {
+                        old: Some(entry),
+                        new: None,
+                    };
+                    self.holders.entry(mint).or_default().push(moved);
+                }
+                if let Some((mint, entry)) = new {
+                    let moved = holders::Move {
+                        old: None,
+                        new: Some(entry),
+                    };
+                    self.holders.entry(mint).or_default().push(moved);
+                }
+            }
+        }
+    }
+
+    /// Writes everything. The block's accounts must be written already.
+    pub fn write(mut self, tables: &Tables, txn: &mut RwTxn<'_>, slot: u64) -> Result<()> {
         write_moves(&tables.by_program, txn, &mut self.program)?;
         write_moves(&tables.by_discriminator, txn, &mut self.discriminator)?;
         write_moves(&tables.by_mint, txn, &mut self.mint)?;
-        write_moves(&tables.holders, txn, &mut self.holder)?;
-        write_moves(&tables.changed, txn, &mut self.changed)?;
         self.token_owner.sort_unstable();
         for (key, mint) in &self.token_owner {
             match mint {
@@ -129,7 +170,8 @@ impl Diff {
                 None => drop(tables.by_token_owner.delete(txn, key)?),
             }
         }
-        write_counts(&tables.programs, txn, self.owned)
+        holders::write(tables, txn, self.holders)?;
+        programs::write(tables, txn, slot, self.programs)
     }
 }
 
@@ -144,23 +186,6 @@ fn write_moves<K: Ord + AsRef<[u8]>>(
             table.put(txn, key.as_ref(), &[])?;
         } else {
             table.delete(txn, key.as_ref())?;
-        }
-    }
-    Ok(())
-}
-
-fn write_counts(table: &Db, txn: &mut RwTxn<'_>, owned: HashMap<Pubkey, i64>) -> Result<()> {
-    for (program, difference) in owned.into_iter().filter(|(_, difference)| *difference != 0) {
-        let stored = table
-            .get(txn, &program)?
-            .and_then(|value| value.first_chunk());
-        let count = stored
-            .map_or(0, |bytes| u64::from_be_bytes(*bytes))
-            .saturating_add_signed(difference);
-        if count == 0 {
-            table.delete(txn, &program)?;
-        } else {
-            table.put(txn, &program, &count.to_be_bytes())?;
         }
     }
     Ok(())

@@ -147,14 +147,7 @@ fn state_after(update: &AccountUpdate, slot: u64) -> AccountRef<'_> {
             data: &[],
         };
     }
-    AccountRef {
-        slot,
-        lamports: update.lamports,
-        rent_epoch: update.rent_epoch,
-        executable: update.executable,
-        owner: &update.owner,
-        data: &update.data,
-    }
+    update.at(slot)
 }
 
 fn feed_bytes(block: &Block, accounts: &[&AccountUpdate]) -> u64 {

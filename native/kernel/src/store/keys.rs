@@ -1,7 +1,7 @@
 //! Keys of the tables, and which of them an account has. Removing an account from an index always starts from
 //! the stored record, never from the update.
 
-use super::options::Changed;
+use super::holders::{Entry, MintId};
 use super::record::AccountRef;
 use crate::Pubkey;
 use crate::token::{self, TokenProgram};
@@ -10,7 +10,6 @@ pub(super) type ProgramKey = [u8; 64];
 pub(super) type DiscriminatorKey = [u8; 72];
 pub(super) type MintKey = [u8; 65];
 pub(super) type TokenOwnerKey = [u8; 65];
-pub(super) type HolderKey = [u8; 73];
 pub(super) type ChangedKey = [u8; 72];
 pub(super) type PieceKey = [u8; 12];
 
@@ -52,25 +51,21 @@ pub(super) fn by_token_owner(
     join(&[wallet, &[program.tag()], pubkey])
 }
 
-pub(super) fn holders(
-    program: TokenProgram,
-    mint: &Pubkey,
-    amount: u64,
-    pubkey: &Pubkey,
-) -> HolderKey {
-    join(&[&[program.tag()], mint, &amount.to_be_bytes(), pubkey])
-}
-
 pub(super) fn changed(program: &Pubkey, slot: u64, pubkey: &Pubkey) -> ChangedKey {
     join(&[program, &slot.to_be_bytes(), pubkey])
 }
 
-/// A row of the tables that are cut into pieces: `feed` and `signature_slots`.
+/// A row of `feed`.
 pub(super) fn piece(slot: u64, sequence: u32) -> PieceKey {
     join(&[&slot.to_be_bytes(), &sequence.to_be_bytes()])
 }
 
-/// The slot that starts a key of `blocks`, `feed` or `signature_slots`.
+/// A signature within its group of slots.
+pub(super) fn signature(group: u64, signature: &[u8; 64]) -> [u8; 72] {
+    join(&[&group.to_be_bytes(), signature])
+}
+
+/// The number that starts a key of `blocks`, `feed` or `signatures`.
 pub(super) fn slot_of(key: &[u8]) -> u64 {
     key.first_chunk()
         .map_or(0, |bytes| u64::from_be_bytes(*bytes))
@@ -165,21 +160,16 @@ impl Indexed {
         }
     }
 
-    pub fn holder_key(&self, pubkey: &Pubkey) -> Option<HolderKey> {
+    /// The mint, and this account's place among its holders.
+    pub fn holder(&self, pubkey: &Pubkey) -> Option<(MintId, Entry)> {
         match &self.kind {
             Kind::Token {
                 program,
                 mint,
                 amount: Some(amount),
                 ..
-            } => Some(holders(*program, mint, *amount, pubkey)),
+            } => Some(((*program, *mint), (*amount, *pubkey))),
             _ => None,
         }
-    }
-
-    pub fn changed_key(&self, watched: &Changed, pubkey: &Pubkey) -> Option<ChangedKey> {
-        watched
-            .covers(&self.owner)
-            .then(|| changed(&self.owner, self.slot, pubkey))
     }
 }

@@ -4,10 +4,12 @@ mod apply;
 mod check;
 mod diff;
 mod feed;
+mod holders;
 mod keys;
 mod open;
 mod options;
 mod plan;
+mod programs;
 mod query;
 mod readers;
 mod record;
@@ -18,11 +20,17 @@ mod tables;
 
 pub use apply::Applied;
 pub use feed::Change;
+pub use holders::{HOLDERS_MAX, HOLDERS_MIN};
 pub use open::{Stats, Store};
 pub use options::{ACCOUNT_DATA_BYTES_MAX, BLOCKS_KEPT, Changed, Options, Scope};
 pub use plan::Plan;
+pub use programs::CHANGED_ROWS_MAX;
 pub use query::{Budget, Filter, OwnerFilter, OwnerQuery, PageEnd, ProgramQuery};
 pub use record::{AccountRef, AccountUpdate, Block, SignatureStatus, Tip};
 pub use scan::Visit;
-pub use snapshot::{SignatureRef, Snapshot};
+pub use signatures::SignatureRef;
+pub use snapshot::Snapshot;
 pub use tables::{SCHEMA, TABLES, Table};
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 use std::ops::Bound;
 
 use super::keys;
+use super::programs;
 use super::query::{Filter, ProgramQuery};
 use super::snapshot::Snapshot;
 use super::tables::Db;
@@ -13,10 +14,8 @@ use crate::token::TokenProgram;
 
 /// Rows of an index that are counted before it is taken for large.
 const PROBE_ROWS: u64 = 1024;
-/// Changed rows up to which they are gathered and sorted instead of walking the program's accounts.
-const CHANGED_ROWS_MAX: u64 = 50_000;
 /// A row through an index costs a look-up of its record: about this many rows of a walk over `accounts`.
-const INDEX_ROW_COST: u64 = 3;
+const INDEX_ROW_COST: u64 = 6;
 
 /// The way to a page's candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +55,8 @@ impl Run {
 impl Snapshot<'_> {
     /// The plan that [`Snapshot::program_page`] follows.
     pub fn plan(&self, query: &ProgramQuery) -> Result<Plan> {
-        let owned = self.accounts_of(&query.program)?;
+        let program = programs::read(self.tables(), &self.txn, &query.program)?;
+        let owned = program.accounts;
         if owned == 0 || query.limit == 0 {
             return Ok(Plan::Nothing);
         }
@@ -80,21 +80,12 @@ impl Snapshot<'_> {
         }
         if let Some(since) = query.changed_since
             && self.store.options.changed.covers(&query.program)
+            && since >= program.changed_floor
+            && self.count_changed(query, since, rows)? < rows
         {
-            let count = self.count_changed(query, since, rows.min(CHANGED_ROWS_MAX + 1))?;
-            if count < rows && count <= CHANGED_ROWS_MAX {
-                best = Plan::Changed { since };
-            }
+            best = Plan::Changed { since };
         }
         Ok(best)
-    }
-
-    /// How many accounts a program owns.
-    pub fn accounts_of(&self, program: &Pubkey) -> Result<u64> {
-        let count = self.tables().programs.get(&self.txn, program)?;
-        Ok(count
-            .and_then(|value| value.first_chunk())
-            .map_or(0, |bytes| u64::from_be_bytes(*bytes)))
     }
 
     /// All accounts of a program: through its index, or past everyone's.
@@ -171,7 +162,7 @@ pub(super) fn as_slices(bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> (Bound<&[u
 }
 
 /// The indexes that a query's filters open, the usually narrower first.
-fn candidates(query: &ProgramQuery) -> Vec<Plan> {
+pub(super) fn candidates(query: &ProgramQuery) -> Vec<Plan> {
     let memcmps = || {
         query.filters.iter().filter_map(|filter| match filter {
             Filter::Memcmp { offset, bytes } => Some((*offset, &bytes[..])),

@@ -25,6 +25,20 @@ pub struct AccountUpdate {
     pub data: Vec<u8>,
 }
 
+impl AccountUpdate {
+    /// The account as it is after this update, written in `slot`.
+    pub fn at(&self, slot: u64) -> AccountRef<'_> {
+        AccountRef {
+            slot,
+            lamports: self.lamports,
+            rent_epoch: self.rent_epoch,
+            executable: self.executable,
+            owner: &self.owner,
+            data: &self.data,
+        }
+    }
+}
+
 /// One transaction's outcome; `error` is the feed's bincode of a TransactionError, `None` is success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignatureStatus {

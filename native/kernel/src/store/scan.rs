@@ -160,6 +160,8 @@ impl Snapshot<'_> {
             );
         }
         pubkeys.sort_unstable();
+        // An account has a row for each of its writes.
+        pubkeys.dedup();
         for pubkey in &pubkeys {
             budget.count()?;
             if let Some(account) = self.account(pubkey)?

@@ -1,72 +1,65 @@
-//! Outcomes of recent transactions.
+//! Outcomes of recent transactions. Signatures are random, so a table ordered by them alone would touch a page for
+//! each: they are grouped by a few slots, and a look-up asks each group.
 
 use std::ops::Bound;
 
-use heed::{PutFlags, RwTxn};
+use heed::RwTxn;
 
 use super::keys;
 use super::open::Store;
 use super::record::Block;
+use super::snapshot::Snapshot;
 use crate::error::Result;
 
-const SIGNATURE_BYTES: usize = 64;
-/// So many signatures stay within half a page of LMDB.
-const PER_PIECE: usize = 31;
+/// Slots of a group: a larger one makes look-ups cheaper and writes dearer.
+const GROUP_SLOTS: u64 = 16;
+
+/// What became of a recent transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SignatureRef<'a> {
+    pub slot: u64,
+    /// The feed's bincode of a TransactionError; `None` is success.
+    pub error: Option<&'a [u8]>,
+}
 
 impl Store {
-    /// Adds a block's outcomes and drops those of slots that are too old.
+    /// Adds a block's outcomes and drops the groups of which every slot is too old.
     pub(super) fn write_signatures(&self, txn: &mut RwTxn<'_>, block: &Block) -> Result<()> {
-        let tables = &self.tables;
+        let signatures = &self.tables.signatures;
+        let group = block.slot / GROUP_SLOTS;
         let mut sorted: Vec<_> = block.signatures.iter().collect();
         sorted.sort_unstable_by_key(|status| status.signature);
         let mut value = Vec::new();
-        for status in &sorted {
+        for status in sorted {
             value.clear();
             value.extend_from_slice(&block.slot.to_be_bytes());
             value.extend_from_slice(status.error.as_deref().unwrap_or_default());
-            tables.signatures.put(txn, &status.signature, &value)?;
+            signatures.put(txn, &keys::signature(group, &status.signature), &value)?;
         }
-        for (sequence, statuses) in sorted.chunks(PER_PIECE).enumerate() {
-            let piece: Vec<u8> = statuses
-                .iter()
-                .flat_map(|status| status.signature)
-                .collect();
-            let key = keys::piece(block.slot, sequence as u32);
-            tables
-                .signature_slots
-                .put_with_flags(txn, PutFlags::APPEND, &key, &piece)?;
-        }
-        self.drop_old_signatures(txn, block.slot)
+        let oldest_kept = (block.slot + 1).saturating_sub(self.options.signature_slots_max);
+        let end = (oldest_kept / GROUP_SLOTS).to_be_bytes();
+        signatures.delete_range(txn, &(Bound::Unbounded, Bound::Excluded(&end[..])))?;
+        Ok(())
     }
+}
 
-    fn drop_old_signatures(&self, txn: &mut RwTxn<'_>, slot: u64) -> Result<()> {
-        let tables = &self.tables;
-        let end = keys::piece(
-            (slot + 1).saturating_sub(self.options.signature_slots_max),
-            0,
-        );
-        let range = (Bound::Unbounded, Bound::Excluded(&end[..]));
-        let mut old = Vec::new();
-        for row in tables.signature_slots.range(txn, &range)? {
-            let (key, piece) = row?;
-            let slot = keys::slot_of(key);
-            let signatures = piece
-                .chunks_exact(SIGNATURE_BYTES)
-                .filter_map(|bytes| bytes.first_chunk());
-            old.extend(signatures.map(|signature: &[u8; SIGNATURE_BYTES]| (*signature, slot)));
-        }
-        if old.is_empty() {
-            return Ok(());
-        }
-        old.sort_unstable();
-        for (signature, slot) in old {
-            let stored = tables.signatures.get(txn, &signature)?;
-            // A signature that came again in a later slot is that slot's to drop.
-            if stored.is_some_and(|value| keys::slot_of(value) == slot) {
-                tables.signatures.delete(txn, &signature)?;
+impl Snapshot<'_> {
+    /// The outcome of a recent transaction.
+    pub fn signature(&self, signature: &[u8; 64]) -> Result<Option<SignatureRef<'_>>> {
+        let signatures = &self.tables().signatures;
+        let Some((first, _)) = signatures.first(&self.txn)? else {
+            return Ok(None);
+        };
+        // The newest first: what is asked for is seldom old.
+        for group in (keys::slot_of(first)..=self.slot() / GROUP_SLOTS).rev() {
+            if let Some(value) = signatures.get(&self.txn, &keys::signature(group, signature))? {
+                let found = value.split_first_chunk().map(|(slot, error)| SignatureRef {
+                    slot: u64::from_be_bytes(*slot),
+                    error: (!error.is_empty()).then_some(error),
+                });
+                return Ok(found);
             }
         }
-        tables.signature_slots.delete_range(txn, &range)?;
-        Ok(())
+        Ok(None)
     }
 }

@@ -1,9 +1,8 @@
 //! One moment of the store, and the point reads on it.
 
-use std::ops::Bound;
-
 use heed::{RoTxn, WithTls};
 
+use super::holders::{self, HOLDERS_MIN};
 use super::keys;
 use super::open::Store;
 use super::options::Scope;
@@ -18,14 +17,6 @@ pub struct Snapshot<'s> {
     pub(super) store: &'s Store,
     pub(super) txn: RoTxn<'s, WithTls>,
     tip: Option<Tip>,
-}
-
-/// What became of a recent transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SignatureRef<'a> {
-    pub slot: u64,
-    /// The feed's bincode of a TransactionError; `None` is success.
-    pub error: Option<&'a [u8]>,
 }
 
 impl<'s> Snapshot<'s> {
@@ -73,31 +64,23 @@ impl<'s> Snapshot<'s> {
             .unwrap_or(0)
     }
 
-    /// The largest token accounts of a mint, frozen and empty ones too: amount, then pubkey, both descending.
-    /// Only accounts of `program` count: the mint's own.
+    /// The largest token accounts of a mint, at most [`HOLDERS_MIN`]; frozen and empty ones too, amount, then
+    /// pubkey, both descending. Only accounts of `program` count: the mint's own.
     pub fn holders(
         &self,
         program: TokenProgram,
         mint: &Pubkey,
         max: usize,
     ) -> Result<Vec<(u64, Pubkey)>> {
-        let first = keys::holders(program, mint, 0, &[0; 32]);
-        let last = keys::holders(program, mint, u64::MAX, &[0xFF; 32]);
-        let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-        let mut found = Vec::with_capacity(max.min(64));
-        for row in self
+        let row = self
             .tables()
             .holders
-            .rev_range(&self.txn, &range)?
-            .take(max)
-        {
-            let (key, _) = row?;
-            let amount = key.get(33..).and_then(|rest| rest.first_chunk());
-            if let (Some(amount), Some(pubkey)) = (amount, keys::pubkey_of(key)) {
-                found.push((u64::from_be_bytes(*amount), *pubkey));
-            }
-        }
-        Ok(found)
+            .get(&self.txn, &holders::key(&(program, *mint)))?;
+        let mut entries = row
+            .map(|value| holders::Row::decode(value).entries)
+            .unwrap_or_default();
+        entries.truncate(max.min(HOLDERS_MIN));
+        Ok(entries)
     }
 
     /// One of the last blocks.
@@ -122,19 +105,6 @@ impl<'s> Snapshot<'s> {
             }
         }
         Ok(None)
-    }
-
-    /// The outcome of a recent transaction.
-    pub fn signature(&self, signature: &[u8; 64]) -> Result<Option<SignatureRef<'_>>> {
-        let found = self.tables().signatures.get(&self.txn, signature)?;
-        Ok(found.and_then(|value| {
-            let (slot, error) = value.split_first_chunk()?;
-            let error = (!error.is_empty()).then_some(error);
-            Some(SignatureRef {
-                slot: u64::from_be_bytes(*slot),
-                error,
-            })
-        }))
     }
 
     /// The scope that the store was built for.

@@ -65,21 +65,20 @@ tables! {
         "Accounts of 32 bytes and more of a token program: memcmp of 32 bytes at offset 0.";
     by_token_owner: "data[32..64] (wallet) ‖ token program tag 1 ‖ pubkey 32" => "data[0..32] (mint)",
         "Accounts of 64 bytes and more of a token program: getTokenAccountsByOwnerV2, memcmp of 32 bytes at offset 32.";
-    holders: "token program tag 1 ‖ mint 32 ‖ amount 8 ‖ pubkey 32" => "–",
-        "Initialised token accounts by balance: getTokenLargestAccounts walks back from the end.";
+    holders: "token program tag 1 ‖ mint 32" =>
+        "isComplete 1 ‖ up to 100 of: amount 8 ‖ pubkey 32, both descending",
+        "The largest initialised token accounts of a mint: getTokenLargestAccounts.";
     changed: "program 32 ‖ slot 8 ‖ pubkey 32" => "–",
-        "One row for each account of a watched program, at the slot of its last write: changedSinceSlot.";
-    programs: "program 32" => "accounts 8",
-        "How many accounts a program owns: lets a scan choose between the index and the whole table.";
+        "The newest writes of a watched program's accounts, one row each: changedSinceSlot.";
+    programs: "program 32" => "accounts 8 ‖ rows in changed 8 ‖ slot after which changed is complete 8",
+        "What a page needs to choose between an index, the log of changes and the whole table.";
     blocks: "slot 8" => "blockhash 32 ‖ parentSlot 8 ‖ blockHeight 8 ‖ hasTime 1 ‖ blockTime 8",
         "The last 512 blocks; the last row is the tip.";
     feed: "slot 8 ‖ sequence 4" =>
         "sequence 0: changes 4 ‖ bytes 8; then the slot's changes as one run of bytes, cut into pieces of at most 2 KiB",
         "What changed in a slot, as it was after that slot: a subscriber's edge may be some slots late.";
-    signatures: "signature 64" => "slot 8 ‖ error (empty: success)",
+    signatures: "slot ÷ 16 8 ‖ signature 64" => "slot 8 ‖ error (empty: success)",
         "Outcomes of recent transactions: signatureSubscribe on what is already confirmed.";
-    signature_slots: "slot 8 ‖ sequence 4" => "signatures 64 each, at most 31",
-        "The signatures of a slot, so that old ones can be dropped.";
     meta: "word" => "bytes",
         "schema, scope, changed (what the store was built for) and feedBytes.";
 }

@@ -1,48 +1,13 @@
-//! Opening stores: identity, refusal, durability, the chain of blocks, and the bounds of what is kept.
+//! Opening stores: what survives, what is refused, and with which words.
 
 use std::path::Path;
 
-use kernel::Pubkey;
-use kernel::error::Error;
-use kernel::store::{AccountUpdate, Block, Changed, Options, Scope, Store};
-
-fn options() -> Options {
-    Options {
-        map_bytes: 1 << 30,
-        disk_reserve_bytes: 0,
-        ..Options::default()
-    }
-}
-
-fn hash(slot: u64) -> [u8; 32] {
-    let mut hash = [7; 32];
-    hash[0..8].copy_from_slice(&slot.to_be_bytes());
-    hash
-}
-
-fn block(slot: u64, accounts: Vec<AccountUpdate>) -> Block {
-    Block {
-        slot,
-        parent_slot: slot - 1,
-        blockhash: hash(slot),
-        parent_blockhash: hash(slot - 1),
-        block_height: slot,
-        block_time: Some(1_000 + slot as i64),
-        accounts,
-        signatures: Vec::new(),
-    }
-}
-
-fn account(key: u8, lamports: u64, owner: Pubkey, data: &[u8]) -> AccountUpdate {
-    AccountUpdate {
-        pubkey: [key; 32],
-        lamports,
-        rent_epoch: u64::MAX,
-        executable: false,
-        owner,
-        data: data.to_vec(),
-    }
-}
+use super::{account, block, hash, number, open, options};
+use crate::error::Error;
+use crate::store::record;
+use crate::store::{ACCOUNT_DATA_BYTES_MAX, Block, Changed, Options, Scope, Store};
+use crate::token::CLOCK_SYSVAR;
+use proptest::prelude::*;
 
 fn refusal(dir: &Path, options: &Options) -> String {
     let texts = [
@@ -63,7 +28,7 @@ fn what_is_applied_survives_and_reads_back_exactly() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_writer(dir.path(), &options()).unwrap();
     assert_eq!(store.tip().unwrap(), None);
-    let update = account(9, u64::MAX, [4; 32], &[1, 2, 3]);
+    let update = account([9; 32], u64::MAX, [4; 32], &[1, 2, 3]);
     let applied = store.apply(&block(5, vec![update.clone()])).unwrap();
     assert_eq!(
         (
@@ -102,14 +67,14 @@ fn a_block_that_does_not_follow_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_writer(dir.path(), &options()).unwrap();
     store
-        .apply(&block(5, vec![account(1, 1, [4; 32], &[])]))
+        .apply(&block(5, vec![account([1; 32], 1, [4; 32], &[])]))
         .unwrap();
     for (slot, parent_slot, parent_blockhash) in [(7, 6, hash(6)), (6, 5, hash(4)), (9, 4, hash(4))]
     {
         let wrong = Block {
             parent_slot,
             parent_blockhash,
-            ..block(slot, vec![account(2, 1, [4; 32], &[])])
+            ..block(slot, vec![account([2; 32], 1, [4; 32], &[])])
         };
         match store.apply(&wrong) {
             Err(Error::NotNextBlock(found)) => assert_eq!((found.tip_slot, found.slot), (5, slot)),
@@ -120,7 +85,7 @@ fn a_block_that_does_not_follow_changes_nothing() {
     }
     for known in [5, 4, 1] {
         let again = store
-            .apply(&block(known, vec![account(2, 1, [4; 32], &[])]))
+            .apply(&block(known, vec![account([2; 32], 1, [4; 32], &[])]))
             .unwrap();
         assert!(!again.is_new);
         assert_eq!(store.snapshot().unwrap().account(&[2; 32]).unwrap(), None);
@@ -176,4 +141,87 @@ fn another_identity_is_refused_with_the_fix() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("data.mdb"), vec![1; 16384]).unwrap();
     assert!(refusal(dir.path(), &options()).contains("not a Slotline store"));
+}
+
+#[test]
+fn a_newer_schema_is_refused_with_the_fix() {
+    let temporary = open(&options());
+    let mut txn = temporary.store.env.write_txn().unwrap();
+    temporary
+        .store
+        .tables
+        .meta
+        .put(&mut txn, b"schema", &9u32.to_be_bytes())
+        .unwrap();
+    txn.commit().unwrap();
+    let dir = temporary.dir;
+    drop(temporary.store);
+    assert!(refusal(dir.path(), &options()).contains("schema 9"));
+}
+
+#[test]
+fn a_full_disk_and_a_giant_account_are_refused_and_nothing_is_written() {
+    let temporary = open(&Options {
+        disk_reserve_bytes: u64::MAX,
+        ..options()
+    });
+    let refused = temporary.store.apply(&block(1, vec![]));
+    assert!(matches!(refused, Err(Error::DiskReserve(bytes)) if bytes > 0));
+    assert_eq!(temporary.store.tip().unwrap(), None);
+
+    let temporary = open(&options());
+    let giant = account(number(1), 1, [9; 32], &vec![0; ACCOUNT_DATA_BYTES_MAX + 1]);
+    let refused = temporary
+        .store
+        .apply(&block(1, vec![account(number(0), 1, [9; 32], &[]), giant]));
+    assert!(matches!(refused, Err(Error::Internal(text)) if text.contains("10485761")));
+    assert_eq!(temporary.store.tip().unwrap(), None);
+    assert_eq!(
+        temporary
+            .store
+            .snapshot()
+            .unwrap()
+            .account(&number(0))
+            .unwrap(),
+        None
+    );
+}
+
+#[test]
+fn time_is_the_clock_then_the_block_then_nothing() {
+    let temporary = open(&options());
+    assert_eq!(temporary.store.snapshot().unwrap().unix_timestamp(), 0);
+    temporary
+        .store
+        .apply(&Block {
+            block_time: None,
+            ..block(1, vec![])
+        })
+        .unwrap();
+    assert_eq!(temporary.store.snapshot().unwrap().unix_timestamp(), 0);
+    temporary.store.apply(&block(2, vec![])).unwrap();
+    assert_eq!(temporary.store.snapshot().unwrap().unix_timestamp(), 1_002);
+    let mut clock = vec![0; 40];
+    clock[32..].copy_from_slice(&(-5i64).to_le_bytes());
+    temporary
+        .store
+        .apply(&block(3, vec![account(CLOCK_SYSVAR, 1, [1; 32], &clock)]))
+        .unwrap();
+    assert_eq!(temporary.store.snapshot().unwrap().unix_timestamp(), -5);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_decode_or_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        match record::decode(&bytes) {
+            Some(account) => {
+                prop_assert_eq!(&record::encode_head(&account)[25..], &bytes[25..57]);
+                prop_assert_eq!(account.data, &bytes[57..]);
+                let _ = crate::store::keys::Indexed::of(&account);
+            }
+            None => prop_assert!(bytes.len() < 57),
+        }
+        let _ = (record::decode_block(1, &bytes), crate::store::holders::Row::decode(&bytes));
+        let _ = crate::store::programs::ProgramRow::decode(&bytes);
+    }
 }

@@ -1,0 +1,361 @@
+//! How fast the store applies blocks, scans and pages, on accounts made from a seed. Checks answers before it
+//! times them. `cargo run --release -p kernel --example store_bench -- [accounts] [folder]`
+//!
+//! Sketch of one update that changes a token balance, all indexes on: one look-up and one overwrite in
+//! `accounts`, a delete and a put in `holders` and in `changed`, and about 260 bytes appended to `feed`. One
+//! commit per block, with LMDB's two syncs.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use kernel::Pubkey;
+use kernel::store::{
+    AccountUpdate, Block, Budget, Filter, Options, OwnerFilter, OwnerQuery, ProgramQuery, Store,
+};
+use kernel::token::{TOKEN_PROGRAM, TokenProgram};
+
+const SEED: u64 = 0x5107;
+const MINTS: u64 = 1_000;
+const BLOCK_UPDATES: u64 = 5_000;
+const PLAIN_PROGRAM: Pubkey = [9; 32];
+
+/// SplitMix64: a number for a number, the same everywhere.
+fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+fn key(kind: u64, i: u64) -> Pubkey {
+    let mut key = [0; 32];
+    for (part, chunk) in (0..).zip(key.chunks_exact_mut(8)) {
+        chunk.copy_from_slice(&mix(SEED ^ (kind << 56) ^ (i << 3) ^ part).to_be_bytes());
+    }
+    key
+}
+
+fn mint_of(i: u64) -> Pubkey {
+    key(1, mix(i) % MINTS)
+}
+
+fn wallet_of(i: u64) -> Pubkey {
+    // One account in 64 belongs to one large wallet.
+    key(
+        2,
+        if i.is_multiple_of(64) {
+            0
+        } else {
+            mix(i) % 250_000
+        },
+    )
+}
+
+fn token_account(i: u64, amount: u64) -> AccountUpdate {
+    let mut data = vec![0; 165];
+    data[0..32].copy_from_slice(&mint_of(i));
+    data[32..64].copy_from_slice(&wallet_of(i));
+    data[64..72].copy_from_slice(&amount.to_le_bytes());
+    data[108] = 1;
+    update(key(3, i), TOKEN_PROGRAM, data)
+}
+
+fn plain_account(i: u64) -> AccountUpdate {
+    let mut data = vec![0; 128];
+    data[0..8].copy_from_slice(&(i % 4).to_le_bytes());
+    update(key(4, i), PLAIN_PROGRAM, data)
+}
+
+fn update(pubkey: Pubkey, owner: Pubkey, data: Vec<u8>) -> AccountUpdate {
+    AccountUpdate {
+        pubkey,
+        lamports: 2_039_280,
+        rent_epoch: u64::MAX,
+        executable: false,
+        owner,
+        data,
+    }
+}
+
+fn block_after(
+    (parent_slot, parent_blockhash): (u64, [u8; 32]),
+    accounts: Vec<AccountUpdate>,
+) -> Block {
+    let slot = parent_slot + 1;
+    Block {
+        slot,
+        parent_slot,
+        blockhash: key(5, slot),
+        parent_blockhash,
+        block_height: slot,
+        accounts,
+        ..Block::default()
+    }
+}
+
+fn load(store: &Store, accounts: u64) {
+    let (start, mut last) = (Instant::now(), (0, [0; 32]));
+    let all = (0..accounts).map(|i| token_account(i, mix(i ^ 77) % 1_000_000_000));
+    let mut all = all.chain((0..accounts / 10).map(plain_account)).peekable();
+    while all.peek().is_some() {
+        let block = block_after(last, all.by_ref().take(50_000).collect());
+        last = (block.slot, block.blockhash);
+        store.apply(&block).unwrap();
+    }
+    println!(
+        "load: {:.0} accounts/s",
+        (accounts * 11 / 10) as f64 / start.elapsed().as_secs_f64()
+    );
+}
+
+/// Applies blocks of token balances, `group` to a commit, and answers updates per second; the blocks are made
+/// outside the time.
+fn apply(store: &Store, name: &str, groups: u64, group: u64, pick: impl Fn(u64) -> u64) {
+    let (mut spent, mut slowest, mut updates) = (Duration::ZERO, Duration::ZERO, 0);
+    let tip = store.tip().unwrap().unwrap();
+    let mut last = (tip.slot, tip.blockhash);
+    for _ in 0..groups {
+        let mut blocks = Vec::new();
+        for _ in 0..group {
+            let ids = (0..BLOCK_UPDATES).map(|n| (last.0 << 24) + n);
+            let accounts = ids
+                .map(|n| token_account(pick(mix(n)), mix(n ^ 99) % 1_000_000_000))
+                .collect();
+            let block = block_after(last, accounts);
+            last = (block.slot, block.blockhash);
+            blocks.push(block);
+        }
+        let start = Instant::now();
+        let applied = store.apply_all(&blocks).unwrap();
+        let took = start.elapsed();
+        spent += took;
+        slowest = slowest.max(took);
+        updates += applied.accounts;
+    }
+    println!(
+        "apply {name}, {group} to a commit: {:.0} updates/s, {:.1} ms a commit of {}, slowest {:.1} ms",
+        updates as f64 / spent.as_secs_f64(),
+        spent.as_secs_f64() * 1e3 / groups as f64,
+        updates / groups,
+        slowest.as_secs_f64() * 1e3
+    );
+}
+
+/// Runs a page and answers (rows on it, rows looked at, best time of five).
+fn page(store: &Store, query: &ProgramQuery) -> (usize, u64, Duration) {
+    let snapshot = store.snapshot().unwrap();
+    let mut best = (0, 0, Duration::MAX);
+    for _ in 0..5 {
+        let start = Instant::now();
+        let mut budget = Budget::until(start + Duration::from_secs(60));
+        let mut bytes = 0;
+        let end = snapshot.program_page(query, &mut budget, &mut |_, account| {
+            bytes += account.data.len();
+            Ok(())
+        });
+        let took = start.elapsed();
+        assert!(bytes > 0 || end.as_ref().is_ok_and(|end| end.count == 0));
+        best = (end.unwrap().count, budget.scanned(), best.2.min(took));
+    }
+    best
+}
+
+fn query(
+    program: Pubkey,
+    filters: Vec<Filter>,
+    limit: usize,
+    changed_since: Option<u64>,
+) -> ProgramQuery {
+    ProgramQuery {
+        program,
+        filters,
+        limit,
+        after: None,
+        changed_since,
+    }
+}
+
+fn memcmp(offset: u64, bytes: &[u8]) -> Filter {
+    Filter::Memcmp {
+        offset,
+        bytes: bytes.to_vec(),
+    }
+}
+
+fn scans(store: &Store, accounts: u64) {
+    let slot = store.tip().unwrap().unwrap().slot;
+    let mint = mint_of(1);
+    let of_mint = (0..accounts).filter(|i| mint_of(*i) == mint).count();
+    let of_wallet = (0..accounts).filter(|i| wallet_of(*i) == key(2, 0)).count();
+    let impossible = memcmp(108, &[9]);
+    let cases = [
+        (
+            "reject dataSize, token",
+            query(TOKEN_PROGRAM, vec![Filter::DataSize(1)], 10_000, None),
+            Some(0),
+        ),
+        (
+            "reject memcmp, token",
+            query(TOKEN_PROGRAM, vec![impossible], 10_000, None),
+            Some(0),
+        ),
+        (
+            "reject dataSize, plain",
+            query(PLAIN_PROGRAM, vec![Filter::DataSize(1)], 10_000, None),
+            Some(0),
+        ),
+        (
+            "page 1,000, token",
+            query(TOKEN_PROGRAM, vec![], 1_000, None),
+            Some(1_000),
+        ),
+        (
+            "page 10,000, token",
+            query(TOKEN_PROGRAM, vec![], 10_000, None),
+            Some(10_000),
+        ),
+        (
+            "page 10,000, plain",
+            query(PLAIN_PROGRAM, vec![], 10_000, None),
+            Some(10_000),
+        ),
+        (
+            "mint",
+            query(TOKEN_PROGRAM, vec![memcmp(0, &mint)], 10_000, None),
+            Some(of_mint),
+        ),
+        (
+            "wallet and mint",
+            query(
+                TOKEN_PROGRAM,
+                vec![memcmp(0, &mint), memcmp(32, &key(2, 0))],
+                10_000,
+                None,
+            ),
+            None,
+        ),
+        (
+            "large wallet",
+            query(TOKEN_PROGRAM, vec![memcmp(32, &key(2, 0))], 100_000, None),
+            Some(of_wallet),
+        ),
+        (
+            "discriminator",
+            query(
+                PLAIN_PROGRAM,
+                vec![memcmp(0, &1u64.to_le_bytes())],
+                100_000,
+                None,
+            ),
+            Some((accounts / 10) as usize / 4),
+        ),
+        (
+            "changed in 2 slots",
+            query(TOKEN_PROGRAM, vec![], 10_000, Some(slot - 2)),
+            None,
+        ),
+        (
+            "changed in 40 slots",
+            query(TOKEN_PROGRAM, vec![], 10_000, Some(slot - 40)),
+            Some(10_000),
+        ),
+    ];
+    for (name, query, expected) in cases {
+        let plan = store.snapshot().unwrap().plan(&query).unwrap();
+        let plan = format!("{plan:?}");
+        let plan = plan.split(['(', ' ']).next().unwrap_or_default();
+        let (count, scanned, took) = page(store, &query);
+        assert!(
+            expected.is_none_or(|expected| expected == count),
+            "{name}: {count}"
+        );
+        let per_row = took.as_secs_f64() * 1e6 / scanned.max(1) as f64;
+        let ms = took.as_secs_f64() * 1e3;
+        println!(
+            "scan {name} [{plan}]: {count} rows, {scanned} looked at, {ms:.3} ms, {per_row:.3} µs/row"
+        );
+    }
+}
+
+fn point_reads(store: &Store, accounts: u64) {
+    let keys: Vec<Pubkey> = (0..200_000).map(|n| key(3, mix(n) % accounts)).collect();
+    let start = Instant::now();
+    for chunk in keys.chunks(1) {
+        let snapshot = store.snapshot().unwrap();
+        assert!(snapshot.account(&chunk[0]).unwrap().is_some());
+    }
+    println!(
+        "account, own snapshot each: {:.2} µs",
+        start.elapsed().as_secs_f64() * 1e6 / 200_000.0
+    );
+    let snapshot = store.snapshot().unwrap();
+    let start = Instant::now();
+    let found = keys
+        .iter()
+        .filter(|key| snapshot.account(key).unwrap().is_some())
+        .count();
+    assert_eq!(found, keys.len());
+    println!(
+        "account, one snapshot: {:.2} µs",
+        start.elapsed().as_secs_f64() * 1e6 / 200_000.0
+    );
+    let owner = OwnerQuery {
+        wallet: key(2, 0),
+        filter: OwnerFilter::Program(TokenProgram::Token),
+        limit: 10_000,
+        after: None,
+    };
+    let start = Instant::now();
+    let mut budget = Budget::until(start + Duration::from_secs(60));
+    let end = snapshot
+        .owner_page(&owner, &mut budget, &mut |_, _| Ok(()))
+        .unwrap();
+    println!(
+        "owner page of {}: {:.2} ms",
+        end.count,
+        start.elapsed().as_secs_f64() * 1e3
+    );
+    drop(snapshot);
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let accounts = args.next().map_or(1_000_000, |text| {
+        text.parse().expect("a number of accounts")
+    });
+    let temporary = tempfile::tempdir().expect("a temporary folder");
+    let dir = args.next().map_or(temporary.path().to_path_buf(), |text| {
+        Path::new(&text).to_path_buf()
+    });
+    let store = Store::open_writer(&dir, &Options::default()).expect("a store");
+    if store.tip().unwrap().is_none() {
+        load(&store, accounts);
+    }
+    let uniform = |n: u64| n % accounts;
+    // Nine updates of ten go to one account in fifty: still far more spread than a real block.
+    let skewed = |n: u64| {
+        if n.is_multiple_of(10) {
+            mix(n) % accounts
+        } else {
+            mix(n) % (accounts / 50)
+        }
+    };
+    let hot = |n: u64| {
+        if n.is_multiple_of(10) {
+            mix(n) % accounts
+        } else {
+            mix(n) % 1_000
+        }
+    };
+    apply(&store, "uniform", 48, 1, uniform);
+    apply(&store, "skewed", 48, 1, skewed);
+    apply(&store, "hot", 48, 1, hot);
+    apply(&store, "uniform", 6, 16, uniform);
+    apply(&store, "skewed", 6, 16, skewed);
+    scans(&store, accounts);
+    point_reads(&store, accounts);
+    let start = Instant::now();
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+    println!("check: {:.1} s", start.elapsed().as_secs_f64());
+    println!("{:?}", store.stats().unwrap());
+}

@@ -1,0 +1,146 @@
+//! What the store knows of each program: how many accounts it owns, and how far back `changed` goes.
+//!
+//! `changed` is a log of the newest writes and not an index of all accounts: a row is added for each write, at
+//! the end, and the oldest slots of a program are dropped. Moving one row per account instead would touch a page
+//! at a random place for each write, and a range longer than what is kept here is never walked.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use heed::{RoTxn, RwTxn};
+
+use super::keys::{self, ChangedKey};
+use super::tables::Tables;
+use crate::Pubkey;
+use crate::error::Result;
+
+/// Rows of `changed` that are kept for a program, at most; a page never gathers more. Of a smaller program, as
+/// many as it has accounts: more would cost more than to look at each.
+pub const CHANGED_ROWS_MAX: u64 = 50_000;
+
+/// The value of a row of `programs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct ProgramRow {
+    pub accounts: u64,
+    pub changed_rows: u64,
+    /// Every account of the program that was written after this slot has a row in `changed` at its last write.
+    pub changed_floor: u64,
+}
+
+impl ProgramRow {
+    pub fn decode(value: &[u8]) -> Option<ProgramRow> {
+        let (accounts, rest) = value.split_first_chunk()?;
+        let (changed_rows, rest) = rest.split_first_chunk()?;
+        Some(ProgramRow {
+            accounts: u64::from_be_bytes(*accounts),
+            changed_rows: u64::from_be_bytes(*changed_rows),
+            changed_floor: u64::from_be_bytes(*rest.first_chunk()?),
+        })
+    }
+
+    fn encode(&self) -> [u8; 24] {
+        let mut value = [0; 24];
+        value[0..8].copy_from_slice(&self.accounts.to_be_bytes());
+        value[8..16].copy_from_slice(&self.changed_rows.to_be_bytes());
+        value[16..24].copy_from_slice(&self.changed_floor.to_be_bytes());
+        value
+    }
+
+    fn changed_rows_max(&self) -> u64 {
+        self.accounts.min(CHANGED_ROWS_MAX)
+    }
+}
+
+/// What a block does to one program.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ProgramMove {
+    /// Accounts won, less accounts lost.
+    pub accounts: i64,
+    /// The accounts written, in ascending order, where the program is watched.
+    pub written: Vec<Pubkey>,
+}
+
+/// The row of a program, all zeros where it owns nothing.
+pub(super) fn read(tables: &Tables, txn: &RoTxn<'_>, program: &Pubkey) -> Result<ProgramRow> {
+    Ok(tables
+        .programs
+        .get(txn, program)?
+        .and_then(ProgramRow::decode)
+        .unwrap_or_default())
+}
+
+/// Brings the programs' rows and `changed` up to date.
+pub(super) fn write(
+    tables: &Tables,
+    txn: &mut RwTxn<'_>,
+    slot: u64,
+    moves: BTreeMap<Pubkey, ProgramMove>,
+) -> Result<()> {
+    for (program, moved) in moves {
+        let stored = read(tables, txn, &program)?;
+        let mut row = stored;
+        row.accounts = row.accounts.saturating_add_signed(moved.accounts);
+        let rows_new = moved.written.len() as u64;
+        if rows_new > row.changed_rows_max() {
+            // They would all be dropped again.
+            drop_rows(tables, txn, &program, u64::MAX)?;
+            (row.changed_rows, row.changed_floor) = (0, slot);
+        } else {
+            for pubkey in &moved.written {
+                tables
+                    .changed
+                    .put(txn, &keys::changed(&program, slot, pubkey), &[])?;
+            }
+            row.changed_rows += rows_new;
+            trim(tables, txn, &program, &mut row)?;
+        }
+        if row.accounts == 0 {
+            tables.programs.delete(txn, &program)?;
+        } else if row != stored {
+            tables.programs.put(txn, &program, &row.encode())?;
+        }
+    }
+    Ok(())
+}
+
+/// Drops whole slots from the oldest on, until no more rows are left than are useful.
+fn trim(
+    tables: &Tables,
+    txn: &mut RwTxn<'_>,
+    program: &Pubkey,
+    row: &mut ProgramRow,
+) -> Result<()> {
+    while row.changed_rows > row.changed_rows_max() {
+        let first = keys::changed(program, 0, &[0; 32]);
+        let oldest = tables.changed.get_greater_than_or_equal_to(txn, &first)?;
+        let Some(oldest) = oldest.and_then(|(key, _)| slot_of(key)) else {
+            break;
+        };
+        let dropped = drop_rows(tables, txn, program, oldest)?;
+        if dropped == 0 {
+            break;
+        }
+        row.changed_rows = row.changed_rows.saturating_sub(dropped);
+        row.changed_floor = oldest;
+    }
+    Ok(())
+}
+
+fn slot_of(key: &[u8]) -> Option<u64> {
+    key.get(32..)?
+        .first_chunk()
+        .map(|bytes| u64::from_be_bytes(*bytes))
+}
+
+/// Drops a program's rows up to a slot, and answers how many there were.
+fn drop_rows(
+    tables: &Tables,
+    txn: &mut RwTxn<'_>,
+    program: &Pubkey,
+    slot_last: u64,
+) -> Result<u64> {
+    let first: ChangedKey = keys::changed(program, 0, &[0; 32]);
+    let last = keys::changed(program, slot_last, &[0xFF; 32]);
+    let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
+    Ok(tables.changed.delete_range(txn, &range)? as u64)
+}

@@ -1,0 +1,89 @@
+//! A writer that dies in the middle of its work leaves the last whole block.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::naive::Model;
+use super::{TOKEN_PROGRAM, account, assert_sound, block, number, options, token_data};
+use crate::store::{AccountUpdate, Store};
+
+const CHILD: &str = "SLOTLINE_TEST_STORE";
+
+/// The updates of a slot, the same in both processes.
+fn updates(slot: u64) -> Vec<AccountUpdate> {
+    let one = |n: u64| {
+        let id = n.wrapping_mul(slot * 7 + 3) % 900;
+        let data = token_data(&number(id % 9), &number(n % 5), n ^ slot, 1);
+        account(number(id), (n + slot) % 6, TOKEN_PROGRAM, &data)
+    };
+    (0..400).map(one).collect()
+}
+
+/// Not a test of its own: the writer that the test below kills.
+#[test]
+fn writer() {
+    let Some(dir) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let store = Store::open_writer(&PathBuf::from(dir), &options()).unwrap();
+    let next = store.tip().unwrap().map_or(1, |tip| tip.slot + 1);
+    for slot in next.. {
+        store.apply(&block(slot, updates(slot))).unwrap();
+    }
+}
+
+#[test]
+fn a_killed_writer_leaves_a_whole_block() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut model, mut tip) = (Model::default(), 0);
+    for round in 0..6 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "store::tests::crash::writer"])
+            .env(CHILD, dir.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(120 + 37 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let store = Store::open_writer(dir.path(), &options()).unwrap();
+        let found = store.tip().unwrap().map_or(0, |tip| tip.slot);
+        assert!(found >= tip);
+        for slot in tip + 1..=found {
+            model.apply(slot, &updates(slot));
+        }
+        tip = found;
+        assert_sound(&store);
+        model.assert_in(&store.snapshot().unwrap());
+    }
+    assert!(tip > 0);
+}
+
+#[test]
+fn readers_of_dead_processes_are_cleared_and_living_ones_counted() {
+    let temporary = super::open(&options());
+    let store = &temporary.store;
+    store.apply(&block(1, vec![])).unwrap();
+    let (ready, wait) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let snapshot = store.snapshot().unwrap();
+            ready.wait();
+            wait.wait();
+            // Three blocks later it still sees its own slot.
+            assert_eq!((snapshot.slot(), snapshot.block(2).unwrap()), (1, None));
+        });
+        ready.wait();
+        for slot in 2..=4 {
+            store.apply(&block(slot, vec![])).unwrap();
+        }
+        let stats = store.stats().unwrap();
+        wait.wait();
+        assert_eq!((stats.readers, stats.oldest_reader_lag), (1, 3));
+    });
+    let stats = store.stats().unwrap();
+    assert_eq!((stats.readers, stats.oldest_reader_lag), (0, 0));
+    assert!(stats.used_bytes > 0 && stats.used_bytes <= stats.file_bytes);
+    assert_eq!(store.clear_stale_readers().unwrap(), 0);
+}

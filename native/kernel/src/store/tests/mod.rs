@@ -1,0 +1,100 @@
+//! Tests of the store, and what they share: small blocks, and a model of the store in a few lines.
+
+mod check;
+mod crash;
+mod holders;
+mod kept;
+mod model;
+mod naive;
+mod open;
+mod pages;
+mod scope;
+mod strategy;
+
+use std::time::{Duration, Instant};
+
+use super::{AccountUpdate, Block, Budget, Options, Store};
+use crate::Pubkey;
+use crate::token::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
+
+/// A folder and the store in it.
+struct Temporary {
+    store: Store,
+    dir: tempfile::TempDir,
+}
+
+fn options() -> Options {
+    Options {
+        map_bytes: 4 << 30,
+        disk_reserve_bytes: 0,
+        ..Options::default()
+    }
+}
+
+fn open(options: &Options) -> Temporary {
+    let dir = tempfile::tempdir().unwrap();
+    Temporary {
+        store: Store::open_writer(dir.path(), options).unwrap(),
+        dir,
+    }
+}
+
+/// The tables hold what `accounts` says.
+fn assert_sound(store: &Store) {
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+}
+
+fn hash(slot: u64) -> [u8; 32] {
+    let mut hash = [7; 32];
+    hash[0..8].copy_from_slice(&slot.to_be_bytes());
+    hash
+}
+
+fn block(slot: u64, accounts: Vec<AccountUpdate>) -> Block {
+    Block {
+        slot,
+        parent_slot: slot - 1,
+        blockhash: hash(slot),
+        parent_blockhash: hash(slot - 1),
+        block_height: slot,
+        block_time: Some(1_000 + slot as i64),
+        accounts,
+        signatures: Vec::new(),
+    }
+}
+
+fn account(pubkey: Pubkey, lamports: u64, owner: Pubkey, data: &[u8]) -> AccountUpdate {
+    AccountUpdate {
+        pubkey,
+        lamports,
+        rent_epoch: u64::MAX,
+        executable: false,
+        owner,
+        data: data.to_vec(),
+    }
+}
+
+fn token_data(mint: &Pubkey, wallet: &Pubkey, amount: u64, state: u8) -> Vec<u8> {
+    let mut data = vec![0; 165];
+    data[0..32].copy_from_slice(mint);
+    data[32..64].copy_from_slice(wallet);
+    data[64..72].copy_from_slice(&amount.to_le_bytes());
+    data[108] = state;
+    data
+}
+
+fn mint_data() -> Vec<u8> {
+    let mut data = vec![0; 82];
+    data[45] = 1;
+    data
+}
+
+fn number(n: u64) -> Pubkey {
+    let mut pubkey = [0; 32];
+    pubkey[24..].copy_from_slice(&n.to_be_bytes());
+    pubkey
+}
+
+fn long_budget() -> Budget {
+    Budget::until(Instant::now() + Duration::from_secs(60))
+}
