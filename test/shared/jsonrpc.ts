@@ -23,6 +23,16 @@ const show = (call: Call | Refusal): unknown =>
   isRefusal(call) ? [call.error.row.code, call.error.message, call.id] : call
 const shown = (message: Message): unknown => (isBatch(message) ? message.map(show) : show(message))
 
+/** Of three runs, because a machine that does other things at the same time makes one of them slow. */
+const quickestMs = (run: () => void): number => {
+  const times = [0, 1, 2].map(() => {
+    const startMs = performance.now()
+    run()
+    return performance.now() - startMs
+  })
+  return Math.min(...times)
+}
+
 const PARSE = [-32700, 'Parse error', 'null']
 const invalid = (id: string) => [-32600, 'Invalid request', id]
 const call = (id: string | undefined, params: unknown = []) => ({ id, method: 'm', params })
@@ -208,21 +218,20 @@ t.test('nesting', async t => {
     '{"a":'.repeat(100_000),
     `{"jsonrpc":"2.0","id":1,"method":"m","params":[${'[{"a":'.repeat(50_000)}`,
   ]) {
-    const startMs = performance.now()
     t.strictSame(shown(parse(body)), PARSE)
-    t.ok(performance.now() - startMs < 50, 'is refused at once')
+    t.ok(quickestMs(() => parse(body)) < 5, 'is refused at once')
   }
 })
 
 t.test('a string of quotes and backslashes is read in one pass', async t => {
   const text = JSON.stringify('\\"'.repeat(200_000))
-  const startMs = performance.now()
-  t.strictSame(shown(parse(`{"jsonrpc":"2.0","id":${text},"method":"m"}`)), {
+  const body = `{"jsonrpc":"2.0","id":${text},"method":"m"}`
+  t.strictSame(shown(parse(body)), {
     id: text,
     method: 'm',
     params: [],
   })
-  t.ok(performance.now() - startMs < 500)
+  t.ok(quickestMs(() => parse(body)) < 200)
 })
 
 t.test('an error reply', async t => {
@@ -320,10 +329,10 @@ t.test('JSONTestSuite', { skip: corpus === undefined && SHARED_ABSENT }, async t
       Buffer.from(']}'),
     ])
     const isBlank = bytes.toString().trim() === ''
-    const startMs = performance.now()
     const whole = isParseError(parse(bytes))
     const inner = isParseError(parse(inParams))
-    if (performance.now() - startMs > 20) wrong.push(`${file} takes long`)
+    if (quickestMs(() => parse(bytes)) > 5 || quickestMs(() => parse(inParams)) > 5)
+      wrong.push(`${file} takes long`)
     if (file.startsWith('n_') && !(whole && (inner || isBlank))) wrong.push(`${file} is taken`)
     if (file.startsWith('y_') && inner) wrong.push(`${file} is refused`)
   }

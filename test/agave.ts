@@ -1,0 +1,147 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { defaults } from '../src/rpc/options.js'
+import { METHODS } from '../src/rpc/registry.js'
+import { parseExact } from './fixtures/exact-json.js'
+import { SHARED_ABSENT, sharedPath } from './fixtures/shared.js'
+import { applyAccounts, openStore, type AccountDump } from './fixtures/store.js'
+import { ask, openDispatch } from './fixtures/vectors.js'
+
+/** What was sent, as a call or as a whole body, and the exact text that came back. */
+type Recorded = {
+  readonly method?: string
+  readonly params?: unknown
+  readonly body?: string
+  readonly reply: string
+}
+
+const replies = sharedPath('agave/replies.jsonl.gz')
+const dumps = sharedPath('accounts')
+
+const readAccounts = (dir: string): AccountDump[] =>
+  readdirSync(dir).map(file => parseExact(readFileSync(join(dir, file), 'utf8')) as AccountDump)
+
+const readReplies = (file: string): Recorded[] =>
+  gunzipSync(readFileSync(file))
+    .toString()
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as Recorded)
+
+/** Rows of the table in `docs/methods.md`: what Agave answers, what stands here instead, and how often. */
+const readDifferences = (): [agave: string, ours: string, count: number][] => {
+  const text = readFileSync(new URL('../docs/methods.md', import.meta.url), 'utf8')
+  return text
+    .slice(text.indexOf('## Replies that differ from Agave'))
+    .split('\n')
+    .map(line => line.replace(/^\| | \|$/g, '').split(' | '))
+    .filter(([, , count]) => Number(count) > 0)
+    .map(([agave = '', ours = '', count]) => [toText(agave), toText(ours), Number(count)])
+}
+const toText = (cell: string): string => cell.replace(/^(`+) ?(.*?) ?\1$/, '$2')
+
+/** True where a text is that of a row; `<…>` in it stands for anything. */
+const fits = (row: string, text: string): boolean => {
+  const parts = row.split(/<[^>]*>/).map(part => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  return new RegExp(`^${parts.join('.*')}$`, 's').test(text)
+}
+
+type Answer = {
+  readonly jsonrpc?: string
+  readonly error?: { readonly code: number; readonly message: string }
+  readonly result?: { readonly value?: unknown }
+}
+type Parsed = { readonly program?: string; readonly parsed?: { readonly type?: string } }
+
+/** A reply as the table names it: its error, or how an account's data came. */
+const nameOf = (reply: unknown): string => {
+  if (reply === undefined) return 'an empty body'
+  const { jsonrpc, error, result } = reply as Answer
+  if (error !== undefined)
+    return `${error.code} ${error.message}${jsonrpc === undefined ? ', no jsonrpc' : ''}`
+  if (Array.isArray(result?.value)) return 'a list'
+  const data = (result?.value as { data?: unknown } | null | undefined)?.data
+  if (Array.isArray(data)) return `data in ${String(data[1])}`
+  const { program, parsed } = (data ?? {}) as Parsed
+  if (program === undefined) return 'a result'
+  const isToken = program === 'spl-token' || program === 'spl-token-2022'
+  return `parsed ${program} ${parsed?.type}${isToken ? '' : ' of another program'}`
+}
+
+/** A reply without what differs in every one: the slot, and Agave's version. */
+const withoutContext = (value: unknown): unknown => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const { result } = value as { result?: unknown }
+  if (typeof result !== 'object' || result === null || !('context' in result)) return value
+  return { ...value, result: { ...result, context: undefined } }
+}
+
+/** Recorded bodies ask for `getHealth`, which answers `"ok"`; here another method without parameters stands for it. */
+const asHealth = (reply: unknown): unknown =>
+  (reply as Answer | undefined)?.result === undefined
+    ? reply
+    : { ...(reply as Answer), result: 'ok' }
+
+const MAX = '18446744073709551615n'
+const MINT = Buffer.alloc(82)
+MINT.writeUInt16LE(0x0109, 44)
+
+/** What the recorded validator had beside the dumps, as far as replies tell: its token program and the native mint. */
+const OWN: readonly AccountDump[] = [
+  {
+    pubkey: 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
+    account: {
+      lamports: 929_020_800,
+      data: [Buffer.alloc(133_352).toString('base64'), 'base64'],
+      owner: 'BPFLoader2111111111111111111111111111111111',
+      executable: true,
+      rentEpoch: MAX,
+    },
+  },
+  {
+    pubkey: 'So11111111111111111111111111111111111111112',
+    account: {
+      lamports: 1,
+      data: [MINT.toString('base64'), 'base64'],
+      owner: 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
+      executable: false,
+      rentEpoch: MAX,
+    },
+  },
+]
+
+const isAbsent = replies === undefined || dumps === undefined
+t.test('replies of Agave', { skip: isAbsent && SHARED_ABSENT }, async t => {
+  const { indexer, reader } = openStore(t)
+  applyAccounts(indexer, [...readAccounts(dumps ?? ''), ...OWN], 120)
+  const rows = readDifferences()
+  for (const fastLane of [true, false]) {
+    const dispatch = openDispatch(reader.reads(defaults), { fastLane })
+    const counts = rows.map(() => 0)
+    const unexpected: unknown[] = []
+    let comparedCount = 0
+    for (const { method = '', params, body, reply } of readReplies(replies ?? '')) {
+      if (body === undefined && method !== 'nope' && !METHODS.has(method)) continue
+      comparedCount++
+      const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+      const text = body?.replaceAll('getHealth', 'getLatestBlockhash') ?? call
+      const answer = await ask(dispatch, text)
+      const ours = body === undefined ? withoutContext(answer) : asHealth(answer)
+      const agave = withoutContext(reply === '' ? undefined : parseExact(reply))
+      if (isDeepStrictEqual(ours, agave)) continue
+      const index = rows.findIndex(row => fits(row[0], nameOf(agave)) && fits(row[1], nameOf(ours)))
+      if (index === -1) unexpected.push({ text, agave, ours })
+      else counts[index] = (counts[index] ?? 0) + 1
+    }
+    t.strictSame(unexpected, [])
+    t.strictSame(
+      counts,
+      rows.map(([, , count]) => count),
+      'as often as the table says',
+    )
+    t.equal(comparedCount, 2_166)
+  }
+})

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { runBatch } from '../../src/rpc/batch.js'
+import { defaults } from '../../src/rpc/options.js'
+import type { Outcome } from '../../src/rpc/outcome.js'
+import { RpcError } from '../../src/shared/errors.js'
+import type { Call } from '../../src/shared/jsonrpc.js'
+import { readBody, textSource } from '../fixtures/fake-reads.js'
+
+const anyElement = fc.record({
+  kind: fc.constantFrom('bytes', 'source', 'error', 'notification', 'refusal'),
+  turns: fc.nat(3),
+  text: fc.nat().map(String),
+})
+
+const ERROR = '{"code":-32601,"message":"Method not found"}'
+const reused = Buffer.alloc(32)
+
+t.test('replies stand in request order, however long each takes', async t => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(anyElement, { maxLength: 30 }),
+      fc.integer({ min: 1, max: 9 }),
+      async (elements, batchWaitingMax) => {
+        const sources: { readonly closeCount: number }[] = []
+        const outcomeOf = ({ kind, text }: (typeof elements)[number]): Outcome => {
+          if (kind === 'error') return new RpcError('methodNotFound')
+          // As the kernel's: valid until the next result is written.
+          if (kind === 'bytes') return reused.subarray(0, reused.write(text))
+          const source = textSource(text, { isSlow: true, stepBytes: 2 })
+          sources.push(source)
+          return source
+        }
+        const calls = elements.map(({ kind }, index) => {
+          const id = kind === 'notification' ? undefined : String(index)
+          return kind === 'refusal' && id !== undefined
+            ? { id, error: new RpcError('methodNotFound') }
+            : { id, method: String(index), params: [] }
+        })
+        const run = (call: Call): Outcome | Promise<Outcome> => {
+          const element = elements[Number(call.method)]
+          assert(element !== undefined)
+          if (element.turns === 0) return outcomeOf(element)
+          const wait = async (): Promise<Outcome> => {
+            for (let turn = 0; turn < element.turns; turn++) await new Promise(setImmediate)
+            const outcome = outcomeOf(element)
+            return outcome instanceof Uint8Array ? Buffer.from(outcome) : outcome
+          }
+          return wait()
+        }
+        const body = runBatch(calls, run, { ...defaults, batchWaitingMax })
+        const waits = elements.some(
+          ({ kind, turns }) => turns > 0 && !['notification', 'refusal'].includes(kind),
+        )
+        assert.equal(body instanceof Promise, waits)
+        const replies = elements.flatMap(({ kind, text }, index) => {
+          if (kind === 'notification') return []
+          const isError = kind === 'error' || kind === 'refusal'
+          return `{"jsonrpc":"2.0",${isError ? `"error":${ERROR}` : `"result":${text}`},"id":${index}}`
+        })
+        const expected = replies.length === 0 ? '' : `[${replies.join(',')}]`
+        assert.equal(await readBody(await body, 5), expected)
+        assert.ok(sources.every(({ closeCount }) => closeCount === 1))
+      },
+    ),
+  )
+  t.pass()
+})
