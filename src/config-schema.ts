@@ -127,7 +127,7 @@ export const configSchema = v.strictObject({
     'Places that clients connect to.',
   ),
   server: section(optionsSchema(server)),
-  rpc: section(optionsSchema(rpc)),
+  rpc: section(optionsSchema(rpc, { nestingMax: integer(8, 127, 'levels') })),
   store: section(
     optionsSchema(store, {
       mapBytes,
