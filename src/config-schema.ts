@@ -21,7 +21,7 @@ import { defaults as pools } from './shared/pool-options.js'
 import { defaults as store } from './shared/store-options.js'
 
 // Stands at the top of the file: WebSockets and the dashboard will believe the same peers.
-const { trustedProxies: _, ...server } = serverAll
+const { trustedProxies: _proxies, ...server } = serverAll
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 // Also the name of a folder, so nothing that a path could make something else of.

@@ -116,7 +116,9 @@ t.test('a restricted token is refused from another address', async t => {
   let version = 1
   const authenticate = createAuthenticate(reader, () => version)
   t.ok(isGrant(authenticate(text, 'fra', { address: '192.0.2.9' }, NOW_MS)))
-  await control.store.transaction(() => digests.put(token.digest, { ...record, address: ADDRESS.address }))
+  await control.store.transaction(() =>
+    digests.put(token.digest, { ...record, address: ADDRESS.address }),
+  )
   version++
   t.equal(authenticate(text, 'fra', { address: '192.0.2.9' }, NOW_MS), 'forbidden')
   t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)))

@@ -55,16 +55,19 @@ t.test('a token needs an access that holds and offers the place', async t => {
   t.strictSame(entitlement.find(accessId), access)
   t.strictSame(entitlement.listOf('ada'), [access])
   t.strictSame(entitlement.listOf('ben'), [])
-  const cases: [name: string, place: Parameters<typeof credentials.generate>[0], error: object][] =
+  const cases: [
+    name: string,
+    place: Parameters<typeof credentials.generate>[0],
+    error: { name: string } | { message: RegExp },
+  ][] = [
+    ['no such access', placeOf('acc_none'), { name: 'noSuchAccess' }],
+    ['another location', placeOf(accessId, 'sin'), { message: /not offer this location/ }],
     [
-      ['no such access', placeOf('acc_none'), { name: 'noSuchAccess' }],
-      ['another location', placeOf(accessId, 'sin'), { message: /not offer this location/ }],
-      [
-        'another network',
-        { ...placeOf(accessId), network: 'x' },
-        { message: /not offer this network/ },
-      ],
-    ]
+      'another network',
+      { ...placeOf(accessId), network: 'x' },
+      { message: /not offer this network/ },
+    ],
+  ]
   for (const [name, place, error] of cases)
     await t.rejects(credentials.generate(place), error, name)
   nowMs = NOW_MS + 10
@@ -117,7 +120,11 @@ t.test('without its key a token works but cannot be shown', async t => {
     await t.rejects(control.credentials.generate(placeOf(accessId, 'nyc')), { message }, name)
     const reader = await openReader(dir)
     const authenticate = createAuthenticate(reader, () => 1)
-    t.match(authenticate(text, 'fra', '192.0.2.1', NOW_MS), { accessId }, `${name}: it works`)
+    t.match(
+      authenticate(text, 'fra', { address: '192.0.2.1' }, NOW_MS),
+      { accessId },
+      `${name}: it works`,
+    )
     await reader.close()
     await control.store.close()
   }
@@ -161,7 +168,7 @@ t.test(
       const reader = await openReader(dir)
       const authenticate = createAuthenticate(reader, () => 1)
       for (const [location, text] of answered) {
-        const grant = authenticate(text, location, '192.0.2.1', NOW_MS)
+        const grant = authenticate(text, location, { address: '192.0.2.1' }, NOW_MS)
         if (typeof grant === 'string') t.fail(`${location}: ${grant}`)
       }
       const kept = credentials.list(accessId)
@@ -170,7 +177,9 @@ t.test(
       t.ok(kept.length >= answered.size && kept.length <= answered.size + 2, `${kept.length} kept`)
       for (const place of kept) {
         const text = (await credentials.reveal(place))?.reveal() ?? ''
-        t.match(authenticate(text, place.location, '', NOW_MS), { tokenId: place.tokenId })
+        t.match(authenticate(text, place.location, { address: '' }, NOW_MS), {
+          tokenId: place.tokenId,
+        })
         answered.set(place.location, text)
       }
       await reader.close()
@@ -204,7 +213,7 @@ t.test('a token stands in no file and in nothing that prints', async t => {
     generated,
     revealed: await credentials.reveal(place),
     list: credentials.list(accessId),
-    grant: authenticate(text, 'fra', '192.0.2.1', NOW_MS),
+    grant: authenticate(text, 'fra', { address: '192.0.2.1' }, NOW_MS),
     record: store.tokens.get([accessId, 'main', 'fra']),
     store,
     credentials,

@@ -99,7 +99,7 @@ t.test('a histogram counts each duration in its bucket and all above', async t =
   t.match(text, /_sum\{process="edge",method="m"\} 1000000061.70/)
 })
 
-t.test('buckets equal a count by hand', async t => {
+t.test('buckets equal a count by hand', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.double({ min: 0, max: 40, noNaN: true })), async seconds => {
       const metrics = createMetrics('edge')

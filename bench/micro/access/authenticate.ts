@@ -51,6 +51,7 @@ await store.close()
 const reader = await openReader(dir)
 const cells = new Float64Array(new SharedArrayBuffer(64))
 const authenticate = createAuthenticate(reader, () => cells[0] ?? 0)
+const PEER = { address: '192.0.2.1' }
 const nowMs = Date.now()
 const at = <T>(list: readonly T[], index: number): T => {
   const item = list[index % list.length]
@@ -59,11 +60,11 @@ const at = <T>(list: readonly T[], index: number): T => {
 }
 
 for (const [index, { location }] of places.entries()) {
-  const answer = authenticate(at(bytes, index).toString('latin1'), location, '192.0.2.1', nowMs)
+  const answer = authenticate(at(bytes, index).toString('latin1'), location, PEER, nowMs)
   assert(typeof answer === 'object' && answer.tokenId === at(generated, index).tokenId)
 }
 const unknown = Array.from({ length: TOKENS }, () => createToken(randomBytes))
-assert(unknown.every(token => authenticate(token, 'fra', '', nowMs) === 'unauthorized'))
+assert(unknown.every(token => authenticate(token, 'fra', PEER, nowMs) === 'unauthorized'))
 
 const time = (name: string, rounds: number, run: (round: number) => void): void => {
   for (let round = 0; round < rounds / 10; round++) run(round)
@@ -78,20 +79,20 @@ time('make the text of a token (not counted)', ROUNDS, n => {
   text = at(bytes, n).toString('latin1')
 })
 time('known token, with its text made', ROUNDS, n => {
-  authenticate(at(bytes, n).toString('latin1'), 'fra', '192.0.2.1', nowMs)
+  authenticate(at(bytes, n).toString('latin1'), 'fra', PEER, nowMs)
 })
 time('garbage', ROUNDS, n => {
-  authenticate(at(bytes, n).toString('latin1', 0, 41), 'fra', '192.0.2.1', nowMs)
+  authenticate(at(bytes, n).toString('latin1', 0, 41), 'fra', PEER, nowMs)
 })
 time('unknown token', ROUNDS / 10, n => {
-  authenticate(at(unknown, n), 'fra', '192.0.2.1', nowMs)
+  authenticate(at(unknown, n), 'fra', PEER, nowMs)
 })
 time('token of another location', ROUNDS / 10, n => {
-  authenticate(at(bytes, n).toString('latin1'), 'nyc', '192.0.2.1', nowMs)
+  authenticate(at(bytes, n).toString('latin1'), 'nyc', PEER, nowMs)
 })
 time('after a change: looked up again', ROUNDS / 20, n => {
   cells[0] = n + 1
-  authenticate(at(bytes, n).toString('latin1'), 'fra', '192.0.2.1', nowMs)
+  authenticate(at(bytes, n).toString('latin1'), 'fra', PEER, nowMs)
 })
 assert(text.length === 42)
 await reader.close()

@@ -1,0 +1,50 @@
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { EXAMPLE, formatConfig, parseConfig } from '../src/config.js'
+
+// What `npm test` has built: compiling it anew for each call would take longer than all other tests.
+const main = fileURLToPath(new URL('../dist/main.js', import.meta.url))
+const run = (...args: string[]) =>
+  spawnSync(process.execPath, [main, ...args], { encoding: 'utf8' })
+
+const dir = t.testdir()
+const good = join(dir, 'good.toml')
+const bad = join(dir, 'bad.toml')
+writeFileSync(good, formatConfig(EXAMPLE))
+writeFileSync(bad, formatConfig(EXAMPLE).replace('drainMs', 'drainMsx'))
+
+const cases: [args: string[], code: number, stderr: RegExp][] = [
+  [['config', 'check', good], 0, /^$/],
+  [
+    ['config', 'check', bad],
+    1,
+    /^slotline: \S+bad\.toml:\d+: (server|processes)\.drainMsx is unknown; did you mean drainMs\?\n$/,
+  ],
+  [['config', 'check', join(dir, 'none.toml')], 1, /^slotline: ENOENT[^\n]*none\.toml'\n$/],
+  [['config', 'check'], 2, /missing required argument/],
+  [['serve', '--config', bad], 1, /^slotline: \S+bad\.toml:\d+: [^\n]*\n$/],
+  [['serve'], 2, /required option '--config <file>' not specified/],
+  [['sandbox', '--port', '65526'], 2, /integer from 1 to 65525/],
+  [['sandbox', '--traffic', '1.5'], 2, /integer from 0/],
+  [['sandbox', '--edges', '0'], 2, /integer from 1/],
+  [['sandbox', '--fast'], 2, /unknown option/],
+  [['nothing'], 2, /unknown command/],
+  [['role', 'nobody'], 2, /no such role/],
+]
+for (const [args, code, stderr] of cases) {
+  const name = args.map(arg => arg.replace(dir, '')).join(' ')
+  const ended = run(...args)
+  t.equal(ended.status, code, `${name}: exit code`)
+  t.match(ended.stderr, stderr, `${name}: standard error`)
+}
+
+const dumped = run('config', 'dump')
+t.strictSame(parseConfig(dumped.stdout, 'dump'), EXAMPLE, 'the dump without a file is the example')
+t.equal(run('config', 'dump', good).stdout, dumped.stdout, 'the dump of the dump is the same')
+const help = run('--help')
+t.equal(help.status, 0)
+t.match(help.stdout, /serve[^]*sandbox[^]*config/)
+t.notMatch(help.stdout, /\brole\b/, 'what the supervisor starts is not shown')
