@@ -6,7 +6,7 @@ export type Target = {
   readonly endpoint: string
   /** Sent as metadata `x-token`; in no event and no error. */
   readonly xToken?: string
-  /** PEM of a private certificate authority, beside the system's. */
+  /** PEM of a private certificate authority, in place of the system's. */
   readonly caCertificatePem?: string
   /** Where an empty store begins. Absent: the live head, whose first whole block becomes the base. */
   readonly startSlot?: number

@@ -57,7 +57,7 @@ pub struct GeyserConfig {
     pub endpoint: String,
     /// Sent as metadata `x-token`. Never shown: `Debug`, events and errors are free of it.
     pub x_token: Option<String>,
-    /// PEM of a private certificate authority, beside the system's.
+    /// PEM of a private certificate authority, in place of the system's.
     pub ca_certificate_pem: Option<String>,
     pub accounts: AccountsFilter,
     /// Where an empty store begins; `None` is the live head. The first whole block becomes its base.

@@ -213,10 +213,10 @@ fn builder(config: &GeyserConfig) -> Result<GeyserGrpcBuilder, Failure> {
         builder = builder.accept_compressed(CompressionEncoding::Zstd);
     }
     if config.endpoint.starts_with("https://") {
-        let mut tls = ClientTlsConfig::new().with_native_roots();
-        if let Some(pem) = &config.ca_certificate_pem {
-            tls = tls.ca_certificate(Certificate::from_pem(pem));
-        }
+        let tls = match &config.ca_certificate_pem {
+            Some(pem) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem)),
+            None => ClientTlsConfig::new().with_native_roots(),
+        };
         builder = builder.tls_config(tls).map_err(failed)?;
     }
     Ok(builder)

@@ -9,9 +9,13 @@ use futures::Stream;
 use yellowstone_grpc_proto::geyser::geyser_server::{Geyser, GeyserServer};
 use yellowstone_grpc_proto::geyser::*;
 use yellowstone_grpc_proto::tonic::codec::CompressionEncoding;
-use yellowstone_grpc_proto::tonic::transport::Server;
 use yellowstone_grpc_proto::tonic::transport::server::TcpIncoming;
+use yellowstone_grpc_proto::tonic::transport::{Identity, Server, ServerTlsConfig};
 use yellowstone_grpc_proto::tonic::{Request, Response, Status, Streaming, async_trait};
+
+/// Of 127.0.0.1, signed by itself, for these tests alone. Valid until 2126.
+pub const CERTIFICATE: &str = include_str!("tls/cert.pem");
+const KEY: &str = include_str!("tls/key.pem");
 
 /// What the server does next. After the last step it closes the stream.
 #[derive(Debug, Clone)]
@@ -51,6 +55,21 @@ impl FeedServer {
     pub fn start(
         play: impl Fn(&SubscribeRequest, usize) -> Result<Vec<Step>, Status> + Send + Sync + 'static,
     ) -> FeedServer {
+        FeedServer::start_with(Server::builder(), play)
+    }
+
+    /// Speaks TLS under [`CERTIFICATE`].
+    pub fn start_tls(
+        play: impl Fn(&SubscribeRequest, usize) -> Result<Vec<Step>, Status> + Send + Sync + 'static,
+    ) -> FeedServer {
+        let tls = ServerTlsConfig::new().identity(Identity::from_pem(CERTIFICATE, KEY));
+        FeedServer::start_with(Server::builder().tls_config(tls).unwrap(), play)
+    }
+
+    fn start_with(
+        mut builder: Server,
+        play: impl Fn(&SubscribeRequest, usize) -> Result<Vec<Step>, Status> + Send + Sync + 'static,
+    ) -> FeedServer {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -61,18 +80,14 @@ impl FeedServer {
             seen: Arc::default(),
         };
         let seen = Arc::clone(&feed.seen);
-        let _entered = runtime.enter();
+        let entered = runtime.enter();
         let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = incoming.local_addr().unwrap();
         let service = GeyserServer::new(feed)
             .max_encoding_message_size(64 << 20)
             .send_compressed(CompressionEncoding::Zstd);
-        runtime.spawn(
-            Server::builder()
-                .add_service(service)
-                .serve_with_incoming(incoming),
-        );
-        drop(_entered);
+        runtime.spawn(builder.add_service(service).serve_with_incoming(incoming));
+        drop(entered);
         FeedServer {
             address,
             seen,

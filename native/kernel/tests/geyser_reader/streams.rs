@@ -11,7 +11,7 @@ use yellowstone_grpc_proto::tonic::Status;
 
 use crate::chain::*;
 use crate::harness::*;
-use crate::server::{FeedServer, Step};
+use crate::server::{CERTIFICATE, FeedServer, Step};
 
 #[test]
 fn blocks_become_durable_in_order() {
@@ -285,4 +285,25 @@ fn a_real_store_follows_the_feed() {
     assert_eq!(account.data, [13; 100]);
     drop(snapshot);
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn a_feed_over_tls_is_read_and_a_stranger_s_is_not() {
+    let server = FeedServer::start_tls(|_, _| Ok(then_hang(block(11))));
+    let endpoint = format!("https://{}", server.address);
+    let known = read_from(
+        Arc::new(MemorySink::default()),
+        endpoint.clone(),
+        |config| {
+            config.ca_certificate_pem = Some(CERTIFICATE.to_string());
+        },
+    );
+    known.events.wait_committed(11);
+    known.reader.stop().unwrap();
+    let unknown = read_from(Arc::new(MemorySink::default()), endpoint, |_| {});
+    unknown
+        .events
+        .wait_text("disconnected", "no connection to https://127.0.0.1");
+    unknown.reader.stop().unwrap();
+    assert!(unknown.sink.slots().is_empty());
 }
