@@ -152,8 +152,8 @@ export function* accountsOf(set: DataSet): Generator<Account> {
 }
 
 /**
- * Token accounts that the `nth` block of changes touches, from 1 on; `tokenAccount(…, nth)` is what
- * it leaves.
+ * Token accounts that the `nth` block of changes touches, from 1 on; `tokenAccount(…, nth)` is
+ * what it leaves.
  */
 export const changedTokens = (set: DataSet, nth: number, count: number): Uint32Array =>
   Uint32Array.from(

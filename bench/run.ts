@@ -4,6 +4,7 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import bs58 from 'bs58'
 import { setCurrentGeneration, storesPath } from '../src/processes/generation.js'
+import { lockFile } from '../src/shared/native.js'
 import { parseArguments } from './arguments.js'
 import { askAll, type Question } from './ask.js'
 import type { Context } from './context.js'
@@ -59,6 +60,7 @@ const run = async (words: readonly string[]): Promise<number> => {
   const note = (text: string): void => print(`  ${text}`)
 
   const dir = workDir()
+  if (!lockFile(`${dir}.lock`)) throw new Error('another run of the bench is under way here')
   rmSync(dir, { recursive: true, force: true })
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   try {

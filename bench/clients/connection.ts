@@ -22,13 +22,18 @@ const LENGTH = /\r\ncontent-length: *(\d+)/i
 
 /** The bytes of each exchange. */
 export const toWire = (target: Target, exchanges: readonly Exchange[]): Wire[] =>
-  exchanges.map(({ body, reply }) => ({
-    request: Buffer.from(
-      `POST ${target.path} HTTP/1.1\r\nHost: 127.0.0.1:${target.port}\r\n` +
-        `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-    ),
-    reply: Buffer.from(reply),
-  }))
+  exchanges.map(({ body, reply }) => {
+    const head = [
+      `POST ${target.path} HTTP/1.1`,
+      `Host: 127.0.0.1:${target.port}`,
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+    ]
+    return {
+      request: Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`),
+      reply: Buffer.from(reply),
+    }
+  })
 
 /**
  * A keep-alive connection with at most one request on its way. Each reply is compared byte for byte

@@ -22,10 +22,16 @@ export const runWrk = async (options: {
   const bodies = options.exchanges.map(exchange => `[==[${exchange.body}]==]`).join(',')
   writeFileSync(
     script,
-    'wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\n' +
-      `local bodies, requests, nth = {${bodies}}, {}, 0\n` +
-      'init = function() for i, body in ipairs(bodies) do requests[i] = wrk.format(nil, nil, nil, body) end end\n' +
-      'request = function() nth = nth % #requests + 1; return requests[nth] end\n',
+    [
+      'wrk.method = "POST"',
+      'wrk.headers["Content-Type"] = "application/json"',
+      `local bodies, requests, nth = {${bodies}}, {}, 0`,
+      'init = function()',
+      '  for i, body in ipairs(bodies) do requests[i] = wrk.format(nil, nil, nil, body) end',
+      'end',
+      'request = function() nth = nth % #requests + 1; return requests[nth] end',
+      '',
+    ].join('\n'),
   )
   const seconds = Math.max(1, Math.round(options.durationMs / 1000))
   const url = `http://127.0.0.1:${target.port}${target.path}`

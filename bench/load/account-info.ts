@@ -130,8 +130,8 @@ export const benchAccountInfo = async (context: Context): Promise<void> => {
   try {
     const servers = await contenders(context, peers)
     note(
-      `closed loop of ${FLOOD_CONNECTIONS} connections, ${plan.rounds} rounds of ${plan.floodMs} ms ` +
-        'in turn, medians; authentication and limits on',
+      `closed loop of ${FLOOD_CONNECTIONS} connections; ${plan.rounds} rounds of ${plan.floodMs} ` +
+        'ms in turn, medians; authentication and limits on',
     )
     const rounds = await floodAll(context, 'clients/flood.js', servers, plan.rounds)
     for (const { name } of servers) {

@@ -48,13 +48,13 @@ const pull = async (
     isBackground: false,
   })
   if (pulled.failures > 0) throw new Error(`${name}: ${pulled.failures} wrong answers`)
-  const { megabytesPerSecond, p50, p99 } = pulled
+  const [p50, p99] = [pulled.p50, pulled.p99].map(ms => ms.toFixed(1))
   report({
     name,
     value: pulled.repliesPerSecond,
     unit: 'replies/s',
     better: 'higher',
-    detail: `${Math.round(megabytesPerSecond)} MB/s, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`,
+    detail: `${Math.round(pulled.megabytesPerSecond)} MB/s, p50 ${p50} ms, p99 ${p99} ms`,
   })
 }
 

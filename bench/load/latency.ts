@@ -56,8 +56,8 @@ export const benchLatency = async (context: Context): Promise<void> => {
   }
 
   note(
-    `open loop, ${PROBE_REQUESTS_PER_SECOND} requests/s, ${plan.rounds} rounds of ${plan.probeMs} ms in turn; ` +
-      `the other client pulled ${median(pages).toFixed(1)} pages/s`,
+    `open loop, ${PROBE_REQUESTS_PER_SECOND} requests/s; ${plan.rounds} rounds of ` +
+      `${plan.probeMs} ms in turn; the other client pulled ${median(pages).toFixed(1)} pages/s`,
   )
   const quantiles = ['p50', 'p99', 'p999'] as const
   for (const [state, rounds] of [

@@ -18,8 +18,9 @@ export const buildStore = async ({
     history,
   })
   note(
-    `${history.changeBlocks} blocks of ${history.changeBlockAccounts} changes after the filling, all indexes, ` +
-      `each commit durable; every index recomputed and equal; ${Math.round(applied.usedBytes / 1e6)} MB`,
+    `${history.changeBlocks} blocks of ${history.changeBlockAccounts} changes after the filling, ` +
+      'all indexes, each commit durable; every index recomputed and equal; ' +
+      `${Math.round(applied.usedBytes / 1e6)} MB`,
   )
   report({
     name: 'apply: updates of accounts',

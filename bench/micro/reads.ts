@@ -1,9 +1,9 @@
 // Reads at the native boundary, without HTTP. Sketch of what each should cost, for the numbers to
 // prove wrong:
-//   point read      one B-tree walk of four levels, 220 bytes of base64, one copy into the reply: 1.5 µs
-//   page by key     one walk, then neighbours; 3.4 MB of JSON at about 1 GB/s of base64 and copies: 5 ms
+//   point read      one B-tree walk of four levels, 220 bytes of base64, one copy: 1.5 µs
+//   page by key     one walk, then neighbours; 3.8 MB of JSON at about 1 GB/s: 5 ms
 //   page by index   the same and one walk per row, most of it cache misses: 10 ms more
-//   scan by key     one leaf page in memory for 14 accounts, 32 bytes of owner and 8 of data each: 0.1 µs
+//   scan by key     one leaf page for 14 accounts, 32 bytes of owner and 8 of data each: 0.1 µs
 import assert from 'node:assert/strict'
 import bs58 from 'bs58'
 import { Bench } from 'tinybench'

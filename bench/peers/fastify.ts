@@ -95,12 +95,13 @@ onStart<Start, Listening>(async ({ dir, set, history, token }) => {
       const owner = bs58.encode(found.subarray(17, HEAD_BYTES))
       const data = found.toString('base64', HEAD_BYTES)
       // A template because JSON.stringify has no u64.
+      const space = found.length - HEAD_BYTES
       value =
         `{"lamports":${lamports},"data":["${data}","base64"],"owner":"${owner}",` +
-        `"executable":${found[16] === 1},"rentEpoch":${rentEpoch},"space":${found.length - HEAD_BYTES}}`
+        `"executable":${found[16] === 1},"rentEpoch":${rentEpoch},"space":${space}}`
     }
-    const id = JSON.stringify(call.id)
-    return `{"jsonrpc":"2.0","result":{"context":{"slot":${world.slot}},"value":${value}},"id":${id}}`
+    const result = `{"context":{"slot":${world.slot}},"value":${value}}`
+    return `{"jsonrpc":"2.0","result":${result},"id":${JSON.stringify(call.id)}}`
   }
 
   server.post<{ Params: { token: string }; Body: Call }>(
