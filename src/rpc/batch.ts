@@ -59,11 +59,11 @@ export const runBatch = (
   }
 
   const runners: Promise<void>[] = []
-  while (runners.length < batchWaitingMax) {
+  do {
     const runner = runNext()
     if (runner === undefined) break
     runners.push(runner)
-  }
+  } while (runners.length < batchWaitingMax)
   const finish = (): Body => joinReplies(replies, batchReplyBytesMax)
   return runners.length === 0 ? finish() : Promise.all(runners).then(finish)
 }

@@ -21,7 +21,7 @@ t.test('replies stand in request order, however long each takes', async t => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(anyElement, { maxLength: 30 }),
-      fc.integer({ min: 1, max: 9 }),
+      fc.nat(9),
       async (elements, batchWaitingMax) => {
         const sources: { readonly closeCount: number }[] = []
         const outcomeOf = ({ kind, text }: (typeof elements)[number]): Outcome => {
