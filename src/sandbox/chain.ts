@@ -279,7 +279,8 @@ export class Chain {
     state: AccountState,
     signature: Uint8Array | undefined,
   ): void {
-    this.tokens.note(pubkey, state)
+    // What a transaction wrote, its execution noted.
+    if (signature === undefined) this.tokens.note(pubkey, state)
     this.open.accountUpdateCount++
     this.writeVersion++
     const { writeVersion } = this

@@ -1,7 +1,6 @@
 import { toMapKey } from './addresses.js'
-import type { AccountUpdate, TransactionRecord } from './block.js'
 import type { Entry } from './geyser-log.js'
-import { encodeAccount, encodeLabel, SLOT_STATUS } from './geyser-messages.js'
+import { encodeLabel, replaceData, SLOT_STATUS } from './geyser-messages.js'
 import type {
   AccountDataFilter,
   AccountsFilter,
@@ -13,6 +12,9 @@ import type {
 } from './geyser-request.js'
 
 type Test<T> = (value: T) => boolean
+type AccountEntry = Extract<Entry, { kind: 'account' }>
+type TransactionEntry = Extract<Entry, { kind: 'transaction' | 'transactionStatus' }>
+type SlotEntry = Extract<Entry, { kind: 'slot' }>
 /** The encoded label of a filter and what passes it. */
 type Labelled<T> = readonly [label: Buffer, test: Test<T>]
 
@@ -31,18 +33,22 @@ const isTokenAccount = (data: Uint8Array): boolean => {
   return data.length === TOKEN_ACCOUNT_BYTES || data[TOKEN_ACCOUNT_BYTES] === ACCOUNT_TAG
 }
 
-const testData = (filter: AccountDataFilter): Test<AccountUpdate> => {
+const dataOf = ({ body, dataAt, dataByteCount }: AccountEntry): Buffer =>
+  body.subarray(dataAt, dataAt + dataByteCount)
+
+const testData = (filter: AccountDataFilter): Test<AccountEntry> => {
   switch (filter.kind) {
     case 'memcmp': {
       const { offset, bytes } = filter
-      return ({ data }) =>
-        data.length >= offset + bytes.length &&
-        Buffer.compare(data.subarray(offset, offset + bytes.length), bytes) === 0
+      const end = offset + bytes.length
+      return entry =>
+        entry.dataByteCount >= end &&
+        Buffer.compare(dataOf(entry).subarray(offset, end), bytes) === 0
     }
     case 'datasize':
-      return ({ data }) => BigInt(data.length) === filter.byteCount
+      return entry => BigInt(entry.dataByteCount) === filter.byteCount
     case 'tokenAccountState':
-      return ({ data }) => isTokenAccount(data) === filter.wanted
+      return entry => isTokenAccount(dataOf(entry)) === filter.wanted
     case 'lamports': {
       const { compare, value } = filter
       if (compare === 'eq') return ({ lamports }) => lamports === value
@@ -54,44 +60,51 @@ const testData = (filter: AccountDataFilter): Test<AccountUpdate> => {
   }
 }
 
+const KEY_CHARS = 32
+
+const splitKeys = (keys: string): string[] =>
+  Array.from({ length: keys.length / KEY_CHARS }, (_none, index) =>
+    keys.slice(index * KEY_CHARS, (index + 1) * KEY_CHARS),
+  )
+
 const toKeys = (pubkeys: readonly Uint8Array[]): Set<string> => new Set(pubkeys.map(toMapKey))
 
 /** Fields join by AND, values of a list by OR; a filter without fields takes everything. */
-const testAccounts = (filter: AccountsFilter): Test<AccountUpdate> => {
+const testAccounts = (filter: AccountsFilter): Test<AccountEntry> => {
   const tests = filter.filters.map(testData)
   const accounts = toKeys(filter.accounts)
   const owners = toKeys(filter.owners)
   const { hasSignature } = filter
-  if (hasSignature !== undefined)
-    tests.push(({ signature }) => (signature !== undefined) === hasSignature)
-  if (accounts.size > 0) tests.push(({ pubkey }) => accounts.has(toMapKey(pubkey)))
-  if (owners.size > 0) tests.push(({ owner }) => owners.has(toMapKey(owner)))
+  if (hasSignature !== undefined) tests.push(entry => entry.hasSignature === hasSignature)
+  if (accounts.size > 0) tests.push(({ pubkey }) => accounts.has(pubkey))
+  if (owners.size > 0) tests.push(({ owner }) => owners.has(owner))
   return update => tests.every(test => test(update))
 }
 
-const testTransactions = (filter: TransactionsFilter): Test<TransactionRecord> => {
-  const tests: Test<TransactionRecord>[] = []
+const testTransactions = (filter: TransactionsFilter): Test<TransactionEntry> => {
+  const tests: Test<TransactionEntry>[] = []
   const { isFailed, signature, include, exclude, required } = filter
   // Nobody votes on a chain of one.
   if (filter.isVote === true) tests.push(() => false)
-  if (isFailed !== undefined) tests.push(({ error }) => (error !== undefined) === isFailed)
-  if (signature !== undefined)
-    tests.push(record => Buffer.compare(record.signature, signature) === 0)
+  if (isFailed !== undefined) tests.push(entry => entry.isFailed === isFailed)
+  if (signature !== undefined) {
+    const wanted = toMapKey(signature)
+    tests.push(entry => entry.signature === wanted)
+  }
   if (include.length + exclude.length + required.length > 0) {
     const [included, excluded, demanded] = [toKeys(include), toKeys(exclude), toKeys(required)]
-    tests.push(({ transaction, loadedWritable, loadedReadonly }) => {
-      const keys = toKeys([...transaction.keys, ...loadedWritable, ...loadedReadonly])
+    tests.push(entry => {
+      const keys = new Set(splitKeys(entry.keys))
+      const isThere = (key: string): boolean => keys.has(key)
       return (
-        (included.size === 0 || [...included].some(key => keys.has(key))) &&
-        ![...excluded].some(key => keys.has(key)) &&
-        [...demanded].every(key => keys.has(key))
+        (include.length === 0 || [...included].some(isThere)) &&
+        ![...excluded].some(isThere) &&
+        [...demanded].every(isThere)
       )
     })
   }
-  return record => tests.every(test => test(record))
+  return entry => tests.every(test => test(entry))
 }
-
-type SlotEntry = Extract<Entry, { kind: 'slot' }>
 
 const testSlots =
   (filter: SlotsFilter, commitment: CommitmentNumber): Test<SlotEntry> =>
@@ -125,7 +138,7 @@ const cut = (data: Uint8Array, slices: readonly DataSlice[]): Buffer =>
  */
 export type ToMessage = (entry: Entry) => Buffer[]
 
-export const createFilter = (request: SubscribeRequest, now: () => number): ToMessage => {
+export const createFilter = (request: SubscribeRequest): ToMessage => {
   const accounts = label(request.accounts, testAccounts)
   const slots = label(request.slots, filter => testSlots(filter, request.commitment))
   const transactions = label(request.transactions, testTransactions)
@@ -136,11 +149,11 @@ export const createFilter = (request: SubscribeRequest, now: () => number): ToMe
   const labelsFor = (entry: Entry): Buffer[] => {
     switch (entry.kind) {
       case 'account':
-        return labelsOf(accounts, entry.account)
+        return labelsOf(accounts, entry)
       case 'transaction':
-        return labelsOf(transactions, entry.record)
+        return labelsOf(transactions, entry)
       case 'transactionStatus':
-        return labelsOf(statuses, entry.record)
+        return labelsOf(statuses, entry)
       case 'slot':
         return labelsOf(slots, entry)
       case 'blockMeta':
@@ -151,11 +164,7 @@ export const createFilter = (request: SubscribeRequest, now: () => number): ToMe
     const parts = labelsFor(entry)
     if (parts.length === 0) return parts
     const isCut = entry.kind === 'account' && slices.length > 0
-    parts.push(
-      isCut
-        ? encodeAccount(entry.account, now(), cut(entry.account.data, slices)).body
-        : entry.body,
-    )
+    parts.push(isCut ? replaceData(entry.body, cut(dataOf(entry), slices)) : entry.body)
     return parts
   }
 }

@@ -20,20 +20,34 @@ export const defaults = {
 }
 export type LogOptions = typeof defaults
 
-/** One update, encoded once; `body` lacks only the labels. */
+/**
+ * One update, encoded once; `body` lacks only the labels. Beside it stands what filters look at,
+ * and no more: an hour of a busy chain is held in memory. Addresses are map keys.
+ */
 export type Entry =
-  | { readonly kind: 'account'; readonly account: AccountUpdate; readonly body: Buffer }
+  | {
+      readonly kind: 'account'
+      readonly pubkey: string
+      readonly owner: string
+      readonly lamports: bigint
+      readonly hasSignature: boolean
+      readonly dataAt: number
+      readonly dataByteCount: number
+      readonly body: Buffer
+    }
   | {
       readonly kind: 'transaction' | 'transactionStatus'
-      readonly record: TransactionRecord
+      readonly signature: string
+      readonly isFailed: boolean
+      /** Every key, loaded ones included, one after the other. */
+      readonly keys: string
       readonly body: Buffer
     }
   | { readonly kind: 'blockMeta'; readonly body: Buffer }
-  | {
-      readonly kind: 'slot'
-      readonly status: SlotStatus
-      readonly body: Buffer
-    }
+  | { readonly kind: 'slot'; readonly status: SlotStatus; readonly body: Buffer }
+
+/** What an entry takes beside its body, about: the bound of the replay counts it. */
+const ENTRY_BYTES = 512
 
 /** Test fault: nobody hears a slot, or only those who replay it later. */
 export type Hidden = 'always' | 'live'
@@ -163,14 +177,20 @@ export class GeyserLog {
   }
 
   private addAccount(update: AccountUpdate): void {
-    const { body, data } = encodeAccount(update, this.now())
-    // The data is kept once, inside the encoded bytes.
-    const entry: Entry = { kind: 'account', account: { ...update, data }, body }
+    const pubkey = toMapKey(update.pubkey)
+    const entry: Entry = {
+      kind: 'account',
+      pubkey,
+      owner: toMapKey(update.owner),
+      lamports: update.lamports,
+      hasSignature: update.signature !== undefined,
+      dataByteCount: update.data.length,
+      ...encodeAccount(update, this.now()),
+    }
     const slot = this.openSlot()
-    const id = toMapKey(update.pubkey)
     // Deleted first, so that the map keeps the order of the last writes.
-    slot.accounts.delete(id)
-    slot.accounts.set(id, entry)
+    slot.accounts.delete(pubkey)
+    slot.accounts.set(pubkey, entry)
     this.append(COMMITMENT.processed, entry)
     this.appended()
   }
@@ -178,9 +198,15 @@ export class GeyserLog {
   private addTransaction(record: TransactionRecord): void {
     const nowMs = this.now()
     const slot = this.openSlot()
+    const { transaction, loadedWritable, loadedReadonly } = record
+    const seen = {
+      signature: toMapKey(record.signature),
+      isFailed: record.error !== undefined,
+      keys: [...transaction.keys, ...loadedWritable, ...loadedReadonly].map(toMapKey).join(''),
+    }
     for (const entry of [
-      { kind: 'transaction', record, body: encodeTransaction(record, nowMs) },
-      { kind: 'transactionStatus', record, body: encodeTransactionStatus(record, nowMs) },
+      { kind: 'transaction', ...seen, body: encodeTransaction(record, nowMs) },
+      { kind: 'transactionStatus', ...seen, body: encodeTransactionStatus(record, nowMs) },
     ] as const) {
       slot.transactions.push(entry)
       this.append(COMMITMENT.processed, entry)
@@ -228,8 +254,9 @@ export class GeyserLog {
     level.segments.at(-1)?.entries.push(entry)
     level.byteCount += entry.body.length
     if (index !== COMMITMENT.processed) return
-    this.openSlot().byteCount += entry.body.length
-    this.byteCount += entry.body.length
+    const heldByteCount = entry.body.length + ENTRY_BYTES
+    this.openSlot().byteCount += heldByteCount
+    this.byteCount += heldByteCount
   }
 
   private openSlot(): SlotData {

@@ -1,6 +1,6 @@
 import type { AccountUpdate, Block, TokenBalance, TransactionRecord } from './block.js'
 import type { ParsedTransaction } from './parse-transaction.js'
-import { MessageWriter } from './protobuf.js'
+import { decodeFields, MessageWriter } from './protobuf.js'
 import { encodeTransactionError } from './transaction-error.js'
 
 /**
@@ -43,22 +43,19 @@ const update = (field: number, message: MessageWriter, nowMs: number): Buffer =>
   return new MessageWriter(body.length + 32)
     .bytesAlways(field, body)
     .message(UPDATE.createdAt, timestamp(nowMs))
-    .finish()
+    .pack()
 }
 
 /** The labels of the filters that an update passed; goes in front of its body. */
 export const encodeLabel = (label: string): Buffer =>
   new MessageWriter(label.length + 8).stringAlways(UPDATE.filters, label).finish()
 
-/**
- * `data` stands in for the account's own where a subscriber wants only slices of it; the one given
- * back is a view of `body`.
- */
+/** `dataAt` is where the account's data begins in `body`. */
 export const encodeAccount = (
   account: AccountUpdate,
   nowMs: number,
-  data: Uint8Array = account.data,
-): { body: Buffer; data: Uint8Array } => {
+): { body: Buffer; dataAt: number } => {
+  const { data } = account
   const head = new MessageWriter(128)
     .bytesField(1, account.pubkey)
     .uint(2, account.lamports)
@@ -77,8 +74,23 @@ export const encodeAccount = (
     .raw(head.finish())
   const dataAt = body.byteCount
   body.raw(data).raw(tail.finish()).raw(slot.finish())
-  const bytes = body.message(UPDATE.createdAt, timestamp(nowMs)).finish()
-  return { body: bytes, data: bytes.subarray(dataAt, dataAt + data.length) }
+  return { dataAt, body: body.message(UPDATE.createdAt, timestamp(nowMs)).pack() }
+}
+
+/** The same update with other data: what a subscriber hears that wants only slices. */
+export const replaceData = (body: Buffer, data: Uint8Array): Buffer => {
+  const rewrite = (bytes: Uint8Array, path: readonly number[]): MessageWriter => {
+    const writer = new MessageWriter(bytes.length + 8)
+    const [at, ...rest] = path
+    for (const { number, varint, bytes: value, isNumber } of decodeFields(bytes))
+      if (isNumber) writer.uintAlways(number, varint)
+      else if (number !== at) writer.bytesAlways(number, value)
+      else if (rest.length === 0) writer.bytesField(number, data)
+      else writer.message(number, rewrite(value, rest))
+    return writer
+  }
+  // SubscribeUpdate.account → SubscribeUpdateAccount.account → its data.
+  return rewrite(body, [UPDATE.account, 1, 6]).finish()
 }
 
 export const encodeSlot = (

@@ -176,7 +176,7 @@ export class GeyserSubscriber {
    */
   private subscribe(request: SubscribeRequest): void {
     const { commitment: level, fromSlot } = request
-    const toMessage = createFilter(request, this.now)
+    const toMessage = createFilter(request)
     const head = this.log.headOf(level)
     const start = {
       toMessage,

@@ -9,6 +9,9 @@ const FIXED64 = 1
 const LENGTH = 2
 const FIXED32 = 5
 
+/** Larger ones have memory of their own anyway, and were made to measure. */
+const PACKED_BYTES_MAX = 4_096
+
 /** Thrown where bytes are not a well-formed message. */
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError'
@@ -24,12 +27,13 @@ export class MessageWriter {
 
   /** `capacity` in bytes is where the buffer starts; it grows. */
   constructor(capacity = 256) {
-    this.bytes = Buffer.allocUnsafe(capacity)
+    // Not from the shared pool: what is short-lived would keep whole slabs of it alive.
+    this.bytes = Buffer.allocUnsafeSlow(capacity)
   }
 
   private reserve(byteCount: number): void {
     if (this.used + byteCount <= this.bytes.length) return
-    const next = Buffer.allocUnsafe(Math.max(this.bytes.length * 2, this.used + byteCount))
+    const next = Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, this.used + byteCount))
     this.bytes.copy(next, 0, 0, this.used)
     this.bytes = next
   }
@@ -130,6 +134,11 @@ export class MessageWriter {
     return this.used
   }
 
+  /** The bytes so far in as little memory as they need, to be kept for long. */
+  pack(): Buffer {
+    return this.used < PACKED_BYTES_MAX ? Buffer.from(this.finish()) : this.finish()
+  }
+
   /** The bytes so far; a view, so the writer must not be used after. */
   finish(): Buffer {
     return this.bytes.subarray(0, this.used)
@@ -141,6 +150,7 @@ export type Field = {
   readonly number: number
   readonly varint: bigint
   readonly bytes: Uint8Array
+  readonly isNumber: boolean
 }
 
 const NO_BYTES = new Uint8Array(0)
@@ -168,8 +178,9 @@ export const decodeFields = (message: Uint8Array): Field[] => {
     const tag = Number(varint() & 0xffffffffn)
     const number = tag >>> 3
     const wire = tag & 7
-    if (wire === VARINT) fields.push({ number, varint: varint(), bytes: NO_BYTES })
-    else if (wire === LENGTH) fields.push({ number, varint: 0n, bytes: take(Number(varint())) })
+    if (wire === VARINT) fields.push({ number, varint: varint(), bytes: NO_BYTES, isNumber: true })
+    else if (wire === LENGTH)
+      fields.push({ number, varint: 0n, bytes: take(Number(varint())), isNumber: false })
     else if (wire === FIXED64) take(8)
     else if (wire === FIXED32) take(4)
     else throw new ProtobufError(`wire type ${wire} is not known`)

@@ -8,7 +8,25 @@ const DECIMALS_AT = 44
 const MINT_TAG = 1
 const ACCOUNT_TAG = 2
 
-type Holding = Omit<TokenBalance, 'accountIndex' | 'decimals'> & { readonly mintKey: string }
+type Holding = {
+  readonly mint: string
+  readonly owner: string
+  readonly programId: string
+  readonly amount: bigint
+}
+
+/** Texts of addresses that come again and again. */
+const TEXTS_MAX = 10_000
+const texts = new Map<string, string>()
+
+const toText = (id: string): string => {
+  const known = texts.get(id)
+  if (known !== undefined) return known
+  if (texts.size >= TEXTS_MAX) texts.clear()
+  const text = bs58.encode(Buffer.from(id, 'latin1'))
+  texts.set(id, text)
+  return text
+}
 
 /**
  * What every token account holds, followed from the writes. It tells the balances before a
@@ -19,36 +37,40 @@ export class TokenLedger {
   private readonly decimals = new Map<string, number>()
 
   note(pubkey: Uint8Array, { lamports, owner, data }: AccountState): void {
-    const id = toMapKey(pubkey)
-    this.holdings.delete(id)
     const isTokenProgram =
       isSameBytes(owner, ADDRESSES.token) || isSameBytes(owner, ADDRESSES.token2022)
+    const id = toMapKey(pubkey)
+    this.holdings.delete(id)
     if (!isTokenProgram || lamports === 0n) return
-    const tag = data[ACCOUNT_BYTES]
-    if (data.length === MINT_BYTES || (data.length > ACCOUNT_BYTES && tag === MINT_TAG)) {
+    const { length } = data
+    const tag = length > ACCOUNT_BYTES ? data[ACCOUNT_BYTES] : undefined
+    if (length === MINT_BYTES || tag === MINT_TAG) {
       this.decimals.set(id, data[DECIMALS_AT] ?? 0)
-    } else if (
-      data.length === ACCOUNT_BYTES ||
-      (data.length > ACCOUNT_BYTES && tag === ACCOUNT_TAG)
-    ) {
-      const view = Buffer.from(data.buffer, data.byteOffset, data.byteLength)
+    } else if (length === ACCOUNT_BYTES || tag === ACCOUNT_TAG) {
       this.holdings.set(id, {
-        mint: bs58.encode(data.subarray(0, 32)),
-        mintKey: toMapKey(data.subarray(0, 32)),
-        owner: bs58.encode(data.subarray(32, 64)),
-        programId: bs58.encode(owner),
-        amount: view.readBigUInt64LE(64),
+        mint: toMapKey(data.subarray(0, 32)),
+        owner: toMapKey(data.subarray(32, 64)),
+        programId: toMapKey(owner),
+        amount: Buffer.from(data.buffer, data.byteOffset, length).readBigUInt64LE(64),
       })
     }
   }
 
   /** Balances of those keys that are token accounts now. */
   balances(keys: readonly Uint8Array[]): TokenBalance[] {
-    return keys.flatMap((key, accountIndex) => {
+    const balances: TokenBalance[] = []
+    for (const [accountIndex, key] of keys.entries()) {
       const holding = this.holdings.get(toMapKey(key))
-      if (holding === undefined) return []
-      const { mintKey, ...balance } = holding
-      return [{ ...balance, accountIndex, decimals: this.decimals.get(mintKey) ?? 0 }]
-    })
+      if (holding === undefined) continue
+      balances.push({
+        accountIndex,
+        mint: toText(holding.mint),
+        owner: toText(holding.owner),
+        programId: toText(holding.programId),
+        amount: holding.amount,
+        decimals: this.decimals.get(holding.mint) ?? 0,
+      })
+    }
+    return balances
   }
 }

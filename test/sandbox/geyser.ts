@@ -395,6 +395,47 @@ t.test('an account of 10 MiB passes to both clients', async t => {
   check(found)
 })
 
+t.test('20,000 small updates at once end no connection', async t => {
+  // One DATA frame each, and Rust clients say too_many_data_frames.
+  const { chain, open, geyserUrl } = await start(t)
+  const count = 20_000
+  const state = { owner: Buffer.alloc(32, 4), executable: false, rentEpoch: 0n }
+  for (let index = 1; index <= count; index++) {
+    const pubkey = Buffer.alloc(32, 1)
+    pubkey.writeUInt32LE(index)
+    chain.load(pubkey, { ...state, lamports: BigInt(index), data: Buffer.alloc(165) })
+  }
+  chain.tick()
+  const ask = {
+    accounts: { a: { account: [], owner: [bs58.encode(state.owner)], filters: [] } },
+    blocksMeta: { m: {} },
+    commitment: CONFIRMED,
+    fromSlot: '2',
+  }
+  const report = (client: string, seconds: number) =>
+    t.comment(`${client}: ${Math.round(count / seconds)} updates a second`)
+  const startedMs = performance.now()
+  const updates = await open(ask).until(({ blockMeta }) => blockMeta?.slot === '2')
+  report('grpc-js', (performance.now() - startedMs) / 1000)
+  t.equal(updates.length, count + 1)
+
+  const client = new yellowstone.default(geyserUrl, undefined, undefined)
+  await client.connect()
+  const againMs = performance.now()
+  const stream = await client.subscribe(toRequest(ask))
+  t.teardown(() => stream.destroy())
+  let heard = 0
+  await new Promise<void>((resolve, reject) => {
+    stream.on('error', reject)
+    stream.on('data', ({ account, blockMeta }) => {
+      if (account) heard++
+      if (blockMeta?.slot === '2') resolve()
+    })
+  })
+  report('official client', (performance.now() - againMs) / 1000)
+  t.equal(heard, count)
+})
+
 t.test('the official client: calls, and a replay of the genesis', async t => {
   const { chain, geyserUrl, samples, transfer } = await start(t)
   const client = new yellowstone.default(geyserUrl, undefined, undefined)

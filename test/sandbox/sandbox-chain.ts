@@ -1,21 +1,29 @@
 import { createServer } from 'node:net'
 import { once } from 'node:events'
+import { mock } from 'node:test'
 import t from 'tap'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { createClock } from '../fixtures/sandbox.js'
 
 t.test('the clock ends slots, traffic fills them, and close ends both', async t => {
-  const sandbox = await startSandboxChain({ slotMs: 5, trafficPerSecond: 400 })
-  const { chain } = sandbox
-  await new Promise<void>(resolve => {
-    let count = 0
-    chain.on('transaction', () => ++count === 20 && resolve())
-  })
-  await new Promise<void>(resolve => chain.on('block', ({ slot }) => slot >= 10 && resolve()))
-  await sandbox.close()
-  const { slot } = chain
-  await new Promise(resolve => setTimeout(resolve, 25))
-  t.equal(chain.slot, slot)
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  const clock = createClock()
+  const { chain, close } = await startSandboxChain({ trafficPerSecond: 50 }, clock.now)
+  let transferCount = 0
+  chain.on('transaction', () => transferCount++)
+  const pass = (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 20) {
+      clock.advance(20)
+      mock.timers.tick(20)
+    }
+  }
+  pass(2_000)
+  t.equal(chain.slot, 7, 'five slots of 400 ms after the first block')
+  t.equal(transferCount, 100)
+  await close()
+  pass(2_000)
+  t.strictSame([chain.slot, transferCount], [7, 100])
 })
 
 t.test('the first block is closed when it returns', async t => {
