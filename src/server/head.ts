@@ -13,8 +13,10 @@ const KEPT_MAX = 64
 
 const UNSAFE = /[\r\n\0]/
 
-const safe = (value: string): string => {
-  if (UNSAFE.test(value)) throw new Error('A header value holds a line break')
+const safe = (value: unknown): string => {
+  if (typeof value !== 'string' || UNSAFE.test(value)) {
+    throw new Error('A header value is no text of one line')
+  }
   return value
 }
 
@@ -55,7 +57,7 @@ export const checkHead = (head: Head): void => {
     throw new Error(`${head.status} is no status of a final reply`)
   }
   afterContentType(head.contentType, false)
-  if (head.headers !== undefined) for (const name in head.headers) safe(head.headers[name] ?? '')
+  if (head.headers !== undefined) for (const name in head.headers) safe(head.headers[name])
 }
 
 /** Writes status and headers. uWebSockets.js itself adds Date and Content-Length. */

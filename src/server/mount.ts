@@ -1,5 +1,5 @@
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js'
-import type { Route } from '../shared/http.js'
+import type { Reply, Route } from '../shared/http.js'
 import { Exchange } from './exchange.js'
 import { writePreflight } from './head.js'
 import type { Shared } from './shared-state.js'
@@ -29,20 +29,21 @@ export const mountRoutes = (app: TemplatedApp, routes: readonly Route[], shared:
       app.head(route.pattern, handle(route, 'HEAD'))
     }
   }
+  // The body of a refused request is skipped up to what an accepted one may be, and its connection goes on.
+  const bodyBytesMax = Math.max(0, ...routes.map(route => route.bodyBytesMax))
+  const refuse = (pattern: string, reply: Reply): Handler =>
+    handle({ method: 'GET', pattern, bodyBytesMax, open: () => reply, handle: () => reply })
+
+  const badPreflight = refuse(ANYWHERE, shared.failures.badRequest)
   app.options(ANYWHERE, (res, req) => {
     if (shared.scan.scan(req)) writePreflight(res)
-    else
-      handle(
-        refusing(ANYWHERE, () => shared.failures.badRequest),
-        'OPTIONS',
-      )(res, req)
+    else badPreflight(res, req)
   })
   for (const [pattern, allow] of allowedMethods(routes)) {
-    const methodNotAllowed = shared.failures.methodNotAllowed(allow)
-    app.any(pattern, handle(refusing(pattern, () => methodNotAllowed)))
+    app.any(pattern, refuse(pattern, shared.failures.methodNotAllowed(allow)))
   }
   if (!routes.some(route => route.pattern === ANYWHERE)) {
-    app.any(ANYWHERE, handle(refusing(ANYWHERE, () => shared.failures.notFound)))
+    app.any(ANYWHERE, refuse(ANYWHERE, shared.failures.notFound))
   }
 }
 
@@ -58,14 +59,3 @@ const allowedMethods = (routes: readonly Route[]): ReadonlyMap<string, string> =
     [...methods].map(([pattern, known]) => [pattern, [...known, 'OPTIONS'].join(', ')]),
   )
 }
-
-/** A route that opens for nobody. Its method is that of the app's handler. */
-const refusing = (pattern: string, open: Route['open']): Route => ({
-  method: 'GET',
-  pattern,
-  bodyBytesMax: 0,
-  open,
-  handle: () => {
-    throw new Error('A refused request is not handled')
-  },
-})

@@ -136,8 +136,8 @@ export abstract class Responder {
   private writeDirect(reply: Reply, body: Uint8Array | string): void {
     const { res, shared } = this
     const isClosing = this.isClosing || shared.isDraining
-    this.isHeadWritten = true
     writeHead(res, reply, isClosing)
+    this.isHeadWritten = true
     if (shared.backlog.isProbe(body.length) && !isClosing) return this.writeProbe(body)
     res.end(body, isClosing)
     this.finish()
@@ -169,8 +169,8 @@ export abstract class Responder {
   private writeSource(reply: Reply, source: BodySource): void {
     const totalBytes = this.isClosing || this.shared.isDraining ? undefined : source.byteLength
     const head = (): void => {
-      this.isHeadWritten = true
       writeHead(this.res, reply, this.isClosing || this.shared.isDraining)
+      this.isHeadWritten = true
     }
     this.startStream({ source, head, sentBytes: 0, totalBytes }).step()
   }
@@ -198,10 +198,10 @@ export abstract class Responder {
     const { res } = this
     const { body } = reply
     const byteLength = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
-    this.isHeadWritten = true
     this.discard(body)
     const isClosing = this.isClosing || this.shared.isDraining
     writeHead(res, reply, isClosing)
+    this.isHeadWritten = true
     if (isClosing) {
       res.end('', true)
     } else {
