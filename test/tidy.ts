@@ -15,6 +15,10 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
   [/^src\/shared\/http\.ts$/, 'types, and the test of a tag that every server test needs'],
   [/^src\/shared\/native\.ts$/, 'test/native.ts calls the real addon through it'],
   [/^src\/(.*\/)?(metrics-|pool-|store-)?options\.ts$/, 'defaults: test/config.ts tries each'],
+  [
+    /^src\/server\/(bytes-source|content-type|cors|failures|piece-pool|pump|responder)\.ts$/,
+    'parts of one exchange: test/server/exchange.ts, mount.ts and reply-stream.ts see them over sockets',
+  ],
   [/^src\/access\/tables\.ts$/, 'declarations: test/access/store.ts reads and writes by them'],
   [/^src\/access\/sealing\.ts$/, 'test/access/credential.ts spoils its key in every way'],
   [

@@ -1,0 +1,21 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+
+const DECISION = new URL('../../docs/decisions/0001-uwebsockets-from-npm.md', import.meta.url)
+
+t.test('the uWebSockets.js binary is the one that was decided on', async t => {
+  const recorded = new Map(
+    [...readFileSync(DECISION, 'utf8').matchAll(/^\| `(\S+\.node)` \| `([0-9a-f]{64})` \|$/gm)].map(
+      ([, name, digest]) => [name, digest],
+    ),
+  )
+  const name = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`
+  const folder = dirname(createRequire(import.meta.url).resolve('uWebSockets.js'))
+  const digest = createHash('sha256')
+    .update(readFileSync(join(folder, name)))
+    .digest('hex')
+  t.equal(digest, recorded.get(name), `${name}, as docs/decisions/0001 records it`)
+})
