@@ -1,4 +1,6 @@
+import bs58 from 'bs58'
 import type { Chain } from './chain.js'
+import { compileTransaction } from './compile-transaction.js'
 import { transferTokens } from './token-instructions.js'
 import { MINT_DECIMALS, type World } from './world.js'
 
@@ -32,14 +34,16 @@ export const createTransfers = (chain: Chain, { holders, mint }: World): (() => 
     const amount = 1n + (BigInt(count) % AMOUNT_MAX)
     count++
     if (source === undefined || target === undefined) return
-    chain.submit(
-      [
-        transferTokens(
-          { from: source.account, to: target.account, mint, amount, decimals: MINT_DECIMALS },
-          source.wallet.publicKey,
-        ),
-      ],
-      [source.wallet],
+    const { account: from, wallet } = source
+    const move = { from, to: target.account, mint, amount, decimals: MINT_DECIMALS }
+    // Sent, not submitted: whoever holds the sample keys may spend, freeze or close what this needs,
+    // and then a transfer fails like anybody else's.
+    chain.send(
+      compileTransaction(
+        [transferTokens(move, wallet.publicKey)],
+        [wallet],
+        bs58.decode(chain.tip.blockhash),
+      ),
     )
   }
 }

@@ -1,5 +1,6 @@
 import { mock } from 'node:test'
 import t from 'tap'
+import { transferLamports } from '../../src/sandbox/system-instructions.js'
 import { createTransfers, startTraffic } from '../../src/sandbox/traffic.js'
 import { createWorld } from '../../src/sandbox/world.js'
 import { createChain } from '../fixtures/sandbox.js'
@@ -49,6 +50,21 @@ t.test('the rate is kept, and a late timer makes up for little', async t => {
   stop()
   pass(1_000)
   t.equal(transactions.length, 120)
+})
+
+t.test('a holder who spent everything stops nothing', async t => {
+  const { chain, transactions } = createChain()
+  const world = createWorld(chain)
+  chain.tick()
+  const [holder] = world.holders
+  const lamports = chain.account(holder?.wallet.publicKey ?? world.mint)?.lamports ?? 0n
+  if (holder === undefined) throw new Error('the world has no holders')
+  const away = transferLamports(holder.wallet.publicKey, world.payer.publicKey, lamports - 5_000n)
+  chain.submit([away], [holder.wallet])
+  transactions.length = 0
+  const sendOne = createTransfers(chain, world)
+  for (const _holder of world.holders) sendOne()
+  t.equal(transactions.length, world.holders.length - 1)
 })
 
 t.test('no traffic is no timer', async t => {
