@@ -16,6 +16,7 @@ import { benchLatency } from './load/latency.js'
 import { describeMachine } from './machine.js'
 import { buildStore } from './micro/build-store.js'
 import { benchKernel } from './micro/kernel.js'
+import { benchParts } from './micro/parts.js'
 import { FULL, QUICK, SAMPLE_COUNT } from './options.js'
 import { accountValue } from './reference.js'
 import { formatFigure, meetsTarget, regressions, type Figure } from './report.js'
@@ -25,6 +26,7 @@ import { createWorld, type World } from './world.js'
 /** What can be measured beside the building of the store, in this order. */
 const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   kernel: benchKernel,
+  parts: benchParts,
   'account-info': benchAccountInfo,
   latency: benchLatency,
   'large-replies': benchLargeReplies,
