@@ -55,7 +55,10 @@ export abstract class Responder {
   protected sendAndClose(reply: Reply): void {
     this.isClosing = true
     this.watchAbort()
-    setImmediate(() => this.send(reply, false))
+    // By then the handler's buffer may hold another reply.
+    const { body } = reply
+    const kept = body instanceof Uint8Array ? { ...reply, body: Buffer.from(body) } : reply
+    setImmediate(() => this.send(kept, false))
   }
 
   /** Gives back what a reply holds that will not be sent. */

@@ -128,6 +128,22 @@ t.test('whose address counts', async t => {
   await atOnce.closed
   t.notMatch(atOnce.received(), '8.8.8.8')
 
+  const reused = Buffer.alloc(5)
+  const reusing = await openTestServer(
+    t,
+    [
+      {
+        handle: () => {
+          setImmediate(() => reused.fill('!'))
+          return text(reused.fill('a'))
+        },
+      },
+    ],
+    { options: { trustedProxies: [trusted] } },
+  )
+  const proxied = proxyHeader('9.9.9.9') + post('/t', 'x')
+  t.equal(await addressSeen(reusing.port, proxied, trusted), 'aaaaa', 'its reply is its own')
+
   const dual = await openTestServer(t, [tell], { listeners: [{ host: '::', port: 0 }] })
   t.equal(await addressSeen(dual.port, post('/t', 'x')), '127.0.0.1', 'mapped into IPv6')
 })
