@@ -180,11 +180,10 @@ export const startService = async (
     }
   }
 
-  if (sandbox !== undefined) {
-    add('sandbox', 'sandbox', {})
-    await until(() => devChain !== undefined)
-  }
+  // What the others need: edges read the access store that control makes, the indexer the dev chain.
+  if (sandbox !== undefined) add('sandbox', 'sandbox', {})
   add('control', 'control', {})
+  await until(() => children.every(child => child.isReady))
   for (const { id } of config.networks) add('indexer', `indexer ${id}`, { network: id })
   for (let index = 0; index < edgeCountOf(config); index += 1)
     add('edge', `edge ${index}`, { index })
