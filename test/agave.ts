@@ -31,7 +31,10 @@ const readReplies = (file: string): Recorded[] =>
     .split('\n')
     .map(line => JSON.parse(line) as Recorded)
 
-/** Rows of the table in `docs/methods.md`: what Agave answers, what stands here instead, and how often. */
+/**
+ * Rows of the table in `docs/methods.md`: what Agave answers, what stands here instead, and how
+ * often.
+ */
 const readDifferences = (): [agave: string, ours: string, count: number][] => {
   const text = readFileSync(new URL('../docs/methods.md', import.meta.url), 'utf8')
   return text
@@ -79,7 +82,10 @@ const withoutContext = (value: unknown): unknown => {
   return { ...value, result: { ...result, context: undefined } }
 }
 
-/** Recorded bodies ask for `getHealth`, which answers `"ok"`; here another method without parameters stands for it. */
+/**
+ * Recorded bodies ask for `getHealth`, which answers `"ok"`; here another method without parameters
+ * stands for it.
+ */
 const asHealth = (reply: unknown): unknown =>
   (reply as Answer | undefined)?.result === undefined
     ? reply
@@ -89,7 +95,10 @@ const MAX = '18446744073709551615n'
 const MINT = Buffer.alloc(82)
 MINT.writeUInt16LE(0x0109, 44)
 
-/** What the recorded validator had beside the dumps, as far as replies tell: its token program and the native mint. */
+/**
+ * What the recorded validator had beside the dumps, as far as replies tell: its token program and
+ * the native mint.
+ */
 const OWN: readonly AccountDump[] = [
   {
     pubkey: 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',

@@ -18,7 +18,10 @@ type Answer = {
   readonly error?: { readonly code: number; readonly message: string }
 }
 
-/** The addresses that the recorded sessions ask for: USDC's mint, and one that stands for a token account. */
+/**
+ * The addresses that the recorded sessions ask for: USDC's mint, and one that stands for a token
+ * account.
+ */
 const MINT = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
 const HELD = '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T'
 /** The same accounts as two vectors have them, under those addresses. */
@@ -92,7 +95,8 @@ t.test('filters of another store’s benchmark', { skip: isAbsent && SHARED_ABSE
   const { indexer, reader } = openStore(t)
   const requests = JSON.parse(readFileSync(workload ?? '', 'utf8')) as Workload[]
   const dataOf = new Map<string, [program: string, data: Buffer]>()
-  // For each request an account made to match (some of its filters may contradict each other), and the contrary.
+  // For each request an account made to match (some of its filters may contradict each other), and
+  // the contrary.
   for (const [index, { params }] of requests.entries()) {
     const [program, { filters = [] }] = params
     const compared = filters.flatMap(({ memcmp }) =>

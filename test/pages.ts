@@ -26,7 +26,8 @@ const holds = (data: Buffer, filter: Filter): boolean =>
     : filter.offset <= data.length &&
       data.subarray(filter.offset, filter.offset + filter.bytes.length).equals(filter.bytes)
 
-// Few distinct bytes and sizes, so that filters match some rows and not others, and keys share prefixes.
+// Few distinct bytes and sizes, so that filters match some rows and not others, and keys share
+// prefixes.
 const anyBytes = (length: number) =>
   fc.uint8Array({ minLength: length, maxLength: length, max: 1 }).map(bytes => Buffer.from(bytes))
 const anyData = fc
@@ -92,7 +93,10 @@ type Page = {
   readonly paginationKey: string | null
 }
 
-/** Reads pages to the last one, and calls `between` after each; answers the keys in the order they came. */
+/**
+ * Reads pages to the last one, and calls `between` after each; answers the keys in the order they
+ * came.
+ */
 const readAll = async (
   reader: Reader,
   { program, filters, limit, changedSinceSlot }: Query,

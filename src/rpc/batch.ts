@@ -10,8 +10,9 @@ const COMMA = Buffer.from(',')
 const CLOSE = Buffer.from(']')
 
 /**
- * Runs the calls of a batch and joins their replies in request order; the body is empty where nothing is answered.
- * At once where no call waits; of those that do, at most `batchWaitingMax` wait at a time. `run` must not throw.
+ * Runs the calls of a batch and joins their replies in request order; the body is empty where
+ * nothing is answered. At once where no call waits; of those that do, at most `batchWaitingMax`
+ * wait at a time. `run` must not throw.
  */
 export const runBatch = (
   calls: readonly (Call | Refusal)[],
@@ -76,7 +77,8 @@ const joinReplies = (replies: readonly (readonly Part[] | undefined)[], bytesMax
   parts.push(CLOSE)
   const pieces = parts.filter(part => part instanceof Uint8Array)
   if (pieces.length === parts.length) return Buffer.concat(pieces)
-  // Only a source that does not tell its length can still exceed the bound; the envelope is not counted in it.
+  // Only a source that does not tell its length can still exceed the bound; the envelope is not
+  // counted in it.
   const envelopeBytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
   return joinBody(parts, bytesMax + envelopeBytes)
 }

@@ -23,21 +23,26 @@ import { within } from './within.js'
 export type Modules = {
   readonly reads: Reads
   readonly methods?: ReadonlyMap<string, Method>
-  /** Told of every call that is answered: its method (`unknown` for no method of ours, `none` for no call) and its end. */
+  /**
+   * Told of every call that is answered: its method (`unknown` for no method of ours, `none` for no
+   * call) and its end.
+   */
   readonly onCall: (method: string, outcome: 'ok' | ErrorName, elapsedMs: number) => void
   /** Told what was thrown that no client may hear about. */
   readonly onFault: (fault: unknown, method: string, requestId: string) => void
   readonly now: () => number
 }
 
-/** Where a message comes from: the id of its log lines, read only when there is something to log. */
+/**
+ * Where a message comes from: the id of its log lines, read only when there is something to log.
+ */
 export type Origin = { readonly id: string }
 
 /** Answers whole messages. */
 export type Dispatch = {
   /**
-   * Never throws, never rejects, and answers at once wherever nothing waits. `body` is not kept. A reply at once
-   * is valid until the next call of `handle`, as `Body` says.
+   * Never throws, never rejects, and answers at once wherever nothing waits. `body` is not kept. A
+   * reply at once is valid until the next call of `handle`, as `Body` says.
    */
   handle(body: Uint8Array, origin: Origin): Reply | Promise<Reply>
 }
@@ -100,7 +105,8 @@ export const createDispatch = (
     if (id === undefined) return jsonReply('')
     if (isRefusal(call)) return toReply(id, refuse('none', call.error))
     const outcome = answer(call, origin, options.readTimeoutMs)
-    // After a wait others may have used the scratch buffer, and may again before this reply is written.
+    // After a wait others may have used the scratch buffer, and may again before this reply is
+    // written.
     return outcome instanceof Promise
       ? outcome.then(settled => toReply(id, settled))
       : toReply(id, outcome, scratch)

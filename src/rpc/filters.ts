@@ -12,7 +12,10 @@ const TOKEN_PROGRAMS: ReadonlyMap<string, 1 | 2> = new Map([
   ['TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb', 2],
 ])
 
-/** `filters` of getProgramAccountsV2. Whatever is none, members included, is `filterShape` (design §6). */
+/**
+ * `filters` of getProgramAccountsV2. Whatever is none, members included, is `filterShape` (design
+ * §6).
+ */
 export const toFilters = (value: unknown): readonly Filter[] => {
   if (isAbsent(value)) return []
   if (!Array.isArray(value)) throw new RpcError('filterShape')
@@ -30,8 +33,8 @@ const toFilter = (value: unknown): Filter => {
 }
 
 /**
- * Bytes to compare: text in base58 unless base64 is asked for or, beyond the spec, what Agave also takes: an array
- * of bytes, and `bytes` as the name of base58.
+ * Bytes to compare: text in base58 unless base64 is asked for or, beyond the spec, what Agave also
+ * takes: an array of bytes, and `bytes` as the name of base58.
  */
 const toBytes = ({ bytes, encoding }: Members): Uint8Array => {
   const isBase58 = isAbsent(encoding) || encoding === 'base58' || encoding === 'bytes'

@@ -1,4 +1,6 @@
-/** Characters of a client's text that an error repeats: enough to recognise it, whatever was sent. */
+/**
+ * Characters of a client's text that an error repeats: enough to recognise it, whatever was sent.
+ */
 const ECHO_CHARS_MAX = 128
 
 /** A client's text as an error repeats it. */
@@ -6,8 +8,8 @@ export const formatEcho = (text: string): string =>
   text.length <= ECHO_CHARS_MAX ? text : `${text.slice(0, ECHO_CHARS_MAX)}…`
 
 /**
- * A JSON value as serde names it in `invalid type: …`. Numbers have been through JSON.parse: `1.0` is an integer
- * here, and one of over 53 bits is printed with zeros at its end.
+ * A JSON value as serde names it in `invalid type: …`. Numbers have been through JSON.parse: `1.0`
+ * is an integer here, and one of over 53 bits is printed with zeros at its end.
  */
 export const formatType = (value: unknown): string => {
   switch (typeof value) {
@@ -41,7 +43,8 @@ const formatDigits = (value: number): string => {
   const sign = mantissa.startsWith('-') ? '-' : ''
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
   const point = Number(exponent)
-  // String() uses an exponent only past 21 digits or below 1e-6, so the point is outside of the digits.
+  // String() uses an exponent only past 21 digits or below 1e-6, so the point is outside of the
+  // digits.
   return point > 0
     ? sign + whole + fraction.padEnd(point, '0')
     : `${sign}0.${'0'.repeat(-point - 1)}${whole}${fraction}`

@@ -7,8 +7,9 @@ export type Part = Uint8Array | BodySource
 const isBytes = (part: Part): part is Uint8Array => part instanceof Uint8Array
 
 /**
- * One source that gives the bytes of all parts in order. Each source among them is closed exactly once: when it has
- * ended, or when the whole is closed. Past `bytesMax` the read rejects: sources need not tell their length before.
+ * One source that gives the bytes of all parts in order. Each source among them is closed exactly
+ * once: when it has ended, or when the whole is closed. Past `bytesMax` the read rejects: sources
+ * need not tell their length before.
  */
 export const joinBody = (parts: readonly Part[], bytesMax = Infinity): BodySource => {
   const byteLength = parts.reduce<number | undefined>(

@@ -22,7 +22,10 @@ export const required = <T>(name: string, check: Param<T>['check']): Param<T> =>
 
 const NO_MEMBERS: Members = {}
 
-/** A parameter that is an object or absent; `check` sees the absent one as an object without members. */
+/**
+ * A parameter that is an object or absent; `check` sees the absent one as an object without
+ * members.
+ */
 export const optional = <T>(
   name: string,
   check: (members: Members, index: number) => T,
@@ -33,8 +36,8 @@ export const optional = <T>(
 })
 
 /**
- * What ends a call that takes long: `readTimeoutMs` for the five reads of spec §1.3, the read budget of the kernel
- * for a page.
+ * What ends a call that takes long: `readTimeoutMs` for the five reads of spec §1.3, the read
+ * budget of the kernel for a page.
  */
 export type Bound = 'timeout' | 'budget' | 'none'
 

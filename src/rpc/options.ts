@@ -2,22 +2,43 @@
 export type Options = Readonly<typeof defaults>
 
 export const defaults = {
-  /** Spec §8: the five reads of §1.3 are answered within 30 s, waiting included. The error's text says 30 seconds. */
+  /**
+   * Spec §8: the five reads of §1.3 are answered within 30 s, waiting included. The error's text
+   * says 30 seconds.
+   */
   readTimeoutMs: 30_000,
-  /** Time that one page may scan (design §6): long enough for a million rows, short enough that pages take turns. */
+  /**
+   * Time that one page may scan (design §6): long enough for a million rows, short enough that
+   * pages take turns.
+   */
   scanMs: 2_000,
-  /** Bytes of one page. 10,000 token accounts need 5 MiB; 10,000 accounts of 10 MiB would need 130 GiB. */
+  /**
+   * Bytes of one page. 10,000 token accounts need 5 MiB; 10,000 accounts of 10 MiB would need 130
+   * GiB.
+   */
   pageReplyBytesMax: 64 * 1024 * 1024,
   /** Calls in one batch, so that one message cannot hold the event loop. */
   batchCountMax: 100,
-  /** Calls of one batch that wait for the pools at a time, so that one message cannot fill their queue. */
+  /**
+   * Calls of one batch that wait for the pools at a time, so that one message cannot fill their
+   * queue.
+   */
   batchWaitingMax: 8,
   /** Bytes of all results of one batch: half of what an edge may have in flight. */
   batchReplyBytesMax: 128 * 1024 * 1024,
-  /** Arrays and objects inside each other, the message itself included; serde_json, and so Agave, stops there too. */
+  /**
+   * Arrays and objects inside each other, the message itself included; serde_json, and so Agave,
+   * stops there too.
+   */
   nestingMax: 127,
-  /** Bytes of the buffer in which replies at once are put together; larger ones get memory of their own. */
+  /**
+   * Bytes of the buffer in which replies at once are put together; larger ones get memory of their
+   * own.
+   */
   scratchBytes: 512 * 1024,
-  /** Canonical point reads are answered by the kernel alone (design §3). Off, every call takes the ordinary way. */
+  /**
+   * Canonical point reads are answered by the kernel alone (design §3). Off, every call takes the
+   * ordinary way.
+   */
   fastLane: true,
 }

@@ -11,7 +11,10 @@ const PREFIX = Buffer.from(RESULT_PREFIX)
 /** UTF-8 takes at most three bytes for a UTF-16 unit. */
 const UTF8_BYTES_MAX = 3
 
-/** A whole reply around result bytes, in `scratch` where it fits: then valid until `scratch` is written again. */
+/**
+ * A whole reply around result bytes, in `scratch` where it fits: then valid until `scratch` is
+ * written again.
+ */
 export const encodeResult = (id: Id, result: Uint8Array, scratch?: Buffer): Uint8Array => {
   const suffix = formatResultSuffix(id)
   const bytesMax = PREFIX.length + result.length + suffix.length * UTF8_BYTES_MAX

@@ -27,7 +27,10 @@ export const pubkeys = required('addresses', (value, index) => {
   return decodePubkeys(texts)
 })
 
-/** Options of which nothing counts: `commitment` and `minContextSlot` are not even looked at (spec §1.2). */
+/**
+ * Options of which nothing counts: `commitment` and `minContextSlot` are not even looked at (spec
+ * §1.2).
+ */
 export const ignored = optional('options', () => undefined)
 
 /** How account data is written. */
@@ -36,7 +39,10 @@ export const accountOptions = optional('options', members => {
   return { encoding, dataSlice: toDataSlice(members['dataSlice'], encoding) }
 })
 
-/** A page of a wallet's token accounts; `filters` and `changedSinceSlot` are not supported there (spec §4.1). */
+/**
+ * A page of a wallet's token accounts; `filters` and `changedSinceSlot` are not supported there
+ * (spec §4.1).
+ */
 export const pageConfig = optional('config', (members, index) => toPage(members, index))
 
 /** A page of a program's accounts. */

@@ -4,8 +4,9 @@ const SPACE = 0x20
 const MEMBER = Buffer.from('"method"')
 
 /**
- * Says which of the names stands as method in a body that the kernel has taken for a canonical call, or `unknown`.
- * For counting: cheap, because no JSON is parsed and no string is made, and meaningless for any other body.
+ * Says which of the names stands as method in a body that the kernel has taken for a canonical
+ * call, or `unknown`. For counting: cheap, because no JSON is parsed and no string is made, and
+ * meaningless for any other body.
  */
 export const createPeekMethod = (names: Iterable<string>): ((body: Uint8Array) => string) => {
   const quoted = Array.from(names, name => ({ name, bytes: Buffer.from(`"${name}"`) }))

@@ -12,8 +12,8 @@ export const isMap = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * True for what can be a u64. Past 2^53 a number is no longer exact, but nothing that is stored is that large,
- * so `toCount` may answer the largest exact one.
+ * True for what can be a u64. Past 2^53 a number is no longer exact, but nothing that is stored is
+ * that large, so `toCount` may answer the largest exact one.
  */
 export const isCount = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 2 ** 64

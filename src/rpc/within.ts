@@ -1,7 +1,10 @@
 import { RpcError } from '../shared/errors.js'
 import type { ReplyBytes } from '../shared/native.js'
 
-/** The result, or `readTimeout` where it takes longer than `waitMs`. A source that comes too late is closed. */
+/**
+ * The result, or `readTimeout` where it takes longer than `waitMs`. A source that comes too late is
+ * closed.
+ */
 export const within = (waitMs: number, pending: Promise<ReplyBytes>): Promise<ReplyBytes> =>
   new Promise((resolve, reject) => {
     let isLate = false

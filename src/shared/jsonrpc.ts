@@ -1,7 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { RpcError } from './errors.js'
 
-/** A request id as its raw JSON token (`"a"`, `1.0`, `18446744073709551615`, `null`), so that it survives unchanged. */
+/**
+ * A request id as its raw JSON token (`"a"`, `1.0`, `18446744073709551615`, `null`), so that it
+ * survives unchanged.
+ */
 export type Id = string
 
 /** Parameters as they came; absent and `null` are an empty array. */
@@ -38,8 +41,9 @@ export const isBatch = (message: Message): message is readonly (Call | Refusal)[
 export const isRefusal = (call: Call | Refusal): call is Refusal => 'error' in call
 
 /**
- * Reads an envelope as Agave does: what is no JSON, or JSON that can be no call (a number, an id that is an
- * object), fails as a whole with -32700; a call with a wrong member is -32600 under its own id.
+ * Reads an envelope as Agave does: what is no JSON, or JSON that can be no call (a number, an id
+ * that is an object), fails as a whole with -32700; a call with a wrong member is -32600 under its
+ * own id.
  */
 export const parseMessage = (body: Uint8Array, limits: MessageLimits): Message => {
   if (!isUtf8(body)) return PARSE_ERROR
@@ -107,8 +111,9 @@ const BACKSLASH = 0x5c
 const COMMA = 0x2c
 
 /**
- * The raw id of each object that is the message, or an element of it, in order. The text need not be JSON: what
- * comes out is then meaningless, but it comes in one pass. A repeated member counts as in JSON.parse: the last wins.
+ * The raw id of each object that is the message, or an element of it, in order. The text need not
+ * be JSON: what comes out is then meaningless, but it comes in one pass. A repeated member counts
+ * as in JSON.parse: the last wins.
  */
 const scanIds = (text: string, limits: MessageLimits): (Id | undefined)[] | RpcError => {
   const inArray = /^[\t\n\r ]*\[/.test(text)
@@ -151,7 +156,9 @@ const scanIds = (text: string, limits: MessageLimits): (Id | undefined)[] | RpcE
   return ids
 }
 
-/** Index of the quote that ends the string opened at `open`; the end of the text where none does. */
+/**
+ * Index of the quote that ends the string opened at `open`; the end of the text where none does.
+ */
 const closingQuote = (text: string, open: number): number => {
   for (let end = text.indexOf('"', open + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslash = end - 1

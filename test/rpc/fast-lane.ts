@@ -109,7 +109,10 @@ const paramsOf = (method: string, { key, keys, options, odd }: Params): string =
     method === 'getLatestBlockhash' ? [] : [method === 'getMultipleAccounts' ? keys : key]
   return `[${[...first, ...(options === null ? [] : [options])].join(',')}]`
 }
-/** Mostly whole calls in any order of members and any spacing; sometimes one too many, one too few, or cut off. */
+/**
+ * Mostly whole calls in any order of members and any spacing; sometimes one too many, one too few,
+ * or cut off.
+ */
 const anyBody = fc
   .record({
     id: anyId,
