@@ -88,7 +88,7 @@ for (const [json, filters] of lists)
   t.test(`filters ${json.slice(0, 80)}`, async t => {
     const answer = attempt(() =>
       toFilters(JSON.parse(json)).map(filter =>
-        'bytes' in filter ? { ...filter, bytes: [...filter.bytes] } : filter,
+        'bytes' in filter ? { offset: filter.offset, bytes: [...filter.bytes] } : filter,
       ),
     )
     t.strictSame(answer, filters)
