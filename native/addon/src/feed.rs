@@ -134,12 +134,8 @@ impl Indexer {
             let store = Arc::clone(self.store()?);
             let config = to_config(options, &store.options().scope)?;
             self.feed = Some(kernel::geyser::start(config, store, move |event| {
-                // A commit is only a hint; the rest must arrive.
-                let mode = match event {
-                    Event::Committed { .. } => ThreadsafeFunctionCallMode::NonBlocking,
-                    _ => ThreadsafeFunctionCallMode::Blocking,
-                };
-                on_event.call(FeedEvent::of(event), mode);
+                // Never waits: the event loop may be in `stopFeed`, which waits for this thread.
+                on_event.call(FeedEvent::of(event), ThreadsafeFunctionCallMode::NonBlocking);
             })?);
             Ok(())
         })
