@@ -1,6 +1,8 @@
 import type { Authenticate } from '../access/authenticate.js'
+import type { Origin } from '../rpc/dispatch.js'
 import { RpcError } from '../shared/errors.js'
 import type { Grant } from '../shared/grant.js'
+import type { Log } from '../shared/log.js'
 import { type Reply, type Request, type Route } from '../shared/http.js'
 import type { NetworkView } from './network-view.js'
 
@@ -10,14 +12,36 @@ export type EdgeParts = {
   readonly bodyBytesMax: number
   readonly authenticate: Authenticate
   readonly views: ReadonlyMap<string, NetworkView>
+  /** Unix milliseconds. */
   readonly now: () => number
+  /** Level debug writes a line for each request: ids, never the token. */
+  readonly log: Log
   readonly onRefusal: (reason: 'unauthorized' | 'forbidden') => void
   /** `ok`, or why a balancer should look elsewhere. */
   readonly health: () => 'ok' | 'behind' | 'draining' | 'unknown'
 }
 
-/** A request that was let in: where its answer comes from. */
-type Admitted = { readonly grant: Grant; readonly view: NetworkView }
+/** A request that was let in: where its answer comes from, and what stands in its log lines. */
+class Admitted implements Origin {
+  readonly grant: Grant
+  readonly view: NetworkView
+  readonly request: Request
+
+  constructor(grant: Grant, view: NetworkView, request: Request) {
+    this.grant = grant
+    this.view = view
+    this.request = request
+  }
+
+  // Getters, because the id is made when it is first read, and most requests are never logged.
+  get id(): string {
+    return this.request.id
+  }
+
+  get tokenId(): string {
+    return this.grant.tokenId
+  }
+}
 
 /** The JSON of a failure that has an HTTP status and no JSON-RPC code. */
 export const describeFailure = (error: RpcError): string =>
@@ -51,7 +75,9 @@ const headerToken = (request: Request): string => {
 
 /** Everything one location serves. */
 export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => {
-  const { location, authenticate, views, now, onRefusal, health } = parts
+  const { location, authenticate, views, now, onRefusal, health, log } = parts
+  // Asked once: a closed level must not cost every request a look.
+  const isLogged = log.isLevelEnabled('debug')
 
   const admit = (token: string, request: Request): Admitted | Reply => {
     const grant = authenticate(token, location, request, now())
@@ -61,7 +87,7 @@ export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => {
     }
     const view = views.get(grant.network)
     // A token of a network that is configured no more opens nothing.
-    return view === undefined ? UNAUTHORIZED : { grant, view }
+    return view === undefined ? UNAUTHORIZED : new Admitted(grant, view, request)
   }
 
   const rpc = (pattern: string, tokenOf: (request: Request) => string): Route<Admitted> => ({
@@ -70,7 +96,16 @@ export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => {
     contentType: 'application/json',
     bodyBytesMax: parts.bodyBytesMax,
     open: request => admit(tokenOf(request), request),
-    handle: ({ view }, body, request) => view.dispatch.handle(body, request),
+    handle: isLogged
+      ? (admitted, body) => {
+          const { id, tokenId, grant } = admitted
+          log.debug(
+            { requestId: id, tokenId, location, network: grant.network, bytes: body.length },
+            'request',
+          )
+          return admitted.view.dispatch.handle(body, admitted)
+        }
+      : (admitted, body) => admitted.view.dispatch.handle(body, admitted),
   })
 
   const page = (pattern: string, answer: () => Reply): Route<undefined> => ({

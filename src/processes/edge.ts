@@ -1,5 +1,6 @@
 import { createAuthenticate } from '../access/authenticate.js'
 import { openReader } from '../access/store.js'
+import type { Origin } from '../rpc/dispatch.js'
 import { METHODS } from '../rpc/registry.js'
 import { openServer, type Server } from '../server/server.js'
 import type { ErrorName } from '../shared/errors.js'
@@ -76,8 +77,8 @@ export const startEdge: Start = async ({ config, index }, report) => {
 
   const modules = {
     onCall: createCallMeter(metrics),
-    onFault: (fault: unknown, method: string, requestId: string): void =>
-      log.error({ err: fault, method, requestId }, 'a read failed'),
+    onFault: (fault: unknown, method: string, { id, tokenId }: Origin): void =>
+      log.error({ err: fault, method, requestId: id, tokenId }, 'a read failed'),
     now: () => performance.now(),
   }
   const views = new Map(
@@ -122,6 +123,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
           views,
           now: Date.now,
           onRefusal: reason => refusals[reason].add(1),
+          log,
           health,
         }),
         listeners: location.listeners,

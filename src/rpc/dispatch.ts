@@ -29,14 +29,17 @@ export type Modules = {
    */
   readonly onCall: (method: string, outcome: 'ok' | ErrorName, elapsedMs: number) => void
   /** Told what was thrown that no client may hear about. */
-  readonly onFault: (fault: unknown, method: string, requestId: string) => void
+  readonly onFault: (fault: unknown, method: string, origin: Origin) => void
   readonly now: () => number
 }
 
-/**
- * Where a message comes from: the id of its log lines, read only when there is something to log.
- */
-export type Origin = { readonly id: string }
+/** Where a message comes from, for its log lines: read only when there is something to log. */
+export type Origin = {
+  /** Of the request. */
+  readonly id: string
+  /** Public name of the token; never the token. */
+  readonly tokenId?: string
+}
 
 /** Answers whole messages. */
 export type Dispatch = {
@@ -68,7 +71,7 @@ export const createDispatch = (
   const toError = (thrown: unknown, method: string, origin: Origin): RpcError => {
     // A row without a code is a plain HTTP failure, and no method's to throw.
     if (thrown instanceof RpcError && thrown.row.code !== undefined) return thrown
-    onFault(thrown, method, origin.id)
+    onFault(thrown, method, origin)
     return INTERNAL
   }
 
@@ -128,7 +131,7 @@ export const createDispatch = (
       return jsonReply(reply)
     } catch (fault) {
       // The ordinary way answers every method alone.
-      onFault(fault, 'fast lane', origin.id)
+      onFault(fault, 'fast lane', origin)
       return undefined
     }
   }

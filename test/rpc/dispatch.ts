@@ -53,7 +53,7 @@ const setUp = (options: Partial<Options> = {}, modules: Partial<Modules> = {}) =
       reads: fakeReads({}),
       methods: METHODS,
       onCall: (method, outcome) => calls.push([method, outcome]),
-      onFault: (fault, method, id) => faults.push([(fault as Error).message, method, id]),
+      onFault: (fault, method, { id }) => faults.push([(fault as Error).message, method, id]),
       now: () => performance.now(),
       ...modules,
     },
