@@ -135,7 +135,10 @@ impl Indexer {
             let config = to_config(options, &store.options().scope)?;
             self.feed = Some(kernel::geyser::start(config, store, move |event| {
                 // Never waits: the event loop may be in `stopFeed`, which waits for this thread.
-                on_event.call(FeedEvent::of(event), ThreadsafeFunctionCallMode::NonBlocking);
+                on_event.call(
+                    FeedEvent::of(event),
+                    ThreadsafeFunctionCallMode::NonBlocking,
+                );
             })?);
             Ok(())
         })

@@ -17,21 +17,22 @@ use std::sync::Mutex;
 use kernel::encoding;
 use kernel::process::LockFile;
 use kernel::shared_cells::SharedCells;
-use napi::bindgen_prelude::{Float64Array, Uint8Array};
+use napi::Env;
+use napi::bindgen_prelude::{Float64Array, Uint8ArraySlice};
 use napi_derive::napi;
 
 use failure::{Result, guard};
 
 /// Decodes a base58 address. Throws `pubkeyDecode` or `pubkeySize`.
 #[napi]
-pub fn decode_pubkey(text: String) -> Result<Uint8Array> {
-    guard(|| Ok(encoding::decode_pubkey(&text)?.to_vec().into()))
+pub fn decode_pubkey<'env>(env: &'env Env, text: String) -> Result<Uint8ArraySlice<'env>> {
+    guard(|| bytes(env, &encoding::decode_pubkey(&text)?))
 }
 
 /// Decodes base58 addresses into 32 bytes each, one after the other. Throws for the first that is none.
 #[napi]
-pub fn decode_pubkeys(texts: Vec<String>) -> Result<Uint8Array> {
-    guard(|| Ok(encoding::decode_pubkeys(&texts)?.concat().into()))
+pub fn decode_pubkeys<'env>(env: &'env Env, texts: Vec<String>) -> Result<Uint8ArraySlice<'env>> {
+    guard(|| bytes(env, encoding::decode_pubkeys(&texts)?.as_flattened()))
 }
 
 /// Writes 32 bytes as base58.
@@ -42,11 +43,21 @@ pub fn encode_pubkey(pubkey: &[u8]) -> Result<String> {
 
 /// Decodes `memcmp.bytes`; `encoding` is `base58` or `base64`. Throws `memcmpBytes`.
 #[napi]
-pub fn decode_memcmp(text: String, encoding: String) -> Result<Uint8Array> {
+pub fn decode_memcmp<'env>(
+    env: &'env Env,
+    text: String,
+    encoding: String,
+) -> Result<Uint8ArraySlice<'env>> {
     guard(|| {
         let encoding = arguments::bytes_encoding(&encoding)?;
-        Ok(encoding::decode_memcmp(&text, encoding)?.into())
+        bytes(env, &encoding::decode_memcmp(&text, encoding)?)
     })
+}
+
+/// A copy in JavaScript's own memory: an outside buffer of a few bytes would cost a finaliser.
+fn bytes<'env>(env: &'env Env, bytes: &[u8]) -> kernel::error::Result<Uint8ArraySlice<'env>> {
+    Uint8ArraySlice::copy_from(env, bytes)
+        .map_err(|error| kernel::error::Error::Internal(error.reason.to_string()))
 }
 
 /// Ends this process with its parent (SIGKILL); false where the parent has ended already.
