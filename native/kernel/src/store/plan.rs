@@ -12,10 +12,12 @@ use crate::Pubkey;
 use crate::error::Result;
 use crate::token::TokenProgram;
 
-/// Rows of an index that are counted before it is taken for large.
+/// Rows of an index that are counted; of a longer run the rest is estimated.
 const PROBE_ROWS: u64 = 1024;
-/// A row through an index costs a look-up of its record: about this many rows of a walk over `accounts`.
+/// What a row costs through an index, which looks its record up, in rows of a walk over `accounts`.
 const INDEX_ROW_COST: u64 = 6;
+/// The same for a row of `changed`, which is gathered and sorted before.
+const CHANGED_ROW_COST: u64 = 7;
 
 /// The way to a page's candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,49 +55,70 @@ impl Run {
 }
 
 impl Snapshot<'_> {
-    /// The plan that [`Snapshot::program_page`] follows.
+    /// The plan that [`Snapshot::program_page`] follows: the one that would be done first if no row matched.
     pub fn plan(&self, query: &ProgramQuery) -> Result<Plan> {
         let program = programs::read(self.tables(), &self.txn, &query.program)?;
-        let owned = program.accounts;
-        if owned == 0 || query.limit == 0 {
+        if program.accounts == 0 || query.limit == 0 {
             return Ok(Plan::Nothing);
         }
-        let mut best = self.scan_plan(owned)?;
-        let mut rows = owned;
+        let walk = self.tables().accounts.len(&self.txn)?;
+        let through = program.accounts.saturating_mul(INDEX_ROW_COST);
+        let (mut best, mut cost) = if through < walk {
+            (Plan::ByProgram, through)
+        } else {
+            (Plan::Walk, walk)
+        };
         let filtered = candidates(query);
-        // One candidate and nothing to weigh it against: counting would only cost.
-        let is_contest = filtered.len() > 1 || query.changed_since.is_some();
+        // One index of a small program is never worse than all of the program: counting would only cost.
+        let is_contest = filtered.len() > 1 || query.changed_since.is_some() || best == Plan::Walk;
         for plan in filtered {
             let Some(run) = self.run_of(query, &plan) else {
                 continue;
             };
-            let count = if is_contest {
-                self.count_run(&run, rows.min(PROBE_ROWS))?
+            let rows = if is_contest {
+                self.estimate(&run, query.after.as_ref())?
             } else {
                 0
             };
-            if count < rows {
-                (best, rows) = (plan, count);
+            if rows.saturating_mul(INDEX_ROW_COST) < cost {
+                (best, cost) = (plan, rows.saturating_mul(INDEX_ROW_COST));
             }
         }
         if let Some(since) = query.changed_since
             && self.store.options.changed.covers(&query.program)
             && since >= program.changed_floor
-            && self.count_changed(query, since, rows)? < rows
         {
-            best = Plan::Changed { since };
+            let rows_max = cost.div_ceil(CHANGED_ROW_COST);
+            if self.count(
+                &self.tables().changed,
+                &changed_bounds(query, since),
+                rows_max,
+            )? < rows_max
+            {
+                best = Plan::Changed { since };
+            }
         }
         Ok(best)
     }
 
-    /// All accounts of a program: through its index, or past everyone's.
-    fn scan_plan(&self, owned: u64) -> Result<Plan> {
-        let all = self.tables().accounts.len(&self.txn)?;
-        Ok(if owned.saturating_mul(INDEX_ROW_COST) >= all {
-            Plan::Walk
-        } else {
-            Plan::ByProgram
-        })
+    /// How many rows a run has: counted as far as [`PROBE_ROWS`], and beyond that taken from how densely those
+    /// lie, because pubkeys are spread evenly.
+    fn estimate(&self, run: &Run, after: Option<&Pubkey>) -> Result<u64> {
+        let (mut count, mut last) = (0, [0; 32]);
+        for row in run
+            .table
+            .range(&self.txn, &as_slices(&run.bounds(after)))?
+            .take(PROBE_ROWS as usize)
+        {
+            let (key, _) = row?;
+            count += 1;
+            last = keys::pubkey_of(key).copied().unwrap_or_default();
+        }
+        if count < PROBE_ROWS {
+            return Ok(count);
+        }
+        let spread = place(&last) - after.map_or(0, place).min(place(&last));
+        Ok(u64::try_from((u128::from(count) << 63) / u128::from(spread + 1)).unwrap_or(u64::MAX))
     }
 
     /// The index keys of a plan that has a run of them.
@@ -117,14 +140,6 @@ impl Snapshot<'_> {
         Some(Run { table, prefix })
     }
 
-    fn count_run(&self, run: &Run, max: u64) -> Result<u64> {
-        self.count(&run.table, &run.bounds(None), max)
-    }
-
-    fn count_changed(&self, query: &ProgramQuery, since: u64, max: u64) -> Result<u64> {
-        self.count(&self.tables().changed, &changed_bounds(query, since), max)
-    }
-
     fn count(
         &self,
         table: &Db,
@@ -141,6 +156,13 @@ impl Snapshot<'_> {
         }
         Ok(count)
     }
+}
+
+/// Where a pubkey lies among all, by its first bytes.
+fn place(pubkey: &Pubkey) -> u64 {
+    pubkey
+        .first_chunk()
+        .map_or(0, |bytes| u64::from_be_bytes(*bytes) >> 1)
 }
 
 /// The rows of `changed` of a program that lie strictly after a slot.

@@ -12,7 +12,9 @@ use crate::token::TokenProgram;
 const LARGE: [u8; 32] = [0x50; 32];
 const SMALL: [u8; 32] = [0x51; 32];
 const MINT: [u8; 32] = [0x60; 32];
+const MINT_2: [u8; 32] = [0x62; 32];
 const WALLET: [u8; 32] = [0x61; 32];
+const COMMON: u64 = u64::MAX;
 
 fn query(program: [u8; 32], filters: Vec<Filter>) -> ProgramQuery {
     ProgramQuery {
@@ -35,28 +37,37 @@ fn plan(store: &Store, query: &ProgramQuery) -> Plan {
     store.snapshot().unwrap().plan(query).unwrap()
 }
 
-/// 4,000 accounts of a large program, 200 of a small one, 2,000 token accounts of one mint, 3 of one wallet.
+/// Pubkeys spread evenly, as real ones are.
+fn spread(n: u64) -> [u8; 32] {
+    let mut pubkey = number(n);
+    pubkey[0..8].copy_from_slice(&n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
+    pubkey
+}
+
+/// 4,000 accounts of a large program, of which 3,000 begin alike; 200 of a small one; 8,000 token accounts, 6,000
+/// of them of one mint and 1,500 of another, 3 of one wallet.
 fn filled(options: &Options) -> super::Temporary {
     let temporary = open(options);
-    let mut accounts: Vec<_> = (0..4_000)
-        .map(|n| account(number(n), 1, LARGE, &n.to_le_bytes()))
-        .collect();
-    accounts.extend((4_000..4_200).map(|n| account(number(n), 1, SMALL, &n.to_le_bytes())));
-    accounts.extend((5_000..7_000).map(|n| {
+    let large = |n: u64, lamports| {
+        let first = if n < 1_000 { n } else { COMMON };
+        account(spread(n), lamports, LARGE, &first.to_le_bytes())
+    };
+    let mut accounts: Vec<_> = (0..4_000).map(|n| large(n, 1)).collect();
+    accounts.extend((4_000..4_200).map(|n| account(spread(n), 1, SMALL, &COMMON.to_le_bytes())));
+    accounts.extend((5_000..13_000).map(|n| {
         let wallet = if n < 5_003 { WALLET } else { number(n) };
+        let mint = [MINT, MINT_2, number(n)][((n - 5_000) / 6_000 + (n - 5_000) / 7_500) as usize];
         account(
-            number(n),
+            spread(n),
             1,
             TOKEN_PROGRAM,
-            &token_data(&MINT, &wallet, n, 1),
+            &token_data(&mint, &wallet, n, 1),
         )
     }));
     accounts.push(account(MINT, 1, TOKEN_PROGRAM, &mint_data()));
     temporary.store.apply(&block(1, accounts)).unwrap();
     for slot in 2..6 {
-        let accounts = (0..30)
-            .map(|n| account(number(n), slot, LARGE, &n.to_le_bytes()))
-            .collect();
+        let accounts = (0..30).map(|n| large(n, slot)).collect();
         temporary.store.apply(&block(slot, accounts)).unwrap();
     }
     temporary
@@ -101,8 +112,8 @@ fn each_query_gets_the_cheapest_plan() {
         Plan::Walk
     );
     assert_eq!(
-        plan(store, &query(TOKEN_PROGRAM, vec![memcmp(0, &MINT)])),
-        Plan::ByMint(token, MINT)
+        plan(store, &query(TOKEN_PROGRAM, vec![memcmp(0, &MINT_2)])),
+        Plan::ByMint(token, MINT_2)
     );
     assert_eq!(
         plan(store, &query(TOKEN_PROGRAM, vec![memcmp(0, &MINT[..31])])),
@@ -112,6 +123,15 @@ fn each_query_gets_the_cheapest_plan() {
         plan(store, &query(TOKEN_PROGRAM, vec![memcmp(32, &WALLET)])),
         Plan::ByTokenOwner(token, WALLET)
     );
+    // An index of half of all accounts is slower than all of them in a row.
+    assert_eq!(
+        plan(store, &query(TOKEN_PROGRAM, vec![memcmp(0, &MINT)])),
+        Plan::Walk
+    );
+    let common = vec![memcmp(0, &COMMON.to_le_bytes())];
+    assert_eq!(plan(store, &query(LARGE, common.clone())), Plan::Walk);
+    let first = Plan::ByDiscriminator(COMMON.to_le_bytes());
+    assert_eq!(plan(store, &query(SMALL, common)), first);
     // Of two indexes the one with fewer rows, whichever filter comes first.
     let both = vec![memcmp(0, &MINT), memcmp(32, &WALLET)];
     assert_eq!(
