@@ -3,12 +3,13 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
-import { defaults } from '../src/rpc/options.js'
 import { METHODS } from '../src/rpc/registry.js'
 import { parseExact } from './fixtures/exact-json.js'
 import { SHARED_ABSENT, sharedPath } from './fixtures/shared.js'
 import { applyAccounts, openStore, type AccountDump } from './fixtures/store.js'
-import { ask, openDispatch } from './fixtures/vectors.js'
+import { openWire } from './fixtures/wire.js'
+
+const wire = await openWire(t)
 
 /** What was sent, as a call or as a whole body, and the exact text that came back. */
 type Recorded = {
@@ -35,14 +36,19 @@ const readReplies = (file: string): Recorded[] =>
  * Rows of the table in `docs/methods.md`: what Agave answers, what stands here instead, and how
  * often.
  */
-const readDifferences = (): [agave: string, ours: string, count: number][] => {
+const readDifferences = (): [agave: string, ours: string, count: number, why: string][] => {
   const text = readFileSync(new URL('../docs/methods.md', import.meta.url), 'utf8')
   return text
     .slice(text.indexOf('## Replies that differ from Agave'))
     .split('\n')
     .map(line => line.replace(/^\| | \|$/g, '').split(' | '))
     .filter(([, , count]) => Number(count) > 0)
-    .map(([agave = '', ours = '', count]) => [toText(agave), toText(ours), Number(count)])
+    .map(([agave = '', ours = '', count, why = '']) => [
+      toText(agave),
+      toText(ours),
+      Number(count),
+      why,
+    ])
 }
 const toText = (cell: string): string => cell.replace(/^(`+) ?(.*?) ?\1$/, '$2')
 
@@ -127,8 +133,9 @@ t.test('replies of Agave', { skip: isAbsent && SHARED_ABSENT }, async t => {
   const { indexer, reader } = openStore(t)
   applyAccounts(indexer, [...readAccounts(dumps ?? ''), ...OWN], 120)
   const rows = readDifferences()
+  for (const [, , , why] of rows) t.match(why, /^(spec|design) §\d/, 'named by a line')
   for (const fastLane of [true, false]) {
-    const dispatch = openDispatch(reader.reads(defaults), { fastLane })
+    wire.serve(reader, { fastLane })
     const counts = rows.map(() => 0)
     const unexpected: unknown[] = []
     let comparedCount = 0
@@ -137,7 +144,7 @@ t.test('replies of Agave', { skip: isAbsent && SHARED_ABSENT }, async t => {
       comparedCount++
       const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
       const text = body?.replaceAll('getHealth', 'getLatestBlockhash') ?? call
-      const answer = await ask(dispatch, text)
+      const answer = await wire.ask(text)
       const ours = body === undefined ? withoutContext(answer) : asHealth(answer)
       const agave = withoutContext(reply === '' ? undefined : parseExact(reply))
       if (isDeepStrictEqual(ours, agave)) continue
