@@ -5,6 +5,8 @@ import type { Assignment, Order, Report, Role } from './messages.js'
 export type Restart = {
   readonly firstMs: number
   readonly maxMs: number
+  /** Longest wait for a child that had been ready. */
+  readonly readyMaxMs: number
   /** A child that lived this long starts again at `firstMs`. */
   readonly settledMs: number
 }
@@ -24,7 +26,6 @@ export type Child = {
   readonly role: Role
   readonly name: string
   readonly pid: number | undefined
-  readonly restartCount: number
   /** True from its `ready` until it ends. */
   readonly isReady: boolean
   tell(order: Order): void
@@ -39,7 +40,6 @@ export const startChild = (options: ChildOptions): Child => {
   let process_: ChildProcess | undefined
   let isWanted = true
   let isReady = false
-  let restartCount = 0
   let waitMs = options.restart.firstMs
   let timer: NodeJS.Timeout | undefined
   let onGone: (() => void) | undefined
@@ -63,6 +63,7 @@ export const startChild = (options: ChildOptions): Child => {
       failure ??= error.message
     })
     child.on('exit', (code, signal) => {
+      const mostMs = isReady ? options.restart.readyMaxMs : options.restart.maxMs
       isReady = false
       process_ = undefined
       if (!isWanted) {
@@ -70,9 +71,8 @@ export const startChild = (options: ChildOptions): Child => {
         return
       }
       if (Date.now() - startedAt >= options.restart.settledMs) waitMs = options.restart.firstMs
-      const retryInMs = waitMs
+      const retryInMs = Math.min(waitMs, mostMs)
       waitMs = Math.min(waitMs * 2, options.restart.maxMs)
-      restartCount += 1
       options.onEnd(
         handle,
         failure ?? `ended with ${signal ?? `exit code ${String(code)}`}`,
@@ -88,9 +88,6 @@ export const startChild = (options: ChildOptions): Child => {
     name: options.name,
     get pid() {
       return process_?.pid
-    },
-    get restartCount() {
-      return restartCount
     },
     get isReady() {
       return isReady

@@ -8,6 +8,8 @@ export const defaults = {
   restartFirstMs: 100,
   /** Longest wait between starts: a child that cannot start must not keep a core busy. */
   restartMaxMs: 5_000,
+  /** The same for a child that had been ready: one that is killed again and again is still back within 2 s. */
+  restartReadyMaxMs: 500,
   /** A child that lived this long starts again after `restartFirstMs`. */
   restartSettledMs: 10_000,
   /** From the start of the service to the last child's readiness; then the start has failed. */

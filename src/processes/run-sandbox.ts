@@ -15,9 +15,19 @@ const place = (id: string, port: number, token: string): Place => ({
   wsUrl: `ws://127.0.0.1:${port}/${token}`,
 })
 
-/** One address of the dev chain's samples. */
-const sampleOf = (samples: unknown, name: string): string =>
-  String(new Map(Object.entries(samples ?? {})).get(name))
+/** What sandbox.json tells of the dev chain's accounts. */
+const toSamples = (given: unknown) => {
+  const all = new Map<string, unknown>(Object.entries(given ?? {}))
+  const pick = (name: string): string => String(all.get(name))
+  return {
+    payerSecretKey: pick('payerSecretKey'),
+    wallet: pick('wallet'),
+    mint: pick('mint'),
+    mint2022: pick('mint2022'),
+    tokenAccount: pick('tokenAccount'),
+    program: pick('program'),
+  }
+}
 
 /** Written whole or not at all, and for its owner only: it holds tokens and a secret key. */
 const writePrivate = (path: string, text: string): void => {
@@ -54,8 +64,9 @@ export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
     place('nyc', ports.nyc, tokens['nyc'] ?? ''),
   ]
   const metricsUrl = `http://127.0.0.1:${ports.metrics}/metrics`
-  const { geyserUrl, samples } = service.sandboxDetail()
+  const { geyserUrl, samples: all } = service.sandboxDetail()
+  const samples = toSamples(all)
   const description = { locations: places, metricsUrl, geyserUrl, samples }
   writePrivate(join(config.dataDir, 'sandbox.json'), `${JSON.stringify(description, null, 2)}\n`)
-  process.stdout.write(formatWelcome(places, sampleOf(samples, 'tokenAccount'), metricsUrl))
+  process.stdout.write(formatWelcome(places, samples.tokenAccount, metricsUrl))
 }

@@ -16,6 +16,11 @@ export const layoutOf = (
   geyser: port + 6,
 })
 
+/** Ports of the local upstreams, which no configuration names. */
+export const upstreamListeners = (flags: SandboxFlags) => [
+  { host: HOST, port: layoutOf(flags.port).geyser },
+]
+
 /** The configuration of a complete local deployment: two locations, loopback only. */
 export const sandboxConfig = (flags: SandboxFlags): Config => {
   const ports = layoutOf(flags.port)

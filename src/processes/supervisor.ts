@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import type { Config } from '../config.js'
 import { probePort } from '../server/port.js'
 import type { Log } from '../shared/log.js'
-import type { MetricsSnapshot } from '../shared/metrics.js'
+import { createMetrics, type MetricsSnapshot } from '../shared/metrics.js'
 import { lockFile } from '../shared/native.js'
 import { startChild, type Child } from './child.js'
 import type { Assignment, DevChain, Report, Role, SandboxFlags } from './messages.js'
+import { upstreamListeners } from './sandbox-config.js'
 
 /** Left of the drain time for this process' own end. */
 const DRAIN_MARGIN_MS = 500
@@ -32,9 +33,11 @@ const edgeCountOf = (config: Config): number =>
     ? config.processes.edgeCount
     : Math.max(1, availableParallelism() - 1)
 
-const probeAll = async (config: Config): Promise<void> => {
+const probeAll = async (config: Config, sandbox: SandboxFlags | undefined): Promise<void> => {
   const listeners = config.locations.flatMap(location => location.listeners)
-  for (const { host, port } of [...listeners, config.metrics]) await probePort(host, port)
+  const upstreams = sandbox === undefined ? [] : upstreamListeners(sandbox)
+  for (const { host, port } of [...listeners, config.metrics, ...upstreams])
+    await probePort(host, port)
 }
 
 /**
@@ -51,8 +54,9 @@ export const startService = async (
   chmodSync(config.dataDir, 0o700)
   if (!lockFile(join(config.dataDir, 'supervisor.lock')))
     throw new StartError(`another Slotline runs on the data directory ${config.dataDir}`)
-  await probeAll(config)
+  await probeAll(config, sandbox)
 
+  const metrics = createMetrics('supervisor')
   const children: Child[] = []
   const indexedEdges = new Set<Child>()
   let devChain: DevChain | undefined
@@ -77,12 +81,13 @@ export const startService = async (
       control()?.tell({ kind: 'metrics', call, snapshots })
     }
     const timer = setTimeout(finish, processes.metricsMs)
-    collections.set(inner, snapshot => {
+    const add = (snapshot: MetricsSnapshot): void => {
       snapshots.push(snapshot)
-      if (snapshots.length === asked.length) finish()
-    })
-    if (asked.length === 0) finish()
+      if (snapshots.length > asked.length) finish()
+    }
+    collections.set(inner, add)
     for (const child of asked) child.tell({ kind: 'collect', call: inner })
+    void metrics.snapshot().then(add)
   }
 
   const onReport = (report: Report, child: Child): void => {
@@ -133,12 +138,14 @@ export const startService = async (
       restart: {
         firstMs: processes.restartFirstMs,
         maxMs: processes.restartMaxMs,
+        readyMaxMs: processes.restartReadyMaxMs,
         settledMs: processes.restartSettledMs,
       },
       assignment: () => ({ config, index: 0, devChain, sandbox, ...own }),
       onReport,
       onEnd: (ended, reason, retryInMs) => {
         indexedEdges.delete(ended)
+        metrics.counter('childRestarts', { role: ended.role }).add(1)
         log.warn({ process: ended.name, reason, retryInMs }, 'process ended')
         onProgress()
       },

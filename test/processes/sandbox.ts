@@ -1,0 +1,205 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import {
+  call,
+  callText,
+  freePorts,
+  runToEnd,
+  startDeployment,
+  type Deployment,
+} from '../fixtures/deployment.js'
+import { parseExact } from '../fixtures/exact-json.js'
+import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
+import type { AccountDump } from '../fixtures/store.js'
+import { expandFrame } from '../fixtures/zstd.js'
+
+/** The sandbox's own clock goes on where the dump's stood. */
+const CLOCK = 'SysvarC1ock11111111111111111111111111111111'
+/** Keys of one getMultipleAccounts. */
+const KEYS_MAX = 50
+
+const keysOf = (value: object): string[] => Object.keys(value).sort()
+const statusOf = async (url: string): Promise<number> => {
+  const body = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
+  const headers = { 'content-type': 'application/json' }
+  return (await fetch(url, { method: 'POST', headers, body })).status
+}
+const slotOf = async ({ url, description }: Deployment): Promise<number> => {
+  const { samples } = description
+  const { context } = (await call(url, 'getAccountInfo', [samples['mint']])) as {
+    context: { slot: number }
+  }
+  return context.slot
+}
+const generationOf = (dataDir: string): string =>
+  readFileSync(join(dataDir, 'accounts', 'sandbox', 'CURRENT'), 'utf8').trim()
+
+const checkDescription = ({ description, dataDir, port }: Deployment, t: Test): void => {
+  const file = join(dataDir, 'sandbox.json')
+  t.equal(statSync(file).mode & 0o777, 0o600, 'sandbox.json is for its owner only')
+  t.strictSame(keysOf(description), ['geyserUrl', 'locations', 'metricsUrl', 'samples'])
+  const origin = (scheme: string, offset: number) => `${scheme}://127.0.0.1:${port + offset}`
+  const token = /\/(slt_[0-9A-Za-z]{38})$/
+  for (const [index, id] of ['fra', 'nyc'].entries()) {
+    const place = description.locations[index]
+    const [, secret] = token.exec(place?.rpcUrl ?? '') ?? []
+    const rpcUrl = `${origin('http', 2 * index)}/${secret}`
+    const wsUrl = `${origin('ws', 2 * index)}/${secret}`
+    t.strictSame(place, { id, rpcUrl, wsUrl })
+  }
+  t.equal(description.locations.length, 2)
+  t.equal(description.metricsUrl, `${origin('http', 5)}/metrics`)
+  t.equal(description.geyserUrl, origin('http', 6))
+  t.strictSame(keysOf(description.samples), [
+    'mint',
+    'mint2022',
+    'payerSecretKey',
+    'program',
+    'tokenAccount',
+    'wallet',
+  ])
+}
+
+const isAbsent = sharedPath('accounts') === undefined
+t.test('a sandbox from its first start to its second', async t => {
+  const started = performance.now()
+  const folder = sharedPath('accounts')
+  const accounts = folder === undefined ? [] : ['--account-dir', folder]
+  const args = ['--edges', '2', '--slot-ms', '100', ...accounts]
+  const first = await startDeployment(t, { args })
+  t.comment(`ready after ${Math.round(performance.now() - started)} ms`)
+  const [fra, nyc] = first.description.locations
+
+  await t.test(
+    'every account of the folder is there at once, as dumped',
+    { skip: isAbsent && SHARED_ABSENT },
+    async t => {
+      const dumps = readdirSync(folder ?? '')
+        .map(name => parseExact(readFileSync(join(folder ?? '', name), 'utf8')) as AccountDump)
+        .filter(({ pubkey }) => pubkey !== CLOCK)
+      t.ok(dumps.length > 300, `${dumps.length} accounts`)
+      for (const encoding of ['base64', 'base64+zstd'])
+        for (let at = 0; at < dumps.length; at += KEYS_MAX) {
+          const part = dumps.slice(at, at + KEYS_MAX)
+          const keys = part.map(({ pubkey }) => pubkey)
+          const { value } = (await call(fra.rpcUrl, 'getMultipleAccounts', [
+            keys,
+            { encoding },
+          ])) as {
+            value: (AccountDump['account'] | null)[]
+          }
+          const plain = value.map(account => {
+            const [text = '', name] = account?.data ?? []
+            if (account === null || encoding === 'base64') return account
+            return {
+              ...account,
+              data: [expandFrame(Buffer.from(text, 'base64')).toString('base64'), name],
+            }
+          })
+          const expected = part.map(({ account }) =>
+            account.lamports === 0
+              ? null
+              : {
+                  lamports: account.lamports,
+                  data: [account.data[0], encoding],
+                  owner: account.owner,
+                  executable: account.executable,
+                  rentEpoch: account.rentEpoch,
+                  space: Buffer.from(account.data[0], 'base64').length,
+                },
+          )
+          t.strictSame(plain, expected, `${encoding}, accounts ${at} and following`)
+        }
+    },
+  )
+  checkDescription(first, t)
+
+  const swapped = (url: string, token: string): string => url.replace(/slt_.*$/, token)
+  const tokenOf = (url: string): string => url.slice(url.lastIndexOf('/') + 1)
+  t.strictSame(
+    await Promise.all([
+      statusOf(fra.rpcUrl),
+      statusOf(nyc.rpcUrl),
+      statusOf(swapped(fra.rpcUrl, tokenOf(nyc.rpcUrl))),
+      statusOf(swapped(nyc.rpcUrl, tokenOf(fra.rpcUrl))),
+    ]),
+    [200, 200, 401, 401],
+    'a token opens its own location only',
+  )
+
+  await t.test('a second start on its data directory is refused', async t => {
+    const port = await freePorts()
+    const again = ['sandbox', '--port', String(port), '--data-dir', first.dataDir]
+    const { code, output } = await runToEnd(t, again)
+    t.equal(code, 1)
+    t.match(output, /^slotline: another Slotline runs on the data directory [^\n]+\n$/)
+  })
+  await t.test('a second start on its ports is refused', async t => {
+    const again = ['sandbox', '--port', String(first.port), '--data-dir', t.testdir()]
+    const { code, output } = await runToEnd(t, again)
+    t.equal(code, 1)
+    t.match(output, /^slotline: Cannot listen on 127\.0\.0\.1:\d+: the port is in use\n$/)
+    t.equal(await statusOf(fra.rpcUrl), 200, 'the first one goes on')
+  })
+
+  const blockhash = await callText(fra.rpcUrl, 'getLatestBlockhash', [])
+  const lastSlot = await slotOf(first)
+  const generation = generationOf(first.dataDir)
+  const stopping = performance.now()
+  t.equal(await first.stop(), 0, 'exit code after SIGTERM')
+  const stopMs = Math.round(performance.now() - stopping)
+  t.ok(stopMs < 15_000, `ended after ${stopMs} ms`)
+
+  const second = await startDeployment(t, { args: ['--edges', '2'], dataDir: first.dataDir })
+  t.strictSame(
+    second.description.locations.map(({ rpcUrl }) => tokenOf(rpcUrl)),
+    first.description.locations.map(({ rpcUrl }) => tokenOf(rpcUrl)),
+    'tokens are kept',
+  )
+  t.not(generationOf(second.dataDir), generation, 'the index is a fresh one')
+  t.strictSame(
+    readdirSync(join(second.dataDir, 'accounts', 'sandbox'), { withFileTypes: true })
+      .filter(entry => entry.isDirectory())
+      .map(({ name }) => name),
+    [generationOf(second.dataDir)],
+    'and the only one',
+  )
+  t.ok((await slotOf(second)) < lastSlot, 'the chain begins anew')
+  t.not(await callText(second.url, 'getLatestBlockhash', []), blockhash)
+  if (!isAbsent) {
+    const [name = ''] = readdirSync(folder ?? '')
+    const gone = await call(second.url, 'getAccountInfo', [name.replace('.json', '')])
+    t.match(gone, { value: null }, 'accounts of the first chain are gone')
+  }
+  t.equal(await second.stop(), 0)
+})
+
+const CASES: readonly [name: string, port: (first: number) => number][] = [
+  ['of an RPC URL', first => first],
+  ['of a WebSocket URL', first => first + 3],
+  ['of the metrics', first => first + 5],
+  ['of the feed', first => first + 6],
+]
+for (const [name, portOf] of CASES)
+  await t.test(`a busy port ${name} is one line`, async t => {
+    const first = await freePorts()
+    const server = createServer().listen(portOf(first), '127.0.0.1')
+    await once(server, 'listening')
+    t.teardown(() => server.close())
+    const args = ['sandbox', '--port', String(first), '--data-dir', t.testdir()]
+    const { code, output } = await runToEnd(t, args)
+    t.equal(code, 1)
+    t.equal(output, `slotline: Cannot listen on 127.0.0.1:${portOf(first)}: the port is in use\n`)
+  })
+
+t.test('a bad account dump is one line that names it', async t => {
+  const dir = t.testdir({ data: {}, accounts: { 'bad.json': '{"pubkey":' } })
+  const port = await freePorts()
+  const dirs = ['--data-dir', join(dir, 'data'), '--account-dir', join(dir, 'accounts')]
+  const { code, output } = await runToEnd(t, ['sandbox', '--port', String(port), ...dirs])
+  t.equal(code, 1)
+  t.match(output, /^slotline: [^\n]*bad\.json: not JSON\n$/)
+})
