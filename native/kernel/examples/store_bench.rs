@@ -1,9 +1,10 @@
-//! How fast the store applies blocks, scans and pages, on accounts made from a seed. Checks answers before it
-//! times them. `cargo run --release -p kernel --example store_bench -- [accounts] [folder]`
+//! How fast the store applies blocks, scans and pages, on accounts made from a seed. Checks answers
+//! before it times them. `cargo run --release -p kernel --example store_bench -- [accounts]
+//! [folder]`
 //!
-//! Sketch of one update that changes a token balance, all indexes on: one look-up and one overwrite in
-//! `accounts`, a delete and a put in `holders` and in `changed`, and about 260 bytes appended to `feed`. One
-//! commit per block, with LMDB's two syncs.
+//! Sketch of one update that changes a token balance, all indexes on: one look-up and one overwrite
+//! in `accounts`, a delete and a put in `holders` and in `changed`, and about 260 bytes appended to
+//! `feed`. One commit per block, with LMDB's two syncs.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -108,8 +109,8 @@ fn load(store: &Store, accounts: u64) {
     );
 }
 
-/// Applies blocks of token balances, `group` to a commit, and answers updates per second; the blocks are made
-/// outside the time.
+/// Applies blocks of token balances, `group` to a commit, and answers updates per second; the
+/// blocks are made outside the time.
 fn apply(store: &Store, name: &str, groups: u64, group: u64, pick: impl Fn(u64) -> u64) {
     let (mut spent, mut slowest, mut updates) = (Duration::ZERO, Duration::ZERO, 0);
     let mut busy = Duration::ZERO;
@@ -135,7 +136,8 @@ fn apply(store: &Store, name: &str, groups: u64, group: u64, pick: impl Fn(u64) 
         updates += applied.accounts;
     }
     println!(
-        "apply {name}, {group} to a commit: {:.0} updates/s, {:.1} ms a commit of {}, slowest {:.1} ms, processor {:.2} µs an update",
+        "apply {name}, {group} to a commit: {:.0} updates/s, {:.1} ms a commit of {}, slowest {:.1} \
+         ms, processor {:.2} µs an update",
         updates as f64 / spent.as_secs_f64(),
         spent.as_secs_f64() * 1e3 / groups as f64,
         updates / groups,
@@ -287,7 +289,8 @@ fn scans(store: &Store, accounts: u64) {
         let per_row = took.as_secs_f64() * 1e6 / scanned.max(1) as f64;
         let ms = took.as_secs_f64() * 1e3;
         println!(
-            "scan {name} [{plan}]: {count} rows, {scanned} looked at, {ms:.3} ms, {per_row:.3} µs/row"
+            "scan {name} [{plan}]: {count} rows, {scanned} looked at, {ms:.3} ms, {per_row:.3} µs \
+             a row"
         );
     }
 }

@@ -1,5 +1,5 @@
-//! The byte layout of the two token programs: which accounts are token accounts or mints, and where the
-//! fields lie that the store indexes. Both programs share it; Token-2022 appends extensions.
+//! The byte layout of the two token programs: which accounts are token accounts or mints, and where
+//! the fields lie that the store indexes. Both programs share it; Token-2022 appends extensions.
 
 use crate::Pubkey;
 
@@ -100,7 +100,8 @@ pub fn amount_of(data: &[u8]) -> Option<u64> {
     u64_at(data, 64)
 }
 
-/// Whether these bytes unpack as an initialised token account, by the rules of the validator's decoder.
+/// Whether these bytes unpack as an initialised token account, by the rules of the validator's
+/// decoder.
 pub fn is_account(data: &[u8]) -> bool {
     data.len() >= ACCOUNT_BYTES
         && data.len() != MULTISIG_BYTES

@@ -43,14 +43,14 @@ enum Outcome {
 }
 
 impl Store {
-    /// Writes a block with all its indexes and makes it the tip: all of it or, on any failure, none. When this
-    /// returns, the block is on the disk.
+    /// Writes a block with all its indexes and makes it the tip: all of it or, on any failure,
+    /// none. When this returns, the block is on the disk.
     pub fn apply(&self, block: &Block) -> Result<Applied> {
         self.apply_all(slice::from_ref(block))
     }
 
-    /// Writes consecutive blocks in one transaction, all of them or none; for a feed that is behind. No reader
-    /// sees the store between them, and their pages go to the disk once.
+    /// Writes consecutive blocks in one transaction, all of them or none; for a feed that is
+    /// behind. No reader sees the store between them, and their pages go to the disk once.
     pub fn apply_all(&self, blocks: &[Block]) -> Result<Applied> {
         self.keep_disk_reserve()?;
         let mut txn = self.env.write_txn()?;
@@ -154,7 +154,8 @@ impl Store {
         })
     }
 
-    /// A mint outside the scope whose token accounts are inside it: without it they have no decimals.
+    /// A mint outside the scope whose token accounts are inside it: without it they have no
+    /// decimals.
     fn is_mint_of_stored(&self, txn: &RwTxn<'_>, update: &AccountUpdate) -> Result<bool> {
         let Some(program) = TokenProgram::of(&update.owner) else {
             return Ok(false);
@@ -221,7 +222,8 @@ fn check_chain(tip: &Tip, block: &Block) -> Result<()> {
     })))
 }
 
-/// The updates in ascending order of pubkeys, the last one of each: sorted keys meet the same pages in turn.
+/// The updates in ascending order of pubkeys, the last one of each: sorted keys meet the same pages
+/// in turn.
 fn last_writes(block: &Block) -> Result<Vec<&AccountUpdate>> {
     if let Some(large) = block
         .accounts
@@ -229,7 +231,8 @@ fn last_writes(block: &Block) -> Result<Vec<&AccountUpdate>> {
         .find(|a| a.data.len() > ACCOUNT_DATA_BYTES_MAX)
     {
         return Err(Error::Internal(format!(
-            "the feed gave an account {} bytes of data in slot {}; the chain allows {ACCOUNT_DATA_BYTES_MAX}",
+            "the feed gave an account {} bytes of data in slot {}; the chain allows \
+             {ACCOUNT_DATA_BYTES_MAX}",
             large.data.len(),
             block.slot
         )));

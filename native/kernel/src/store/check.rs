@@ -18,8 +18,9 @@ use crate::token::TokenProgram;
 const DIFFERENCES_MAX: usize = 100;
 
 impl Store {
-    /// Recomputes every index from `accounts` and answers the differences as sentences, at most 100. One read
-    /// transaction and a walk over each table; only the counts of programs are held in memory.
+    /// Recomputes every index from `accounts` and answers the differences as sentences, at most
+    /// 100. One read transaction and a walk over each table; only the counts of programs are held
+    /// in memory.
     pub fn check(&self) -> Result<Vec<String>> {
         let txn = self.env.read_txn()?;
         let mut check = Check {
@@ -275,7 +276,8 @@ impl Check<'_> {
     }
 }
 
-/// Whether a stored row is as good as the recomputed one: a row may hold fewer accounts, but enough.
+/// Whether a stored row is as good as the recomputed one: a row may hold fewer accounts, but
+/// enough.
 fn is_top(stored: &Row, wanted: &Row) -> bool {
     let count = stored.entries.len();
     if stored.is_complete {

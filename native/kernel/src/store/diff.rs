@@ -1,5 +1,5 @@
-//! What a block changes in the indexes: gathered, sorted, and written table by table, so that neighbours are
-//! written together and each page is touched once.
+//! What a block changes in the indexes: gathered, sorted, and written table by table, so that
+//! neighbours are written together and each page is touched once.
 
 use std::collections::BTreeMap;
 
@@ -49,8 +49,8 @@ impl<'o> Diff<'o> {
         }
     }
 
-    /// Adds the differences of one account between its stored record and its new one. Accounts come in ascending
-    /// order of pubkeys.
+    /// Adds the differences of one account between its stored record and its new one. Accounts come
+    /// in ascending order of pubkeys.
     pub fn push(&mut self, pubkey: &Pubkey, old: Option<&Indexed>, new: Option<&Indexed>) {
         if let Some(new) = new
             && self.watched.covers(&new.owner)

@@ -1,5 +1,5 @@
-//! What changed in a slot, kept for a while, so that a subscriber's edge which is some slots late still sends
-//! each slot as it was then.
+//! What changed in a slot, kept for a while, so that a subscriber's edge which is some slots late
+//! still sends each slot as it was then.
 
 use std::ops::Bound;
 
@@ -13,7 +13,8 @@ use super::tables::Db;
 use crate::Pubkey;
 use crate::error::{Error, Result};
 
-/// Two such rows fill a page of LMDB; longer ones would take pages of their own, which leave gaps when dropped.
+/// Two such rows fill a page of LMDB; longer ones would take pages of their own, which leave gaps
+/// when dropped.
 const PIECE_BYTES: usize = 2016;
 /// Key in `meta` of the bytes that the feed holds.
 const FEED_BYTES: &[u8] = b"feedBytes";
@@ -67,7 +68,8 @@ impl Store {
             }
             held = held.saturating_sub(drop_slot(feed, txn, oldest)?);
         }
-        // A slot that alone is over the bound is absent, which a reader can tell from one without changes.
+        // A slot that alone is over the bound is absent, which a reader can tell from one without
+        // changes.
         if bytes <= options.feed_bytes_max {
             write_slot(feed, txn, block, accounts, bytes)?;
             held += bytes;
@@ -77,8 +79,8 @@ impl Store {
 }
 
 impl Snapshot<'_> {
-    /// Visits the changes of a slot, accounts in order of pubkeys before statuses. Answers false where the slot
-    /// is not held: dropped, not yet applied, or skipped by the chain.
+    /// Visits the changes of a slot, accounts in order of pubkeys before statuses. Answers false
+    /// where the slot is not held: dropped, not yet applied, or skipped by the chain.
     pub fn feed(&self, slot: u64, visit: &mut dyn FnMut(Change<'_>) -> Result<()>) -> Result<bool> {
         let first = keys::piece(slot, 0);
         let last = keys::piece(slot, u32::MAX);

@@ -1,5 +1,5 @@
-//! The largest token accounts of each mint: one row per mint, in which most transfers change nothing. A full
-//! order of all balances would move two keys at random places for each transfer.
+//! The largest token accounts of each mint: one row per mint, in which most transfers change
+//! nothing. A full order of all balances would move two keys at random places for each transfer.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -14,8 +14,8 @@ use crate::Pubkey;
 use crate::error::Result;
 use crate::token::{self, TokenProgram};
 
-/// Entries of a row: as many as fit one page of LMDB. A row is made anew when fewer than [`HOLDERS_MIN`] are
-/// left, so the difference is how many accounts may leave the top before that.
+/// Entries of a row: as many as fit one page of LMDB. A row is made anew when fewer than
+/// [`HOLDERS_MIN`] are left, so the difference is how many accounts may leave the top before that.
 pub const HOLDERS_MAX: usize = 100;
 /// What a read may ask for: getTokenLargestAccounts answers 20.
 pub const HOLDERS_MIN: usize = 20;
@@ -28,7 +28,8 @@ pub(super) type Entry = (u64, Pubkey);
 /// The mint of a row: the program's tag, then the mint.
 pub(super) type MintId = (TokenProgram, Pubkey);
 
-/// One row: the largest accounts in descending order. Every account that is not in it is smaller than its last.
+/// One row: the largest accounts in descending order. Every account that is not in it is smaller
+/// than its last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
     /// Whether it holds every account of the mint.
@@ -75,9 +76,11 @@ impl Row {
         value
     }
 
-    /// The row after these accounts changed; `None` where too few entries are left to know the largest.
+    /// The row after these accounts changed; `None` where too few entries are left to know the
+    /// largest.
     fn after(mut self, changes: &[Move]) -> Option<Row> {
-        // Accounts outside the row are below this, before and after: it holds even where that entry leaves.
+        // Accounts outside the row are below this, before and after: it holds even where that entry
+        // leaves.
         let floor = if self.is_complete {
             None
         } else {
@@ -121,8 +124,8 @@ fn floor_of(value: &[u8]) -> Option<Entry> {
         .and_then(|bytes| decode_entry(bytes))
 }
 
-/// Brings the rows up to date. The accounts and `by_mint` of this block must be written already, because a row
-/// that ran short is made from them.
+/// Brings the rows up to date. The accounts and `by_mint` of this block must be written already,
+/// because a row that ran short is made from them.
 pub(super) fn write(
     tables: &Tables,
     txn: &mut RwTxn<'_>,

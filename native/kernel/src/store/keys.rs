@@ -1,5 +1,5 @@
-//! Keys of the tables, and which of them an account has. Removing an account from an index always starts from
-//! the stored record, never from the update.
+//! Keys of the tables, and which of them an account has. Removing an account from an index always
+//! starts from the stored record, never from the update.
 
 use super::holders::{Entry, MintId};
 use super::record::AccountRef;
@@ -84,7 +84,8 @@ pub(super) enum Kind {
     Short,
     /// Not a token program: the first 8 bytes.
     Plain { first: [u8; 8] },
-    /// A token program: bytes 0–32, 32–64 where there are so many, and the balance where it is a token account.
+    /// A token program: bytes 0–32, 32–64 where there are so many, and the balance where it is a
+    /// token account.
     Token {
         program: TokenProgram,
         mint: Pubkey,
@@ -93,7 +94,8 @@ pub(super) enum Kind {
     },
 }
 
-/// All that the indexes know of one account besides its pubkey; small, so that old and new can be compared.
+/// All that the indexes know of one account besides its pubkey; small, so that old and new can be
+/// compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Indexed {
     pub slot: u64,

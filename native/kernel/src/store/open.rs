@@ -12,8 +12,8 @@ use super::snapshot::{Snapshot, tip_of};
 use super::tables::{SCHEMA, TABLES, Tables};
 use crate::error::{Error, Result};
 
-/// One LMDB environment: the accounts as of one block, with their indexes. Dropping it closes it; a process must
-/// not open the same folder twice at a time.
+/// One LMDB environment: the accounts as of one block, with their indexes. Dropping it closes it; a
+/// process must not open the same folder twice at a time.
 pub struct Store {
     // Dropped before `env`: closing any descriptor of the lock file ends the process's locks on it.
     pub(super) lock_file: File,
@@ -41,7 +41,8 @@ pub struct Stats {
 }
 
 impl Store {
-    /// Opens a store for writing, and makes it where there is none. One process at a time; the caller holds a lock.
+    /// Opens a store for writing, and makes it where there is none. One process at a time; the
+    /// caller holds a lock.
     pub fn open_writer(dir: &Path, options: &Options) -> Result<Store> {
         fs::create_dir_all(dir)?;
         let env = open_env(dir, options, EnvFlags::empty())?;
@@ -74,7 +75,8 @@ impl Store {
             let found = tables.meta.get(&txn, word.as_bytes())?.unwrap_or_default();
             check_identity(dir, word, found, &wanted)?;
         }
-        // LMDB keeps table handles that a committed transaction opened, and forgets those of an aborted one.
+        // LMDB keeps table handles that a committed transaction opened, and forgets those of an
+        // aborted one.
         txn.commit()?;
         Self::finish(env, tables, dir, options)
     }
@@ -96,8 +98,8 @@ impl Store {
         tip_of(&self.tables, &txn)
     }
 
-    /// One moment of the store: nothing in it changes until it is dropped. Keep it short, and hold only one per
-    /// thread: pages that it sees cannot be reused.
+    /// One moment of the store: nothing in it changes until it is dropped. Keep it short, and hold
+    /// only one per thread: pages that it sees cannot be reused.
     pub fn snapshot(&self) -> Result<Snapshot<'_>> {
         Snapshot::begin(self)
     }
@@ -139,7 +141,8 @@ impl Store {
 
 fn open_env(dir: &Path, options: &Options, flags: EnvFlags) -> Result<Env> {
     let mut open = EnvOpenOptions::new();
-    // SAFETY: the flags are only READ_ONLY or none, so LMDB keeps its locks and its ordering of writes.
+    // SAFETY: the flags are only READ_ONLY or none, so LMDB keeps its locks and its ordering of
+    // writes.
     unsafe { open.flags(flags) };
     open.map_size(options.map_bytes)
         .max_readers(options.readers_max)
@@ -176,15 +179,15 @@ fn check_identity(dir: &Path, word: &str, found: &[u8], wanted: &[u8]) -> Result
         "schema" => {
             let version = found.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
             format!(
-                "was written in schema {version} and this build reads schema {SCHEMA}: remove it and let the \
-                 indexer build it anew, or run the build that wrote it"
+                "was written in schema {version} and this build reads schema {SCHEMA}: remove it and let \
+                 the indexer build it anew, or run the build that wrote it"
             )
         }
-        "scope" => "was built for another scope: set the scope back, or remove it and let the indexer build it \
-                    anew"
+        "scope" => "was built for another scope: set the scope back, or remove it and let the indexer \
+                    build it anew"
             .to_string(),
-        _ => "was built with another list of programs for `changed`: set the list back, or remove it and let \
-              the indexer build it anew"
+        _ => "was built with another list of programs for `changed`: set the list back, or remove it \
+              and let the indexer build it anew"
             .to_string(),
     };
     Err(unusable(dir, &says))

@@ -5,18 +5,21 @@ use crate::token::{self, CLOCK_SYSVAR, TokenProgram};
 
 /// The chain's own limit for the data of one account.
 pub const ACCOUNT_DATA_BYTES_MAX: usize = 10 * 1024 * 1024;
-/// Blocks whose hash, height and time are kept: `isBlockhashValid` and block heights need 150, slots may be skipped.
+/// Blocks whose hash, height and time are kept: `isBlockhashValid` and block heights need 150,
+/// slots may be skipped.
 pub const BLOCKS_KEPT: u64 = 512;
 
-/// How to open a store. Every process that opens one must pass the same `map_bytes` and `readers_max`.
+/// How to open a store. Every process that opens one must pass the same `map_bytes` and
+/// `readers_max`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Address space of the memory map. Sparse: it costs nothing until it is filled, and no process ever meets a
-    /// resized map.
+    /// Address space of the memory map. Sparse: it costs nothing until it is filled, and no process
+    /// ever meets a resized map.
     pub map_bytes: usize,
     /// Reader slots of all processes together: one for each thread that ever reads.
     pub readers_max: u32,
-    /// The writer refuses blocks while the disk has less than this free, so that an operator has room to act.
+    /// The writer refuses blocks while the disk has less than this free, so that an operator has
+    /// room to act.
     pub disk_reserve_bytes: u64,
     /// The programs whose `changed` index is kept. Part of the store's identity.
     pub changed: Changed,
@@ -45,8 +48,8 @@ impl Default for Options {
     }
 }
 
-/// The programs whose accounts are indexed by the slot of their last write. Without it `changedSinceSlot` is
-/// still right, only slower.
+/// The programs whose accounts are indexed by the slot of their last write. Without it
+/// `changedSinceSlot` is still right, only slower.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Changed {
     All,
@@ -79,8 +82,8 @@ impl Changed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
     All,
-    /// Accounts of these programs, these mints with their token accounts, and these addresses. The Clock and
-    /// the mints of kept token accounts come with them.
+    /// Accounts of these programs, these mints with their token accounts, and these addresses. The
+    /// Clock and the mints of kept token accounts come with them.
     Listed {
         programs: Vec<Pubkey>,
         mints: Vec<Pubkey>,
@@ -119,7 +122,8 @@ impl Scope {
         }
     }
 
-    /// Whether an account is kept for what it is itself; the mints that kept accounts need come on top.
+    /// Whether an account is kept for what it is itself; the mints that kept accounts need come on
+    /// top.
     pub(super) fn covers_account(&self, pubkey: &Pubkey, owner: &Pubkey, data: &[u8]) -> bool {
         self.covers_pubkey(pubkey)
             || self.covers_program(owner)

@@ -1,5 +1,5 @@
-//! Which index a program page goes through. Whatever is chosen, each record is tested again, so the choice is
-//! about time only.
+//! Which index a program page goes through. Whatever is chosen, each record is tested again, so the
+//! choice is about time only.
 
 use std::ops::Bound;
 
@@ -32,8 +32,8 @@ pub enum Plan {
         since: u64,
     },
     ByProgram,
-    /// Every account of the store in order: for a program that owns a large share of it, where a cursor over
-    /// neighbours beats one look-up per row.
+    /// Every account of the store in order: for a program that owns a large share of it, where a
+    /// cursor over neighbours beats one look-up per row.
     Walk,
 }
 
@@ -55,7 +55,8 @@ impl Run {
 }
 
 impl Snapshot<'_> {
-    /// The plan that [`Snapshot::program_page`] follows: the one that would be done first if no row matched.
+    /// The plan that [`Snapshot::program_page`] follows: the one that would be done first if no row
+    /// matched.
     pub fn plan(&self, query: &ProgramQuery) -> Result<Plan> {
         let program = programs::read(self.tables(), &self.txn, &query.program)?;
         if program.accounts == 0 || query.limit == 0 {
@@ -69,7 +70,8 @@ impl Snapshot<'_> {
             (Plan::Walk, walk)
         };
         let filtered = candidates(query);
-        // One index of a small program is never worse than all of the program: counting would only cost.
+        // One index of a small program is never worse than all of the program: counting would only
+        // cost.
         let is_contest = filtered.len() > 1 || query.changed_since.is_some() || best == Plan::Walk;
         for plan in filtered {
             let Some(run) = self.run_of(query, &plan) else {
@@ -101,8 +103,8 @@ impl Snapshot<'_> {
         Ok(best)
     }
 
-    /// How many rows a run has: counted as far as [`PROBE_ROWS`], and beyond that taken from how densely those
-    /// lie, because pubkeys are spread evenly.
+    /// How many rows a run has: counted as far as [`PROBE_ROWS`], and beyond that taken from how
+    /// densely those lie, because pubkeys are spread evenly.
     fn estimate(&self, run: &Run, after: Option<&Pubkey>) -> Result<u64> {
         let (mut count, mut last) = (0, [0; 32]);
         for row in run

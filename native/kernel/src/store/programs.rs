@@ -1,8 +1,10 @@
-//! What the store knows of each program: how many accounts it owns, and how far back `changed` goes.
+//! What the store knows of each program: how many accounts it owns, and how far back `changed`
+//! goes.
 //!
-//! `changed` is a log of the newest writes and not an index of all accounts: a row is added for each write, at
-//! the end, and the oldest slots of a program are dropped. Moving one row per account instead would touch a page
-//! at a random place for each write, and a range longer than what is kept here is never walked.
+//! `changed` is a log of the newest writes and not an index of all accounts: a row is added for
+//! each write, at the end, and the oldest slots of a program are dropped. Moving one row per
+//! account instead would touch a page at a random place for each write, and a range longer than
+//! what is kept here is never walked.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -14,8 +16,8 @@ use super::tables::Tables;
 use crate::Pubkey;
 use crate::error::Result;
 
-/// Rows of `changed` that are kept for a program, at most; a page never gathers more. Of a smaller program, as
-/// many as it has accounts: more would cost more than to look at each.
+/// Rows of `changed` that are kept for a program, at most; a page never gathers more. Of a smaller
+/// program, as many as it has accounts: more would cost more than to look at each.
 pub const CHANGED_ROWS_MAX: u64 = 50_000;
 
 /// The value of a row of `programs`.
@@ -23,7 +25,8 @@ pub const CHANGED_ROWS_MAX: u64 = 50_000;
 pub(super) struct ProgramRow {
     pub accounts: u64,
     pub changed_rows: u64,
-    /// Every account of the program that was written after this slot has a row in `changed` at its last write.
+    /// Every account of the program that was written after this slot has a row in `changed` at its
+    /// last write.
     pub changed_floor: u64,
 }
 

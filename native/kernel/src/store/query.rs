@@ -14,7 +14,8 @@ const ROWS_PER_LOOK: u64 = 256;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filter {
     DataSize(u64),
-    /// An offset beyond the data does not match; no bytes match wherever the offset is within or at the end.
+    /// An offset beyond the data does not match; no bytes match wherever the offset is within or at
+    /// the end.
     Memcmp {
         offset: u64,
         bytes: Vec<u8>,

@@ -1,4 +1,5 @@
-//! Who is reading: LMDB's table of readers, from the lock file. `heed` does not pass this part of LMDB on.
+//! Who is reading: LMDB's table of readers, from the lock file. `heed` does not pass this part of
+//! LMDB on.
 
 use std::fs::File;
 use std::mem::size_of;

@@ -39,14 +39,16 @@ impl AccountUpdate {
     }
 }
 
-/// One transaction's outcome; `error` is the feed's bincode of a TransactionError, `None` is success.
+/// One transaction's outcome; `error` is the feed's bincode of a TransactionError, `None` is
+/// success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignatureStatus {
     pub signature: [u8; 64],
     pub error: Option<Vec<u8>>,
 }
 
-/// One confirmed block: everything that changed in it. A pubkey may appear twice; the later one wins.
+/// One confirmed block: everything that changed in it. A pubkey may appear twice; the later one
+/// wins.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Block {
     pub slot: u64,

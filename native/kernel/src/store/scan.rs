@@ -1,5 +1,5 @@
-//! Pages: accounts of a program, token accounts of a wallet. Always in ascending order of pubkey bytes, always
-//! tested on the record.
+//! Pages: accounts of a program, token accounts of a wallet. Always in ascending order of pubkey
+//! bytes, always tested on the record.
 
 use std::iter::Peekable;
 use std::ops::Bound;
@@ -202,7 +202,8 @@ impl Snapshot<'_> {
         Ok(page.end())
     }
 
-    /// Both programs' runs, merged: the rows of another mint are passed over without a look at their records.
+    /// Both programs' runs, merged: the rows of another mint are passed over without a look at
+    /// their records.
     fn owner_page_of_mint(
         &self,
         query: &OwnerQuery,

@@ -1,5 +1,5 @@
-//! Outcomes of recent transactions. Signatures are random, so a table ordered by them alone would touch a page for
-//! each: they are grouped by a few slots, and a look-up asks each group.
+//! Outcomes of recent transactions. Signatures are random, so a table ordered by them alone would
+//! touch a page for each: they are grouped by a few slots, and a look-up asks each group.
 
 use std::ops::Bound;
 

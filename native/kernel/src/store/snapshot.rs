@@ -64,8 +64,8 @@ impl<'s> Snapshot<'s> {
             .unwrap_or(0)
     }
 
-    /// The largest token accounts of a mint, at most [`HOLDERS_MIN`]; frozen and empty ones too, amount, then
-    /// pubkey, both descending. Only accounts of `program` count: the mint's own.
+    /// The largest token accounts of a mint, at most [`HOLDERS_MIN`]; frozen and empty ones too,
+    /// amount, then pubkey, both descending. Only accounts of `program` count: the mint's own.
     pub fn holders(
         &self,
         program: TokenProgram,
@@ -112,8 +112,8 @@ impl<'s> Snapshot<'s> {
         &self.store.options.scope
     }
 
-    /// Whether the store's answer for this address is the chain's: it is there, or its absence means that there
-    /// is no such account. Where this is false, `null` would be a guess.
+    /// Whether the store's answer for this address is the chain's: it is there, or its absence
+    /// means that there is no such account. Where this is false, `null` would be a guess.
     pub fn in_scope(&self, pubkey: &Pubkey) -> Result<bool> {
         Ok(self.scope().covers_pubkey(pubkey) || self.account(pubkey)?.is_some())
     }

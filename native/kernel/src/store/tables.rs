@@ -1,5 +1,5 @@
-//! Every table of the store, declared once. Keys are raw bytes and integers big-endian, so that LMDB's order is
-//! the order that pages promise.
+//! Every table of the store, declared once. Keys are raw bytes and integers big-endian, so that
+//! LMDB's order is the order that pages promise.
 
 use heed::types::Bytes;
 use heed::{Database, Env, RoTxn, RwTxn};
@@ -56,27 +56,29 @@ macro_rules! tables {
 tables! {
     accounts: "pubkey 32" =>
         "slot 8 ‖ lamports 8 ‖ rentEpoch 8 ‖ flags 1 (bit 0: executable) ‖ owner 32 ‖ data",
-        "Every account as of its last write: getAccountInfo, getMultipleAccounts, balances, supplies.";
+        "Every account as of its last write: getAccountInfo, balances, supplies.";
     by_program: "program 32 ‖ pubkey 32" => "–",
         "The accounts of a program in page order: getProgramAccountsV2.";
     by_discriminator: "program 32 ‖ data[0..8] ‖ pubkey 32" => "–",
-        "Accounts of 8 bytes and more of all but the token programs: memcmp of 8 bytes or more at offset 0.";
+        "Accounts of 8 bytes and more, token programs apart: memcmp of 8 bytes or more at offset 0.";
     by_mint: "token program tag 1 ‖ data[0..32] ‖ pubkey 32" => "–",
         "Accounts of 32 bytes and more of a token program: memcmp of 32 bytes at offset 0.";
-    by_token_owner: "data[32..64] (wallet) ‖ token program tag 1 ‖ pubkey 32" => "data[0..32] (mint)",
-        "Accounts of 64 bytes and more of a token program: getTokenAccountsByOwnerV2, memcmp of 32 bytes at offset 32.";
+    by_token_owner: "data[32..64] (wallet) ‖ token program tag 1 ‖ pubkey 32" =>
+        "data[0..32] (mint)",
+        "Accounts of 64 bytes and more of a token program: reads by wallet, memcmp at offset 32.";
     holders: "token program tag 1 ‖ mint 32" =>
         "isComplete 1 ‖ up to 100 of: amount 8 ‖ pubkey 32, both descending",
         "The largest initialised token accounts of a mint: getTokenLargestAccounts.";
     changed: "program 32 ‖ slot 8 ‖ pubkey 32" => "–",
         "The newest writes of a watched program's accounts, one row each: changedSinceSlot.";
-    programs: "program 32" => "accounts 8 ‖ rows in changed 8 ‖ slot after which changed is complete 8",
+    programs: "program 32" =>
+        "accounts 8 ‖ rows in changed 8 ‖ slot after which changed is complete 8",
         "What a page needs to choose between an index, the log of changes and the whole table.";
     blocks: "slot 8" => "blockhash 32 ‖ parentSlot 8 ‖ blockHeight 8 ‖ hasTime 1 ‖ blockTime 8",
         "The last 512 blocks; the last row is the tip.";
     feed: "slot 8 ‖ sequence 4" =>
-        "sequence 0: changes 4 ‖ bytes 8; then the slot's changes as one run of bytes, cut into pieces of at most 2 KiB",
-        "What changed in a slot, as it was after that slot: a subscriber's edge may be some slots late.";
+        "sequence 0: changes 4 ‖ bytes 8; then the slot's changes, one run in pieces of at most 2 KiB",
+        "What changed in a slot, as it was after it: a subscriber's edge may be some slots late.";
     signatures: "slot ÷ 16 8 ‖ signature 64" => "slot 8 ‖ error (empty: success)",
         "Outcomes of recent transactions: signatureSubscribe on what is already confirmed.";
     meta: "word" => "bytes",

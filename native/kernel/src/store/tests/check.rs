@@ -1,4 +1,5 @@
-//! The check finds what is wrong: each table is damaged in turn, once by a row less and once by a row more.
+//! The check finds what is wrong: each table is damaged in turn, once by a row less and once by a
+//! row more.
 
 use super::{
     TOKEN_PROGRAM, account, assert_sound, block, mint_data, number, open, options, token_data,

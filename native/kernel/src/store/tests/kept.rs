@@ -47,7 +47,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_feed_replays_each_slot_as_it_was(blocks in blocks(), errors in vec(any::<Option<u8>>(), 0..40)) {
+    fn the_feed_replays_each_slot_as_it_was(
+        blocks in blocks(),
+        errors in vec(any::<Option<u8>>(), 0..40),
+    ) {
         let temporary = open(&options());
         let statuses: Vec<_> = (0..).zip(errors).map(|(n, error)| SignatureStatus {
             signature: signature(n),
@@ -59,7 +62,9 @@ proptest! {
         }
         for (slot, updates) in (1..).zip(&blocks) {
             let mut after = Model::default();
-            let alive = updates.iter().map(|update| AccountUpdate { lamports: update.lamports.max(1), ..update.clone() });
+            let alive = updates.iter().map(|update| {
+                AccountUpdate { lamports: update.lamports.max(1), ..update.clone() }
+            });
             after.apply(slot, &alive.collect::<Vec<_>>());
             let expected: Seen = after.accounts.keys().map(|key| {
                 let last = updates.iter().rfind(|update| update.pubkey == *key).unwrap();

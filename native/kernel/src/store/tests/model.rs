@@ -1,4 +1,5 @@
-//! Random blocks: the store equals a map, its indexes a recomputation, its pages a scan, whichever plan.
+//! Random blocks: the store equals a map, its indexes a recomputation, its pages a scan, whichever
+//! plan.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -136,7 +137,8 @@ proptest! {
         let (one, many) = (open(&options()), open(&options()));
         let model = apply_all(&one.store, &blocks);
         // Blocks that are known already are passed over.
-        let all: Vec<_> = (1..).zip(&blocks).map(|(slot, updates)| block(slot, updates.clone())).collect();
+        let numbered = (1..).zip(&blocks);
+        let all: Vec<_> = numbered.map(|(slot, updates)| block(slot, updates.clone())).collect();
         many.store.apply_all(&all[..known.min(all.len())]).unwrap();
         many.store.apply_all(&all).unwrap();
         assert_sound(&many.store);
@@ -169,13 +171,17 @@ proptest! {
 
     #[test]
     fn accounts_grow_and_shrink(
-        lengths in vec(prop_oneof![0usize..5_000, 0usize..300_000, 10_000_000usize..=10_485_760], 2..6),
+        lengths in vec(
+            prop_oneof![0usize..5_000, 0usize..300_000, 10_000_000usize..=10_485_760],
+            2..6,
+        ),
     ) {
         let temporary = open(&options());
         let mut model = Model::default();
         for (slot, length) in (1..).zip(lengths) {
             let data: Vec<u8> = (0..length).map(|i| (i as u8) ^ (slot as u8)).collect();
-            let updates = [account([1; 32], 1, [9; 32], &data), account([2; 32], slot, [9; 32], b"beside")];
+            let beside = account([2; 32], slot, [9; 32], b"beside");
+            let updates = [account([1; 32], 1, [9; 32], &data), beside];
             temporary.store.apply(&block(slot, updates.to_vec())).unwrap();
             model.apply(slot, &updates);
             model.assert_in(&temporary.store.snapshot().unwrap());

@@ -44,8 +44,8 @@ fn spread(n: u64) -> [u8; 32] {
     pubkey
 }
 
-/// 4,000 accounts of a large program, of which 3,000 begin alike; 200 of a small one; 8,000 token accounts, 6,000
-/// of them of one mint and 1,500 of another, 3 of one wallet.
+/// 4,000 accounts of a large program, of which 3,000 begin alike; 200 of a small one; 8,000 token
+/// accounts, 6,000 of them of one mint and 1,500 of another, 3 of one wallet.
 fn filled(options: &Options) -> super::Temporary {
     let temporary = open(options);
     let large = |n: u64, lamports| {

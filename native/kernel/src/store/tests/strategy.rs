@@ -104,7 +104,7 @@ fn filter() -> impl Strategy<Value = Filter> {
         .prop_map(|(mint, more)| [mint, more].concat())
         .boxed();
     prop_oneof![
-        1 => prop_oneof![Just(0), Just(82), Just(165), Just(180), 0u64..50].prop_map(Filter::DataSize),
+        1 => prop_oneof![Just(82), Just(165), Just(180), 0u64..50].prop_map(Filter::DataSize),
         3 => with_more.prop_map(move |bytes| memcmp(0, bytes)),
         3 => wallet().prop_map(move |wallet| memcmp(32, wallet.to_vec())),
         2 => (0u8..3, 0usize..12).prop_map(move |(byte, length)| memcmp(0, vec![byte; length])),
