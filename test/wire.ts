@@ -7,7 +7,7 @@ import { readVectors, VECTOR_SLOT } from './fixtures/vectors.js'
 import { openWire } from './fixtures/wire.js'
 import { expandZstd } from './fixtures/zstd.js'
 
-const wire = await openWire(t)
+const wire = await openWire(t, 'debug')
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 t.test('golden vectors', async t => {
@@ -118,6 +118,11 @@ t.test('tokens', async t => {
     t.equal(answer.body.toString() === result('1'), status === 200, name)
     t.notMatch(answer.body.toString(), token)
   }
+  t.equal(
+    wire.lines.length > 0 && wire.lines.some(line => line.includes(token)),
+    false,
+    'in no log',
+  )
 })
 
 t.test('32 requests at once on one connection, answered in order', async t => {
