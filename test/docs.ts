@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { defaults } from '../src/rpc/options.js'
 import { formatMethods, METHODS } from '../src/rpc/registry.js'
+import { TABLES } from '../src/access/tables.js'
 import { formatErrors } from '../src/shared/errors.js'
+import { METRICS } from '../src/shared/metrics.js'
 import { parseExact } from './fixtures/exact-json.js'
 import { applyAccounts, openStore, type AccountDump } from './fixtures/store.js'
 import { ask, openDispatch, readVectors, VECTOR_SLOT } from './fixtures/vectors.js'
@@ -42,4 +44,26 @@ t.test('the examples of methods.md are true', async t => {
   t.equal(examples.length, METHODS.size)
   for (const [, request = '', reply = ''] of examples)
     t.strictSame(await ask(dispatch, request), parseExact(reply), request)
+})
+
+t.test('architecture.md holds the tables of both stores', async t => {
+  const page = read('architecture.md')
+  const kernel = readFileSync(
+    new URL('../native/kernel/src/store/tables.rs', import.meta.url),
+    'utf8',
+  )
+  const declared = [...kernel.matchAll(/^    (\w+): "(.+)" =>\s+"(.+)",\s+"(.+)";$/gm)]
+  t.ok(declared.length >= 12, 'the declarations are found')
+  for (const [, name, key, value, meaning] of declared)
+    t.ok(page.includes(`| \`${name}\` | ${key} | ${value} | ${meaning} |`), name)
+  for (const { name, meaning } of Object.values(TABLES))
+    t.ok(page.includes(`| \`${name}\` | ${meaning} |`), name)
+})
+
+t.test('operations.md has a row for each metric', async t => {
+  const rows = [...read('operations.md').matchAll(/^\| `(slotline_\w+)`/gm)].map(([, name]) => name)
+  t.strictSame(
+    rows,
+    Object.values(METRICS).map(({ name }) => name),
+  )
 })
