@@ -10,14 +10,18 @@ export type Arguments = {
 const FLAGS = ['--quick', '--save-baseline'] as const
 
 /** Reads the command line. Throws with one line for whoever typed it. */
-export const parseArguments = (words: readonly string[], parts: readonly string[]): Arguments => {
+export const parseArguments = (
+  words: readonly string[],
+  { usual, onDemand }: { readonly usual: readonly string[]; readonly onDemand: readonly string[] },
+): Arguments => {
+  const parts = [...usual, ...onDemand]
   const known = [...parts, ...FLAGS]
   const stranger = words.find(word => !known.includes(word))
   if (stranger !== undefined)
     throw new Error(`${stranger} is unknown; there are ${known.join(', ')}`)
   const named = words.filter(word => parts.includes(word))
   return {
-    parts: new Set(named.length > 0 ? named : parts),
+    parts: new Set(named.length > 0 ? named : usual),
     isQuick: words.includes('--quick'),
     savesBaseline: words.includes('--save-baseline'),
   }

@@ -1,3 +1,4 @@
+import type { Config } from '../src/config.js'
 import type { Question } from './ask.js'
 import type { Exchange, Target } from './clients/connection.js'
 import type { Plan } from './options.js'
@@ -13,6 +14,7 @@ export type Context = {
   readonly world: World
   /** The run's own folder; it is removed at the end. */
   readonly dir: string
+  readonly config: Config
   /** The accounts store, which no process writes any more. */
   readonly storeDir: string
   readonly edge: Server

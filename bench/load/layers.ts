@@ -1,0 +1,51 @@
+import { cpuMsOf, runJob, startChild } from '../child.js'
+import type { Exchange } from '../clients/connection.js'
+import type { Flood, Flooded } from '../clients/flood.js'
+import type { Context, Server } from '../context.js'
+import { FLOOD_CONNECTIONS } from '../options.js'
+import type * as layer from '../peers/layer.js'
+import { LAYERS } from '../layers.js'
+import { median } from '../report.js'
+
+type Stage = { readonly name: string; readonly server: Server; readonly isReal: boolean }
+
+/** Processor time of one getAccountInfo in the server, as more and more of the edge takes part. */
+export const benchLayers = async (context: Context): Promise<void> => {
+  const { plan, edge, config, storeDir, accountInfo, report, note } = context
+  const reply = accountInfo[0]?.reply ?? ''
+  // All replies are of one length: servers without the kernel always send the first.
+  const sameReply: Exchange[] = accountInfo.map(({ body }) => ({ body, reply }))
+  const children = []
+  const stages: Stage[] = []
+  try {
+    for (const name of LAYERS) {
+      const start = { layer: name, config, storeDir, reply }
+      const child = await startChild<layer.Start, layer.Listening>('peers/layer.js', start)
+      children.push(child)
+      const target = { port: child.answer.port, path: edge.target.path }
+      const isReal = name === 'bare + kernel' || name === 'all but rpc'
+      stages.push({ name, server: { pid: child.pid, target }, isReal })
+    }
+    stages.push({ name: 'the edge', server: edge, isReal: true })
+    const micros = new Map(stages.map(({ name }) => [name, [] as number[]]))
+    for (let round = 0; round < plan.rounds; round++)
+      for (const { name, server, isReal } of stages) {
+        const before = cpuMsOf(server.pid) ?? NaN
+        const flooded = await runJob<Flood, Flooded>('clients/flood.js', {
+          target: server.target,
+          exchanges: isReal ? accountInfo : sameReply,
+          connectionCount: FLOOD_CONNECTIONS,
+          warmMs: plan.warmMs,
+          durationMs: plan.floodMs,
+        })
+        if (flooded.failures > 0) throw new Error(`${name}: ${flooded.failures} requests failed`)
+        const cpuMs = (cpuMsOf(server.pid) ?? NaN) - before
+        micros.get(name)?.push((cpuMs * 1000) / flooded.answered)
+      }
+    note(`processor time in the server per request, kernel included; ${plan.rounds} rounds`)
+    for (const [name, values] of micros)
+      report({ name: `layers: ${name}`, value: median(values), unit: 'µs', better: 'lower' })
+  } finally {
+    await Promise.all(children.map(child => child.stop()))
+  }
+}

@@ -1,0 +1,113 @@
+// The edge taken apart: the same request through ever more of it, to see what each layer costs.
+import uws from 'uWebSockets.js'
+import { createAuthenticate } from '../../src/access/authenticate.js'
+import { openReader as openAccess } from '../../src/access/store.js'
+import { createEdgeRoutes } from '../../src/processes/edge-routes.js'
+import type { NetworkView } from '../../src/processes/network-view.js'
+import { openServer } from '../../src/server/server.js'
+import type { Reply, Route } from '../../src/shared/http.js'
+import { openLog, type Log } from '../../src/shared/log.js'
+import { openReader, type Reads } from '../../src/shared/native.js'
+import { onStart } from '../child.js'
+import type { Config } from '../../src/config.js'
+import { NETWORK } from '../deployment.js'
+import type { Layer } from '../layers.js'
+import { POOL_OPTIONS, READ_LIMITS, STORE_OPTIONS } from '../options.js'
+
+export type Start = {
+  readonly layer: Layer
+  readonly config: Config
+  readonly storeDir: string
+  /** What layers without the kernel answer. */
+  readonly reply: string
+}
+
+/** Where it answers. */
+export type Listening = { readonly port: number }
+
+const HOST = '127.0.0.1'
+
+const listenBare = (answer: (body: Uint8Array) => Uint8Array): Promise<Listening> =>
+  new Promise((resolve, reject) => {
+    uws
+      .App()
+      .post('/*', response => {
+        response.onAborted(() => {})
+        response.onData((chunk, isLast) => {
+          if (!isLast) return
+          const body = new Uint8Array(chunk)
+          response.writeHeader('content-type', 'application/json').end(answer(body))
+        })
+      })
+      .listen(HOST, 0, socket => {
+        if (socket === false) reject(new Error('cannot listen'))
+        else resolve({ port: uws.us_socket_local_port(socket) })
+      })
+  })
+
+const replyOf = (body: Uint8Array): Reply => ({
+  status: 200,
+  contentType: 'application/json',
+  body,
+})
+
+/** The routes of the edge, with another end than `src/rpc`. */
+const edgeRoutes = async (
+  config: Config,
+  log: Log,
+  answer: (body: Uint8Array) => Uint8Array,
+): Promise<readonly Route[]> => {
+  const access = await openAccess(config.dataDir, config.access.store)
+  const view: Pick<NetworkView, 'dispatch'> = {
+    dispatch: { handle: body => replyOf(answer(body)) },
+  }
+  return createEdgeRoutes({
+    location: config.locations[0]?.id ?? '',
+    bodyBytesMax: config.processes.bodyBytesMax,
+    authenticate: createAuthenticate(access, () => 0, config.access.authenticate),
+    // Nothing but `dispatch` is used by a route.
+    views: new Map([[NETWORK, view as NetworkView]]),
+    now: Date.now,
+    onRefusal: () => {},
+    health: () => 'ok',
+    log,
+  })
+}
+
+const openRoute = (answer: (body: Uint8Array) => Uint8Array): Route => ({
+  method: 'POST',
+  pattern: '/:token',
+  contentType: 'application/json',
+  bodyBytesMax: 1024 ** 2,
+  open: () => undefined,
+  handle: (_, body) => replyOf(answer(body)),
+})
+
+const answerer =
+  (reads: Reads) =>
+  (body: Uint8Array): Uint8Array => {
+    const reply = reads.fast(body)
+    if (reply === undefined) throw new Error('the fast lane declined')
+    return reply
+  }
+
+onStart<Start, Listening>(async ({ layer, config, storeDir, reply }) => {
+  const bytes = Buffer.from(reply)
+  const constant = () => bytes
+  const reads = openReader(storeDir, STORE_OPTIONS, POOL_OPTIONS).reads(READ_LIMITS)
+  if (layer === 'bare') return listenBare(constant)
+  if (layer === 'bare + kernel') return listenBare(answerer(reads))
+  const { log } = openLog('layer', config.log)
+  const routes =
+    layer === 'server'
+      ? [openRoute(constant)]
+      : await edgeRoutes(config, log, layer === 'server + access' ? constant : answerer(reads))
+  const server = await openServer({
+    routes,
+    listeners: [{ host: HOST, port: 0 }],
+    log,
+    now: () => performance.now(),
+    options: config.server,
+  })
+  return { port: server.ports[0] ?? 0 }
+})
