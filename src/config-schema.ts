@@ -68,7 +68,7 @@ const feed = v.strictObject({
   xToken: described(v.optional(text()), 'Sent to it as `x-token`. Never printed.'),
   caFile: described(
     v.optional(text('a file')),
-    'PEM of a private certificate authority, beside those of the system.',
+    'PEM of a private certificate authority, in place of those of the system.',
   ),
   startSlot: described(
     v.optional(integer(0, Number.MAX_SAFE_INTEGER, 'slot')),

@@ -48,11 +48,10 @@ t.test('the examples of methods.md are true', async t => {
 
 t.test('architecture.md holds the tables of both stores', async t => {
   const page = read('architecture.md')
-  const kernel = readFileSync(
-    new URL('../native/kernel/src/store/tables.rs', import.meta.url),
-    'utf8',
-  )
-  const declared = [...kernel.matchAll(/^    (\w+): "(.+)" =>\s+"(.+)",\s+"(.+)";$/gm)]
+  const source = new URL('../native/kernel/src/store/tables.rs', import.meta.url)
+  // A backslash at the end of a line joins a string of Rust with the next line.
+  const kernel = readFileSync(source, 'utf8').replace(/\\\n\s*/g, '')
+  const declared = [...kernel.matchAll(/^    (\w+): "(.+)"\s*=>\s*"(.+)",\s*"(.+)";$/gm)]
   t.ok(declared.length >= 12, 'the declarations are found')
   for (const [, name, key, value, meaning] of declared)
     t.ok(page.includes(`| \`${name}\` | ${key} | ${value} | ${meaning} |`), name)

@@ -91,8 +91,8 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
         report({ kind: 'committed', network, slot: block.slot })
       },
       health: state => {
+        // The reason comes as a line of the feed's own.
         isHealthy.set(state.isHealthy ? 1 : 0)
-        if (!state.isHealthy) log.error({ network, reason: state.reason }, 'feed is unhealthy')
       },
       log: line => log[line.level]({ network }, line.text),
     },

@@ -93,7 +93,7 @@ export const startService = async (
   const onReport = (report: Report, child: Child): void => {
     switch (report.kind) {
       case 'ready':
-        log.info({ process: child.name, pid: child.pid }, 'process is ready')
+        log.info({ process: child.name, childPid: child.pid }, 'process is ready')
         if (report.devChain !== undefined) {
           const isAnother = devChain !== undefined
           devChain = report.devChain
