@@ -53,8 +53,16 @@ export declare class Reader {
   constructor(dir: string, store: StoreOptions, pools: PoolOptions)
   /** The newest block, or null before the first. */
   tip(): TipData | null
-  /** The whole reply to the body of one canonical point read; 0 where the ordinary way must answer. */
-  fast(body: Uint8Array, out: Uint8Array): number
+  /**
+   * The whole reply to the body of one canonical point read, written into the buffer of `keepOut`: its length
+   * plus 2^24 times the method's number; 0 where the ordinary way must answer.
+   */
+  fast(body: Uint8Array): number
+  /**
+   * Keeps the buffer that `fast` writes into, at most 16 MiB, for the life of this reader: handing it over at
+   * each call would cost as much as the look-up.
+   */
+  keepOut(out: Uint8Array): void
   /**
    * Result of getLatestBlockhash. Like all point reads it returns the length of what it wrote into `out`,
    * or −1 where that is too much for the event loop: then the task of the same kind must do it.

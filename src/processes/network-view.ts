@@ -29,6 +29,7 @@ const noIndex = (): never => {
 /** Before the first block there is nothing to answer from, and no slot to answer for. */
 const NO_READS: Reads = {
   fast: () => undefined,
+  fastMethod: () => 'unknown',
   tip: () => undefined,
   latestBlockhash: noIndex,
   account: noIndex,

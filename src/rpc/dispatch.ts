@@ -15,7 +15,6 @@ import { joinBody } from './join-body.js'
 import type { Method } from './method.js'
 import type { Options } from './options.js'
 import { encodeResult, toParts, type Outcome } from './outcome.js'
-import { createPeekMethod } from './peek-method.js'
 import { METHODS } from './registry.js'
 import { within } from './within.js'
 
@@ -66,7 +65,6 @@ export const createDispatch = (
   { reads, methods = METHODS, onCall, onFault, now }: Modules,
 ): Dispatch => {
   const scratch = Buffer.allocUnsafe(options.scratchBytes)
-  const peekMethod = createPeekMethod(methods.keys())
 
   const toError = (thrown: unknown, method: string, origin: Origin): RpcError => {
     // A row without a code is a plain HTTP failure, and no method's to throw.
@@ -127,7 +125,7 @@ export const createDispatch = (
     try {
       const reply = reads.fast(body)
       if (reply === undefined) return undefined
-      onCall(peekMethod(body), 'ok', now() - startMs)
+      onCall(reads.fastMethod(), 'ok', now() - startMs)
       return jsonReply(reply)
     } catch (fault) {
       // The ordinary way answers every method alone.

@@ -49,8 +49,13 @@ export const parseAddress = (text: string): string | undefined => {
   return new URL(`http://[${plain}]`).hostname.slice(1, -1)
 }
 
+/** IPv4 peers whose trust is remembered; about 100 bytes each. */
+const PEERS_KNOWN_MAX = 8_192
+
 /** Says whose address counts when a peer speaks for somebody else. */
 export type Proxies = {
+  /** The same for the bytes of a TCP peer's address. Asked for every request, so IPv4 is remembered. */
+  isTrustedPeer(bytes: Uint8Array): boolean
   /** True where the peer's word counts. */
   isTrusted(address: string): boolean
   /** The client that a chain of proxies names: the last address in it that is no trusted proxy itself. */
@@ -75,8 +80,24 @@ export const createProxies = (trusted: readonly string[]): Proxies => {
   const isTrusted = (address: string): boolean =>
     address !== '' && list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
 
+  const known = new Map<number, boolean>()
+  const isTrustedPeer = (bytes: Uint8Array): boolean => {
+    const at = bytes.byteLength === 4 ? 0 : bytes.byteLength === 16 && mappedPrefix(bytes) ? 12 : -1
+    if (at === -1) return isTrusted(formatAddress(bytes))
+    let key = 0
+    for (let index = at; index < at + 4; index++) key = key * 256 + (bytes[index] ?? 0)
+    let answer = known.get(key)
+    if (answer === undefined) {
+      if (known.size >= PEERS_KNOWN_MAX) known.clear()
+      answer = isTrusted(dotted(bytes, at))
+      known.set(key, answer)
+    }
+    return answer
+  }
+
   return {
     isTrusted,
+    isTrustedPeer,
     clientOf: forwardedFor => {
       if (forwardedFor === '') return undefined
       const hops = forwardedFor.split(',')

@@ -131,7 +131,7 @@ export class Exchange extends Responder implements Request {
   }
 
   private resolveAddress(proxies: Proxies, req: HttpRequest): void {
-    if (!proxies.isTrusted(this.address)) return
+    if (!proxies.isTrustedPeer(new Uint8Array(this.res.getRemoteAddress()))) return
     const proxied = formatAddress(new Uint8Array(this.res.getProxiedRemoteAddress()))
     if (proxied !== '') {
       this.knownAddress = proxied

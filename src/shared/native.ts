@@ -50,6 +50,8 @@ export type ReplyBytes = Uint8Array | BodySource
 export type Reads = {
   /** The whole reply to a canonical point read, or undefined where the ordinary way must answer. */
   fast(body: Uint8Array): Uint8Array | undefined
+  /** The method of the call that `fast` answered last. */
+  fastMethod(): string
   tip(): Tip | undefined
   latestBlockhash(): ReplyBytes
   account(
@@ -96,6 +98,19 @@ export type Reader = {
   /** Lets the store go as soon as the reads that run have ended. */
   close(): void
 }
+
+/** The kernel's numbers of the methods in its fast lane. */
+const FAST_METHODS = [
+  'getLatestBlockhash',
+  'getAccountInfo',
+  'getMultipleAccounts',
+  'getTokenAccountBalance',
+  'getTokenSupply',
+  'getTokenLargestAccounts',
+] as const
+/** How `fast` returns a method's number and a reply's length in one integer. */
+const METHOD_SHIFT = 24
+const LENGTH_MASK = 2 ** METHOD_SHIFT - 1
 
 /** The largest reply that a point read may give at once; what is larger comes from a pool. */
 const OUT_BYTES = 1024 * 1024
@@ -179,6 +194,8 @@ const toPage = (page: Page, limits: ReadLimits): addon.PageData => ({
 })
 
 const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
+  call(() => native.keepOut(out))
+  let fastMethod = 0
   /** What a point read wrote. −1 is "too large", which only reads with a task of their own may answer. */
   const written = (length: number): Uint8Array => {
     if (length < 0) throw new NativeError('internal', 'a small read did not fit its buffer')
@@ -205,9 +222,12 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
   }
   return {
     fast: body => {
-      const length = native.fast(body, out)
-      return length === 0 ? undefined : out.subarray(0, length)
+      const answered = native.fast(body)
+      if (answered === 0) return undefined
+      fastMethod = answered >>> METHOD_SHIFT
+      return out.subarray(0, answered & LENGTH_MASK)
     },
+    fastMethod: () => FAST_METHODS[fastMethod] ?? 'unknown',
     tip: () => call(() => native.tip()) ?? undefined,
     latestBlockhash: () => written(call(() => native.latestBlockhash(out))),
     account: (key, encoding, slice) => accountsOf(key, true, encoding, slice),

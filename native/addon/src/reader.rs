@@ -86,6 +86,9 @@ pub fn pools(options: &PoolOptions) -> Checked<Arc<Pools>> {
     Ok(made)
 }
 
+/// Bits of a reply's length in what `fast` returns.
+const METHOD_SHIFT: u32 = 24;
+
 /// Reads of one store. The point reads write into the caller's buffer and never wait; the tasks run on pools.
 #[napi]
 pub struct Reader {
@@ -93,6 +96,7 @@ pub struct Reader {
     pools: Arc<Pools>,
     /// Reused: a reply is built here and copied out, so that a reply which does not fit harms nothing.
     scratch: Vec<u8>,
+    out: Option<Uint8Array>,
 }
 
 #[napi]
@@ -112,22 +116,38 @@ impl Reader {
         guard(|| Ok(self.store()?.tip()?.map(|tip| TipData::of(&tip))))
     }
 
-    /// The whole reply to the body of one canonical point read; 0 where the ordinary way must answer.
+    /// The whole reply to the body of one canonical point read, written into the buffer of `keepOut`: its length
+    /// plus 2^24 times the method's number; 0 where the ordinary way must answer.
     #[napi]
-    pub fn fast(&mut self, body: &[u8], mut out: Uint8ArraySlice<'_>) -> u32 {
-        let Some(store) = self.store.as_deref() else {
+    pub fn fast(&mut self, body: &[u8]) -> u32 {
+        let (Some(store), Some(out)) = (self.store.as_deref(), self.out.as_mut()) else {
             return 0;
         };
         let scratch = &mut self.scratch;
         scratch.clear();
-        let answered = guard(|| Ok(kernel::fast_lane::answer(body, store, scratch)));
-        match (answered, writable(&mut out).get_mut(..self.scratch.len())) {
-            (Ok(true), Some(out)) => {
-                out.copy_from_slice(&self.scratch);
-                out.len() as u32
+        let answered = guard(|| Ok(kernel::fast_lane::answer_method(body, store, scratch)));
+        // SAFETY: `keepOut` holds the buffer alive, and this call is on JavaScript's thread.
+        let out = unsafe { out.as_mut() };
+        match (answered, out.get_mut(..scratch.len())) {
+            (Ok(Some(method)), Some(out)) => {
+                out.copy_from_slice(scratch);
+                ((method as u32) << METHOD_SHIFT) | out.len() as u32
             }
             _ => 0,
         }
+    }
+
+    /// Keeps the buffer that `fast` writes into, at most 16 MiB, for the life of this reader: handing it over at
+    /// each call would cost as much as the look-up.
+    #[napi]
+    pub fn keep_out(&mut self, out: Uint8Array) -> Result<()> {
+        guard(|| {
+            if out.len() >= 1 << METHOD_SHIFT {
+                return Err(wrong("the buffer of fast must be below 16 MiB"));
+            }
+            self.out = Some(out);
+            Ok(())
+        })
     }
 
     /// Result of getLatestBlockhash. Like all point reads it returns the length of what it wrote into `out`,
@@ -288,6 +308,7 @@ impl Reader {
             store: Some(store),
             pools: pools(options)?,
             scratch: Vec::new(),
+            out: None,
         })
     }
 

@@ -11,17 +11,32 @@ use crate::error::Result;
 use crate::reads::{self, Limits, Outcome};
 use crate::store::Store;
 
+/// The methods of the lane. Their numbers are those at the native boundary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    LatestBlockhash = 0,
+    AccountInfo = 1,
+    MultipleAccounts = 2,
+    TokenAccountBalance = 3,
+    TokenSupply = 4,
+    TokenLargestAccounts = 5,
+}
+
 /// Appends the whole JSON-RPC reply and answers true, or appends nothing and answers false.
 pub fn answer(body: &[u8], store: &Store, out: &mut Vec<u8>) -> bool {
-    let Some(request) = request::recognise(body) else {
-        return false;
-    };
+    answer_method(body, store, out).is_some()
+}
+
+/// Like [`answer`], and says what was answered, for whoever counts.
+pub fn answer_method(body: &[u8], store: &Store, out: &mut Vec<u8>) -> Option<Method> {
+    let request = request::recognise(body)?;
     let start = out.len();
     let is_answered = matches!(write(&request, store, out), Ok(Outcome::Written));
     if !is_answered {
         out.truncate(start);
+        return None;
     }
-    is_answered
+    Some(request.read.method())
 }
 
 fn write(request: &Request<'_>, store: &Store, out: &mut Vec<u8>) -> Result<Outcome> {

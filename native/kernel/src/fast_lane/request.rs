@@ -1,5 +1,6 @@
 //! Recognises a single point read in canonical form.
 
+use super::Method;
 use super::cursor::Cursor;
 use crate::Pubkey;
 use crate::account_json::{DataSlice, Encoding, View};
@@ -23,6 +24,19 @@ pub(super) enum Read<'a> {
     TokenAccountBalance(Pubkey),
     TokenSupply(Pubkey),
     TokenLargestAccounts(Pubkey),
+}
+
+impl Read<'_> {
+    pub(super) fn method(&self) -> Method {
+        match self {
+            Read::LatestBlockhash => Method::LatestBlockhash,
+            Read::AccountInfo(..) => Method::AccountInfo,
+            Read::MultipleAccounts(..) => Method::MultipleAccounts,
+            Read::TokenAccountBalance(_) => Method::TokenAccountBalance,
+            Read::TokenSupply(_) => Method::TokenSupply,
+            Read::TokenLargestAccounts(_) => Method::TokenLargestAccounts,
+        }
+    }
 }
 
 /// An array of strings, not decoded yet.

@@ -2,8 +2,9 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use heed::{Env, EnvFlags, EnvOpenOptions, MdbError};
+use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn};
 
 use super::options::Options;
 use super::readers;
@@ -21,6 +22,8 @@ pub struct Store {
     pub(super) tables: Tables,
     pub(super) options: Options,
     pub(super) dir: PathBuf,
+    /// The tip of the transaction with this id: looked up once a block, not once a read.
+    last_tip: Mutex<(usize, Option<Tip>)>,
 }
 
 /// The state of a store in numbers.
@@ -89,6 +92,7 @@ impl Store {
             tables,
             options: options.clone(),
             dir: dir.to_path_buf(),
+            last_tip: Mutex::new((usize::MAX, None)),
         })
     }
 
@@ -102,6 +106,17 @@ impl Store {
     /// only one per thread: pages that it sees cannot be reused.
     pub fn snapshot(&self) -> Result<Snapshot<'_>> {
         Snapshot::begin(self)
+    }
+
+    /// The tip as this transaction sees it. A transaction's id is that of the last commit it sees, so equal ids
+    /// see equal tips.
+    pub(super) fn tip_at(&self, txn: &RoTxn<'_>) -> Result<Option<Tip>> {
+        let id = txn.id();
+        let mut last = self.last_tip.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.0 != id {
+            *last = (id, tip_of(&self.tables, txn)?);
+        }
+        Ok(last.1)
     }
 
     /// What the store was opened with.

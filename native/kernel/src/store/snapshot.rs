@@ -22,7 +22,7 @@ pub struct Snapshot<'s> {
 impl<'s> Snapshot<'s> {
     pub(super) fn begin(store: &'s Store) -> Result<Self> {
         let txn = store.env.read_txn()?;
-        let tip = tip_of(&store.tables, &txn)?;
+        let tip = store.tip_at(&txn)?;
         Ok(Snapshot { store, txn, tip })
     }
 
