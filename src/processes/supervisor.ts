@@ -64,7 +64,7 @@ export const startService = async (
   let isUp = false
   let onProgress = (): void => {}
   let failure: string | undefined
-  let onTokens: ((tokens: Readonly<Record<string, string>>) => void) | undefined
+  let tokens: Readonly<Record<string, string>> | undefined
   let nextCall = 1
   const collections = new Map<number, (snapshot: MetricsSnapshot) => void>()
 
@@ -126,7 +126,8 @@ export const startService = async (
         collect(report.call)
         break
       case 'tokens':
-        onTokens?.(report.tokens)
+        tokens = report.tokens
+        onProgress()
         break
     }
   }
@@ -198,11 +199,15 @@ export const startService = async (
   isUp = true
   return {
     sandboxDetail: () => sandboxDetail,
-    ensureTokens: network =>
-      new Promise(resolve => {
-        onTokens = resolve
-        control()?.tell({ kind: 'ensureTokens', network })
-      }),
+    ensureTokens: async network => {
+      // Still a part of the start: what control cannot do is the operator's to mend, a lost key for one.
+      isUp = false
+      tokens = undefined
+      control()?.tell({ kind: 'ensureTokens', network })
+      await until(() => tokens !== undefined)
+      isUp = true
+      return tokens ?? {}
+    },
     untilIndexed: () => until(() => withRole('edge').every(edge => indexedEdges.has(edge))),
     drain: () => stopAll(processes.drainMs - DRAIN_MARGIN_MS),
   }
