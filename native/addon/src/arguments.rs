@@ -44,9 +44,34 @@ pub fn count(number: f64, what: &str) -> Result<u64> {
     }
 }
 
+/// A JavaScript number as a whole one of at most `max`. napi's own u32 would wrap −1 and 2^32 around, and cut
+/// fractions off.
+pub fn whole(number: f64, max: u32, what: &str) -> Result<u32> {
+    if number.fract() == 0.0 && (0.0..=f64::from(max)).contains(&number) {
+        Ok(number as u32)
+    } else {
+        Err(wrong(what))
+    }
+}
+
+/// The largest integer that JavaScript numbers tell from its neighbours.
+const INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
+
+/// A JavaScript number that will be stored, so that "more than there can be" must not stand for it.
+pub fn integer(number: f64, what: &str) -> Result<u64> {
+    if number.fract() == 0.0 && (0.0..=INTEGER_MAX).contains(&number) {
+        Ok(number as u64)
+    } else {
+        Err(wrong(what))
+    }
+}
+
 /// `offset` −1 is no slice.
-pub fn view(encoding: u32, offset: f64, length: f64) -> Result<View> {
-    let encoding = Encoding::of_code(encoding).ok_or_else(|| wrong("encoding must be 0 to 3"))?;
+pub fn view(encoding: f64, offset: f64, length: f64) -> Result<View> {
+    let encoding = whole(encoding, u32::MAX, "an encoding")
+        .ok()
+        .and_then(Encoding::of_code)
+        .ok_or_else(|| wrong("encoding must be 0 to 3"))?;
     let slice = if offset == -1.0 {
         None
     } else {

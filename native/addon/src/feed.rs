@@ -9,9 +9,10 @@ use napi::Status;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi_derive::napi;
 
-use crate::arguments::count;
+use crate::arguments::{count, integer, whole};
 use crate::failure::{Result, guard};
 use crate::indexer::Indexer;
+use crate::tasks::THREADS_MAX;
 
 /// Events that may wait for the event loop. They are hints: the store is what counts.
 const EVENTS_MAX: usize = 1024;
@@ -32,18 +33,18 @@ pub struct FeedOptions {
     pub keepalive_interval_ms: f64,
     pub keepalive_timeout_ms: f64,
     pub backoff_initial_ms: f64,
-    pub backoff_factor: u32,
+    pub backoff_factor: f64,
     pub backoff_max_ms: f64,
     pub backoff_long_ms: f64,
-    pub failures_max: u32,
-    pub gap_attempts_max: u32,
-    pub reorder_blocks_max: u32,
+    pub failures_max: f64,
+    pub gap_attempts_max: f64,
+    pub reorder_blocks_max: f64,
     pub buffer_bytes_max: f64,
     pub queue_bytes_max: f64,
     pub decode_bytes_max: f64,
-    pub window_bytes: u32,
+    pub window_bytes: f64,
     pub stop_timeout_ms: f64,
-    pub threads: u32,
+    pub threads: f64,
 }
 
 /// One thing that happened on a feed; `kind` is `connected`, `committed`, `disconnected`, `gap`, `unhealthy` or
@@ -82,6 +83,7 @@ type OnEvent = ThreadsafeFunction<FeedEvent, (), FeedEvent, Status, false, false
 
 fn to_config(options: FeedOptions, scope: &Scope) -> Checked<GeyserConfig> {
     let bytes = |number: f64, name: &str| count(number, name).map(|bytes| bytes as usize);
+    let number = |number: f64, name: &str| whole(number, u32::MAX, name);
     Ok(GeyserConfig {
         endpoint: options.endpoint,
         x_token: options.x_token,
@@ -100,7 +102,7 @@ fn to_config(options: FeedOptions, scope: &Scope) -> Checked<GeyserConfig> {
         },
         start_slot: options
             .start_slot
-            .map(|slot| count(slot, "startSlot"))
+            .map(|slot| integer(slot, "startSlot"))
             .transpose()?,
         transactions_status: options.transactions_status,
         accept_zstd: options.accept_zstd,
@@ -110,18 +112,18 @@ fn to_config(options: FeedOptions, scope: &Scope) -> Checked<GeyserConfig> {
         keepalive_interval_ms: count(options.keepalive_interval_ms, "keepaliveIntervalMs")?,
         keepalive_timeout_ms: count(options.keepalive_timeout_ms, "keepaliveTimeoutMs")?,
         backoff_initial_ms: count(options.backoff_initial_ms, "backoffInitialMs")?,
-        backoff_factor: options.backoff_factor,
+        backoff_factor: number(options.backoff_factor, "backoffFactor")?,
         backoff_max_ms: count(options.backoff_max_ms, "backoffMaxMs")?,
         backoff_long_ms: count(options.backoff_long_ms, "backoffLongMs")?,
-        failures_max: options.failures_max,
-        gap_attempts_max: options.gap_attempts_max,
-        reorder_blocks_max: options.reorder_blocks_max as usize,
+        failures_max: number(options.failures_max, "failuresMax")?,
+        gap_attempts_max: number(options.gap_attempts_max, "gapAttemptsMax")?,
+        reorder_blocks_max: number(options.reorder_blocks_max, "reorderBlocksMax")? as usize,
         buffer_bytes_max: bytes(options.buffer_bytes_max, "bufferBytesMax")?,
         queue_bytes_max: bytes(options.queue_bytes_max, "queueBytesMax")?,
         decode_bytes_max: bytes(options.decode_bytes_max, "decodeBytesMax")?,
-        window_bytes: options.window_bytes,
+        window_bytes: number(options.window_bytes, "windowBytes")?,
         stop_timeout_ms: count(options.stop_timeout_ms, "stopTimeoutMs")?,
-        threads: options.threads as usize,
+        threads: whole(options.threads, THREADS_MAX, "threads")? as usize,
     })
 }
 

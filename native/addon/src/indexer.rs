@@ -6,7 +6,7 @@ use kernel::store::{AccountUpdate, Block, SignatureStatus, Store};
 use napi::bindgen_prelude::{BigInt, Uint8Array};
 use napi_derive::napi;
 
-use crate::arguments::{count, exact, pubkey, wrong};
+use crate::arguments::{exact, integer, pubkey, wrong};
 use crate::failure::{Result, guard};
 use crate::options::{PoolOptions, StoreOptions};
 use crate::reader::Reader;
@@ -130,12 +130,15 @@ impl Indexer {
 
 fn to_block(block: &BlockData) -> kernel::error::Result<Block> {
     Ok(Block {
-        slot: count(block.slot, "slot")?,
-        parent_slot: count(block.parent_slot, "parentSlot")?,
+        slot: integer(block.slot, "slot")?,
+        parent_slot: integer(block.parent_slot, "parentSlot")?,
         blockhash: pubkey(&block.blockhash)?,
         parent_blockhash: pubkey(&block.parent_blockhash)?,
-        block_height: count(block.block_height, "blockHeight")?,
-        block_time: block.block_time.map(|time| time as i64),
+        block_height: integer(block.block_height, "blockHeight")?,
+        block_time: match block.block_time {
+            Some(time) if !time.is_finite() => return Err(wrong("blockTime")),
+            time => time.map(|time| time as i64),
+        },
         accounts: block
             .accounts
             .iter()

@@ -62,8 +62,11 @@ fn bytes<'env>(env: &'env Env, bytes: &[u8]) -> kernel::error::Result<Uint8Array
 
 /// Ends this process with its parent (SIGKILL); false where the parent has ended already.
 #[napi]
-pub fn die_with_parent(parent_pid: u32) -> Result<bool> {
-    guard(|| kernel::process::die_with_parent(parent_pid))
+pub fn die_with_parent(parent_pid: f64) -> Result<bool> {
+    guard(|| {
+        let parent = arguments::whole(parent_pid, i32::MAX as u32, "a process id")?;
+        kernel::process::die_with_parent(parent)
+    })
 }
 
 static LOCKS: Mutex<Vec<LockFile>> = Mutex::new(Vec::new());
@@ -85,9 +88,12 @@ pub fn lock_file(path: String) -> Result<bool> {
 
 /// Maps `count` 8-byte cells that every process which maps the same file sees.
 #[napi]
-pub fn shared_cells(path: String, count: u32) -> Result<Float64Array> {
+pub fn shared_cells(path: String, count: f64) -> Result<Float64Array> {
     guard(|| {
-        let cells = SharedCells::open(path.as_ref(), count as usize)?;
+        let cells = SharedCells::open(
+            path.as_ref(),
+            arguments::whole(count, u32::MAX, "a count of cells")? as usize,
+        )?;
         let (address, count) = cells.as_raw();
         // SAFETY: the mapping lives until the finaliser drops it, and is `count` cells long.
         Ok(unsafe { Float64Array::with_external_data(address, count, move |_, _| drop(cells)) })

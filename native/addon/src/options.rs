@@ -6,7 +6,10 @@ use kernel::store::{Changed, Options, Scope};
 use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
 
-use crate::arguments::{count, pubkey};
+use crate::arguments::{count, pubkey, whole};
+
+/// Read slots: more than all processes of a machine can have threads for.
+const READERS_MAX: u32 = 32_768;
 
 /// The accounts that a scoped store keeps.
 #[napi(object)]
@@ -20,7 +23,7 @@ pub struct ScopeOptions {
 #[napi(object)]
 pub struct StoreOptions {
     pub map_bytes: f64,
-    pub readers_max: u32,
+    pub readers_max: f64,
     pub disk_reserve_bytes: f64,
     /// Programs whose changes are indexed by slot; absent is all, empty is none.
     pub changed_programs: Option<Vec<Uint8Array>>,
@@ -34,12 +37,12 @@ pub struct StoreOptions {
 /// The pools of one process.
 #[napi(object)]
 pub struct PoolOptions {
-    pub scan_threads: u32,
+    pub scan_threads: f64,
     /// Added to the niceness of scan threads.
-    pub scan_niceness: i32,
-    pub stream_threads: u32,
+    pub scan_niceness: f64,
+    pub stream_threads: f64,
     /// Jobs that may wait for each pool.
-    pub queue_max: u32,
+    pub queue_max: f64,
     /// Bytes of replies that were produced and not yet taken, over all replies.
     pub reply_bytes_in_flight_max: f64,
     /// The same for one streamed reply.
@@ -67,7 +70,7 @@ impl StoreOptions {
         };
         Ok(Options {
             map_bytes: count(self.map_bytes, "mapBytes")? as usize,
-            readers_max: self.readers_max,
+            readers_max: whole(self.readers_max, READERS_MAX, "readersMax")?,
             disk_reserve_bytes: count(self.disk_reserve_bytes, "diskReserveBytes")?,
             changed,
             scope,

@@ -11,7 +11,7 @@ use napi::Env;
 use napi::bindgen_prelude::{Object, Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
 
-use crate::arguments::{count, deadline, pubkey, pubkeys, view, writable, wrong};
+use crate::arguments::{count, deadline, pubkey, pubkeys, view, whole, writable, wrong};
 use crate::failure::{Result, guard, thrown};
 use crate::options::{PoolOptions, StoreOptions};
 use crate::stats::{PoolStats, StoreStats, TipData};
@@ -39,17 +39,17 @@ pub struct ProgramPageQuery {
 pub struct OwnerPageQuery {
     pub wallet: Uint8Array,
     pub mint: Option<Uint8Array>,
-    pub token_program: Option<u32>,
+    pub token_program: Option<f64>,
     pub page: PageData,
 }
 
 /// What every page has in common.
 #[napi(object)]
 pub struct PageData {
-    pub encoding: u32,
+    pub encoding: f64,
     pub slice_offset: f64,
     pub slice_length: f64,
-    pub limit: u32,
+    pub limit: f64,
     pub after: Option<Uint8Array>,
     /// Time that the scan may take once it runs, in milliseconds.
     pub scan_ms: f64,
@@ -62,6 +62,10 @@ impl PageData {
             view: view(self.encoding, self.slice_offset, self.slice_length)?,
             reply_bytes_max: count(self.reply_bytes_max, "replyBytesMax")? as usize,
         })
+    }
+
+    fn limit(&self) -> Checked<usize> {
+        whole(self.limit, u32::MAX, "limit").map(|limit| limit as usize)
     }
 
     fn after(&self) -> Checked<Option<kernel::Pubkey>> {
@@ -165,7 +169,7 @@ impl Reader {
     pub fn account(
         &mut self,
         key: &[u8],
-        encoding: u32,
+        encoding: f64,
         slice_offset: f64,
         slice_length: f64,
         mut out: Uint8ArraySlice<'_>,
@@ -181,7 +185,7 @@ impl Reader {
     pub fn accounts(
         &mut self,
         keys: &[u8],
-        encoding: u32,
+        encoding: f64,
         slice_offset: f64,
         slice_length: f64,
         mut out: Uint8ArraySlice<'_>,
@@ -225,7 +229,7 @@ impl Reader {
         env: &'env Env,
         keys: &[u8],
         is_single: bool,
-        encoding: u32,
+        encoding: f64,
         slice_offset: f64,
         slice_length: f64,
         deadline_ms: f64,
@@ -402,7 +406,7 @@ fn to_program_query(query: &ProgramPageQuery) -> Checked<(ProgramQuery, PageView
             .iter()
             .map(to_filter)
             .collect::<Checked<_>>()?,
-        limit: query.page.limit as usize,
+        limit: query.page.limit()?,
         after: query.page.after()?,
         changed_since,
     };
@@ -412,14 +416,14 @@ fn to_program_query(query: &ProgramPageQuery) -> Checked<(ProgramQuery, PageView
 fn to_owner_query(query: &OwnerPageQuery) -> Checked<(OwnerQuery, PageView, Duration)> {
     let filter = match (&query.mint, query.token_program) {
         (Some(mint), _) => OwnerFilter::Mint(pubkey(mint)?),
-        (None, Some(1)) => OwnerFilter::Program(TokenProgram::Token),
-        (None, Some(2)) => OwnerFilter::Program(TokenProgram::Token2022),
+        (None, Some(1.0)) => OwnerFilter::Program(TokenProgram::Token),
+        (None, Some(2.0)) => OwnerFilter::Program(TokenProgram::Token2022),
         _ => return Err(wrong("an owner page needs mint, or tokenProgram 1 or 2")),
     };
     let kernel_query = OwnerQuery {
         wallet: pubkey(&query.wallet)?,
         filter,
-        limit: query.page.limit as usize,
+        limit: query.page.limit()?,
         after: query.page.after()?,
     };
     Ok((kernel_query, query.page.view()?, query.page.scan_time()?))

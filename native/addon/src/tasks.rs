@@ -10,7 +10,7 @@ use napi::Env;
 use napi::bindgen_prelude::Object;
 use napi_derive::napi;
 
-use crate::arguments::count;
+use crate::arguments::{count, whole};
 use crate::failure::Result;
 use crate::options::PoolOptions;
 use crate::reply::{NativeReply, deferred};
@@ -22,6 +22,11 @@ pub struct TaskResult {
     pub error: Option<String>,
     pub detail: Option<String>,
 }
+
+/// Threads of one pool: a wrong argument must not make thousands.
+pub const THREADS_MAX: u32 = 256;
+/// The least urgent that Linux knows.
+const NICENESS_MAX: u32 = 19;
 
 /// Bounds of the pools, one set per process, taken from the first reader's options.
 pub struct Pools {
@@ -35,12 +40,14 @@ pub struct Pools {
 
 impl Pools {
     pub fn new(options: &PoolOptions) -> Checked<Pools> {
-        let queue_max = options.queue_max as usize;
-        let scan_threads = options.scan_threads as usize;
+        let queue_max = whole(options.queue_max, u32::MAX, "queueMax")? as usize;
+        let scan_threads = whole(options.scan_threads, THREADS_MAX, "scanThreads")? as usize;
+        let stream_threads = whole(options.stream_threads, THREADS_MAX, "streamThreads")? as usize;
+        let niceness = whole(options.scan_niceness, NICENESS_MAX, "scanNiceness")? as i32;
         let in_flight_max = count(options.reply_bytes_in_flight_max, "replyBytesInFlightMax")?;
         Ok(Pools {
-            scan: Pool::new("scan", scan_threads, options.scan_niceness, queue_max)?,
-            stream: Pool::new("stream", options.stream_threads as usize, 0, queue_max)?,
+            scan: Pool::new("scan", scan_threads, niceness, queue_max)?,
+            stream: Pool::new("stream", stream_threads, 0, queue_max)?,
             in_flight: InFlight::new(in_flight_max as usize),
             stream_bytes_max: count(options.stream_bytes_max, "streamBytesMax")? as usize,
         })

@@ -1,0 +1,151 @@
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import bs58 from 'bs58'
+import t, { type Test } from 'tap'
+import { defaults } from '../src/rpc/options.js'
+import { RpcError } from '../src/shared/errors.js'
+import {
+  decodeMemcmp,
+  decodePubkey,
+  encodePubkey,
+  sharedCells,
+  type Reader,
+  type Reads,
+  type ReplyBytes,
+} from '../src/shared/native.js'
+import { applyAccounts, openStore, openStoreAt } from './fixtures/store.js'
+import { readVectors, VECTOR_SLOT } from './fixtures/vectors.js'
+
+const MIB = 1024 * 1024
+/** What a leak of 16 bytes in a million calls would pass. */
+const HEAP_MAX_MIB = 12
+/** Allocators keep what they once had; a leak of 80 bytes in a million calls would pass this. */
+const RSS_MAX_MIB = 64
+
+setFlagsFromString('--expose-gc')
+const collect: unknown = runInNewContext('gc')
+
+/** Memory when nothing is left to collect; finalisers of the addon run in turns of their own. */
+const settled = async (): Promise<{ heapMib: number; rssMib: number }> => {
+  if (typeof collect !== 'function') throw new Error('no collector to call')
+  for (let turn = 0; turn < 6; turn++) {
+    collect()
+    await setImmediate()
+  }
+  const { heapUsed, external, rss } = process.memoryUsage()
+  return { heapMib: (heapUsed + external) / MIB, rssMib: rss / MIB }
+}
+
+/** Of which the first two warm up. */
+const ROUNDS = 10
+
+/** Runs again and again: memory must be what it was after the first rounds. */
+const returnsToBaseline = async (t: Test, run: () => unknown): Promise<void> => {
+  await run()
+  await run()
+  const before = await settled()
+  for (let round = 0; round < ROUNDS - 2; round++) await run()
+  const after = await settled()
+  const heapMib = after.heapMib - before.heapMib
+  const rssMib = after.rssMib - before.rssMib
+  t.ok(heapMib < HEAP_MAX_MIB, `heap ${heapMib.toFixed(1)} MiB more`)
+  t.ok(rssMib < RSS_MAX_MIB, `RSS ${rssMib.toFixed(1)} MiB more`)
+}
+
+const vector = readVectors('getTokenLargestAccounts').find(({ name }) => name.startsWith('top-20'))
+const accounts = vector?.accounts ?? []
+const request = Buffer.from(vector?.request ?? '')
+const mint = bs58.decode((JSON.parse(request.toString()) as { params: [string] }).params[0])
+const holder = bs58.decode(accounts.at(-1)?.pubkey ?? '')
+const wallet = Buffer.from(accounts.at(-1)?.account.data[0] ?? '', 'base64').subarray(32, 64)
+const program = bs58.decode(accounts.at(-1)?.account.owner ?? '')
+const absent = new Uint8Array(32).fill(250)
+
+const open = (t: Test): { reads: Reads; reader: Reader } => {
+  const { indexer, reader } = openStore(t)
+  applyAccounts(indexer, accounts, VECTOR_SLOT)
+  return { reads: reader.reads(defaults), reader }
+}
+const repeat = (count: number, run: () => unknown): void => {
+  for (let index = 0; index < count; index++) run()
+}
+const refused = (run: () => unknown): void => {
+  try {
+    run()
+  } catch (error) {
+    if (error instanceof RpcError) return
+    throw error
+  }
+  throw new Error('was not refused')
+}
+
+t.test('a million point reads', async t => {
+  const { reads } = open(t)
+  const kinds = [
+    () => reads.fast(request),
+    () => reads.latestBlockhash(),
+    () => reads.tip(),
+    () => reads.account(mint, 'jsonParsed', undefined),
+    () => reads.account(holder, 'base64', { offset: 0, length: 8 }),
+    () => reads.accounts(Buffer.concat([mint, absent, holder]), 'base64+zstd', undefined),
+    () => reads.tokenBalance(holder),
+    () => reads.tokenSupply(mint),
+    () => reads.largestHolders(mint),
+    () => encodePubkey(decodePubkey('So11111111111111111111111111111111111111112')),
+  ]
+  const count = 1_000_000 / ROUNDS / kinds.length
+  await returnsToBaseline(t, () => kinds.forEach(run => repeat(count, run)))
+})
+
+t.test('refusals', async t => {
+  const { reads } = open(t)
+  const kinds = [
+    () => refused(() => reads.tokenBalance(absent)),
+    () => refused(() => reads.tokenSupply(holder)),
+    () => refused(() => decodePubkey('0'.repeat(40))),
+    () => refused(() => decodeMemcmp('!', 'base64')),
+  ]
+  await returnsToBaseline(t, () => kinds.forEach(run => repeat(1_000, run)))
+})
+
+t.test('tasks, read to their end, closed half way, and forgotten', async t => {
+  const { reads, reader } = open(t)
+  const page = { encoding: 'base64', dataSlice: undefined, limit: 100, after: undefined } as const
+  const many = Buffer.concat(new Array<Uint8Array>(200).fill(holder))
+  const kinds: (() => ReplyBytes | Promise<ReplyBytes>)[] = [
+    () => reads.programPage({ ...page, program, filters: [], changedSinceSlot: undefined }),
+    () => reads.ownerPage({ ...page, wallet, filter: { mint } }),
+    () => reads.accounts(many, 'base64', undefined),
+  ]
+  const into = new Uint8Array(1_000)
+  const run = async (): Promise<void> => {
+    for (let index = 0; index < 480; index++) {
+      const reply = await kinds[index % kinds.length]?.()
+      if (reply === undefined || reply instanceof Uint8Array) throw new Error('not from a pool')
+      const end = Math.floor(index / kinds.length) % 3
+      if (end === 0) while ((await reply.read(into)) > 0);
+      if (end === 1) await reply.read(into)
+      if (end !== 2) reply.close()
+    }
+  }
+  await returnsToBaseline(t, run)
+  const { replyBytesInFlight, scanRunning, streamRunning } = reader.poolStats()
+  t.strictSame([replyBytesInFlight, scanRunning, streamRunning], [0, 0, 0], 'nothing is held')
+})
+
+t.test('stores and cells, opened and closed', async t => {
+  const { reader, indexer } = openStore(t)
+  applyAccounts(indexer, accounts, VECTOR_SLOT)
+  const dir = t.testdir({ cells: '' })
+  await returnsToBaseline(t, () =>
+    repeat(10, () => {
+      const other = openStoreAt(join(dir, 'store'))
+      other.reader.tip()
+      other.close()
+      sharedCells(join(dir, 'cells'), 100_000).fill(1)
+    }),
+  )
+  t.equal(reader.tip()?.slot, VECTOR_SLOT)
+})

@@ -1,0 +1,307 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import t, { type Test } from 'tap'
+import * as addon from '#native'
+import { ERRORS, RpcError } from '../src/shared/errors.js'
+import * as native from '../src/shared/native.js'
+import { NativeError, type BlockData } from '../src/shared/native.js'
+import { openStoreAt, POOLS, STORE } from './fixtures/store.js'
+import {
+  bytes,
+  count,
+  exact,
+  flag,
+  key,
+  list,
+  optional,
+  record,
+  text,
+  whole,
+  wrongCalls,
+  type Spec,
+} from './fixtures/wrong.js'
+
+const U32_MAX = 2 ** 32 - 1
+const KEY = new Uint8Array(32).fill(7)
+
+const storeSpec = record({
+  mapBytes: count(STORE.mapBytes),
+  readersMax: whole(STORE.readersMax, 32_768, 0),
+  diskReserveBytes: count(0),
+  changedPrograms: optional(list(key(KEY))),
+  scope: optional(record({ programs: list(key(KEY)), mints: list(key(KEY)), pubkeys: list(key(KEY)) })),
+  feedSlotsMax: count(8),
+  feedBytesMax: count(8),
+  signatureSlotsMax: count(8),
+}) // prettier-ignore
+const poolsSpec = record({
+  scanThreads: whole(1, 256),
+  scanNiceness: whole(0, 19),
+  streamThreads: whole(1, 256),
+  queueMax: whole(POOLS.queueMax, U32_MAX),
+  replyBytesInFlightMax: count(POOLS.replyBytesInFlightMax),
+  streamBytesMax: count(POOLS.streamBytesMax),
+})
+const blockSpec = record({
+  slot: whole(10, Number.MAX_SAFE_INTEGER),
+  parentSlot: whole(9, Number.MAX_SAFE_INTEGER),
+  blockhash: key(KEY),
+  parentBlockhash: key(KEY),
+  blockHeight: whole(9, Number.MAX_SAFE_INTEGER),
+  blockTime: optional({ right: 1, wrong: ['1', {}, NaN, Infinity] }),
+  accounts: list(
+    record({
+      pubkey: key(KEY),
+      lamports: exact(1n),
+      rentEpoch: exact(1n),
+      executable: flag(false),
+      owner: key(KEY),
+      data: bytes(new Uint8Array(8)),
+    }),
+  ),
+})
+const ms = count(1_000)
+const feedSpec = record({
+  endpoint: text('http://127.0.0.1:1'),
+  xToken: optional(text('x')),
+  caCertificatePem: optional(text('x', '')),
+  startSlot: optional(whole(1, Number.MAX_SAFE_INTEGER)),
+  transactionsStatus: flag(false),
+  acceptZstd: flag(false),
+  ...Object.fromEntries(
+    [
+      ...['connectTimeoutMs', 'silenceMs', 'blockSilenceMs', 'keepaliveIntervalMs'],
+      ...['keepaliveTimeoutMs', 'backoffInitialMs', 'backoffMaxMs', 'backoffLongMs'],
+      ...['bufferBytesMax', 'queueBytesMax', 'decodeBytesMax', 'stopTimeoutMs'],
+    ].map(name => [name, ms]),
+  ),
+  ...Object.fromEntries(
+    ['backoffFactor', 'failuresMax', 'gapAttemptsMax', 'reorderBlocksMax', 'windowBytes'].map(
+      name => [name, whole(2, U32_MAX)],
+    ),
+  ),
+  threads: whole(1, 256),
+})
+const encoding = whole(0, 3)
+const sliceOffset: Spec = { right: 0, wrong: count(0).wrong }
+const sliceLength = count(0)
+const out = bytes(new Uint8Array(1_000))
+const page = record({
+  encoding,
+  sliceOffset,
+  sliceLength,
+  limit: whole(1, U32_MAX),
+  after: optional(key(KEY)),
+  scanMs: ms,
+  replyBytesMax: count(1_000),
+})
+const filters = record({ dataSize: optional(count(1)) })
+const compared = record({ offset: optional(count(1)), bytes: optional(bytes(KEY)) })
+const pageOf = (filter: Spec): Spec =>
+  record({ program: key(KEY), filters: list(filter), changedSinceSlot: count(1), page })
+const isKeys = (value: unknown): boolean => value instanceof Uint8Array && value.length % 32 === 0
+const keys: Spec = { right: KEY, wrong: key(KEY).wrong.filter(value => !isKeys(value)) }
+
+type Call = (...args: never[]) => unknown
+type Row = [name: string, specs: readonly Spec[]]
+
+const FUNCTIONS: Row[] = [
+  ['decodePubkey', [text('1'.repeat(32), '', '0', '\ud800', '1'.repeat(1e6))]],
+  ['decodePubkeys', [list(text('1'.repeat(32), 'x'))]],
+  ['encodePubkey', [key(KEY)]],
+  ['decodeMemcmp', [text('1', '0', '1'.repeat(1e6)), text('base58', '', 'hex', 'Base58')]],
+  ['dieWithParent', [whole(1, 2 ** 31 - 1)]],
+  ['lockFile', [text('', '', '/', '/dev/null/lock', '\0')]],
+  ['sharedCells', [text('', '', '/', '/dev/null/cells', '\0'), whole(1, 2 ** 20, 0)]],
+]
+const INDEXER: Row[] = [
+  ['applyBlock', [blockSpec]],
+  ['check', []],
+  ['clearStaleReaders', []],
+  ['close', []],
+  ['openReader', [{ right: POOLS, wrong: [undefined, null, 5, {}] }]],
+  ['startFeed', [feedSpec, { right: () => {}, wrong: [undefined, null, 5, {}] }]],
+  ['stats', []],
+  ['stopFeed', []],
+  ['tip', []],
+]
+const READER: Row[] = [
+  ['account', [key(KEY), encoding, sliceOffset, sliceLength, out]],
+  ['accounts', [keys, encoding, sliceOffset, sliceLength, out]],
+  ['accountsTask', [keys, flag(false), encoding, sliceOffset, sliceLength, ms]],
+  ['close', []],
+  ['fast', [bytes(KEY)]],
+  ['keepOut', [{ right: KEY, wrong: [...bytes(KEY).wrong, new Uint8Array(2 ** 24)] }]],
+  ['largestHolders', [key(KEY), out]],
+  ['latestBlockhash', [out]],
+  ['ownerPage', [record({ wallet: key(KEY), tokenProgram: optional(whole(1, 2, 0)), page }), ms]],
+  ['poolStats', []],
+  ['programPage', [pageOf(filters), ms]],
+  ['stats', []],
+  ['tip', []],
+  ['tokenBalance', [key(KEY), out]],
+  ['tokenSupply', [key(KEY), out]],
+]
+const REPLY: Row[] = [
+  ['byteLength', []],
+  ['close', []],
+  ['read', [bytes(new Uint8Array(8))]],
+  ['wait', []],
+]
+
+const namesOf = (rows: readonly Row[]): string[] => rows.map(([name]) => name).sort()
+const membersOf = (target: object): string[] =>
+  Object.getOwnPropertyNames(target)
+    .filter(name => name !== 'constructor')
+    .sort()
+const methodOf = (target: object, name: string): Call => {
+  const found: unknown = Reflect.get(target, name)
+  if (typeof found !== 'function') throw new Error(`no function ${name}`)
+  return found as Call
+}
+
+/** Each wrong call must throw an Error; answers those that did not. */
+const notRefused = (target: object, name: string, calls: unknown[][]): string[] =>
+  calls.flatMap(args => {
+    try {
+      const answer = Reflect.apply(methodOf(target, name), target, args)
+      return [
+        `${name}(${inspect(args, { depth: 5, maxStringLength: 50, breakLength: Infinity, maxArrayLength: 3 })}) = ${inspect(answer)}`,
+      ]
+    } catch (error) {
+      return error instanceof Error ? [] : [`${name} threw ${inspect(error)}`]
+    }
+  })
+
+t.test('exports', async t => {
+  const classes = ['Indexer', 'NativeReply', 'Reader']
+  t.strictSame(
+    Object.keys(addon).sort(),
+    [...classes, '__napiBindingTarget', ...namesOf(FUNCTIONS)].sort(),
+  )
+  t.strictSame(membersOf(addon.Indexer.prototype), namesOf(INDEXER))
+  t.strictSame(membersOf(addon.Reader.prototype), namesOf(READER))
+  t.strictSame(membersOf(addon.NativeReply.prototype), namesOf(REPLY))
+})
+
+const openBoth = (t: Test): { indexer: addon.Indexer; reader: addon.Reader } => {
+  const indexer = new addon.Indexer(t.testdir(), STORE)
+  const reader = indexer.openReader(POOLS)
+  t.teardown(() => {
+    reader.close()
+    indexer.close()
+  })
+  return { indexer, reader }
+}
+
+t.test('wrong arguments are refused', async t => {
+  const dir = t.testdir({ a: {} })
+  new addon.Indexer(join(dir, 'a'), STORE).close()
+  const constructors = {
+    Indexer: (...args: [string, addon.StoreOptions]) => new addon.Indexer(...args).close(),
+    Reader: (...args: [string, addon.StoreOptions, addon.PoolOptions]) =>
+      new addon.Reader(...args).close(),
+  }
+  // Before any pool is open: the first reader's options make them, and only those are looked at.
+  const path = text(join(dir, 'a'), '/dev/null/store', '\0')
+  t.strictSame(notRefused(constructors, 'Reader', wrongCalls([path, storeSpec, poolsSpec])), [])
+  t.strictSame(notRefused(constructors, 'Indexer', wrongCalls([path, storeSpec])), [])
+  for (const [name, specs] of FUNCTIONS)
+    t.strictSame(notRefused(addon, name, wrongCalls(specs)), [], name)
+
+  const { indexer, reader } = openBoth(t)
+  for (const [name, specs] of INDEXER)
+    t.strictSame(notRefused(indexer, name, wrongCalls(specs)), [], name)
+  t.equal(indexer.tip(), null, 'no wrong block was applied')
+  indexer.applyBlock({ ...(blockSpec.right as addon.BlockData) })
+  for (const [name, specs] of READER)
+    t.strictSame(notRefused(reader, name, wrongCalls(specs)), [], name)
+  t.strictSame(notRefused(reader, 'programPage', wrongCalls([pageOf(compared), ms])), [])
+  t.match(indexer.tip(), { slot: 10 }, 'and the store still answers')
+
+  const { reply } = await reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
+  if (reply === undefined) throw new Error('no reply')
+  t.strictSame(notRefused(reply, 'read', wrongCalls([bytes(KEY)])), [])
+  t.equal(reply.read(new Uint8Array(0)) <= 0, true)
+})
+
+t.test('a method is refused another object', async t => {
+  const { indexer, reader } = openBoth(t)
+  for (const prototype of [addon.Indexer.prototype, addon.Reader.prototype])
+    for (const name of membersOf(prototype))
+      for (const other of [{}, undefined, prototype === addon.Indexer.prototype ? reader : indexer])
+        t.throws(() => Reflect.apply(methodOf(prototype, name), other, []), name)
+  t.throws(() => Reflect.construct(addon.NativeReply, []))
+})
+
+t.test('what is closed answers nothing', async t => {
+  const { indexer, reader } = openBoth(t)
+  indexer.applyBlock(blockSpec.right as addon.BlockData)
+  const { reply } = await reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
+  const late = reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
+  reader.close()
+  indexer.close()
+  for (const [name, specs] of READER.filter(
+    ([name]) => !/^(close|fast|keepOut|poolStats)$/.test(name),
+  ))
+    t.strictSame(notRefused(reader, name, [specs.map(({ right }) => right)]), [], name)
+  t.equal(reader.fast(Buffer.from('{}')), 0, 'declined')
+  for (const [name, specs] of INDEXER.filter(([name]) => !/^(close|stopFeed)$/.test(name)))
+    t.strictSame(notRefused(indexer, name, [specs.map(({ right }) => right)]), [], name)
+  reader.close()
+  indexer.close()
+  t.ok((await late).reply !== undefined, 'what ran has ended')
+  reply?.close()
+  await reply?.wait()
+  t.equal(reply?.read(new Uint8Array(8)), 0, 'nothing more')
+  t.doesNotThrow(() => reply?.close())
+})
+
+/** Kernel failures that never reach a client: the indexer's, named in its log. */
+const OPERATOR_ONLY = ['notNextBlock', 'storeUnusable', 'diskReserve']
+
+t.test('names of kernel failures', async t => {
+  const source = readFileSync(new URL('../native/kernel/src/error.rs', import.meta.url), 'utf8')
+  const names = Array.from(source.matchAll(/Error::\w+.* => "(\w+)"/g), match => match[1] ?? '')
+  t.ok(names.length >= 19, `${names.length} names`)
+  t.strictSame(names.filter(name => !Object.hasOwn(ERRORS, name)).sort(), [...OPERATOR_ONLY].sort())
+  // The wrapper fills one field of two rows; a row with more would lose its text on the way.
+  const fields = Object.entries(ERRORS)
+    .filter(([name]) => names.includes(name))
+    .flatMap(([name, { message }]) => (/\{(\w+)\}/.exec(message) ? [[name, message]] : []))
+  t.strictSame(fields.map(([name]) => name).sort(), ['memcmpBytes', 'pubkeyDecode'])
+})
+
+t.test('failures as TypeScript hears them', async t => {
+  const dir = t.testdir({ store: {} })
+  const { indexer, close } = openStoreAt(join(dir, 'store'))
+  const block = blockSpec.right as BlockData
+  indexer.applyBlock(block)
+  const cases: [run: () => unknown, type: typeof NativeError | typeof RpcError, name: string][] = [
+    [() => indexer.applyBlock({ ...block, slot: 12, parentSlot: 11 }), NativeError, 'notNextBlock'],
+    [() => openStoreAt('/dev/null/store'), NativeError, 'internal'],
+    [() => native.encodePubkey(new Uint8Array(5)), NativeError, 'internal'],
+    [() => native.decodePubkey('0'), RpcError, 'pubkeyDecode'],
+    [() => native.decodePubkey('1'), RpcError, 'pubkeySize'],
+    [() => native.decodeMemcmp('0', 'base58'), RpcError, 'memcmpBytes'],
+  ]
+  for (const [run, type, name] of cases) {
+    const thrown = caught(run)
+    t.ok(thrown instanceof type, name)
+    t.match(thrown, thrown instanceof RpcError ? { name } : { code: name })
+  }
+  close()
+  const scoped = { ...STORE, scope: { programs: [KEY], mints: [], pubkeys: [] } }
+  t.match(
+    caught(() => native.openIndexer(join(dir, 'store'), scoped)),
+    { code: 'storeUnusable' },
+  )
+})
+const caught = (run: () => unknown): unknown => {
+  try {
+    return run()
+  } catch (thrown) {
+    return thrown
+  }
+}
