@@ -3,7 +3,7 @@
 // are what they were the last time.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
@@ -90,11 +90,25 @@ if (major < 20) fail(`Node ${process.versions.node} is too old: Slotline needs N
 const packages = digestOf(['package.json', 'package-lock.json'])
 if (!isDone('packages', packages)) {
   need('npm', 'it comes with Node')
-  await run('Installing packages', 'npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'])
+  if (isClean) rmSync(join(root, 'node_modules'), { recursive: true, force: true })
+  // Not `npm ci`: it refuses a lock in which another platform's optional package is missing, as it is wherever
+  // that package was not to be had. Versions and digests come from the lock all the same, and it is not written.
+  await run('Installing packages', 'npm', [
+    'install',
+    '--no-save',
+    '--ignore-scripts',
+    '--no-audit',
+    '--no-fund',
+  ])
   markDone('packages', packages)
 }
 
-const native = digestOf(['package.json', ...filesUnder('native', ['target', 'index.js', 'index.d.ts', 'fuzz']).filter(f => !f.endsWith('.node'))])
+const native = digestOf([
+  'package.json',
+  ...filesUnder('native', ['target', 'index.js', 'index.d.ts', 'fuzz']).filter(
+    f => !f.endsWith('.node'),
+  ),
+])
 const isBuilt = readdirSync(join(root, 'native/addon')).some(name => name.endsWith('.node'))
 if (!isBuilt || !isDone('native', native)) {
   need('cargo', 'install Rust 1.90 or newer with its package manager')
@@ -110,7 +124,12 @@ if (!isBuilt || !isDone('native', native)) {
   markDone('native', native)
 }
 
-const source = digestOf(['package.json', 'tsconfig.json', 'native/addon/index.d.ts', ...filesUnder('src', [])])
+const source = digestOf([
+  'package.json',
+  'tsconfig.json',
+  'native/addon/index.d.ts',
+  ...filesUnder('src', []),
+])
 if (!existsSync(join(root, 'dist/main.js')) || !isDone('source', source)) {
   await run('Compiling TypeScript', 'npm', ['run', 'build:ts'])
   markDone('source', source)
