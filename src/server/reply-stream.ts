@@ -15,7 +15,6 @@ export class ReplyStream {
   private readonly res: HttpResponse
   private readonly source: BodySource
   private readonly pump: Pump
-  private readonly isClosing: boolean
   private readonly onEnd: StreamEnd
   /** Content-Length; undefined where the reply is chunked. */
   private readonly totalBytes: number | undefined
@@ -28,13 +27,12 @@ export class ReplyStream {
   private isReading = false
   private isOver = false
 
-  /** `sentBytes` of the reply are already on their way; a closing connection is always chunked. */
+  /** `sentBytes` of the reply are already on their way. */
   constructor(
     {
       res,
       source,
       pump,
-      isClosing,
       head,
       sentBytes,
       totalBytes,
@@ -42,7 +40,6 @@ export class ReplyStream {
       readonly res: HttpResponse
       readonly source: BodySource
       readonly pump: Pump
-      readonly isClosing: boolean
       readonly head: (() => void) | undefined
       readonly sentBytes: number
       readonly totalBytes: number | undefined
@@ -52,11 +49,9 @@ export class ReplyStream {
     this.res = res
     this.source = source
     this.pump = pump
-    this.isClosing = isClosing
     this.head = head
     this.sentBytes = sentBytes
-    // Only `end` can close the connection in order, and it cannot follow `tryEnd`.
-    this.totalBytes = isClosing ? undefined : totalBytes
+    this.totalBytes = totalBytes
     this.onEnd = onEnd
     this.progressAtMs = pump.now()
     pump.add(this)
@@ -127,7 +122,7 @@ export class ReplyStream {
 
   private readonly sendEnd = (): void => {
     this.sendHead()
-    this.res.end('', this.isClosing)
+    this.res.end('')
   }
 
   private sendHead(): void {

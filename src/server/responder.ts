@@ -170,12 +170,56 @@ export abstract class Responder {
   }
 
   private writeSource(reply: Reply, source: BodySource): void {
-    const totalBytes = this.isClosing || this.shared.isDraining ? undefined : source.byteLength
+    const { res, shared } = this
+    if (this.isClosing) {
+      void this.writeWhole(reply, source)
+      return
+    }
     const head = (): void => {
-      writeHead(this.res, reply, this.isClosing || this.shared.isDraining)
+      writeHead(res, reply, shared.isDraining)
+      // While draining it is the client that closes: what it had sent before is answered, too.
+      if (shared.isDraining) res.writeHeader('Connection', 'close')
       this.isHeadWritten = true
     }
-    this.startStream({ source, head, sentBytes: 0, totalBytes }).step()
+    this.startStream({ source, head, sentBytes: 0, totalBytes: source.byteLength }).step()
+  }
+
+  /**
+   * Only `end` closes a connection in order, and only where it writes the whole body: after `write` or `tryEnd` this
+   * build of uWebSockets.js puts its `Connection: close` into the body.
+   */
+  private async writeWhole(reply: Reply, source: BodySource): Promise<void> {
+    const { res, shared } = this
+    const { pieceBytes, repliesInFlightBytesMax } = shared.options
+    this.watchAbort()
+    const pieces: Uint8Array[] = []
+    let heldBytes = 0
+    let whole: Reply = reply
+    try {
+      while (!this.isGone) {
+        const piece = Buffer.allocUnsafe(pieceBytes)
+        const count = await source.read(piece)
+        if (count === 0) break
+        if (shared.replyBytesInFlight + count > repliesInFlightBytesMax) {
+          whole = shared.failures.unavailable
+          pieces.length = 0
+          break
+        }
+        pieces.push(piece.subarray(0, count))
+        heldBytes += count
+        shared.replyBytesInFlight += count
+      }
+    } catch (error) {
+      shared.log.warn({ err: error, requestId: this.id }, 'a reply broke off')
+      whole = shared.failures.internal
+    }
+    shared.replyBytesInFlight -= heldBytes
+    this.discard(source)
+    if (this.isGone) return
+    const isWhole = whole === reply
+    res.cork(() =>
+      isWhole ? this.writeDirect(reply, Buffer.concat(pieces)) : this.tryWrite(whole),
+    )
   }
 
   private startStream(from: {
@@ -186,8 +230,7 @@ export abstract class Responder {
   }): ReplyStream {
     const { res, shared } = this
     this.watchAbort()
-    const isClosing = from.totalBytes === undefined && (this.isClosing || shared.isDraining)
-    const stream = new ReplyStream({ res, pump: shared.pump, isClosing, ...from }, failure => {
+    const stream = new ReplyStream({ res, pump: shared.pump, ...from }, failure => {
       this.stream = undefined
       if (failure === undefined) return this.isGone ? undefined : this.finish()
       shared.log.warn({ err: failure, requestId: this.id }, 'a reply broke off')

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { createBytesSource } from '../../src/server/bytes-source.js'
 import { createProxies, formatAddress, parseAddress } from '../../src/server/address.js'
 import {
   connect,
@@ -143,6 +144,28 @@ t.test('whose address counts', async t => {
   )
   const proxied = proxyHeader('9.9.9.9') + post('/t', 'x')
   t.equal(await addressSeen(reusing.port, proxied, trusted), 'aaaaa', 'its reply is its own')
+
+  for (const isKnown of [true, false]) {
+    const large = await openTestServer(
+      t,
+      [
+        {
+          handle: () => {
+            const source = createBytesSource(Buffer.alloc(1024 ** 2, 'a'), () => {})
+            return text(isKnown ? source : { ...source, byteLength: undefined })
+          },
+        },
+      ],
+      { options: { trustedProxies: [trusted] } },
+    )
+    const whole = await connect(large.port, { localAddress: trusted })
+    whole.socket.write(proxied, 'latin1')
+    await whole.closed
+    const [reply] = splitReplies(whole.received())
+    t.match(reply?.head, /Connection: close/)
+    t.ok(reply?.body === 'a'.repeat(1024 ** 2), `${reply?.body.length} bytes, then the end`)
+    t.equal(large.server.stats().replyBytesInFlight, 0)
+  }
 
   const dual = await openTestServer(t, [tell], { listeners: [{ host: '::', port: 0 }] })
   t.equal(await addressSeen(dual.port, post('/t', 'x')), '127.0.0.1', 'mapped into IPv6')

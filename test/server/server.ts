@@ -1,4 +1,7 @@
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
 import t from 'tap'
+import { createBytesSource } from '../../src/server/bytes-source.js'
 import type { Reply } from '../../src/shared/http.js'
 import {
   connect,
@@ -39,6 +42,37 @@ t.test('draining', async t => {
   await Promise.all([inFlight.closed, idle.closed])
   t.match(inFlight.received(), /late$/)
   t.match(server.stats(), { requestsInFlight: 0, connections: 0 })
+})
+
+t.test('large replies of a draining server are whole', async t => {
+  const size = 1024 ** 2
+  const release: (() => void)[] = []
+  const waiting = (isKnown: boolean) => (): Promise<Reply> =>
+    new Promise(resolve => {
+      const source = createBytesSource(Buffer.alloc(size, 'a'), () => {})
+      const body = isKnown ? source : { ...source, byteLength: undefined }
+      release.push(() => resolve(text(body)))
+    })
+  const { server, port } = await openTestServer(t, [
+    { pattern: '/known', handle: waiting(true) },
+    { pattern: '/unknown', handle: waiting(false) },
+  ])
+  // An ordinary client, which takes the framing at its word.
+  const ask = async (path: string): Promise<[connection: string | undefined, body: string]> => {
+    const sent = request({ port, path, method: 'POST' }).end('x')
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    const pieces = await response.setEncoding('latin1').toArray()
+    return [response.headers.connection, pieces.join('')]
+  }
+  const asked = [ask('/known'), ask('/unknown')]
+  await eventually(() => release.length === 2)
+  const drained = server.drain()
+  for (const go of release) go()
+  for (const [connection, body] of await Promise.all(asked)) {
+    t.equal(connection, 'close')
+    t.ok(body === 'a'.repeat(size), `${body.length} bytes`)
+  }
+  await drained
 })
 
 t.test('draining ends at its deadline', async t => {
