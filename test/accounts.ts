@@ -73,7 +73,7 @@ const TOKENS = new Set([
   'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
 ])
 
-/** The mint of a token account that was recorded without it, with the decimals that the reply shows. */
+/** The mint of a token account recorded without it, with the decimals that the reply shows. */
 const mintOf = ({ owner, data }: AccountDump['account'], parsed: Account): AccountDump[] => {
   const amount = 'parsed' in parsed.data ? parsed.data.parsed.info.tokenAmount : undefined
   if (amount === undefined) return []

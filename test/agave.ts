@@ -33,8 +33,8 @@ const readReplies = (file: string): Recorded[] =>
     .map(line => JSON.parse(line) as Recorded)
 
 /**
- * Rows of the table in `docs/methods.md`: what Agave answers, what stands here instead, and how
- * often.
+ * Rows of the table in `docs/methods.md`: what Agave answers, what stands here instead, how often,
+ * and why.
  */
 const readDifferences = (): [agave: string, ours: string, count: number, why: string][] => {
   const text = readFileSync(new URL('../docs/methods.md', import.meta.url), 'utf8')

@@ -30,11 +30,13 @@ const storeSpec = record({
   readersMax: whole(STORE.readersMax, 32_768, 0),
   diskReserveBytes: count(0),
   changedPrograms: optional(list(key(KEY))),
-  scope: optional(record({ programs: list(key(KEY)), mints: list(key(KEY)), pubkeys: list(key(KEY)) })),
+  scope: optional(
+    record({ programs: list(key(KEY)), mints: list(key(KEY)), pubkeys: list(key(KEY)) }),
+  ),
   feedSlotsMax: count(8),
   feedBytesMax: count(8),
   signatureSlotsMax: count(8),
-}) // prettier-ignore
+})
 const poolsSpec = record({
   scanThreads: whole(1, 256),
   scanNiceness: whole(0, 19),
@@ -161,14 +163,14 @@ const methodOf = (target: object, name: string): Call => {
   return found as Call
 }
 
+const BRIEFLY = { depth: 5, maxStringLength: 50, maxArrayLength: 3, breakLength: Infinity }
+
 /** Each wrong call must throw an Error; answers those that did not. */
 const notRefused = (target: object, name: string, calls: unknown[][]): string[] =>
   calls.flatMap(args => {
     try {
       const answer = Reflect.apply(methodOf(target, name), target, args)
-      return [
-        `${name}(${inspect(args, { depth: 5, maxStringLength: 50, breakLength: Infinity, maxArrayLength: 3 })}) = ${inspect(answer)}`,
-      ]
+      return [`${name}(${inspect(args, BRIEFLY)}) = ${inspect(answer)}`]
     } catch (error) {
       return error instanceof Error ? [] : [`${name} threw ${inspect(error)}`]
     }

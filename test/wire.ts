@@ -68,21 +68,45 @@ t.test('envelopes', async t => {
     ['an escaped name', call('1').replace('"id"', String.raw`"\u0069d"`), result('1')],
     ['a notification', notification, ''],
     ['a notification of no method', '{"jsonrpc":"2.0","method":"nope"}', ''],
-    ['a notification with wrong params', notification.replace('[', '5,"x":['), failure(-32600, 'Invalid request')],
+    [
+      'a notification with wrong params',
+      notification.replace('[', '5,"x":['),
+      failure(-32600, 'Invalid request'),
+    ],
     ['notifications in a batch', `[${notification},${notification}]`, ''],
-    ['a call among notifications', `[${notification},${call('3')},${notification}]`, `[${result('3')}]`],
+    [
+      'a call among notifications',
+      `[${notification},${call('3')},${notification}]`,
+      `[${result('3')}]`,
+    ],
     ['an empty batch', '[]', failure(-32600, 'Invalid request')],
     ['an empty body', '', failure(-32700, 'Parse error')],
     ['no JSON', '{', failure(-32700, 'Parse error')],
     ['no call', '5', failure(-32700, 'Parse error')],
     ['a number in a batch', `[${call('1')},5]`, failure(-32700, 'Parse error')],
     ['an object as id', call('{}'), failure(-32700, 'Parse error')],
-    ['no such method', call('4').replace('getAccountInfo', 'nope'), failure(-32601, 'Method not found', '4')],
+    [
+      'no such method',
+      call('4').replace('getAccountInfo', 'nope'),
+      failure(-32601, 'Method not found', '4'),
+    ],
     ['another version', call('5').replace('2.0', '1.0'), failure(-32600, 'Invalid request', '5')],
-    ['params that are no list', call('6').replace(`["${KEY}"]`, '{}'), failure(-32602, '`params` should be an array', '6')],
-    ['100 calls', `[${Array(100).fill(call('8')).join()}]`, `[${Array(100).fill(result('8')).join()}]`],
-    ['101 calls', `[${Array(101).fill(call('8')).join()}]`, failure(-32600, 'Batch holds more than 100 calls')],
-  ] // prettier-ignore
+    [
+      'params that are no list',
+      call('6').replace(`["${KEY}"]`, '{}'),
+      failure(-32602, '`params` should be an array', '6'),
+    ],
+    [
+      '100 calls',
+      `[${Array(100).fill(call('8')).join()}]`,
+      `[${Array(100).fill(result('8')).join()}]`,
+    ],
+    [
+      '101 calls',
+      `[${Array(101).fill(call('8')).join()}]`,
+      failure(-32600, 'Batch holds more than 100 calls'),
+    ],
+  ]
   for (const fastLane of [true, false]) {
     wire.serve(reader, { fastLane })
     for (const [name, message, reply] of cases)
