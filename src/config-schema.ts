@@ -77,6 +77,7 @@ const feed = v.strictObject({
   ...optionEntries(feedDefaults, {
     bufferBytesMax: holdsAccount,
     queueBytesMax: holdsAccount,
+    groupBlocksMax: integer(1, 512, 'blocks'),
     decodeBytesMax: holdsAccount,
     windowBytes: integer(65_535, 2 ** 31 - 1, 'bytes'),
   }),

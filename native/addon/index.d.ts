@@ -13,7 +13,7 @@ export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-was
 export declare class Indexer {
   /** Begins to apply a feed's blocks to the store, on threads of its own. */
   startFeed(options: FeedOptions, onEvent: (event: FeedEvent) => void): void
-  /** Ends the feed; the block that is being written is finished first. */
+  /** Ends the feed; the commit under way is finished first. */
   stopFeed(): void
   /** Opens the store at `dir`, and makes it where there is none. Throws `storeUnusable` for another layout or scope. */
   constructor(dir: string, store: StoreOptions)
@@ -21,6 +21,11 @@ export declare class Indexer {
   tip(): TipData | null
   /** Applies one block, durably. Throws `notNextBlock` where it does not continue the tip's chain. */
   applyBlock(block: BlockData): AppliedData
+  /**
+   * Applies consecutive blocks in one durable commit, all or none, as a feed does that is behind.
+   * Throws as `applyBlock`.
+   */
+  applyBlocks(blocks: Array<BlockData>): AppliedData
   /** Recomputes every index from the accounts. Answers the differences, as sentences; none is well. */
   check(): Array<string>
   /** Reads of the same store in this process, which must not open it twice. */
@@ -104,9 +109,9 @@ export interface AccountData {
   data: Uint8Array
 }
 
-/** What applying a block did. */
+/** What applying blocks did. */
 export interface AppliedData {
-  /** False where the block was no newer than the tip: nothing was written. */
+  /** False where no block was newer than the tip: nothing was written. */
   isNew: boolean
   accounts: number
   deleted: number
@@ -177,6 +182,8 @@ export interface FeedOptions {
   reorderBlocksMax: number
   bufferBytesMax: number
   queueBytesMax: number
+  groupBlocksMax: number
+  groupBytesMax: number
   decodeBytesMax: number
   windowBytes: number
   stopTimeoutMs: number

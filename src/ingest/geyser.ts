@@ -48,11 +48,18 @@ export const defaults = {
   bufferBytesMax: 512 * 1024 ** 2,
   /** Bytes of whole blocks that wait for the writer. Over it: reconnect once they are written. */
   queueBytesMax: 512 * 1024 ** 2,
+  /**
+   * Waiting blocks that one commit takes when the writer is behind. Readers see none of them before all, and beyond
+   * this many the time for each shrinks little more.
+   */
+  groupBlocksMax: 16,
+  /** Bytes of the same; a larger block is committed alone. Their pages fit the writer's memory at once. */
+  groupBytesMax: 128 * 1024 ** 2,
   /** Largest single message. An account is up to 10 MiB, and gRPC's own limit is 4 MiB. */
   decodeBytesMax: 64 * 1024 ** 2,
   /** HTTP/2 window of the stream: what may be under way, so 16 MiB lets 50 MB/s cross 300 ms. */
   windowBytes: 16 * 1024 ** 2,
-  /** Time to finish the block that is being written at the end. Less than the 15 s of a drain. */
+  /** Time to finish the commit under way at the end. Less than the 15 s of a drain. */
   stopTimeoutMs: 10_000,
   /** Threads of the reader's runtime: one for the socket's frames, one that decodes. */
   threads: 2,

@@ -1,7 +1,7 @@
 /**
  * Where confirmed blocks come from. A feed applies whole blocks to the store, in chain order, each in one durable
- * transaction, and never skips one: a block whose parent is not the tip is not applied. What it cannot mend by
- * itself it says by its health, and goes on trying.
+ * transaction or, while it is behind, several in one, and never skips one: a block whose parent is not the tip is
+ * not applied. What it cannot mend by itself it says by its health, and goes on trying.
  *
  * A bootstrap or a repair is another source over the same store. It may write only while no feed runs, and leaves
  * a tip behind; a feed that starts afterwards resumes at that tip.
@@ -9,7 +9,7 @@
 export type FeedSource = {
   /** The state that the last `health` event told. */
   health(): FeedHealth
-  /** Ends it. The block that is being written becomes durable first. */
+  /** Ends it. The commit under way becomes durable first. */
   stop(): void
 }
 
@@ -27,6 +27,7 @@ export type CommittedBlock = {
   readonly slot: number
   readonly blockHeight: number
   readonly accountCount: number
+  /** Its share of the commit's time. */
   readonly applyMicros: number
   /** From the server's stamp on the block to the commit, by both clocks. */
   readonly lagMs: number | undefined

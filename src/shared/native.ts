@@ -280,6 +280,8 @@ export type Indexer = {
   tip(): Tip | undefined
   /** Applies one block, durably. Throws NativeError `notNextBlock` where it does not continue the chain. */
   applyBlock(block: BlockData): { readonly isNew: boolean }
+  /** Applies consecutive blocks in one durable commit, all or none, as a feed does that is behind. Throws the same. */
+  applyBlocks(blocks: BlockData[]): { readonly isNew: boolean }
   /** Differences between the indexes and a recomputation of them, as sentences; none is well. */
   check(): readonly string[]
   /** Reads of the same store in this process, which must not open it twice. */
@@ -297,6 +299,7 @@ export const openIndexer = (dir: string, store: StoreOptions): Indexer => {
   return {
     tip: () => call(() => native.tip()) ?? undefined,
     applyBlock: block => call(() => native.applyBlock(block)),
+    applyBlocks: blocks => call(() => native.applyBlocks(blocks)),
     check: () => call(() => native.check()),
     openReader: pools => toReader(call(() => native.openReader(pools))),
     startFeed: (options, onEvent) => call(() => native.startFeed(options, onEvent)),

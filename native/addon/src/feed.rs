@@ -41,6 +41,8 @@ pub struct FeedOptions {
     pub reorder_blocks_max: f64,
     pub buffer_bytes_max: f64,
     pub queue_bytes_max: f64,
+    pub group_blocks_max: u32,
+    pub group_bytes_max: f64,
     pub decode_bytes_max: f64,
     pub window_bytes: f64,
     pub stop_timeout_ms: f64,
@@ -120,6 +122,8 @@ fn to_config(options: FeedOptions, scope: &Scope) -> Checked<GeyserConfig> {
         reorder_blocks_max: number(options.reorder_blocks_max, "reorderBlocksMax")? as usize,
         buffer_bytes_max: bytes(options.buffer_bytes_max, "bufferBytesMax")?,
         queue_bytes_max: bytes(options.queue_bytes_max, "queueBytesMax")?,
+        group_blocks_max: options.group_blocks_max as usize,
+        group_bytes_max: bytes(options.group_bytes_max, "groupBytesMax")?,
         decode_bytes_max: bytes(options.decode_bytes_max, "decodeBytesMax")?,
         window_bytes: number(options.window_bytes, "windowBytes")?,
         stop_timeout_ms: count(options.stop_timeout_ms, "stopTimeoutMs")?,
@@ -146,7 +150,7 @@ impl Indexer {
         })
     }
 
-    /// Ends the feed; the block that is being written is finished first.
+    /// Ends the feed; the commit under way is finished first.
     #[napi]
     pub fn stop_feed(&mut self) -> Result<()> {
         guard(|| self.feed.take().map_or(Ok(()), |feed| feed.stop()))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kernel::store::{AccountUpdate, Block, SignatureStatus, Store};
+use kernel::store::{AccountUpdate, Applied, Block, SignatureStatus, Store};
 use napi::bindgen_prelude::{BigInt, Uint8Array};
 use napi_derive::napi;
 
@@ -35,13 +35,23 @@ pub struct BlockData {
     pub accounts: Vec<AccountData>,
 }
 
-/// What applying a block did.
+/// What applying blocks did.
 #[napi(object)]
 pub struct AppliedData {
-    /// False where the block was no newer than the tip: nothing was written.
+    /// False where no block was newer than the tip: nothing was written.
     pub is_new: bool,
     pub accounts: f64,
     pub deleted: f64,
+}
+
+impl AppliedData {
+    fn of(applied: &Applied) -> AppliedData {
+        AppliedData {
+            is_new: applied.is_new,
+            accounts: applied.accounts as f64,
+            deleted: applied.deleted as f64,
+        }
+    }
 }
 
 /// Writes blocks into a store. One per store on the whole machine: the caller holds the lock file.
@@ -74,13 +84,17 @@ impl Indexer {
     /// Applies one block, durably. Throws `notNextBlock` where it does not continue the tip's chain.
     #[napi]
     pub fn apply_block(&self, block: BlockData) -> Result<AppliedData> {
+        guard(|| Ok(AppliedData::of(&self.store()?.apply(&to_block(&block)?)?)))
+    }
+
+    /// Applies consecutive blocks in one durable commit, all or none, as a feed does that is behind.
+    /// Throws as `applyBlock`.
+    #[napi]
+    pub fn apply_blocks(&self, blocks: Vec<BlockData>) -> Result<AppliedData> {
         guard(|| {
-            let applied = self.store()?.apply(&to_block(&block)?)?;
-            Ok(AppliedData {
-                is_new: applied.is_new,
-                accounts: applied.accounts as f64,
-                deleted: applied.deleted as f64,
-            })
+            let blocks = blocks.iter().map(to_block);
+            let blocks = blocks.collect::<kernel::error::Result<Vec<_>>>()?;
+            Ok(AppliedData::of(&self.store()?.apply_all(&blocks)?))
         })
     }
 

@@ -35,8 +35,8 @@ impl Sink for NoStore {
         Ok(*self.0.lock().unwrap())
     }
 
-    fn apply(&self, block: &Block) -> Result<()> {
-        *self.0.lock().unwrap() = Some(Tip {
+    fn apply(&self, blocks: &[Block]) -> Result<()> {
+        *self.0.lock().unwrap() = blocks.last().map(|block| Tip {
             slot: block.slot,
             parent_slot: block.parent_slot,
             blockhash: block.blockhash,

@@ -1,7 +1,11 @@
 //! The thread that writes blocks, and the queue before it. The stream's reader never waits for a commit.
+//!
+//! A commit waits for the disk, mostly for pages that the next block would change again. So a writer that
+//! is behind commits several blocks at once, and one that is not commits each block as it comes.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -10,6 +14,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 
 use super::event::Event;
+use super::group::{Group, GroupBounds};
 use super::slots::Ready;
 use crate::error::{Error, Result};
 use crate::store::{Block, Store, Tip};
@@ -17,8 +22,9 @@ use crate::store::{Block, Store, Tip};
 /// Where blocks go: the store, in service.
 pub trait Sink: Send + Sync + 'static {
     fn tip(&self) -> Result<Option<Tip>>;
-    /// Durable when it returns, or nothing of the block is written.
-    fn apply(&self, block: &Block) -> Result<()>;
+    /// Writes consecutive blocks at once: all are durable when it returns, or nothing of any is
+    /// written. Blocks at or before the tip are passed over.
+    fn apply(&self, blocks: &[Block]) -> Result<()>;
 }
 
 impl Sink for Store {
@@ -26,8 +32,8 @@ impl Sink for Store {
         Store::tip(self)
     }
 
-    fn apply(&self, block: &Block) -> Result<()> {
-        Store::apply(self, block).map(|_| ())
+    fn apply(&self, blocks: &[Block]) -> Result<()> {
+        self.apply_all(blocks).map(|_| ())
     }
 }
 
@@ -65,6 +71,7 @@ struct Shared {
     /// Wakes the reader: progress, failure, or an empty queue.
     news: Notify,
     queue_bytes_max: usize,
+    bounds: GroupBounds,
     /// Held in incomplete slots, for the events.
     slots_bytes: AtomicUsize,
 }
@@ -72,7 +79,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     blocks: VecDeque<Ready>,
-    /// Of `blocks` and of the one that is being written.
+    /// Of `blocks` and of those that are being written.
     bytes: usize,
     is_busy: bool,
     is_stopping: bool,
@@ -87,6 +94,7 @@ impl Applier {
     pub fn start<S: Sink>(
         sink: Arc<S>,
         queue_bytes_max: usize,
+        bounds: GroupBounds,
         on_event: OnEvent,
     ) -> Result<Applier> {
         let shared = Arc::new(Shared {
@@ -97,6 +105,7 @@ impl Applier {
             wake: Condvar::new(),
             news: Notify::new(),
             queue_bytes_max,
+            bounds,
             slots_bytes: AtomicUsize::new(0),
         });
         let of_thread = Arc::clone(&shared);
@@ -112,7 +121,7 @@ impl Applier {
         }
     }
 
-    /// Lets the block that is being written end and drops the rest; a replay brings them again.
+    /// Lets the commit under way end and drops the rest; a replay brings them again.
     pub fn stop(&self) {
         let mut state = self.shared.lock();
         state.is_stopping = true;
@@ -199,30 +208,23 @@ impl Shared {
     }
 
     fn run<S: Sink>(&self, sink: &S, on_event: &OnEvent) {
-        self.finish(0, sink, Ok(()));
+        self.finish(0, 0, sink, Ok(()));
         self.news.notify_one();
-        while let Some(ready) = self.next() {
-            let begun = Instant::now();
-            let outcome = guard("applying a block", || sink.apply(&ready.block));
-            let apply_micros = micros(begun);
-            let is_applied = outcome.is_ok();
-            self.finish(ready.bytes, sink, outcome);
-            if is_applied {
-                on_event(self.committed(&ready, apply_micros));
-            }
+        while let Some(group) = self.next() {
+            self.write(&group, sink, on_event);
             self.news.notify_one();
         }
     }
 
-    fn next(&self) -> Option<Ready> {
+    fn next(&self) -> Option<Group> {
         let mut state = self.lock();
         loop {
             if state.is_stopping {
                 return None;
             }
-            if let Some(ready) = state.blocks.pop_front() {
+            if let Some(group) = Group::take(&mut state.blocks, self.bounds) {
                 state.is_busy = true;
-                return Some(ready);
+                return Some(group);
             }
             state = self
                 .wake
@@ -231,25 +233,56 @@ impl Shared {
         }
     }
 
-    fn finish<S: Sink>(&self, bytes: usize, sink: &S, outcome: Result<()>) {
+    /// Writes a group, and says of each block that it is committed.
+    fn write<S: Sink>(&self, group: &Group, sink: &S, on_event: &OnEvent) {
+        let begun = Instant::now();
+        let mut outcome = apply(sink, &group.blocks);
+        let mut done = group.blocks.len();
+        if outcome.is_err() {
+            done = 0;
+            // A group that failed wrote nothing. One by one, the blocks before the one at fault go
+            // through, and it fails with its own words.
+            if group.blocks.len() > 1 {
+                (done, outcome) = self.apply_singly(&group.blocks, sink);
+            }
+        }
+        let shared_micros = micros(begun) / (done as u64).max(1);
+        self.finish(group.bytes, done, sink, outcome);
+        for (block, created_ms) in group.blocks.iter().zip(&group.created_ms).take(done) {
+            on_event(self.committed(block, *created_ms, shared_micros));
+        }
+    }
+
+    /// Answers how many blocks were written, and why no more.
+    fn apply_singly<S: Sink>(&self, blocks: &[Block], sink: &S) -> (usize, Result<()>) {
+        for (done, block) in blocks.iter().enumerate() {
+            if self.lock().is_stopping {
+                return (done, Ok(()));
+            }
+            if let Err(error) = apply(sink, slice::from_ref(block)) {
+                return (done, Err(error));
+            }
+        }
+        (blocks.len(), Ok(()))
+    }
+
+    fn finish<S: Sink>(&self, bytes: usize, done: usize, sink: &S, outcome: Result<()>) {
         // Also after a failure: somebody else may have written.
         let tip = guard("reading the tip", || sink.tip());
         let mut state = self.lock();
         state.is_busy = false;
         state.bytes -= bytes;
+        state.progress.committed += done as u64;
         if let Ok(tip) = &tip {
             state.progress.tip = tip.as_ref().map(|tip| (tip.slot, tip.blockhash));
         }
-        match outcome.and(tip) {
-            Ok(_) => state.progress.committed += u64::from(bytes > 0),
-            Err(error) => {
-                state.drop_blocks();
-                state.failure = Some(error);
-            }
+        if let Err(error) = outcome.and(tip) {
+            state.drop_blocks();
+            state.failure = Some(error);
         }
     }
 
-    fn committed(&self, ready: &Ready, apply_micros: u64) -> Event {
+    fn committed(&self, block: &Block, created_ms: Option<u64>, apply_micros: u64) -> Event {
         let now_ms = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| {
@@ -257,16 +290,18 @@ impl Shared {
             });
         let held = self.lock().bytes + self.slots_bytes.load(Ordering::Relaxed);
         Event::Committed {
-            slot: ready.block.slot,
-            block_height: ready.block.block_height,
-            accounts: u64::try_from(ready.block.accounts.len()).unwrap_or(u64::MAX),
+            slot: block.slot,
+            block_height: block.block_height,
+            accounts: u64::try_from(block.accounts.len()).unwrap_or(u64::MAX),
             apply_micros,
-            feed_lag_ms: ready
-                .created_ms
-                .map(|created_ms| now_ms.saturating_sub(created_ms)),
+            feed_lag_ms: created_ms.map(|created_ms| now_ms.saturating_sub(created_ms)),
             buffered_bytes: u64::try_from(held).unwrap_or(u64::MAX),
         }
     }
+}
+
+fn apply<S: Sink>(sink: &S, blocks: &[Block]) -> Result<()> {
+    guard("applying a block", || sink.apply(blocks))
 }
 
 /// A panic must not end the writer without a word.

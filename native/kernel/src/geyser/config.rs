@@ -99,11 +99,17 @@ pub struct GeyserConfig {
     pub buffer_bytes_max: usize,
     /// Bytes of whole blocks that wait for the writer. Over it: reconnect once they are written.
     pub queue_bytes_max: usize,
+    /// Waiting blocks that one commit takes when the writer is behind. Readers see none of them before all,
+    /// and beyond this many the time for each shrinks little more.
+    pub group_blocks_max: usize,
+    /// Bytes of the same; a larger block is committed alone. `accounts` and `feed` both hold them, and over
+    /// 512 MiB of changed pages LMDB would begin to write pages out before the commit.
+    pub group_bytes_max: usize,
     /// Largest single message. An account is up to 10 MiB and tonic's own limit is 4 MiB.
     pub decode_bytes_max: usize,
     /// HTTP/2 window of the stream: what may be under way, so 16 MiB lets 50 MB/s cross 300 ms.
     pub window_bytes: u32,
-    /// Time for `stop` to finish the block that is being written.
+    /// Time for `stop` to finish the commit under way.
     pub stop_timeout_ms: u64,
     /// Threads of the reader's runtime: one for the socket's frames, one that decodes.
     pub threads: usize,
@@ -133,6 +139,8 @@ impl Default for GeyserConfig {
             reorder_blocks_max: 4,
             buffer_bytes_max: 512 << 20,
             queue_bytes_max: 512 << 20,
+            group_blocks_max: 16,
+            group_bytes_max: 128 << 20,
             decode_bytes_max: 64 << 20,
             window_bytes: 16 << 20,
             stop_timeout_ms: 10_000,
@@ -160,6 +168,10 @@ impl GeyserConfig {
             (
                 self.queue_bytes_max < 11 << 20,
                 "queue_bytes_max must hold an account of 10 MiB",
+            ),
+            (
+                self.group_blocks_max == 0,
+                "group_blocks_max must be above 0",
             ),
             (
                 self.backoff_initial_ms == 0,

@@ -57,6 +57,7 @@ pub enum Event {
         slot: u64,
         block_height: u64,
         accounts: u64,
+        /// Its share of the commit's time: a writer that is behind commits several blocks at once.
         apply_micros: u64,
         /// From the server's stamp on the block's marker to the commit, by both clocks.
         feed_lag_ms: Option<u64>,

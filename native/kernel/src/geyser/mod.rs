@@ -9,6 +9,7 @@ mod applier;
 mod config;
 mod event;
 mod failure;
+mod group;
 mod health;
 mod open_slot;
 mod reader;

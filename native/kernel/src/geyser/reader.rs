@@ -13,6 +13,7 @@ use super::applier::{Applier, ApplierHandle, OnEvent, Sink};
 use super::config::GeyserConfig;
 use super::event::{Event, Gap, GapKind};
 use super::failure::Failure;
+use super::group::GroupBounds;
 use super::health::Health;
 use super::session::Session;
 use crate::error::{Error, Result};
@@ -40,7 +41,11 @@ pub fn start<S: Sink>(
     let on_event: OnEvent = Arc::new(move |event| {
         let _ = catch_unwind(AssertUnwindSafe(|| on_event(event)));
     });
-    let applier = Applier::start(sink, config.queue_bytes_max, Arc::clone(&on_event))?;
+    let bounds = GroupBounds {
+        blocks_max: config.group_blocks_max,
+        bytes_max: config.group_bytes_max,
+    };
+    let applier = Applier::start(sink, config.queue_bytes_max, bounds, Arc::clone(&on_event))?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(config.threads)
         .thread_name("slotline-geyser")
@@ -67,7 +72,7 @@ pub fn start<S: Sink>(
 }
 
 impl Reader {
-    /// Ends the subscription, lets the block that is being written become durable and drops the rest, which a
+    /// Ends the subscription, lets the commit under way become durable and drops the rest, which a
     /// later replay brings again. Fails when the writer is not done within `stop_timeout_ms`.
     pub fn stop(self) -> Result<()> {
         self.signal();

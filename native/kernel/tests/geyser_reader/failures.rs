@@ -242,9 +242,11 @@ fn a_writer_that_refuses_or_panics_is_unhealthy_and_recovers() {
     ] {
         let server = FeedServer::start(|_, _| Ok(then_hang(blocks(11..=13))));
         let sink = MemorySink::default();
-        *sink.refuse.lock().unwrap() = Some(refusal);
+        sink.refuse(Some((11, refusal)));
         let h = read_into(sink, &server, |_| {});
         h.events.wait_text("unhealthy", reason);
+        assert_eq!(h.sink.slots(), [0; 0]);
+        h.sink.refuse(None);
         assert_eq!(committed(&h.events.wait_committed(13)), [11, 12, 13]);
         h.reader.stop().unwrap();
     }

@@ -17,15 +17,22 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Default)]
 pub struct MemorySink {
     pub blocks: Mutex<Vec<Block>>,
-    pub refuse: Mutex<Option<Refusal>>,
-    pub is_held: Mutex<bool>,
+    /// The slots of each commit that was tried.
+    pub tried: Mutex<Vec<Vec<u64>>>,
+    /// Meets every commit with this slot in it, until it is taken back.
+    pub refuse: Mutex<Option<(u64, Refusal)>>,
+    /// How many more commits may pass; `None` is any number.
+    pub passes: Mutex<Option<usize>>,
     pub released: Condvar,
     pub applies_begun: AtomicUsize,
 }
 
-/// What the next apply does instead.
+/// What a commit does instead.
+#[derive(Clone, Copy)]
 pub enum Refusal {
     DiskFull,
+    /// Somebody else wrote: the block does not continue the tip.
+    OtherTip,
     Panic,
 }
 
@@ -39,8 +46,16 @@ impl MemorySink {
             .collect()
     }
 
+    pub fn refuse(&self, refusal: Option<(u64, Refusal)>) {
+        *self.refuse.lock().unwrap() = refusal;
+    }
+
     pub fn hold(&self, is_held: bool) {
-        *self.is_held.lock().unwrap() = is_held;
+        self.let_pass(is_held.then_some(0));
+    }
+
+    pub fn let_pass(&self, passes: Option<usize>) {
+        *self.passes.lock().unwrap() = passes;
         self.released.notify_all();
     }
 }
@@ -56,31 +71,45 @@ impl Sink for MemorySink {
         }))
     }
 
-    fn apply(&self, block: &Block) -> Result<()> {
+    fn apply(&self, blocks: &[Block]) -> Result<()> {
         self.applies_begun.fetch_add(1, Ordering::Relaxed);
-        let mut is_held = self.is_held.lock().unwrap();
-        while *is_held {
-            is_held = self.released.wait(is_held).unwrap();
+        let mut passes = self.passes.lock().unwrap();
+        while *passes == Some(0) {
+            passes = self.released.wait(passes).unwrap();
         }
-        drop(is_held);
-        let refusal = self.refuse.lock().unwrap().take();
-        match refusal {
-            Some(Refusal::DiskFull) => return Err(Error::DiskReserve(5)),
-            Some(Refusal::Panic) => std::panic::resume_unwind(Box::new("told to")),
-            None => {}
+        *passes = passes.map(|passes| passes - 1);
+        drop(passes);
+        let slots = blocks.iter().map(|block| block.slot).collect();
+        self.tried.lock().unwrap().push(slots);
+        let refused = *self.refuse.lock().unwrap();
+        let mut tip = self.tip()?.map(|tip| (tip.slot, tip.blockhash));
+        for block in blocks {
+            match refused {
+                Some((slot, Refusal::DiskFull)) if slot == block.slot => {
+                    return Err(Error::DiskReserve(5));
+                }
+                Some((slot, Refusal::Panic)) if slot == block.slot => {
+                    std::panic::resume_unwind(Box::new("told to"))
+                }
+                Some((slot, Refusal::OtherTip)) if slot == block.slot => {
+                    tip = Some((slot - 1, [0; 32]));
+                }
+                _ => {}
+            }
+            if let Some((tip_slot, tip_blockhash)) = tip
+                && (tip_slot, tip_blockhash) != (block.parent_slot, block.parent_blockhash)
+            {
+                return Err(Error::NotNextBlock(Box::new(ChainBreak {
+                    tip_slot,
+                    tip_blockhash,
+                    slot: block.slot,
+                    parent_slot: block.parent_slot,
+                    parent_blockhash: block.parent_blockhash,
+                })));
+            }
+            tip = Some((block.slot, block.blockhash));
         }
-        if let Some(tip) = self.tip()?
-            && (tip.slot, tip.blockhash) != (block.parent_slot, block.parent_blockhash)
-        {
-            return Err(Error::NotNextBlock(Box::new(ChainBreak {
-                tip_slot: tip.slot,
-                tip_blockhash: tip.blockhash,
-                slot: block.slot,
-                parent_slot: block.parent_slot,
-                parent_blockhash: block.parent_blockhash,
-            })));
-        }
-        self.blocks.lock().unwrap().push(block.clone());
+        self.blocks.lock().unwrap().extend_from_slice(blocks);
         Ok(())
     }
 }

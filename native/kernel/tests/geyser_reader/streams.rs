@@ -228,6 +228,7 @@ fn stop_waits_for_the_block_under_way_and_for_no_other() {
         sink.hold(true);
         let h = read_into(sink, &server, |config| {
             config.stop_timeout_ms = if is_released { 10_000 } else { 100 };
+            config.group_blocks_max = 1;
         });
         while h.sink.applies_begun.load(Ordering::Relaxed) == 0 {
             std::thread::yield_now();
