@@ -1,12 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import t, { type Test } from 'tap'
 import * as addon from '#native'
-import { ERRORS, RpcError } from '../src/shared/errors.js'
-import * as native from '../src/shared/native.js'
-import { NativeError, type BlockData } from '../src/shared/native.js'
-import { openStoreAt, POOLS, STORE } from './fixtures/store.js'
+import { POOLS, STORE } from './fixtures/store.js'
 import {
   bytes,
   count,
@@ -259,51 +255,3 @@ t.test('what is closed answers nothing', async t => {
   t.equal(reply?.read(new Uint8Array(8)), 0, 'nothing more')
   t.doesNotThrow(() => reply?.close())
 })
-
-/** Kernel failures that never reach a client: the indexer's, named in its log. */
-const OPERATOR_ONLY = ['notNextBlock', 'storeUnusable', 'diskReserve']
-
-t.test('names of kernel failures', async t => {
-  const source = readFileSync(new URL('../native/kernel/src/error.rs', import.meta.url), 'utf8')
-  const names = Array.from(source.matchAll(/Error::\w+.* => "(\w+)"/g), match => match[1] ?? '')
-  t.ok(names.length >= 19, `${names.length} names`)
-  t.strictSame(names.filter(name => !Object.hasOwn(ERRORS, name)).sort(), [...OPERATOR_ONLY].sort())
-  // The wrapper fills one field of two rows; a row with more would lose its text on the way.
-  const fields = Object.entries(ERRORS)
-    .filter(([name]) => names.includes(name))
-    .flatMap(([name, { message }]) => (/\{(\w+)\}/.exec(message) ? [[name, message]] : []))
-  t.strictSame(fields.map(([name]) => name).sort(), ['memcmpBytes', 'pubkeyDecode'])
-})
-
-t.test('failures as TypeScript hears them', async t => {
-  const dir = t.testdir({ store: {} })
-  const { indexer, close } = openStoreAt(join(dir, 'store'))
-  const block = blockSpec.right as BlockData
-  indexer.applyBlock(block)
-  const cases: [run: () => unknown, type: typeof NativeError | typeof RpcError, name: string][] = [
-    [() => indexer.applyBlock({ ...block, slot: 12, parentSlot: 11 }), NativeError, 'notNextBlock'],
-    [() => openStoreAt('/dev/null/store'), NativeError, 'internal'],
-    [() => native.encodePubkey(new Uint8Array(5)), NativeError, 'internal'],
-    [() => native.decodePubkey('0'), RpcError, 'pubkeyDecode'],
-    [() => native.decodePubkey('1'), RpcError, 'pubkeySize'],
-    [() => native.decodeMemcmp('0', 'base58'), RpcError, 'memcmpBytes'],
-  ]
-  for (const [run, type, name] of cases) {
-    const thrown = caught(run)
-    t.ok(thrown instanceof type, name)
-    t.match(thrown, thrown instanceof RpcError ? { name } : { code: name })
-  }
-  close()
-  const scoped = { ...STORE, scope: { programs: [KEY], mints: [], pubkeys: [] } }
-  t.match(
-    caught(() => native.openIndexer(join(dir, 'store'), scoped)),
-    { code: 'storeUnusable' },
-  )
-})
-const caught = (run: () => unknown): unknown => {
-  try {
-    return run()
-  } catch (thrown) {
-    return thrown
-  }
-}

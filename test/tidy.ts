@@ -13,7 +13,6 @@ const read = (file: string): string => readFileSync(`${root}${file}`, 'utf8')
 /** Files with code that need no test of their own, and why. Files of types only never do. */
 const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
   [/^src\/shared\/http\.ts$/, 'types, and the test of a tag that every server test needs'],
-  [/^src\/shared\/native\.ts$/, 'test/native.ts calls the real addon through it'],
   [/^src\/(.*\/)?(metrics-|pool-|store-)?options\.ts$/, 'defaults: test/config.ts tries each'],
   [
     /^src\/server\/(bytes-source|content-type|cors|failures|piece-pool|pump|responder)\.ts$/,

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { METHODS } from '../src/rpc/registry.js'
+import { ERRORS, type Row } from '../src/shared/errors.js'
 import { parseExact } from './fixtures/exact-json.js'
 import { connect, post, replyCount, splitReplies } from './fixtures/server.js'
 import { applyAccounts, openStore } from './fixtures/store.js'
@@ -25,6 +26,32 @@ t.test('golden vectors', async t => {
         wire.serve(reader, { fastLane: false })
         t.equal(await wire.askText(request), text, 'without the fast lane')
       })
+})
+
+t.test('every error of the spec is in a vector', async t => {
+  const replies = [...METHODS.keys()].flatMap(readVectors).map(({ reply }) => reply)
+  const messages = replies.map(reply => (reply as Failed).error?.message ?? '')
+  for (const [name, row] of Object.entries<Row>(ERRORS)) {
+    // The read budget needs other bounds than the defaults: it has a test of its own below.
+    if (row.origin !== 'spec §7' || row.code === undefined || name === 'readBudget') continue
+    const [start = ''] = row.message.split('{')
+    t.ok(
+      messages.some(message => message.startsWith(start)),
+      `${name}: ${row.message}`,
+    )
+  }
+})
+type Failed = { readonly error?: { readonly message: string } }
+
+t.test('the read budget', async t => {
+  const { indexer, reader } = openStore(t)
+  const vector = readVectors('getProgramAccountsV2').find(({ name }) => name === 'all')
+  applyAccounts(indexer, vector?.accounts ?? [], VECTOR_SLOT)
+  wire.serve(reader, { pageReplyBytesMax: 100 })
+  const message = 'Query exceeded the read budget; narrow the filters or use pagination'
+  t.match(await wire.ask(vector?.request ?? ''), {
+    error: { code: -32003, message, data: { limit: 1_000, scanned: 1 } },
+  })
 })
 
 const KEY = '11111111111111111111111111111112'

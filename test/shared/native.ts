@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { ERRORS, RpcError } from '../../src/shared/errors.js'
+import * as native from '../../src/shared/native.js'
+import { openStoreAt, STORE } from '../fixtures/store.js'
+
+/** Kernel failures that never reach a client: the indexer's, named in its log. */
+const OPERATOR_ONLY = ['notNextBlock', 'storeUnusable', 'diskReserve']
+
+t.test('names of kernel failures', async t => {
+  const source = readFileSync(new URL('../../native/kernel/src/error.rs', import.meta.url), 'utf8')
+  const names = Array.from(source.matchAll(/Error::\w+.* => "(\w+)"/g), match => match[1] ?? '')
+  t.ok(names.length >= 19, `${names.length} names`)
+  t.strictSame(names.filter(name => !Object.hasOwn(ERRORS, name)).sort(), [...OPERATOR_ONLY].sort())
+  // The wrapper fills one field of two rows; a row with more would lose its text on the way.
+  const fields = Object.entries(ERRORS)
+    .filter(([name]) => names.includes(name))
+    .flatMap(([name, { message }]) => (/\{(\w+)\}/.exec(message) ? [[name, message]] : []))
+  t.strictSame(fields.map(([name]) => name).sort(), ['memcmpBytes', 'pubkeyDecode'])
+})
+
+const KEY = new Uint8Array(32).fill(7)
+const block: native.BlockData = {
+  slot: 10,
+  parentSlot: 9,
+  blockhash: KEY,
+  parentBlockhash: KEY,
+  blockHeight: 9,
+  accounts: [],
+}
+
+t.test('failures as TypeScript hears them', async t => {
+  const dir = t.testdir({ store: {} })
+  const { indexer, close } = openStoreAt(join(dir, 'store'))
+  indexer.applyBlock(block)
+  const cases: [
+    run: () => unknown,
+    type: typeof native.NativeError | typeof RpcError,
+    name: string,
+  ][] = [
+    [
+      () => indexer.applyBlock({ ...block, slot: 12, parentSlot: 11 }),
+      native.NativeError,
+      'notNextBlock',
+    ],
+    [() => openStoreAt('/dev/null/store'), native.NativeError, 'internal'],
+    [() => native.encodePubkey(new Uint8Array(5)), native.NativeError, 'internal'],
+    [() => native.decodePubkey('0'), RpcError, 'pubkeyDecode'],
+    [() => native.decodePubkey('1'), RpcError, 'pubkeySize'],
+    [() => native.decodeMemcmp('0', 'base58'), RpcError, 'memcmpBytes'],
+  ]
+  for (const [run, type, name] of cases) {
+    const thrown = caught(run)
+    t.ok(thrown instanceof type, name)
+    t.match(thrown, thrown instanceof RpcError ? { name } : { code: name })
+  }
+  close()
+  const scoped = { ...STORE, scope: { programs: [KEY], mints: [], pubkeys: [] } }
+  t.match(
+    caught(() => native.openIndexer(join(dir, 'store'), scoped)),
+    { code: 'storeUnusable' },
+  )
+})
+const caught = (run: () => unknown): unknown => {
+  try {
+    return run()
+  } catch (thrown) {
+    return thrown
+  }
+}
