@@ -44,7 +44,14 @@ const meterServers = (metrics: Metrics, servers: readonly Server[]): void => {
   })
 }
 
-const meterViews = (metrics: Metrics, views: Iterable<NetworkView>): void => {
+const meterViews = (
+  metrics: Metrics,
+  views: Iterable<NetworkView>,
+  servers: readonly Server[],
+): void => {
+  /** Replies that the servers copied, because their buffer was to be used again. */
+  const copied = (): number =>
+    servers.reduce((sum, server) => sum + server.stats().replyBytesInFlight, 0)
   const replies = metrics.gauge('repliesInFlight')
   const scan = metrics.gauge('queueDepth', { pool: 'scan' })
   const stream = metrics.gauge('queueDepth', { pool: 'stream' })
@@ -60,7 +67,7 @@ const meterViews = (metrics: Metrics, views: Iterable<NetworkView>): void => {
       // The pools are the process's: any reader tells.
       const pools = view.reader?.poolStats()
       if (pools === undefined) continue
-      replies.set(pools.replyBytesInFlight)
+      replies.set(pools.replyBytesInFlight + copied())
       scan.set(pools.scanWaiting)
       stream.set(pools.streamWaiting)
     }
@@ -134,7 +141,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
       }),
     )
   meterServers(metrics, servers)
-  meterViews(metrics, views.values())
+  meterViews(metrics, views.values(), servers)
   const dropped = metrics.gauge('logDropped')
   metrics.beforeSnapshot(() => dropped.set(droppedCount()))
 

@@ -3,7 +3,7 @@ import type { Config } from '../config.js'
 import { createDispatch, type Dispatch, type Modules } from '../rpc/dispatch.js'
 import { RpcError } from '../shared/errors.js'
 import type { Log } from '../shared/log.js'
-import { openReader, type Reader, type Reads } from '../shared/native.js'
+import { openReader, type Reader, type Reads, type Tip } from '../shared/native.js'
 import { currentGeneration, storesPath } from './generation.js'
 import { toStoreOptions } from './native-options.js'
 
@@ -52,6 +52,7 @@ export const createNetworkView = (
   const create = (reads: Reads): Dispatch => createDispatch(config.rpc, { ...modules, reads })
   let dispatch = create(NO_READS)
   let generation: string | undefined
+  let failed: string | undefined
   let reader: Reader | undefined
   let tipSlot: number | undefined
   let tipMovedMs = 0
@@ -69,8 +70,20 @@ export const createNetworkView = (
       last?.close()
       log.info({ network, generation }, 'serving a store')
     } catch (error) {
-      // It may have been replaced between the look and the opening; the next look tells.
-      log.error({ err: error, network, generation: current }, 'store cannot be opened')
+      // It may have been replaced between the look and the opening; the next look tells. Once is enough to say.
+      if (failed !== current)
+        log.error({ err: error, network, generation: current }, 'store cannot be opened')
+      failed = current
+    }
+  }
+
+  const look = (): Tip | undefined => {
+    try {
+      return reader?.tip()
+    } catch (error) {
+      // Reads will fail the same way, each with its own line; the age of the tip tells of it by /health.
+      log.error({ err: error, network }, 'tip cannot be read')
+      return undefined
     }
   }
 
@@ -88,10 +101,13 @@ export const createNetworkView = (
     tipAgeMs: nowMs => nowMs - tipMovedMs,
     refresh: nowMs => {
       follow()
-      const slot = reader?.tip()?.slot
-      if (slot === tipSlot) return
-      tipSlot = slot
-      tipMovedMs = nowMs
+      const tip = look()
+      if (tip === undefined || tip.slot === tipSlot) return
+      // The first tip may have come in long before this process: its block tells.
+      const isFirst = tipSlot === undefined && typeof tip.blockTime === 'number'
+      const ageMs = isFirst ? Math.max(0, Date.now() - (tip.blockTime ?? 0) * 1000) : 0
+      tipSlot = tip.slot
+      tipMovedMs = nowMs - ageMs
     },
     close: () => reader?.close(),
   }

@@ -58,7 +58,7 @@ export const ERRORS = {
   notOffered:        { status: 400, message: 'The access does not offer this {what}', origin: 'ours' },
   accessEnded:       { status: 403, message: 'The access has ended', origin: 'ours' },
   tokenActive:       { status: 409, message: 'This location already has a token', origin: 'spec §3.1' },
-  unavailable:       { status: 503, message: 'Too many bodies in flight', headers: { 'Retry-After': '1' }, origin: 'ours' },
+  unavailable:       { status: 503, message: 'Too many requests or replies in flight', headers: { 'Retry-After': '1' }, origin: 'ours' },
 } as const satisfies Record<string, Row>
 
 export type ErrorName = keyof typeof ERRORS

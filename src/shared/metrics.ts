@@ -14,8 +14,6 @@ type Row = {
 export const METRICS = {
   requests:          { name: 'slotline_requests_total', type: 'counter', unit: 'calls', labels: ['method', 'outcome'], help: 'JSON-RPC calls answered; outcome is ok or the name of the error' },
   requestSeconds:    { name: 'slotline_request_seconds', type: 'histogram', unit: 'seconds', labels: ['method'], help: 'Time from the whole request body to the reply handed to the socket' },
-  fastLane:          { name: 'slotline_fast_lane_total', type: 'counter', unit: 'requests', labels: ['outcome'], help: 'Bodies offered to the fast lane: taken or declined' },
-  httpReplies:       { name: 'slotline_http_replies_total', type: 'counter', unit: 'replies', labels: ['status'], help: 'HTTP replies by status' },
   httpAborts:        { name: 'slotline_http_aborts_total', type: 'counter', unit: 'requests', labels: [], help: 'Requests whose client left before the reply was written' },
   refusals:          { name: 'slotline_refusals_total', type: 'counter', unit: 'requests', labels: ['reason'], help: 'Requests refused before their body was read' },
   bodiesInFlight:    { name: 'slotline_bodies_in_flight_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Request bodies held in memory' },

@@ -134,7 +134,7 @@ t.test('a label made of input is stopped', t => {
   const metrics = createMetrics('edge')
   t.throws(
     () => {
-      for (let n = 0; n < 5_000; n++) metrics.counter('httpReplies', { status: `${n}` })
+      for (let n = 0; n < 5_000; n++) metrics.counter('refusals', { reason: `${n}` })
     },
     { message: /over 4096 series/ },
   )

@@ -107,8 +107,14 @@ impl Drop for Pool {
 }
 
 fn work(shared: &Shared, niceness: i32) {
-    // SAFETY: setpriority has no memory effects; `who` 0 with PRIO_PROCESS is the calling thread on Linux.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, niceness) };
+    if niceness > 0 {
+        // SAFETY: neither has memory effects; `who` 0 with PRIO_PROCESS is the calling thread on Linux. A thread
+        // may always make itself nicer; where that failed all the same, scans are only less polite.
+        unsafe {
+            let own = libc::getpriority(libc::PRIO_PROCESS, 0);
+            libc::setpriority(libc::PRIO_PROCESS, 0, own + niceness);
+        }
+    }
     loop {
         let mut queue = lock(shared);
         let job = loop {

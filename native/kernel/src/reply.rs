@@ -29,6 +29,10 @@ impl InFlight {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn is_full(&self) -> bool {
+        self.used() >= self.bytes_max
+    }
+
     /// Waits until there is room at all, then takes `bytes`. A single piece may pass the bound: what is in
     /// flight is at most the bound and one piece for each producing thread.
     fn take(&self, bytes: usize, deadline: Instant) -> Result<()> {
@@ -147,6 +151,10 @@ impl Writer {
         if is_closed {
             return Err(Error::ReadTimeout);
         }
+        // Where the budget is what is full, only takers can make room: they must not wait for this pipe to fill.
+        if self.pipe.in_flight.is_full() {
+            self.wake_reader();
+        }
         self.pipe.in_flight.take(bytes, self.deadline)?;
         let mut state = self.pipe.lock();
         if state.is_closed {
@@ -167,6 +175,13 @@ impl Writer {
             wake();
         }
         Ok(())
+    }
+
+    fn wake_reader(&self) {
+        let waker = self.pipe.lock().waker.take();
+        if let Some(wake) = waker {
+            wake();
+        }
     }
 
     /// Ends the reply, well or with the failure that stopped it.
@@ -197,7 +212,7 @@ impl Drop for Writer {
 }
 
 impl Reader {
-    /// Calls `waker` (from the writer's thread) once: when the pipe is full, or the reply has ended.
+    /// Calls `waker` (from the writer's thread) once: when the pipe or the budget is full, or the reply has ended.
     /// At once, where that is so already.
     pub fn wake(&self, waker: impl FnOnce() + Send + 'static) {
         let mut state = self.pipe.lock();
@@ -340,6 +355,25 @@ mod tests {
         assert!(matches!(second.push(vec![0; 1]), Err(Error::Overloaded)));
         reader.close();
         assert_eq!(in_flight.used(), 0);
+    }
+
+    #[test]
+    fn half_full_pipes_do_not_hold_each_other() {
+        let in_flight = InFlight::new(10);
+        let (mut first, first_reader) = pipe(100, soon(), Arc::clone(&in_flight));
+        let (mut second, second_reader) = pipe(100, soon(), Arc::clone(&in_flight));
+        let (sender, woken) = std::sync::mpsc::channel();
+        first_reader.wake(move || sender.send(()).unwrap());
+        first.push(vec![0; 10]).unwrap();
+        let producer = std::thread::spawn(move || {
+            first.push(vec![0; 1]).unwrap();
+            first.finish(Ok(()));
+        });
+        woken.recv_timeout(Duration::from_secs(5)).unwrap();
+        assert_eq!(first_reader.read(&mut [0; 64]).unwrap(), Read::Bytes(10));
+        producer.join().unwrap();
+        second.push(vec![0; 1]).unwrap();
+        drop(second_reader);
     }
 
     #[test]

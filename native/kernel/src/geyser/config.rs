@@ -159,15 +159,15 @@ impl GeyserConfig {
             ),
             (
                 self.decode_bytes_max < 11 << 20,
-                "decode_bytes_max must hold an account of 10 MiB",
+                "decodeBytesMax must hold an account of 10 MiB",
             ),
             (
                 self.buffer_bytes_max < 11 << 20,
-                "buffer_bytes_max must hold an account of 10 MiB",
+                "bufferBytesMax must hold an account of 10 MiB",
             ),
             (
                 self.queue_bytes_max < 11 << 20,
-                "queue_bytes_max must hold an account of 10 MiB",
+                "queueBytesMax must hold an account of 10 MiB",
             ),
             (
                 self.group_blocks_max == 0,
@@ -175,14 +175,11 @@ impl GeyserConfig {
             ),
             (
                 self.backoff_initial_ms == 0,
-                "backoff_initial_ms must be above 0",
+                "backoffInitialMs must be above 0",
             ),
-            (self.backoff_factor == 0, "backoff_factor must be above 0"),
-            (self.silence_ms == 0, "silence_ms must be above 0"),
-            (
-                self.block_silence_ms == 0,
-                "block_silence_ms must be above 0",
-            ),
+            (self.backoff_factor == 0, "backoffFactor must be above 0"),
+            (self.silence_ms == 0, "silenceMs must be above 0"),
+            (self.block_silence_ms == 0, "blockSilenceMs must be above 0"),
             (self.threads == 0, "threads must be above 0"),
         ];
         match faults.iter().find(|(is_wrong, _)| *is_wrong) {
@@ -246,7 +243,7 @@ mod tests {
         assert!(
             small
                 .check()
-                .is_err_and(|e| e.detail().contains("decode_bytes_max"))
+                .is_err_and(|e| e.detail().contains("decodeBytesMax"))
         );
     }
 

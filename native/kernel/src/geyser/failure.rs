@@ -81,7 +81,7 @@ impl Failure {
         let has = |part: &str| text.contains(part);
         // Servers answer a lost from_slot as OUT_OF_RANGE or INTERNAL; tonic's own limit is OUT_OF_RANGE too.
         if has("message length too large") || has("message too large") {
-            return Failure::Refused(format!("{text}: raise decode_bytes_max"));
+            return Failure::Refused(format!("{text}: raise decodeBytesMax"));
         }
         if has("from_slot is not supported") {
             return Failure::ReplayUnsupported(
@@ -175,7 +175,7 @@ mod tests {
         ));
         let large = "Error, decoded message length too large: found 9 bytes, the limit is: 8 bytes";
         let large = explain(Status::out_of_range(large));
-        assert!(matches!(large, Failure::Refused(text) if text.contains("decode_bytes_max")));
+        assert!(matches!(large, Failure::Refused(text) if text.contains("decodeBytesMax")));
     }
 
     #[test]

@@ -80,7 +80,7 @@ impl Reader {
         while !(self.applier.is_finished() && self.thread.is_finished()) {
             if begun.elapsed() >= self.stop_timeout {
                 return Err(Error::Internal(format!(
-                    "the feed's writer was not done after {} ms (stop_timeout_ms)",
+                    "the feed's writer was not done after {} ms (stopTimeoutMs)",
                     self.stop_timeout.as_millis()
                 )));
             }

@@ -128,7 +128,7 @@ impl<'a> Session<'a> {
             if let Err(QueueFull(queue_bytes_max)) = self.applier.offer(ready) {
                 return Err(Failure::Passing(format!(
                     "the feed is faster than the index: over {queue_bytes_max} bytes of blocks \
-                     wait for the writer (queue_bytes_max)"
+                     wait for the writer (queueBytesMax)"
                 )));
             }
         }
@@ -149,13 +149,13 @@ impl<'a> Session<'a> {
         } = *self.config;
         if self.last_message.elapsed() >= Duration::from_millis(silence_ms) {
             return Err(Failure::Passing(format!(
-                "no message for {silence_ms} ms (silence_ms)"
+                "no message for {silence_ms} ms (silenceMs)"
             )));
         }
         if self.last_block.elapsed() >= Duration::from_millis(block_silence_ms) {
             return Err(Failure::Stuck(format!(
                 "the stream is alive, but brought no block for {block_silence_ms} ms \
-                 (block_silence_ms)"
+                 (blockSilenceMs)"
             )));
         }
         Ok(())
@@ -173,7 +173,7 @@ async fn subscribe(
         .await
         .map_err(|_| {
             Failure::Passing(format!(
-                "no connection to {} within {connect_ms} ms (connect_timeout_ms)",
+                "no connection to {} within {connect_ms} ms (connectTimeoutMs)",
                 config.shown_endpoint()
             ))
         })?
@@ -187,7 +187,7 @@ async fn subscribe(
     .await
     .map_err(|_| {
         Failure::Passing(format!(
-            "no answer to Subscribe for {silence_ms} ms (silence_ms)"
+            "no answer to Subscribe for {silence_ms} ms (silenceMs)"
         ))
     })?
     .map_err(|error| Failure::from_client(config, &error))

@@ -91,7 +91,7 @@ impl fmt::Display for Fault {
             } => write!(
                 f,
                 "unfinished slots hold over {buffer_bytes_max} bytes at slot {slot} \
-                 (buffer_bytes_max)"
+                 (bufferBytesMax)"
             ),
             Fault::Gap(gap) => gap.fmt(f),
             Fault::Malformed { slot, what } => {

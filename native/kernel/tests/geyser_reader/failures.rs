@@ -162,7 +162,7 @@ fn a_burst_over_the_buffer_is_replayed() {
     assert_eq!(committed(&events), [11, 12, 13, 14]);
     h.events.wait_text(
         "disconnected",
-        "over 20000000 bytes at slot 14 (buffer_bytes_max)",
+        "over 20000000 bytes at slot 14 (bufferBytesMax)",
     );
     assert_eq!(server.asked_slots(), [Some(11), Some(11)]);
     h.reader.stop().unwrap();
@@ -227,7 +227,7 @@ fn a_message_over_the_decode_limit_names_the_limit() {
         config.decode_bytes_max = 12 << 20;
         config.accept_zstd = false;
     });
-    h.events.wait_text("unhealthy", "raise decode_bytes_max");
+    h.events.wait_text("unhealthy", "raise decodeBytesMax");
     h.reader.stop().unwrap();
 }
 

@@ -113,7 +113,7 @@ fn a_silent_stream_is_given_up() {
     let h = read(&server, |config| config.silence_ms = 300);
     h.events.wait_committed(12);
     h.events
-        .wait_text("disconnected", "no message for 300 ms (silence_ms)");
+        .wait_text("disconnected", "no message for 300 ms (silenceMs)");
     assert_eq!(server.asked_slots()[..2], [Some(11), Some(11)]);
     h.reader.stop().unwrap();
 }
@@ -134,7 +134,7 @@ fn a_stream_of_pings_without_blocks_is_unhealthy() {
     h.events.wait_committed(12);
     h.events.wait_text(
         "unhealthy",
-        "brought no block for 400 ms (block_silence_ms)",
+        "brought no block for 400 ms (blockSilenceMs)",
     );
     h.reader.stop().unwrap();
 }
