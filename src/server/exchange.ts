@@ -76,7 +76,7 @@ export class Exchange extends Responder implements Request {
     const { scan } = shared
     if (req === undefined || !scan.scan(req)) return this.sendAndClose(shared.failures.badRequest)
     const { bodyBytesMax, contentType } = mounted.route
-    const claimedBytes = scan.contentLength === '' ? undefined : Number(scan.contentLength)
+    const claimedBytes = scan.contentLength
     const isTooLong = claimedBytes !== undefined && claimedBytes > bodyBytesMax
     // A body of unknown end is not worth its reading, once it is refused.
     const isCostly = scan.isChunked || isTooLong

@@ -1,12 +1,27 @@
 import type { HttpRequest } from 'uWebSockets.js'
 
+const ZERO = 0x30
+
+/** Number() is a call into the runtime; this is not. Longer ones are larger than any bound. */
+const parseLength = (text: string): number | undefined => {
+  if (text.length === 0 || text.length > 15) return text === '' ? undefined : Number(text)
+  let length = 0
+  for (let index = 0; index < text.length; index++) {
+    const digit = text.charCodeAt(index) - ZERO
+    if (digit < 0 || digit > 9) return undefined
+    length = length * 10 + digit
+  }
+  return length
+}
+
 /**
  * Looks at every header of a request once. uWebSockets.js takes the first of two Content-Lengths, any
  * Transfer-Encoding that it does not know as chunked, and an empty Content-Length as none: a proxy in front
  * may read those otherwise, and then two requests hide in one. Reused: valid until the next `scan`.
  */
 export class HeaderScan {
-  contentLength = ''
+  /** Undefined where there is none, or where it is no number. */
+  contentLength: number | undefined
   contentType = ''
   isChunked = false
   private hostCount = 0
@@ -15,12 +30,13 @@ export class HeaderScan {
 
   /** False where the request must not be answered but with 400, and its connection closed. */
   scan(req: HttpRequest): boolean {
-    this.contentLength = this.contentType = ''
+    this.contentLength = undefined
+    this.contentType = ''
     this.hostCount = this.lengthCount = this.encodingCount = 0
     this.isChunked = false
     req.forEach(this.visit)
     if (this.hostCount !== 1 || this.lengthCount > 1) return false
-    if (this.lengthCount === 1 && this.contentLength === '') return false
+    if (this.lengthCount === 1 && this.contentLength === undefined) return false
     return this.encodingCount === 0 || (this.encodingCount === 1 && this.isChunked)
   }
 
@@ -35,7 +51,7 @@ export class HeaderScan {
         break
       case 14:
         if (name === 'content-length') {
-          this.contentLength = value
+          this.contentLength = parseLength(value)
           this.lengthCount++
         }
         break

@@ -27,11 +27,11 @@ t.test('the words of a header decide, not their number', t => {
   const host: [string, string] = ['host', 'a']
   const scan = new HeaderScan()
   t.equal(scan.scan(headers([host, ['content-length', '5'], ['content-type', 'a/b']])), true)
-  t.match(scan, { contentLength: '5', contentType: 'a/b', isChunked: false })
+  t.match(scan, { contentLength: 5, contentType: 'a/b', isChunked: false })
   t.equal(scan.scan(headers([host])), true)
   t.match(
     scan,
-    { contentLength: '', contentType: '', isChunked: false },
+    { contentLength: undefined, contentType: '', isChunked: false },
     'nothing is left of the last',
   )
   t.equal(scan.scan(headers([host, ['x-content-length', ''], ['hosts', 'b']])), true)

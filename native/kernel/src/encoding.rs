@@ -7,6 +7,7 @@ use base64_simd::STANDARD;
 
 use crate::Pubkey;
 use crate::error::{Error, Result};
+use crate::token::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 
 /// Characters of the longest base58 text of 32 bytes; a longer key is refused undecoded, as Agave does.
 pub const PUBKEY_CHARS_MAX: usize = 44;
@@ -95,8 +96,26 @@ pub fn decode_memcmp(text: &str, encoding: BytesEncoding) -> Result<Vec<u8>> {
     }
 }
 
+const KNOWN: [(&Pubkey, &[u8]); 3] = [
+    (
+        &TOKEN_PROGRAM,
+        b"TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
+    ),
+    (&[0; 32], b"11111111111111111111111111111111"),
+    (
+        &TOKEN_2022_PROGRAM,
+        b"TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb",
+    ),
+];
+
 /// Appends the base58 text of 32 bytes.
 pub fn push_pubkey(out: &mut Vec<u8>, pubkey: &Pubkey) {
+    // Owners of most accounts: their texts are known.
+    for (known, text) in &KNOWN {
+        if pubkey == *known {
+            return out.extend_from_slice(text);
+        }
+    }
     let mut text = [0; PUBKEY_CHARS_MAX];
     let length = five8::encode_32(pubkey, &mut text);
     out.extend_from_slice(text.get(..usize::from(length)).unwrap_or_default());

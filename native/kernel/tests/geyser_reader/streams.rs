@@ -132,10 +132,8 @@ fn a_stream_of_pings_without_blocks_is_unhealthy() {
     });
     let h = read(&server, |config| config.block_silence_ms = 400);
     h.events.wait_committed(12);
-    h.events.wait_text(
-        "unhealthy",
-        "brought no block for 400 ms (blockSilenceMs)",
-    );
+    h.events
+        .wait_text("unhealthy", "brought no block for 400 ms (blockSilenceMs)");
     h.reader.stop().unwrap();
 }
 
