@@ -147,7 +147,9 @@ export const startService = async (
       onEnd: (ended, reason, retryInMs) => {
         indexedEdges.delete(ended)
         metrics.counter('childRestarts', { role: ended.role }).add(1)
-        log.warn({ process: ended.name, reason, retryInMs }, 'process ended')
+        // A failed start is one line: the failure itself.
+        if (isUp || failure === undefined)
+          log.warn({ process: ended.name, reason, retryInMs }, 'process ended')
         onProgress()
       },
     })

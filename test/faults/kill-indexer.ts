@@ -59,6 +59,13 @@ t.test(`kill -9 of the indexer at ${ROUNDS} random instants`, async t => {
     log: { level: 'info' },
   })
   const service = await prepared.start()
+  // Before the first block there is nothing to be right about.
+  await until('the first block', () =>
+    call(prepared.urlOf('dev'), 'getLatestBlockhash', []).then(
+      () => true,
+      () => false,
+    ),
+  )
   const poller = startPoller(prepared.urlOf('dev'), conservationQuestions(samples), 3)
   try {
     await until('the first blocks', () => poller.slot > 5)
