@@ -29,7 +29,7 @@ export const METRICS = {
   applySeconds:      { name: 'slotline_apply_seconds', type: 'histogram', unit: 'seconds', labels: ['network'], help: 'Time to write one block, the wait for the disk included' },
   storeUsed:         { name: 'slotline_store_used_bytes', type: 'gauge', unit: 'bytes', labels: ['store'], help: 'Pages in use' },
   storeMap:          { name: 'slotline_store_map_bytes', type: 'gauge', unit: 'bytes', labels: ['store'], help: 'Address space of the map: the size that the store cannot outgrow' },
-  storeReaders:      { name: 'slotline_store_readers', type: 'gauge', unit: 'slots', labels: ['store'], help: 'Read slots in use' },
+  storeReaders:      { name: 'slotline_store_readers', type: 'gauge', unit: 'reads', labels: ['store'], help: 'Read transactions that are open' },
   storeReaderLag:    { name: 'slotline_store_reader_lag_transactions', type: 'gauge', unit: 'transactions', labels: ['store'], help: 'Write transactions since the oldest reader began: pages that cannot be reused' },
   childRestarts:     { name: 'slotline_process_restarts_total', type: 'counter', unit: 'restarts', labels: ['role'], help: 'Children that ended and were started again' },
   logDropped:        { name: 'slotline_log_dropped_lines', type: 'gauge', unit: 'lines', labels: [], help: 'Log lines lost since the start because nobody read standard output' },
