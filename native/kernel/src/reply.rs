@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 type Waker = Box<dyn FnOnce() + Send>;
 
-/// Bytes of replies that were produced and not yet taken, over all replies of a process.
+/// Bytes of replies that were produced and are still held, over all replies of a process.
 pub struct InFlight {
     used: Mutex<usize>,
     freed: Condvar,
@@ -249,6 +249,7 @@ impl Reader {
     pub fn read(&self, into: &mut [u8]) -> Result<Read> {
         let mut state = self.pipe.lock();
         let mut count = 0;
+        let mut freed = 0;
         while count < into.len() {
             let taken = state.taken;
             let Some(piece) = state.pieces.front() else {
@@ -258,6 +259,8 @@ impl Reader {
             into[count..count + bytes].copy_from_slice(&piece[taken..taken + bytes]);
             count += bytes;
             if taken + bytes == piece.len() {
+                // Memory is free when the last byte of a piece is taken, not sooner: a page is one piece.
+                freed += piece.len();
                 state.pieces.pop_front();
                 state.taken = 0;
             } else {
@@ -267,7 +270,9 @@ impl Reader {
         state.queued -= count;
         if count > 0 {
             drop(state);
-            self.pipe.in_flight.give_back(count);
+            if freed > 0 {
+                self.pipe.in_flight.give_back(freed);
+            }
             self.pipe.room.notify_one();
             return Ok(Read::Bytes(count));
         }
@@ -286,11 +291,10 @@ impl Reader {
         let mut state = self.pipe.lock();
         state.is_closed = true;
         state.waker = None;
-        let queued = std::mem::take(&mut state.queued);
-        state.taken = 0;
+        let held = std::mem::take(&mut state.queued) + std::mem::take(&mut state.taken);
         state.pieces = VecDeque::new();
         drop(state);
-        self.pipe.in_flight.give_back(queued);
+        self.pipe.in_flight.give_back(held);
         self.pipe.room.notify_all();
     }
 }
@@ -341,6 +345,24 @@ mod tests {
         let (mut writer, reader) = pipe(10, deadline, Arc::clone(&in_flight));
         writer.push(vec![0; 10]).unwrap();
         assert!(matches!(writer.push(vec![0; 10]), Err(Error::ReadTimeout)));
+        drop(reader);
+        assert_eq!(in_flight.used(), 0);
+    }
+
+    #[test]
+    fn a_piece_counts_until_its_last_byte_is_taken() {
+        let in_flight = InFlight::new(1 << 20);
+        let (mut writer, reader) = pipe(100, soon(), Arc::clone(&in_flight));
+        writer.push(vec![0; 10]).unwrap();
+        writer.push(vec![0; 5]).unwrap();
+        let mut used = |bytes: usize| {
+            assert_eq!(
+                reader.read(&mut vec![0; bytes]).unwrap(),
+                Read::Bytes(bytes)
+            );
+            in_flight.used()
+        };
+        assert_eq!([used(9), used(1), used(1)], [15, 5, 5]);
         drop(reader);
         assert_eq!(in_flight.used(), 0);
     }

@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createConnection } from 'node:net'
+import { join } from 'node:path'
+import bs58 from 'bs58'
+import t, { type Test } from 'tap'
+import { parseConfig } from '../../src/config.js'
+import { setCurrentGeneration, storesPath } from '../../src/processes/generation.js'
+import { toStoreOptions } from '../../src/processes/native-options.js'
+import { openIndexer } from '../../src/shared/native.js'
+import { callText } from '../fixtures/deployment.js'
+import { prepareServe, type Prepared } from '../fixtures/serve.js'
+import { connect, post, splitReplies } from '../fixtures/server.js'
+import { until } from '../fixtures/until.js'
+
+const PROGRAM = bs58.encode(Buffer.alloc(32, 7))
+const ACCOUNTS = 10_000
+/** So that a page is more than what the kernel's socket buffers take of it. */
+const DATA_BYTES = 700
+const CLIENTS = 50
+const MIB = 1024 ** 2
+/** A fraction of what the stalled clients ask for. */
+const IN_FLIGHT_MAX = 64 * MIB
+/** Two pages that are being made, with room to grow, a piece for each client, and what an allocator keeps. */
+const SLACK = 160 * MIB
+const STALL_MS = 1_000
+
+const hash = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+const account = (index: number) => ({
+  pubkey: hash(`account ${index}`),
+  lamports: 2_039_280n,
+  rentEpoch: 0xffff_ffff_ffff_ffffn,
+  executable: false,
+  owner: bs58.decode(PROGRAM),
+  data: Buffer.alloc(DATA_BYTES, index),
+})
+
+/** A store of one block, where the service will look for it. */
+const writeStore = ({ dataDir, configFile }: Prepared): void => {
+  const config = parseConfig(readFileSync(configFile, 'utf8'), configFile)
+  const stores = storesPath(dataDir, 'dev')
+  setCurrentGeneration(stores, '1')
+  const indexer = openIndexer(join(stores, '1'), toStoreOptions(config, 'dev'))
+  indexer.applyBlock({
+    slot: 7,
+    parentSlot: 6,
+    blockhash: hash('block 7'),
+    parentBlockhash: hash('block 6'),
+    blockHeight: 5,
+    blockTime: 1_700_000_000,
+    accounts: Array.from({ length: ACCOUNTS }, (_, index) => account(index)),
+  })
+  indexer.close()
+}
+
+const startEdge = async (t: Test) => {
+  // Nobody feeds this network: what is read stays as it is.
+  const prepared = await prepareServe(
+    t,
+    { dev: { endpoint: 'http://127.0.0.1:1' } },
+    {
+      processes: { edgeCount: 1 },
+      pools: { replyBytesInFlightMax: IN_FLIGHT_MAX },
+      server: { replyStallMs: STALL_MS },
+      log: { level: 'info' },
+    },
+  )
+  writeStore(prepared)
+  const service = await prepared.start()
+  const [pid = 0] = service.pidsOf('edge')
+  return { prepared, service, pid, url: prepared.urlOf('dev'), port: prepared.portOf('fra') }
+}
+
+/** Memory of a process beside the pages of mapped files, in bytes. */
+const anonymousBytes = (pid: number): number => {
+  const [, kib = ''] =
+    /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return Number(kib) * 1024
+}
+
+/** A client that stops reading with the first piece of its reply. */
+const stall = (port: number, request: string) => {
+  const socket = createConnection(port, '127.0.0.1')
+  socket.on('error', () => {})
+  let end = ''
+  socket.on('data', chunk => {
+    end = (end + chunk.toString('latin1')).slice(-200)
+  })
+  socket.once('data', () => socket.pause())
+  socket.write(request)
+  return {
+    hasBegun: () => end !== '',
+    /** The last that comes, when the server has closed. */
+    readToEnd: async (): Promise<string> => {
+      const closed = once(socket, 'close')
+      socket.resume()
+      await closed
+      return end
+    },
+  }
+}
+
+const PAGE = [PROGRAM, { encoding: 'base64', limit: ACCOUNTS }]
+const rowCount = (text: string): number => text.match(/"pubkey"/g)?.length ?? 0
+
+t.test('clients that stop reading in the middle of a page', async t => {
+  const { prepared, service, pid, url, port } = await startEdge(t)
+  t.equal(rowCount(await callText(url, 'getProgramAccountsV2', PAGE)), ACCOUNTS)
+  const before = anonymousBytes(pid)
+
+  const body = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'getProgramAccountsV2',
+    params: PAGE,
+  })
+  const { pathname } = new URL(url)
+  const bytes = post(pathname, body, ['content-type: application/json'])
+  const stalled = Array.from({ length: CLIENTS }, () => stall(port, bytes))
+
+  let most = 0
+  let answered = 0
+  let slowestMs = 0
+  const point = [bs58.encode(hash('account 1')), { encoding: 'base64' }]
+  const hasBegun = (): boolean => stalled.every(({ hasBegun }) => hasBegun())
+  const sinceMs = performance.now()
+  await until('every client has had a part, or was refused one', async () => {
+    const startMs = performance.now()
+    const text = await callText(url, 'getAccountInfo', point)
+    slowestMs = Math.max(slowestMs, performance.now() - startMs)
+    if (text.includes('"lamports":2039280')) answered += 1
+    else t.fail(text)
+    most = Math.max(most, anonymousBytes(pid))
+    return hasBegun()
+  })
+  const page = await callText(url, 'getProgramAccountsV2', PAGE)
+  t.equal(rowCount(page), ACCOUNTS, 'a client that reads gets its page')
+  most = Math.max(most, anonymousBytes(pid))
+  t.comment(
+    `${Math.round((most - before) / MIB)} MiB more after ${Math.round(performance.now() - sinceMs)} ms, ` +
+      `${answered} answers meanwhile, the slowest after ${Math.round(slowestMs)} ms`,
+  )
+  const askedFor = CLIENTS * page.length
+  t.ok(askedFor > 2 * (IN_FLIGHT_MAX + SLACK), `${Math.round(askedFor / MIB)} MiB asked for`)
+  t.ok(most - before < IN_FLIGHT_MAX + SLACK, `${Math.round((most - before) / MIB)} MiB more`)
+
+  await until('the stalled ones are given up', async () => {
+    const metrics = await (await fetch(prepared.metricsUrl)).text()
+    return /^slotline_replies_in_flight_bytes\{process="edge 0"\} 0$/m.test(metrics)
+  })
+  // What is left in the kernel is read to its end.
+  const ends = await Promise.all(stalled.map(({ readToEnd }) => readToEnd()))
+  t.equal(
+    ends.filter(end => end.includes('paginationKey')).length,
+    0,
+    'no stalled page is whole, and every connection is closed',
+  )
+
+  const metrics = await (await fetch(prepared.metricsUrl)).text()
+  for (const name of ['bodies_in_flight_bytes', 'replies_in_flight_bytes', 'queue_depth'])
+    t.match(metrics, new RegExp(`^slotline_${name}\\{process="edge 0".*\\} 0$`, 'm'))
+  t.match(metrics, /^slotline_store_readers\{.*\} 0$/m, 'no read is left open')
+  t.equal(rowCount(await callText(url, 'getProgramAccountsV2', PAGE)), ACCOUNTS)
+  t.equal(service.pidsOf('edge')[0], pid, 'the edge lives')
+  t.equal(await service.stop(), 0)
+})
+
+t.test('32 pipelined reads on one connection', async t => {
+  const { url, port } = await startEdge(t)
+  const { pathname } = new URL(url)
+  const methods: readonly [method: string, params: unknown][] = [
+    ['getAccountInfo', [bs58.encode(hash('account 2')), { encoding: 'base64' }]],
+    ['getLatestBlockhash', []],
+    ['getAccountInfo', [bs58.encode(hash('nobody'))]],
+    ['getMultipleAccounts', [[bs58.encode(hash('account 3'))]]],
+  ]
+  const asked = Array.from({ length: 32 }, (_, id) => {
+    const [method, params] = methods[id % methods.length] ?? []
+    return JSON.stringify({ jsonrpc: '2.0', id, method, params })
+  })
+  const connection = await connect(port)
+  const type = ['content-type: application/json']
+  connection.socket.write(asked.map(body => post(pathname, body, type)).join(''))
+  const received = await connection.until(now => splitReplies(now).length === asked.length)
+  const answers = splitReplies(received).map(({ body }) => JSON.parse(body))
+  t.strictSame(
+    answers.map(({ id }) => id),
+    asked.map((_, id) => id),
+  )
+  t.strictSame(
+    answers.map(({ result }) => typeof result?.context),
+    asked.map(() => 'object'),
+  )
+  connection.socket.destroy()
+})
