@@ -7,6 +7,7 @@ mod failure;
 mod feed;
 mod indexer;
 mod options;
+mod pages;
 mod reader;
 mod reply;
 mod stats;

@@ -54,6 +54,19 @@ impl Pools {
     }
 }
 
+static POOLS: Mutex<Option<Arc<Pools>>> = Mutex::new(None);
+
+/// The process's pools: the first reader's options make them, later ones share them.
+pub fn pools(options: &PoolOptions) -> Checked<Arc<Pools>> {
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(pools) = pools.as_ref() {
+        return Ok(Arc::clone(pools));
+    }
+    let made = Arc::new(Pools::new(options)?);
+    *pools = Some(Arc::clone(&made));
+    Ok(made)
+}
+
 /// One task: where it runs, until when, and how much may wait untaken.
 pub struct Task<'p> {
     pub pool: &'p Pool,

@@ -1,0 +1,126 @@
+//! What JavaScript asks of a page, as the kernel wants it.
+
+use std::time::Duration;
+
+use kernel::error::Result as Checked;
+use kernel::reads::PageView;
+use kernel::store::{Filter, OwnerFilter, OwnerQuery, ProgramQuery};
+use kernel::token::TokenProgram;
+use napi::bindgen_prelude::Uint8Array;
+use napi_derive::napi;
+
+use crate::arguments::{count, pubkey, view, whole, wrong};
+
+/// One condition of a program page: `dataSize`, or `offset` with `bytes`.
+#[napi(object)]
+pub struct FilterData {
+    pub data_size: Option<f64>,
+    pub offset: Option<f64>,
+    pub bytes: Option<Uint8Array>,
+}
+
+/// A page of a program's accounts. `changedSinceSlot` and `sliceOffset` are −1 where there is none.
+#[napi(object)]
+pub struct ProgramPageQuery {
+    pub program: Uint8Array,
+    pub filters: Vec<FilterData>,
+    pub changed_since_slot: f64,
+    pub page: PageData,
+}
+
+/// A page of a wallet's token accounts: of one `mint`, or of the token program 1 or 2.
+#[napi(object)]
+pub struct OwnerPageQuery {
+    pub wallet: Uint8Array,
+    pub mint: Option<Uint8Array>,
+    pub token_program: Option<f64>,
+    pub page: PageData,
+}
+
+/// What every page has in common.
+#[napi(object)]
+pub struct PageData {
+    pub encoding: f64,
+    pub slice_offset: f64,
+    pub slice_length: f64,
+    pub limit: f64,
+    pub after: Option<Uint8Array>,
+    /// Time that the scan may take once it runs, in milliseconds.
+    pub scan_ms: f64,
+    pub reply_bytes_max: f64,
+}
+
+impl PageData {
+    fn view(&self) -> Checked<PageView> {
+        Ok(PageView {
+            view: view(self.encoding, self.slice_offset, self.slice_length)?,
+            reply_bytes_max: count(self.reply_bytes_max, "replyBytesMax")? as usize,
+        })
+    }
+
+    fn limit(&self) -> Checked<usize> {
+        whole(self.limit, u32::MAX, "limit").map(|limit| limit as usize)
+    }
+
+    fn after(&self) -> Checked<Option<kernel::Pubkey>> {
+        self.after.as_ref().map(|bytes| pubkey(bytes)).transpose()
+    }
+
+    fn scan_time(&self) -> Checked<Duration> {
+        Ok(Duration::from_millis(count(self.scan_ms, "scanMs")?))
+    }
+}
+
+fn to_filter(filter: &FilterData) -> Checked<Filter> {
+    match filter {
+        FilterData {
+            data_size: Some(bytes),
+            ..
+        } => Ok(Filter::DataSize(count(*bytes, "dataSize")?)),
+        FilterData {
+            offset: Some(offset),
+            bytes: Some(bytes),
+            ..
+        } => Ok(Filter::Memcmp {
+            offset: count(*offset, "offset")?,
+            bytes: bytes.to_vec(),
+        }),
+        _ => Err(wrong("a filter must hold dataSize, or offset and bytes")),
+    }
+}
+
+pub fn to_program_query(query: &ProgramPageQuery) -> Checked<(ProgramQuery, PageView, Duration)> {
+    let changed_since = if query.changed_since_slot == -1.0 {
+        None
+    } else {
+        Some(count(query.changed_since_slot, "changedSinceSlot")?)
+    };
+    let kernel_query = ProgramQuery {
+        program: pubkey(&query.program)?,
+        filters: query
+            .filters
+            .iter()
+            .map(to_filter)
+            .collect::<Checked<_>>()?,
+        limit: query.page.limit()?,
+        after: query.page.after()?,
+        changed_since,
+    };
+    Ok((kernel_query, query.page.view()?, query.page.scan_time()?))
+}
+
+pub fn to_owner_query(query: &OwnerPageQuery) -> Checked<(OwnerQuery, PageView, Duration)> {
+    let filter = match (&query.mint, query.token_program) {
+        (Some(mint), _) => OwnerFilter::Mint(pubkey(mint)?),
+        (None, Some(1.0)) => OwnerFilter::Program(TokenProgram::Token),
+        (None, Some(2.0)) => OwnerFilter::Program(TokenProgram::Token2022),
+        _ => return Err(wrong("an owner page needs mint, or tokenProgram 1 or 2")),
+    };
+    let kernel_query = OwnerQuery {
+        wallet: pubkey(&query.wallet)?,
+        filter,
+        limit: query.page.limit()?,
+        after: query.page.after()?,
+    };
+    Ok((kernel_query, query.page.view()?, query.page.scan_time()?))
+}
