@@ -115,6 +115,7 @@ const FUNCTIONS: Row[] = [
 ]
 const INDEXER: Row[] = [
   ['applyBlock', [blockSpec]],
+  ['applyBlocks', [{ right: [blockSpec.right], wrong: [undefined, null, 5, {}, [5], [{}]] }]],
   ['check', []],
   ['clearStaleReaders', []],
   ['close', []],
@@ -129,8 +130,7 @@ const READER: Row[] = [
   ['accounts', [keys, encoding, sliceOffset, sliceLength, out]],
   ['accountsTask', [keys, flag(false), encoding, sliceOffset, sliceLength, ms]],
   ['close', []],
-  ['fast', [bytes(KEY)]],
-  ['keepOut', [{ right: KEY, wrong: [...bytes(KEY).wrong, new Uint8Array(2 ** 24)] }]],
+  ['fastLane', [{ right: KEY, wrong: [...bytes(KEY).wrong, new Uint8Array(2 ** 24)] }]],
   ['largestHolders', [key(KEY), out]],
   ['latestBlockhash', [out]],
   ['ownerPage', [record({ wallet: key(KEY), tokenProgram: optional(whole(1, 2, 0)), page }), ms]],
@@ -233,18 +233,43 @@ t.test('a method is refused another object', async t => {
   t.throws(() => Reflect.construct(addon.NativeReply, []))
 })
 
+t.test('the fast lane declines whatever is no body', async t => {
+  const { indexer, reader } = openBoth(t)
+  indexer.applyBlock(blockSpec.right as addon.BlockData)
+  const known = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
+  const fast = reader.fastLane(new Uint8Array(4_096))
+  t.ok(fast(known) > 0)
+  const wrong: unknown[] = [
+    undefined,
+    null,
+    5,
+    'text',
+    {},
+    [],
+    known.buffer,
+    new Float64Array(9),
+    new Uint8Array(0),
+  ]
+  for (const body of wrong) t.equal(Reflect.apply(fast, undefined, [body]), 0, String(body))
+  t.equal(Reflect.apply(fast, undefined, []), 0, 'no argument')
+  t.equal(Reflect.apply(fast, {}, [known]), fast(known), 'whatever `this` is')
+  const small = reader.fastLane(new Uint8Array(16))
+  t.equal(small(known), 0, 'a reply that does not fit')
+})
+
 t.test('what is closed answers nothing', async t => {
   const { indexer, reader } = openBoth(t)
   indexer.applyBlock(blockSpec.right as addon.BlockData)
   const { reply } = await reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
   const late = reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
+  const fast = reader.fastLane(new Uint8Array(4_096))
+  const known = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
+  t.ok(fast(known) > 0, 'answered while it is open')
   reader.close()
   indexer.close()
-  for (const [name, specs] of READER.filter(
-    ([name]) => !/^(close|fast|keepOut|poolStats)$/.test(name),
-  ))
+  for (const [name, specs] of READER.filter(([name]) => !/^(close|poolStats)$/.test(name)))
     t.strictSame(notRefused(reader, name, [specs.map(({ right }) => right)]), [], name)
-  t.equal(reader.fast(Buffer.from('{}')), 0, 'declined')
+  t.equal(fast(known), 0, 'declined')
   for (const [name, specs] of INDEXER.filter(([name]) => !/^(close|stopFeed)$/.test(name)))
     t.strictSame(notRefused(indexer, name, [specs.map(({ right }) => right)]), [], name)
   reader.close()

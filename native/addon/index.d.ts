@@ -59,15 +59,11 @@ export declare class Reader {
   /** The newest block, or null before the first. */
   tip(): TipData | null
   /**
-   * The whole reply to the body of one canonical point read, written into the buffer of `keepOut`: its length
-   * plus 2^24 times the method's number; 0 where the ordinary way must answer.
+   * The fast lane as a function. It takes the body of one canonical point read and writes the whole reply into
+   * `out`, which it keeps; it returns the reply's length plus 2^24 times the method's number, or 0 where the
+   * ordinary way must answer. `out` must be below 16 MiB and must never be detached.
    */
-  fast(body: Uint8Array): number
-  /**
-   * Keeps the buffer that `fast` writes into, at most 16 MiB, for the life of this reader: handing it over at
-   * each call would cost as much as the look-up.
-   */
-  keepOut(out: Uint8Array): void
+  fastLane(out: Uint8Array): (body: Uint8Array) => number
   /**
    * Result of getLatestBlockhash. Like all point reads it returns the length of what it wrote into `out`,
    * or −1 where that is too much for the event loop: then the task of the same kind must do it.

@@ -194,7 +194,7 @@ const toPage = (page: Page, limits: ReadLimits): addon.PageData => ({
 })
 
 const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
-  call(() => native.keepOut(out))
+  const fast = call(() => native.fastLane(out))
   let fastMethod = 0
   /** What a point read wrote. −1 is "too large", which only reads with a task of their own may answer. */
   const written = (length: number): Uint8Array => {
@@ -222,7 +222,7 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
   }
   return {
     fast: body => {
-      const answered = native.fast(body)
+      const answered = fast(body)
       if (answered === 0) return undefined
       fastMethod = answered >>> METHOD_SHIFT
       return out.subarray(0, answered & LENGTH_MASK)

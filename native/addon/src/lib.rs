@@ -6,6 +6,7 @@ mod arguments;
 mod failure;
 mod feed;
 mod indexer;
+mod lane;
 mod options;
 mod pages;
 mod reader;

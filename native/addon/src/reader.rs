@@ -1,5 +1,7 @@
 //! An edge's view of one store.
 
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,13 +14,11 @@ use napi_derive::napi;
 
 use crate::arguments::{deadline, pubkey, pubkeys, view, writable, wrong};
 use crate::failure::{Result, guard, thrown};
+use crate::lane::{self, Lane};
 use crate::options::{PoolOptions, StoreOptions};
 use crate::pages::{OwnerPageQuery, ProgramPageQuery, to_owner_query, to_program_query};
 use crate::stats::{PoolStats, StoreStats, TipData};
 use crate::tasks::{Pools, Task, pools, start};
-
-/// Bits of a reply's length in what `fast` returns.
-const METHOD_SHIFT: u32 = 24;
 
 /// Reads of one store. The point reads write into the caller's buffer and never wait; the tasks run on pools.
 #[napi]
@@ -27,7 +27,8 @@ pub struct Reader {
     pools: Arc<Pools>,
     /// Reused: a reply is built here and copied out, so that a reply which does not fit harms nothing.
     scratch: Vec<u8>,
-    out: Option<Uint8Array>,
+    /// Functions that must let the store go when this reader is closed.
+    lanes: Vec<Weak<RefCell<Lane>>>,
 }
 
 #[napi]
@@ -47,37 +48,19 @@ impl Reader {
         guard(|| Ok(self.store()?.tip()?.map(|tip| TipData::of(&tip))))
     }
 
-    /// The whole reply to the body of one canonical point read, written into the buffer of `keepOut`: its length
-    /// plus 2^24 times the method's number; 0 where the ordinary way must answer.
-    #[napi]
-    pub fn fast(&mut self, body: &[u8]) -> u32 {
-        let (Some(store), Some(out)) = (self.store.as_deref(), self.out.as_mut()) else {
-            return 0;
-        };
-        let scratch = &mut self.scratch;
-        scratch.clear();
-        let answered = guard(|| Ok(kernel::fast_lane::answer_method(body, store, scratch)));
-        // SAFETY: `keepOut` holds the buffer alive, and this call is on JavaScript's thread.
-        let out = unsafe { out.as_mut() };
-        match (answered, out.get_mut(..scratch.len())) {
-            (Ok(Some(method)), Some(out)) => {
-                out.copy_from_slice(scratch);
-                ((method as u32) << METHOD_SHIFT) | out.len() as u32
-            }
-            _ => 0,
-        }
-    }
-
-    /// Keeps the buffer that `fast` writes into, at most 16 MiB, for the life of this reader: handing it over at
-    /// each call would cost as much as the look-up.
-    #[napi]
-    pub fn keep_out(&mut self, out: Uint8Array) -> Result<()> {
+    /// The fast lane as a function. It takes the body of one canonical point read and writes the whole reply into
+    /// `out`, which it keeps; it returns the reply's length plus 2^24 times the method's number, or 0 where the
+    /// ordinary way must answer. `out` must be below 16 MiB and must never be detached.
+    #[napi(ts_return_type = "(body: Uint8Array) => number")]
+    pub fn fast_lane<'env>(&mut self, env: &'env Env, out: Uint8Array) -> Result<Object<'env>> {
         guard(|| {
-            if out.len() >= 1 << METHOD_SHIFT {
-                return Err(wrong("the buffer of fast must be below 16 MiB"));
+            if out.len() >= 1 << lane::METHOD_SHIFT {
+                return Err(wrong("the buffer of the fast lane must be below 16 MiB"));
             }
-            self.out = Some(out);
-            Ok(())
+            let lane = lane::shared_lane(self.shared_store()?, out);
+            self.lanes.push(Rc::downgrade(&lane));
+            let function = lane::create_function(env, lane)?;
+            Ok(Object::from_raw(env.raw(), function))
         })
     }
 
@@ -230,6 +213,9 @@ impl Reader {
     #[napi]
     pub fn close(&mut self) {
         self.store = None;
+        for lane in self.lanes.drain(..).filter_map(|lane| lane.upgrade()) {
+            lane.borrow_mut().store = None;
+        }
     }
 }
 
@@ -239,7 +225,7 @@ impl Reader {
             store: Some(store),
             pools: pools(options)?,
             scratch: Vec::new(),
-            out: None,
+            lanes: Vec::new(),
         })
     }
 
