@@ -355,7 +355,7 @@ mod tests {
         let (mut writer, reader) = pipe(100, soon(), Arc::clone(&in_flight));
         writer.push(vec![0; 10]).unwrap();
         writer.push(vec![0; 5]).unwrap();
-        let mut used = |bytes: usize| {
+        let used = |bytes: usize| {
             assert_eq!(
                 reader.read(&mut vec![0; bytes]).unwrap(),
                 Read::Bytes(bytes)
