@@ -103,7 +103,7 @@ t.test('SIGTERM under load', async t => {
     return seen.at(-1) === 'refused'
   })
   t.equal(
-    seen.filter(status => status !== 200)[0],
+    seen.find(status => status !== 200),
     503,
     `health said ${[...new Set(seen)].join(', ')}`,
   )

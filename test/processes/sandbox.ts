@@ -91,14 +91,13 @@ t.test('a sandbox from its first start to its second', async t => {
           ])) as {
             value: (AccountDump['account'] | null)[]
           }
-          const plain = value.map(account => {
-            const [text = '', name] = account?.data ?? []
-            if (account === null || encoding === 'base64') return account
-            return {
-              ...account,
-              data: [expandFrame(Buffer.from(text, 'base64')).toString('base64'), name],
-            }
-          })
+          if (encoding === 'base64+zstd')
+            for (const account of value)
+              if (account !== null) {
+                const [frame, name] = account.data
+                const plain = expandFrame(Buffer.from(frame, 'base64')).toString('base64')
+                Object.assign(account, { data: [plain, name] })
+              }
           const expected = part.map(({ account }) =>
             account.lamports === 0
               ? null
@@ -111,7 +110,7 @@ t.test('a sandbox from its first start to its second', async t => {
                   space: Buffer.from(account.data[0], 'base64').length,
                 },
           )
-          t.strictSame(plain, expected, `${encoding}, accounts ${at} and following`)
+          t.strictSame(value, expected, `${encoding}, accounts ${at} and following`)
         }
     },
   )
