@@ -26,7 +26,7 @@ export type Plan = {
 
 const HISTORY: History = {
   fillBlockAccounts: 50_000,
-  changeBlocks: 60,
+  changeBlocks: 80,
   changeBlockAccounts: 5_000,
 }
 

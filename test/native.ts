@@ -71,13 +71,14 @@ const feedSpec = record({
     [
       ...['connectTimeoutMs', 'silenceMs', 'blockSilenceMs', 'keepaliveIntervalMs'],
       ...['keepaliveTimeoutMs', 'backoffInitialMs', 'backoffMaxMs', 'backoffLongMs'],
-      ...['bufferBytesMax', 'queueBytesMax', 'decodeBytesMax', 'stopTimeoutMs'],
+      ...['bufferBytesMax', 'queueBytesMax', 'groupBytesMax', 'decodeBytesMax', 'stopTimeoutMs'],
     ].map(name => [name, ms]),
   ),
   ...Object.fromEntries(
-    ['backoffFactor', 'failuresMax', 'gapAttemptsMax', 'reorderBlocksMax', 'windowBytes'].map(
-      name => [name, whole(2, U32_MAX)],
-    ),
+    [
+      ...['backoffFactor', 'failuresMax', 'gapAttemptsMax', 'reorderBlocksMax', 'groupBlocksMax'],
+      'windowBytes',
+    ].map(name => [name, whole(2, U32_MAX)]),
   ),
   threads: whole(1, 256),
 })

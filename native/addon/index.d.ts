@@ -111,6 +111,8 @@ export interface AppliedData {
   isNew: boolean
   accounts: number
   deleted: number
+  /** From the call to the commit, without the way over this boundary: a feed does not go it. */
+  micros: number
 }
 
 /** One confirmed block. */

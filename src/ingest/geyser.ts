@@ -49,10 +49,10 @@ export const defaults = {
   /** Bytes of whole blocks that wait for the writer. Over it: reconnect once they are written. */
   queueBytesMax: 512 * 1024 ** 2,
   /**
-   * Waiting blocks that one commit takes when the writer is behind. Readers see none of them before all, and beyond
-   * this many the time for each shrinks little more.
+   * Waiting blocks that one commit takes when the writer is behind. More of them are cheaper together, but readers see
+   * none before all: so many take a second or two.
    */
-  groupBlocksMax: 16,
+  groupBlocksMax: 32,
   /** Bytes of the same; a larger block is committed alone. Their pages fit the writer's memory at once. */
   groupBytesMax: 128 * 1024 ** 2,
   /** Largest single message. An account is up to 10 MiB, and gRPC's own limit is 4 MiB. */

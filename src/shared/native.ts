@@ -275,13 +275,20 @@ const toReader = (native: addon.Reader): Reader => ({
 export const openReader = (dir: string, store: StoreOptions, pools: PoolOptions): Reader =>
   toReader(call(() => new addon.Reader(dir, store, pools)))
 
+export type Applied = {
+  /** False where no block was newer than the tip. */
+  readonly isNew: boolean
+  /** From the call to the commit, without the way over the native boundary. */
+  readonly micros: number
+}
+
 /** The one writer of a store. */
 export type Indexer = {
   tip(): Tip | undefined
   /** Applies one block, durably. Throws NativeError `notNextBlock` where it does not continue the chain. */
-  applyBlock(block: BlockData): { readonly isNew: boolean }
+  applyBlock(block: BlockData): Applied
   /** Applies consecutive blocks in one durable commit, all or none, as a feed does that is behind. Throws the same. */
-  applyBlocks(blocks: BlockData[]): { readonly isNew: boolean }
+  applyBlocks(blocks: BlockData[]): Applied
   /** Differences between the indexes and a recomputation of them, as sentences; none is well. */
   check(): readonly string[]
   /** Reads of the same store in this process, which must not open it twice. */

@@ -33,17 +33,26 @@ const block: native.BlockData = {
 t.test('failures as TypeScript hears them', async t => {
   const dir = t.testdir({ store: {} })
   const { indexer, close } = openStoreAt(join(dir, 'store'))
-  indexer.applyBlock(block)
+  const next = {
+    ...block,
+    slot: 11,
+    parentSlot: 10,
+    blockhash: new Uint8Array(32),
+    parentBlockhash: block.blockhash,
+  }
+  t.match(indexer.applyBlocks([block, next]), { isNew: true })
+  t.equal(indexer.tip()?.slot, 11)
   const cases: [
     run: () => unknown,
     type: typeof native.NativeError | typeof RpcError,
     name: string,
   ][] = [
     [
-      () => indexer.applyBlock({ ...block, slot: 12, parentSlot: 11 }),
+      () => indexer.applyBlock({ ...block, slot: 13, parentSlot: 12 }),
       native.NativeError,
       'notNextBlock',
     ],
+    [() => indexer.applyBlocks([next, { ...next, slot: 13 }]), native.NativeError, 'notNextBlock'],
     [() => openStoreAt('/dev/null/store'), native.NativeError, 'internal'],
     [() => native.encodePubkey(new Uint8Array(5)), native.NativeError, 'internal'],
     [() => native.decodePubkey('0'), RpcError, 'pubkeyDecode'],

@@ -1,6 +1,6 @@
 //! How fast the store applies blocks, scans and pages, on accounts made from a seed. Checks answers
 //! before it times them. `cargo run --release -p kernel --example store_bench -- [accounts]
-//! [folder]`
+//! [folder] [apply]`: with the last word, only applying is timed.
 //!
 //! Sketch of one update that changes a token balance, all indexes on: one look-up and one overwrite
 //! in `accounts`, a delete and a put in `holders` and in `changed`, and about 260 bytes appended to
@@ -358,18 +358,13 @@ fn main() {
             mix(n) % (accounts / 50)
         }
     };
-    let hot = |n: u64| {
-        if n.is_multiple_of(10) {
-            mix(n) % accounts
-        } else {
-            mix(n) % 1_000
-        }
-    };
-    apply(&store, "uniform", 48, 1, uniform);
-    apply(&store, "skewed", 48, 1, skewed);
-    apply(&store, "hot", 48, 1, hot);
-    apply(&store, "uniform", 6, 16, uniform);
-    apply(&store, "skewed", 6, 16, skewed);
+    for (groups, group) in [(32, 1), (8, 4), (4, 16), (3, 32)] {
+        apply(&store, "uniform", groups, group, uniform);
+        apply(&store, "skewed", groups, group, skewed);
+    }
+    if args.next().is_some_and(|word| word == "apply") {
+        return;
+    }
     scans(&store, accounts);
     point_reads(&store, accounts);
     let start = Instant::now();

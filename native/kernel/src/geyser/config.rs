@@ -99,8 +99,8 @@ pub struct GeyserConfig {
     pub buffer_bytes_max: usize,
     /// Bytes of whole blocks that wait for the writer. Over it: reconnect once they are written.
     pub queue_bytes_max: usize,
-    /// Waiting blocks that one commit takes when the writer is behind. Readers see none of them before all,
-    /// and beyond this many the time for each shrinks little more.
+    /// Waiting blocks that one commit takes when the writer is behind. More of them are cheaper together,
+    /// but readers see none before all: so many take a second or two.
     pub group_blocks_max: usize,
     /// Bytes of the same; a larger block is committed alone. `accounts` and `feed` both hold them, and over
     /// 512 MiB of changed pages LMDB would begin to write pages out before the commit.
@@ -139,7 +139,7 @@ impl Default for GeyserConfig {
             reorder_blocks_max: 4,
             buffer_bytes_max: 512 << 20,
             queue_bytes_max: 512 << 20,
-            group_blocks_max: 16,
+            group_blocks_max: 32,
             group_bytes_max: 128 << 20,
             decode_bytes_max: 64 << 20,
             window_bytes: 16 << 20,

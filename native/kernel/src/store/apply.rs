@@ -1,4 +1,4 @@
-//! One block, one durable write transaction.
+//! Blocks in one durable write transaction: one, or several where the feed is behind.
 
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -14,7 +14,7 @@ use super::diff::Diff;
 use super::keys::{self, Indexed};
 use super::open::Store;
 use super::options::{ACCOUNT_DATA_BYTES_MAX, BLOCKS_KEPT, Scope};
-use super::record::{self, AccountUpdate, Block, HEAD_BYTES, Tip};
+use super::record::{self, AccountRef, AccountUpdate, Block, HEAD_BYTES, Tip};
 use super::snapshot::{decode, tip_of};
 use crate::Pubkey;
 use crate::error::{ChainBreak, Error, Result};
@@ -50,19 +50,20 @@ impl Store {
     }
 
     /// Writes consecutive blocks in one transaction, all of them or none; for a feed that is
-    /// behind. No reader sees the store between them, and their pages go to the disk once.
+    /// behind. No reader sees the store between them, so of several writes of an account only the
+    /// last one reaches its tables; `feed` holds each. Their pages go to the disk once.
     pub fn apply_all(&self, blocks: &[Block]) -> Result<Applied> {
         self.keep_disk_reserve()?;
         let mut txn = self.env.write_txn()?;
         let mut sum = Applied::default();
-        for block in blocks {
-            if let Some(tip) = tip_of(&self.tables, &txn)? {
-                if block.slot <= tip.slot {
-                    continue;
-                }
-                check_chain(&tip, block)?;
-            }
-            self.apply_in(&mut txn, block, &mut sum)?;
+        let new = not_known(tip_of(&self.tables, &txn)?, blocks)?;
+        // What a scope keeps of a block may depend on what the blocks before it left.
+        let together = match self.options.scope {
+            Scope::All => new.len().max(1),
+            Scope::Listed { .. } => 1,
+        };
+        for blocks in new.chunks(together) {
+            self.apply_in(&mut txn, blocks, &mut sum)?;
         }
         if sum.is_new {
             txn.commit()?;
@@ -70,62 +71,83 @@ impl Store {
         Ok(sum)
     }
 
-    fn apply_in(&self, txn: &mut RwTxn<'_>, block: &Block, sum: &mut Applied) -> Result<()> {
-        let updates = last_writes(block)?;
-        let mints = self.mints_needed(&updates);
+    fn apply_in(&self, txn: &mut RwTxn<'_>, blocks: &[&Block], sum: &mut Applied) -> Result<()> {
+        let writes = last_writes(blocks)?;
+        let mints = self.mints_needed(&writes);
         let mut diff = Diff::new(&self.options.changed);
-        let mut fed = Vec::with_capacity(updates.len());
-        for update in updates {
-            let stored = match self.tables.accounts.get(txn, &update.pubkey)? {
+        let mut fed = vec![Vec::new(); blocks.len()];
+        for writes in writes.chunk_by(|a, b| a.update.pubkey == b.update.pubkey) {
+            let Some(LastWrite { update, .. }) = writes.first() else {
+                continue;
+            };
+            let pubkey = &update.pubkey;
+            let stored = match self.tables.accounts.get(txn, pubkey)? {
                 Some(found) => Some(Indexed::of(&decode(found)?)),
                 None => None,
             };
-            match self.outcome(txn, update, stored.is_some(), &mints)? {
-                Outcome::Ignore => {
-                    sum.out_of_scope += 1;
-                    continue;
-                }
-                Outcome::Delete => {
-                    if let Some(old) = &stored {
-                        self.tables.accounts.delete(txn, &update.pubkey)?;
-                        diff.push(&update.pubkey, Some(old), None);
-                        sum.deleted += 1;
+            let mut is_there = stored.is_some();
+            let mut last = None;
+            for write in writes {
+                match self.outcome(txn, write.update, is_there, &mints)? {
+                    Outcome::Ignore => {
+                        sum.out_of_scope += 1;
+                        continue;
+                    }
+                    Outcome::Delete => {
+                        sum.deleted += u64::from(is_there);
+                        (is_there, last) = (false, None);
+                    }
+                    Outcome::Write => {
+                        sum.accounts += 1;
+                        sum.bytes += write.update.data.len() as u64;
+                        (is_there, last) = (true, Some(write.update.at(write.slot)));
                     }
                 }
-                Outcome::Write => {
-                    let new = update.at(block.slot);
-                    let bytes = HEAD_BYTES + new.data.len();
-                    self.tables
-                        .accounts
-                        .put_reserved(txn, &update.pubkey, bytes, |space| {
-                            space.write_all(&record::encode_head(&new))?;
-                            space.write_all(new.data)
-                        })?;
-                    diff.push(&update.pubkey, stored.as_ref(), Some(&Indexed::of(&new)));
-                    sum.accounts += 1;
-                    sum.bytes += new.data.len() as u64;
+                if let Some(fed) = fed.get_mut(write.block_index) {
+                    fed.push(write.update);
                 }
             }
-            fed.push(update);
+            self.write_account(txn, pubkey, stored.is_some(), last.as_ref())?;
+            diff.push(
+                pubkey,
+                stored.as_ref(),
+                last.as_ref().map(Indexed::of).as_ref(),
+            );
         }
-        diff.write(&self.tables, txn, block.slot)?;
-        self.write_feed(txn, block, &fed)?;
-        self.write_signatures(txn, block)?;
-        self.write_tip(txn, block)?;
+        diff.write(&self.tables, txn)?;
+        for (block, fed) in blocks.iter().zip(&fed) {
+            self.write_feed(txn, block, fed)?;
+            self.write_signatures(txn, block)?;
+            self.write_tip(txn, block)?;
+        }
         sum.is_new = true;
+        Ok(())
+    }
+
+    fn write_account(
+        &self,
+        txn: &mut RwTxn<'_>,
+        pubkey: &Pubkey,
+        is_stored: bool,
+        account: Option<&AccountRef<'_>>,
+    ) -> Result<()> {
+        let accounts = &self.tables.accounts;
+        if let Some(account) = account {
+            let bytes = HEAD_BYTES + account.data.len();
+            accounts.put_reserved(txn, pubkey, bytes, |space| {
+                space.write_all(&record::encode_head(account))?;
+                space.write_all(account.data)
+            })?;
+        } else if is_stored {
+            accounts.delete(txn, pubkey)?;
+        }
         Ok(())
     }
 
     fn write_tip(&self, txn: &mut RwTxn<'_>, block: &Block) -> Result<()> {
         let blocks = &self.tables.blocks;
-        let tip = Tip {
-            slot: block.slot,
-            parent_slot: block.parent_slot,
-            blockhash: block.blockhash,
-            block_height: block.block_height,
-            block_time: block.block_time,
-        };
-        blocks.put(txn, &block.slot.to_be_bytes(), &record::encode_block(&tip))?;
+        let value = record::encode_block(&tip_after(block));
+        blocks.put(txn, &block.slot.to_be_bytes(), &value)?;
         while blocks.len(txn)? > BLOCKS_KEPT {
             let Some(oldest) = blocks.first(txn)?.map(|(key, _)| keys::slot_of(key)) else {
                 break;
@@ -176,12 +198,13 @@ impl Store {
     }
 
     /// The mints of this block's own token accounts in scope.
-    fn mints_needed(&self, updates: &[&AccountUpdate]) -> HashSet<Pubkey> {
+    fn mints_needed(&self, writes: &[LastWrite<'_>]) -> HashSet<Pubkey> {
         let scope = &self.options.scope;
         if *scope == Scope::All {
             return HashSet::new();
         }
-        let accounts = updates.iter().filter(|update| {
+        let updates = writes.iter().map(|write| write.update);
+        let accounts = updates.filter(|update| {
             TokenProgram::of(&update.owner).is_some()
                 && token::is_account(&update.data)
                 && scope.covers_account(&update.pubkey, &update.owner, &update.data)
@@ -209,6 +232,32 @@ impl Store {
     }
 }
 
+/// The blocks after the tip, each of which must continue the one before.
+fn not_known(mut tip: Option<Tip>, blocks: &[Block]) -> Result<Vec<&Block>> {
+    let mut new = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        if let Some(tip) = &tip {
+            if block.slot <= tip.slot {
+                continue;
+            }
+            check_chain(tip, block)?;
+        }
+        tip = Some(tip_after(block));
+        new.push(block);
+    }
+    Ok(new)
+}
+
+fn tip_after(block: &Block) -> Tip {
+    Tip {
+        slot: block.slot,
+        parent_slot: block.parent_slot,
+        blockhash: block.blockhash,
+        block_height: block.block_height,
+        block_time: block.block_time,
+    }
+}
+
 fn check_chain(tip: &Tip, block: &Block) -> Result<()> {
     if block.parent_slot == tip.slot && block.parent_blockhash == tip.blockhash {
         return Ok(());
@@ -222,30 +271,46 @@ fn check_chain(tip: &Tip, block: &Block) -> Result<()> {
     })))
 }
 
-/// The updates in ascending order of pubkeys, the last one of each: sorted keys meet the same pages
-/// in turn.
-fn last_writes(block: &Block) -> Result<Vec<&AccountUpdate>> {
-    if let Some(large) = block
-        .accounts
-        .iter()
-        .find(|a| a.data.len() > ACCOUNT_DATA_BYTES_MAX)
-    {
-        return Err(Error::Internal(format!(
-            "the feed gave an account {} bytes of data in slot {}; the chain allows \
-             {ACCOUNT_DATA_BYTES_MAX}",
-            large.data.len(),
-            block.slot
-        )));
-    }
-    // The sort is stable, so of equal pubkeys the later update comes last.
-    let mut sorted: Vec<&AccountUpdate> = block.accounts.iter().collect();
-    sorted.sort_by_key(|update| update.pubkey);
-    let mut kept: Vec<&AccountUpdate> = Vec::with_capacity(sorted.len());
-    for update in sorted {
-        match kept.last_mut() {
-            Some(last) if last.pubkey == update.pubkey => *last = update,
-            _ => kept.push(update),
+/// One account as a block left it.
+struct LastWrite<'b> {
+    /// The first bytes of the pubkey: most comparisons end there, without a look at the update.
+    prefix: u64,
+    block_index: usize,
+    slot: u64,
+    update: &'b AccountUpdate,
+}
+
+/// What the blocks left of each account: in ascending order of pubkeys, so that sorted keys meet the
+/// same pages in turn, and of blocks.
+fn last_writes<'b>(blocks: &[&'b Block]) -> Result<Vec<LastWrite<'b>>> {
+    let count = blocks.iter().map(|block| block.accounts.len()).sum();
+    let mut sorted = Vec::with_capacity(count);
+    for (block_index, block) in blocks.iter().enumerate() {
+        for update in &block.accounts {
+            if update.data.len() > ACCOUNT_DATA_BYTES_MAX {
+                return Err(Error::Internal(format!(
+                    "the feed gave an account {} bytes of data in slot {}; the chain allows \
+                     {ACCOUNT_DATA_BYTES_MAX}",
+                    update.data.len(),
+                    block.slot
+                )));
+            }
+            sorted.push(LastWrite {
+                prefix: keys::prefix_of(&update.pubkey),
+                block_index,
+                slot: block.slot,
+                update,
+            });
         }
     }
-    Ok(kept)
+    // The sort is stable, so of equal pubkeys the later update comes last.
+    sorted.sort_by(|a, b| {
+        let by_prefix = a.prefix.cmp(&b.prefix);
+        by_prefix.then_with(|| a.update.pubkey.cmp(&b.update.pubkey))
+    });
+    // Of neighbours that are alike, the later one stays.
+    sorted.reverse();
+    sorted.dedup_by(|a, b| a.block_index == b.block_index && a.update.pubkey == b.update.pubkey);
+    sorted.reverse();
+    Ok(sorted)
 }

@@ -1,4 +1,4 @@
-//! What a block changes in the indexes: gathered, sorted, and written table by table, so that
+//! What blocks change in the indexes: gathered, sorted, and written table by table, so that
 //! neighbours are written together and each page is touched once.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::error::Result;
 /// Keys to put (true) and to delete (false). One pubkey comes once, so no key is in it twice.
 type Moves<K> = Vec<(K, bool)>;
 
-/// The differences of one block.
+/// The differences that one block makes, or several as if they were one.
 pub(super) struct Diff<'o> {
     watched: &'o Changed,
     program: Moves<ProgramKey>,
@@ -59,7 +59,7 @@ impl<'o> Diff<'o> {
                 .entry(new.owner)
                 .or_default()
                 .written
-                .push(*pubkey);
+                .push((new.slot, *pubkey));
         }
         // Many updates of a block change only lamports, or bytes that no index holds.
         if let (Some(old), Some(new)) = (old, new)
@@ -158,8 +158,8 @@ impl<'o> Diff<'o> {
         }
     }
 
-    /// Writes everything. The block's accounts must be written already.
-    pub fn write(mut self, tables: &Tables, txn: &mut RwTxn<'_>, slot: u64) -> Result<()> {
+    /// Writes everything. The accounts must be written already.
+    pub fn write(mut self, tables: &Tables, txn: &mut RwTxn<'_>) -> Result<()> {
         write_moves(&tables.by_program, txn, &mut self.program)?;
         write_moves(&tables.by_discriminator, txn, &mut self.discriminator)?;
         write_moves(&tables.by_mint, txn, &mut self.mint)?;
@@ -171,7 +171,7 @@ impl<'o> Diff<'o> {
             }
         }
         holders::write(tables, txn, self.holders)?;
-        programs::write(tables, txn, slot, self.programs)
+        programs::write(tables, txn, self.programs)
     }
 }
 

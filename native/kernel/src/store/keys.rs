@@ -71,6 +71,11 @@ pub(super) fn slot_of(key: &[u8]) -> u64 {
         .map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }
 
+/// The first bytes of a pubkey as a number of the same order.
+pub(super) fn prefix_of(pubkey: &Pubkey) -> u64 {
+    slot_of(pubkey)
+}
+
 /// The pubkey that ends every index key.
 #[inline]
 pub(super) fn pubkey_of(key: &[u8]) -> Option<&Pubkey> {

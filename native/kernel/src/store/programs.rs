@@ -54,13 +54,13 @@ impl ProgramRow {
     }
 }
 
-/// What a block does to one program.
+/// What blocks do to one program.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ProgramMove {
     /// Accounts won, less accounts lost.
     pub accounts: i64,
-    /// The accounts written, in ascending order, where the program is watched.
-    pub written: Vec<Pubkey>,
+    /// The slot of each account's last write, where the program is watched.
+    pub written: Vec<(u64, Pubkey)>,
 }
 
 /// The row of a program, all zeros where it owns nothing.
@@ -76,27 +76,25 @@ pub(super) fn read(tables: &Tables, txn: &RoTxn<'_>, program: &Pubkey) -> Result
 pub(super) fn write(
     tables: &Tables,
     txn: &mut RwTxn<'_>,
-    slot: u64,
     moves: BTreeMap<Pubkey, ProgramMove>,
 ) -> Result<()> {
-    for (program, moved) in moves {
+    for (program, mut moved) in moves {
         let stored = read(tables, txn, &program)?;
         let mut row = stored;
         row.accounts = row.accounts.saturating_add_signed(moved.accounts);
-        let rows_new = moved.written.len() as u64;
-        if rows_new > row.changed_rows_max() {
-            // They would all be dropped again.
+        moved.written.sort_unstable();
+        let (kept, floor) = newest_slots(&moved.written, row.changed_rows_max());
+        if let Some(floor) = floor {
+            // Everything up to it would be dropped again.
             drop_rows(tables, txn, &program, u64::MAX)?;
-            (row.changed_rows, row.changed_floor) = (0, slot);
-        } else {
-            for pubkey in &moved.written {
-                tables
-                    .changed
-                    .put(txn, &keys::changed(&program, slot, pubkey), &[])?;
-            }
-            row.changed_rows += rows_new;
-            trim(tables, txn, &program, &mut row)?;
+            (row.changed_rows, row.changed_floor) = (0, floor);
         }
+        for (slot, pubkey) in kept {
+            let key = keys::changed(&program, *slot, pubkey);
+            tables.changed.put(txn, &key, &[])?;
+        }
+        row.changed_rows += kept.len() as u64;
+        trim(tables, txn, &program, &mut row)?;
         if row.accounts == 0 {
             tables.programs.delete(txn, &program)?;
         } else if row != stored {
@@ -104,6 +102,20 @@ pub(super) fn write(
         }
     }
     Ok(())
+}
+
+/// The writes of the newest whole slots that are no more than `rows_max`, and the newest slot that
+/// is left out.
+fn newest_slots(written: &[(u64, Pubkey)], rows_max: u64) -> (&[(u64, Pubkey)], Option<u64>) {
+    let mut kept = written.len();
+    for of_slot in written.chunk_by(|a, b| a.0 == b.0).rev() {
+        let before = kept - of_slot.len();
+        if (written.len() - before) as u64 > rows_max {
+            return (&written[kept..], of_slot.first().map(|(slot, _)| *slot));
+        }
+        kept = before;
+    }
+    (written, None)
 }
 
 /// Drops whole slots from the oldest on, until no more rows are left than are useful.
@@ -146,4 +158,30 @@ fn drop_rows(
     let last = keys::changed(program, slot_last, &[0xFF; 32]);
     let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
     Ok(tables.changed.delete_range(txn, &range)? as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_whole_slots_that_fit_are_kept() {
+        let written: Vec<(u64, Pubkey)> = [1, 1, 3, 3, 3, 7]
+            .map(|slot| (slot, [slot as u8; 32]))
+            .into();
+        let cases = [
+            (6, 6, None),
+            (5, 4, Some(1)),
+            (4, 4, Some(1)),
+            (3, 1, Some(3)),
+            (1, 1, Some(3)),
+            (0, 0, Some(7)),
+        ];
+        for (rows_max, count, floor) in cases {
+            let (kept, left_out) = newest_slots(&written, rows_max);
+            assert_eq!((kept.len(), left_out), (count, floor), "{rows_max}");
+            assert!(written.ends_with(kept));
+        }
+        assert_eq!(newest_slots(&[], 0), (&[][..], None));
+    }
 }

@@ -11,7 +11,7 @@ use crate::store::{AccountUpdate, BLOCKS_KEPT, Block, Change, Options, Signature
 
 type Seen = Vec<(Pubkey, u64, Pubkey, Vec<u8>)>;
 
-fn feed(store: &Store, slot: u64) -> Option<(Seen, Vec<SignatureStatus>)> {
+pub(super) fn feed(store: &Store, slot: u64) -> Option<(Seen, Vec<SignatureStatus>)> {
     let (mut accounts, mut statuses) = (Vec::new(), Vec::new());
     let snapshot = store.snapshot().unwrap();
     let is_held = snapshot.feed(slot, &mut |change| {
