@@ -151,15 +151,31 @@ export function* accountsOf(set: DataSet): Generator<Account> {
   for (let index = 0; index < set.tokenAccountCount; index++) yield tokenAccount(set, index)
 }
 
+/** How changes spread over the accounts: evenly, or most of them over a few busy ones, as on a real chain. */
+export type Spread = 'uniform' | 'skewed'
+
+/** Of a skewed block, this share of the changes falls on the busy accounts: the first in this share of the set. */
+const BUSY_CHANGES = 0.9
+const BUSY_ACCOUNTS = 0.02
+
 /**
  * Token accounts that the `nth` block of changes touches, from 1 on; `tokenAccount(…, nth)` is
  * what it leaves.
  */
-export const changedTokens = (set: DataSet, nth: number, count: number): Uint32Array =>
-  Uint32Array.from(
+export const changedTokens = (
+  set: DataSet,
+  nth: number,
+  { count, spread }: { readonly count: number; readonly spread: Spread },
+): Uint32Array => {
+  const busyCount = Math.ceil(set.tokenAccountCount * BUSY_ACCOUNTS)
+  const busyChanges = spread === 'skewed' ? count * BUSY_CHANGES : 0
+  return Uint32Array.from(
     { length: count },
-    (_, place) => wordOf(set.seed, 500 + nth, place) % set.tokenAccountCount,
+    (_, place) =>
+      wordOf(set.seed, 500 + nth, place) %
+      (place < busyChanges ? busyCount : set.tokenAccountCount),
   )
+}
 
 /**
  * `count` different token accounts, spread over the set: a cache of the processor must not hold

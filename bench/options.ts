@@ -26,7 +26,7 @@ export type Plan = {
 
 const HISTORY: History = {
   fillBlockAccounts: 50_000,
-  changeBlocks: 80,
+  changeBlocks: 160,
   changeBlockAccounts: 5_000,
 }
 
@@ -52,7 +52,7 @@ export const FULL: Plan = {
 /** What `--quick` does: whether everything works, and numbers that say little. */
 export const QUICK: Plan = {
   set: { ...FULL.set, tokenAccountCount: 100_000, mintCount: 200, poolCount: 20_000 },
-  history: { ...HISTORY, changeBlocks: 10 },
+  history: { ...HISTORY, changeBlocks: 20 },
   rounds: 1,
   warmMs: 300,
   floodMs: 1_000,

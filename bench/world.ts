@@ -11,6 +11,7 @@ import {
   tokenPubkey,
   type Account,
   type DataSet,
+  type Spread,
 } from './data.js'
 
 /** Blocks that fill a store and then change it, each of so many accounts. */
@@ -55,6 +56,15 @@ export type Block = {
 const FIRST_HEIGHT = 380_000_000
 const FIRST_TIME = 1_800_000_000
 
+/** The first half of the blocks of changes is uniform, the second skewed. */
+export const spreadOf = (history: History, nth: number): Spread =>
+  nth * 2 <= history.changeBlocks ? 'uniform' : 'skewed'
+
+const changeOf = (history: History, nth: number) => ({
+  count: history.changeBlockAccounts,
+  spread: spreadOf(history, nth),
+})
+
 /** Every block of a history: those that fill the store, then those that change it. */
 export function* blocksOf(set: DataSet, history: History): Generator<Block> {
   let slot = FIRST_SLOT - 1
@@ -79,7 +89,7 @@ export function* blocksOf(set: DataSet, history: History): Generator<Block> {
     }
   if (accounts.length > 0) yield next(true, accounts)
   for (let nth = 1; nth <= history.changeBlocks; nth++) {
-    const changed = changedTokens(set, nth, history.changeBlockAccounts)
+    const changed = changedTokens(set, nth, changeOf(history, nth))
     yield next(
       false,
       Array.from(changed, index => tokenAccount(set, index, nth)),
@@ -93,7 +103,7 @@ const fillBlockCount = (set: DataSet, history: History): number =>
 export const createWorld = (set: DataSet, history: History): World => {
   const versions = new Uint16Array(set.tokenAccountCount)
   for (let nth = 1; nth <= history.changeBlocks; nth++)
-    for (const index of changedTokens(set, nth, history.changeBlockAccounts)) versions[index] = nth
+    for (const index of changedTokens(set, nth, changeOf(history, nth))) versions[index] = nth
   const lastFillSlot = FIRST_SLOT + fillBlockCount(set, history) - 1
   const slotOfChange = (nth: number) => lastFillSlot + nth
   return {

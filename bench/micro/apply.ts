@@ -4,10 +4,10 @@
 // changes is the kernel's: the feed hands its blocks over inside it.
 import { defaults as feed } from '../../src/ingest/geyser.js'
 import { onStart } from '../child.js'
-import type { DataSet } from '../data.js'
+import type { DataSet, Spread } from '../data.js'
 import { openIndexer, type Indexer } from '../../src/shared/native.js'
 import { STORE_OPTIONS } from '../options.js'
-import { blocksOf, type Block, type History } from '../world.js'
+import { blocksOf, spreadOf, type Block, type History } from '../world.js'
 
 /** What to build, and where. */
 export type Start = { readonly dir: string; readonly set: DataSet; readonly history: History }
@@ -25,10 +25,13 @@ export type Commits = {
 export type Applied = {
   /** Accounts that the store did not have, the way over the native boundary included. */
   readonly insertsPerSecond: number
-  readonly single: Commits
-  readonly backlog: Commits
+  readonly uniform: Pace
+  readonly skewed: Pace
   readonly usedBytes: number
 }
+
+/** Changes of one spread, committed one by one and from a queue. */
+export type Pace = { readonly single: Commits; readonly backlog: Commits }
 
 /** One block of so many is committed alone, and the rest is the backlog. */
 const SINGLE_SHARE = 5
@@ -68,12 +71,19 @@ onStart<Start, Applied>(({ dir, set, history }) => {
     insertMs += performance.now() - from
     inserted += block.accounts.length
   }
-  const singles = Math.ceil(changes.length / SINGLE_SHARE)
-  const single = commit(indexer, changes.slice(0, singles), 1)
-  const backlog = commit(indexer, changes.slice(singles), feed.groupBlocksMax)
+  const paceOf = (spread: Spread): Pace => {
+    const blocks = changes.filter((_, index) => spreadOf(history, index + 1) === spread)
+    const singles = Math.ceil(blocks.length / SINGLE_SHARE)
+    return {
+      single: commit(indexer, blocks.slice(0, singles), 1),
+      backlog: commit(indexer, blocks.slice(singles), feed.groupBlocksMax),
+    }
+  }
+  const uniform = paceOf('uniform')
+  const skewed = paceOf('skewed')
   const differences = indexer.check()
   if (differences.length > 0) throw new Error(`indexes are wrong: ${differences.join('; ')}`)
   const { usedBytes } = indexer.stats()
   indexer.close()
-  return { insertsPerSecond: (inserted / insertMs) * 1000, single, backlog, usedBytes }
+  return { insertsPerSecond: (inserted / insertMs) * 1000, uniform, skewed, usedBytes }
 })
