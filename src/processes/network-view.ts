@@ -63,9 +63,10 @@ export const createNetworkView = (
     try {
       const next = openReader(join(stores, current), toStoreOptions(config, network), config.pools)
       const last = reader
+      // What can fail comes first: a view is of one store as a whole.
+      dispatch = create(next.reads(config.rpc))
       reader = next
       generation = current
-      dispatch = create(next.reads(config.rpc))
       // Reads that still run keep the old store until they end.
       last?.close()
       log.info({ network, generation }, 'serving a store')
