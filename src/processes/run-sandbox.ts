@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import type { SandboxFlags } from './messages.js'
 import { openLog } from '../shared/log.js'
 import { layoutOf, sandboxConfig, SANDBOX_NETWORK } from './sandbox-config.js'
-import { drainOnSignal } from './serve.js'
+import { drainOnSignal, exitOnSignal } from './serve.js'
 import { startService } from './supervisor.js'
 
 /** URLs of one location of the sandbox. */
@@ -54,8 +54,10 @@ export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
   process.title = 'slotline supervisor'
   const config = sandboxConfig({ ...flags, dataDir: resolve(flags.dataDir) })
   const { log, flush } = openLog('supervisor', config.log)
+  const started = exitOnSignal()
   const service = await startService(config, log, flags)
   drainOnSignal(service, flush)
+  started()
   const tokens = await service.ensureTokens(SANDBOX_NETWORK)
   await service.untilIndexed()
   const ports = layoutOf(flags.port)

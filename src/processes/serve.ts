@@ -2,6 +2,20 @@ import type { Config } from '../config.js'
 import { openLog } from '../shared/log.js'
 import { startService, type Service } from './supervisor.js'
 
+/**
+ * Exits with code 0 when it is told to before the service is up: there is nothing to drain, and children end with
+ * their parent. Returns what takes this back.
+ */
+export const exitOnSignal = (): (() => void) => {
+  const exit = (): void => process.exit(0)
+  process.on('SIGTERM', exit)
+  process.on('SIGINT', exit)
+  return () => {
+    process.off('SIGTERM', exit)
+    process.off('SIGINT', exit)
+  }
+}
+
 /** Drains at the first SIGTERM or SIGINT and exits with code 0; a second one does not wait. */
 export const drainOnSignal = (service: Service, flush: () => void): void => {
   let isDraining = false
@@ -21,7 +35,9 @@ export const drainOnSignal = (service: Service, flush: () => void): void => {
 export const serve = async (config: Config): Promise<void> => {
   process.title = 'slotline supervisor'
   const { log, flush } = openLog('supervisor', config.log)
+  const started = exitOnSignal()
   const service = await startService(config, log)
   drainOnSignal(service, flush)
+  started()
   log.info({ dataDir: config.dataDir }, 'every process is ready')
 }
