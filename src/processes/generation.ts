@@ -22,6 +22,10 @@ export const setCurrentGeneration = (stores: string, generation: string): void =
   renameSync(draft, join(stores, 'CURRENT'))
 }
 
+/** Takes the live store away from readers that open one from now on, without another in its place yet. */
+export const clearCurrentGeneration = (stores: string): void =>
+  rmSync(join(stores, 'CURRENT'), { force: true })
+
 /**
  * Removes every store but the given ones. Readers that still map a removed one keep it until they let go:
  * the files lose their names at once and their space then.

@@ -5,6 +5,7 @@ import { openLog } from '../shared/log.js'
 import { createMetrics, type Metrics } from '../shared/metrics.js'
 import { lockFile, openIndexer, type Indexer } from '../shared/native.js'
 import {
+  clearCurrentGeneration,
   currentGeneration,
   removeOtherGenerations,
   setCurrentGeneration,
@@ -41,13 +42,14 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
   if (!lockFile(join(stores, 'indexer.lock')))
     throw new Error(`another indexer runs on network ${network} of ${config.dataDir}`)
 
-  // A dev chain lives as long as its process: a store of another one is of no use to anybody.
+  // A dev chain lives as long as its process: a store of another one is of no use to who starts now.
   const current = currentGeneration(stores)
   const generation = devChain?.id ?? current ?? FIRST_GENERATION
+  if (generation !== current) clearCurrentGeneration(stores)
   const indexer = openIndexer(join(stores, generation), toStoreOptions(config, network))
   meterStore(metrics, indexer, network)
 
-  // An empty store is not shown: until its first block, readers stay with the one before.
+  // An empty store is not shown: until its first block, readers that have the one before stay with it.
   let isLive = generation === current
   const goLive = (): void => {
     if (isLive) return

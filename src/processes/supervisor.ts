@@ -195,6 +195,8 @@ export const startService = async (
   add('control', 'control', {})
   await until(() => children.every(child => child.isReady))
   for (const { id } of config.networks) add('indexer', `indexer ${id}`, { network: id })
+  // An indexer of another chain takes the last one's store away: edges must not serve it meanwhile.
+  await until(() => children.every(child => child.isReady))
   for (let index = 0; index < edgeCountOf(config); index += 1)
     add('edge', `edge ${index}`, { index })
   await until(() => children.every(child => child.isReady))
