@@ -1,6 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
 import t, { type Test } from 'tap'
+import { currentGeneration, storesPath } from '../../src/processes/generation.js'
 import { childPids, startDeployment, type Deployment } from '../fixtures/deployment.js'
 import { conservationQuestions, startPoller, type Poller } from '../fixtures/poller.js'
 import { until } from '../fixtures/until.js'
@@ -19,8 +19,8 @@ const metricsOf = async ({ description }: Deployment): Promise<ReadonlyMap<strin
   return new Map(Array.from(rows, ([, name = '', slot]) => [name, Number(slot)]))
 }
 
-const generationOf = ({ dataDir }: Deployment): string =>
-  readFileSync(join(dataDir, 'accounts', 'sandbox', 'CURRENT'), 'utf8')
+const generationOf = ({ dataDir }: Deployment): string | undefined =>
+  currentGeneration(storesPath(dataDir, 'sandbox'))
 
 const onlyPid = (deployment: Deployment, role: string): number => {
   const [pid = 0] = deployment.pidsOf(role)
@@ -153,7 +153,10 @@ t.test('what is killed comes back, and nobody hears a wrong answer', async t => 
     const generation = generationOf(deployment)
     process.kill(onlyPid(deployment, 'sandbox'), 'SIGKILL')
     // The slots of another chain are others: only now may they go back.
-    await until('another chain is indexed', () => generationOf(deployment) !== generation)
+    await until('another chain is indexed', () => {
+      const now = generationOf(deployment)
+      return now !== undefined && now !== generation
+    })
     await until('every process follows it', async () => {
       const slots = [...(await metricsOf(deployment)).values()]
       return slots.length === 3 && Math.max(...slots) - Math.min(...slots) < 20
