@@ -69,6 +69,15 @@ t.test('a holder who spent everything stops nothing', async t => {
 
 t.test('no traffic is no timer', async t => {
   const { chain } = createChain()
-  startTraffic(chain, createWorld(chain))()
-  t.pass()
+  const world = createWorld(chain)
+  const timerCount = (): number =>
+    process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
+  const before = timerCount()
+  const stopNone = startTraffic(chain, world)
+  t.equal(timerCount(), before)
+  const stopSome = startTraffic(chain, world, { perSecond: 1 })
+  t.equal(timerCount(), before + 1, 'with some there is one')
+  stopSome()
+  stopNone()
+  t.equal(timerCount(), before)
 })
