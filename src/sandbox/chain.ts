@@ -1,21 +1,19 @@
 import bs58 from 'bs58'
 import { LiteSvm } from 'litesvm/dist/internal.js'
-import { ADDRESSES, isSameBytes, toMapKey } from './addresses.js'
+import { ADDRESSES, isSameBytes } from './addresses.js'
 import type { AccountState, AccountUpdate, Block, Commitment, TransactionRecord } from './block.js'
-import { BlockhashQueue } from './blockhash-queue.js'
+import type { BlockhashAge } from './blockhash-queue.js'
 import { compileTransaction } from './compile-transaction.js'
 import { Emitter } from './emitter.js'
-import { executeTransaction, refuse, type Refusal } from './execute-transaction.js'
+import { lockedKeys, type Machine, type Refusal } from './execute-transaction.js'
 import { deriveBytes, deriveKeypair, type Keypair } from './keypair.js'
-import {
-  parseTransaction,
-  type ParsedTransaction,
-  TransactionFormatError,
-} from './parse-transaction.js'
+import type { ParsedTransaction } from './parse-transaction.js'
+import { Recency } from './recency.js'
 import { SvmAccounts } from './svm-accounts.js'
 import { transferLamports } from './system-instructions.js'
 import { Sysvars } from './sysvars.js'
 import { TokenLedger } from './token-ledger.js'
+import { type BundleRefusal, type Run, TransactionRunner } from './transaction-runner.js'
 
 /** Options of the dev chain. */
 export const defaults = {
@@ -48,6 +46,10 @@ export type ChainEvents = {
 /** What became of a transaction: in the block (perhaps failed), or refused and in no block. */
 export type Sent = { readonly landed: true; readonly record: TransactionRecord } | Refusal
 
+/** What became of a bundle: in the block whole, or not at all. */
+export type BundleSent =
+  { readonly landed: true; readonly records: readonly TransactionRecord[] } | BundleRefusal
+
 type OpenBlock = {
   readonly slot: number
   readonly parentSlot: number
@@ -70,9 +72,10 @@ export class Chain {
   private readonly accounts: SvmAccounts
   private readonly sysvars: Sysvars
   private readonly tokens = new TokenLedger()
+  private readonly machine: Machine
   private readonly emitter = new Emitter<ChainEvents>()
-  private readonly blockhashes: BlockhashQueue
-  private readonly signatures = new Map<string, number>()
+  private readonly recency: Recency
+  private readonly runner: TransactionRunner
   private readonly genesis: Buffer
   private writeVersion = 0
   private open: OpenBlock
@@ -89,8 +92,10 @@ export class Chain {
     this.svm.setBlockhashCheck(false)
     this.svm.setTransactionHistory(0n)
     this.accounts = new SvmAccounts(this.svm)
+    this.machine = { svm: this.svm, accounts: this.accounts, tokens: this.tokens }
     this.sysvars = new Sysvars(this.svm)
-    this.blockhashes = new BlockhashQueue(this.options.blockhashAgeMax)
+    this.recency = new Recency(this.accounts, this.options.blockhashAgeMax)
+    this.runner = new TransactionRunner(this.machine, this.recency)
     this.genesis = deriveBytes('genesis', seed, now())
     this.faucet = deriveKeypair(seed, 'faucet')
     this.last = {
@@ -103,7 +108,7 @@ export class Chain {
       transactions: [],
       accountUpdateCount: 0,
     }
-    this.blockhashes.add(this.genesis, this.last.blockHeight)
+    this.recency.addBlock(this.genesis, this.last.blockHeight)
     this.open = this.createBlock()
   }
 
@@ -157,7 +162,22 @@ export class Chain {
   }
 
   isBlockhashValid(blockhash: Uint8Array): boolean {
-    return this.blockhashes.isRecent(blockhash)
+    return this.recency.ageOfBlockhash(blockhash) === 'recent'
+  }
+
+  /** How the hash of a transaction stands; that of a durable nonce is recent. */
+  blockhashAge(transaction: ParsedTransaction): BlockhashAge {
+    return this.recency.ageOf(transaction)
+  }
+
+  /** True where a transaction of this signature is in a block that its hash may still be named in. */
+  isProcessed(signature: Uint8Array): boolean {
+    return this.recency.isProcessed(signature)
+  }
+
+  /** Keys that a transaction locks for writing; `undefined` where a lookup table cannot be read. */
+  lockedKeys(transaction: ParsedTransaction): readonly Uint8Array[] | undefined {
+    return lockedKeys(transaction, this.machine)
   }
 
   account(pubkey: Uint8Array): AccountState | undefined {
@@ -173,29 +193,19 @@ export class Chain {
    * refused too.
    */
   send(bytes: Uint8Array): Sent {
-    let transaction: ParsedTransaction
-    try {
-      transaction = parseTransaction(bytes)
-    } catch (error) {
-      if (error instanceof TransactionFormatError)
-        return refuse('SanitizeFailure', [], error.message)
-      throw error
-    }
-    const signature = transaction.signatures[0]
-    if (signature === undefined) return refuse('SanitizeFailure', [], 'no signature')
-    if (!this.isRecent(transaction)) return refuse('BlockhashNotFound', [], 'Blockhash not found')
-    const id = toMapKey(signature)
-    if (this.signatures.has(id))
-      return refuse('AlreadyProcessed', [], 'This transaction has already been processed')
-    const { slot, transactions } = this.open
-    const result = executeTransaction(transaction, this.svm, this.accounts, this.tokens)
-    if (!result.landed) return result
-    for (const [pubkey, state] of result.writes) this.publish(pubkey, state, signature)
-    const record = { ...result.outcome, slot, index: transactions.length, signature, transaction }
-    transactions.push(record)
-    this.signatures.set(id, this.open.blockHeight)
-    this.emitter.emit('transaction', record)
-    return { landed: true, record }
+    const run = this.runner.run(bytes)
+    return run.landed ? { landed: true, record: this.commit(run) } : run
+  }
+
+  /**
+   * Executes transactions one behind the other at once, and next to each other in the block. Where
+   * one is refused or fails, or `isWanted` does not like what they did together, none of them has
+   * happened.
+   */
+  sendBundle(members: readonly Uint8Array[], isWanted: () => boolean = () => true): BundleSent {
+    const bundle = this.runner.runBundle(members, isWanted)
+    if (!bundle.landed) return bundle
+    return { landed: true, records: bundle.runs.map(run => this.commit(run)) }
   }
 
   /**
@@ -236,8 +246,7 @@ export class Chain {
     const blockhash = deriveBytes('block', this.genesis, slot)
     const block: Block = { ...this.open, blockhash: bs58.encode(blockhash) }
     this.last = block
-    this.blockhashes.add(blockhash, block.blockHeight)
-    this.forgetSignatures()
+    this.recency.addBlock(blockhash, block.blockHeight)
     this.emitter.emit('block', block)
     this.emitter.emit('status', slot, parentSlot, 'processed')
     this.emitter.emit('status', slot, parentSlot, 'confirmed')
@@ -288,33 +297,14 @@ export class Chain {
     this.emitter.emit('account', { ...state, pubkey, slot, writeVersion, signature })
   }
 
-  private isRecent(transaction: ParsedTransaction): boolean {
-    const { recentBlockhash } = transaction
-    return this.blockhashes.isRecent(recentBlockhash) || this.isNonce(transaction)
-  }
-
-  /** True where the first instruction advances a nonce account that holds the named hash. */
-  private isNonce({ instructions, keys, recentBlockhash }: ParsedTransaction): boolean {
-    const first = instructions[0]
-    const program = keys[first?.programIdIndex ?? -1]
-    const nonce = keys[first?.accounts[0] ?? -1]
-    if (first === undefined || program === undefined || nonce === undefined) return false
-    if (!isSameBytes(program, ADDRESSES.system)) return false
-    if (!isSameBytes(first.data, Uint8Array.of(4, 0, 0, 0))) return false
-    const state = this.accounts.get(nonce)
-    return (
-      state !== undefined &&
-      isSameBytes(state.owner, ADDRESSES.system) &&
-      state.data.length === 80 &&
-      isSameBytes(state.data.subarray(40, 72), recentBlockhash)
-    )
-  }
-
-  private forgetSignatures(): void {
-    const oldest = this.last.blockHeight - this.options.blockhashAgeMax
-    for (const [signature, blockHeight] of this.signatures) {
-      if (blockHeight >= oldest) return
-      this.signatures.delete(signature)
-    }
+  /** Takes what ran into the open block. */
+  private commit({ outcome, writes, transaction, signature }: Run): TransactionRecord {
+    const { slot, transactions } = this.open
+    for (const [pubkey, state] of writes) this.publish(pubkey, state, signature)
+    const record = { ...outcome, slot, index: transactions.length, signature, transaction }
+    transactions.push(record)
+    this.recency.addSignature(signature, this.open.blockHeight)
+    this.emitter.emit('transaction', record)
+    return record
   }
 }

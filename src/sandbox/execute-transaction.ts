@@ -101,20 +101,37 @@ const isNonceAccount = (state: AccountState | undefined): boolean =>
   state.data.length === NONCE_BYTES &&
   isSameBytes(state.owner, ADDRESSES.system)
 
+/** The virtual machine, and what is known of the accounts in it. */
+export type Machine = {
+  readonly svm: LiteSvm
+  readonly accounts: SvmAccounts
+  readonly tokens: TokenLedger
+}
+
+/** Keys that a transaction locks for writing; `undefined` where a lookup table cannot be read. */
+export const lockedKeys = (
+  transaction: ParsedTransaction,
+  { svm, accounts }: Machine,
+): readonly Uint8Array[] | undefined => {
+  const loaded = loadTables(transaction, svm)
+  return isLoaded(loaded) ? writtenKeys(transaction, loaded, accounts) : undefined
+}
+
 /**
  * Runs a transaction on the virtual machine and reads back what it wrote. A failed one wrote its
- * fee payer only, and the nonce account that its first instruction names.
+ * fee payer only, and the nonce account that its first instruction names. `beforeWrite` hears of
+ * every account that it may write, before it does.
  */
 export const executeTransaction = (
   transaction: ParsedTransaction,
-  svm: LiteSvm,
-  accounts: SvmAccounts,
-  tokens: TokenLedger,
+  { svm, accounts, tokens }: Machine,
+  beforeWrite: (pubkey: Uint8Array) => void = () => {},
 ): Execution | Refusal => {
   const loaded = loadTables(transaction, svm)
   if (!isLoaded(loaded)) return refuse(loaded, [])
   const keys = [...transaction.keys, ...loaded.writable, ...loaded.readonly]
   const written = writtenKeys(transaction, loaded, accounts)
+  written.forEach(beforeWrite)
   const preBalances = keys.map(key => accounts.lamports(key))
   const preTokenBalances = tokens.balances(keys)
   const result = svm.sendVersionedTransaction(transaction.bytes)

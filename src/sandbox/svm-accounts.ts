@@ -14,6 +14,9 @@ export const CLOSED: AccountState = {
   data: new Uint8Array(0),
 }
 
+const toSvmAccount = ({ lamports, data, owner, executable, rentEpoch }: AccountState): Account =>
+  new Account(lamports, data, owner, executable, rentEpoch)
+
 /** Programs and sysvars of the virtual machine are found by these owners. */
 const GENESIS_OWNERS = [
   ADDRESSES.nativeLoader,
@@ -72,11 +75,24 @@ export class SvmAccounts {
     this.loaded.set(id, state)
     this.marks.set(id, { rentEpoch: state.rentEpoch, executable: state.executable })
     if (this.reserved.has(id)) return
-    const { lamports, data, owner, executable, rentEpoch } = state
     try {
-      this.svm.setAccount(pubkey, new Account(lamports, data, owner, executable, rentEpoch))
+      this.svm.setAccount(pubkey, toSvmAccount(state))
     } catch {
       // Not a state that it can run with (a program without its code): readable all the same.
+    }
+  }
+
+  /** Notes all that an account is; the function that it returns makes it that again. */
+  save(pubkey: Uint8Array): () => void {
+    const id = toMapKey(pubkey)
+    const [loaded, marks] = [this.loaded.get(id), this.marks.get(id)]
+    // Without lamports the virtual machine forgets an account.
+    const before = this.svm.getAccount(pubkey) ?? toSvmAccount(CLOSED)
+    return () => {
+      if (loaded !== undefined) this.loaded.set(id, loaded)
+      if (marks === undefined) this.marks.delete(id)
+      else this.marks.set(id, marks)
+      this.svm.setAccount(pubkey, before)
     }
   }
 

@@ -15,7 +15,10 @@ import t from 'tap'
 import { ADDRESSES } from '../../src/sandbox/addresses.js'
 import { Chain } from '../../src/sandbox/chain.js'
 import { compileTransaction } from '../../src/sandbox/compile-transaction.js'
+import { parseTransaction } from '../../src/sandbox/parse-transaction.js'
 import { transferLamports } from '../../src/sandbox/system-instructions.js'
+import { transferTokens } from '../../src/sandbox/token-instructions.js'
+import { createWorld, MINT_DECIMALS } from '../../src/sandbox/world.js'
 import { createChain, createClock, key } from '../fixtures/sandbox.js'
 
 const SOL = 1_000_000_000n
@@ -187,6 +190,121 @@ t.test('the same seed and clock give the same chain, another start another one',
   t.equal(run('a', 1), run('a', 1))
   t.not(run('a', 1), run('b', 1))
   t.not(run('a', 1), run('a', 2))
+})
+
+t.test(
+  'a bundle is next to itself in the block, each member on what the last one left',
+  async t => {
+    const { chain, accounts, blocks } = createChain()
+    const [first, second, third] = [key('first'), key('second'), key('third')]
+    chain.airdrop(first.publicKey, 10n * SOL)
+    chain.tick()
+    accounts.length = 0
+    const hash = chain.tip.blockhash
+    const sent = chain.sendBundle([
+      transfer(first, second.publicKey, 5n * SOL, hash),
+      transfer(second, third.publicKey, 2n * SOL, hash),
+      transfer(third, first.publicKey, SOL, hash),
+    ])
+    t.match(sent, { landed: true, records: [{ index: 0 }, { index: 1 }, { index: 2 }] })
+    t.equal(chain.account(first.publicKey)?.lamports, 6n * SOL - 5_000n)
+    t.equal(chain.account(third.publicKey)?.lamports, SOL - 5_000n)
+    t.equal(accounts.length, 6)
+    chain.tick()
+    t.equal(blocks.at(-1)?.transactions.length, 3)
+  },
+)
+
+t.test('a bundle with one bad member leaves no trace', async t => {
+  const { chain, accounts, transactions } = createChain()
+  const [from, dumped] = [key('from'), key('dumped')]
+  chain.airdrop(from.publicKey, 10n * SOL)
+  const odd = {
+    lamports: 3n * SOL,
+    owner: ADDRESSES.system,
+    executable: false,
+    rentEpoch: 42n,
+    data: new Uint8Array(0),
+  }
+  chain.load(dumped.publicKey, odd)
+  chain.tick()
+  const hash = chain.tip.blockhash
+  const fresh = key('fresh').publicKey
+  const good = [
+    transfer(from, fresh, SOL, hash),
+    // Emptied, and so gone, until the bundle is undone.
+    transfer(dumped, fresh, 3n * SOL - 5_000n, hash),
+  ]
+  const forged = Buffer.from(transfer(from, fresh, 2n * SOL, hash))
+  forged.writeUInt8(forged.readUInt8(10) ^ 1, 10)
+  const cases: [name: string, bad: Buffer, error: unknown][] = [
+    ['fails', transfer(from, fresh, 500n * SOL, hash), { InstructionError: [0, { Custom: 1 }] }],
+    ['is refused', forged, 'SignatureFailure'],
+    ['is not wanted', Buffer.alloc(0), undefined],
+    ['is too old', transfer(from, fresh, 2n, bs58.encode(fresh)), 'BlockhashNotFound'],
+    ['is no transaction', Buffer.from([1, 2]), 'SanitizeFailure'],
+    ['has no payer', transfer(key('poor'), fresh, 1n, hash), 'AccountNotFound'],
+    ['is there twice', good[0] ?? Buffer.alloc(0), 'AlreadyProcessed'],
+  ]
+  for (const [name, bad, error] of cases) {
+    const before = [from.publicKey, dumped.publicKey, fresh].map(each => chain.account(each))
+    accounts.length = 0
+    transactions.length = 0
+    const sent = chain.sendBundle([...good, ...(error === undefined ? [] : [bad])], () => false)
+    if (error !== undefined) t.match(sent, { landed: false, index: 2, error }, name)
+    else t.match(sent, { landed: false, index: 1, error: 'CommitCancelled' }, name)
+    t.strictSame(
+      [from.publicKey, dumped.publicKey, fresh].map(each => chain.account(each)),
+      before,
+      `${name}: accounts are what they were`,
+    )
+    t.strictSame([accounts, transactions], [[], []], `${name}: nothing is said`)
+  }
+  t.strictSame(chain.account(dumped.publicKey), odd)
+  t.match(chain.sendBundle(good), { landed: true }, 'and the good ones may come again')
+  t.equal(chain.account(dumped.publicKey), undefined)
+  t.match(chain.sendBundle(good), { landed: false, index: 0, error: 'AlreadyProcessed' })
+})
+
+t.test('token balances are undone with their accounts', async t => {
+  const { chain, transactions } = createChain()
+  const { mint, holders, payer } = createWorld(chain)
+  chain.tick()
+  const [a, b] = holders
+  if (a === undefined || b === undefined) throw new Error('the world has holders')
+  const move = (amount: bigint) =>
+    compileTransaction(
+      [
+        transferTokens(
+          { from: a.account, to: b.account, mint, amount, decimals: MINT_DECIMALS },
+          a.wallet.publicKey,
+        ),
+      ],
+      [a.wallet],
+      bs58.decode(chain.tip.blockhash),
+    )
+  const poor = transfer(payer, key('x').publicKey, 10n ** 18n, chain.tip.blockhash)
+  t.match(chain.sendBundle([move(1_000_000n), poor]), { landed: false, index: 1 })
+  transactions.length = 0
+  t.ok(chain.send(move(7n)).landed)
+  const [
+    { preTokenBalances, postTokenBalances } = { preTokenBalances: [], postTokenBalances: [] },
+  ] = transactions
+  const [before, after] = [preTokenBalances[0]?.amount ?? 0n, postTokenBalances[0]?.amount ?? 0n]
+  t.equal(before - after, 7n, 'the balance before is the one without the bundle')
+})
+
+t.test('an expired hash is told from one that never was', async t => {
+  const { chain } = createChain()
+  const from = key('from')
+  chain.airdrop(from.publicKey, SOL)
+  const { blockhash } = chain.tick()
+  const age = (hash: string) =>
+    chain.blockhashAge(parseTransaction(transfer(from, from.publicKey, 1n, hash)))
+  t.equal(age(blockhash), 'recent')
+  for (let count = 0; count < 150; count++) chain.tick()
+  t.equal(age(blockhash), 'expired')
+  t.equal(age(bs58.encode(new Uint8Array(32).fill(7))), 'unknown')
 })
 
 /** What real clients send, through the bytes that web3.js makes. */
