@@ -136,7 +136,12 @@ export const configSchema = v.strictObject({
       feedBytesMax: integer(0, Number.MAX_SAFE_INTEGER, 'bytes'),
     }),
   ),
-  pools: section(optionsSchema(pools, { scanNiceness: integer(0, 19, 'niceness') })),
+  pools: section(
+    optionsSchema(pools, {
+      scanNiceness: integer(0, 19, 'niceness'),
+      verifyNiceness: integer(0, 19, 'niceness'),
+    }),
+  ),
   access: section(
     v.strictObject({
       keyFile: described(

@@ -41,6 +41,17 @@ const poolsSpec = record({
   replyBytesInFlightMax: count(POOLS.replyBytesInFlightMax),
   streamBytesMax: count(POOLS.streamBytesMax),
 })
+const rulesSpec = record({
+  tipClasses: list(
+    record({ addresses: list(text('1'.repeat(32), 'x')), floorLamports: exact(1n) }),
+  ),
+  exemptPrograms: list(text('1'.repeat(32), 'x')),
+})
+const verifySpec = record({
+  verifyThreads: whole(1, 256),
+  verifyNiceness: whole(0, 19),
+  verifyQueueMax: whole(64, U32_MAX),
+})
 const blockSpec = record({
   slot: whole(10, Number.MAX_SAFE_INTEGER),
   parentSlot: whole(9, Number.MAX_SAFE_INTEGER),
@@ -142,6 +153,12 @@ const READER: Row[] = [
   ['tokenBalance', [key(KEY), out]],
   ['tokenSupply', [key(KEY), out]],
 ]
+const CHECKS: Row[] = [
+  ['checkBatch', [bytes(new Uint8Array(0))]],
+  ['checkBundle', [list(text('')), whole(1_232, 4_096), flag(false)]],
+  ['frameBatch', [bytes(new Uint8Array(0))]],
+  ['stats', []],
+]
 const REPLY: Row[] = [
   ['byteLength', []],
   ['close', []],
@@ -174,7 +191,7 @@ const notRefused = (target: object, name: string, calls: unknown[][]): string[] 
   })
 
 t.test('exports', async t => {
-  const classes = ['Indexer', 'NativeReply', 'Reader']
+  const classes = ['Indexer', 'NativeReply', 'Reader', 'TransactionChecks']
   t.strictSame(
     Object.keys(addon).sort(),
     [...classes, '__napiBindingTarget', ...namesOf(FUNCTIONS)].sort(),
@@ -182,6 +199,7 @@ t.test('exports', async t => {
   t.strictSame(membersOf(addon.Indexer.prototype), namesOf(INDEXER))
   t.strictSame(membersOf(addon.Reader.prototype), namesOf(READER))
   t.strictSame(membersOf(addon.NativeReply.prototype), namesOf(REPLY))
+  t.strictSame(membersOf(addon.TransactionChecks.prototype), namesOf(CHECKS))
 })
 
 const openBoth = (t: Test): { indexer: addon.Indexer; reader: addon.Reader } => {
@@ -223,6 +241,31 @@ t.test('wrong arguments are refused', async t => {
   if (reply === undefined) throw new Error('no reply')
   t.strictSame(notRefused(reply, 'read', wrongCalls([bytes(KEY)])), [])
   t.equal(reply.read(new Uint8Array(0)) <= 0, true)
+})
+
+t.test('wrong arguments of transaction checks are refused', async t => {
+  const make = (...args: [addon.TransactionRules, addon.VerifyPoolOptions]) =>
+    new addon.TransactionChecks(...args)
+  const calls = wrongCalls([rulesSpec, verifySpec])
+  t.strictSame(notRefused({ TransactionChecks: make }, 'TransactionChecks', calls), [])
+  const checks = make(
+    rulesSpec.right as addon.TransactionRules,
+    verifySpec.right as addon.VerifyPoolOptions,
+  )
+  for (const [name, specs] of CHECKS)
+    t.strictSame(notRefused(checks, name, wrongCalls(specs)), [], name)
+  t.throws(() =>
+    checks.checkBundle(
+      Array.from({ length: 17 }, () => ''),
+      1_232,
+      false,
+    ),
+  )
+  t.match(await checks.checkBundle([''], 1_232, false), { members: [{ byteLength: 0 }] })
+  const twice = { addresses: ['1'.repeat(32)], floorLamports: 1n }
+  t.throws(() =>
+    make({ tipClasses: [twice, twice], exemptPrograms: [] }, verifySpec.right as never),
+  )
 })
 
 t.test('a method is refused another object', async t => {

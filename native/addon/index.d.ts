@@ -95,6 +95,24 @@ export declare class Reader {
   close(): void
 }
 
+/** Checks of one route's transactions. */
+export declare class TransactionChecks {
+  constructor(rules: TransactionRules, pool: VerifyPoolOptions)
+  /** Looks at the frames of a batch alone. */
+  frameBatch(body: Uint8Array): FrameVerdict
+  /**
+   * Checks the complete records of a batch, on the pool and in place: until the promise settles, `body` must be
+   * neither changed nor transferred.
+   */
+  checkBatch(body: Uint8Array): Promise<VerdictData>
+  /**
+   * Checks a bundle's members: base64 texts as they came. `stops_early` looks at signatures only where nothing
+   * else is wrong, and only up to the first wrong one.
+   */
+  checkBundle(transactions: string[], bytesMax: number, stopsEarly: boolean): Promise<VerdictData>
+  stats(): VerifyStats
+}
+
 /** One account at the end of a block. `lamports` 0 deletes it. */
 export interface AccountData {
   pubkey: Uint8Array
@@ -195,8 +213,32 @@ export interface FilterData {
   bytes?: Uint8Array
 }
 
+/** What the frames of a batch hold. */
+export interface FrameVerdict {
+  /** Complete records before the first fault. */
+  count: number
+  /** The fault, with its record and offset. */
+  problem?: string
+}
+
 /** Takes a lock file for the life of this process; false where another process holds it. */
 export declare function lockFile(path: string): boolean
+
+/** What is known of one transaction. */
+export interface MemberData {
+  start: number
+  byteLength: number
+  /** `base64`, `size`, or why it is no transaction. */
+  problem?: string
+  /** Base58 of the first signature. */
+  signature?: string
+  /** Absent where the signatures were not looked at. */
+  isSigned?: boolean
+  /** Lamports for each tip class. */
+  tips: bigint[]
+  hasApplication: boolean
+  qualifies: boolean
+}
 
 /** A page of a wallet's token accounts: of one `mint`, or of the token program 1 or 2. */
 export interface OwnerPageQuery {
@@ -290,6 +332,12 @@ export interface TaskResult {
   detail?: string
 }
 
+/** Addresses whose tips are summed together. */
+export interface TipClassData {
+  addresses: Array<string>
+  floorLamports: bigint
+}
+
 /** The newest block of a store. */
 export interface TipData {
   slot: number
@@ -298,4 +346,36 @@ export interface TipData {
   blockhash: string
   /** Seconds since 1970. */
   blockTime?: number
+}
+
+/** What the checks of one route count. */
+export interface TransactionRules {
+  tipClasses: Array<TipClassData>
+  /** Programs that are no application. */
+  exemptPrograms: Array<string>
+}
+
+/** What a check resolves to: `members` and what follows, or `error` (a row of the error table) with its `detail`. */
+export interface VerdictData {
+  members: Array<MemberData>
+  /** The first two equal members, as two indexes. */
+  duplicate?: Array<number>
+  bundleId?: string
+  error?: string
+  detail?: string
+}
+
+/** The pool of one process that checks signatures. */
+export interface VerifyPoolOptions {
+  verifyThreads: number
+  /** Added to the niceness of its threads. */
+  verifyNiceness: number
+  /** Requests that may wait for it. */
+  verifyQueueMax: number
+}
+
+/** The pool that checks signatures, in numbers. */
+export interface VerifyStats {
+  verifyWaiting: number
+  verifyRunning: number
 }

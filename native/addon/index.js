@@ -773,10 +773,11 @@ if (
   }
 }
 
-const { Indexer, NativeReply, Reader, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, sharedCells } = nativeBinding
+const { Indexer, NativeReply, Reader, TransactionChecks, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, sharedCells } = nativeBinding
 export { Indexer }
 export { NativeReply }
 export { Reader }
+export { TransactionChecks }
 export { decodeMemcmp }
 export { decodePubkey }
 export { decodePubkeys }

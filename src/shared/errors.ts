@@ -18,6 +18,7 @@ export const ERRORS = {
   internal:          { code: -32603, message: 'Internal error', origin: 'JSON-RPC 2.0' },
   readTimeout:       { code: -32603, message: 'Read timed out after 30 seconds', origin: 'spec §8' },
   overloaded:        { code: -32603, message: 'Too many reads in flight; retry with backoff', origin: 'ours' },
+  checksOverloaded:  { code: -32603, message: 'Too many transaction checks in flight; retry with backoff', origin: 'ours' },
   outsideScope:      { code: -32603, message: 'account outside indexed scope', origin: 'ours' },
   batchTooLong:      { code: -32600, message: 'Batch holds more than {max} calls', origin: 'ours' },
   batchReplyTooLong: { code: -32603, message: 'Batch reply holds more than {max} bytes', origin: 'ours' },

@@ -340,3 +340,114 @@ export const lockFile = (path: string): boolean => call(() => addon.lockFile(pat
 /** Maps `count` 8-byte cells that every process which maps the same file sees. */
 export const sharedCells = (path: string, count: number): Float64Array =>
   call(() => addon.sharedCells(path, count))
+
+/** What the checks of one route count. Created once per route. */
+export type TransactionRules = {
+  /** Addresses whose tips are summed together, and what the sum must reach. No address stands in two classes. */
+  readonly tipClasses: readonly {
+    readonly addresses: readonly string[]
+    readonly floorLamports: bigint
+  }[]
+  /** Programs that are no application. */
+  readonly exemptPrograms: readonly string[]
+}
+
+/** What is known of one transaction. */
+export type MemberVerdict = {
+  /** Byte range in the body of a batch; in a bundle `start` is 0 and the length that of the decoded bytes. */
+  readonly start: number
+  readonly byteLength: number
+  /** `base64`, `size`, or in words why it is no transaction. */
+  readonly problem: string | undefined
+  /** Base58 of the first signature, where the layout could be read. */
+  readonly signature: string | undefined
+  /** Whether every signature is right; undefined where that was not looked at. */
+  readonly isSigned: boolean | undefined
+  /** Lamports for each tip class, in the order of the rules. */
+  readonly tips: readonly bigint[]
+  /** An instruction of no exempt program that has a writable static account. */
+  readonly hasApplication: boolean
+  /** Every class gets its floor, and there is an application. */
+  readonly qualifies: boolean
+}
+
+/** What is known of a request's transactions. */
+export type Verdict = {
+  readonly members: readonly MemberVerdict[]
+  /** The first two, counted from 0, that are equal in their bytes or in what is signed. */
+  readonly duplicate: readonly [number, number] | undefined
+  /** Where every member has a first signature. */
+  readonly bundleId: string | undefined
+}
+
+export type VerifyPoolOptions = addon.VerifyPoolOptions
+
+/** The checks of one route. Both checks reject with the error `checksOverloaded` where too many wait. */
+export type TransactionChecks = {
+  /** The frames alone, at once: complete records before the fault, and the fault with its record and offset. */
+  frameBatch(body: Uint8Array): { readonly count: number; readonly problem: string | undefined }
+  /** Every complete record, in place: until this settles, `body` must be neither changed nor transferred. */
+  checkBatch(body: Uint8Array): Promise<Verdict>
+  /**
+   * Base64 texts as they stand in the request, of at most `bytesMax` bytes each. With `stopsEarly`, signatures are
+   * looked at only where nothing else is wrong, and only up to the first wrong one.
+   */
+  checkBundle(
+    transactions: readonly string[],
+    bytesMax: number,
+    stopsEarly: boolean,
+  ): Promise<Verdict>
+  stats(): { readonly verifyWaiting: number; readonly verifyRunning: number }
+}
+
+const toMember = (member: addon.MemberData): MemberVerdict => ({
+  start: member.start,
+  byteLength: member.byteLength,
+  problem: member.problem,
+  signature: member.signature,
+  isSigned: member.isSigned,
+  tips: member.tips,
+  hasApplication: member.hasApplication,
+  qualifies: member.qualifies,
+})
+
+const toVerdict = async (task: Promise<addon.VerdictData>): Promise<Verdict> => {
+  const { members, duplicate, bundleId, error, detail } = await task
+  if (error !== undefined) throw toFailure(error, detail ?? '')
+  const [one, other] = duplicate ?? []
+  return {
+    members: members.map(toMember),
+    duplicate: one === undefined || other === undefined ? undefined : [one, other],
+    bundleId,
+  }
+}
+
+/** Makes the checks of one route. The first options of a process make its pool; all its routes share it. */
+export const createTransactionChecks = (
+  rules: TransactionRules,
+  pool: VerifyPoolOptions,
+): TransactionChecks => {
+  const native = call(
+    () =>
+      new addon.TransactionChecks(
+        {
+          tipClasses: rules.tipClasses.map(({ addresses, floorLamports }) => ({
+            addresses: [...addresses],
+            floorLamports,
+          })),
+          exemptPrograms: [...rules.exemptPrograms],
+        },
+        pool,
+      ),
+  )
+  return {
+    frameBatch: body => {
+      const { count, problem } = call(() => native.frameBatch(body))
+      return { count, problem }
+    },
+    checkBatch: body => toVerdict(call(() => native.checkBatch(body))),
+    checkBundle: (transactions, bytesMax, stopsEarly) =>
+      toVerdict(call(() => native.checkBundle([...transactions], bytesMax, stopsEarly))),
+    stats: () => call(() => native.stats()),
+  }
+}

@@ -1,4 +1,4 @@
-/** Bounds of the reads that one process runs beside its event loop. */
+/** Bounds of what one process runs beside its event loop. */
 export type Options = Readonly<typeof defaults>
 
 export const defaults = {
@@ -14,4 +14,10 @@ export const defaults = {
   replyBytesInFlightMax: 256 * 1024 ** 2,
   /** The same for one streamed reply: what is made ahead of its reader. Most replies fit, and free their thread. */
   streamBytesMax: 8 * 1024 ** 2,
+  /** Threads that check transactions. They are not the threads of reads: a scan must not hold up a submission. */
+  verifyThreads: 2,
+  /** Added to their niceness: a full batch takes milliseconds, which a point read should not wait for. */
+  verifyNiceness: 5,
+  /** Requests that may wait for a check; one more is refused. 256 full batches of two signers wait for 0.3 s. */
+  verifyQueueMax: 256,
 }

@@ -13,6 +13,7 @@ mod reader;
 mod reply;
 mod stats;
 mod tasks;
+mod transactions;
 
 use std::sync::Mutex;
 

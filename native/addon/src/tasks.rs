@@ -26,7 +26,7 @@ pub struct TaskResult {
 /// Threads of one pool: a wrong argument must not make thousands.
 pub const THREADS_MAX: u32 = 256;
 /// The least urgent that Linux knows.
-const NICENESS_MAX: u32 = 19;
+pub const NICENESS_MAX: u32 = 19;
 
 /// Bounds of the pools, one set per process, taken from the first reader's options.
 pub struct Pools {

@@ -32,6 +32,8 @@ pub enum Error {
     ReadTimeout,
     /// The pool's queue, or the budget of replies in flight, is full.
     Overloaded,
+    /// The queue before the pool that checks signatures is full.
+    ChecksOverloaded,
     /// There is no block in the store yet.
     NoIndex,
     /// The store's scope leaves out what was asked for, so that no answer would be a guess.
@@ -75,6 +77,7 @@ impl Error {
             Error::ReadBudget { .. } => "readBudget",
             Error::ReadTimeout => "readTimeout",
             Error::Overloaded => "overloaded",
+            Error::ChecksOverloaded => "checksOverloaded",
             Error::NoIndex => "noIndex",
             Error::OutsideScope => "outsideScope",
             Error::NotNextBlock(_) => "notNextBlock",

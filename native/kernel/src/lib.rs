@@ -15,6 +15,7 @@ pub mod reply;
 pub mod shared_cells;
 pub mod store;
 pub mod token;
+pub mod transaction;
 
 /// A Solana address: 32 raw bytes. Order of bytes is the order of pages.
 pub type Pubkey = [u8; 32];

@@ -1,0 +1,321 @@
+//! Checks of signed transactions. Their work runs on a pool of its own, `verify`: a scan never holds up a signature.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kernel::encoding::decode_pubkeys;
+use kernel::error::{Error, Result as Checked};
+use kernel::pool::Pool;
+use kernel::transaction::{
+    self, Member, RECORDS_MAX, Rules, Text, TipClass, Verdict, check_batch, check_bundle,
+    frame_batch,
+};
+use napi::bindgen_prelude::{BigInt, Object, Uint8Array, Uint8ArraySlice};
+use napi::{Env, JsString};
+use napi_derive::napi;
+
+use crate::arguments::{exact, whole, wrong};
+use crate::failure::{Result, guard};
+use crate::reply::{Deferred, deferred};
+use crate::tasks::{NICENESS_MAX, THREADS_MAX};
+
+/// Addresses and programs of one list: more than any operator has, few enough to look through.
+const KEYS_MAX: usize = 256;
+/// Tip classes of one route: the service's and the engine's, and some room.
+const CLASSES_MAX: usize = 8;
+
+/// Addresses whose tips are summed together.
+#[napi(object, object_to_js = false)]
+pub struct TipClassData {
+    pub addresses: Vec<String>,
+    pub floor_lamports: BigInt,
+}
+
+/// What the checks of one route count.
+#[napi(object, object_to_js = false)]
+pub struct TransactionRules {
+    pub tip_classes: Vec<TipClassData>,
+    /// Programs that are no application.
+    pub exempt_programs: Vec<String>,
+}
+
+/// The pool of one process that checks signatures.
+#[napi(object, object_to_js = false)]
+pub struct VerifyPoolOptions {
+    pub verify_threads: f64,
+    /// Added to the niceness of its threads.
+    pub verify_niceness: f64,
+    /// Requests that may wait for it.
+    pub verify_queue_max: f64,
+}
+
+impl TransactionRules {
+    fn to_kernel(&self) -> Checked<Rules> {
+        if self.tip_classes.len() > CLASSES_MAX {
+            return Err(wrong("too many tip classes"));
+        }
+        let keys = |texts: &[String]| {
+            if texts.len() > KEYS_MAX {
+                return Err(wrong("too many addresses"));
+            }
+            decode_pubkeys(texts)
+        };
+        let mut tip_classes: Vec<TipClass> = Vec::with_capacity(self.tip_classes.len());
+        for class in &self.tip_classes {
+            let addresses = keys(&class.addresses)?;
+            let is_known = |key| {
+                tip_classes
+                    .iter()
+                    .any(|other| other.addresses.contains(key))
+            };
+            if addresses.iter().any(is_known) {
+                return Err(wrong("a tip address stands in two classes"));
+            }
+            tip_classes.push(TipClass {
+                addresses,
+                floor_lamports: exact(&class.floor_lamports, "floorLamports")?,
+            });
+        }
+        Ok(Rules {
+            tip_classes,
+            exempt_programs: keys(&self.exempt_programs)?,
+        })
+    }
+}
+
+static VERIFY: Mutex<Option<Arc<Pool>>> = Mutex::new(None);
+
+/// The process's pool: the first options make it, later ones share it.
+fn verify_pool(options: &VerifyPoolOptions) -> Checked<Arc<Pool>> {
+    let threads = whole(options.verify_threads, THREADS_MAX, "verifyThreads")? as usize;
+    let niceness = whole(options.verify_niceness, NICENESS_MAX, "verifyNiceness")? as i32;
+    let queue_max = whole(options.verify_queue_max, u32::MAX, "verifyQueueMax")? as usize;
+    let mut pool = VERIFY.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(pool) = pool.as_ref() {
+        return Ok(Arc::clone(pool));
+    }
+    let made = Arc::new(Pool::new("verify", threads, niceness, queue_max)?);
+    *pool = Some(Arc::clone(&made));
+    Ok(made)
+}
+
+/// What the frames of a batch hold.
+#[napi(object, object_from_js = false)]
+pub struct FrameVerdict {
+    /// Complete records before the first fault.
+    pub count: u32,
+    /// The fault, with its record and offset.
+    pub problem: Option<String>,
+}
+
+/// What is known of one transaction.
+#[napi(object, object_from_js = false)]
+pub struct MemberData {
+    pub start: u32,
+    pub byte_length: u32,
+    /// `base64`, `size`, or why it is no transaction.
+    pub problem: Option<String>,
+    /// Base58 of the first signature.
+    pub signature: Option<String>,
+    /// Absent where the signatures were not looked at.
+    pub is_signed: Option<bool>,
+    /// Lamports for each tip class.
+    #[napi(ts_type = "bigint[]")]
+    pub tips: Vec<u64>,
+    pub has_application: bool,
+    pub qualifies: bool,
+}
+
+/// What a check resolves to: `members` and what follows, or `error` (a row of the error table) with its `detail`.
+#[napi(object, object_from_js = false)]
+pub struct VerdictData {
+    pub members: Vec<MemberData>,
+    /// The first two equal members, as two indexes.
+    pub duplicate: Option<Vec<u32>>,
+    pub bundle_id: Option<String>,
+    pub error: Option<String>,
+    pub detail: Option<String>,
+}
+
+impl VerdictData {
+    fn of(outcome: Checked<Verdict>) -> VerdictData {
+        match outcome {
+            Ok(verdict) => VerdictData {
+                members: verdict.members.into_iter().map(MemberData::of).collect(),
+                duplicate: verdict
+                    .duplicate
+                    .map(|(one, other)| vec![one as u32, other as u32]),
+                bundle_id: verdict.bundle_id,
+                error: None,
+                detail: None,
+            },
+            Err(error) => VerdictData {
+                members: Vec::new(),
+                duplicate: None,
+                bundle_id: None,
+                error: Some(error.name().into()),
+                detail: Some(error.detail()),
+            },
+        }
+    }
+}
+
+impl MemberData {
+    fn of(member: Member) -> MemberData {
+        MemberData {
+            start: member.start as u32,
+            byte_length: member.byte_length as u32,
+            problem: member.problem.map(|problem| problem.text().into()),
+            signature: member.signature,
+            is_signed: member.is_signed,
+            tips: member.tips.lamports,
+            has_application: member.tips.has_application,
+            qualifies: member.tips.qualifies,
+        }
+    }
+}
+
+/// The pool that checks signatures, in numbers.
+#[napi(object, object_from_js = false)]
+pub struct VerifyStats {
+    pub verify_waiting: u32,
+    pub verify_running: u32,
+}
+
+/// Checks of one route's transactions.
+#[napi]
+pub struct TransactionChecks {
+    rules: Arc<Rules>,
+    pool: Arc<Pool>,
+}
+
+#[napi]
+impl TransactionChecks {
+    #[napi(constructor)]
+    pub fn new(rules: TransactionRules, pool: VerifyPoolOptions) -> Result<TransactionChecks> {
+        guard(|| {
+            Ok(TransactionChecks {
+                rules: Arc::new(rules.to_kernel()?),
+                pool: verify_pool(&pool)?,
+            })
+        })
+    }
+
+    /// Looks at the frames of a batch alone.
+    #[napi]
+    pub fn frame_batch(&self, body: Uint8ArraySlice<'_>) -> Result<FrameVerdict> {
+        guard(|| {
+            let mut count = 0;
+            let fault = frame_batch(&body, |_| count += 1);
+            Ok(FrameVerdict {
+                count,
+                problem: fault.map(|fault| fault.to_string()),
+            })
+        })
+    }
+
+    /// Checks the complete records of a batch, on the pool and in place: until the promise settles, `body` must be
+    /// neither changed nor transferred.
+    #[napi(ts_return_type = "Promise<VerdictData>")]
+    pub fn check_batch<'env>(&self, env: &'env Env, body: Uint8Array) -> Result<Object<'env>> {
+        let rules = Arc::clone(&self.rules);
+        self.start(env, body, move |body| check_batch(body, &rules))
+    }
+
+    /// Checks a bundle's members: base64 texts as they came. `stops_early` looks at signatures only where nothing
+    /// else is wrong, and only up to the first wrong one.
+    #[napi(ts_return_type = "Promise<VerdictData>")]
+    pub fn check_bundle<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "string[]")] transactions: Vec<JsString<'_>>,
+        bytes_max: f64,
+        stops_early: bool,
+    ) -> Result<Object<'env>> {
+        let (texts, bytes_max) = guard(|| {
+            let bytes_max = whole(bytes_max, transaction::BYTES_MAX as u32, "bytesMax")? as usize;
+            if transactions.len() > RECORDS_MAX {
+                return Err(wrong("too many transactions"));
+            }
+            let texts: Checked<Vec<Text>> = transactions
+                .into_iter()
+                .map(|text| take_text(text, bytes_max))
+                .collect();
+            Ok((texts?, bytes_max))
+        })?;
+        let rules = Arc::clone(&self.rules);
+        self.start(env, texts, move |texts| {
+            check_bundle(texts, bytes_max, &rules, stops_early)
+        })
+    }
+
+    #[napi]
+    pub fn stats(&self) -> VerifyStats {
+        let depth = self.pool.depth();
+        VerifyStats {
+            verify_waiting: depth.waiting as u32,
+            verify_running: depth.running as u32,
+        }
+    }
+}
+
+impl TransactionChecks {
+    /// Queues `work` on what is `kept` until JavaScript has the verdict.
+    fn start<'env, K: Send + 'static>(
+        &self,
+        env: &'env Env,
+        kept: K,
+        work: impl FnOnce(&K) -> Verdict + Send + 'static,
+    ) -> Result<Object<'env>> {
+        let (deferred, promise) = deferred::<VerdictData>(env)?;
+        let answer = Answer {
+            deferred: Some(deferred),
+            kept: Some(kept),
+            outcome: Err(Error::ChecksOverloaded),
+        };
+        // A refused job is dropped, and its answer says so; hence nothing is to be done with the failure.
+        let _ = self.pool.submit(move || answer.run(work));
+        Ok(promise)
+    }
+}
+
+/// Settles its promise when it is dropped, so that a job which panics, or is refused, is heard.
+struct Answer<K: Send + 'static> {
+    deferred: Option<Deferred<VerdictData>>,
+    kept: Option<K>,
+    outcome: Checked<Verdict>,
+}
+
+impl<K: Send + 'static> Answer<K> {
+    fn run(mut self, work: impl FnOnce(&K) -> Verdict) {
+        self.outcome = Err(Error::Internal("panic in a check".into()));
+        if let Some(kept) = &self.kept {
+            self.outcome = Ok(work(kept));
+        }
+    }
+}
+
+impl<K: Send + 'static> Drop for Answer<K> {
+    fn drop(&mut self) {
+        let Some(deferred) = self.deferred.take() else {
+            return;
+        };
+        let kept = self.kept.take();
+        let outcome = std::mem::replace(&mut self.outcome, Err(Error::ChecksOverloaded));
+        deferred.resolve(Box::new(move |_| {
+            // A JavaScript buffer is let go on JavaScript's own thread.
+            drop(kept);
+            Ok(VerdictData::of(outcome))
+        }));
+    }
+}
+
+/// Takes a text over, unless it is too long to be a transaction: an 8 MiB string is not worth its copy.
+fn take_text(text: JsString<'_>, bytes_max: usize) -> Checked<Text> {
+    let failed = |error: napi::Error| wrong(&format!("a transaction's text: {}", error.reason));
+    if text.utf16_len().map_err(failed)? > transaction::text_length(bytes_max) {
+        return Ok(Text::TooLong);
+    }
+    // UTF-8, not Latin-1: the latter would turn U+0141 into the letter A.
+    let text = text.into_utf8().map_err(failed)?;
+    Ok(Text::Given(text.as_slice().to_vec()))
+}

@@ -1,0 +1,137 @@
+//! What a message asks of its static keys, and what it gets of that: the writability of facts that need no chain.
+
+use solana_pubkey::Pubkey as Address;
+
+use super::parse::View;
+use crate::Pubkey;
+
+const fn key(text: &str) -> Pubkey {
+    Address::from_str_const(text).to_bytes()
+}
+
+/// Moves lamports.
+pub const SYSTEM_PROGRAM: Pubkey = [0; 32];
+/// Its presence lets a message write what it invokes: an upgrade does both.
+const UPGRADEABLE_LOADER: Pubkey = key("BPFLoaderUpgradeab1e11111111111111111111111");
+
+/// Keys that no transaction can write, whatever its header says.
+const RESERVED: [Pubkey; 31] = [
+    SYSTEM_PROGRAM,
+    UPGRADEABLE_LOADER,
+    key("AddressLookupTab1e1111111111111111111111111"),
+    key("BPFLoader2111111111111111111111111111111111"),
+    key("BPFLoader1111111111111111111111111111111111"),
+    key("ComputeBudget111111111111111111111111111111"),
+    key("Config1111111111111111111111111111111111111"),
+    key("Ed25519SigVerify111111111111111111111111111"),
+    key("Feature111111111111111111111111111111111111"),
+    key("LoaderV411111111111111111111111111111111111"),
+    key("KeccakSecp256k11111111111111111111111111111"),
+    key("Secp256r1SigVerify1111111111111111111111111"),
+    key("StakeConfig11111111111111111111111111111111"),
+    key("Stake11111111111111111111111111111111111111"),
+    key("Vote111111111111111111111111111111111111111"),
+    key("ZkE1Gama1Proof11111111111111111111111111111"),
+    key("ZkTokenProof1111111111111111111111111111111"),
+    key("SysvarC1ock11111111111111111111111111111111"),
+    key("SysvarEpochRewards1111111111111111111111111"),
+    key("SysvarEpochSchedu1e111111111111111111111111"),
+    key("SysvarFees111111111111111111111111111111111"),
+    key("Sysvar1nstructions1111111111111111111111111"),
+    key("SysvarLastRestartS1ot1111111111111111111111"),
+    key("SysvarRecentB1ockHashes11111111111111111111"),
+    key("SysvarRent111111111111111111111111111111111"),
+    key("SysvarRewards111111111111111111111111111111"),
+    key("SysvarS1otHashes111111111111111111111111111"),
+    key("SysvarS1otHistory11111111111111111111111111"),
+    key("SysvarStakeHistory1111111111111111111111111"),
+    key("NativeLoader1111111111111111111111111111111"),
+    key("Sysvar1111111111111111111111111111111111111"),
+];
+
+/// A set of account indexes.
+#[derive(Clone, Copy, Default)]
+struct Indexes([u64; 4]);
+
+impl Indexes {
+    fn insert(&mut self, index: u8) {
+        if let Some(word) = self.0.get_mut(usize::from(index / 64)) {
+            *word |= 1 << (index % 64);
+        }
+    }
+
+    fn has(&self, index: u8) -> bool {
+        (self.0.get(usize::from(index / 64))).is_some_and(|word| word >> (index % 64) & 1 == 1)
+    }
+}
+
+/// The static keys of one message. Keys of a lookup table need a chain to be known: they are never here.
+pub struct Keys<'a> {
+    view: &'a View<'a>,
+    invoked: Indexes,
+    has_loader: bool,
+}
+
+impl<'a> Keys<'a> {
+    pub fn of(view: &'a View<'a>) -> Keys<'a> {
+        let mut programs = Indexes::default();
+        for instruction in view.instructions_iter() {
+            programs.insert(instruction.program_id_index);
+        }
+        let mut keys = Keys {
+            view,
+            invoked: programs,
+            has_loader: false,
+        };
+        // A key may stand in the list twice: the chain refuses that later, and here neither of them may count.
+        for index in 0..view.num_static_account_keys() {
+            let Some(key) = keys.get(index) else { break };
+            keys.has_loader |= *key == UPGRADEABLE_LOADER;
+            let is_program = |other: u8| programs.has(other) && keys.get(other) == Some(key);
+            if !programs.has(index) && (0..view.num_static_account_keys()).any(is_program) {
+                keys.invoked.insert(index);
+            }
+        }
+        keys
+    }
+
+    /// The static key at `index`; undefined where the index means a key of a lookup table.
+    pub fn get(&self, index: u8) -> Option<&'a Pubkey> {
+        let key = self.view.static_account_keys().get(usize::from(index))?;
+        Some(key.as_array())
+    }
+
+    pub fn is_signer(&self, index: u8) -> bool {
+        index < self.view.num_required_signatures()
+    }
+
+    /// Whether an instruction of this message names the key as its program.
+    pub fn is_invoked(&self, index: u8) -> bool {
+        self.invoked.has(index)
+    }
+
+    /// Whether the message gets to write the static key: asked for by the header, not reserved, and not invoked as
+    /// a program unless the upgradeable loader stands beside it.
+    pub fn is_writable(&self, index: u8) -> bool {
+        let Some(key) = self.get(index) else {
+            return false;
+        };
+        self.is_asked_writable(index)
+            && (!self.is_invoked(index) || self.has_loader)
+            && !RESERVED.contains(key)
+    }
+
+    fn is_asked_writable(&self, index: u8) -> bool {
+        let view = self.view;
+        let required = view.num_required_signatures();
+        // The sanitiser has seen that neither difference is negative.
+        let unsigned_end = view
+            .num_static_account_keys()
+            .saturating_sub(view.num_readonly_unsigned_static_accounts());
+        if index < required {
+            index < required.saturating_sub(view.num_readonly_signed_static_accounts())
+        } else {
+            index < unsigned_end
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Signed transactions as clients send them: framing, canonical base64, the validator's own parser and sanitiser,
+//! strict signatures, tips and bundle ids. Nothing here knows a chain: what is judged is the bytes.
+
+mod base64;
+mod bundle;
+mod check;
+mod frames;
+mod keys;
+mod parse;
+mod signature;
+mod tips;
+
+pub use base64::{decode_canonical, text_length};
+pub use bundle::bundle_id;
+pub use check::{Member, Problem, Text, Verdict, check_batch, check_bundle};
+pub use frames::{Fault, RECORD_BYTES_MAX, RECORD_BYTES_MIN, RECORDS_MAX, frame_batch};
+pub use parse::{BYTES_MAX, parse};
+pub use signature::{Signature, is_signed, verify};
+pub use tips::{Rules, TipClass, Tips, tips};

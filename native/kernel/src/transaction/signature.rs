@@ -1,0 +1,25 @@
+//! Signatures as the validator judges them today. Node's `crypto` accepts some that it rejects, and a batch check
+//! would accept what a single one rejects: so each is checked on its own, by one predicate.
+
+use ed25519_dalek::{Signature as DalekSignature, VerifyingKey};
+
+use super::parse::View;
+use crate::Pubkey;
+
+pub type Signature = [u8; 64];
+
+/// Whether `signature` is a strict one of `key` over `message`.
+pub fn verify(key: &Pubkey, message: &[u8], signature: &Signature) -> bool {
+    VerifyingKey::from_bytes(key).is_ok_and(|key| {
+        key.verify_strict(message, &DalekSignature::from_bytes(signature))
+            .is_ok()
+    })
+}
+
+/// Whether every signer of the message has signed it.
+pub fn is_signed(view: &View<'_>) -> bool {
+    let message = view.message_data();
+    // As many keys as signatures: the sanitiser has seen to it.
+    let mut pairs = view.static_account_keys().iter().zip(view.signatures());
+    pairs.all(|(key, signature)| verify(key.as_array(), message, signature.as_array()))
+}

@@ -1,0 +1,96 @@
+//! What a transaction pays to tip addresses, and whether it does anything else: the rules of the qualifying member.
+
+use super::keys::{Keys, SYSTEM_PROGRAM};
+use super::parse::View;
+use crate::Pubkey;
+
+/// `SystemInstruction::Transfer`, and the lamports behind it. What follows is ignored, as the runtime does.
+const TRANSFER: u32 = 2;
+
+/// Addresses whose tips are summed together, and what their sum must reach.
+#[derive(Debug, Clone)]
+pub struct TipClass {
+    pub addresses: Vec<Pubkey>,
+    pub floor_lamports: u64,
+}
+
+/// What one route counts.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// No address stands in two of them.
+    pub tip_classes: Vec<TipClass>,
+    /// Programs that are no application: system, compute budget, memo and the like.
+    pub exempt_programs: Vec<Pubkey>,
+}
+
+/// What one transaction pays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tips {
+    /// Lamports for each class, in the order of the rules.
+    pub lamports: Vec<u64>,
+    /// An instruction of no exempt program with a writable static account that is no program of this message.
+    pub has_application: bool,
+    /// Every class gets its floor, and there is an application.
+    pub qualifies: bool,
+}
+
+impl Rules {
+    /// Nothing paid, as of a transaction that cannot be read.
+    pub fn nothing(&self) -> Tips {
+        Tips {
+            lamports: vec![0; self.tip_classes.len()],
+            has_application: false,
+            qualifies: false,
+        }
+    }
+}
+
+/// Looks at the top-level instructions: what another program pays on its own cannot be seen without a chain.
+pub fn tips(view: &View<'_>, rules: &Rules) -> Tips {
+    let keys = Keys::of(view);
+    let mut found = rules.nothing();
+    for instruction in view.instructions_iter() {
+        let Some(program) = keys.get(instruction.program_id_index) else {
+            continue;
+        };
+        if *program == SYSTEM_PROGRAM
+            && let Some((to, lamports)) =
+                counted_transfer(&keys, instruction.accounts, instruction.data)
+        {
+            for (class, sum) in rules.tip_classes.iter().zip(&mut found.lamports) {
+                if class.addresses.contains(to) {
+                    *sum = sum.saturating_add(lamports);
+                }
+            }
+        }
+        found.has_application |= !rules.exempt_programs.contains(program)
+            && instruction
+                .accounts
+                .iter()
+                .any(|index| keys.is_writable(*index) && !keys.is_invoked(*index));
+    }
+    let mut classes = rules.tip_classes.iter().zip(&found.lamports);
+    found.qualifies =
+        found.has_application && classes.all(|(class, sum)| *sum >= class.floor_lamports);
+    found
+}
+
+/// Recipient and lamports of a system transfer from a signer to another static account, both writable.
+fn counted_transfer<'a>(
+    keys: &Keys<'a>,
+    accounts: &[u8],
+    data: &[u8],
+) -> Option<(&'a Pubkey, u64)> {
+    let (kind, rest) = data.split_first_chunk::<4>()?;
+    let lamports = rest.first_chunk::<8>()?;
+    let [from, to, ..] = *accounts else {
+        return None;
+    };
+    let recipient = keys.get(to)?;
+    let is_counted = u32::from_le_bytes(*kind) == TRANSFER
+        && keys.is_signer(from)
+        && keys.is_writable(from)
+        && keys.is_writable(to)
+        && keys.get(from) != Some(recipient);
+    is_counted.then(|| (recipient, u64::from_le_bytes(*lamports)))
+}
