@@ -13,13 +13,20 @@ const read = (file: string): string => readFileSync(`${root}${file}`, 'utf8')
 /** Files with code that need no test of their own, and why. Files of types only never do. */
 const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
   [/^src\/shared\/http\.ts$/, 'types, and the test of a tag that every server test needs'],
-  [/^src\/(.*\/)?(metrics-|pool-|store-)?options\.ts$/, 'defaults: test/config.ts tries each'],
+  [
+    /^src\/(.*\/)?(metrics-|pool-|store-|upstream-)?options\.ts$/,
+    'defaults: test/config.ts tries each',
+  ],
   [
     /^src\/server\/(bytes-source|content-type|cors|failures|piece-pool|pump|responder)\.ts$/,
     'parts of one exchange: test/server/exchange.ts, mount.ts and reply-stream.ts see them over sockets',
   ],
   [/^src\/access\/tables\.ts$/, 'declarations: test/access/store.ts reads and writes by them'],
   [/^src\/access\/sealing\.ts$/, 'test/access/credential.ts spoils its key in every way'],
+  [
+    /^src\/submission\/upstream-[a-z]+\.ts$/,
+    'parts of one upstream: test/submission/upstream.ts sees them over sockets',
+  ],
   [
     /^src\/sandbox\/(geyser-.*|grpc-server|protobuf)\.ts$/,
     'test/sandbox/geyser.ts drives them over the wire',
