@@ -1,0 +1,299 @@
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { open, type Database, type RootDatabase } from 'lmdb'
+import { Packr } from 'msgpackr'
+import * as v from 'valibot'
+import { createJournal, JOURNAL_PLACE_BYTES } from './journal.js'
+import { defaults, type Options } from './ledger-options.js'
+import { formatId, ID_BYTES, timeOfId } from './submission-id.js'
+import { submissionSchema, type Submission } from './submission.js'
+
+/** Layout of the tables, and the name of their folder: an older build finds nothing rather than nonsense. */
+const LAYOUT = 'submissions-1'
+
+/** Every table: submission id → submission, a msgpack map. */
+const TABLES = ['forwarded', 'invalid'] as const
+type TableName = (typeof TABLES)[number]
+
+// Plain maps, so that any msgpack tool can read a value.
+const packr = new Packr({ useRecords: false })
+/** A journal entry: the id and the value of a record. */
+const pack = (id: Uint8Array, submission: Submission): [entry: Buffer, value: Buffer] => {
+  const value = packr.pack(submission)
+  return [Buffer.concat([id, value]), value]
+}
+const unpack = (value: Uint8Array): Submission => v.parse(submissionSchema, packr.unpack(value))
+
+const tableOf = ({ outcome }: Submission): TableName =>
+  outcome === 'invalid' ? 'invalid' : 'forwarded'
+
+type Tables = Readonly<Record<TableName, Database<Buffer, Uint8Array>>>
+
+const openRoot = (path: string, options: Options, readOnly: boolean): RootDatabase<Buffer> =>
+  open<Buffer>({
+    path,
+    readOnly,
+    noSubdir: false,
+    encoding: 'binary',
+    mapSize: options.mapBytes,
+    maxReaders: options.readersMax,
+    maxDbs: 8,
+  })
+
+const openTables = (root: RootDatabase<Buffer>): Tables | undefined => {
+  const openTable = (name: TableName) =>
+    root.openDB<Buffer, Uint8Array>(name, { encoding: 'binary', keyEncoding: 'binary' })
+  const [forwarded, invalid] = TABLES.map(openTable)
+  // A read-only open answers undefined for a missing table, which lmdb's own types do not say.
+  return forwarded === undefined || invalid === undefined ? undefined : { forwarded, invalid }
+}
+
+const read = (tables: Tables, id: Uint8Array): Submission | undefined => {
+  for (const name of TABLES) {
+    const value = tables[name].getBinary(id)
+    if (value !== undefined) return unpack(value)
+  }
+  return undefined
+}
+
+/** A submission that is being forwarded. */
+export type Flight = {
+  readonly id: Uint8Array
+  /** Keeps how it ended. Resolves when other edges can see that; false where it cannot be stored. */
+  end(submission: Submission): Promise<boolean>
+}
+
+/** Use of the ledger, for metrics. */
+export type LedgerStats = {
+  readonly inFlight: number
+  readonly records: number
+  readonly usedBytes: number
+  readonly mapBytes: number
+}
+
+/** The ledger of one edge, which alone writes it. No call waits for the disk. */
+export type Ledger = {
+  /**
+   * Keeps that a submission is about to be forwarded, in a way that outlives this process at once. Undefined
+   * where too many are in flight.
+   */
+  begin(id: Uint8Array, submission: Submission): Flight | undefined
+  /** Keeps a submission that is not forwarded for itself. */
+  record(id: Uint8Array, submission: Submission): void
+  /** What is known of a submission, whether it has reached the disk or not. */
+  get(id: Uint8Array): Submission | undefined
+  stats(): LedgerStats
+  close(): Promise<void>
+}
+
+/** What a ledger works with. */
+export type LedgerModules = {
+  /** `inFlightMax` places of `JOURNAL_PLACE_BYTES`, mapped from a file beside the ledger. */
+  readonly journal: Uint8Array
+  /** Unix milliseconds. */
+  readonly now: () => number
+  readonly onFault: (fault: unknown) => void
+}
+
+/** Bytes of a ledger's journal. */
+export const journalBytes = (options: Options): number => options.inFlightMax * JOURNAL_PLACE_BYTES
+
+/**
+ * Opens the ledger of an edge in its folder, and makes it where there is none. What an earlier life left in
+ * flight is kept as `unknown`: nobody can tell how far it went.
+ */
+export const openLedger = async (
+  edgeDir: string,
+  modules: LedgerModules,
+  options: Options = defaults,
+): Promise<Ledger> => {
+  const { now, onFault } = modules
+  const path = join(edgeDir, LAYOUT)
+  mkdirSync(path, { recursive: true, mode: 0o700 })
+  const root = openRoot(path, options, false)
+  const tables = openTables(root)
+  if (tables === undefined) throw new Error(`ledger: no tables at ${path}`)
+  const journal = createJournal(modules.journal)
+  root.readerCheck()
+
+  /** Records that are not on their page yet, and how many writes of each wait. */
+  const waiting = new Map<string, { submission: Submission; writes: number }>()
+  let inFlight = 0
+  let invalidCount = 0
+
+  const put = async (id: Uint8Array, value: Buffer, submission: Submission): Promise<boolean> => {
+    const key = formatId(id)
+    const entry = waiting.get(key) ?? { submission, writes: 0 }
+    waiting.set(key, entry)
+    entry.submission = submission
+    entry.writes++
+    try {
+      return await tables[tableOf(submission)].put(id, value)
+    } catch (error) {
+      onFault(error)
+      return false
+    } finally {
+      entry.writes--
+      if (entry.writes === 0) waiting.delete(key)
+    }
+  }
+
+  for (const { place, entry } of journal.left()) {
+    try {
+      const id = Buffer.from(entry.subarray(0, ID_BYTES))
+      const found = unpack(entry.subarray(ID_BYTES))
+      const stored = read(tables, id)
+      const last: Submission =
+        found.outcome === 'pending' ? { ...found, outcome: 'unknown' } : found
+      if (stored === undefined || stored.outcome === 'pending')
+        await put(id, pack(id, last)[1], last)
+    } catch (error) {
+      // Of another layout, or torn by a fall of the machine.
+      onFault(error)
+    }
+    journal.clear(place)
+  }
+
+  const prune = (): void => {
+    try {
+      const oldestMs = now() - options.ageMsMax
+      for (const name of TABLES) {
+        const table = tables[name]
+        const count = countOf(table)
+        if (name === 'invalid') invalidCount = count
+        let excess = count - options[`${name}Max`]
+        for (const id of table.getKeys({ limit: options.pruneCountMax })) {
+          if (excess-- <= 0 && timeOfId(id) >= oldestMs) break
+          table.remove(id).catch(onFault)
+        }
+      }
+    } catch (error) {
+      onFault(error)
+    }
+  }
+  prune()
+  const timer = setInterval(prune, options.pruneMs)
+  timer.unref()
+
+  return {
+    begin(id, submission) {
+      const [entry, value] = pack(id, submission)
+      const place = journal.begin(entry)
+      if (place === undefined) return undefined
+      inFlight++
+      void put(id, value, submission)
+      return {
+        id,
+        end: async last => {
+          const [entry, value] = pack(id, last)
+          // Its words are what can be long, and the least that is missed.
+          if (!journal.end(place, entry)) journal.end(place, pack(id, { ...last, engine: null })[0])
+          const isStored = await put(id, value, last)
+          journal.clear(place)
+          inFlight--
+          return isStored
+        },
+      }
+    },
+    record(id, submission) {
+      const isInvalid = submission.outcome === 'invalid'
+      if (waiting.size >= options.waitingMax) return
+      if (isInvalid && invalidCount > 2 * options.invalidMax) return
+      void put(id, pack(id, submission)[1], submission)
+    },
+    get(id) {
+      const entry = waiting.get(formatId(id))
+      if (entry !== undefined) return entry.submission
+      root.resetReadTxn()
+      return read(tables, id)
+    },
+    stats: () => ({
+      inFlight,
+      records: countOf(tables.forwarded) + countOf(tables.invalid),
+      ...v.parse(Use, root.getStats()),
+    }),
+    close: () => {
+      clearInterval(timer)
+      return root.close()
+    },
+  }
+}
+
+const Use = v.pipe(
+  v.object({ lastPageNumber: v.number(), pageSize: v.number(), mapSize: v.number() }),
+  v.transform(stats => ({
+    usedBytes: (stats.lastPageNumber + 1) * stats.pageSize,
+    mapBytes: stats.mapSize,
+  })),
+)
+const Entries = v.object({ entryCount: v.number() })
+const countOf = (table: Database<Buffer, Uint8Array>): number =>
+  v.parse(Entries, table.getStats()).entryCount
+
+/** The ledgers of all edges of a data directory, to read. */
+export type Ledgers = {
+  /** What another edge has stored of a submission. */
+  get(edge: number, id: Uint8Array): Submission | undefined
+  /** The same, whichever edge has it. */
+  find(id: Uint8Array): Submission | undefined
+  close(): Promise<void>
+}
+
+/** Folder of one edge in a data directory. */
+export const edgePath = (dataDir: string, edge: number): string =>
+  join(dataDir, 'edges', String(edge))
+
+/** Opens what other edges wrote, each when it is first asked for. `own` is the edge that reads, if any. */
+export const openLedgers = (
+  dataDir: string,
+  own: number | undefined,
+  options: Options = defaults,
+): Ledgers => {
+  const opened = new Map<number, { root: RootDatabase<Buffer>; tables: Tables }>()
+
+  const openEdge = (edge: number) => {
+    const known = opened.get(edge)
+    if (known !== undefined) return known
+    const path = join(edgePath(dataDir, edge), LAYOUT)
+    if (!existsSync(join(path, 'data.mdb'))) return undefined
+    const root = openRoot(path, options, true)
+    const tables = openTables(root)
+    // Just being made: the next one who asks will find it.
+    if (tables === undefined) {
+      void root.close()
+      return undefined
+    }
+    const ledger = { root, tables }
+    opened.set(edge, ledger)
+    return ledger
+  }
+
+  const get = (edge: number, id: Uint8Array): Submission | undefined => {
+    const ledger = openEdge(edge)
+    // Otherwise lmdb keeps one snapshot until a timer fires.
+    ledger?.root.resetReadTxn()
+    return ledger && read(ledger.tables, id)
+  }
+
+  const edges = (): readonly number[] =>
+    existsSync(join(dataDir, 'edges'))
+      ? readdirSync(join(dataDir, 'edges'))
+          .filter(name => /^\d+$/.test(name))
+          .map(Number)
+      : []
+
+  return {
+    get,
+    find(id) {
+      for (const edge of edges()) {
+        const found = edge === own ? undefined : get(edge, id)
+        if (found !== undefined) return found
+      }
+      return undefined
+    },
+    close: async () => {
+      for (const { root } of opened.values()) await root.close()
+      opened.clear()
+    },
+  }
+}

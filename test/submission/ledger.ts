@@ -1,0 +1,205 @@
+import { spawn } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { sharedCells } from '../../src/shared/native.js'
+import { defaults, type Options } from '../../src/submission/ledger-options.js'
+import { edgePath, journalBytes, openLedger, openLedgers } from '../../src/submission/ledger.js'
+import { createIds, parseId } from '../../src/submission/submission-id.js'
+import { ACCEPTED, PENDING } from '../fixtures/submission.js'
+import { until } from '../fixtures/until.js'
+
+const NOW_MS = 1_900_000_000_000
+
+const open = async (t: Test, given: Partial<Options> = {}, dir = t.testdir()) => {
+  const options = { ...defaults, ...given }
+  const clock = { ms: NOW_MS }
+  const journal = new Uint8Array(journalBytes(options))
+  const faults: unknown[] = []
+  const modules = { journal, now: () => clock.ms, onFault: (fault: unknown) => faults.push(fault) }
+  const openEdge = (edge: number) => openLedger(edgePath(dir, edge), modules, options)
+  return { dir, clock, journal, faults, options, openEdge, newId: createIds(() => clock.ms) }
+}
+
+t.test('a submission is known at once, and at every edge when it is stored', async t => {
+  const { dir, openEdge, newId, faults } = await open(t)
+  const ledger = await openEdge(0)
+  const ledgers = openLedgers(dir, 1)
+  const id = newId()
+  t.equal(ledgers.find(id), undefined)
+  const flight = ledger.begin(id, PENDING)
+  t.strictSame(ledger.get(id), PENDING)
+  t.equal(ledger.stats().inFlight, 1)
+  const stored = flight?.end(ACCEPTED)
+  t.strictSame(ledger.get(id), ACCEPTED)
+  t.equal(await stored, true)
+  t.strictSame(ledger.get(id), ACCEPTED)
+  t.strictSame(ledgers.get(0, id), ACCEPTED)
+  t.strictSame(ledgers.find(id), ACCEPTED)
+  t.equal(openLedgers(dir, 0).find(id), undefined, 'an edge does not look for its own there')
+  t.equal(ledgers.find(newId()), undefined)
+  t.equal(ledger.stats().inFlight, 0)
+  t.equal(ledger.stats().records, 1)
+  await ledgers.close()
+  await ledger.close()
+  t.strictSame(faults, [])
+})
+
+t.test('what a check refused is kept beside what was forwarded', async t => {
+  const { openEdge, newId } = await open(t)
+  const ledger = await openEdge(0)
+  const id = newId()
+  const invalid = { ...PENDING, outcome: 'invalid', checks: 'no', forwardedAtMs: null } as const
+  ledger.record(id, invalid)
+  t.strictSame(ledger.get(id), invalid)
+  await until('it is stored', () => ledger.stats().records === 1)
+  t.strictSame(ledger.get(id), invalid)
+  await ledger.close()
+})
+
+t.test('one more in flight than there may be is refused', async t => {
+  const { openEdge, newId } = await open(t, { inFlightMax: 2 })
+  const ledger = await openEdge(0)
+  const flights = [1, 2, 3].map(() => ledger.begin(newId(), PENDING))
+  t.strictSame(
+    flights.map(flight => flight !== undefined),
+    [true, true, false],
+  )
+  await flights[0]?.end(ACCEPTED)
+  t.ok(ledger.begin(newId(), PENDING))
+  await ledger.close()
+})
+
+t.test('what an earlier life left in flight is unknown, and what had ended stays so', async t => {
+  const { dir, journal, openEdge, newId, faults } = await open(t)
+  const first = await openEdge(0)
+  const [left, stored] = [newId(), newId()]
+  first.begin(left, PENDING)
+  const ended = first.begin(stored, PENDING)?.end(ACCEPTED)
+  const atDeath = Uint8Array.from(journal)
+  await ended
+  await first.close()
+
+  journal.set(atDeath)
+  const again = await openEdge(0)
+  t.strictSame(again.get(left), { ...PENDING, outcome: 'unknown' })
+  t.strictSame(again.get(stored), ACCEPTED)
+  t.equal(again.stats().inFlight, 0)
+  const ledgers = openLedgers(dir, undefined)
+  t.equal(ledgers.find(left)?.outcome, 'unknown')
+  await ledgers.close()
+  await again.close()
+
+  journal.set(atDeath)
+  const other = await openEdge(1)
+  t.strictSame(other.get(left), { ...PENDING, outcome: 'unknown' }, 'also what never reached it')
+  t.strictSame(other.get(stored), ACCEPTED)
+  await other.close()
+  t.strictSame(faults, [])
+})
+
+t.test('words too long for the journal are left out of it, not the end', async t => {
+  const { journal, openEdge, newId } = await open(t)
+  const ledger = await openEdge(0)
+  const id = newId()
+  const flight = ledger.begin(id, PENDING)
+  const long = { ...ACCEPTED, engine: { status: 200, words: 'x'.repeat(4_000) } }
+  const stored = flight?.end(long)
+  const atDeath = Uint8Array.from(journal)
+  await stored
+  t.strictSame(ledger.get(id), long)
+  await ledger.close()
+  journal.set(atDeath)
+  const other = await openEdge(1)
+  t.strictSame(other.get(id), { ...ACCEPTED, engine: null })
+  await other.close()
+})
+
+t.test('a journal of nonsense stops nothing', async t => {
+  const { journal, openEdge, newId, faults } = await open(t)
+  journal.fill(0xff, 0, 4_096)
+  new DataView(journal.buffer).setUint32(4_096, 100)
+  const ledger = await openEdge(0)
+  t.equal(faults.length, 1, 'it is told once for each entry that cannot be read')
+  await ledger.begin(newId(), PENDING)?.end(ACCEPTED)
+  await ledger.close()
+})
+
+t.test('the oldest go when there are too many, of each table apart', async t => {
+  const bounds = { forwardedMax: 3, invalidMax: 2, pruneMs: 5 }
+  const { clock, openEdge, newId } = await open(t, bounds)
+  const ledger = await openEdge(0)
+  const ids: Uint8Array[] = []
+  for (let n = 0; n < 6; n++) {
+    clock.ms++
+    const id = newId()
+    ids.push(id)
+    if (n % 2 === 0) await ledger.begin(id, PENDING)?.end(ACCEPTED)
+    else ledger.record(id, { ...PENDING, outcome: 'invalid' })
+  }
+  await until('the oldest is gone', () => ids[1] !== undefined && ledger.get(ids[1]) === undefined)
+  t.strictSame(
+    ids.map(id => ledger.get(id) !== undefined),
+    [true, false, true, true, true, true],
+  )
+  clock.ms += defaults.ageMsMax + 1
+  await until('the old ones are gone', () => ledger.stats().records === 0)
+  await ledger.close()
+})
+
+t.test('a ledger that is not there, or only begun, is empty', async t => {
+  const dir = t.testdir({ edges: { 3: {}, 4: { 'submissions-1': {} }, journal: '' } })
+  const ledgers = openLedgers(dir, 0)
+  t.equal(ledgers.find(createIds(() => NOW_MS)()), undefined)
+  t.equal(openLedgers(`${dir}/none`, 0).find(createIds(() => NOW_MS)()), undefined)
+  await ledgers.close()
+})
+
+t.test('an edge that is killed has told of everything it had begun', async t => {
+  const dir = t.testdir()
+  const script = fileURLToPath(new URL('../fixtures/ledger-writer.ts', import.meta.url))
+  const begun: string[] = []
+  const ended = new Set<string>()
+  for (const lines of [1, 30, 200]) {
+    const writer = spawn(process.execPath, [...process.execArgv, script, dir], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let text = ''
+    let count = 0
+    writer.stdout.setEncoding('utf8')
+    for await (const chunk of writer.stdout) {
+      text += String(chunk)
+      const whole = text.split('\n')
+      text = whole.pop() ?? ''
+      for (const line of whole) {
+        const [step, id = ''] = line.split(' ')
+        if (step === 'begun') begun.push(id)
+        if (step === 'ended') ended.add(id)
+        count++
+      }
+      if (count > lines) writer.kill('SIGKILL')
+    }
+    t.equal(text, '', 'each line is written whole')
+  }
+  t.ok(begun.length > 100)
+
+  mkdirSync(edgePath(dir, 0), { recursive: true })
+  const cells = sharedCells(join(edgePath(dir, 0), 'journal'), journalBytes(defaults) / 8)
+  const journal = new Uint8Array(cells.buffer, cells.byteOffset, cells.byteLength)
+  const onFault = (fault: unknown) => t.fail(String(fault))
+  const ledger = await openLedger(edgePath(dir, 0), { journal, now: Date.now, onFault })
+  const outcomes = begun.map(text => {
+    const id = parseId(text)
+    return [text, id && ledger.get(id)?.outcome]
+  })
+  t.strictSame(
+    outcomes.filter(([, outcome]) => outcome !== 'accepted' && outcome !== 'unknown'),
+    [],
+  )
+  t.strictSame(
+    outcomes.filter(([id, outcome]) => ended.has(id ?? '') && outcome !== 'accepted'),
+    [],
+  )
+  await ledger.close()
+})
