@@ -1,7 +1,7 @@
 import { RpcError } from '../shared/errors.js'
 import { decodeMemcmp, decodePubkey, type Filter, type OwnerPage } from '../shared/native.js'
 import { required } from './method.js'
-import { isAbsent, isCount, isMap, toCount, toMap, toText, type Members } from './values.js'
+import { isAbsent, isCount, isMap, toCount, toMap, toText, type Members } from '../shared/values.js'
 
 /** Bytes that one `memcmp` may compare: Agave's bound. */
 const MEMCMP_BYTES_MAX = 128

@@ -1,6 +1,6 @@
 import { RpcError } from '../shared/errors.js'
 import type { Reads, ReplyBytes } from '../shared/native.js'
-import { isAbsent, toMap, type Members } from './values.js'
+import { isAbsent, toMap, type Members } from '../shared/values.js'
 
 /** One positional parameter: its name in the documentation, and what proves a value. */
 export type Param<T> = {

@@ -8,9 +8,17 @@ import {
   type Page,
 } from '../shared/native.js'
 import { toFilters } from './filters.js'
-import { formatEcho, formatType } from './format-type.js'
+import { formatEcho, formatType } from '../shared/format-type.js'
 import { optional, required } from './method.js'
-import { isAbsent, isCount, isMap, toCount, toText, wrongType, type Members } from './values.js'
+import {
+  isAbsent,
+  isCount,
+  isMap,
+  toCount,
+  toText,
+  wrongType,
+  type Members,
+} from '../shared/values.js'
 
 /** Spec §8: page size, its default and its bounds. */
 const PAGE_LIMIT_DEFAULT = 1_000

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isAbsent, isCount, isMap, toCount, toMap, toText } from '../../src/rpc/values.js'
+import { isAbsent, isCount, isMap, toCount, toMap, toText } from '../../src/shared/values.js'
 import { attempt } from '../fixtures/attempt.js'
 
 const counts: [json: string, count: number | undefined][] = [

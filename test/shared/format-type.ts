@@ -1,5 +1,5 @@
 import t from 'tap'
-import { formatEcho, formatType } from '../../src/rpc/format-type.js'
+import { formatEcho, formatType } from '../../src/shared/format-type.js'
 
 const cases: [json: string, type: string][] = [
   ['null', 'null'],

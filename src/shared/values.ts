@@ -1,4 +1,4 @@
-import { RpcError } from '../shared/errors.js'
+import { RpcError } from './errors.js'
 import { formatType } from './format-type.js'
 
 /** Members of a JSON object, none of them proved. */
