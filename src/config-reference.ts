@@ -4,6 +4,8 @@ import { configSchema } from './config-schema.js'
 /** Where the options of a section stand with their reasons, as comments of its `defaults`. */
 const SOURCES: Readonly<Record<string, string>> = {
   'networks.feed': 'src/ingest/geyser.ts',
+  'networks.lander': 'src/submission/lander-options.ts',
+  'networks.lander.upstream': 'src/submission/upstream-options.ts',
   server: 'src/server/options.ts',
   rpc: 'src/rpc/options.ts',
   store: 'src/shared/store-options.ts',

@@ -6,6 +6,8 @@ import { defaults as feedDefaults } from './ingest/geyser.js'
 import { defaults as processes } from './processes/options.js'
 import { defaults as rpc } from './rpc/options.js'
 import { defaults as serverAll } from './server/options.js'
+import { defaults as lander } from './submission/lander-options.js'
+import { defaults as upstreamDefaults } from './submission/upstream-options.js'
 import { defaults as log, LEVELS } from './shared/log.js'
 import { defaults as metrics } from './shared/metrics-options.js'
 import {
@@ -18,6 +20,7 @@ import {
   text,
 } from './shared/options-schema.js'
 import { defaults as pools } from './shared/pool-options.js'
+import { isPubkey } from './shared/pubkey.js'
 import { defaults as store } from './shared/store-options.js'
 
 // Stands at the top of the file: WebSockets and the dashboard will believe the same peers.
@@ -29,10 +32,7 @@ const id = leaf<string>(
   value => isText(value) && /^[a-z0-9][a-z0-9-]{0,31}$/.test(value),
   'up to 32 of a–z, 0–9 and -, not beginning with -',
 )
-const pubkey = leaf<string>(
-  value => isText(value) && /^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(value),
-  'a base58 public key',
-)
+const pubkey = leaf<string>(value => isText(value) && isPubkey(value), 'a base58 public key')
 const endpoint = leaf<string>(
   value => isText(value) && /^https?:\/\//.test(value) && URL.canParse(value),
   'an http or https URL',
@@ -83,6 +83,74 @@ const feed = v.strictObject({
   }),
 })
 
+// A query or a user would be a secret in a place that is printed: that is what `credential` is for.
+const isBase = (value: string): boolean =>
+  /^https?:\/\//.test(value) && URL.canParse(value) && !/[?#@\s]/.test(value)
+const base = leaf<string>(
+  value => isText(value) && isBase(value),
+  'an http or https URL without user, query and fragment',
+)
+const headerName = leaf<string>(
+  value => isText(value) && /^[A-Za-z0-9-]+$/.test(value),
+  'a name of letters, digits and -',
+)
+// What a header line can hold.
+const credential = leaf<string>(
+  value => isText(value) && /^[!-~]+$/.test(value),
+  'a text of visible ASCII characters',
+)
+const path = leaf<string>(
+  value => isText(value) && /^\/[!-~]*$/.test(value),
+  'a path that begins with /',
+)
+const pingPath = leaf<string>(
+  value => value === '' || (isText(value) && /^\/[!-~]*$/.test(value)),
+  'a path that begins with /, or empty',
+)
+
+/** An upstream of submissions; `own` are the defaults that differ from route to route. */
+const upstream = (own: Partial<typeof upstreamDefaults> = {}) =>
+  v.strictObject({
+    urls: described(
+      v.pipe(v.array(base), v.minLength(1, 'at least one URL')),
+      'Regional URLs in order of preference. The next one is asked only where a connection cannot be had.',
+    ),
+    credential: described(
+      v.optional(credential),
+      'The service’s own key at the upstream. Never printed.',
+    ),
+    ...optionEntries(
+      { ...upstreamDefaults, ...own },
+      {
+        credentialIn: oneOf(['header', 'query']),
+        credentialName: headerName,
+        pingPath,
+        inFlightMax: integer(1, 65_536, 'requests'),
+        warmCount: integer(1, 256, 'connections'),
+      },
+    ),
+  })
+
+const landerSection = v.strictObject({
+  upstream: described(upstream(), 'Where it is, and how it is asked.'),
+  tipAddresses: described(
+    v.pipe(v.array(pubkey), v.minLength(1, 'at least one address')),
+    'Tip accounts of the lander itself.',
+  ),
+  serviceTipAddresses: described(
+    v.optional(v.array(pubkey), []),
+    'Tip accounts that are the service’s own; a tip to either counts.',
+  ),
+  ...optionEntries(lander, {
+    tipFloorLamports: integer(0, Number.MAX_SAFE_INTEGER, 'lamports'),
+    transactionPath: path,
+    bundlePath: path,
+    batchPath: path,
+    // The largest that must pass, and what some thousand clients may send at once.
+    bodyBytesMax: integer(22 * 1024, 1024 ** 2, 'bytes'),
+  }),
+})
+
 const network = v.strictObject({
   id: described(id, 'Name of the network: of its folder, in tokens and in metrics.'),
   feed,
@@ -91,6 +159,10 @@ const network = v.strictObject({
     'Programs whose changes are indexed by slot; absent is all, empty is none. Without it `changedSinceSlot` is right, only slower.',
   ),
   scope: described(v.optional(scope), 'What is indexed; absent is every account.'),
+  lander: described(
+    v.optional(landerSection),
+    'Where `/lander` and its siblings forward to; absent, they answer 404.',
+  ),
 })
 
 const listener = v.strictObject({

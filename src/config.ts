@@ -45,10 +45,16 @@ const knownKeys = (keys: readonly string[]): readonly string[] => {
   return []
 }
 
-/** What may be printed of an option: some feeds are reached by a secret in their URL. */
+/** Options that are secrets, and those that may hold one: some feeds are reached by a secret in their URL. */
+const SECRETS: ReadonlySet<string> = new Set(['xToken', 'credential'])
+const URLS: ReadonlySet<string> = new Set(['endpoint', 'urls'])
+
+/** What may be printed of an option. */
 const toPrintable = (key: string, value: unknown): unknown => {
-  if (key === 'xToken') return REDACTED
-  if (key !== 'endpoint' || typeof value !== 'string') return value
+  if (SECRETS.has(key)) return REDACTED
+  if (!URLS.has(key)) return value
+  if (Array.isArray(value)) return value.map(url => toPrintable(key, url))
+  if (typeof value !== 'string') return value
   const [, scheme = '', user = '', host = '', rest = ''] =
     /^([a-z]*:\/\/)([^/?#]*@)?([^/?#]*)\/?(.*)$/is.exec(value) ?? []
   return user === '' && rest === '' ? value : `${scheme}${host}/${REDACTED}`
@@ -64,7 +70,8 @@ const formatGiven = (given: unknown, key: string): string => {
 const explain = (issue: Issue): string => {
   const keys = keysAt(issue)
   const path = formatPath(keys)
-  const given = formatGiven(issue.input, keys.at(-1) ?? '')
+  // An element of a list is printed as the list's option is.
+  const given = formatGiven(issue.input, keys.findLast(key => !/^\d+$/.test(key)) ?? '')
   if (issue.type !== 'strict_object')
     return `${path} must be ${issue.type === 'array' ? 'a list' : issue.message}, but is ${given}`
   if (issue.expected === 'Object') return `${path} must be a table, but is ${given}`
@@ -91,6 +98,13 @@ const checkTogether = (config: Config, source: Source | undefined): void => {
         fail(source, [list, String(index), 'id'], `${list}[${index}].id is ${id} a second time`)
       seen.add(id)
     }
+  }
+  for (const [index, { lander }] of config.networks.entries()) {
+    const own = new Set(lander?.tipAddresses)
+    const twice = lander?.serviceTipAddresses.find(address => own.has(address))
+    const keys = ['networks', String(index), 'lander', 'serviceTipAddresses']
+    if (twice !== undefined)
+      fail(source, keys, `networks[${index}].lander: ${twice} is a tip address of both kinds`)
   }
   const taken = new Map([[`${config.metrics.host}:${config.metrics.port}`, 'metrics']])
   for (const [index, { id, listeners }] of config.locations.entries())

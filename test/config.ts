@@ -36,6 +36,13 @@ drainMs = 5000 # shorter
 
 [log]
 level = "warn"
+
+[networks.lander]
+tipAddresses = ["moon17L6BgxXRX5uHKudAmqVF96xia9h8ygcmG2sL3F"]
+serviceTipAddresses = ["tr7c9YdFm5pTx8xVp8XMRPrAFGSND7xmumTqPPJchHe"]
+[networks.lander.upstream]
+urls = ["http://fra.lander.example", "http://nyc.lander.example"]
+credential = "canary-of-the-lander"
 `
 const given = {
   networks: [{ id: 'n', feed: { endpoint: 'http://x:1' } }],
@@ -52,6 +59,9 @@ t.test('what is not given has its default', t => {
   t.strictSame(config.networks[1]?.changedPrograms, [])
   t.strictSame(config.networks[1]?.scope?.mints, [])
   t.equal(config.networks[0]?.scope, undefined)
+  t.equal(config.networks[0]?.lander, undefined)
+  t.equal(config.networks[1]?.lander?.tipFloorLamports, 1_000_000)
+  t.equal(config.networks[1]?.lander?.upstream.credentialName, 'x-api-key')
   t.end()
 })
 
@@ -112,6 +122,41 @@ t.test('a wrong line is named with what would be right', t => {
       '"192.0.2.7"',
       '"proxy.example"',
       '2: trustedProxies[0] must be an IP address, or address/bits, but is "proxy.example"',
+    ],
+    [
+      'tr7c9YdFm5pTx8xVp8XMRPrAFGSND7xmumTqPPJchHe',
+      'moon17L6BgxXRX5uHKudAmqVF96xia9h8ygcmG2sL3F',
+      '30: networks[1].lander: moon17L6BgxXRX5uHKudAmqVF96xia9h8ygcmG2sL3F is a tip address of both kinds',
+    ],
+    [
+      'moon17L6',
+      'moon17L',
+      '29: networks[1].lander.tipAddresses[0] must be a base58 public key, but is "moon17LBgxXRX5uHKudAmqVF96xia9h8ygcmG2sL3F"',
+    ],
+    [
+      '["moon17L6BgxXRX5uHKudAmqVF96xia9h8ygcmG2sL3F"]',
+      '[]',
+      '29: networks[1].lander.tipAddresses must be at least one address, but is a list',
+    ],
+    [
+      'nyc.lander.example',
+      'nyc.lander.example/?key=canary',
+      '32: networks[1].lander.upstream.urls[1] must be an http or https URL without user, query and fragment, but is "http://nyc.lander.example/[redacted]"',
+    ],
+    [
+      'nyc.lander',
+      'canary:canary@nyc.lander',
+      '32: networks[1].lander.upstream.urls[1] must be an http or https URL without user, query and fragment, but is "http://nyc.lander.example/[redacted]"',
+    ],
+    [
+      '"canary-of-the-lander"',
+      '"two\\nlines"',
+      '33: networks[1].lander.upstream.credential must be a text of visible ASCII characters, but is "[redacted]"',
+    ],
+    [
+      'urls = ["http://fra',
+      'url = ["http://fra',
+      '32: networks[1].lander.upstream.url is unknown; did you mean urls?',
     ],
     ['["192.0.2.7"]', '"192.0.2.7"', '2: trustedProxies must be a list, but is "192.0.2.7"'],
     ['8899', '9464', '20: 0.0.0.0:9464 is used by metrics and by location fra'],
@@ -215,10 +260,19 @@ t.test('what is dumped parses to the same', t => {
   const dumped = formatConfig(config)
   t.notMatch(dumped, 'canary')
   const again = parseConfig(dumped, 'dump')
-  const [first] = config.networks
+  const [first, second] = config.networks
   t.strictSame(again, {
     ...config,
-    networks: [{ ...first, feed: { ...first?.feed, xToken: '[redacted]' } }, config.networks[1]],
+    networks: [
+      { ...first, feed: { ...first?.feed, xToken: '[redacted]' } },
+      {
+        ...second,
+        lander: {
+          ...second?.lander,
+          upstream: { ...second?.lander?.upstream, credential: '[redacted]' },
+        },
+      },
+    ],
   })
   t.strictSame(parseConfig(formatConfig(EXAMPLE), 'example'), EXAMPLE)
   t.end()

@@ -1,22 +1,22 @@
-import type { Authenticate } from '../access/authenticate.js'
 import type { Origin } from '../rpc/dispatch.js'
-import { RpcError } from '../shared/errors.js'
 import type { Grant } from '../shared/grant.js'
 import type { Log } from '../shared/log.js'
-import { type Reply, type Request, type Route } from '../shared/http.js'
+import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
+import {
+  createAdmit,
+  headerToken,
+  pathToken,
+  UNAUTHORIZED,
+  type AdmissionParts,
+} from './admission.js'
 import type { NetworkView } from './network-view.js'
 
 /** What the routes of one location need. */
-export type EdgeParts = {
-  readonly location: string
+export type EdgeParts = AdmissionParts & {
   readonly bodyBytesMax: number
-  readonly authenticate: Authenticate
   readonly views: ReadonlyMap<string, NetworkView>
-  /** Unix milliseconds. */
-  readonly now: () => number
   /** Level debug writes a line for each request: ids, never the token. */
   readonly log: Log
-  readonly onRefusal: (reason: 'unauthorized' | 'forbidden') => void
   /** `ok`, or why a balancer should look elsewhere. */
   readonly health: () => 'ok' | 'behind' | 'draining' | 'unknown'
 }
@@ -43,48 +43,22 @@ class Admitted implements Origin {
   }
 }
 
-/** The JSON of a failure that has an HTTP status and no JSON-RPC code. */
-export const describeFailure = (error: RpcError): string =>
-  JSON.stringify({ error: { message: error.message } })
-
-const failureReply = (name: 'unauthorized' | 'forbidden'): Reply => {
-  const failure = new RpcError(name)
-  return {
-    status: failure.row.status ?? 500,
-    contentType: 'application/json',
-    body: describeFailure(failure),
-  }
-}
-
-const UNAUTHORIZED = failureReply('unauthorized')
-const FORBIDDEN = failureReply('forbidden')
-
 const textReply = (status: number, body: string): Reply => ({
   status,
   contentType: 'text/plain',
   body,
 })
 
-/** Token of a request without one in its path: `x-token`, or `Authorization: Bearer` (design §6). */
-const headerToken = (request: Request): string => {
-  const own = request.header('x-token')
-  if (own !== '') return own
-  const [scheme = '', token = ''] = request.header('authorization').split(' ')
-  return scheme.toLowerCase() === 'bearer' ? token : ''
-}
-
 /** Everything one location serves. */
 export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => {
-  const { location, authenticate, views, now, onRefusal, health, log } = parts
+  const { location, views, health, log } = parts
   // Asked once: a closed level must not cost every request a look.
   const isLogged = log.isLevelEnabled('debug')
 
+  const admitToken = createAdmit(parts)
   const admit = (token: string, request: Request): Admitted | Reply => {
-    const grant = authenticate(token, location, request, now())
-    if (typeof grant === 'string') {
-      onRefusal(grant)
-      return grant === 'unauthorized' ? UNAUTHORIZED : FORBIDDEN
-    }
+    const grant = admitToken(token, request)
+    if (isReply(grant)) return grant
     const view = views.get(grant.network)
     // A token of a network that is configured no more opens nothing.
     return view === undefined ? UNAUTHORIZED : new Admitted(grant, view, request)
@@ -122,7 +96,7 @@ export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => {
       return textReply(state === 'ok' ? 200 : 503, state)
     }),
     page('/ping', () => textReply(200, 'pong')),
-    rpc('/:token', request => request.path.slice(1)),
+    rpc('/:token', pathToken),
     rpc('/', headerToken),
   ].map(route => route as Route)
 }

@@ -1,7 +1,10 @@
-/** True for `application/json`, with or without parameters, and where no type is given. */
-export const isJsonType = (contentType: string): boolean => {
-  if (contentType === 'application/json' || contentType === '') return true
-  const end = contentType.indexOf(';')
-  const type = end === -1 ? contentType : contentType.slice(0, end)
-  return type.trim().toLowerCase() === 'application/json'
+const JSON_TYPE = 'application/json'
+
+/** True where what a client states is the type that a route takes, parameters aside. JSON need not be stated. */
+export const isTaken = (taken: string, stated: string): boolean => {
+  if (stated === taken) return true
+  if (stated === '') return taken === JSON_TYPE
+  const end = stated.indexOf(';')
+  const type = end === -1 ? stated : stated.slice(0, end)
+  return type.trim().toLowerCase() === taken
 }

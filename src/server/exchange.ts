@@ -4,13 +4,17 @@ import { RpcError } from '../shared/errors.js'
 import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
 import { formatAddress, type Proxies } from './address.js'
 import { BodyBuffer } from './body-buffer.js'
-import { isJsonType } from './content-type.js'
+import { isTaken } from './content-type.js'
 import { toFailure } from './failures.js'
 import { Responder } from './responder.js'
 import type { Shared } from './shared-state.js'
 
 /** A route with what can be prepared for it. */
-export type Mounted = { readonly route: Route; readonly bodyTooLarge: Reply }
+export type Mounted = {
+  readonly route: Route
+  readonly bodyTooLarge: Reply
+  readonly contentTypeRefused: Reply
+}
 
 /** One request from its headers to the last byte of its reply. Handlers see it as a `Request`. */
 export class Exchange extends Responder implements Request {
@@ -84,8 +88,8 @@ export class Exchange extends Responder implements Request {
     const refusal = this.open(req)
     this.req = undefined
     if (refusal !== undefined) return this.refuse(refusal, isCostly)
-    if (contentType !== undefined && !isJsonType(scan.contentType)) {
-      return this.refuse(shared.failures.contentType, isCostly)
+    if (contentType !== undefined && !isTaken(contentType, scan.contentType)) {
+      return this.refuse(mounted.contentTypeRefused, isCostly)
     }
     // A body that a route has no use for is skipped by uWebSockets.js.
     if (bodyBytesMax === 0) return this.run(NO_BODY)

@@ -17,18 +17,17 @@ export type Failures = {
   readonly describe: DescribeFailure
   readonly badRequest: Reply
   readonly notFound: Reply
-  readonly contentType: Reply
   readonly unavailable: Reply
   readonly internal: Reply
   methodNotAllowed(allow: string): Reply
   bodyTooLarge(max: number): Reply
+  contentType(type: string): Reply
 }
 
 export const createFailures = (describe: DescribeFailure): Failures => ({
   describe,
   badRequest: toFailure(new RpcError('badRequest'), describe),
   notFound: toFailure(new RpcError('notFound'), describe),
-  contentType: toFailure(new RpcError('contentType'), describe),
   unavailable: toFailure(new RpcError('unavailable'), describe),
   internal: toFailure(new RpcError('internal'), describe),
   methodNotAllowed: allow => ({
@@ -36,4 +35,5 @@ export const createFailures = (describe: DescribeFailure): Failures => ({
     headers: { Allow: allow },
   }),
   bodyTooLarge: max => toFailure(new RpcError('bodyTooLarge', { max }), describe),
+  contentType: type => toFailure(new RpcError('contentType', { type }), describe),
 })

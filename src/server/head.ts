@@ -38,6 +38,10 @@ const afterContentType = (contentType: string, isClosing: boolean): string => {
   return remember(kept, contentType, [safe(contentType), ...lines].join('\r\n'))
 }
 
+/** The same lines where there is no content type: then the first of them needs a name before it. */
+const WITHOUT_TYPE = ['*', ...CORS_LINES.slice(1)].join('\r\n')
+const OPEN_WITHOUT_TYPE = [WITHOUT_TYPE, KEEP_ALIVE_LINE].join('\r\n')
+
 const statusLines = new Map<number, string>()
 
 const statusLine = (status: number): string =>
@@ -64,7 +68,11 @@ export const checkHead = (head: Head): void => {
 export const writeHead = (res: HttpResponse, head: Head, isClosing: boolean): void => {
   // 200 is what uWebSockets.js writes by itself.
   if (head.status !== 200) res.writeStatus(statusLine(head.status))
-  res.writeHeader('Content-Type', afterContentType(head.contentType, isClosing))
+  if (head.contentType !== '') {
+    res.writeHeader('Content-Type', afterContentType(head.contentType, isClosing))
+  } else {
+    res.writeHeader('Access-Control-Allow-Origin', isClosing ? WITHOUT_TYPE : OPEN_WITHOUT_TYPE)
+  }
   if (head.headers !== undefined) {
     for (const name in head.headers) res.writeHeader(name, head.headers[name] ?? '')
   }

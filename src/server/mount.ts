@@ -12,7 +12,13 @@ const ANYWHERE = '/*'
 /** Gives every request of an app its handler: routes, preflights, 405 for other methods, 404 elsewhere. */
 export const mountRoutes = (app: TemplatedApp, routes: readonly Route[], shared: Shared): void => {
   const handle = (route: Route, method?: string): Handler => {
-    const mounted = { route, bodyTooLarge: shared.failures.bodyTooLarge(route.bodyBytesMax) }
+    const { failures } = shared
+    const { bodyBytesMax, contentType = 'application/json' } = route
+    const mounted = {
+      route,
+      bodyTooLarge: failures.bodyTooLarge(bodyBytesMax),
+      contentTypeRefused: failures.contentType(contentType),
+    }
     return (res, req) =>
       new Exchange(shared, mounted, {
         res,

@@ -20,6 +20,7 @@ export type Body = Uint8Array | string | BodySource
 /** A whole reply. Header names are as they go on the wire. */
 export type Reply = {
   readonly status: number
+  /** None is sent where it is empty. */
   readonly contentType: string
   readonly body: Body
   readonly headers?: Readonly<Record<string, string>>
@@ -55,8 +56,11 @@ export type Route<T = unknown> = {
   readonly method: 'GET' | 'POST'
   /** uWebSockets.js pattern: literal segments, `:name`, or `/*`. */
   readonly pattern: string
-  /** The only content type taken, with any parameters or absent; others are 415. Any where it is not set. */
-  readonly contentType?: 'application/json'
+  /**
+   * The only content type taken, with any parameters; others are 415. Any where it is not set. For JSON it may be
+   * absent, since clients leave it out; bytes must be called so.
+   */
+  readonly contentType?: 'application/json' | 'application/octet-stream'
   /** Bound of the body in bytes; 0 where the route takes none. */
   readonly bodyBytesMax: number
   open(request: Request): T | Reply

@@ -159,7 +159,7 @@ const scanIds = (text: string, limits: MessageLimits): (Id | undefined)[] | RpcE
 /**
  * Index of the quote that ends the string opened at `open`; the end of the text where none does.
  */
-const closingQuote = (text: string, open: number): number => {
+export const closingQuote = (text: string, open: number): number => {
   for (let end = text.indexOf('"', open + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslash = end - 1
     while (text.charCodeAt(backslash) === BACKSLASH) backslash--

@@ -33,6 +33,7 @@ const UNITS: readonly [suffix: RegExp, unit: string, max: number][] = [
   [/Seconds(Max)?$/, 'seconds', 2 ** 31 - 1],
   [/[bB]ytes([A-Z][a-zA-Z]*)?$/, 'bytes', Number.MAX_SAFE_INTEGER],
   [/Slots(Max)?$/, 'slots', 2 ** 32 - 1],
+  [/Lamports$/, 'lamports', Number.MAX_SAFE_INTEGER],
   [/Chars(Max)?$/, 'characters', 2 ** 32 - 1],
   [/[tT]hreads$/, 'threads', 256],
   [/Niceness$/, 'niceness', 19],

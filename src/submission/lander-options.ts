@@ -1,0 +1,19 @@
+/** Options of the lander routes of one network. */
+export type Options = Readonly<typeof defaults>
+
+export const defaults = {
+  /** Least tip of a transaction, or of one member of a bundle: spec §4.2. */
+  tipFloorLamports: 1_000_000,
+  /** Findings become errors before anything is forwarded. Without it the lander is the judge, and may count tips that are not seen here. */
+  enforce: false,
+  /** Follows each URL, for one transaction. */
+  transactionPath: '/send',
+  /** Follows each URL, for a bundle. */
+  bundlePath: '/sendBundle',
+  /** Follows each URL, for a batch. */
+  batchPath: '/sendBatch',
+  /** An answer that is here before its findings waits for them this long. Checks take 0.1 ms, a full batch 2 ms. */
+  findingsWaitMs: 50,
+  /** Bound of a body: four transactions of 4,096 bytes in base64 are 22 KB, a full batch is 20 KB. */
+  bodyBytesMax: 64 * 1024,
+}
