@@ -5,7 +5,12 @@ import type { AccountState, AccountUpdate, Block, Commitment, TransactionRecord 
 import type { BlockhashAge } from './blockhash-queue.js'
 import { compileTransaction } from './compile-transaction.js'
 import { Emitter } from './emitter.js'
-import { lockedKeys, type Machine, type Refusal } from './execute-transaction.js'
+import {
+  type Machine,
+  type Refusal,
+  type ResolvedKeys,
+  resolveKeys,
+} from './execute-transaction.js'
 import { deriveBytes, deriveKeypair, type Keypair } from './keypair.js'
 import type { ParsedTransaction } from './parse-transaction.js'
 import { Recency } from './recency.js'
@@ -175,9 +180,9 @@ export class Chain {
     return this.recency.isProcessed(signature)
   }
 
-  /** Keys that a transaction locks for writing; `undefined` where a lookup table cannot be read. */
-  lockedKeys(transaction: ParsedTransaction): readonly Uint8Array[] | undefined {
-    return lockedKeys(transaction, this.machine)
+  /** The keys of a transaction as the chain sees them; `undefined` without its lookup tables. */
+  resolveKeys(transaction: ParsedTransaction): ResolvedKeys | undefined {
+    return resolveKeys(transaction, this.machine)
   }
 
   account(pubkey: Uint8Array): AccountState | undefined {

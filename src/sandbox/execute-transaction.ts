@@ -108,13 +108,21 @@ export type Machine = {
   readonly tokens: TokenLedger
 }
 
-/** Keys that a transaction locks for writing; `undefined` where a lookup table cannot be read. */
-export const lockedKeys = (
+/** All keys of a transaction, those of lookup tables included, and which of them it may write. */
+export type ResolvedKeys = {
+  readonly keys: readonly Uint8Array[]
+  readonly written: readonly Uint8Array[]
+}
+
+/** `undefined` where a lookup table cannot be read. */
+export const resolveKeys = (
   transaction: ParsedTransaction,
   { svm, accounts }: Machine,
-): readonly Uint8Array[] | undefined => {
+): ResolvedKeys | undefined => {
   const loaded = loadTables(transaction, svm)
-  return isLoaded(loaded) ? writtenKeys(transaction, loaded, accounts) : undefined
+  if (!isLoaded(loaded)) return undefined
+  const keys = [...transaction.keys, ...loaded.writable, ...loaded.readonly]
+  return { keys, written: writtenKeys(transaction, loaded, accounts) }
 }
 
 /**
