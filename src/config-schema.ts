@@ -224,7 +224,12 @@ export const configSchema = v.strictObject({
       authenticate: section(optionsSchema(authenticate)),
     }),
   ),
-  processes: section(optionsSchema(processes, { edgeCount: integer(0, 256, 'count') })),
+  processes: section(
+    optionsSchema(processes, {
+      edgeCount: integer(0, 256, 'count'),
+      edgeSliceMicros: integer(0, 100_000, 'microseconds'),
+    }),
+  ),
   metrics: section(optionsSchema(metrics, { host })),
   log: section(optionsSchema(log, { level: oneOf(LEVELS) })),
 })

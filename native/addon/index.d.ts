@@ -298,6 +298,9 @@ export interface ScopeOptions {
   pubkeys: Array<Uint8Array>
 }
 
+/** Asks for turns of at most `micros` of the processor for the calling thread; 0 is the system's own length. */
+export declare function setSlice(micros: number): void
+
 /** Maps `count` 8-byte cells that every process which maps the same file sees. */
 export declare function sharedCells(path: string, count: number): Float64Array
 

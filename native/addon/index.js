@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Indexer, NativeReply, Reader, TransactionChecks, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, sharedCells } = nativeBinding
+const { Indexer, NativeReply, Reader, TransactionChecks, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setSlice, sharedCells } = nativeBinding
 export { Indexer }
 export { NativeReply }
 export { Reader }
@@ -784,5 +784,6 @@ export { decodePubkeys }
 export { dieWithParent }
 export { encodePubkey }
 export { lockFile }
+export { setSlice }
 export { sharedCells }
 export const __napiBindingTarget = __napiLoadedBindingTarget

@@ -6,6 +6,7 @@ import { openServer, type Server } from '../server/server.js'
 import type { ErrorName } from '../shared/errors.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics, type Metrics } from '../shared/metrics.js'
+import { setSlice } from '../shared/native.js'
 import { describeFailure } from './admission.js'
 import { createEdgeRoutes } from './edge-routes.js'
 import { createNetworkView, type NetworkView } from './network-view.js'
@@ -143,6 +144,12 @@ export const startEdge: Start = async ({ config, index }, report) => {
     )
   meterServers(metrics, servers)
   meterViews(metrics, views.values(), servers)
+  // At the end: threads have the slice of who makes them, and those of the pools are made above.
+  try {
+    setSlice(config.processes.edgeSliceMicros)
+  } catch (error) {
+    log.warn({ err: error }, 'the event loop keeps the turns of the processor that others have')
+  }
   const dropped = metrics.gauge('logDropped')
   metrics.beforeSnapshot(() => dropped.set(droppedCount()))
 

@@ -334,6 +334,12 @@ export const decodeMemcmp = (text: string, encoding: 'base58' | 'base64'): Uint8
 export const dieWithParent = (parentPid: number): boolean =>
   call(() => addon.dieWithParent(parentPid))
 
+/**
+ * Asks for turns of at most so many microseconds of the processor for this thread, so that it need not wait for the
+ * long turn of another when it wakes up; 0 is the system's own length. Linux before 6.12 accepts it and changes nothing.
+ */
+export const setSlice = (micros: number): void => call(() => addon.setSlice(micros))
+
 /** Takes a lock file for the life of this process; false where another process holds it. */
 export const lockFile = (path: string): boolean => call(() => addon.lockFile(path))
 

@@ -36,6 +36,7 @@ const UNITS: readonly [suffix: RegExp, unit: string, max: number][] = [
   [/Lamports$/, 'lamports', Number.MAX_SAFE_INTEGER],
   [/Chars(Max)?$/, 'characters', 2 ** 32 - 1],
   [/[tT]hreads$/, 'threads', 256],
+  [/Micros$/, 'microseconds', 100_000],
   [/Niceness$/, 'niceness', 19],
   [/(Count|Factor)$/, 'count', 2 ** 32 - 1],
   [/Max$/, 'count', 2 ** 32 - 1],

@@ -72,6 +72,18 @@ pub fn die_with_parent(parent_pid: f64) -> Result<bool> {
     })
 }
 
+/// What Linux takes at most.
+const SLICE_MICROS_MAX: u32 = 100_000;
+
+/// Asks for turns of at most `micros` of the processor for the calling thread; 0 is the system's own length.
+#[napi]
+pub fn set_slice(micros: f64) -> Result<()> {
+    guard(|| {
+        let micros = arguments::whole(micros, SLICE_MICROS_MAX, "microseconds")?;
+        kernel::process::set_slice(micros.into())
+    })
+}
+
 static LOCKS: Mutex<Vec<LockFile>> = Mutex::new(Vec::new());
 
 /// Takes a lock file for the life of this process; false where another process holds it.

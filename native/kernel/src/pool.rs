@@ -114,6 +114,8 @@ fn work(shared: &Shared, niceness: i32) {
             let own = libc::getpriority(libc::PRIO_PROCESS, 0);
             libc::setpriority(libc::PRIO_PROCESS, 0, own + niceness);
         }
+        // A thread has its maker's slice, and the event loop's is short so that it need not wait for this one.
+        let _ = crate::process::set_slice(0);
     }
     loop {
         let mut queue = lock(shared);
