@@ -49,6 +49,14 @@ pub struct ProgramQuery {
 }
 
 impl ProgramQuery {
+    /// Where in an account's data the first comparison of bytes looks, if any does.
+    pub(super) fn first_bytes_looked_at(&self) -> Option<usize> {
+        self.filters.iter().find_map(|filter| match filter {
+            Filter::Memcmp { offset, .. } => usize::try_from(*offset).ok(),
+            Filter::DataSize(_) => None,
+        })
+    }
+
     /// Whether a record belongs on the page, whichever index led to it.
     #[inline]
     pub(super) fn matches(&self, account: &AccountRef<'_>) -> bool {
