@@ -92,11 +92,14 @@ export const startEdge = async (
   })
   try {
     await new Promise<void>((resolve, reject) => {
+      const missing = new Set(['indexed', 'ready'])
       const late = setTimeout(() => reject(new Error('the edge is not ready')), EDGE_READY_MS_MAX)
       child.on('message', message => {
         const report = message as Report
         if (report.kind === 'failed') reject(new Error(`edge: ${report.message}`))
-        if (report.kind !== 'indexed') return
+        // It has looked at its store before it listens: both must have been said.
+        if (report.kind === 'indexed' || report.kind === 'ready') missing.delete(report.kind)
+        if (missing.size > 0) return
         clearTimeout(late)
         resolve()
       })

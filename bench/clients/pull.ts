@@ -1,4 +1,5 @@
 // Pulls large replies without pause, each checked byte for byte: pages, and long lists of accounts.
+import { readdirSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { Client } from 'undici'
 import { onStart } from '../child.js'
@@ -29,8 +30,13 @@ export type Pulled = {
 
 const BACKGROUND = 10
 
+/** Linux keeps a niceness per thread, and V8's own threads are older than this line. */
+const toBackground = (): void => {
+  for (const thread of readdirSync('/proc/self/task')) setPriority(Number(thread), BACKGROUND)
+}
+
 onStart<Pull, Pulled>(async job => {
-  if (job.isBackground) setPriority(BACKGROUND)
+  if (job.isBackground) toBackground()
   const replies = job.exchanges.map(exchange => Buffer.from(exchange.reply))
   const samples: number[] = []
   let failures = 0
