@@ -1,18 +1,27 @@
 import { renameSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { SandboxFlags } from './messages.js'
+import { SANDBOX_SEED } from '../sandbox/keypair.js'
+import { deriveTips } from '../sandbox/tips.js'
 import { openLog } from '../shared/log.js'
 import { layoutOf, sandboxConfig, SANDBOX_NETWORK } from './sandbox-config.js'
 import { drainOnSignal, exitOnSignal } from './serve.js'
 import { startService } from './supervisor.js'
 
 /** URLs of one location of the sandbox. */
-type Place = { readonly id: string; readonly rpcUrl: string; readonly wsUrl: string }
+type Place = {
+  readonly id: string
+  readonly rpcUrl: string
+  readonly wsUrl: string
+  /** Base of the lander and relay routes. */
+  readonly submitUrl: string
+}
 
 const place = (id: string, port: number, token: string): Place => ({
   id,
   rpcUrl: `http://127.0.0.1:${port}/${token}`,
   wsUrl: `ws://127.0.0.1:${port}/${token}`,
+  submitUrl: `http://127.0.0.1:${port}/${token}`,
 })
 
 /** What sandbox.json tells of the dev chain's accounts. */
@@ -66,9 +75,17 @@ export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
     place('nyc', ports.nyc, tokens['nyc'] ?? ''),
   ]
   const metricsUrl = `http://127.0.0.1:${ports.metrics}/metrics`
-  const { geyserUrl, samples: all } = service.sandboxDetail()
+  const { geyserUrl, landerUrl, bundleEngineUrl, samples: all } = service.sandboxDetail()
   const samples = toSamples(all)
-  const description = { locations: places, metricsUrl, geyserUrl, samples }
+  const description = {
+    locations: places,
+    metricsUrl,
+    geyserUrl,
+    landerUrl,
+    bundleEngineUrl,
+    tips: deriveTips(SANDBOX_SEED),
+    samples,
+  }
   writePrivate(join(config.dataDir, 'sandbox.json'), `${JSON.stringify(description, null, 2)}\n`)
   process.stdout.write(formatWelcome(places, samples.tokenAccount, metricsUrl))
 }

@@ -1,7 +1,13 @@
 import { toConfig, type Config } from '../config.js'
+import { CREDENTIALS } from '../sandbox/credentials.js'
+import { SANDBOX_SEED } from '../sandbox/keypair.js'
+import { deriveTips } from '../sandbox/tips.js'
 import type { SandboxFlags } from './messages.js'
 
 const HOST = '127.0.0.1'
+
+/** Tip addresses of the lander itself; the others of its class are the service's (spec §2.8). */
+const LANDER_OWN = 10
 
 /** The one network of the sandbox. */
 export const SANDBOX_NETWORK = 'sandbox'
@@ -9,21 +15,25 @@ export const SANDBOX_NETWORK = 'sandbox'
 /** Ports of the sandbox, counted from `--port` (design §8). */
 export const layoutOf = (
   port: number,
-): Readonly<Record<'fra' | 'nyc' | 'metrics' | 'geyser', number>> => ({
+): Readonly<Record<'fra' | 'nyc' | 'metrics' | 'geyser' | 'lander' | 'bundleEngine', number>> => ({
   fra: port,
   nyc: port + 2,
   metrics: port + 5,
   geyser: port + 6,
+  lander: port + 8,
+  bundleEngine: port + 9,
 })
 
 /** Ports of the local upstreams, which no configuration names. */
-export const upstreamListeners = (flags: SandboxFlags) => [
-  { host: HOST, port: layoutOf(flags.port).geyser },
-]
+export const upstreamListeners = (flags: SandboxFlags) => {
+  const { geyser, lander, bundleEngine } = layoutOf(flags.port)
+  return [geyser, lander, bundleEngine].map(port => ({ host: HOST, port }))
+}
 
 /** The configuration of a complete local deployment: two locations, loopback only. */
 export const sandboxConfig = (flags: SandboxFlags): Config => {
   const ports = layoutOf(flags.port)
+  const tips = deriveTips(SANDBOX_SEED)
   // web3.js derives the WebSocket port from an explicit HTTP port by adding one.
   const listeners = (port: number) => [
     { host: HOST, port },
@@ -31,7 +41,20 @@ export const sandboxConfig = (flags: SandboxFlags): Config => {
   ]
   return toConfig({
     dataDir: flags.dataDir,
-    networks: [{ id: SANDBOX_NETWORK, feed: { endpoint: `http://${HOST}:${ports.geyser}` } }],
+    networks: [
+      {
+        id: SANDBOX_NETWORK,
+        feed: { endpoint: `http://${HOST}:${ports.geyser}` },
+        lander: {
+          upstream: {
+            urls: [`http://${HOST}:${ports.lander}`],
+            credential: CREDENTIALS.lander,
+          },
+          tipAddresses: tips.lander.slice(0, LANDER_OWN),
+          serviceTipAddresses: tips.lander.slice(LANDER_OWN),
+        },
+      },
+    ],
     locations: [
       { id: 'fra', name: 'Frankfurt', listeners: listeners(ports.fra) },
       { id: 'nyc', name: 'New York', listeners: listeners(ports.nyc) },

@@ -1,29 +1,48 @@
 import { randomBytes } from 'node:crypto'
+import { openBundleEngine } from '../sandbox/bundle-engine.js'
+import { openLander } from '../sandbox/lander.js'
 import { startSandboxChain } from '../sandbox/sandbox-chain.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import { layoutOf } from './sandbox-config.js'
 import type { Start } from './role.js'
 
-/** The local upstreams: a dev chain behind a real Yellowstone server. */
+/** The local upstreams: a dev chain behind a real Yellowstone server, a lander and bundle engines. */
 export const startSandbox: Start = async ({ config, sandbox }, report) => {
   if (sandbox === undefined) throw new Error('the sandbox role needs its flags')
   const { log, flush } = openLog('sandbox', config.log)
   const metrics = createMetrics('sandbox')
+  const ports = layoutOf(sandbox.port)
   const world = await startSandboxChain({
-    geyser: { port: layoutOf(sandbox.port).geyser },
+    geyser: { port: ports.geyser },
     slotMs: sandbox.slotMs,
     trafficPerSecond: sandbox.trafficPerSecond,
     ...(sandbox.accountDir === undefined ? {} : { accountDir: sandbox.accountDir }),
   })
+  const { chain, tips } = world
+  const lander = await openLander(chain, {
+    port: ports.lander,
+    tipAddresses: tips.lander,
+    // Whoever wants to compare calls the dev lander directly, and has no key.
+    isKeyRequired: false,
+  })
+  const engine = await openBundleEngine(chain, {
+    port: ports.bundleEngine,
+    tipAddresses: tips.engine,
+  })
   log.info({ geyserUrl: world.geyserUrl, slotMs: sandbox.slotMs }, 'dev chain runs')
   return {
-    detail: { geyserUrl: world.geyserUrl, samples: world.samples },
+    detail: {
+      geyserUrl: world.geyserUrl,
+      landerUrl: lander.url,
+      bundleEngineUrl: engine.url,
+      samples: world.samples,
+    },
     devChain: {
       // Random, because a new chain begins with the same hashes as an old one only by chance.
       id: randomBytes(6).toString('hex'),
       endpoint: world.geyserUrl,
-      firstSlot: world.chain.options.firstSlot,
+      firstSlot: chain.options.firstSlot,
     },
     onOrder: order => {
       if (order.kind === 'collect')
@@ -32,6 +51,7 @@ export const startSandbox: Start = async ({ config, sandbox }, report) => {
           .then(snapshot => report({ kind: 'snapshot', call: order.call, snapshot }))
     },
     drain: async () => {
+      await Promise.all([lander.close(), engine.close()])
       await world.close()
       flush()
     },

@@ -3,6 +3,7 @@ import { BundleAuction } from './bundle-auction.js'
 import { defaults as ledgerDefaults } from './bundle-ledger.js'
 import type { CheckedBundle } from './bundle-rules.js'
 import type { Chain } from './chain.js'
+import { CREDENTIALS } from './credentials.js'
 import {
   type DevUpstream,
   type DevUpstreamOptions,
@@ -24,9 +25,9 @@ import { RateLimit } from './rate-limit.js'
 export const defaults = {
   ...ledgerDefaults,
   /** The credential that it knows: header `x-jito-auth`, or `?uuid=`. None at all is let in. */
-  uuid: '5a11d8b0-51f7-4c0f-9d0e-5a9d80c5e0b1',
+  uuid: CREDENTIALS.engine as string,
   /** The same for the engine at `/iris`: header `x-api-key`, or `?api-key=`. */
-  apiKey: 'iris-sandbox',
+  apiKey: CREDENTIALS.iris as string,
   tipAddresses: [] as readonly string[],
   /** What the tip accounts must gain; a bundle that gives less does not land. */
   tipFloorLamports: 1_000n,

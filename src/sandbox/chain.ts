@@ -11,7 +11,7 @@ import {
   type ResolvedKeys,
   resolveKeys,
 } from './execute-transaction.js'
-import { deriveBytes, deriveKeypair, type Keypair } from './keypair.js'
+import { deriveBytes, deriveKeypair, type Keypair, SANDBOX_SEED } from './keypair.js'
 import type { ParsedTransaction } from './parse-transaction.js'
 import { Recency } from './recency.js'
 import { SvmAccounts } from './svm-accounts.js'
@@ -23,7 +23,7 @@ import { type BundleRefusal, type Run, TransactionRunner } from './transaction-r
 /** Options of the dev chain. */
 export const defaults = {
   /** What keys and, with the clock at start, block hashes are made of. */
-  seed: 'slotline sandbox',
+  seed: SANDBOX_SEED,
   /** Slot of the first block. Not 0, which is its parent. */
   firstSlot: 1,
   /** Validators accept the hash of this many past blocks. */

@@ -38,6 +38,9 @@ export const deriveBytes = (...parts: readonly (string | number | Uint8Array)[])
   return hash.digest()
 }
 
+/** What everything in a sandbox is derived from, unless a test says otherwise. */
+export const SANDBOX_SEED = 'slotline sandbox'
+
 /** The key that a seed text gives to a name: the same on every start. */
 export const deriveKeypair = (seed: string, name: string): Keypair =>
   createKeypair(deriveBytes('keypair', seed, name))

@@ -1,6 +1,7 @@
 import bs58 from 'bs58'
 import { toMapKey } from './addresses.js'
 import type { Chain } from './chain.js'
+import { CREDENTIALS } from './credentials.js'
 import { decodeTransaction } from './decode-transaction.js'
 import { deriveBundleId } from './derive-bundle-id.js'
 import {
@@ -24,7 +25,7 @@ import { verifySignatures } from './verify-signatures.js'
 /** Options of the dev lander. */
 export const defaults = {
   /** The credential that it knows: header `x-api-key`, or `?api-key=`. */
-  apiKey: 'hml-sandbox',
+  apiKey: CREDENTIALS.lander as string,
   /** False lets requests without any key in; a wrong one is refused all the same. */
   isKeyRequired: true,
   /** Fifteen addresses, of which one must be paid. */

@@ -1,6 +1,7 @@
 import { Chain, type ChainOptions, defaults as chainDefaults } from './chain.js'
 import { readDumps } from './dumps.js'
 import { type GeyserOptions, type GeyserServer, openGeyser } from './geyser.js'
+import { deriveTips, fundTips, type Tips } from './tips.js'
 import { defaults as trafficDefaults, startTraffic } from './traffic.js'
 import { createWorld, type Samples, type World } from './world.js'
 
@@ -21,6 +22,7 @@ export type SandboxChainOptions = typeof defaults & {
 /** A running chain with its feed. */
 export type SandboxChain = {
   readonly samples: Samples
+  readonly tips: Tips
   readonly world: World
   readonly geyserUrl: string
   readonly geyser: GeyserServer
@@ -60,6 +62,8 @@ export const startSandboxChain = async (
   const geyser = await openGeyser(chain, geyserOptions, now)
   chain.start()
   const world = createWorld(chain)
+  const tips = deriveTips(seed)
+  fundTips(chain, tips)
   // After the world, so that a dump wins over whatever else has its key.
   for (const { pubkey, state } of dumps) chain.load(pubkey, state)
   chain.tick()
@@ -68,6 +72,7 @@ export const startSandboxChain = async (
   const stopTraffic = startTraffic(chain, world, { perSecond }, now)
   return {
     samples: world.samples,
+    tips,
     world,
     geyserUrl: geyser.url,
     geyser,

@@ -40,7 +40,15 @@ const generationOf = (dataDir: string): string =>
 const checkDescription = ({ description, dataDir, port }: Deployment, t: Test): void => {
   const file = join(dataDir, 'sandbox.json')
   t.equal(statSync(file).mode & 0o777, 0o600, 'sandbox.json is for its owner only')
-  t.strictSame(keysOf(description), ['geyserUrl', 'locations', 'metricsUrl', 'samples'])
+  t.strictSame(keysOf(description), [
+    'bundleEngineUrl',
+    'geyserUrl',
+    'landerUrl',
+    'locations',
+    'metricsUrl',
+    'samples',
+    'tips',
+  ])
   const origin = (scheme: string, offset: number) => `${scheme}://127.0.0.1:${port + offset}`
   const token = /\/(slt_[0-9A-Za-z]{38})$/
   for (const [index, id] of ['fra', 'nyc'].entries()) {
@@ -48,11 +56,16 @@ const checkDescription = ({ description, dataDir, port }: Deployment, t: Test): 
     const [, secret] = token.exec(place?.rpcUrl ?? '') ?? []
     const rpcUrl = `${origin('http', 2 * index)}/${secret}`
     const wsUrl = `${origin('ws', 2 * index)}/${secret}`
-    t.strictSame(place, { id, rpcUrl, wsUrl })
+    t.strictSame(place, { id, rpcUrl, wsUrl, submitUrl: rpcUrl })
   }
   t.equal(description.locations.length, 2)
   t.equal(description.metricsUrl, `${origin('http', 5)}/metrics`)
   t.equal(description.geyserUrl, origin('http', 6))
+  t.equal(description.landerUrl, origin('http', 8))
+  t.equal(description.bundleEngineUrl, origin('http', 9))
+  const { lander, service, engine } = description.tips
+  t.strictSame([lander.length, service.length, engine.length], [15, 5, 8])
+  t.equal(new Set([...lander, ...service, ...engine]).size, 28, 'no tip address is in two classes')
   t.strictSame(keysOf(description.samples), [
     'mint',
     'mint2022',
@@ -181,6 +194,8 @@ const CASES: readonly [name: string, port: (first: number) => number][] = [
   ['of a WebSocket URL', first => first + 3],
   ['of the metrics', first => first + 5],
   ['of the feed', first => first + 6],
+  ['of the lander', first => first + 8],
+  ['of the bundle engine', first => first + 9],
 ]
 for (const [name, portOf] of CASES)
   await t.test(`a busy port ${name} is one line`, async t => {

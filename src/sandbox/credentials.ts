@@ -1,0 +1,11 @@
+/**
+ * What the dev upstreams know their one customer by. Shaped as real ones are; no secrets, because
+ * these upstreams listen on loopback and guard nothing.
+ */
+export const CREDENTIALS = {
+  lander: 'hml-sandbox',
+  /** Of the engine that answers bundle ids. */
+  engine: '5a11d8b0-51f7-4c0f-9d0e-5a9d80c5e0b1',
+  /** Of the engine that answers signatures. */
+  iris: 'iris-sandbox',
+} as const
