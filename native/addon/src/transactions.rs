@@ -6,7 +6,7 @@ use kernel::encoding::decode_pubkeys;
 use kernel::error::{Error, Result as Checked};
 use kernel::pool::Pool;
 use kernel::transaction::{
-    self, Member, RECORDS_MAX, Rules, Text, TipClass, Verdict, check_batch, check_bundle,
+    self, Member, Problem, RECORDS_MAX, Rules, Text, TipClass, Verdict, check_batch, check_bundle,
     frame_batch,
 };
 use napi::bindgen_prelude::{BigInt, Object, Uint8Array, Uint8ArraySlice};
@@ -164,7 +164,7 @@ impl MemberData {
         MemberData {
             start: member.start as u32,
             byte_length: member.byte_length as u32,
-            problem: member.problem.map(|problem| problem.text().into()),
+            problem: member.problem.map(Problem::into_text),
             signature: member.signature,
             is_signed: member.is_signed,
             tips: member.tips.lamports,

@@ -2,35 +2,30 @@
 
 use std::ops::Range;
 
-use agave_transaction_view::result::TransactionViewError;
-
 use super::base64::{decode_canonical, text_length};
 use super::bundle::{bundle_id, encode_signature};
 use super::frames::frame_batch;
-use super::parse::{SANITIZE, View, read};
+use super::parse::{View, read, sanitize};
 use super::signature::is_signed;
 use super::tips::{Rules, Tips, tips};
 
 /// Why a member is no transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
     /// The text is not the canonical base64 of any bytes.
     Base64,
     /// More bytes than the route takes.
     Size,
-    /// The layout of no known version, or bytes behind its end.
-    Parse,
-    /// Well laid out, and refused by every validator all the same.
-    Sanitize,
+    /// No validator would take it, in words.
+    Structure(String),
 }
 
 impl Problem {
-    pub fn text(self) -> &'static str {
+    pub fn into_text(self) -> String {
         match self {
-            Problem::Base64 => "base64",
-            Problem::Size => "size",
-            Problem::Parse => "not the layout of a transaction",
-            Problem::Sanitize => "fails the validator's sanitizing",
+            Problem::Base64 => "base64".into(),
+            Problem::Size => "size".into(),
+            Problem::Structure(text) => text,
         }
     }
 }
@@ -84,7 +79,7 @@ pub fn check_bundle(texts: &[Text], bytes_max: usize, rules: &Rules, stops_early
         .iter()
         .map(|decoded| Source {
             start: 0,
-            bytes: decoded.as_deref().map_err(|problem| *problem),
+            bytes: decoded.as_deref().map_err(Problem::clone),
         })
         .collect();
     check(&sources, rules, stops_early)
@@ -154,17 +149,17 @@ fn check_signatures(members: &mut [Member], views: &[Option<View<'_>>], stops_ea
 fn look<'a>(source: &Source<'a>, rules: &Rules) -> (Member, Option<View<'a>>) {
     let mut member = Member {
         start: source.start,
-        byte_length: source.bytes.map_or(0, <[u8]>::len),
+        byte_length: source.bytes.as_ref().map_or(0, |bytes| bytes.len()),
         problem: None,
         signature: None,
         is_signed: None,
         tips: rules.nothing(),
     };
-    let view = source.bytes.and_then(|bytes| {
-        let unsanitized = read(bytes).map_err(problem_of)?;
-        let first = unsanitized.signatures().first();
+    let view = source.bytes.clone().and_then(|bytes| {
+        let view = read(bytes).map_err(Problem::Structure)?;
+        let first = view.signatures().first();
         member.signature = first.map(|signature| encode_signature(signature.as_array()));
-        unsanitized.sanitize(&SANITIZE).map_err(problem_of)
+        sanitize(view).map_err(Problem::Structure)
     });
     match view {
         Ok(view) => {
@@ -178,21 +173,15 @@ fn look<'a>(source: &Source<'a>, rules: &Rules) -> (Member, Option<View<'a>>) {
     }
 }
 
-fn problem_of(error: TransactionViewError) -> Problem {
-    match error {
-        TransactionViewError::ParseError => Problem::Parse,
-        // The last one is of looked-up accounts, which are none of ours.
-        TransactionViewError::SanitizeError | TransactionViewError::AddressLookupMismatch => {
-            Problem::Sanitize
-        }
-    }
-}
-
 /// The first two equal members, by the later one. The bytes that are signed are compared themselves: equal bytes are
 /// what equal message hashes stand for.
 fn find_duplicate(sources: &[Source<'_>], views: &[Option<View<'_>>]) -> Option<(usize, usize)> {
     let is_equal = |one: usize, other: usize| {
-        let bytes = |at: usize| sources.get(at).and_then(|source| source.bytes.ok());
+        let bytes = |at: usize| {
+            sources
+                .get(at)
+                .and_then(|source| source.bytes.as_ref().ok())
+        };
         let message = |at: usize| {
             views
                 .get(at)

@@ -74,24 +74,25 @@ pub struct Keys<'a> {
 
 impl<'a> Keys<'a> {
     pub fn of(view: &'a View<'a>) -> Keys<'a> {
+        let mut keys = Keys {
+            view,
+            invoked: Indexes::default(),
+            has_loader: false,
+        };
         let mut programs = Indexes::default();
         for instruction in view.instructions_iter() {
             programs.insert(instruction.program_id_index);
         }
-        let mut keys = Keys {
-            view,
-            invoked: programs,
-            has_loader: false,
-        };
+        let all = || 0..view.num_static_account_keys();
         // A key may stand in the list twice: the chain refuses that later, and here neither of them may count.
-        for index in 0..view.num_static_account_keys() {
-            let Some(key) = keys.get(index) else { break };
-            keys.has_loader |= *key == UPGRADEABLE_LOADER;
-            let is_program = |other: u8| programs.has(other) && keys.get(other) == Some(key);
-            if !programs.has(index) && (0..view.num_static_account_keys()).any(is_program) {
-                keys.invoked.insert(index);
+        for program in all().filter(|index| programs.has(*index)) {
+            for index in all() {
+                if keys.get(index) == keys.get(program) {
+                    keys.invoked.insert(index);
+                }
             }
         }
+        keys.has_loader = all().any(|index| keys.get(index) == Some(&UPGRADEABLE_LOADER));
         keys
     }
 

@@ -6,7 +6,9 @@ mod bundle;
 mod check;
 mod frames;
 mod keys;
+mod layout;
 mod parse;
+mod refusal;
 mod signature;
 mod tips;
 
@@ -17,3 +19,6 @@ pub use frames::{Fault, RECORD_BYTES_MAX, RECORD_BYTES_MIN, RECORDS_MAX, frame_b
 pub use parse::{BYTES_MAX, parse};
 pub use signature::{Signature, is_signed, verify};
 pub use tips::{Rules, TipClass, Tips, tips};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+use super::*;
+
+fn text(bytes: &[u8]) -> Text {
+    Text::Given(base64_simd::STANDARD.encode_to_string(bytes).into_bytes())
+}
+
+fn given(text: &str) -> Text {
+    Text::Given(text.as_bytes().to_vec())
+}
+
+fn bundle(members: &[Vec<u8>], stops_early: bool) -> Verdict {
+    let texts: Vec<Text> = members.iter().map(|bytes| text(bytes)).collect();
+    check_bundle(&texts, 1_232, &rules(), stops_early)
+}
+
+fn batch(members: &[Vec<u8>]) -> Vec<u8> {
+    let frame = |bytes: &Vec<u8>| [&(bytes.len() as u16).to_be_bytes()[..], bytes].concat();
+    members.iter().flat_map(frame).collect()
+}
+
+/// Qualifying transactions that differ in one byte of data.
+fn member(version: Version, nonce: u8) -> Vec<u8> {
+    let mut build = qualifying(version);
+    build.instructions[2].2 = vec![nonce];
+    build.bytes()
+}
+
+fn forged(bytes: &[u8]) -> Vec<u8> {
+    let mut forged = bytes.to_vec();
+    forged[5] ^= 1;
+    forged
+}
+
+fn signed(verdict: &Verdict) -> Vec<Option<bool>> {
+    verdict
+        .members
+        .iter()
+        .map(|member| member.is_signed)
+        .collect()
+}
+
+#[test]
+fn a_good_bundle_of_every_version() {
+    let members = [
+        member(Version::Legacy, 1),
+        member(Version::V0, 2),
+        member(Version::V1, 3),
+    ];
+    let verdict = bundle(&members, true);
+    assert_eq!(signed(&verdict), [Some(true); 3]);
+    assert_eq!(verdict.duplicate, None);
+    for (member, bytes) in verdict.members.iter().zip(&members) {
+        assert_eq!((member.start, member.byte_length), (0, bytes.len()));
+        assert!(member.problem.is_none() && member.tips.qualifies);
+    }
+    let texts: Vec<&str> = verdict
+        .members
+        .iter()
+        .map(|member| member.signature.as_deref().unwrap())
+        .collect();
+    assert_eq!(verdict.bundle_id, Some(bundle_id(&texts)));
+    let first = five8::decode_64(texts[2].as_bytes(), &mut [0; 64]).map(|()| texts[2]);
+    let mut tail = [0; 64];
+    five8::decode_64(first.unwrap(), &mut tail).unwrap();
+    assert_eq!(
+        tail,
+        members[2][members[2].len() - 64..],
+        "version 1 signs at its end"
+    );
+}
+
+#[test]
+fn a_batch_is_judged_in_place() {
+    let members = [
+        member(Version::Legacy, 1),
+        forged(&member(Version::V0, 2)),
+        vec![7; 66],
+    ];
+    let mut body = batch(&members);
+    body.push(0);
+    let verdict = check_batch(&body, &rules());
+    assert_eq!(signed(&verdict), [Some(true), Some(false), None]);
+    for (member, bytes) in verdict.members.iter().zip(&members) {
+        assert_eq!(
+            &body[member.start..member.start + member.byte_length],
+            &bytes[..]
+        );
+    }
+    let text = verdict.members[2].problem.clone().map(Problem::into_text);
+    assert_eq!(
+        text.as_deref(),
+        Some("ends at byte 66 inside the signatures")
+    );
+    assert_eq!(verdict.bundle_id, None);
+    assert_eq!(check_batch(&[], &rules()).members, []);
+}
+
+#[test]
+fn stopping_early_looks_at_no_more_than_the_first_wrong_one() {
+    let [one, two, three] = [1, 2, 3].map(|nonce| member(Version::Legacy, nonce));
+    let mixed = [one.clone(), forged(&two), three.clone()];
+    assert_eq!(
+        signed(&bundle(&mixed, true)),
+        [Some(true), Some(false), None]
+    );
+    assert_eq!(
+        signed(&bundle(&mixed, false)),
+        [Some(true), Some(false), Some(true)]
+    );
+    let broken = [one.clone(), two[..two.len() - 1].to_vec()];
+    assert_eq!(signed(&bundle(&broken, true)), [None, None]);
+    assert_eq!(signed(&bundle(&broken, false)), [Some(true), None]);
+    let twice = [one.clone(), one];
+    assert_eq!(signed(&bundle(&twice, true)), [None, None]);
+    assert_eq!(signed(&bundle(&twice, false)), [Some(true), Some(true)]);
+}
+
+#[test]
+fn duplicates_by_bytes_and_by_what_is_signed() {
+    let [one, two, three] = [1, 2, 3].map(|nonce| member(Version::V0, nonce));
+    let duplicate = |members: &[&Vec<u8>]| {
+        let members: Vec<Vec<u8>> = members.iter().copied().cloned().collect();
+        bundle(&members, false).duplicate
+    };
+    assert_eq!(duplicate(&[&one, &two, &three]), None);
+    assert_eq!(duplicate(&[&one, &two, &one]), Some((0, 2)));
+    assert_eq!(
+        duplicate(&[&one, &two, &two, &one]),
+        Some((1, 2)),
+        "by the later one"
+    );
+    assert_eq!(
+        duplicate(&[&one, &forged(&one)]),
+        Some((0, 1)),
+        "another signature"
+    );
+    let junk = vec![1; 80];
+    assert_eq!(
+        duplicate(&[&junk, &junk]),
+        Some((0, 1)),
+        "even where it is no transaction"
+    );
+    // The same message in a legacy transaction and with its version before it are two messages.
+    assert_eq!(duplicate(&[&member(Version::Legacy, 1), &one]), None);
+    let bad = [given("!"), given("!")];
+    let verdict = check_bundle(&bad, 1_232, &rules(), false);
+    assert_eq!(
+        verdict.duplicate, None,
+        "two texts that are no bytes are no duplicates"
+    );
+}
+
+#[test]
+fn tips_and_application_must_stand_in_one_member() {
+    let mut tipping = qualifying(Version::Legacy);
+    let application = tipping.instructions.pop().unwrap();
+    let mut applying = qualifying(Version::Legacy);
+    applying.instructions = vec![application];
+    let apart = bundle(&[tipping.bytes(), applying.bytes()], true);
+    let found: Vec<(bool, bool)> = apart
+        .members
+        .iter()
+        .map(|member| (member.tips.has_application, member.tips.qualifies))
+        .collect();
+    assert_eq!(found, [(false, false), (true, false)]);
+    let together = bundle(&[tipping.bytes(), member(Version::Legacy, 9)], true);
+    assert!(together.members[1].tips.qualifies);
+}
+
+#[test]
+fn base64_is_canonical_and_sizes_are_bounds() {
+    let mut build = qualifying(Version::Legacy);
+    build.instructions[2].2 = vec![1, 2];
+    let right = build.bytes();
+    let encoded = base64_simd::STANDARD.encode_to_string(&right);
+    assert!(
+        encoded.ends_with("=="),
+        "its last character has unused bits"
+    );
+    let problem = |texts: &[Text], bytes_max: usize| {
+        let verdict = check_bundle(texts, bytes_max, &rules(), true);
+        verdict
+            .members
+            .into_iter()
+            .map(|member| member.problem)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(problem(&[given(&encoded)], 1_232), [None]);
+    let last = encoded.len() - 3;
+    let mut unused = encoded.clone().into_bytes();
+    unused[last] += 1;
+    let wrong = [
+        encoded[..encoded.len() - 1].to_string(),
+        encoded[..encoded.len() - 2].to_string(),
+        format!("{encoded}="),
+        format!("{encoded}===="),
+        format!("{encoded}AAAA"),
+        format!(" {encoded}"),
+        format!("{encoded}\n"),
+        encoded.replacen('A', "-", 1),
+        encoded.replacen('A', "_", 1),
+        encoded.replacen('A', "é", 1),
+        encoded.replacen("AA", "A\nA", 1),
+        String::from_utf8(unused).unwrap(),
+    ];
+    for text in wrong {
+        assert_eq!(
+            problem(&[given(&text)], 1_232),
+            [Some(Problem::Base64)],
+            "{text}"
+        );
+    }
+    let zeros = |bytes: usize| text(&vec![0; bytes]);
+    assert_eq!(problem(&[zeros(1_233)], 1_232), [Some(Problem::Size)]);
+    assert_eq!(problem(&[zeros(1_236)], 1_232), [Some(Problem::Size)]);
+    assert_eq!(problem(&[zeros(4_097)], 4_096), [Some(Problem::Size)]);
+    assert_eq!(problem(&[Text::TooLong], 1_232), [Some(Problem::Size)]);
+    assert!(matches!(
+        problem(&[zeros(1_232)], 1_232)[..],
+        [Some(Problem::Structure(_))]
+    ));
+    assert!(matches!(
+        problem(&[given("")], 1_232)[..],
+        [Some(Problem::Structure(_))]
+    ));
+}
+
+#[test]
+fn bundle_ids_of_the_engine() {
+    // Both from the engine's own documentation.
+    let landed = [
+        "3bC2M9fiACSjkTXZDgeNAuQ4ScTsdKGwR42ytFdhUvikqTmBheUxfsR1fDVsM5ADCMMspuwGkdm1uKbU246x5aE3",
+        "8t9hKYEYNbLvNqiSzP96S13XF1C2f1ro271Kdf7bkZ6EpjPLuDff1ywRy4gfaGSTubsM2FeYGDoT64ZwPm1cQUt",
+    ];
+    let sent = [
+        "2EKVNQoeihFQfepJukLFtE4BpkNyYsZ1cdocSZzsz6En8nQ3D72M24zLFTJmbpd31hvbF9SpbQG2XPqawGoDxq2s",
+        "w4fJGQcZGhHzeYELeiVW2PM5iypNEsWExSuUnmfVA4hHC21CRtBSqovRYj884jRVkPqdBY4Lt1owK8LPnyE4Ahs",
+    ];
+    let id = "892b79ed49138bfb3aa5441f0df6e06ef34f9ee8f3976c15b323605bae0cf51d";
+    assert_eq!(bundle_id(&landed), id);
+    assert_ne!(bundle_id(&[landed[1], landed[0]]), id, "the order counts");
+    let id = "eb06826b16e608a7568f6ab091c26b47d4a43d847dc1e6d34172e0e778e01cc1";
+    assert_eq!(bundle_id(&sent), id);
+}
