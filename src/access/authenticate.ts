@@ -80,7 +80,8 @@ export const createAuthenticate = (
       location: digest.location,
       limits: Object.freeze(access.limits),
       validFromMs: access.validFromMs,
-      validUntilMs: endOf(access),
+      // Ended by hand is ended at any time of a clock that may be set back.
+      validUntilMs: access.endedAtMs === null ? endOf(access) : 0,
       address: digest.address ?? undefined,
     })
   }

@@ -1,7 +1,7 @@
 import { RpcError } from '../shared/errors.js'
 import type { Limits } from '../shared/grant.js'
 import type { AccessStore } from './store.js'
-import type { Access } from './tables.js'
+import type { Access, Place } from './tables.js'
 import { randomBase62, type RandomBytes } from './token.js'
 
 /** What a new pass or rental holds; its id and the time of its making are added. */
@@ -17,11 +17,19 @@ export type NewAccess = {
   readonly validUntilMs: number | null
 }
 
-/** Passes and rentals: who may use which networks, where, and until when. */
+/**
+ * Passes and rentals: who may use which networks, where, and until when. A change is on disk when its promise
+ * resolves. Tokens are left alone: those of an access that ended open nothing, and do again when it is extended.
+ */
 export type Entitlement = {
-  /** Durable when it resolves. */
   grant(access: NewAccess): Promise<Access>
+  /** Sets its end (exclusive; null is without), and takes back that it was ended by hand. */
+  extend(accessId: string, validUntilMs: number | null): Promise<Access>
+  /** Ends it now. One that was ended by hand before keeps that time. */
+  end(accessId: string): Promise<Access>
   find(accessId: string): Access | undefined
+  /** Every access, in the order of their ids. */
+  listAll(): readonly Access[]
   /** Every access of one person at the identity provider, in the order of their ids. */
   listOf(subject: string): readonly Access[]
 }
@@ -32,13 +40,24 @@ const ACCESS_ID_CHARS = 12
 export const endOf = (access: Access): number =>
   Math.min(access.validUntilMs ?? Infinity, access.endedAtMs ?? Infinity)
 
-/** Finds an access that must be there, and offers the place. */
-export const requireAccess = (
-  store: AccessStore,
-  place: { accessId: string; network: string; location: string },
-): Access => {
-  const access = store.accesses.get(place.accessId)
+/**
+ * Whether the access holds at that time. What was ended by hand is over whatever the clock says: one that is set
+ * back must not bring it to life.
+ */
+export const stateOf = (access: Access, nowMs: number): 'upcoming' | 'active' | 'ended' => {
+  if (access.endedAtMs !== null || nowMs >= endOf(access)) return 'ended'
+  return nowMs < access.validFromMs ? 'upcoming' : 'active'
+}
+
+const find = (store: AccessStore, accessId: string): Access => {
+  const access = store.accesses.get(accessId)
   if (access === undefined) throw new RpcError('noSuchAccess')
+  return access
+}
+
+/** Finds an access that must be there, and offers the place. */
+export const requireAccess = (store: AccessStore, place: Place): Access => {
+  const access = find(store, place.accessId)
   if (!access.networks.includes(place.network))
     throw new RpcError('notOffered', { what: 'network' })
   if (!access.locations.includes(place.location))
@@ -52,9 +71,17 @@ export const createEntitlement = (options: {
   readonly now: () => number
 }): Entitlement => {
   const { store, randomBytes, now } = options
+  const update = (accessId: string, toNew: (access: Access) => Access): Promise<Access> =>
+    store.transaction(() => {
+      const access = toNew(find(store, accessId))
+      store.accesses.put(accessId, access)
+      return access
+    })
   return {
     grant: fields =>
       store.transaction(() => {
+        if (fields.validUntilMs !== null && fields.validUntilMs <= fields.validFromMs)
+          throw new RpcError('endPassed')
         const access: Access = {
           accessId: `acc_${randomBase62(ACCESS_ID_CHARS, randomBytes)}`,
           subject: fields.subject,
@@ -71,7 +98,16 @@ export const createEntitlement = (options: {
         store.accesses.put(access.accessId, access)
         return access
       }),
+    extend: (accessId, validUntilMs) =>
+      update(accessId, access => {
+        const firstMs = Math.max(now(), access.validFromMs)
+        if (validUntilMs !== null && validUntilMs <= firstMs) throw new RpcError('endPassed')
+        return { ...access, validUntilMs, endedAtMs: null }
+      }),
+    end: accessId =>
+      update(accessId, access => ({ ...access, endedAtMs: access.endedAtMs ?? now() })),
     find: accessId => store.accesses.get(accessId),
+    listAll: () => Array.from(store.accesses.from(''), ([, access]) => access),
     listOf: subject => {
       const accesses: Access[] = []
       for (const [, access] of store.accesses.from(''))

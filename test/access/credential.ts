@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
+import fc from 'fast-check'
 import t from 'tap'
 import { createAuthenticate } from '../../src/access/authenticate.js'
 import { openReader } from '../../src/access/store.js'
@@ -44,6 +45,123 @@ t.test('a place has one token at most', async t => {
       ['main', 'nyc'],
     ],
   )
+  await store.close()
+})
+
+/** One step of the model: what is asked for, of which of the places. */
+const step = fc.record({
+  verb: fc.constantFrom('generate', 'regenerate', 'revoke', 'restrict', 'lift', 'end', 'extend'),
+  at: fc.nat(5),
+})
+
+t.test('any sequence of changes: a dead secret stays dead, other places are untouched', async t => {
+  const dir = t.testdir()
+  const { store, entitlement, credentials } = await openControl(dir)
+  const reader = await openReader(dir)
+  let version = 0
+  const authenticate = createAuthenticate(reader, () => version)
+  type Token = { readonly text: string; readonly address: string | undefined }
+  const run = async (steps: readonly { verb: string; at: number }[]): Promise<void> => {
+    const accessIds: string[] = []
+    for (let count = 0; count < 2; count++)
+      accessIds.push((await entitlement.grant(NEW_ACCESS)).accessId)
+    const places = accessIds.flatMap(accessId => [
+      placeOf(accessId),
+      placeOf(accessId, 'nyc'),
+      { ...placeOf(accessId), network: 'dev' },
+    ])
+    const active = new Map<number, Token>()
+    const dead = new Set<string>()
+    const ended = new Set<string>()
+    for (const { verb, at } of steps) {
+      const place = places[at] ?? placeOf('')
+      const token = active.get(at)
+      const isEnded = ended.has(place.accessId)
+      const make = async (
+        create: typeof credentials.generate,
+        address: string | undefined,
+        refusal: string | undefined,
+      ): Promise<void> => {
+        if (refusal !== undefined) return void (await t.rejects(create(place), { name: refusal }))
+        if (token !== undefined) dead.add(token.text)
+        active.set(at, { text: (await create(place)).token.reveal(), address })
+      }
+      const none = token === undefined ? { name: 'noToken' } : undefined
+      if (verb === 'generate')
+        await make(
+          credentials.generate,
+          undefined,
+          isEnded ? 'accessEnded' : token && 'tokenActive',
+        )
+      else if (verb === 'regenerate')
+        await make(credentials.regenerate, token?.address, isEnded ? 'accessEnded' : none?.name)
+      else if (verb === 'end') {
+        await entitlement.end(place.accessId)
+        ended.add(place.accessId)
+      } else if (verb === 'extend') {
+        await entitlement.extend(place.accessId, null)
+        ended.delete(place.accessId)
+      } else if (none !== undefined)
+        await t.rejects(
+          verb === 'revoke' ? credentials.revoke(place) : credentials.restrict(place, ''),
+          none,
+        )
+      else if (verb === 'revoke') {
+        await credentials.revoke(place)
+        dead.add(token?.text ?? '')
+        active.delete(at)
+      } else {
+        const address = verb === 'lift' ? undefined : `8.8.8.${at}`
+        await credentials.restrict(place, address ?? ' ')
+        active.set(at, { text: token?.text ?? '', address })
+      }
+      version++
+      // From 8.8.8.0, which only the first place is ever restricted to.
+      const open = (text: string, location: string) =>
+        authenticate(text, location, { address: '8.8.8.0' }, NOW_MS)
+      for (const text of dead)
+        for (const location of ['fra', 'nyc'])
+          if (open(text, location) !== 'unauthorized') throw new Error('a dead secret lives')
+      for (const [index, { text, address }] of active) {
+        const { accessId, network, location } = places[index] ?? placeOf('')
+        const answer = open(text, location)
+        const isOpen = !ended.has(accessId) && (address === undefined || index === 0)
+        if (isOpen ? typeof answer === 'string' : answer !== 'forbidden')
+          throw new Error(`place ${index} after ${verb} of ${at}: ${JSON.stringify(answer)}`)
+        if (typeof answer !== 'string' && answer.network !== network) throw new Error('network')
+      }
+      const kept = accessIds.flatMap(accessId => credentials.list(accessId))
+      if (kept.length !== active.size) throw new Error(`${kept.length}, not ${active.size} tokens`)
+    }
+  }
+  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 30 }), run), {
+    numRuns: 12,
+    endOnFailure: true,
+  })
+  const [...digests] = store.digests.from(new Uint8Array())
+  const count = entitlement.listAll().flatMap(({ accessId }) => credentials.list(accessId)).length
+  t.equal(digests.length, count, 'each token has its digest, and no digest is alone')
+  t.ok(count > 0)
+  await reader.close()
+  await store.close()
+})
+
+t.test('a token can be revoked after its access ended, but not made', async t => {
+  let nowMs = NOW_MS
+  const { store, entitlement, credentials } = await openControl(t.testdir(), () => nowMs)
+  const later = await entitlement.grant({ ...NEW_ACCESS, validFromMs: NOW_MS + 1 })
+  await t.rejects(credentials.generate(placeOf(later.accessId)), { name: 'accessUpcoming' })
+  const { accessId } = await entitlement.grant({ ...NEW_ACCESS, validUntilMs: NOW_MS + 1 })
+  const place = placeOf(accessId)
+  const { address } = await credentials.generate(place)
+  t.equal(address, undefined)
+  await t.rejects(credentials.restrict(place, '10.0.0.1'), { name: 'notPublicIpv4' })
+  nowMs++
+  await t.rejects(credentials.regenerate(place), { name: 'accessEnded' })
+  t.match(await credentials.restrict(place, '8.8.8.8'), { address: '8.8.8.8' })
+  await credentials.revoke(place)
+  t.strictSame(credentials.list(accessId), [])
+  t.equal(await credentials.reveal(place), undefined)
   await store.close()
 })
 

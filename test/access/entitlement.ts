@@ -1,5 +1,5 @@
 import t from 'tap'
-import { endOf } from '../../src/access/entitlement.js'
+import { endOf, stateOf } from '../../src/access/entitlement.js'
 import { NEW_ACCESS, NOW_MS, openControl } from '../fixtures/access.js'
 
 t.test('an access is found by its id and by its subject, after a restart too', async t => {
@@ -34,9 +34,44 @@ t.test('an access ends at its time, or before it by hand', async t => {
   await store.close()
 })
 
+t.test('an access is extended, ended and extended again', async t => {
+  let nowMs = NOW_MS
+  const { store, entitlement } = await openControl(t.testdir(), () => nowMs)
+  const { accessId } = await entitlement.grant({ ...NEW_ACCESS, validUntilMs: NOW_MS + 10 })
+  const state = () => {
+    const access = entitlement.find(accessId)
+    return access && stateOf(access, nowMs)
+  }
+  t.equal(state(), 'active')
+  nowMs = NOW_MS + 10
+  t.equal(state(), 'ended', 'by its time')
+  t.match(await entitlement.extend(accessId, nowMs + 1), { validUntilMs: nowMs + 1 })
+  t.equal(state(), 'active')
+  t.match(await entitlement.end(accessId), { endedAtMs: nowMs })
+  t.equal(state(), 'ended', 'by hand')
+  nowMs -= 20
+  t.equal(state(), 'ended', 'a clock that was set back does not bring it to life')
+  t.match(await entitlement.end(accessId), { endedAtMs: NOW_MS + 10 }, 'ended once')
+  t.match(await entitlement.extend(accessId, null), { validUntilMs: null, endedAtMs: null })
+  t.equal(state(), 'upcoming', 'where the clock is before its begin')
+  nowMs = NOW_MS
+  t.equal(state(), 'active')
+  await t.rejects(entitlement.extend(accessId, nowMs), { name: 'endPassed' })
+  await t.rejects(entitlement.extend('acc_none', null), { name: 'noSuchAccess' })
+  await t.rejects(entitlement.end('acc_none'), { name: 'noSuchAccess' })
+  t.strictSame(
+    entitlement.listAll().map(access => access.accessId),
+    [accessId],
+  )
+  await store.close()
+})
+
 t.test('what is not an access does not reach the disk', async t => {
   const { store, entitlement } = await openControl(t.testdir())
   await t.rejects(entitlement.grant({ ...NEW_ACCESS, validFromMs: -1 }))
+  await t.rejects(entitlement.grant({ ...NEW_ACCESS, validUntilMs: NOW_MS - 1 }), {
+    name: 'endPassed',
+  })
   await t.rejects(entitlement.grant({ ...NEW_ACCESS, networks: [''] }))
   t.strictSame(entitlement.listOf('ada'), [])
   await store.close()

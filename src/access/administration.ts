@@ -1,0 +1,73 @@
+import type { Secret } from '../shared/secret.js'
+import type { Credentials, NewToken, TokenInfo } from './credential.js'
+import type { Entitlement, NewAccess } from './entitlement.js'
+import type { Access, Place } from './tables.js'
+
+/** Makes edges know of a change that is on disk. */
+export type Effect = {
+  /** From now on every request of every edge is judged by what is stored. */
+  announce(): void
+  /** The same, and nothing that was let in before can succeed any more: every live edge has confirmed, or was ended. */
+  settle(): Promise<void>
+}
+
+/**
+ * Everything that can be done to accesses and tokens: what the dashboard, the admin API and the command line call. A
+ * change is on disk and in effect at every edge when its promise resolves. Wrong input rejects with an RpcError, whose
+ * name, status and message may be shown.
+ */
+export type Administration = {
+  grant(access: NewAccess): Promise<Access>
+  /** Sets the end (exclusive; null is without). Its tokens live again where it had ended. */
+  extend(accessId: string, validUntilMs: number | null): Promise<Access>
+  /** Its tokens open nothing from now on, and are kept. */
+  end(accessId: string): Promise<Access>
+  find(accessId: string): Access | undefined
+  /** Every access of one person at the identity provider. */
+  listOf(subject: string): readonly Access[]
+  listAll(): readonly Access[]
+  generate(place: Place): Promise<NewToken>
+  regenerate(place: Place): Promise<NewToken>
+  revoke(place: Place): Promise<void>
+  /** Blank lifts the restriction. */
+  restrict(place: Place, address: string): Promise<TokenInfo>
+  /** The token itself, to be shown again; undefined where the place has none. */
+  reveal(place: Place): Promise<Secret | undefined>
+  /** Active tokens of one access. */
+  list(accessId: string): readonly TokenInfo[]
+}
+
+export const createAdministration = (options: {
+  readonly entitlement: Entitlement
+  readonly credentials: Credentials
+  readonly effect: Effect
+}): Administration => {
+  const { entitlement, credentials, effect } = options
+  /** For what opens something: an edge that is a moment late refuses, and that is all. */
+  const announced = async <T>(change: Promise<T>): Promise<T> => {
+    const result = await change
+    effect.announce()
+    return result
+  }
+  /** For what takes something away: nobody may go on with it. */
+  const settled = async <T>(change: Promise<T>): Promise<T> => {
+    const result = await change
+    await effect.settle()
+    return result
+  }
+  return {
+    grant: access => entitlement.grant(access),
+    // May also shorten it.
+    extend: (accessId, validUntilMs) => settled(entitlement.extend(accessId, validUntilMs)),
+    end: accessId => settled(entitlement.end(accessId)),
+    find: accessId => entitlement.find(accessId),
+    listOf: subject => entitlement.listOf(subject),
+    listAll: () => entitlement.listAll(),
+    generate: place => announced(credentials.generate(place)),
+    regenerate: place => settled(credentials.regenerate(place)),
+    revoke: place => settled(credentials.revoke(place)),
+    restrict: (place, address) => settled(credentials.restrict(place, address)),
+    reveal: place => credentials.reveal(place),
+    list: accessId => credentials.list(accessId),
+  }
+}
