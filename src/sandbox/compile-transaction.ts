@@ -35,7 +35,8 @@ export const readonlySigner = (pubkey: Uint8Array): AccountMeta => ({
   isWritable: false,
 })
 
-const encodeLength = (length: number): number[] =>
+/** A length prefix in its shortest form; up to 16,383. */
+export const encodeLength = (length: number): number[] =>
   length < 128 ? [length] : [(length & 127) | 128, length >> 7]
 
 type Key = { pubkey: Uint8Array; isSigner: boolean; isWritable: boolean }

@@ -1,10 +1,11 @@
-import { FailedTransactionMetadata, type LiteSvm } from 'litesvm/dist/internal.js'
+import type { LiteSvm } from 'litesvm/dist/internal.js'
 import { ADDRESSES, isSameBytes } from './addresses.js'
 import type { AccountState, TransactionOutcome } from './block.js'
 import { isWritableStatic, type ParsedTransaction } from './parse-transaction.js'
+import { runOnSvm } from './run-on-svm.js'
 import type { SvmAccounts } from './svm-accounts.js'
 import type { TokenLedger } from './token-ledger.js'
-import { toTransactionError, type TransactionError } from './transaction-error.js'
+import type { TransactionError } from './transaction-error.js'
 
 /** A transaction that is in no block and paid nothing. */
 export type Refusal = {
@@ -25,10 +26,6 @@ export type Execution = {
 const TABLE_HEADER_BYTES = 56
 const KEY_BYTES = 32
 const NONCE_BYTES = 80
-const SIGNATURE_FEE_LAMPORTS = 5_000n
-const COMPUTE_UNITS_PER_INSTRUCTION = 200_000n
-const COMPUTE_UNITS_MAX = 1_400_000n
-const MICRO = 1_000_000n
 
 type Loaded = { readonly writable: Uint8Array[]; readonly readonly: Uint8Array[] }
 
@@ -70,30 +67,6 @@ const writtenKeys = (
     (_key, index) => isWritableStatic(transaction, index) && !called.has(index),
   )
   return [...fixed, ...loaded.writable].filter(key => !accounts.isReserved(key))
-}
-
-/**
- * What the transaction pays: 5,000 lamports a signature, and the priority fee that its compute
- * budget instructions ask for.
- */
-export const feeOf = ({ instructions, keys, signatures }: ParsedTransaction): bigint => {
-  let unitLimit: bigint | undefined
-  let unitPriceMicroLamports = 0n
-  let ordinaryCount = 0n
-  for (const { programIdIndex, data } of instructions) {
-    const program = keys[programIdIndex]
-    if (program === undefined || !isSameBytes(program, ADDRESSES.computeBudget)) {
-      ordinaryCount++
-      continue
-    }
-    const view = Buffer.from(data.buffer, data.byteOffset, data.byteLength)
-    if (view[0] === 2 && view.length >= 5) unitLimit = BigInt(view.readUInt32LE(1))
-    if (view[0] === 3 && view.length >= 9) unitPriceMicroLamports = view.readBigUInt64LE(1)
-  }
-  const limit = unitLimit ?? ordinaryCount * COMPUTE_UNITS_PER_INSTRUCTION
-  const units = limit < COMPUTE_UNITS_MAX ? limit : COMPUTE_UNITS_MAX
-  const priority = (units * unitPriceMicroLamports + MICRO - 1n) / MICRO
-  return BigInt(signatures.length) * SIGNATURE_FEE_LAMPORTS + priority
 }
 
 const isNonceAccount = (state: AccountState | undefined): boolean =>
@@ -142,16 +115,15 @@ export const executeTransaction = (
   written.forEach(beforeWrite)
   const preBalances = keys.map(key => accounts.lamports(key))
   const preTokenBalances = tokens.balances(keys)
-  const result = svm.sendVersionedTransaction(transaction.bytes)
+  const ran = runOnSvm(svm, transaction)
+  if (ran === undefined) return refuse('SignatureFailure', [])
+  const { error } = ran
   const postBalances = keys.map(key => accounts.lamports(key))
-  const failed = result instanceof FailedTransactionMetadata
-  const error = failed ? toTransactionError(result.err()) : undefined
-  const meta = failed ? result.meta() : result
   // Whatever paid is in the block; the rest failed before it could.
-  if (error !== undefined && preBalances[0] === postBalances[0]) return refuse(error, meta.logs())
+  if (error !== undefined && preBalances[0] === postBalances[0]) return refuse(error, ran.logs)
   const nonce = keys[transaction.instructions[0]?.accounts[0] ?? -1]
   const isRolledBack = (key: Uint8Array): boolean =>
-    failed && key !== keys[0] && !(key === nonce && isNonceAccount(accounts.get(key)))
+    error !== undefined && key !== keys[0] && !(key === nonce && isNonceAccount(accounts.get(key)))
   // Neither there before nor after: nothing was written.
   const isWritten = (key: Uint8Array): boolean =>
     preBalances[keys.indexOf(key)] !== 0n || accounts.lamports(key) !== 0n
@@ -159,28 +131,12 @@ export const executeTransaction = (
     .filter(key => !isRolledBack(key) && isWritten(key))
     .map(key => [key, accounts.readWritten(key)] as const)
   for (const [key, state] of writes) tokens.note(key, state)
-  const returned = meta.returnData()
   const outcome: TransactionOutcome = {
-    error,
-    feeLamports: feeOf(transaction),
+    ...ran,
     preBalances,
     postBalances,
     preTokenBalances,
     postTokenBalances: tokens.balances(keys),
-    logs: meta.logs(),
-    innerInstructions: meta.innerInstructions().map(list =>
-      list.map(inner => ({
-        programIdIndex: inner.instruction().programIdIndex(),
-        accounts: inner.instruction().accounts(),
-        data: inner.instruction().data(),
-        stackHeight: inner.stackHeight(),
-      })),
-    ),
-    computeUnits: meta.computeUnitsConsumed(),
-    returnData:
-      returned.data().length === 0
-        ? undefined
-        : { programId: returned.programId(), data: returned.data() },
     loadedWritable: loaded.writable,
     loadedReadonly: loaded.readonly,
   }

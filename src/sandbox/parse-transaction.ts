@@ -1,3 +1,8 @@
+import { createReader, fail, KEY_BYTES, SIGNATURE_BYTES } from './transaction-reader.js'
+import { parseVersion1, V1_PREFIX } from './parse-version-1.js'
+
+export { TransactionFormatError } from './transaction-reader.js'
+
 /** One instruction with its accounts as indexes into the transaction's keys. */
 export type CompiledInstruction = {
   readonly programIdIndex: number
@@ -12,12 +17,21 @@ export type TableLookup = {
   readonly readonlyIndexes: Uint8Array
 }
 
+/** What a version 1 message asks for itself; without a limit it may use nothing. */
+export type ComputeBudget = {
+  readonly priorityFeeLamports: bigint
+  readonly unitLimit: number
+  readonly loadedBytesMax: number
+  /** `undefined` is what every transaction has. */
+  readonly heapBytes: number | undefined
+}
+
 /** A signed transaction taken apart; its byte fields are views of the bytes it came from. */
 export type ParsedTransaction = {
   readonly bytes: Uint8Array
   readonly message: Uint8Array
   readonly signatures: readonly Uint8Array[]
-  readonly version: 'legacy' | 0
+  readonly version: 'legacy' | 0 | 1
   readonly requiredSignatureCount: number
   readonly readonlySignedCount: number
   readonly readonlyUnsignedCount: number
@@ -25,62 +39,29 @@ export type ParsedTransaction = {
   readonly recentBlockhash: Uint8Array
   readonly instructions: readonly CompiledInstruction[]
   readonly lookups: readonly TableLookup[]
-}
-
-/** Why bytes are no transaction, in words. */
-export class TransactionFormatError extends Error {
-  override readonly name = 'TransactionFormatError'
+  /** Of version 1 only: others say it by instructions. */
+  readonly budget?: ComputeBudget
 }
 
 /** One packet: what the network carries as a single transaction. */
 export const TRANSACTION_BYTES_MAX = 1232
 
-const KEY_BYTES = 32
-const SIGNATURE_BYTES = 64
 /** Account indexes are one byte. */
 const KEYS_MAX = 256
 
-const fail = (reason: string): never => {
-  throw new TransactionFormatError(reason)
-}
-
-const createReader = (bytes: Uint8Array) => {
-  let at = 0
-  const byte = (): number => bytes[at++] ?? fail('transaction is truncated')
-  const take = (byteCount: number): Uint8Array => {
-    if (byteCount > bytes.length - at) fail('transaction is truncated')
-    at += byteCount
-    return bytes.subarray(at - byteCount, at)
-  }
-  /** Length prefix of one to three bytes; only the shortest form counts. */
-  const length = (): number => {
-    let value = 0
-    for (let shift = 0; shift < 21; shift += 7) {
-      const next = byte()
-      value |= (next & 127) << shift
-      if (next >= 128) continue
-      if (next === 0 && shift > 0) fail('length prefix is not in its shortest form')
-      return value > 0xffff ? fail('length prefix is over 65535') : value
-    }
-    return fail('length prefix is longer than 3 bytes')
-  }
-  const list = <T>(item: () => T): T[] => Array.from({ length: length() }, item)
-  return {
-    byte,
-    take,
-    list,
-    byteList: () => take(length()),
-    position: () => at,
-    peek: () => bytes[at] ?? fail('transaction is truncated'),
-  }
-}
-
 /**
- * Takes a legacy or version 0 transaction apart and checks everything that the virtual machine
+ * Takes a transaction apart and checks everything that the virtual machine
  * assumes: LiteSVM aborts the process on bytes that it cannot decode. Throws
  * TransactionFormatError. Signatures are not verified here.
  */
 export const parseTransaction = (bytes: Uint8Array): ParsedTransaction => {
+  const parsed = bytes[0] === V1_PREFIX ? parseVersion1(bytes) : parseVersion0(bytes)
+  sanitize(parsed)
+  return parsed
+}
+
+/** Both layouts that begin with the signatures. */
+const parseVersion0 = (bytes: Uint8Array): ParsedTransaction => {
   if (bytes.length > TRANSACTION_BYTES_MAX)
     fail(`transaction exceeds ${TRANSACTION_BYTES_MAX} bytes`)
   const reader = createReader(bytes)
@@ -107,7 +88,7 @@ export const parseTransaction = (bytes: Uint8Array): ParsedTransaction => {
       }))
     : []
   if (reader.position() !== bytes.length) fail('bytes follow the transaction')
-  const parsed: ParsedTransaction = {
+  return {
     bytes,
     message: bytes.subarray(messageAt),
     signatures,
@@ -120,8 +101,6 @@ export const parseTransaction = (bytes: Uint8Array): ParsedTransaction => {
     instructions,
     lookups,
   }
-  sanitize(parsed)
-  return parsed
 }
 
 const sanitize = (parsed: ParsedTransaction): void => {

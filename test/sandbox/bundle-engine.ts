@@ -13,6 +13,7 @@ import { type BundleEngineOptions, openBundleEngine } from '../../src/sandbox/bu
 import { readonly } from '../../src/sandbox/compile-transaction.js'
 import { deriveBundleId } from '../../src/sandbox/derive-bundle-id.js'
 import { transferLamports } from '../../src/sandbox/system-instructions.js'
+import { compileV1 } from '../fixtures/compile-v1.js'
 import { key } from '../fixtures/sandbox.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
 import { ask, base64, callUpstream, createPayer } from '../fixtures/upstream.js'
@@ -135,6 +136,15 @@ t.test('a bundle from its acceptance to its finality', async t => {
   await check(inflight('Invalid', null), statuses('finalized'))
   chain.tick()
   await check(inflight('Invalid', null), statuses())
+})
+
+t.test('a bundle with a member of version 1', async t => {
+  const { chain, payer, tip, engineTip, pay, sendBundle } = await open(t)
+  const first = pay(0n)
+  const second = await compileV1(payer, chain.tip.blockhash, [tip(FLOOR, engineTip)])
+  const id = deriveBundleId([first.bytes.subarray(1, 65), second.subarray(-64)])
+  t.match(await sendBundle([first.bytes, second]), { status: 200, body: result(id) })
+  t.equal(chain.tick().transactions.length, 2)
 })
 
 t.test('a bundle that does not land has its id, and fails', async t => {

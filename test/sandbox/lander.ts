@@ -2,6 +2,7 @@ import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import { transferLamports } from '../../src/sandbox/system-instructions.js'
 import { type LanderOptions, openLander } from '../../src/sandbox/lander.js'
+import { compileV1 } from '../fixtures/compile-v1.js'
 import { key } from '../fixtures/sandbox.js'
 import { ask, base64, callUpstream, createPayer, received } from '../fixtures/upstream.js'
 
@@ -130,6 +131,32 @@ t.test('accepted is not landed', async t => {
   const failing = sign([tip(FLOOR), transferLamports(payer.publicKey, key('a').publicKey, 1n)])
   t.match(await send(failing), { status: 200 })
   t.match(chain.tick().transactions, [{ error: { InsufficientFundsForRent: {} } }])
+})
+
+t.test('version 1 lands, up to 4,096 bytes, but a batch record is 1,232', async t => {
+  const { chain, payer, tip, send, post } = await open(t)
+  const make = async (byteCount: number): Promise<Buffer> => {
+    const { data, ...transfer } = tip(FLOOR)
+    // Bytes behind a transfer are ignored, and make each transaction another one.
+    const padded = { ...transfer, data: Buffer.concat([data, Buffer.alloc(byteCount)]) }
+    return compileV1(payer, chain.tip.blockhash, [padded])
+  }
+  const least = (await make(0)).length
+  const landed = async () => chain.tick().transactions.length
+  t.match(await send(await make(4_096 - least)), { status: 200 })
+  t.equal(await landed(), 1)
+  t.match(await post('/send-bin', await make(1)), { status: 200 })
+  t.equal(await landed(), 1)
+  t.match(await send(Buffer.concat([await make(4_096 - least), Buffer.of(0)])), {
+    status: 400,
+    body: failure('invalid payload: transaction exceeds 4096 bytes'),
+  })
+  t.match(await post('/sendBatch', frame(await make(1_232 - least))), { status: 200 })
+  t.match(await post('/sendBatch', frame(await make(1_233 - least))), {
+    status: 400,
+    body: /transaction of 1233 bytes at offset 0/,
+  })
+  t.equal(await landed(), 1)
 })
 
 t.test('a bundle lands whole or not at all', async t => {
