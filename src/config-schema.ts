@@ -146,8 +146,6 @@ const landerSection = v.strictObject({
     transactionPath: path,
     bundlePath: path,
     batchPath: path,
-    // The largest that must pass, and what some thousand clients may send at once.
-    bodyBytesMax: integer(22 * 1024, 1024 ** 2, 'bytes'),
   }),
 })
 
@@ -228,6 +226,8 @@ export const configSchema = v.strictObject({
     optionsSchema(processes, {
       edgeCount: integer(0, 256, 'count'),
       edgeSliceMicros: integer(0, 100_000, 'microseconds'),
+      // The largest that must pass, and what is still nothing to copy.
+      submissionBytesMax: integer(22 * 1024, 1024 ** 2, 'bytes'),
     }),
   ),
   metrics: section(optionsSchema(metrics, { host })),

@@ -25,6 +25,10 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
   [/^src\/access\/tables\.ts$/, 'declarations: test/access/store.ts reads and writes by them'],
   [/^src\/access\/sealing\.ts$/, 'test/access/credential.ts spoils its key in every way'],
   [
+    /^src\/submission\/(call|findings|lander-params)\.ts$/,
+    'steps of the lander routes: test/submission/lander.ts sees them over sockets',
+  ],
+  [
     /^src\/submission\/upstream-[a-z]+\.ts$/,
     'parts of one upstream: test/submission/upstream.ts sees them over sockets',
   ],

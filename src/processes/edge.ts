@@ -6,10 +6,13 @@ import { openServer, type Server } from '../server/server.js'
 import type { ErrorName } from '../shared/errors.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics, type Metrics } from '../shared/metrics.js'
+import type { TransactionChecks } from '../shared/native.js'
 import { setSlice } from '../shared/native.js'
 import { describeFailure } from './admission.js'
 import { createEdgeRoutes } from './edge-routes.js'
+import { createSubmissionRoutes } from './edge-submission.js'
 import { createNetworkView, type NetworkView } from './network-view.js'
+import { openLander } from './open-lander.js'
 import type { Start } from './role.js'
 import { openSharedState } from './shared-state.js'
 
@@ -76,6 +79,13 @@ const meterViews = (
   })
 }
 
+/** The pool is the process's: the checks of any route tell. */
+const meterChecks = (metrics: Metrics, checks: TransactionChecks | undefined): void => {
+  if (checks === undefined) return
+  const waiting = metrics.gauge('queueDepth', { pool: 'verify' })
+  metrics.beforeSnapshot(() => waiting.set(checks.stats().verifyWaiting))
+}
+
 /** An edge: the RPC URLs of every location of this machine. */
 export const startEdge: Start = async ({ config, index }, report) => {
   const { log, flush, droppedCount } = openLog(`edge ${index}`, config.log)
@@ -121,20 +131,37 @@ export const startEdge: Start = async ({ config, index }, report) => {
     unauthorized: metrics.counter('refusals', { reason: 'unauthorized' }),
     forbidden: metrics.counter('refusals', { reason: 'forbidden' }),
   }
+  const submission = { log, metrics, now: () => performance.now() }
+  const landers = await Promise.all(
+    config.networks.map(async network => ({
+      network: network.id,
+      opened: await openLander(config, network, submission),
+    })),
+  )
+  const submissions = new Map(
+    landers.map(({ network, opened }) => [network, { lander: opened?.lander }]),
+  )
+  meterChecks(metrics, landers.find(({ opened }) => opened !== undefined)?.opened?.checks)
+
   const servers: Server[] = []
-  for (const location of config.locations)
+  for (const location of config.locations) {
+    const admission = {
+      location: location.id,
+      authenticate,
+      now: Date.now,
+      onRefusal: (reason: 'unauthorized' | 'forbidden') => refusals[reason].add(1),
+    }
+    const { bodyBytesMax, submissionBytesMax } = config.processes
     servers.push(
       await openServer({
-        routes: createEdgeRoutes({
-          location: location.id,
-          bodyBytesMax: config.processes.bodyBytesMax,
-          authenticate,
-          views,
-          now: Date.now,
-          onRefusal: reason => refusals[reason].add(1),
-          log,
-          health,
-        }),
+        routes: [
+          ...createEdgeRoutes({ ...admission, bodyBytesMax, views, log, health }),
+          ...createSubmissionRoutes({
+            ...admission,
+            bodyBytesMax: submissionBytesMax,
+            networks: submissions,
+          }),
+        ],
         listeners: location.listeners,
         log,
         now: () => performance.now(),
@@ -142,6 +169,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
         describeFailure,
       }),
     )
+  }
   meterServers(metrics, servers)
   meterViews(metrics, views.values(), servers)
   // At the end: threads have the slice of who makes them, and those of the pools are made above.
@@ -167,6 +195,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
       await Promise.all(servers.map(server => server.drain()))
       clearInterval(poll)
       for (const view of views.values()) view.close()
+      await Promise.all(landers.map(({ opened }) => opened?.close()))
       await access.close()
       flush()
     },

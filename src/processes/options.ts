@@ -25,6 +25,11 @@ export const defaults = {
   drainNoticeMs: 500,
   /** Bound of a JSON body: about 180,000 addresses of getMultipleAccounts, which has no cap of its own. */
   bodyBytesMax: 8 * 1024 ** 2,
+  /**
+   * Bound of a submission: four transactions of 4,096 bytes in base64 are 22 KB, a full batch is 20 KB. What is a
+   * little too long for a batch is still told by its record.
+   */
+  submissionBytesMax: 64 * 1024,
   /** Edges look at the tip and at the store's name this often, also where a message was lost. */
   tipPollMs: 200,
   /** `/health` is 503 when the newest block has come in longer ago than this. */

@@ -19,7 +19,7 @@ export const METRICS = {
   bodiesInFlight:    { name: 'slotline_bodies_in_flight_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Request bodies held in memory' },
   repliesInFlight:   { name: 'slotline_replies_in_flight_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Replies held in memory until their reader takes them' },
   queueDepth:        { name: 'slotline_queue_depth', type: 'gauge', unit: 'tasks', labels: ['pool'], help: 'Reads that wait for a thread' },
-  submissions:       { name: 'slotline_submissions_total', type: 'counter', unit: 'requests', labels: ['network', 'route', 'outcome'], help: 'Requests answered on submission routes; outcome is forwarded or the name of the error' },
+  submissions:       { name: 'slotline_submissions_total', type: 'counter', unit: 'requests', labels: ['network', 'route', 'outcome'], help: 'Requests answered on submission routes; outcome is forwarded, framing or the name of the error' },
   submissionSeconds: { name: 'slotline_submission_seconds', type: 'histogram', unit: 'seconds', labels: ['network', 'route'], help: 'Time from the whole request body to the reply, the upstream\'s included' },
   landerFindings:    { name: 'slotline_lander_findings_total', type: 'counter', unit: 'findings', labels: ['network', 'route', 'kind'], help: 'What the checks found in what was forwarded to the lander; kind unchecked counts requests that they did not look at in time' },
   upstreamRequests:  { name: 'slotline_upstream_requests_total', type: 'counter', unit: 'requests', labels: ['network', 'upstream', 'outcome'], help: 'Requests to an upstream, pings left out; outcome is the class of the status, or why there was no answer' },

@@ -14,6 +14,4 @@ export const defaults = {
   batchPath: '/sendBatch',
   /** An answer that is here before its findings waits for them this long. Checks take 0.1 ms, a full batch 2 ms. */
   findingsWaitMs: 50,
-  /** Bound of a body: four transactions of 4,096 bytes in base64 are 22 KB, a full batch is 20 KB. */
-  bodyBytesMax: 64 * 1024,
 }

@@ -1,5 +1,5 @@
 import type { Log } from '../shared/log.js'
-import type { Secret } from '../shared/secret.js'
+import { REDACTED, type Secret } from '../shared/secret.js'
 import type { Listener, UpstreamReply } from './upstream-attempt.js'
 import { Endpoint, type Sent } from './upstream-endpoint.js'
 import { UpstreamFailure } from './upstream-failure.js'
@@ -105,7 +105,7 @@ class Sending implements Listener {
 
   onReply(reply: UpstreamReply): void {
     this.upstream.end(outcomeOf(reply.status), this.startMs)
-    this.resolve(reply)
+    this.resolve(this.upstream.clean(reply))
   }
 
   onFailure(failure: UpstreamFailure): void {
@@ -121,6 +121,7 @@ class Sending implements Listener {
 type Core = {
   now(): number
   toSent(request: UpstreamRequest): Sent
+  clean(reply: UpstreamReply): UpstreamReply
   choose(tried: readonly Endpoint[]): Endpoint | undefined
   rest(endpoint: Endpoint, failure: UpstreamFailure): void
   end(outcome: UpstreamOutcome, startMs: number): void
@@ -140,6 +141,21 @@ const createToSent = ({ credential, credentialIn, credentialName }: UpstreamOpti
   }
 }
 
+/** Takes the credential out of what comes back: some servers repeat what they refuse. */
+const createClean = ({ credential }: UpstreamOptions) => {
+  const secret = credential?.reveal() ?? ''
+  const forms = secret === '' ? [] : [...new Set([secret, encodeURIComponent(secret)])]
+  const cleanText = (text: string): string =>
+    forms.reduce((cleaned, form) => cleaned.replaceAll(form, REDACTED), text)
+  return (reply: UpstreamReply): UpstreamReply => {
+    const { body, contentType } = reply
+    if (!forms.some(form => body.includes(form) || contentType.includes(form))) return reply
+    // latin1 keeps every byte that is none of the credential's.
+    const cleaned = Buffer.from(cleanText(body.toString('latin1')), 'latin1')
+    return { ...reply, body: cleaned, contentType: cleanText(contentType) }
+  }
+}
+
 /** Opens an upstream, and its first connections. undici is loaded here: a process without upstreams does without. */
 export const openUpstream = async (
   options: UpstreamOptions,
@@ -156,6 +172,7 @@ export const openUpstream = async (
   const core: Core = {
     now,
     toSent,
+    clean: createClean(options),
     choose: tried => {
       if (isClosed) return undefined
       const nowMs = now()

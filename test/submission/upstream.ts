@@ -161,6 +161,25 @@ t.test('of the headers only what a client may have', async t => {
   t.strictSame(reply.headers, { 'retry-after': '7', 'content-encoding': 'identity' })
 })
 
+t.test('a credential that is repeated does not come back', async t => {
+  const secret = 'hml-canary/+é'.replace('é', '')
+  const script: Script = (s, { head }) => {
+    const lines = [`Content-Type: text/plain; key=${secret}`]
+    s.write(
+      answer(`ä ${/^x-api-key: (.*)$/m.exec(head)?.[1]} of ${head.split('\r\n')[0]}`, { lines }),
+    )
+  }
+  const raw = await openRawUpstream(t, script)
+  for (const credentialIn of ['header', 'query']) {
+    const { send } = await open(t, [raw.url], { credential: new Secret(secret), credentialIn })
+    const reply = await send('{}')
+    if (reply instanceof UpstreamFailure) throw reply
+    t.notMatch(reply.body.toString(), /canary/)
+    t.match(reply.body.toString(), /^ä [^]*\[redacted\]/)
+    t.equal(reply.contentType, 'text/plain; key=[redacted]')
+  }
+})
+
 t.test('a request is what was given, with the credential', async t => {
   const raw = await openRawUpstream(t)
   const inHeader = await open(t, [`${raw.url}/base/`])

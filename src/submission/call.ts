@@ -1,0 +1,70 @@
+import { RpcError } from '../shared/errors.js'
+import {
+  closingQuote,
+  isBatch,
+  isRefusal,
+  parseMessage,
+  type Id,
+  type Params,
+  type Refusal,
+} from '../shared/jsonrpc.js'
+
+/** The one call of a submission route. */
+export type SubmissionCall = { readonly id: Id; readonly method: string; readonly params: Params }
+
+const INVALID = new RpcError('invalidRequest')
+const refuse = (id: Id): Refusal => ({ id, error: INVALID })
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+
+/** Members of the object that a text is; the text is known to be JSON. */
+const countMembers = (text: string): number => {
+  let depth = 0
+  let commaCount = 0
+  for (let index = 0; index < text.length; index++)
+    switch (text.charCodeAt(index)) {
+      case QUOTE:
+        index = closingQuote(text, index)
+        break
+      case COMMA:
+        if (depth === 1) commaCount++
+        break
+      case 0x5b: // [
+      case 0x7b: // {
+        depth++
+        break
+      case 0x5d: // ]
+      case 0x7d: // }
+        depth--
+    }
+  return commaCount + 1
+}
+
+/** True for JSON that is an array, whatever is in it. */
+const isArrayJson = (text: string): boolean => {
+  if (!/^[\t\n\r ]*\[/.test(text)) return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Reads the one call that a submission route takes. Design §6: an array, and a call without an id, are -32600.
+ * So is one that states a member twice: the upstream gets the very bytes, and may read the other one.
+ */
+export const parseSubmission = (body: Uint8Array, nestingMax: number): SubmissionCall | Refusal => {
+  const message = parseMessage(body, { nestingMax, batchCountMax: Infinity })
+  const toText = (): string =>
+    Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')
+  if (isBatch(message)) return refuse('null')
+  if (isRefusal(message)) return isArrayJson(toText()) ? refuse('null') : message
+  const { id, method, params } = message
+  if (id === undefined) return refuse('null')
+  // Version, id, method and parameters. Without the last a double one is not seen, and nothing is forwarded.
+  if (countMembers(toText()) > 4) return refuse(id)
+  return { id, method, params }
+}
