@@ -90,6 +90,10 @@ const countsReply = (count: number, problem: string): Reply => ({
   body: JSON.stringify({ attempted: count, accepted: 0, rejected: count, parse_error: problem }),
 })
 
+/** The text about a tip does not say whose. */
+const recordProblem = ({ message }: RpcError, { kind, member }: Finding): string =>
+  kind === 'tip' ? `record ${member}: ${message}` : message
+
 /** The findings of a request that was forwarded meanwhile. */
 class Look {
   /** The header's value once it is known. */
@@ -222,7 +226,7 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
         refuse: (error, finding) =>
           finding === undefined
             ? errorReply('null', error)
-            : countsReply(count, `record ${finding.member}: ${error.message}`),
+            : countsReply(count, recordProblem(error, finding)),
       },
       startMs,
     )

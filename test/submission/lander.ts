@@ -666,7 +666,7 @@ t.test('enforced, a finding is an error and nothing is forwarded', async t => {
   const insufficient = (lamports: bigint): string =>
     `Insufficient tip: provided ${lamports} lamports, required 1000000 lamports`
   const unsigned = (index: number): string => `transaction ${index} signature verification failure`
-  const layout = 'transaction 0 is malformed: not the layout of a transaction'
+  const layout = 'transaction 0 is malformed: ends at byte 100 inside the account keys'
   const cases: [name: string, route: string, transactions: Buffer[], error: string | undefined][] =
     [
       ['a tip at the floor', SINGLE, [good], undefined],
@@ -681,7 +681,7 @@ t.test('enforced, a finding is an error and nothing is forwarded', async t => {
         'a version-0 size',
         SINGLE,
         [sized(1233)],
-        "transaction 0 is malformed: fails the validator's sanitizing",
+        'transaction 0 is malformed: 1233 bytes, at most 1232',
       ],
 
       ['one pays', BUNDLE, [none, good, none, none], undefined],
@@ -706,7 +706,7 @@ t.test('enforced, a finding is an error and nothing is forwarded', async t => {
         'structure before signature before tip',
         BATCH,
         [none, forged(good), junk],
-        'record 2: transaction 2 is malformed: not the layout of a transaction',
+        'transaction 2 is malformed: ends at byte 100 inside the account keys',
       ],
     ]
   for (const [name, route, transactions, error] of cases) {
