@@ -41,7 +41,7 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
     'composition roots: test/processes/ runs them as whole deployments, with real processes',
   ],
   [
-    /^src\/sandbox\/((?!bundle-engine|chain|dev-upstream|dumps|geyser|lander|traffic|world)[a-z-]+)\.ts$/,
+    /^src\/sandbox\/((?!bundle-engine|chain|dev-upstream|dumps|geyser|lander|traffic|world)[a-z0-9-]+)\.ts$/,
     'steps of the dev chain and its upstreams: tests of chain, lander and bundle-engine see what they lead to',
   ],
 ]
