@@ -65,6 +65,7 @@ const edgeRoutes = async (
     location: config.locations[0]?.id ?? '',
     bodyBytesMax: config.processes.bodyBytesMax,
     authenticate: createAuthenticate(access, () => 0, config.access.authenticate),
+    version: () => 0,
     // Nothing but `dispatch` is used by a route.
     views: new Map([[NETWORK, view as NetworkView]]),
     now: Date.now,

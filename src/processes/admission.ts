@@ -1,12 +1,14 @@
 import type { Authenticate } from '../access/authenticate.js'
 import { RpcError } from '../shared/errors.js'
 import type { Grant } from '../shared/grant.js'
-import type { Reply, Request } from '../shared/http.js'
+import { isReply, type Reply, type Request } from '../shared/http.js'
 
 /** What lets requests into one location. */
 export type AdmissionParts = {
   readonly location: string
   readonly authenticate: Authenticate
+  /** Value of accessVersion: what was let in before it changed is judged again. */
+  readonly version: () => number
   /** Unix milliseconds. */
   readonly now: () => number
   readonly onRefusal: (reason: 'unauthorized' | 'forbidden') => void
@@ -41,6 +43,22 @@ export const createAdmit =
     onRefusal(grant)
     return grant === 'unauthorized' ? UNAUTHORIZED : FORBIDDEN
   }
+
+/**
+ * For what is let in now: says later whether it may still be begun. Until the next change of accesses that is one
+ * load. What is forwarded must not be asked again: its outcome is the client's to know.
+ */
+export const createRecheck = (parts: AdmissionParts) => {
+  const admit = createAdmit(parts)
+  return (token: string, request: Request): (() => Reply | undefined) => {
+    const version = parts.version()
+    return () => {
+      if (parts.version() === version) return undefined
+      const grant = admit(token, request)
+      return isReply(grant) ? grant : undefined
+    }
+  }
+}
 
 /** The token that is the first segment of the path. */
 export const pathToken = ({ path }: Request): string => {

@@ -18,6 +18,8 @@ export type ChildOptions = {
   /** Asked at each start: what the child is told may have changed since the last one. */
   readonly assignment: () => Assignment
   readonly onReport: (report: Report, child: Child) => void
+  /** A process has ended, wanted or not. */
+  readonly onExit: (pid: number) => void
   readonly onEnd: (child: Child, reason: string, retryInMs: number | undefined) => void
 }
 
@@ -66,6 +68,7 @@ export const startChild = (options: ChildOptions): Child => {
       const mostMs = isReady ? options.restart.readyMaxMs : options.restart.maxMs
       isReady = false
       process_ = undefined
+      if (child.pid !== undefined) options.onExit(child.pid)
       if (!isWanted) {
         onGone?.()
         return

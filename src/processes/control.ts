@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
+import { createAdministration } from '../access/administration.js'
 import { createCredentials } from '../access/credential.js'
 import { createEntitlement } from '../access/entitlement.js'
 import { createSealing } from '../access/sealing.js'
@@ -9,6 +10,7 @@ import type { Limits } from '../shared/grant.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics, formatMetrics, type MetricsSnapshot } from '../shared/metrics.js'
 import { lockFile } from '../shared/native.js'
+import { createAccessEffect } from './access-effect.js'
 import type { Start } from './role.js'
 import { openSharedState } from './shared-state.js'
 
@@ -34,25 +36,37 @@ export const startControl: Start = async ({ config }, report) => {
   const store = await openWriter(config.dataDir, config.access.store)
   const sealing = createSealing(config.access.keyFile, store, randomBytes)
   const owned = { store, randomBytes, now: Date.now }
-  const entitlement = createEntitlement(owned)
-  const credentials = createCredentials({ ...owned, sealing })
-
-  const changed = (): void => {
-    shared.raiseAccessVersion()
-    report({ kind: 'accessChanged' })
-  }
+  const announce = (): void => report({ kind: 'accessChanged' })
+  const effect = createAccessEffect({
+    shared,
+    confirmMs: config.processes.accessConfirmMs,
+    endMs: config.processes.accessEndMs,
+    announce,
+    endEdge: pid => {
+      log.warn({ childPid: pid }, 'an edge did not confirm a change of accesses, and is ended')
+      report({ kind: 'endEdge', pid })
+    },
+    now: () => performance.now(),
+  })
+  const administration = createAdministration({
+    entitlement: createEntitlement(owned),
+    credentials: createCredentials({ ...owned, sealing }),
+    effect,
+  })
+  // The last control may have ended between a change and its announcement.
+  effect.announce()
 
   /** Tokens of the sandbox's own access at every location, made at the first start and kept after. */
   const ensureTokens = async (network: string): Promise<Record<string, string>> => {
     const locations = config.locations.map(location => location.id)
     const offers = (list: readonly string[], wanted: readonly string[]): boolean =>
       wanted.every(id => list.includes(id))
-    const found = entitlement
+    const found = administration
       .listOf(SANDBOX_SUBJECT)
       .find(access => offers(access.networks, [network]) && offers(access.locations, locations))
     const access =
       found ??
-      (await entitlement.grant({
+      (await administration.grant({
         subject: SANDBOX_SUBJECT,
         kind: 'pass',
         product: 'node-access',
@@ -65,10 +79,9 @@ export const startControl: Start = async ({ config }, report) => {
     const tokens: Record<string, string> = {}
     for (const location of locations) {
       const place = { accessId: access.accessId, network, location }
-      const kept = await credentials.reveal(place)
-      tokens[location] = (kept ?? (await credentials.generate(place)).token).reveal()
+      const kept = await administration.reveal(place)
+      tokens[location] = (kept ?? (await administration.generate(place)).token).reveal()
     }
-    changed()
     return tokens
   }
 

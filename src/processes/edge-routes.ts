@@ -26,6 +26,10 @@ class Admitted implements Origin {
   readonly grant: Grant
   readonly view: NetworkView
   readonly request: Request
+  // Set after the constructor: an object of options for each request would cost more than the rest of this.
+  token = ''
+  /** The accessVersion by which it was let in. */
+  version = Number.NaN
 
   constructor(grant: Grant, view: NetworkView, request: Request) {
     this.grant = grant
@@ -51,17 +55,31 @@ const textReply = (status: number, body: string): Reply => ({
 
 /** Everything one location serves. */
 export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => {
-  const { location, views, health, log } = parts
+  const { location, views, health, log, version } = parts
   // Asked once: a closed level must not cost every request a look.
   const isLogged = log.isLevelEnabled('debug')
 
   const admitToken = createAdmit(parts)
   const admit = (token: string, request: Request): Admitted | Reply => {
+    // Read first: a change that comes after this line makes the request be judged again.
+    const current = version()
     const grant = admitToken(token, request)
     if (isReply(grant)) return grant
     const view = views.get(grant.network)
     // A token of a network that is configured no more opens nothing.
-    return view === undefined ? UNAUTHORIZED : new Admitted(grant, view, request)
+    if (view === undefined) return UNAUTHORIZED
+    const admitted = new Admitted(grant, view, request)
+    admitted.token = token
+    admitted.version = current
+    return admitted
+  }
+  const recheck = (admitted: Admitted): Reply | undefined => {
+    const current = version()
+    if (admitted.version === current) return undefined
+    const grant = admitToken(admitted.token, admitted.request)
+    if (isReply(grant)) return grant
+    admitted.version = current
+    return undefined
   }
 
   const rpc = (pattern: string, tokenOf: (request: Request) => string): Route<Admitted> => ({
@@ -70,6 +88,7 @@ export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => {
     contentType: 'application/json',
     bodyBytesMax: parts.bodyBytesMax,
     open: request => admit(tokenOf(request), request),
+    recheck,
     handle: isLogged
       ? (admitted, body) => {
           const { id, tokenId, grant } = admitted

@@ -3,6 +3,7 @@ import { isReply, type Reply, type Request, type Route } from '../shared/http.js
 import { LANDER_ROUTES, type Lander, type LanderRoute } from '../submission/lander.js'
 import {
   createAdmit,
+  createRecheck,
   failureReply,
   pathToken,
   submissionToken,
@@ -20,6 +21,9 @@ export type SubmissionParts = AdmissionParts & {
   readonly bodyBytesMax: number
 }
 
+/** A submission whose body is not here yet. */
+type Opened = { readonly lander: Lander; readonly recheck: () => Reply | undefined }
+
 /** Where a token may stand: in the path, or else where `submissionToken` looks. */
 const FORMS = [
   ['/:token', pathToken],
@@ -33,10 +37,11 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
   const { networks, bodyBytesMax } = parts
   const admit = createAdmit(parts)
 
+  const watch = createRecheck(parts)
   const openLander = (grant: Grant): Lander | Reply =>
     networks.get(grant.network)?.lander ?? NO_LANDER
 
-  const lander = (route: LanderRoute): Route<Lander>[] =>
+  const lander = (route: LanderRoute): Route<Opened>[] =>
     FORMS.map(([prefix, tokenOf]) => ({
       method: 'POST',
       pattern: `${prefix}${route}`,
@@ -44,10 +49,15 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
         route === '/lander-submit-batch' ? 'application/octet-stream' : 'application/json',
       bodyBytesMax,
       open: (request: Request) => {
-        const grant = admit(tokenOf(request), request)
-        return isReply(grant) ? grant : openLander(grant)
+        const token = tokenOf(request)
+        const recheck = watch(token, request)
+        const grant = admit(token, request)
+        if (isReply(grant)) return grant
+        const opened = openLander(grant)
+        return isReply(opened) ? opened : { lander: opened, recheck }
       },
-      handle: (opened: Lander, body: Uint8Array) => opened.submit(route, body),
+      handle: ({ lander, recheck }: Opened, body: Uint8Array) =>
+        recheck() ?? lander.submit(route, body),
     }))
 
   return LANDER_ROUTES.flatMap(lander).map(route => route as Route)

@@ -104,8 +104,14 @@ export const startEdge: Start = async ({ config, index }, report) => {
     config.networks.map(({ id }) => [id, createNetworkView(config, id, modules, log)]),
   )
 
+  /**
+   * Replies of one tick have left with it, and all others are rechecked before they do: so by this tick nothing of an
+   * older version can leave. Whatever stays open for longer than a request is to be judged again here, first.
+   */
+  const confirmVersion = (): void => shared.confirmVersion(index, shared.accessVersion())
   let isIndexed = false
   const refresh = (): void => {
+    confirmVersion()
     const nowMs = performance.now()
     for (const view of views.values()) view.refresh(nowMs)
     if (isIndexed || [...views.values()].some(view => view.tipSlot === undefined)) return
@@ -144,10 +150,12 @@ export const startEdge: Start = async ({ config, index }, report) => {
   meterChecks(metrics, landers.find(({ opened }) => opened !== undefined)?.opened?.checks)
 
   const servers: Server[] = []
+  shared.enterEdge(index, process.pid)
   for (const location of config.locations) {
     const admission = {
       location: location.id,
       authenticate,
+      version: shared.accessVersion,
       now: Date.now,
       onRefusal: (reason: 'unauthorized' | 'forbidden') => refusals[reason].add(1),
     }
@@ -184,6 +192,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
   return {
     onOrder: order => {
       if (order.kind === 'committed' || order.kind === 'storeReplaced') refresh()
+      else if (order.kind === 'accessChanged') confirmVersion()
       else if (order.kind === 'collect')
         void metrics
           .snapshot()

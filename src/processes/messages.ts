@@ -60,6 +60,8 @@ export type Report =
   | { readonly kind: 'committed'; readonly network: string; readonly slot: number }
   | { readonly kind: 'storeReplaced'; readonly network: string }
   | { readonly kind: 'accessChanged' }
+  /** An edge has not confirmed a change of accesses, and has to go. */
+  | { readonly kind: 'endEdge'; readonly pid: number }
   | { readonly kind: 'snapshot'; readonly call: number; readonly snapshot: MetricsSnapshot }
   | { readonly kind: 'wantMetrics'; readonly call: number }
   | { readonly kind: 'tokens'; readonly tokens: Readonly<Record<string, string>> }

@@ -30,8 +30,12 @@ export const defaults = {
    * little too long for a batch is still told by its record.
    */
   submissionBytesMax: 64 * 1024,
-  /** Edges look at the tip and at the store's name this often, also where a message was lost. */
+  /** Edges look at the tip, the store's name and `accessVersion` this often, also where a message was lost. */
   tipPollMs: 200,
+  /** A revocation waits this long for each edge to confirm it; one that does not is ended, and started again. */
+  accessConfirmMs: 500,
+  /** The end of an edge takes no longer than this, or the call that waits for it fails with `notConfirmed`. */
+  accessEndMs: 5_000,
   /** `/health` is 503 when the newest block has come in longer ago than this. */
   tipAgeMaxMs: 15_000,
   /** Wait for the metrics of all processes, before the page goes out without the missing ones. */

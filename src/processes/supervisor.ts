@@ -9,6 +9,7 @@ import { lockFile } from '../shared/native.js'
 import { startChild, type Child } from './child.js'
 import type { Assignment, DevChain, Report, Role, SandboxFlags } from './messages.js'
 import { upstreamListeners } from './sandbox-config.js'
+import { EDGES_MAX, openSharedState } from './shared-state.js'
 
 /** Left of the drain time for this process' own end. */
 const DRAIN_MARGIN_MS = 500
@@ -31,7 +32,7 @@ export type Service = {
 const edgeCountOf = (config: Config): number =>
   config.processes.edgeCount > 0
     ? config.processes.edgeCount
-    : Math.max(1, availableParallelism() - 1)
+    : Math.min(EDGES_MAX, Math.max(1, availableParallelism() - 1))
 
 const probeAll = async (config: Config, sandbox: SandboxFlags | undefined): Promise<void> => {
   const listeners = config.locations.flatMap(location => location.listeners)
@@ -55,6 +56,8 @@ export const startService = async (
   if (!lockFile(join(config.dataDir, 'supervisor.lock')))
     throw new StartError(`another Slotline runs on the data directory ${config.dataDir}`)
   await probeAll(config, sandbox)
+  const shared = openSharedState(config.dataDir)
+  shared.clearEdges()
 
   const metrics = createMetrics('supervisor')
   const children: Child[] = []
@@ -119,6 +122,10 @@ export const startService = async (
       case 'accessChanged':
         for (const edge of withRole('edge')) edge.tell(report)
         break
+      case 'endEdge':
+        // By the id: the edge that was meant may have been replaced by now.
+        for (const edge of withRole('edge')) if (edge.pid === report.pid) edge.restart()
+        break
       case 'snapshot':
         collections.get(report.call)?.(report.snapshot)
         break
@@ -144,6 +151,7 @@ export const startService = async (
       },
       assignment: () => ({ config, index: 0, devChain, sandbox, ...own }),
       onReport,
+      onExit: shared.leaveEdge,
       onEnd: (ended, reason, retryInMs) => {
         indexedEdges.delete(ended)
         metrics.counter('childRestarts', { role: ended.role }).add(1)

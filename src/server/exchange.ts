@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { RpcError } from '../shared/errors.js'
-import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
+import { isReply, type BodySource, type Reply, type Request, type Route } from '../shared/http.js'
 import { formatAddress, type Proxies } from './address.js'
 import { BodyBuffer } from './body-buffer.js'
 import { isTaken } from './content-type.js'
@@ -174,7 +174,7 @@ export class Exchange extends Responder implements Request {
     this.isReading = false
     let reply: Reply | Promise<Reply>
     try {
-      reply = this.mounted.route.handle(this.context, body, this)
+      reply = this.recheck() ?? this.mounted.route.handle(this.context, body, this)
     } catch (error) {
       return this.send(this.toReply(error), true)
     }
@@ -191,9 +191,39 @@ export class Exchange extends Responder implements Request {
 
   private settle(reply: Reply): void {
     this.isPending = false
-    if (!this.isGone) return this.send(reply, false)
+    if (this.isGone) {
+      this.discard(reply.body)
+      return this.release()
+    }
+    const refusal = this.recheckSafely()
+    if (refusal === undefined) return this.send(reply, false)
     this.discard(reply.body)
-    this.release()
+    this.send(refusal, false)
+  }
+
+  private recheck(): Reply | undefined {
+    const { route } = this.mounted
+    return route.recheck === undefined ? undefined : route.recheck(this.context, this)
+  }
+
+  private recheckSafely(): Reply | undefined {
+    try {
+      return this.recheck()
+    } catch (error) {
+      return this.toReply(error)
+    }
+  }
+
+  protected override guard(source: BodySource): BodySource {
+    if (this.mounted.route.recheck === undefined) return source
+    return {
+      byteLength: source.byteLength,
+      read: into => {
+        if (this.recheck() !== undefined) throw new Error('it is refused by now')
+        return source.read(into)
+      },
+      close: () => source.close(),
+    }
   }
 
   private holdBody(bytes: number): void {

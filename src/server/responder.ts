@@ -38,6 +38,9 @@ export abstract class Responder {
     this.res.onAborted(() => this.abort())
   }
 
+  /** The source with whatever must be asked before each piece of it. */
+  protected abstract guard(source: BodySource): BodySource
+
   /** Sends a reply. `isCorked` holds within a callback of uWebSockets.js, where writes are joined already. */
   protected send(reply: Reply, isCorked: boolean): void {
     if (this.isGone) return this.discard(reply.body)
@@ -169,8 +172,9 @@ export abstract class Responder {
     this.finish()
   }
 
-  private writeSource(reply: Reply, source: BodySource): void {
+  private writeSource(reply: Reply, unguarded: BodySource): void {
     const { res, shared } = this
+    const source = this.guard(unguarded)
     if (this.isClosing) {
       void this.writeWhole(reply, source)
       return

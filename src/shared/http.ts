@@ -65,6 +65,11 @@ export type Route<T = unknown> = {
   readonly bodyBytesMax: number
   open(request: Request): T | Reply
   /**
+   * Whether what `open` decided still holds: asked before `handle`, before a reply that was waited for is sent, and
+   * before each piece of a long one. A Reply refuses; of a reply that is on its way the rest is not sent.
+   */
+  recheck?(context: T, request: Request): Reply | undefined
+  /**
    * Answers a whole body. Synchronous wherever nothing waits: uWebSockets.js closes a connection whose next
    * pipelined request comes before this answer. `body` is valid only until the first await.
    */
