@@ -69,6 +69,31 @@ const BODIES: readonly [route: string, body: string | Uint8Array][] = [
 
 const findingsOf = ({ headers }: HttpAnswer): string => String(headers['x-lander-findings'] ?? '')
 
+t.test('what was forwarded is answered after a revocation, nothing more is', async t => {
+  let answerNow = (): void => {}
+  const { raw, edge, token, post } = await open(
+    t,
+    s => {
+      answerNow = () => void s.write(answer(OK))
+    },
+    { upstream: { answerMs: 10_000 } },
+  )
+  const forwarded = post(SINGLE, single(GOOD))
+  await until('it is forwarded', () => raw.received.length === 1)
+  const slow = toPost(`/${token}${SINGLE}`, single(GOOD), ['Content-Type: application/json'])
+  const { socket, until: heard } = await connect(edge.port)
+  socket.write(slow.slice(0, -1))
+  await until('both are in', () => edge.server.stats().requestsInFlight === 2)
+  await edge.revoke()
+  socket.write(slow.slice(-1))
+  t.match(await heard(now => now.includes('\r\n\r\n')), /^HTTP\/1.1 401 /)
+  answerNow()
+  t.equal((await forwarded).text, OK)
+  t.equal((await post(SINGLE, single(GOOD))).status, 401)
+  t.equal(raw.received.length, 1)
+  socket.destroy()
+})
+
 t.test('the token in every form that is allowed, and in no other', async t => {
   const { raw, edge, token } = await open(t)
   const wrong = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`
