@@ -18,6 +18,7 @@ import { describeMachine } from './machine.js'
 import { buildStore } from './micro/build-store.js'
 import { benchKernel } from './micro/kernel.js'
 import { benchParts } from './micro/parts.js'
+import { benchSignatures } from './micro/signatures.js'
 import { FULL, QUICK, SAMPLE_COUNT } from './options.js'
 import { accountValue } from './reference.js'
 import { formatFigure, meetsTarget, regressions, type Figure } from './report.js'
@@ -28,6 +29,7 @@ import { createWorld, type World } from './world.js'
 const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   kernel: benchKernel,
   parts: benchParts,
+  signatures: benchSignatures,
   'account-info': benchAccountInfo,
   latency: benchLatency,
   'large-replies': benchLargeReplies,

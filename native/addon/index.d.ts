@@ -133,6 +133,19 @@ export interface AppliedData {
   micros: number
 }
 
+/** What a bare loop over signatures took. */
+export interface BareLoop {
+  /** Signatures that were right. */
+  signatures: number
+  micros: number
+}
+
+/**
+ * Checks the signatures of a batch one by one on this thread, and nothing else: what a bench compares the checks
+ * with. It has no use in the service.
+ */
+export declare function bareVerifyLoop(body: Uint8Array): BareLoop
+
 /** One confirmed block. */
 export interface BlockData {
   slot: number

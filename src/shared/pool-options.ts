@@ -18,6 +18,6 @@ export const defaults = {
   verifyThreads: 2,
   /** Added to their niceness: a full batch takes milliseconds, which a point read should not wait for. */
   verifyNiceness: 5,
-  /** Requests that may wait for a check; one more is refused. 256 full batches of two signers wait for 0.3 s. */
+  /** Requests that may wait for a check; one more is refused. 256 full batches of one signer each wait 0.1 s. */
   verifyQueueMax: 256,
 }

@@ -1,6 +1,7 @@
 //! Signed transactions as clients send them: framing, canonical base64, the validator's own parser and sanitiser,
 //! strict signatures, tips and bundle ids. Nothing here knows a chain: what is judged is the bytes.
 
+mod bare_loop;
 mod base64;
 mod bundle;
 mod check;
@@ -12,6 +13,7 @@ mod refusal;
 mod signature;
 mod tips;
 
+pub use bare_loop::bare_loop;
 pub use base64::{decode_canonical, text_length};
 pub use bundle::bundle_id;
 pub use check::{Member, Problem, Text, Verdict, check_batch, check_bundle};

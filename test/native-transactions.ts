@@ -1,0 +1,285 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import bs58 from 'bs58'
+import fc from 'fast-check'
+import t from 'tap'
+import nacl from 'tweetnacl'
+import { RpcError } from '../src/shared/errors.js'
+import { createTransactionChecks, type Verdict } from '../src/shared/native.js'
+import { SHARED_ABSENT, sharedPath } from './fixtures/shared.js'
+
+const QUEUE_MAX = 4
+const SERVICE_TIP = bs58.encode(new Uint8Array(32).fill(0x51))
+const ENGINE_TIP = bs58.encode(new Uint8Array(32).fill(0xe1))
+const SYSTEM = '1'.repeat(32)
+const POOL = { verifyThreads: 1, verifyNiceness: 0, verifyQueueMax: QUEUE_MAX }
+const RULES = {
+  tipClasses: [
+    { addresses: [SERVICE_TIP], floorLamports: 1_000_000n },
+    { addresses: [ENGINE_TIP], floorLamports: 1_000n },
+  ],
+  exemptPrograms: [SYSTEM],
+}
+const checks = createTransactionChecks(RULES, POOL)
+
+type Fixture = {
+  readonly tx: string
+  readonly expect: 'valid' | 'invalid'
+  readonly reason?: string
+  readonly facts?: { readonly first_signature: string; readonly bytes: number }
+}
+
+const readFixtures = (folder: string): [name: string, fixture: Fixture][] =>
+  readdirSync(folder).map(name => [
+    name,
+    JSON.parse(readFileSync(join(folder, name), 'utf8')) as Fixture,
+  ])
+
+/** A legacy transaction of one signer: two tips and one instruction of an application. */
+const signed = (seed: Uint8Array, lamports: readonly [bigint, bigint], data: Uint8Array) => {
+  const { publicKey, secretKey } = nacl.sign.keyPair.fromSeed(seed)
+  const keys = [publicKey, bs58.decode(SERVICE_TIP), bs58.decode(ENGINE_TIP)]
+  const transfer = (to: number, amount: bigint): Uint8Array => {
+    const bytes = Buffer.from([3, 2, 0, to, 12, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+    bytes.writeBigUInt64LE(amount, 9)
+    return bytes
+  }
+  const message = Buffer.concat([
+    Uint8Array.of(1, 0, 2, 5),
+    ...keys,
+    bs58.decode(SYSTEM),
+    new Uint8Array(32).fill(0xa1),
+    new Uint8Array(32).fill(9),
+    Uint8Array.of(3),
+    transfer(1, lamports[0]),
+    transfer(2, lamports[1]),
+    Uint8Array.of(4, 1, 0, data.length, ...data),
+  ])
+  const signature = nacl.sign.detached(message, secretKey)
+  return {
+    publicKey,
+    message,
+    signature,
+    bytes: Buffer.concat([[1], signature, message].map(part => Uint8Array.from(part))),
+  }
+}
+
+const frame = (bytes: Uint8Array): Uint8Array =>
+  Buffer.concat([Uint8Array.of(bytes.length >> 8, bytes.length & 255), bytes])
+const member = (nonce: number): Buffer =>
+  signed(new Uint8Array(32).fill(1), [1_000_000n, 1_000n], Uint8Array.of(nonce)).bytes
+const checkOne = (text: string): Promise<Verdict> => checks.checkBundle([text], 4_096, false)
+
+t.test('every real transaction gets its verdict', async t => {
+  const folder = sharedPath('transactions')
+  if (folder === undefined) return t.skip(SHARED_ABSENT)
+  for (const [name, { tx, expect, facts, reason }] of readFixtures(folder)) {
+    const verdict = await checkOne(tx)
+    const [found] = verdict.members
+    const isValid = found?.problem === undefined && found?.isSigned === true
+    t.equal(isValid, expect === 'valid', `${name}: ${reason ?? 'valid'}`)
+    if (facts !== undefined)
+      t.match(found, { signature: facts.first_signature, byteLength: facts.bytes })
+  }
+})
+
+t.test('tweetnacl and the kernel agree on honest keys, and on what is spoilt', async t => {
+  const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })
+  await fc.assert(
+    fc.asyncProperty(
+      bytes(32),
+      fc.uint8Array({ maxLength: 40 }),
+      fc.option(fc.nat(1_000), { nil: undefined }),
+      async (seed, data, spoilt) => {
+        const made = signed(seed, [1_000_000n, 1_000n], data)
+        const signedBytes = made.bytes.length - 1
+        // One bit of the signature: the layout stays right.
+        const at = spoilt === undefined ? undefined : 1 + (spoilt % 64)
+        if (at !== undefined) made.bytes[at] = (made.bytes[at] ?? 0) ^ 1
+        const signature = made.bytes.subarray(1, 65)
+        const expected = nacl.sign.detached.verify(made.message, signature, made.publicKey)
+        const [found] = (await checkOne(made.bytes.toString('base64'))).members
+        t.equal(expected, at === undefined)
+        t.match(found, { isSigned: expected, byteLength: signedBytes + 1, qualifies: true })
+        t.equal(found?.signature, bs58.encode(signature))
+      },
+    ),
+    { numRuns: 60 },
+  )
+})
+
+t.test('a bundle, member by member', async t => {
+  const poor = signed(new Uint8Array(32).fill(2), [999_999n, 2n ** 64n - 1n], Uint8Array.of(1))
+  const texts = [member(1), poor.bytes].map(bytes => bytes.toString('base64'))
+  const verdict = await checks.checkBundle(texts, 1_232, true)
+  const common = { start: 0, problem: undefined, isSigned: true, hasApplication: true }
+  t.strictSame(verdict, {
+    members: [
+      {
+        ...common,
+        byteLength: member(1).length,
+        signature: bs58.encode(member(1).subarray(1, 65)),
+        tips: [1_000_000n, 1_000n],
+        qualifies: true,
+      },
+      {
+        ...common,
+        byteLength: poor.bytes.length,
+        signature: bs58.encode(poor.signature),
+        tips: [999_999n, 2n ** 64n - 1n],
+        qualifies: false,
+      },
+    ],
+    duplicate: undefined,
+    bundleId: verdict.bundleId,
+  })
+  t.match(verdict.bundleId, /^[0-9a-f]{64}$/)
+  const twice = await checks.checkBundle(
+    [texts[0] ?? '', texts[1] ?? '', texts[0] ?? ''],
+    1_232,
+    true,
+  )
+  t.strictSame(twice.duplicate, [0, 2])
+  t.strictSame(
+    twice.members.map(({ isSigned }) => isSigned),
+    [undefined, undefined, undefined],
+  )
+  t.strictSame(await checks.checkBundle([], 1_232, true), {
+    members: [],
+    duplicate: undefined,
+    bundleId: undefined,
+  })
+})
+
+t.test('texts that are no canonical base64, or too long', async t => {
+  const right = member(1).toString('base64')
+  const cases: [name: string, text: string, problem: string | undefined][] = [
+    ['as it should be', right, undefined],
+    ['a letter whose low byte is an A', right.replace('A', '\u0141'), 'base64'],
+    ['half a surrogate pair', right.replace('A', '\ud800'), 'base64'],
+    ['a line break', `${right}\n`, 'base64'],
+    ['the URL alphabet', right.replace('A', '-'), 'base64'],
+    ['nothing', '', 'no bytes'],
+    ['8 MiB', 'A'.repeat(8 * 1024 ** 2), 'size'],
+    ['one byte too many', Buffer.alloc(1_233).toString('base64'), 'size'],
+    [
+      'as many as may be',
+      Buffer.alloc(1_232).toString('base64'),
+      '0 signatures, 1 to 12 are possible',
+    ],
+  ]
+  for (const [name, text, problem] of cases) {
+    const [found] = (await checks.checkBundle([text], 1_232, true)).members
+    t.equal(found?.problem, problem, name)
+  }
+})
+
+t.test('frames, and the records in them', async t => {
+  const records = [member(1), member(2), member(3)]
+  const body = Buffer.concat(records.map(frame))
+  t.strictSame(checks.frameBatch(body), { count: 3, problem: undefined })
+  t.strictSame(checks.frameBatch(body.subarray(0, -1)), {
+    count: 2,
+    problem: `record 2 at offset ${2 * (records[0]?.length ?? 0) + 4}: truncated record: ${
+      (records[2]?.length ?? 0) - 1
+    } of ${records[2]?.length ?? 0} bytes`,
+  })
+  t.strictSame(checks.frameBatch(new Uint8Array(0)), {
+    count: 0,
+    problem: 'record 0 at offset 0: the body is empty',
+  })
+  const { members, bundleId, duplicate } = await checks.checkBatch(body)
+  t.strictSame(
+    members.map(({ start, byteLength }) => body.subarray(start, start + byteLength)),
+    records,
+  )
+  t.ok(members.every(({ isSigned, qualifies }) => isSigned === true && qualifies))
+  t.match(bundleId, /^[0-9a-f]{64}$/)
+  t.equal(duplicate, undefined)
+  // In a larger buffer, as bodies lie.
+  const view = Buffer.concat([Buffer.alloc(7), body, Buffer.alloc(9)]).subarray(7, -9)
+  t.strictSame((await checks.checkBatch(view)).members, members)
+})
+
+t.test('a body that nobody holds any more stays until it is judged', async t => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  // Too large for Buffer's shared pool: memory of its own, which the collector could free.
+  const fullBody = () =>
+    Buffer.concat(Array.from({ length: 16 }, (_, nonce) => frame(member(nonce))))
+  const start = () => checks.checkBatch(fullBody())
+  const running = Array.from({ length: QUEUE_MAX }, start)
+  collect()
+  // What comes into memory that was freed too early.
+  const filled = Array.from({ length: 64 }, () => Buffer.alloc(64 * 1024, 0xff))
+  await setImmediate()
+  collect()
+  for (const { members } of await Promise.all(running))
+    t.strictSame(
+      members.map(({ isSigned }) => isSigned),
+      members.map(() => true),
+    )
+  t.equal(filled.length, 64)
+})
+
+t.test('a full queue refuses, and what waits is still judged', async t => {
+  const body = Buffer.concat(Array.from({ length: 16 }, (_, nonce) => frame(member(nonce))))
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 64 }, () => checks.checkBatch(body)),
+  )
+  const refused = outcomes.flatMap(outcome =>
+    outcome.status === 'rejected' ? [outcome.reason as unknown] : [],
+  )
+  t.ok(refused.length > 0 && refused.length <= 64 - QUEUE_MAX, `${refused.length} refused`)
+  for (const error of refused)
+    t.ok(error instanceof RpcError && error.name === 'checksOverloaded', String(error))
+  for (const outcome of outcomes)
+    if (outcome.status === 'fulfilled') t.equal(outcome.value.members.length, 16)
+  t.equal(checks.stats().verifyWaiting, 0)
+})
+
+t.test('rules that cannot be right', async t => {
+  const make = (addresses: string[][], exemptPrograms: string[] = []) =>
+    createTransactionChecks(
+      {
+        tipClasses: addresses.map(list => ({ addresses: list, floorLamports: 1n })),
+        exemptPrograms,
+      },
+      POOL,
+    )
+  t.throws(() => make([[SERVICE_TIP], [ENGINE_TIP, SERVICE_TIP]]), { code: 'internal' })
+  t.throws(() => make([['x'.repeat(20)]]), { name: 'pubkeySize' })
+  t.throws(() => make([], ['l'.repeat(32)]), { name: 'pubkeyDecode' })
+  t.doesNotThrow(() => make([[SERVICE_TIP, SERVICE_TIP]], [SYSTEM, SYSTEM]))
+  // Without a class there is nothing to pay.
+  const free = await make([]).checkBundle([member(1).toString('base64')], 1_232, true)
+  t.match(free.members, [{ tips: [], qualifies: true }])
+})
+
+t.test('bodies of any kind are judged, and never crash', async t => {
+  const records = fc.array(
+    fc.oneof(
+      fc.uint8Array({ maxLength: 200 }),
+      fc.nat(3).map(nonce => new Uint8Array(member(nonce))),
+    ),
+    { maxLength: 18 },
+  )
+  const body = fc
+    .tuple(records, fc.uint8Array({ maxLength: 4 }), fc.nat(300))
+    .map(([list, tail, cut]) => {
+      const whole = Buffer.concat([...list.map(frame), tail])
+      return whole.subarray(0, Math.max(0, whole.length - cut))
+    })
+  await fc.assert(
+    fc.asyncProperty(body, async bytes => {
+      const { count, problem } = checks.frameBatch(bytes)
+      const { members } = await checks.checkBatch(bytes)
+      t.equal(members.length, count)
+      if (problem !== undefined) t.match(problem, /^record \d+ at offset \d+: /)
+    }),
+    { numRuns: 200 },
+  )
+})
