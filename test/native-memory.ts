@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { defaults } from '../src/rpc/options.js'
 import { RpcError } from '../src/shared/errors.js'
 import {
+  createTransactionChecks,
   decodeMemcmp,
   decodePubkey,
   encodePubkey,
@@ -148,4 +149,28 @@ t.test('stores and cells, opened and closed', async t => {
     }),
   )
   t.equal(reader.tip()?.slot, VECTOR_SLOT)
+})
+
+t.test('two hundred thousand transaction checks', async t => {
+  const checks = createTransactionChecks(
+    { tipClasses: [], exemptPrograms: [] },
+    { verifyThreads: 1, verifyNiceness: 0, verifyQueueMax: 1_024 },
+  )
+  // Refused before any signature: what could leak is the buffer, the texts, the promise and the verdict.
+  const record = Buffer.concat([Uint8Array.of(0, 66), Buffer.alloc(66, 1)])
+  const text = Buffer.alloc(1_232, 1).toString('base64')
+  await returnsToBaseline(t, async () => {
+    for (let nth = 0; nth < 10; nth++) {
+      const batches = Array.from({ length: 1_000 }, () => {
+        const body = Buffer.allocUnsafeSlow(16 * record.length)
+        for (let at = 0; at < body.length; at += record.length) body.set(record, at)
+        return checks.checkBatch(body)
+      })
+      const bundles = Array.from({ length: 1_000 }, () =>
+        checks.checkBundle([text, text], 1_232, true),
+      )
+      // Some of so many at once are refused, which must leave nothing either.
+      await Promise.allSettled([...batches, ...bundles])
+    }
+  })
 })

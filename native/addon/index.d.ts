@@ -102,7 +102,7 @@ export declare class TransactionChecks {
   frameBatch(body: Uint8Array): FrameVerdict
   /**
    * Checks the complete records of a batch, on the pool and in place: until the promise settles, `body` must be
-   * neither changed nor transferred.
+   * neither changed, resized nor transferred.
    */
   checkBatch(body: Uint8Array): Promise<VerdictData>
   /**

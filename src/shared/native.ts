@@ -349,7 +349,10 @@ export const sharedCells = (path: string, count: number): Float64Array =>
 
 /** What the checks of one route count. Created once per route. */
 export type TransactionRules = {
-  /** Addresses whose tips are summed together, and what the sum must reach. No address stands in two classes. */
+  /**
+   * Addresses whose tips are summed together, and what the sum must reach. No address stands in
+   * two classes.
+   */
   readonly tipClasses: readonly {
     readonly addresses: readonly string[]
     readonly floorLamports: bigint
@@ -360,7 +363,10 @@ export type TransactionRules = {
 
 /** What is known of one transaction. */
 export type MemberVerdict = {
-  /** Byte range in the body of a batch; in a bundle `start` is 0 and the length that of the decoded bytes. */
+  /**
+   * Byte range in the body of a batch; in a bundle `start` is 0 and the length that of the decoded
+   * bytes.
+   */
   readonly start: number
   readonly byteLength: number
   /** `base64`, `size`, or in words why it is no transaction. */
@@ -388,15 +394,21 @@ export type Verdict = {
 
 export type VerifyPoolOptions = addon.VerifyPoolOptions
 
-/** The checks of one route. Both checks reject with the error `checksOverloaded` where too many wait. */
+/** The checks of one route. Both reject with the error `checksOverloaded` where too many wait. */
 export type TransactionChecks = {
-  /** The frames alone, at once: complete records before the fault, and the fault with its record and offset. */
+  /**
+   * The frames alone, at once: complete records before the fault, and the fault with its record
+   * and offset.
+   */
   frameBatch(body: Uint8Array): { readonly count: number; readonly problem: string | undefined }
-  /** Every complete record, in place: until this settles, `body` must be neither changed nor transferred. */
+  /**
+   * Every complete record, in place: until this settles, `body` must be neither changed, resized
+   * nor transferred.
+   */
   checkBatch(body: Uint8Array): Promise<Verdict>
   /**
-   * Base64 texts as they stand in the request, of at most `bytesMax` bytes each. With `stopsEarly`, signatures are
-   * looked at only where nothing else is wrong, and only up to the first wrong one.
+   * Base64 texts as they stand in the request, of at most `bytesMax` bytes each. With `stopsEarly`,
+   * signatures are looked at only where nothing else is wrong, and up to the first wrong one.
    */
   checkBundle(
     transactions: readonly string[],
@@ -428,7 +440,10 @@ const toVerdict = async (task: Promise<addon.VerdictData>): Promise<Verdict> => 
   }
 }
 
-/** Makes the checks of one route. The first options of a process make its pool; all its routes share it. */
+/**
+ * Makes the checks of one route. The first options of a process make its pool; all its routes
+ * share it.
+ */
 export const createTransactionChecks = (
   rules: TransactionRules,
   pool: VerifyPoolOptions,
@@ -458,7 +473,10 @@ export const createTransactionChecks = (
   }
 }
 
-/** Checks the signatures of a batch one by one at once, and nothing else: what a bench compares the checks with. */
+/**
+ * Checks the signatures of a batch one by one at once, and nothing else: what a bench compares the
+ * checks with.
+ */
 export const bareVerifyLoop = (
   body: Uint8Array,
 ): { readonly signatures: number; readonly micros: number } =>

@@ -14,10 +14,10 @@ export const defaults = {
   replyBytesInFlightMax: 256 * 1024 ** 2,
   /** The same for one streamed reply: what is made ahead of its reader. Most replies fit, and free their thread. */
   streamBytesMax: 8 * 1024 ** 2,
-  /** Threads that check transactions. They are not the threads of reads: a scan must not hold up a submission. */
+  /** Threads that check transactions, not those of reads: a scan must not hold up a submission. */
   verifyThreads: 2,
-  /** Added to their niceness: a full batch takes milliseconds, which a point read should not wait for. */
+  /** Added to their niceness: a full batch takes milliseconds, for which no point read should wait. */
   verifyNiceness: 5,
-  /** Requests that may wait for a check; one more is refused. 256 full batches of one signer each wait 0.1 s. */
+  /** Requests that may wait for a check; one more is refused. 256 batches of 16 signatures take 0.1 s. */
   verifyQueueMax: 256,
 }

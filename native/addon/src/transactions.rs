@@ -235,7 +235,7 @@ impl TransactionChecks {
     }
 
     /// Checks the complete records of a batch, on the pool and in place: until the promise settles, `body` must be
-    /// neither changed nor transferred.
+    /// neither changed, resized nor transferred.
     #[napi(ts_return_type = "Promise<VerdictData>")]
     pub fn check_batch<'env>(&self, env: &'env Env, body: Uint8Array) -> Result<Object<'env>> {
         let rules = Arc::clone(&self.rules);
