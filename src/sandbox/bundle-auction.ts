@@ -1,7 +1,7 @@
 import bs58 from 'bs58'
 import { type BundleLedgerOptions, BundleLedger } from './bundle-ledger.js'
-import { type CheckedBundle, checkBundle } from './bundle-rules.js'
-import type { Chain } from './chain.js'
+import { type CheckedBundle, checkBundle, UNSIGNED } from './bundle-rules.js'
+import { type Chain, isForged } from './chain.js'
 import { deriveBundleId } from './derive-bundle-id.js'
 import { decodeTransaction, type TransactionEncoding } from './decode-transaction.js'
 import type { Failure } from './json-call.js'
@@ -11,7 +11,6 @@ import {
   TransactionFormatError,
 } from './parse-transaction.js'
 import { toAddressSet } from './tips.js'
-import { verifySignatures } from './verify-signatures.js'
 
 /** What an auction goes by. */
 export type AuctionOptions = BundleLedgerOptions & {
@@ -66,13 +65,14 @@ export class BundleAuction {
   }
 
   /** Its id comes back also where it does not land: the statuses tell. */
-  submit({ transactions, signatures }: CheckedBundle): string {
+  submit({ transactions, signatures }: CheckedBundle): string | Failure {
     const id = deriveBundleId(signatures)
     const before = this.tipBalance()
     const sent = this.chain.sendBundle(
       transactions.map(({ bytes }) => bytes),
       () => this.tipBalance() - before >= this.tipFloorLamports,
     )
+    if (isForged(sent)) return UNSIGNED
     const slot = sent.landed ? this.chain.slot : undefined
     this.ledger.add(
       id,
@@ -80,11 +80,6 @@ export class BundleAuction {
       slot,
     )
     return id
-  }
-
-  /** The transactions of a bundle by themselves: each may fail, and pays then. */
-  sendChecked({ transactions }: CheckedBundle): void {
-    for (const { bytes } of transactions) this.chain.send(bytes)
   }
 
   /** Sends the transaction of a call by itself, preflight skipped; its signature. */
@@ -99,12 +94,11 @@ export class BundleAuction {
       throw error
     }
     const [signature] = transaction.signatures
-    if (signature === undefined || !verifySignatures(transaction)) return NOT_SIGNED
-    this.chain.send(bytes)
+    if (signature === undefined || isForged(this.chain.send(bytes))) return NOT_SIGNED
     return bs58.encode(signature)
   }
 
   private tipBalance(): bigint {
-    return this.tipKeys.reduce((sum, key) => sum + (this.chain.account(key)?.lamports ?? 0n), 0n)
+    return this.tipKeys.reduce((sum, key) => sum + this.chain.lamports(key), 0n)
   }
 }

@@ -106,8 +106,10 @@ const createJito = (chain: Chain, auction: BundleAuction, limits: BundleEngineOp
       const [text, config] = params
       const checked = auction.check([[text], config], form)
       if (isFailure(checked)) return answerFailure(id, checked)
-      const headers = { 'x-bundle-id': auction.submit(checked) }
-      return answerResult(id, toTexts(checked)[0], headers)
+      const sent = auction.submit(checked)
+      return typeof sent === 'string'
+        ? answerResult(id, toTexts(checked)[0], { 'x-bundle-id': sent })
+        : answerFailure(id, sent)
     },
   }
   return { bundles, transactions }
@@ -119,6 +121,12 @@ const isRevertProtected = (config: unknown): boolean =>
   'revertProtection' in config &&
   config.revertProtection === true
 
+/** Parameters of the first transaction of a bundle by itself. */
+const first = ([texts, config]: readonly unknown[]): readonly unknown[] => [
+  Array.isArray(texts) ? texts[0] : undefined,
+  config,
+]
+
 /** Methods of an engine that answers the signatures of a bundle; texts are base64 by default. */
 const createIris = (auction: BundleAuction, limits: BundleEngineOptions): Methods => {
   const form = { countMax: limits.irisTransactionsMax, encoding: 'base64' } as const
@@ -127,12 +135,11 @@ const createIris = (auction: BundleAuction, limits: BundleEngineOptions): Method
       const checked = auction.check(params, form)
       if (isFailure(checked)) return answerFailure(id, checked)
       // One transaction that may fail goes the way of single ones.
-      if (checked.transactions.length === 1 && !isRevertProtected(params[1])) {
-        auction.sendChecked(checked)
-        return answerResult(id, toTexts(checked))
-      }
-      auction.submit(checked)
-      return answerResult(id, toTexts(checked))
+      const isAlone = checked.transactions.length === 1 && !isRevertProtected(params[1])
+      const sent = isAlone
+        ? auction.sendAlone(first(params), form.encoding)
+        : auction.submit(checked)
+      return respond(id, typeof sent === 'string' ? toTexts(checked) : sent)
     },
     sendTransaction: ({ id, params }) => respond(id, auction.sendAlone(params, form.encoding)),
     getHealth: ({ id }) => answerResult(id, 'ok'),

@@ -8,7 +8,6 @@ import {
   type ParsedTransaction,
   TransactionFormatError,
 } from './parse-transaction.js'
-import { verifySignatures } from './verify-signatures.js'
 
 /** What a bundle is looked at with. */
 export type BundleRules = {
@@ -34,6 +33,11 @@ const FRONT_FROM = bs58.decode(FRONT.padEnd(FRONT_CHARS, '1'))
 const FRONT_TO = bs58.decode(FRONT.padEnd(FRONT_CHARS, 'z'))
 
 const invalid = (message: string): Failure => ({ status: 400, code: -32602, message })
+
+/** Also what is answered where the chain finds a wrong signature. */
+export const UNSIGNED = invalid(
+  'bundles must not contain any duplicate transactions and every transaction must be signed',
+)
 
 const parse = (bytes: Uint8Array | undefined): ParsedTransaction | undefined => {
   if (bytes === undefined) return undefined
@@ -94,10 +98,7 @@ export const checkBundle = (
     if (transaction === undefined) return invalid(`transaction #${index} could not be decoded`)
     transactions.push(transaction)
   }
-  if (!isDistinct(transactions) || !transactions.every(verifySignatures))
-    return invalid(
-      'bundles must not contain any duplicate transactions and every transaction must be signed',
-    )
+  if (!isDistinct(transactions)) return UNSIGNED
   if (transactions.some(transaction => keyCountOf(transaction) > LOCKS_MAX))
     return { status: 400, code: -32603, message: 'transaction has too many account locks' }
   const ages = new Set(transactions.map(transaction => chain.blockhashAge(transaction)))

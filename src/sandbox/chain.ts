@@ -55,6 +55,10 @@ export type Sent = { readonly landed: true; readonly record: TransactionRecord }
 export type BundleSent =
   { readonly landed: true; readonly records: readonly TransactionRecord[] } | BundleRefusal
 
+/** True where a signature was wrong. One who is not executed is not looked at so closely. */
+export const isForged = (sent: Sent | BundleSent): boolean =>
+  !sent.landed && sent.error === 'SignatureFailure'
+
 type OpenBlock = {
   readonly slot: number
   readonly parentSlot: number
@@ -183,6 +187,10 @@ export class Chain {
   /** The keys of a transaction as the chain sees them; `undefined` without its lookup tables. */
   resolveKeys(transaction: ParsedTransaction): ResolvedKeys | undefined {
     return resolveKeys(transaction, this.machine)
+  }
+
+  lamports(pubkey: Uint8Array): bigint {
+    return this.accounts.lamports(pubkey)
   }
 
   account(pubkey: Uint8Array): AccountState | undefined {

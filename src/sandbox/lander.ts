@@ -1,6 +1,6 @@
 import bs58 from 'bs58'
 import { toMapKey } from './addresses.js'
-import type { Chain } from './chain.js'
+import { type Chain, isForged } from './chain.js'
 import { CREDENTIALS } from './credentials.js'
 import { decodeTransaction } from './decode-transaction.js'
 import { deriveBundleId } from './derive-bundle-id.js'
@@ -20,7 +20,6 @@ import {
 } from './parse-transaction.js'
 import { RateLimit } from './rate-limit.js'
 import { sumTips, toAddressSet } from './tips.js'
-import { verifySignatures } from './verify-signatures.js'
 
 /** Options of the dev lander. */
 export const defaults = {
@@ -51,6 +50,7 @@ const METHOD_NOT_FOUND = -32601
 
 const badRequest = (text: string): Rejection => ({ status: 400, text })
 const invalidPayload = (why: string): Rejection => badRequest(`invalid payload: ${why}`)
+const NOT_SIGNED = invalidPayload('signature verification failure')
 const TIP_REQUIRED = badRequest('tip required')
 const BLOCKED = badRequest('transaction contains blocked arb program')
 const UNAUTHORIZED: Rejection = { status: 401, text: 'invalid api key' }
@@ -83,7 +83,6 @@ export const openLander = (
       if (error instanceof TransactionFormatError) return invalidPayload(error.message)
       throw error
     }
-    if (!verifySignatures(transaction)) return invalidPayload('signature verification failure')
     const { keys, instructions } = transaction
     const isBlocked = instructions.some(({ programIdIndex }) =>
       blocked.has(toMapKey(keys[programIdIndex] ?? new Uint8Array())),
@@ -98,8 +97,7 @@ export const openLander = (
     const transaction = check(bytes)
     if (isRejection(transaction)) return transaction
     if (!paysTip(transaction)) return TIP_REQUIRED
-    chain.send(bytes)
-    return transaction
+    return isForged(chain.send(bytes)) ? NOT_SIGNED : transaction
   }
   const submitBundle = (members: readonly Uint8Array[]): string | Rejection => {
     const transactions: ParsedTransaction[] = []
@@ -109,7 +107,7 @@ export const openLander = (
       transactions.push(transaction)
     }
     if (!transactions.some(paysTip)) return TIP_REQUIRED
-    chain.sendBundle(members)
+    if (isForged(chain.sendBundle(members))) return NOT_SIGNED
     return deriveBundleId(transactions.map(firstSignature))
   }
 
