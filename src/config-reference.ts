@@ -10,6 +10,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   rpc: 'src/rpc/options.ts',
   store: 'src/shared/store-options.ts',
   pools: 'src/shared/pool-options.ts',
+  'products.limits': 'src/access/product-options.ts',
   'access.store': 'src/access/store.ts',
   'access.authenticate': 'src/access/authenticate.ts',
   processes: 'src/processes/options.ts',

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import * as v from 'valibot'
 import { defaults as authenticate } from './access/authenticate.js'
+import { defaults as productLimits } from './access/product-options.js'
 import { defaults as accessStore } from './access/store.js'
 import { defaults as feedDefaults } from './ingest/geyser.js'
 import { defaults as processes } from './processes/options.js'
@@ -151,6 +152,7 @@ const landerSection = v.strictObject({
 
 const network = v.strictObject({
   id: described(id, 'Name of the network: of its folder, in tokens and in metrics.'),
+  name: described(v.optional(text()), 'What people call it; absent is its id.'),
   feed,
   changedPrograms: described(
     v.optional(v.array(pubkey)),
@@ -163,6 +165,31 @@ const network = v.strictObject({
   ),
 })
 
+// A path, a query or a user would be lost: the token follows the origin.
+const origin = leaf<string>(
+  value =>
+    isText(value) &&
+    /^https?:\/\//.test(value) &&
+    URL.canParse(value) &&
+    new URL(value).origin === value,
+  'https://host or http://host:port, with nothing after it',
+)
+
+const product = v.strictObject({
+  id: described(id, 'Name of the product in accesses.'),
+  name: described(text(), 'What people call it.'),
+  kind: described(
+    v.optional(oneOf(['node-access']), 'node-access'),
+    'What it is: RPC, WebSocket and submission on networks.',
+  ),
+  networks: described(v.optional(v.array(id)), 'Networks that it offers; absent is every one.'),
+  locations: described(v.optional(v.array(id)), 'Locations that it offers; absent is every one.'),
+  limits: described(
+    v.optional(optionsSchema(productLimits), {}),
+    'What each access of it may use at once, over all edges of the machine. Copied into an access when it is granted.',
+  ),
+})
+
 const listener = v.strictObject({
   host: described(host, 'Address to listen on.'),
   port: described(port, 'Port to listen on.'),
@@ -171,6 +198,22 @@ const listener = v.strictObject({
 const location = v.strictObject({
   id: described(id, 'Name of the location. Its tokens open no other.'),
   name: described(text(), 'What people call it.'),
+  publicUrl: described(
+    v.optional(origin),
+    'Where clients find the location, to make its URLs of; absent is its first listener by plain HTTP.',
+  ),
+  streamingTargets: described(
+    v.optional(
+      v.array(
+        v.strictObject({
+          name: described(text(), 'What people call it.'),
+          url: described(text('a URL'), 'Shown as it stands here.'),
+        }),
+      ),
+      [],
+    ),
+    'Further services of the location, shown beside its URLs.',
+  ),
   listeners: described(
     v.pipe(v.array(listener), v.minLength(1, 'at least one listener')),
     'Where requests for this location arrive.',
@@ -197,6 +240,10 @@ export const configSchema = v.strictObject({
     v.pipe(v.array(location), v.minLength(1, 'at least one location')),
     'Places that clients connect to.',
   ),
+  products: described(
+    v.optional(v.array(product), []),
+    'What accesses are granted of. Without one, none can be granted.',
+  ),
   server: section(optionsSchema(server)),
   rpc: section(optionsSchema(rpc, { nestingMax: integer(8, 127, 'levels') })),
   store: section(
@@ -217,6 +264,10 @@ export const configSchema = v.strictObject({
       keyFile: described(
         v.optional(v.string('a file'), ''),
         'Key that tokens are sealed with, made with the first token. Empty is `access.key` in `dataDir`. Back it up apart from the store.',
+      ),
+      adminTokenFile: described(
+        v.optional(v.string('a file'), ''),
+        'Bearer token of the admin API, made at the first start. Empty is `admin.token` in `dataDir`.',
       ),
       store: section(optionsSchema(accessStore, { mapBytes, readersMax })),
       authenticate: section(optionsSchema(authenticate)),

@@ -91,7 +91,7 @@ const fail = (source: Source | undefined, keys: readonly string[], message: stri
 
 /** What no single value shows: names that must differ, and ports that two would listen on. */
 const checkTogether = (config: Config, source: Source | undefined): void => {
-  for (const list of ['networks', 'locations'] as const) {
+  for (const list of ['networks', 'locations', 'products'] as const) {
     const seen = new Set<string>()
     for (const [index, { id }] of config[list].entries()) {
       if (seen.has(id))
@@ -106,6 +106,14 @@ const checkTogether = (config: Config, source: Source | undefined): void => {
     if (twice !== undefined)
       fail(source, keys, `networks[${index}].lander: ${twice} is a tip address of both kinds`)
   }
+  for (const [index, product] of config.products.entries())
+    for (const list of ['networks', 'locations'] as const) {
+      const known = new Set(config[list].map(({ id }) => id))
+      const other = product[list]?.find(id => !known.has(id))
+      const keys = ['products', String(index), list]
+      if (other !== undefined)
+        fail(source, keys, `products[${index}].${list}: ${other} is none of ${list}`)
+    }
   const taken = new Map([[`${config.metrics.host}:${config.metrics.port}`, 'metrics']])
   for (const [index, { id, listeners }] of config.locations.entries())
     for (const { host, port } of listeners) {
@@ -126,8 +134,9 @@ export const toConfig = (given: unknown, source?: Source): Config => {
     return fail(source, keysAt(issue), explain(issue))
   }
   const { access, dataDir } = result.output
-  const keyFile = access.keyFile === '' ? join(dataDir, 'access.key') : access.keyFile
-  const config = freeze({ ...result.output, access: { ...access, keyFile } })
+  const keyFile = access.keyFile || join(dataDir, 'access.key')
+  const adminTokenFile = access.adminTokenFile || join(dataDir, 'admin.token')
+  const config = freeze({ ...result.output, access: { ...access, keyFile, adminTokenFile } })
   checkTogether(config, source)
   return config
 }

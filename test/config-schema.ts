@@ -1,5 +1,6 @@
 import t from 'tap'
 import * as v from 'valibot'
+import { toConfig } from '../src/config.js'
 import { configSchema } from '../src/config-schema.js'
 
 const BASE = {
@@ -68,5 +69,48 @@ t.test('what is indexed is named by public keys', t => {
   ]
   for (const [more, right] of cases)
     t.equal(isRight({ networks: [{ ...network, ...more }] }), right, JSON.stringify(more))
+  t.end()
+})
+
+t.test('what is sold is made of networks and locations that are there', t => {
+  const product = { id: 'p', name: 'P' }
+  const cases: [products: unknown, right: boolean][] = [
+    [[], true],
+    [[product], true],
+    [[{ ...product, kind: 'node-access', networks: ['n'], locations: ['l'] }], true],
+    [[{ ...product, limits: { requestsPerSecondMax: 1 } }], true],
+    [[{ ...product, limits: { requestsPerSecondMax: 0 } }], false],
+    [[{ ...product, limits: { requestsPerDayMax: 1 } }], false],
+    [[{ ...product, kind: 'toaster' }], false],
+    [[{ id: 'p' }], false],
+    [product, false],
+  ]
+  for (const [products, right] of cases)
+    t.equal(isRight({ products }), right, JSON.stringify(products))
+  const unknown: [products: object[], message: RegExp][] = [
+    [[{ ...product, networks: ['m'] }], /products\[0\]\.networks: m is none of networks/],
+    [[{ ...product, locations: ['m'] }], /products\[0\]\.locations: m is none of locations/],
+    [[product, product], /products\[1\]\.id is p a second time/],
+  ]
+  for (const [products, message] of unknown)
+    t.throws(() => toConfig({ ...BASE, products }), { message })
+  t.end()
+})
+
+t.test('the public URL of a location is an origin', t => {
+  const cases: [publicUrl: unknown, right: boolean][] = [
+    ['https://fra.example.com', true],
+    ['http://127.0.0.1:8899', true],
+    ['https://fra.example.com/', false],
+    ['https://fra.example.com/rpc', false],
+    ['https://user@fra.example.com', false],
+    ['https://fra.example.com?key=1', false],
+    ['wss://fra.example.com', false],
+    ['fra.example.com', false],
+  ]
+  for (const [publicUrl, right] of cases) {
+    const locations = [{ ...BASE.locations[0], publicUrl }]
+    t.equal(isRight({ locations }), right, String(publicUrl))
+  }
   t.end()
 })

@@ -1,0 +1,64 @@
+import { RpcError } from '../shared/errors.js'
+import type { Limits } from '../shared/grant.js'
+import type { NewAccess } from './entitlement.js'
+
+/** What is sold: which networks and locations, within which limits. */
+export type Product = {
+  readonly id: string
+  readonly name: string
+  readonly kind: 'node-access'
+  readonly networks: readonly string[]
+  readonly locations: readonly string[]
+  readonly limits: Limits
+}
+
+/** What is asked for when an access is granted; what is left out is as the product has it. */
+export type GrantRequest = {
+  readonly subject: string
+  readonly kind: 'pass' | 'rental'
+  readonly product: string
+  readonly networks?: readonly string[] | undefined
+  readonly locations?: readonly string[] | undefined
+  readonly limits?: Partial<Limits> | undefined
+  readonly validFromMs?: number | undefined
+  readonly validUntilMs?: number | null | undefined
+}
+
+const pick = (
+  what: 'network' | 'location',
+  offered: readonly string[],
+  wanted: readonly string[] = offered,
+): readonly string[] => {
+  const other = wanted.find(id => !offered.includes(id))
+  if (other !== undefined) throw new RpcError('notInProduct', { what, id: other })
+  if (wanted.length === 0) throw new RpcError('nothingGranted', { what })
+  return [...new Set(wanted)]
+}
+
+/** Fills in what the product says. Limits are copied: a product that changes later changes no access. */
+export const toNewAccess = (
+  products: readonly Product[],
+  request: GrantRequest,
+  nowMs: number,
+): NewAccess => {
+  const product = products.find(({ id }) => id === request.product)
+  if (product === undefined) throw new RpcError('noSuchProduct', { id: request.product })
+  const { limits = {} } = request
+  return {
+    subject: request.subject,
+    kind: request.kind,
+    product: product.id,
+    networks: pick('network', product.networks, request.networks),
+    locations: pick('location', product.locations, request.locations),
+    limits: {
+      requestsPerSecondMax: limits.requestsPerSecondMax ?? product.limits.requestsPerSecondMax,
+      requestsBurstMax: limits.requestsBurstMax ?? product.limits.requestsBurstMax,
+      requestsInFlightMax: limits.requestsInFlightMax ?? product.limits.requestsInFlightMax,
+      socketsMax: limits.socketsMax ?? product.limits.socketsMax,
+      subscriptionsPerSocketMax:
+        limits.subscriptionsPerSocketMax ?? product.limits.subscriptionsPerSocketMax,
+    },
+    validFromMs: request.validFromMs ?? nowMs,
+    validUntilMs: request.validUntilMs ?? null,
+  }
+}
