@@ -23,7 +23,10 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
     'parts of one exchange: test/server/exchange.ts, mount.ts and reply-stream.ts see them over sockets',
   ],
   [/^src\/access\/tables\.ts$/, 'declarations: test/access/store.ts reads and writes by them'],
-  [/^src\/access\/sealing\.ts$/, 'test/access/credential.ts spoils its key in every way'],
+  [
+    /^src\/access\/(sealing|private-file)\.ts$/,
+    'test/access/credential.ts spoils its key in every way',
+  ],
   [
     /^src\/submission\/(call|findings|lander-params)\.ts$/,
     'steps of the lander routes: test/submission/lander.ts sees them over sockets',

@@ -5,17 +5,8 @@ import {
   createSecretKey,
   type KeyObject,
 } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync } from 'node:fs'
+import { createPrivateFile, readPrivateFile } from './private-file.js'
 import type { AccessStore } from './store.js'
 import type { RandomBytes } from './token.js'
 
@@ -42,33 +33,10 @@ export type Sealing = {
 const fingerprint = (key: Uint8Array): string =>
   createHash('sha256').update('slotline sealing key').update(key).digest('hex').slice(0, 16)
 
-const syncPath = (path: string): void => {
-  const descriptor = openSync(path, 'r')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
-}
-
-const createKeyFile = (path: string, key: Uint8Array): void => {
-  // Written beside and renamed, so that a crash leaves a whole key or none.
-  const draft = `${path}.new`
-  const descriptor = openSync(draft, 'w', 0o600)
-  try {
-    writeSync(descriptor, `${Buffer.from(key).toString('hex')}\n`)
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
-  renameSync(draft, path)
-  syncPath(dirname(path))
-}
-
 const readKeyFile = (path: string): Uint8Array => {
-  if ((statSync(path).mode & 0o077) !== 0)
+  const text = readPrivateFile(path)
+  if (text === undefined)
     throw new SealingKeyError(`${path} can be read by others; run: chmod 600 ${path}`)
-  const text = readFileSync(path, 'utf8').trim()
   if (!/^[0-9a-f]{64}$/.test(text))
     throw new SealingKeyError(
       `${path} is not a sealing key (64 hexadecimal characters); restore it from a backup`,
@@ -88,7 +56,7 @@ const loadKey = async (
       throw new SealingKeyError(
         `${path} is missing; restore it from a backup: tokens work without it but cannot be shown`,
       )
-    createKeyFile(path, randomBytes(KEY_BYTES))
+    createPrivateFile(path, `${Buffer.from(randomBytes(KEY_BYTES)).toString('hex')}\n`)
   }
   const key = readKeyFile(path)
   const keyId = fingerprint(key)

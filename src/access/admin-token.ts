@@ -1,0 +1,27 @@
+import { existsSync } from 'node:fs'
+import { Secret } from '../shared/secret.js'
+import { createPrivateFile, readPrivateFile } from './private-file.js'
+import type { RandomBytes } from './token.js'
+
+/** 256 bits: it opens everything, and is typed by nobody. */
+const TOKEN_BYTES = 32
+const WELL_FORMED = /^sla_[A-Za-z0-9_-]{32,128}$/
+
+/** The bearer token of the admin API, from its file. Throws one line that says what mends it, and holds no token. */
+export const readAdminToken = (file: string): Secret => {
+  const text = readPrivateFile(file)
+  if (text === undefined) throw new Error(`${file} can be read by others; run: chmod 600 ${file}`)
+  if (WELL_FORMED.test(text)) return new Secret(text)
+  throw new Error(
+    `${file} is no admin token (sla_ and 32 to 128 of A–Z a–z 0–9 - _); remove it, and start again`,
+  )
+}
+
+/** The same; the file is made where it is absent. */
+export const ensureAdminToken = (file: string, randomBytes: RandomBytes): Secret => {
+  if (!existsSync(file)) {
+    const random = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
+    createPrivateFile(file, `sla_${random}\n`)
+  }
+  return readAdminToken(file)
+}

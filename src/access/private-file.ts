@@ -1,0 +1,37 @@
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+
+const syncPath = (path: string): void => {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Creates a file for its owner only. A crash leaves a whole one or none. */
+export const createPrivateFile = (path: string, text: string): void => {
+  const draft = `${path}.new`
+  const descriptor = openSync(draft, 'w', 0o600)
+  try {
+    writeSync(descriptor, text)
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+  renameSync(draft, path)
+  syncPath(dirname(path))
+}
+
+/** The trimmed text of a file; undefined where others could read it, too. Throws where there is none. */
+export const readPrivateFile = (path: string): string | undefined =>
+  (statSync(path).mode & 0o077) === 0 ? readFileSync(path, 'utf8').trim() : undefined
