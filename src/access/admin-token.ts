@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { Secret } from '../shared/secret.js'
+import { ADMIN_TOKEN_PREFIX, Secret } from '../shared/secret.js'
 import { createPrivateFile, readPrivateFile } from './private-file.js'
 import type { RandomBytes } from './token.js'
 
@@ -21,7 +21,7 @@ export const readAdminToken = (file: string): Secret => {
 export const ensureAdminToken = (file: string, randomBytes: RandomBytes): Secret => {
   if (!existsSync(file)) {
     const random = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
-    createPrivateFile(file, `sla_${random}\n`)
+    createPrivateFile(file, `${ADMIN_TOKEN_PREFIX}${random}\n`)
   }
   return readAdminToken(file)
 }

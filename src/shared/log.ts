@@ -1,5 +1,5 @@
 import { destination, pino, stdTimeFunctions, type Logger } from 'pino'
-import { REDACTED, TOKEN_PREFIX } from './secret.js'
+import { ADMIN_TOKEN_PREFIX, REDACTED, TOKEN_PREFIX } from './secret.js'
 
 export type Options = Readonly<typeof defaults>
 
@@ -31,14 +31,16 @@ export type OpenLog = {
 // `_` may come percent-encoded from an URL, or as a JSON escape within JSON. It may also follow, where one
 // token runs into the next: then both go.
 const UNDERSCORE = '(?:_|%5f|\\\\+u005f)'
-const TOKEN = new RegExp(
-  `${TOKEN_PREFIX.replace('_', UNDERSCORE)}(?:[0-9a-z]|${UNDERSCORE})+`,
+const shapeOf = (prefix: string, sign: string): string =>
+  `(?:${prefix.replace('_', UNDERSCORE)}(?:${sign}|${UNDERSCORE})+)`
+const TOKENS = new RegExp(
+  `${shapeOf(TOKEN_PREFIX, '[0-9a-z]')}|${shapeOf(ADMIN_TOKEN_PREFIX, '[0-9a-z-]')}`,
   'gi',
 )
 
-/** Takes everything shaped like a location token out of a text, whole or cut. */
+/** Takes everything shaped like a location token or the admin token out of a text, whole or cut. */
 export const redactTokens = (text: string): string =>
-  text.replace(TOKEN, `${TOKEN_PREFIX}${REDACTED}`)
+  text.replace(TOKENS, found => `${found.slice(0, 3).toLowerCase()}_${REDACTED}`)
 
 const cut = (line: string, lineCharsMax: number): string => {
   if (line.length <= lineCharsMax) return line

@@ -3,6 +3,9 @@ import { inspect } from 'node:util'
 /** What every location token starts with, so that a scanner (and our own log filter) can find a leaked one. */
 export const TOKEN_PREFIX = 'slt_'
 
+/** The same of the admin token. */
+export const ADMIN_TOKEN_PREFIX = 'sla_'
+
 /** What stands in for a secret wherever one would be printed. */
 export const REDACTED = '[redacted]'
 

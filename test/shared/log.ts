@@ -72,6 +72,10 @@ t.test('a token never gets into the log, wherever it stands', t => {
 
 t.test('what is left is untouched', t => {
   fc.assert(fc.property(fc.string({ unit: 'binary' }), text => redactTokens(text) === text))
+  t.equal(
+    redactTokens('Bearer sla_aB-9_x, sla_ SLA%5fx'),
+    'Bearer sla_[redacted], sla_ sla_[redacted]',
+  )
   t.equal(redactTokens('/slt_0 salt_ slt slt- slt_'), '/slt_[redacted] salt_ slt slt- slt_')
   t.end()
 })
