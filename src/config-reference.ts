@@ -13,6 +13,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   'products.limits': 'src/access/product-options.ts',
   'access.store': 'src/access/store.ts',
   'access.authenticate': 'src/access/authenticate.ts',
+  dashboard: 'src/dashboard/options.ts',
   processes: 'src/processes/options.ts',
   metrics: 'src/shared/metrics-options.ts',
   log: 'src/shared/log.ts',

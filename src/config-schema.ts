@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import { defaults as authenticate } from './access/authenticate.js'
 import { defaults as productLimits } from './access/product-options.js'
 import { defaults as accessStore } from './access/store.js'
+import { defaults as dashboardDefaults } from './dashboard/options.js'
 import { defaults as feedDefaults } from './ingest/geyser.js'
 import { defaults as processes } from './processes/options.js'
 import { defaults as rpc } from './rpc/options.js'
@@ -220,6 +221,51 @@ const location = v.strictObject({
   ),
 })
 
+const isLoopback = (host: string): boolean => /^(127(\.\d+){3}|localhost|\[::1\])$/.test(host)
+/** Secrets and cookies travel there: https, or http that does not leave the machine. */
+const isPrivate = (value: string): boolean => {
+  if (!URL.canParse(value)) return false
+  const { protocol, hostname } = new URL(value)
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
+}
+const publicUrl = leaf<string>(
+  value => isText(value) && isPrivate(value) && new URL(value).origin === value,
+  'https://host, or http://host:port of loopback, with nothing after it',
+)
+const issuer = leaf<string>(
+  value => isText(value) && isBase(value) && isPrivate(value),
+  'an https URL, or http of loopback, without user, query and fragment',
+)
+
+const identity = v.strictObject({
+  issuer: described(issuer, 'Its issuer, as its discovery document says it, letter by letter.'),
+  clientId: described(text(), 'Who we are there.'),
+  clientSecret: described(
+    v.optional(text()),
+    'Our secret there. Absent: a public client, by PKCE alone. Never printed.',
+  ),
+  scope: described(
+    v.optional(text(), 'openid email profile'),
+    'What is asked for. `openid` is a must; the others are shown on the page.',
+  ),
+})
+
+const dashboardSection = v.strictObject({
+  publicUrl: described(
+    v.optional(publicUrl),
+    'Where browsers find the dashboard; absent is its listener. The provider must know `<publicUrl>/callback`.',
+  ),
+  identity: described(
+    v.optional(identity),
+    'The OpenID Connect provider that people sign in with; absent, nobody can.',
+  ),
+  ...optionEntries(dashboardDefaults, {
+    host,
+    headerBytesMax: integer(4_096, 65_536, 'bytes'),
+    sessionsPerPersonMax: integer(1, 1_000, 'sessions'),
+  }),
+})
+
 const section = <S extends v.GenericSchema>(schema: S) => v.optional(schema, {})
 
 /** The whole file: every key, its kind, its bounds, its default, and for our own keys the reason. */
@@ -273,6 +319,7 @@ export const configSchema = v.strictObject({
       authenticate: section(optionsSchema(authenticate)),
     }),
   ),
+  dashboard: section(dashboardSection),
   processes: section(
     optionsSchema(processes, {
       edgeCount: integer(0, 256, 'count'),

@@ -46,7 +46,7 @@ const knownKeys = (keys: readonly string[]): readonly string[] => {
 }
 
 /** Options that are secrets, and those that may hold one: some feeds are reached by a secret in their URL. */
-const SECRETS: ReadonlySet<string> = new Set(['xToken', 'credential'])
+const SECRETS: ReadonlySet<string> = new Set(['xToken', 'credential', 'clientSecret'])
 const URLS: ReadonlySet<string> = new Set(['endpoint', 'urls'])
 
 /** What may be printed of an option. */
@@ -115,6 +115,10 @@ const checkTogether = (config: Config, source: Source | undefined): void => {
         fail(source, keys, `products[${index}].${list}: ${other} is none of ${list}`)
     }
   const taken = new Map([[`${config.metrics.host}:${config.metrics.port}`, 'metrics']])
+  const { host, port } = config.dashboard
+  if (taken.has(`${host}:${port}`))
+    fail(source, ['dashboard', 'port'], `${host}:${port} is used by metrics and by the dashboard`)
+  taken.set(`${host}:${port}`, 'the dashboard')
   for (const [index, { id, listeners }] of config.locations.entries())
     for (const { host, port } of listeners) {
       const user = taken.get(`${host}:${port}`)

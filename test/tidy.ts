@@ -40,6 +40,10 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
     'test/sandbox/geyser.ts drives them over the wire',
   ],
   [
+    /^src\/dashboard\/(?!pages\/)[a-z-]+\.ts$/,
+    'parts of one server: test/dashboard/ sees them over sockets',
+  ],
+  [
     /^src\/processes\//,
     'composition roots: test/processes/ runs them as whole deployments, with real processes',
   ],

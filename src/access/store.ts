@@ -82,6 +82,7 @@ export class AccessStore {
   readonly accesses: Table<string, typeof TABLES.accesses>
   readonly tokens: Table<PlaceKey, typeof TABLES.tokens>
   readonly digests: Table<Uint8Array, typeof TABLES.digests>
+  readonly sessions: Table<Uint8Array, typeof TABLES.sessions>
 
   constructor(root: RootDatabase<Buffer>) {
     this.#root = root
@@ -89,6 +90,7 @@ export class AccessStore {
     this.accesses = this.#openTable(TABLES.accesses)
     this.tokens = this.#openTable(TABLES.tokens)
     this.digests = this.#openTable(TABLES.digests)
+    this.sessions = this.#openTable(TABLES.sessions)
   }
 
   #openTable<K extends Key, R extends TableRow>(row: R): Table<K, R> {

@@ -59,12 +59,24 @@ const digest = v.object({
   address: v.nullable(v.string()),
 })
 
+const session = v.object({
+  /** As the identity provider names the person (`sub`). */
+  subject: v.string(),
+  email: v.string(),
+  name: v.string(),
+  createdAtMs: instantMs,
+  /** Last use, as written down from time to time. */
+  seenAtMs: instantMs,
+})
+
 /** A person's right to use the service: a pass they own or a rental they pay for. */
 export type Access = Readonly<v.InferOutput<typeof access>>
 /** What is kept of a location token beside what authenticates it. */
 export type TokenRecord = Readonly<v.InferOutput<typeof token>>
 /** What an edge learns from a token's digest in one look-up. */
 export type DigestRecord = Readonly<v.InferOutput<typeof digest>>
+/** Somebody who is signed in at the dashboard. */
+export type SessionRecord = Readonly<v.InferOutput<typeof session>>
 export type Meta = Readonly<v.InferOutput<typeof meta>>
 
 /** (access, network, location): has one token or none (spec §3.1), which the key of `tokens` makes so by itself. */
@@ -90,6 +102,7 @@ export const TABLES = {
   accesses: { name: 'accesses', key: 'ordered-binary', value: access, meaning: 'access id → pass or rental' },
   tokens:   { name: 'tokens',   key: 'ordered-binary', value: token,  meaning: 'access id, network, location → the one token of that place' },
   digests:  { name: 'digests',  key: 'binary',         value: digest, meaning: 'SHA-256 of a token → where it opens what; absent means 401' },
+  sessions: { name: 'sessions', key: 'binary',         value: session, meaning: 'SHA-256 of a session id → who is signed in' },
 } as const satisfies Record<string, TableRow>
 
 /** One table: keys of one encoding, values of one shape. */

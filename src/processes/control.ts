@@ -11,6 +11,8 @@ import { openLog } from '../shared/log.js'
 import { createMetrics, formatMetrics, type MetricsSnapshot } from '../shared/metrics.js'
 import { lockFile } from '../shared/native.js'
 import { createAccessEffect } from './access-effect.js'
+import { createCatalog } from './catalog.js'
+import { openControlDashboard } from './control-dashboard.js'
 import type { Start } from './role.js'
 import { openSharedState } from './shared-state.js'
 
@@ -113,6 +115,20 @@ export const startControl: Start = async ({ config }, report) => {
     page.once('error', reject)
     page.listen(config.metrics.port, config.metrics.host, resolve)
   })
+  const dashboard = await openControlDashboard({
+    config,
+    store,
+    administration,
+    catalog: createCatalog(config),
+    usage: {
+      ofToken: () => ({ minutes: [], refused: [] }),
+      ofAccess: () => ({ requestsPerSecond: 0, requestsInFlight: 0, sockets: 0 }),
+    },
+    submissions: () => [],
+    adminToken: undefined,
+    adminRoutes: [],
+    log,
+  })
   const readers = setInterval(() => store.clearStaleReaders(), config.processes.staleReadersMs)
 
   return {
@@ -129,6 +145,7 @@ export const startControl: Start = async ({ config }, report) => {
     },
     drain: async () => {
       clearInterval(readers)
+      await dashboard.close()
       page.closeAllConnections()
       page.close()
       await store.close()

@@ -1,4 +1,5 @@
 import type { Config } from '../config.js'
+import type { IdentityUser } from '../sandbox/identity-users.js'
 import type { MetricsSnapshot } from '../shared/metrics.js'
 
 /** The part of the service that a child process plays. */
@@ -19,6 +20,8 @@ export type SandboxFlags = {
   readonly trafficPerSecond: number
   readonly slotMs: number
   readonly edgeCount?: number | undefined
+  /** Who can sign in; made by the command, so that they stay when the sandbox process is started again. */
+  readonly users?: readonly IdentityUser[] | undefined
 }
 
 /** What a child is told when it starts. Everything else it finds in the data directory. */

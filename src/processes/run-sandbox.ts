@@ -1,9 +1,12 @@
+import { randomBytes } from 'node:crypto'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { SandboxFlags } from './messages.js'
+import { createIdentityUsers } from '../sandbox/identity-users.js'
 import { SANDBOX_SEED } from '../sandbox/keypair.js'
 import { deriveTips } from '../sandbox/tips.js'
 import { openLog } from '../shared/log.js'
+import { publicUrlOf } from './public-url.js'
 import { layoutOf, sandboxConfig, SANDBOX_NETWORK } from './sandbox-config.js'
 import { drainOnSignal, exitOnSignal } from './serve.js'
 import { startService } from './supervisor.js'
@@ -44,12 +47,23 @@ const writePrivate = (path: string, text: string): void => {
   renameSync(`${path}.new`, path)
 }
 
-const formatWelcome = (places: readonly Place[], account: string, metricsUrl: string): string => {
+const formatWelcome = ({
+  places,
+  account,
+  dashboardUrl,
+  metricsUrl,
+}: {
+  readonly places: readonly Place[]
+  readonly account: string
+  readonly dashboardUrl: string
+  readonly metricsUrl: string
+}): string => {
   const url = places[0]?.rpcUrl ?? ''
   const body = `{"jsonrpc":"2.0","id":1,"method":"getAccountInfo","params":["${account}",{"encoding":"jsonParsed"}]}`
   return [
     'Slotline runs. Two locations on a dev chain of its own:',
     ...places.map(({ id, rpcUrl }) => `  ${id}  ${rpcUrl}`),
+    `  dashboard  ${dashboardUrl}  (people and passwords: sandbox.json)`,
     `  metrics  ${metricsUrl}`,
     'Read an account:',
     `  curl -s ${url} -H 'content-type: application/json' -d '${body}'`,
@@ -63,8 +77,9 @@ export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
   process.title = 'slotline supervisor'
   const config = sandboxConfig({ ...flags, dataDir: resolve(flags.dataDir) })
   const { log, flush } = openLog('supervisor', config.log)
+  const users = createIdentityUsers(randomBytes)
   const started = exitOnSignal()
-  const service = await startService(config, log, flags)
+  const service = await startService(config, log, { ...flags, users })
   drainOnSignal(service, flush)
   started()
   const tokens = await service.ensureTokens(SANDBOX_NETWORK)
@@ -74,12 +89,15 @@ export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
     place('fra', ports.fra, tokens['fra'] ?? ''),
     place('nyc', ports.nyc, tokens['nyc'] ?? ''),
   ]
+  const dashboardUrl = publicUrlOf(config).href
   const metricsUrl = `http://127.0.0.1:${ports.metrics}/metrics`
-  const { geyserUrl, landerUrl, bundleEngineUrl, samples: all } = service.sandboxDetail()
+  const { geyserUrl, landerUrl, bundleEngineUrl, issuer, samples: all } = service.sandboxDetail()
   const samples = toSamples(all)
   const description = {
     locations: places,
+    dashboardUrl,
     metricsUrl,
+    identity: { issuer, users: users.map(({ email, password }) => ({ email, password })) },
     geyserUrl,
     landerUrl,
     bundleEngineUrl,
@@ -87,5 +105,7 @@ export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
     samples,
   }
   writePrivate(join(config.dataDir, 'sandbox.json'), `${JSON.stringify(description, null, 2)}\n`)
-  process.stdout.write(formatWelcome(places, samples.tokenAccount, metricsUrl))
+  process.stdout.write(
+    formatWelcome({ places, account: samples.tokenAccount, dashboardUrl, metricsUrl }),
+  )
 }

@@ -15,19 +15,26 @@ export const SANDBOX_NETWORK = 'sandbox'
 /** Ports of the sandbox, counted from `--port` (design §8). */
 export const layoutOf = (
   port: number,
-): Readonly<Record<'fra' | 'nyc' | 'metrics' | 'geyser' | 'lander' | 'bundleEngine', number>> => ({
+): Readonly<
+  Record<
+    'fra' | 'nyc' | 'dashboard' | 'metrics' | 'geyser' | 'lander' | 'bundleEngine' | 'identity',
+    number
+  >
+> => ({
   fra: port,
   nyc: port + 2,
+  dashboard: port + 4,
   metrics: port + 5,
   geyser: port + 6,
   lander: port + 8,
   bundleEngine: port + 9,
+  identity: port + 10,
 })
 
 /** Ports of the local upstreams, which no configuration names. */
 export const upstreamListeners = (flags: SandboxFlags) => {
-  const { geyser, lander, bundleEngine } = layoutOf(flags.port)
-  return [geyser, lander, bundleEngine].map(port => ({ host: HOST, port }))
+  const { geyser, lander, bundleEngine, identity } = layoutOf(flags.port)
+  return [geyser, lander, bundleEngine, identity].map(port => ({ host: HOST, port }))
 }
 
 /** The configuration of a complete local deployment: two locations, loopback only. */
@@ -61,6 +68,15 @@ export const sandboxConfig = (flags: SandboxFlags): Config => {
     ],
     trustedProxies: ['127.0.0.9'],
     metrics: { host: HOST, port: ports.metrics },
+    dashboard: {
+      host: HOST,
+      port: ports.dashboard,
+      identity: {
+        issuer: `http://${HOST}:${ports.identity}`,
+        clientId: CREDENTIALS.identity.clientId,
+        clientSecret: CREDENTIALS.identity.clientSecret,
+      },
+    },
     ...(flags.edgeCount === undefined ? {} : { processes: { edgeCount: flags.edgeCount } }),
     log: { level: 'warn' },
   })

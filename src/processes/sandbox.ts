@@ -1,13 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { openBundleEngine } from '../sandbox/bundle-engine.js'
+import { CREDENTIALS } from '../sandbox/credentials.js'
+import { openIdentityProvider } from '../sandbox/identity-provider.js'
 import { openLander } from '../sandbox/lander.js'
 import { startSandboxChain } from '../sandbox/sandbox-chain.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
+import { publicUrlOf } from './public-url.js'
 import { layoutOf } from './sandbox-config.js'
 import type { Start } from './role.js'
 
-/** The local upstreams: a dev chain behind a real Yellowstone server, a lander and bundle engines. */
+/** The local upstreams: a dev chain behind a real Yellowstone server, a lander, bundle engines, an identity provider. */
 export const startSandbox: Start = async ({ config, sandbox }, report) => {
   if (sandbox === undefined) throw new Error('the sandbox role needs its flags')
   const { log, flush } = openLog('sandbox', config.log)
@@ -30,12 +33,19 @@ export const startSandbox: Start = async ({ config, sandbox }, report) => {
     port: ports.bundleEngine,
     tipAddresses: tips.engine,
   })
+  const identity = await openIdentityProvider({
+    port: ports.identity,
+    users: sandbox.users ?? [],
+    ...CREDENTIALS.identity,
+    redirectUris: [new URL('/callback', publicUrlOf(config)).href],
+  })
   log.info({ geyserUrl: world.geyserUrl, slotMs: sandbox.slotMs }, 'dev chain runs')
   return {
     detail: {
       geyserUrl: world.geyserUrl,
       landerUrl: lander.url,
       bundleEngineUrl: engine.url,
+      issuer: identity.issuer,
       samples: world.samples,
     },
     devChain: {
@@ -51,7 +61,7 @@ export const startSandbox: Start = async ({ config, sandbox }, report) => {
           .then(snapshot => report({ kind: 'snapshot', call: order.call, snapshot }))
     },
     drain: async () => {
-      await Promise.all([lander.close(), engine.close()])
+      await Promise.all([lander.close(), engine.close(), identity.close()])
       await world.close()
       flush()
     },

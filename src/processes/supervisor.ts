@@ -37,7 +37,7 @@ const edgeCountOf = (config: Config): number =>
 const probeAll = async (config: Config, sandbox: SandboxFlags | undefined): Promise<void> => {
   const listeners = config.locations.flatMap(location => location.listeners)
   const upstreams = sandbox === undefined ? [] : upstreamListeners(sandbox)
-  for (const { host, port } of [...listeners, config.metrics, ...upstreams])
+  for (const { host, port } of [...listeners, config.metrics, config.dashboard, ...upstreams])
     await probePort(host, port)
 }
 

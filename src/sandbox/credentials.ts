@@ -8,4 +8,6 @@ export const CREDENTIALS = {
   engine: '5a11d8b0-51f7-4c0f-9d0e-5a9d80c5e0b1',
   /** Of the engine that answers signatures. */
   iris: 'iris-sandbox',
+  /** The dashboard's, at the identity provider. */
+  identity: { clientId: 'slotline-dashboard', clientSecret: 'sandbox-client' },
 } as const

@@ -42,7 +42,9 @@ const checkDescription = ({ description, dataDir, port }: Deployment, t: Test): 
   t.equal(statSync(file).mode & 0o777, 0o600, 'sandbox.json is for its owner only')
   t.strictSame(keysOf(description), [
     'bundleEngineUrl',
+    'dashboardUrl',
     'geyserUrl',
+    'identity',
     'landerUrl',
     'locations',
     'metricsUrl',
@@ -60,6 +62,9 @@ const checkDescription = ({ description, dataDir, port }: Deployment, t: Test): 
   }
   t.equal(description.locations.length, 2)
   t.equal(description.metricsUrl, `${origin('http', 5)}/metrics`)
+  t.equal(description.dashboardUrl, `${origin('http', 4)}/`)
+  t.equal(description.identity.issuer, origin('http', 10))
+  t.equal(description.identity.users.length, 2)
   t.equal(description.geyserUrl, origin('http', 6))
   t.equal(description.landerUrl, origin('http', 8))
   t.equal(description.bundleEngineUrl, origin('http', 9))

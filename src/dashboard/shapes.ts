@@ -1,0 +1,142 @@
+import * as v from 'valibot'
+
+const described = <S extends v.GenericSchema>(schema: S, says: string) =>
+  v.pipe(schema, v.description(says))
+const text = v.string('must be a text')
+const count = v.pipe(v.number(), v.minValue(0))
+const instantMs = described(count, 'Unix milliseconds')
+
+const named = v.object({ id: text, name: text })
+
+export const limits = v.object({
+  requestsPerSecondMax: count,
+  requestsBurstMax: count,
+  requestsInFlightMax: count,
+  socketsMax: count,
+  subscriptionsPerSocketMax: count,
+})
+
+export const session = v.object({
+  subject: described(text, 'Who it is, as the identity provider names them'),
+  email: described(text, 'Empty where the provider tells none'),
+  name: text,
+  expiresAtMs: instantMs,
+})
+
+export const accesses = v.object({
+  accesses: v.array(
+    v.object({
+      accessId: text,
+      kind: v.picklist(['pass', 'rental']),
+      state: v.picklist(['active', 'ended', 'upcoming']),
+      product: v.object({ id: text, name: text, kind: text }),
+      networks: v.array(named),
+      locations: v.array(named),
+      limits,
+      validFromMs: instantMs,
+      validUntilMs: v.nullable(instantMs),
+      endedAtMs: v.nullable(instantMs),
+      tokens: described(
+        v.array(v.object({ network: text, location: text })),
+        'Places that have an active token',
+      ),
+    }),
+  ),
+})
+
+const token = v.object({
+  tokenId: described(text, 'Names the token in logs, and opens nothing'),
+  masked: described(text, 'The last four characters'),
+  createdAtMs: instantMs,
+  address: described(v.nullable(text), 'The one IPv4 address that may use it'),
+})
+
+const urls = { rpcUrl: text, wsUrl: text }
+
+const activePanel = v.object({
+  token,
+  ...urls,
+  streamingTargets: v.array(v.object({ name: text, url: text })),
+})
+
+export const panel = v.union([activePanel, v.object({ token: v.null() })])
+
+export const newToken = v.object({
+  ...activePanel.entries,
+  secret: described(text, 'The token itself; the URLs hold it too'),
+})
+
+export const revealed = v.object({ token: described(text, 'The token itself'), ...urls })
+
+export const restriction = v.strictObject({
+  address: described(
+    v.pipe(text, v.maxLength(256, 'must be at most 256 characters')),
+    'One public IPv4 address; blank lifts the restriction',
+  ),
+})
+
+export const tokenUsage = v.object({
+  minutes: v.array(
+    v.object({
+      startMs: instantMs,
+      requests: count,
+      errors: count,
+      rateLimited: count,
+      refused: count,
+    }),
+  ),
+  refused: v.array(v.object({ atMs: instantMs, address: text, reason: text })),
+})
+
+export const accessUsage = v.object({
+  limits,
+  requestsPerSecond: count,
+  requestsInFlight: count,
+  sockets: count,
+})
+
+/** Submissions that one answer may list. */
+const SUBMISSIONS_MAX = 200
+const SUBMISSIONS_DEFAULT = '50'
+const limitProblem = `must be an integer from 1 to ${SUBMISSIONS_MAX}`
+
+export const submissionsQuery = v.strictObject({
+  limit: v.optional(
+    v.pipe(
+      v.string(limitProblem),
+      v.regex(/^[1-9]\d{0,2}$/, limitProblem),
+      v.transform(Number),
+      v.maxValue(SUBMISSIONS_MAX, limitProblem),
+      // Said here, because a transformation cannot be turned into a schema.
+      v.metadata({ jsonSchema: { type: 'integer', minimum: 1, maximum: SUBMISSIONS_MAX } }),
+    ),
+    SUBMISSIONS_DEFAULT,
+  ),
+})
+
+export const submissions = v.object({
+  submissions: v.array(
+    v.object({
+      location: text,
+      route: text,
+      bundleId: v.nullable(text),
+      signatures: v.array(text),
+      receivedAtMs: instantMs,
+      checks: text,
+      answeredAtMs: v.nullable(instantMs),
+      outcome: text,
+      error: v.nullable(text),
+    }),
+  ),
+})
+
+export const failure = v.object({
+  error: v.object({ code: described(text, 'A name of docs/errors.md'), message: text }),
+})
+
+export const signInQuery = v.strictObject({
+  prompt: v.optional(v.picklist(['login'], 'must be login')),
+})
+
+/** One submission as the page shows it. */
+export type SubmissionView = v.InferOutput<typeof submissions>['submissions'][number]

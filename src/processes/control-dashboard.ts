@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import type { Administration } from '../access/administration.js'
+import type { AccessStore } from '../access/store.js'
+import type { Config } from '../config.js'
+import { createApi } from '../dashboard/api.js'
+import type { Catalog } from '../dashboard/catalog.js'
+import { createCookies } from '../dashboard/cookies.js'
+import { createOpenApiRoute } from '../dashboard/openapi.js'
+import { loadPageFiles } from '../dashboard/page-files.js'
+import { createPendingSeal } from '../dashboard/pending-sign-in.js'
+import type { Route } from '../dashboard/route.js'
+import { createSecurityHeaders } from '../dashboard/security-headers.js'
+import { openDashboard, type Dashboard } from '../dashboard/server.js'
+import { createSessionRoutes } from '../dashboard/session-routes.js'
+import { createSessions } from '../dashboard/session.js'
+import type { SubmissionView } from '../dashboard/shapes.js'
+import { createSignIn } from '../dashboard/sign-in.js'
+import type { Usage } from '../dashboard/usage.js'
+import type { Log } from '../shared/log.js'
+import type { Secret } from '../shared/secret.js'
+import { publicUrlOf } from './public-url.js'
+
+/** What control has for its dashboard. */
+export type ControlDashboardParts = {
+  readonly config: Config
+  readonly store: AccessStore
+  readonly administration: Administration
+  readonly catalog: Catalog
+  readonly usage: Usage
+  readonly adminToken: Secret | undefined
+  readonly adminRoutes: readonly Route[]
+  readonly log: Log
+  submissions(accessId: string, limit: number): readonly SubmissionView[]
+}
+
+/** Opens the dashboard of control: page, sign-in, API and admin API. */
+export const openControlDashboard = async (parts: ControlDashboardParts): Promise<Dashboard> => {
+  const { config, store, log } = parts
+  const options = config.dashboard
+  const publicUrl = publicUrlOf(config)
+  const cookies = createCookies(publicUrl)
+  const now = Date.now
+  const sessions = createSessions({
+    store,
+    options,
+    randomBytes,
+    now,
+    onError: error => log.error({ err: error }, 'the use of a session was not written down'),
+  })
+  const signIn =
+    options.identity &&
+    createSignIn({
+      identity: options.identity,
+      publicUrl,
+      pendingSeal: createPendingSeal(now),
+      options,
+      now,
+    })
+  const routes = [
+    ...createSessionRoutes({ signIn, sessions, cookies, log, options }),
+    ...createApi({ ...parts, now }),
+    ...parts.adminRoutes,
+  ]
+  const origins = config.locations.flatMap(({ id }) => {
+    const location = parts.catalog.location(id)
+    return location === undefined ? [] : [location.rpcOrigin, location.wsOrigin]
+  })
+  const dashboard = await openDashboard({
+    options,
+    publicUrl,
+    routes: [...routes, createOpenApiRoute(routes)],
+    files: loadPageFiles(fileURLToPath(new URL('../dashboard/pages/', import.meta.url))),
+    headers: createSecurityHeaders(publicUrl, origins),
+    cookies,
+    adminToken: parts.adminToken,
+    log,
+    session: id => sessions.find(id),
+  })
+  const sweeping = setInterval(() => {
+    sessions
+      .sweep()
+      .catch((error: unknown) => log.error({ err: error }, 'ended sessions were not removed'))
+  }, options.sessionSweepMs)
+  return {
+    port: dashboard.port,
+    close: async () => {
+      clearInterval(sweeping)
+      await dashboard.close()
+    },
+  }
+}
