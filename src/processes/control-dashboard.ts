@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
 import type { Administration } from '../access/administration.js'
 import type { AccessStore } from '../access/store.js'
 import type { Config } from '../config.js'
@@ -31,16 +30,18 @@ export type ControlDashboardParts = {
   readonly adminToken: Secret | undefined
   readonly adminRoutes: readonly Route[]
   readonly log: Log
+  readonly now: () => number
+  /** The built page. */
+  readonly pagesDir: string
   submissions(accessId: string, limit: number): readonly SubmissionView[]
 }
 
 /** Opens the dashboard of control: page, sign-in, API and admin API. */
 export const openControlDashboard = async (parts: ControlDashboardParts): Promise<Dashboard> => {
-  const { config, store, log } = parts
+  const { config, store, log, now } = parts
   const options = config.dashboard
   const publicUrl = publicUrlOf(config)
   const cookies = createCookies(publicUrl)
-  const now = Date.now
   const sessions = createSessions({
     store,
     options,
@@ -59,7 +60,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     })
   const routes = [
     ...createSessionRoutes({ signIn, sessions, cookies, log, options }),
-    ...createApi({ ...parts, now }),
+    ...createApi(parts),
     ...parts.adminRoutes,
   ]
   const origins = config.locations.flatMap(({ id }) => {
@@ -70,7 +71,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     options,
     publicUrl,
     routes: [...routes, createOpenApiRoute(routes)],
-    files: loadPageFiles(fileURLToPath(new URL('../dashboard/pages/', import.meta.url))),
+    files: loadPageFiles(parts.pagesDir),
     headers: createSecurityHeaders(publicUrl, origins),
     cookies,
     adminToken: parts.adminToken,

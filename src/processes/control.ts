@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { createAdministration } from '../access/administration.js'
 import { createCredentials } from '../access/credential.js'
 import { createEntitlement } from '../access/entitlement.js'
 import { createSealing } from '../access/sealing.js'
 import { openWriter } from '../access/store.js'
-import type { Limits } from '../shared/grant.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics, formatMetrics, type MetricsSnapshot } from '../shared/metrics.js'
 import { lockFile } from '../shared/native.js'
@@ -14,19 +14,8 @@ import { createAccessEffect } from './access-effect.js'
 import { createCatalog } from './catalog.js'
 import { openControlDashboard } from './control-dashboard.js'
 import type { Start } from './role.js'
+import { ensureSandboxAccesses } from './sandbox-accesses.js'
 import { openSharedState } from './shared-state.js'
-
-/** Person at the identity provider who owns the sandbox's access. */
-const SANDBOX_SUBJECT = 'sandbox'
-
-/** The sandbox is for load tests too: its access is wide. */
-const SANDBOX_LIMITS: Limits = {
-  requestsPerSecondMax: 1_000_000,
-  requestsBurstMax: 1_000_000,
-  requestsInFlightMax: 10_000,
-  socketsMax: 20_000,
-  subscriptionsPerSocketMax: 10_000,
-}
 
 /** Control: the only writer of the access store, and the page with the metrics of every process. */
 export const startControl: Start = async ({ config }, report) => {
@@ -57,35 +46,6 @@ export const startControl: Start = async ({ config }, report) => {
   })
   // The last control may have ended between a change and its announcement.
   effect.announce()
-
-  /** Tokens of the sandbox's own access at every location, made at the first start and kept after. */
-  const ensureTokens = async (network: string): Promise<Record<string, string>> => {
-    const locations = config.locations.map(location => location.id)
-    const offers = (list: readonly string[], wanted: readonly string[]): boolean =>
-      wanted.every(id => list.includes(id))
-    const found = administration
-      .listOf(SANDBOX_SUBJECT)
-      .find(access => offers(access.networks, [network]) && offers(access.locations, locations))
-    const access =
-      found ??
-      (await administration.grant({
-        subject: SANDBOX_SUBJECT,
-        kind: 'pass',
-        product: 'node-access',
-        networks: [network],
-        locations,
-        limits: SANDBOX_LIMITS,
-        validFromMs: Date.now(),
-        validUntilMs: null,
-      }))
-    const tokens: Record<string, string> = {}
-    for (const location of locations) {
-      const place = { accessId: access.accessId, network, location }
-      const kept = await administration.reveal(place)
-      tokens[location] = (kept ?? (await administration.generate(place)).token).reveal()
-    }
-    return tokens
-  }
 
   let nextCall = 1
   const waiting = new Map<number, (snapshots: readonly MetricsSnapshot[]) => void>()
@@ -128,6 +88,8 @@ export const startControl: Start = async ({ config }, report) => {
     adminToken: undefined,
     adminRoutes: [],
     log,
+    now: Date.now,
+    pagesDir: fileURLToPath(new URL('../dashboard/pages/', import.meta.url)),
   })
   const readers = setInterval(() => store.clearStaleReaders(), config.processes.staleReadersMs)
 
@@ -137,7 +99,11 @@ export const startControl: Start = async ({ config }, report) => {
         waiting.get(order.call)?.(order.snapshots)
         waiting.delete(order.call)
       } else if (order.kind === 'ensureTokens')
-        ensureTokens(order.network).then(
+        ensureSandboxAccesses(
+          administration,
+          { network: order.network, locations: config.locations.map(({ id }) => id) },
+          Date.now(),
+        ).then(
           tokens => report({ kind: 'tokens', tokens }),
           (error: unknown) =>
             report({ kind: 'failed', message: error instanceof Error ? error.message : 'tokens' }),

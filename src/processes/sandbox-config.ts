@@ -51,6 +51,7 @@ export const sandboxConfig = (flags: SandboxFlags): Config => {
     networks: [
       {
         id: SANDBOX_NETWORK,
+        name: 'Sandbox',
         feed: { endpoint: `http://${HOST}:${ports.geyser}` },
         lander: {
           upstream: {
@@ -66,6 +67,7 @@ export const sandboxConfig = (flags: SandboxFlags): Config => {
       { id: 'fra', name: 'Frankfurt', listeners: listeners(ports.fra) },
       { id: 'nyc', name: 'New York', listeners: listeners(ports.nyc) },
     ],
+    products: [{ id: 'node-access', name: 'Node access' }],
     trustedProxies: ['127.0.0.9'],
     metrics: { host: HOST, port: ports.metrics },
     dashboard: {
