@@ -124,13 +124,20 @@ if (!isBuilt || !isDone('native', native)) {
   markDone('native', native)
 }
 
+const pages = join('src', 'dashboard', 'pages')
 const source = digestOf([
   'package.json',
   'tsconfig.json',
   'native/addon/index.d.ts',
-  ...filesUnder('src', []),
+  ...filesUnder('src', []).filter(name => !name.startsWith(pages)),
 ])
 if (!existsSync(join(root, 'dist/main.js')) || !isDone('source', source)) {
   await run('Compiling TypeScript', 'npm', ['run', 'build:ts'])
   markDone('source', source)
+}
+
+const page = digestOf(['package.json', 'package-lock.json', ...filesUnder(pages, [])])
+if (!existsSync(join(root, 'dist/dashboard/pages/index.html')) || !isDone('page', page)) {
+  await run('Building the dashboard page', 'npm', ['run', 'build:page'])
+  markDone('page', page)
 }

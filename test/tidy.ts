@@ -5,7 +5,7 @@ import { escapeFaults, importFaults, isTypesOnly } from './fixtures/tidy-rules.j
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const files = readdirSync(`${root}src`, { recursive: true, encoding: 'utf8' })
-  .filter(name => name.endsWith('.ts'))
+  .filter(name => /\.tsx?$/.test(name))
   .map(name => `src/${name}`)
   .sort()
 const read = (file: string): string => readFileSync(`${root}${file}`, 'utf8')
@@ -39,6 +39,7 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
     /^src\/sandbox\/(geyser-.*|grpc-server|protobuf)\.ts$/,
     'test/sandbox/geyser.ts drives them over the wire',
   ],
+  [/^src\/dashboard\/pages\//, 'test/browser/ sees the page as people do, in Chromium'],
   [
     /^src\/dashboard\/(?!pages\/)[a-z-]+\.ts$/,
     'parts of one server: test/dashboard/ sees them over sockets',

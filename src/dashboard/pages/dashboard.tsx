@@ -1,0 +1,125 @@
+import { useEffect } from 'preact/hooks'
+import { AccessList } from './access-list.js'
+import { useServices } from './context.js'
+import { Failure } from './failure.js'
+import { Header } from './header.js'
+import { PlacePicker } from './place-picker.js'
+import { PlaceView } from './place-view.js'
+import { useRoute, type Route } from './route.js'
+import { useLoaded } from './use-loaded.js'
+import type { Access, Session } from './wire.js'
+
+/** How often the accesses are asked for again: they are granted, extended and ended elsewhere. */
+const REFRESH_MS = 60_000
+
+/** Fills in what needs no choice, and drops what is not on offer. */
+const settle = (route: Route, accesses: readonly Access[]): Route => {
+  const only = accesses.length === 1 ? accesses[0] : undefined
+  const access = accesses.find(({ accessId }) => accessId === route.accessId) ?? only
+  if (access === undefined) return { tab: route.tab }
+  const pick = (wanted: string | undefined, offered: readonly { id: string }[]) =>
+    offered.find(({ id }) => id === wanted)?.id ??
+    (offered.length === 1 ? offered[0]?.id : undefined)
+  const { networks, locations, accessId } = access
+  const network = pick(route.network, networks) ?? networks[0]?.id
+  return { accessId, network, location: pick(route.location, locations), tab: route.tab }
+}
+
+const Empty = () => (
+  <section class="card empty">
+    <h1>No access yet</h1>
+    <p class="muted">
+      Tokens belong to a pass that you own or to an active rental. This account has neither. If you
+      expected one, check that you signed in with the account it was granted to, or ask whoever runs
+      this service.
+    </p>
+  </section>
+)
+
+const Skeleton = () => (
+  <div class="columns" aria-busy="true" aria-label="Loading">
+    <div class="skeleton is-tall" />
+    <div class="skeleton is-taller" />
+  </div>
+)
+
+/** Everything behind the sign-in: choose on one side, use on the other. */
+export const Dashboard = ({
+  session,
+  onSignOut,
+}: {
+  readonly session: Session
+  readonly onSignOut: () => Promise<void>
+}) => {
+  const { api } = useServices()
+  const { value, failure, reload } = useLoaded('accesses', api.accesses, REFRESH_MS)
+  const [asked, go] = useRoute()
+  const accesses = value?.accesses ?? []
+  const route = settle(asked, accesses)
+  const access = accesses.find(({ accessId }) => accessId === route.accessId)
+  const location = access?.locations.find(({ id }) => id === route.location)
+  const network = access?.networks.find(({ id }) => id === route.network)
+
+  const title = location === undefined ? 'Slotline' : `${location.name} · Slotline`
+  useEffect(() => void (document.title = title), [title])
+
+  return (
+    <>
+      <a
+        class="skip"
+        href="#main"
+        onClick={event => {
+          // The fragment is the route: the link must move the focus and leave the address alone.
+          event.preventDefault()
+          document.getElementById('main')?.focus()
+        }}
+      >
+        Skip to the content
+      </a>
+      <Header session={session} onSignOut={onSignOut} />
+      <main id="main" tabIndex={-1}>
+        {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
+        {value === undefined && failure === undefined && <Skeleton />}
+        {value !== undefined && accesses.length === 0 && <Empty />}
+        {accesses.length > 0 && (
+          <div class="columns">
+            <div class="side">
+              <AccessList
+                accesses={accesses}
+                chosen={route.accessId}
+                onChoose={accessId => go(settle({ ...route, accessId }, accesses))}
+              />
+              {access !== undefined && (
+                <PlacePicker
+                  access={access}
+                  route={route}
+                  onChoose={change => go({ ...route, ...change })}
+                />
+              )}
+            </div>
+            {access !== undefined && network !== undefined && location !== undefined ? (
+              <PlaceView
+                key={`${access.accessId}/${network.id}/${location.id}`}
+                access={access}
+                network={network}
+                location={location}
+                tab={route.tab}
+                onTab={tab => go({ ...route, tab })}
+                onTokensChanged={reload}
+              />
+            ) : (
+              <section class="card empty">
+                <h2>{access === undefined ? 'Choose an access' : 'Choose a location'}</h2>
+                <p class="muted">
+                  {access === undefined
+                    ? 'Products and locations depend on the pass or rental that you use.'
+                    : 'Each location has a token of its own. A filled dot marks those that have one.'}
+                </p>
+              </section>
+            )}
+          </div>
+        )}
+      </main>
+    </>
+  )
+}

@@ -1,0 +1,39 @@
+const number = new Intl.NumberFormat('en')
+const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric' })
+const moment = new Intl.DateTimeFormat('en', {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+})
+const clock = new Intl.DateTimeFormat('en', {
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+})
+
+export const formatCount = (value: number): string => number.format(value)
+export const formatDay = (atMs: number): string => day.format(atMs)
+export const formatMoment = (atMs: number): string => moment.format(atMs)
+export const formatClock = (atMs: number): string => clock.format(atMs)
+
+const UNITS: readonly [ms: number, name: string][] = [
+  [86_400_000, 'day'],
+  [3_600_000, 'hour'],
+  [60_000, 'minute'],
+]
+
+/** A span in its largest unit: `3 days`. Under a minute it is `less than a minute`. */
+export const formatSpan = (ms: number): string => {
+  for (const [unitMs, name] of UNITS) {
+    const count = Math.floor(ms / unitMs)
+    if (count >= 1) return `${count} ${name}${count === 1 ? '' : 's'}`
+  }
+  return 'less than a minute'
+}
+
+/** One of something, several of it: `1 token`, `2 tokens`. */
+export const formatPlural = (count: number, noun: string): string =>
+  `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`

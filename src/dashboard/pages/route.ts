@@ -1,0 +1,49 @@
+import { useEffect, useState } from 'preact/hooks'
+
+/** Tabs of a place's panel, in their order. */
+export const TABS = ['connect', 'usage', 'submissions'] as const
+export type Tab = (typeof TABS)[number]
+
+/** What is chosen, as the fragment of the URL says it. Ids only: nothing here is secret. */
+export type Route = {
+  readonly accessId?: string | undefined
+  readonly network?: string | undefined
+  readonly location?: string | undefined
+  readonly tab: Tab
+}
+
+const decode = (part: string | undefined): string | undefined => {
+  try {
+    return part === undefined || part === '' ? undefined : decodeURIComponent(part)
+  } catch {
+    return undefined
+  }
+}
+
+export const parseRoute = (fragment: string): Route => {
+  const [accessId, network, location, last] = fragment.replace(/^#?\/?/, '').split('/')
+  const tab = TABS.find(name => name === last) ?? 'connect'
+  return { accessId: decode(accessId), network: decode(network), location: decode(location), tab }
+}
+
+export const formatRoute = (route: Route): string => {
+  const parts = [route.accessId, route.network, route.location]
+  const end = parts.indexOf(undefined)
+  const chosen = end === -1 ? parts : parts.slice(0, end)
+  const tab = end === -1 && route.tab !== 'connect' ? [route.tab] : []
+  return `#/${[...chosen, ...tab].map(part => encodeURIComponent(part ?? '')).join('/')}`
+}
+
+/** The route of the address bar, and a way to change it. Back and forward work as everywhere. */
+export const useRoute = (): [Route, (next: Route) => void] => {
+  const [route, setRoute] = useState(() => parseRoute(location.hash))
+  useEffect(() => {
+    const read = (): void => setRoute(parseRoute(location.hash))
+    addEventListener('hashchange', read)
+    return () => removeEventListener('hashchange', read)
+  }, [])
+  const go = (next: Route): void => {
+    location.hash = formatRoute(next)
+  }
+  return [route, go]
+}

@@ -1,0 +1,109 @@
+import { useEffect, useRef } from 'preact/hooks'
+import uPlot from 'uplot'
+import { RANGES, SERIES, type Range, type UsageBucket } from './usage-series.js'
+
+/** Height of the plot; the style sheet keeps this much free before it is drawn. */
+const HEIGHT_PX = 240
+
+type Paint = (name: string) => string
+
+/** Colours come from the style sheet, so that the chart follows the theme. */
+const readPaint = (element: Element): Paint => {
+  const style = getComputedStyle(element)
+  return name => style.getPropertyValue(`--${name}`).trim()
+}
+
+const toData = (buckets: readonly UsageBucket[]): uPlot.AlignedData => [
+  buckets.map(({ startMs }) => startMs / 1_000),
+  ...SERIES.map(({ key }) => buckets.map(bucket => bucket[key])),
+]
+
+const bars = uPlot.paths.bars?.({ size: [0.72, 24], radius: 0.15 })
+
+const toOptions = (width: number, paint: Paint): uPlot.Options => {
+  const axis: uPlot.Axis = {
+    stroke: paint('text-muted'),
+    font: '12px system-ui, sans-serif',
+    grid: { stroke: paint('line'), width: 1 },
+    ticks: { show: false },
+  }
+  const line = (key: string, dash: number[]): uPlot.Series => ({
+    stroke: paint(`series-${key}`),
+    width: 2,
+    dash,
+    points: { show: false },
+  })
+  return {
+    width,
+    height: HEIGHT_PX,
+    legend: { show: false },
+    cursor: { show: false },
+    padding: [12, 8, 0, 0],
+    scales: { y: { range: (_chart, _low, high) => [0, Math.max(4, high * 1.1)] } },
+    axes: [
+      { ...axis, grid: { show: false } },
+      { ...axis, size: 52 },
+    ],
+    series: [
+      {},
+      {
+        fill: paint('series-requests'),
+        points: { show: false },
+        ...(bars === undefined ? {} : { paths: bars }),
+      },
+      line('errors', []),
+      line('rateLimited', [6, 3]),
+      line('refused', [2, 3]),
+    ],
+  }
+}
+
+/** Requests over time. What it shows can be read as numbers in its table. */
+export const UsageChart = ({
+  buckets,
+  range,
+}: {
+  readonly buckets: readonly UsageBucket[]
+  readonly range: Range
+}) => {
+  const frame = useRef<HTMLDivElement>(null)
+  const chart = useRef<uPlot | undefined>(undefined)
+  const data = useRef(toData(buckets))
+  data.current = toData(buckets)
+
+  useEffect(() => {
+    const element = frame.current
+    if (element === null) return undefined
+    const draw = (): void => {
+      chart.current?.destroy()
+      chart.current = new uPlot(
+        toOptions(element.clientWidth, readPaint(element)),
+        data.current,
+        element,
+      )
+    }
+    draw()
+    const resized = new ResizeObserver(() => {
+      if (chart.current !== undefined && chart.current.width !== element.clientWidth)
+        chart.current.setSize({ width: element.clientWidth, height: HEIGHT_PX })
+    })
+    resized.observe(element)
+    const theme = matchMedia('(prefers-color-scheme: dark)')
+    theme.addEventListener('change', draw)
+    return () => {
+      theme.removeEventListener('change', draw)
+      resized.disconnect()
+      chart.current?.destroy()
+    }
+  }, [])
+  useEffect(() => chart.current?.setData(data.current), [buckets])
+
+  return (
+    <div
+      ref={frame}
+      class="chart"
+      role="img"
+      aria-label={`Chart of requests over the last ${RANGES[range].name}. The table view has the numbers.`}
+    />
+  )
+}
