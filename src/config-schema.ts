@@ -9,6 +9,13 @@ import { defaults as processes } from './processes/options.js'
 import { defaults as rpc } from './rpc/options.js'
 import { defaults as serverAll } from './server/options.js'
 import { defaults as lander } from './submission/lander-options.js'
+import { defaults as ledger } from './submission/ledger-options.js'
+import {
+  engineDefaults,
+  EXEMPT_PROGRAMS,
+  RELAY_PATH,
+  defaults as relay,
+} from './submission/relay-options.js'
 import { defaults as upstreamDefaults } from './submission/upstream-options.js'
 import { defaults as log, LEVELS } from './shared/log.js'
 import { defaults as metrics } from './shared/metrics-options.js'
@@ -151,6 +158,38 @@ const landerSection = v.strictObject({
   }),
 })
 
+/** A relay route and its bundle engine; `own` are the defaults that the routes do not share. */
+const relaySection = (own: { readonly path: string; readonly credentialName: string }) =>
+  v.strictObject({
+    upstream: described(
+      upstream({ ...engineDefaults, credentialName: own.credentialName }),
+      'Where the bundle engine is, and how it is asked.',
+    ),
+    serviceTipAddresses: described(
+      v.pipe(v.array(pubkey), v.minLength(1, 'at least one address')),
+      'Tip accounts of the service.',
+    ),
+    engineTipAddresses: described(
+      v.pipe(v.array(pubkey), v.minLength(1, 'at least one address')),
+      'Tip accounts of the engine: what `getTipAccounts` answers.',
+    ),
+    exemptPrograms: described(
+      v.optional(v.array(pubkey), [...EXEMPT_PROGRAMS]),
+      'Programs whose instructions make no application.',
+    ),
+    ...optionEntries(
+      { ...relay, path: own.path },
+      {
+        path,
+        serviceTipFloorLamports: integer(0, Number.MAX_SAFE_INTEGER, 'lamports'),
+        engineTipFloorLamports: integer(0, Number.MAX_SAFE_INTEGER, 'lamports'),
+        requestsPerSecondMax: integer(1, 1_000_000, 'requests'),
+        requestsBurstMax: integer(1, 1_000_000, 'requests'),
+        tipCheckMs: integer(0, 2 ** 31 - 1, 'milliseconds'),
+      },
+    ),
+  })
+
 const network = v.strictObject({
   id: described(id, 'Name of the network: of its folder, in tokens and in metrics.'),
   name: described(v.optional(text()), 'What people call it; absent is its id.'),
@@ -163,6 +202,14 @@ const network = v.strictObject({
   lander: described(
     v.optional(landerSection),
     'Where `/lander` and its siblings forward to; absent, they answer 404.',
+  ),
+  relay: described(
+    v.optional(relaySection({ path: RELAY_PATH, credentialName: 'x-api-key' })),
+    'Where `/relay` forwards to; absent, it answers 404.',
+  ),
+  relayBundle: described(
+    v.optional(relaySection({ path: relay.path, credentialName: 'x-jito-auth' })),
+    'Where `/relay-bundle` forwards to; absent, it answers 404.',
   ),
 })
 
@@ -320,6 +367,14 @@ export const configSchema = v.strictObject({
     }),
   ),
   dashboard: section(dashboardSection),
+  ledger: section(
+    optionsSchema(ledger, {
+      mapBytes,
+      readersMax,
+      // Each has its place in a file that is mapped as a whole.
+      inFlightMax: integer(1, 2_048, 'submissions'),
+    }),
+  ),
   processes: section(
     optionsSchema(processes, {
       edgeCount: integer(0, 256, 'count'),

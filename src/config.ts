@@ -114,6 +114,14 @@ const checkTogether = (config: Config, source: Source | undefined): void => {
       if (other !== undefined)
         fail(source, keys, `products[${index}].${list}: ${other} is none of ${list}`)
     }
+  for (const [index, network] of config.networks.entries())
+    for (const route of ['relay', 'relayBundle'] as const) {
+      const own = new Set(network[route]?.engineTipAddresses)
+      const twice = network[route]?.serviceTipAddresses.find(address => own.has(address))
+      const keys = ['networks', String(index), route, 'serviceTipAddresses']
+      if (twice !== undefined)
+        fail(source, keys, `networks[${index}].${route}: ${twice} is a tip address of both kinds`)
+    }
   const taken = new Map([[`${config.metrics.host}:${config.metrics.port}`, 'metrics']])
   const { host, port } = config.dashboard
   if (taken.has(`${host}:${port}`))

@@ -17,6 +17,10 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
     /^src\/(.*\/)?((metrics|pool|store|upstream|ledger|relay|lander|product)-)?options\.ts$/,
     'defaults: test/config.ts tries each',
   ],
+  [
+    /^src\/submission\/(bundle|engine-answer)\.ts$/,
+    'test/submission/send-bundle.ts, engine.ts and relay.ts see each rule over sockets',
+  ],
   [/^src\/submission\/submission\.ts$/, 'a declaration: test/submission/ledger.ts writes by it'],
   [
     /^src\/server\/(bytes-source|content-type|cors|failures|piece-pool|pump|responder)\.ts$/,

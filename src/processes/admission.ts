@@ -22,7 +22,9 @@ export const describeFailure = (error: RpcError): string =>
   JSON.stringify({ error: { message: error.message } })
 
 /** A failure without a JSON-RPC code as a whole reply. */
-export const failureReply = (name: 'unauthorized' | 'forbidden' | 'noLander'): Reply => {
+export const failureReply = (
+  name: 'unauthorized' | 'forbidden' | 'noLander' | 'noRelay',
+): Reply => {
   const failure = new RpcError(name)
   return {
     status: failure.row.status ?? 500,

@@ -1,5 +1,8 @@
 import type { Grant } from '../shared/grant.js'
 import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
+import { submissionHeaders, type Relay } from '../submission/relay.js'
+import type { RelayOrigin } from '../submission/relay-parts.js'
+import { RELAY_ROUTES, type RelayRoute } from '../submission/submission.js'
 import { LANDER_ROUTES, type Lander, type LanderRoute } from '../submission/lander.js'
 import {
   createAdmit,
@@ -13,16 +16,21 @@ import {
 /** What one network offers on the submission routes. */
 export type NetworkSubmission = {
   readonly lander: Lander | undefined
+  readonly relay: (route: RelayRoute) => Relay | undefined
 }
 
 /** What the submission routes of one location need. */
 export type SubmissionParts = AdmissionParts & {
   readonly networks: ReadonlyMap<string, NetworkSubmission>
   readonly bodyBytesMax: number
+  readonly newSubmissionId: () => Uint8Array
 }
 
 /** A submission whose body is not here yet. */
 type Opened = { readonly lander: Lander; readonly recheck: () => Reply | undefined }
+
+/** A request that a relay was found for. */
+type Relayed = { readonly relay: Relay; readonly origin: RelayOrigin }
 
 /** Where a token may stand: in the path, or else where `submissionToken` looks. */
 const FORMS = [
@@ -31,10 +39,11 @@ const FORMS = [
 ] as const
 
 const NO_LANDER = failureReply('noLander')
+const NO_RELAY = failureReply('noRelay')
 
 /** The submission routes of one location. Query strings count for nothing but `api-key`. */
 export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[] => {
-  const { networks, bodyBytesMax } = parts
+  const { networks, bodyBytesMax, newSubmissionId } = parts
   const admit = createAdmit(parts)
 
   const watch = createRecheck(parts)
@@ -60,5 +69,27 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
         recheck() ?? lander.submit(route, body),
     }))
 
-  return LANDER_ROUTES.flatMap(lander).map(route => route as Route)
+  const openRelay = (route: RelayRoute, token: string, request: Request): Relayed | Reply => {
+    const recheck = watch(token, request)
+    const grant = admit(token, request)
+    if (isReply(grant)) return grant
+    const relay = networks.get(grant.network)?.relay(route)
+    if (relay === undefined) return NO_RELAY
+    return { relay, origin: { grant, recheck, submissionId: newSubmissionId(), request } }
+  }
+
+  const relay = (route: RelayRoute): Route<Relayed>[] =>
+    FORMS.map(([prefix, tokenOf]) => ({
+      method: 'POST',
+      pattern: `${prefix}${route}`,
+      contentType: 'application/json',
+      bodyBytesMax,
+      open: (request: Request) => openRelay(route, tokenOf(request), request),
+      handle: ({ relay, origin }: Relayed, body: Uint8Array) => relay.handle(body, origin),
+      refusalHeaders: () => submissionHeaders(newSubmissionId()),
+    }))
+
+  return [...LANDER_ROUTES.flatMap(lander), ...RELAY_ROUTES.flatMap(relay)].map(
+    route => route as Route,
+  )
 }

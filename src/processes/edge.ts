@@ -6,13 +6,17 @@ import { openServer, type Server } from '../server/server.js'
 import type { ErrorName } from '../shared/errors.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics, type Metrics } from '../shared/metrics.js'
+import { createIds } from '../submission/submission-id.js'
+import type { RelayRoute } from '../submission/submission.js'
 import type { TransactionChecks } from '../shared/native.js'
 import { setSlice } from '../shared/native.js'
 import { describeFailure } from './admission.js'
 import { createEdgeRoutes } from './edge-routes.js'
 import { createSubmissionRoutes } from './edge-submission.js'
 import { createNetworkView, type NetworkView } from './network-view.js'
+import { edgeCountOf } from './edge-count.js'
 import { openLander } from './open-lander.js'
+import { openRelays } from './open-relays.js'
 import type { Start } from './role.js'
 import { openSharedState } from './shared-state.js'
 
@@ -144,10 +148,16 @@ export const startEdge: Start = async ({ config, index }, report) => {
       opened: await openLander(config, network, submission),
     })),
   )
+  const relays = await openRelays(config, { index, count: edgeCountOf(config) }, submission)
   const submissions = new Map(
-    landers.map(({ network, opened }) => [network, { lander: opened?.lander }]),
+    landers.map(({ network, opened }) => [
+      network,
+      { lander: opened?.lander, relay: (route: RelayRoute) => relays.find(network, route) },
+    ]),
   )
-  meterChecks(metrics, landers.find(({ opened }) => opened !== undefined)?.opened?.checks)
+  const lander = landers.find(({ opened }) => opened !== undefined)?.opened
+  meterChecks(metrics, lander?.checks ?? relays.checks)
+  const newSubmissionId = createIds(Date.now)
 
   const servers: Server[] = []
   shared.enterEdge(index, process.pid)
@@ -168,6 +178,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
             ...admission,
             bodyBytesMax: submissionBytesMax,
             networks: submissions,
+            newSubmissionId,
           }),
         ],
         listeners: location.listeners,
@@ -204,7 +215,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
       await Promise.all(servers.map(server => server.drain()))
       clearInterval(poll)
       for (const view of views.values()) view.close()
-      await Promise.all(landers.map(({ opened }) => opened?.close()))
+      await Promise.all([...landers.map(({ opened }) => opened?.close()), relays.close()])
       await access.close()
       flush()
     },

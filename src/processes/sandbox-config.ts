@@ -46,6 +46,14 @@ export const sandboxConfig = (flags: SandboxFlags): Config => {
     { host: HOST, port },
     { host: HOST, port: port + 1 },
   ]
+  const engine = { urls: [`http://${HOST}:${ports.bundleEngine}`], pingPath: '/ping' }
+  const relay = {
+    serviceTipAddresses: tips.service,
+    engineTipAddresses: tips.engine,
+    // The dev engines take whatever comes, and are there to be tried: load tests, too.
+    requestsPerSecondMax: 100_000,
+    requestsBurstMax: 100_000,
+  }
   return toConfig({
     dataDir: flags.dataDir,
     networks: [
@@ -61,6 +69,8 @@ export const sandboxConfig = (flags: SandboxFlags): Config => {
           tipAddresses: tips.lander.slice(0, LANDER_OWN),
           serviceTipAddresses: tips.lander.slice(LANDER_OWN),
         },
+        relay: { ...relay, upstream: { ...engine, credential: CREDENTIALS.iris } },
+        relayBundle: { ...relay, upstream: { ...engine, credential: CREDENTIALS.engine } },
       },
     ],
     locations: [

@@ -1,5 +1,4 @@
 import { chmodSync, mkdirSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../config.js'
 import { probePort } from '../server/port.js'
@@ -7,9 +6,10 @@ import type { Log } from '../shared/log.js'
 import { createMetrics, type MetricsSnapshot } from '../shared/metrics.js'
 import { lockFile } from '../shared/native.js'
 import { startChild, type Child } from './child.js'
+import { edgeCountOf } from './edge-count.js'
 import type { Assignment, DevChain, Report, Role, SandboxFlags } from './messages.js'
 import { upstreamListeners } from './sandbox-config.js'
-import { EDGES_MAX, openSharedState } from './shared-state.js'
+import { openSharedState } from './shared-state.js'
 
 /** Left of the drain time for this process' own end. */
 const DRAIN_MARGIN_MS = 500
@@ -28,11 +28,6 @@ export type Service = {
   /** Health fails first, requests in flight finish, children end. */
   drain(): Promise<void>
 }
-
-const edgeCountOf = (config: Config): number =>
-  config.processes.edgeCount > 0
-    ? config.processes.edgeCount
-    : Math.min(EDGES_MAX, Math.max(1, availableParallelism() - 1))
 
 const probeAll = async (config: Config, sandbox: SandboxFlags | undefined): Promise<void> => {
   const listeners = config.locations.flatMap(location => location.listeners)

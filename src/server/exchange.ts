@@ -123,8 +123,11 @@ export class Exchange extends Responder implements Request {
 
   private refuse(reply: Reply, isCostly: boolean): void {
     this.isReading = false
-    if (isCostly) this.sendAndClose(reply)
-    else this.send(reply, true)
+    const added = this.mounted.route.refusalHeaders?.()
+    const whole =
+      added === undefined ? reply : { ...reply, headers: { ...reply.headers, ...added } }
+    if (isCostly) this.sendAndClose(whole)
+    else this.send(whole, true)
   }
 
   private live(): HttpRequest {

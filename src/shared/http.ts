@@ -74,6 +74,8 @@ export type Route<T = unknown> = {
    * pipelined request comes before this answer. `body` is valid only until the first await.
    */
   handle(context: T, body: Uint8Array, request: Request): Reply | Promise<Reply>
+  /** What else stands in the head of each refusal, be it of `open` or of the server itself. */
+  refusalHeaders?(): Readonly<Record<string, string>>
   /**
    * Called exactly once for each context that `open` returned: when the reply is sent or the client is gone, and
    * `handle`, where it was called, has settled. Whatever `open` took is given back here.

@@ -15,8 +15,8 @@ export const CLAIM_WORDS = BUCKETS * BUCKET_WORDS
 /** A claim that is held. */
 export type Claim = { readonly place: number; readonly word: bigint }
 
-/** Who is in flight with a bundle; `id` is absent before the flight begins and after it ends. */
-export type Holder = { readonly id: Uint8Array | undefined }
+/** Which edge has a bundle; `id` is that of the flight, absent before it begins and after it ends. */
+export type Holder = { readonly edge: number; readonly id: Uint8Array | undefined }
 
 /** What the claims of one edge work with. */
 export type ClaimModules = {
@@ -131,15 +131,17 @@ export const createClaims = (modules: ClaimModules): Claims => {
     holder(key) {
       const found = find(key)
       if (found === undefined) return undefined
+      const edge = edgeOf(found.word)
       const first = Atomics.load(words, idOf(found.place))
       const second = Atomics.load(words, idOf(found.place) + 1)
       const isWhole = first !== 0n && second !== 0n
       // Read between two looks at the claim, the words are its own.
-      if (!isWhole || Atomics.load(words, found.place) !== found.word) return { id: undefined }
+      if (!isWhole || Atomics.load(words, found.place) !== found.word)
+        return { edge, id: undefined }
       const id = new Uint8Array(16)
       view(id).setBigInt64(0, first)
       view(id).setBigInt64(8, second)
-      return { id }
+      return { edge, id }
     },
     clear(edgeCount) {
       for (let place = 0; place < CLAIM_WORDS; place++) {

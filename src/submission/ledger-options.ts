@@ -20,4 +20,10 @@ export const defaults = {
   pruneMs: 250,
   /** Records removed at once, about 5 µs each on the event loop: 2,000 a second. */
   pruneCountMax: 512,
+  /** A bundle that is in flight at another edge: pause between two looks at what that edge has stored. */
+  followPollMs: 2,
+  /** Beyond the time-outs of a flight, what storing its end may take. Then it is nobody's: its edge has stopped. */
+  followGraceMs: 5_000,
+  /** A submission that was just made at another edge may not be stored yet: `getSubmission` looks again this long. */
+  findMs: 100,
 }

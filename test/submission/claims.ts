@@ -39,16 +39,24 @@ t.test('a bundle is one edge’s until it is released', t => {
 t.test('who comes learns whom it joins only while the flight lasts', t => {
   const [one, other] = open().edges as [Claims, Claims]
   const claim = taken(one, 'a')
-  t.strictSame(other.holder(key('a')), { id: undefined }, 'not begun')
+  t.strictSame(other.holder(key('a')), { edge: 0, id: undefined }, 'not begun')
   one.begin(claim, ID)
-  t.strictSame(other.holder(key('a')), { id: ID })
+  t.strictSame(other.holder(key('a')), { edge: 0, id: ID })
   one.end(claim)
-  t.strictSame(other.holder(key('a')), { id: undefined }, 'ended')
+  t.strictSame(other.holder(key('a')), { edge: 0, id: undefined }, 'ended')
   one.begin(claim, OTHER_ID)
-  t.strictSame(other.holder(key('a')), { id: OTHER_ID }, 'begun again under the same claim')
+  t.strictSame(
+    other.holder(key('a')),
+    { edge: 0, id: OTHER_ID },
+    'begun again under the same claim',
+  )
   one.release(claim)
   taken(other, 'a')
-  t.strictSame(one.holder(key('a')), { id: undefined }, 'the next claim has no id of the last one')
+  t.strictSame(
+    one.holder(key('a')),
+    { edge: 1, id: undefined },
+    'the next claim has no id of the last one',
+  )
   t.end()
 })
 
@@ -66,7 +74,7 @@ t.test(
     other.begin(claim, OTHER_ID)
     one.end(old)
     one.release(old)
-    t.strictSame(one.holder(key('a')), { id: OTHER_ID })
+    t.strictSame(one.holder(key('a')), { edge: 1, id: OTHER_ID })
     t.end()
   },
 )

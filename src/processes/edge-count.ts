@@ -1,0 +1,9 @@
+import { availableParallelism } from 'node:os'
+import type { Config } from '../config.js'
+import { EDGES_MAX } from './shared-state.js'
+
+/** Edges of one machine: their indexes are 0 to one less. */
+export const edgeCountOf = (config: Config): number =>
+  config.processes.edgeCount > 0
+    ? config.processes.edgeCount
+    : Math.min(EDGES_MAX, Math.max(1, availableParallelism() - 1))

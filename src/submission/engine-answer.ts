@@ -1,0 +1,84 @@
+import { isMap } from '../shared/values.js'
+import type { Submission } from './submission.js'
+import type { UpstreamReply } from './upstream.js'
+
+/** How a submission ended, as the engine's answer says. */
+export type EngineAnswer = Pick<Submission, 'outcome' | 'result' | 'error' | 'engine'>
+
+/** A `result` longer than this is no bundle id and no list of signatures. */
+const RESULT_CHARS_MAX = 1_024
+/** An engine's message is passed on up to here. Its real ones are a line. */
+const MESSAGE_CHARS_MAX = 1_024
+/** The same for `error.data`, which is left out as a whole. */
+const DATA_CHARS_MAX = 1_024
+/** What is kept of an answer. */
+const WORDS_CHARS_MAX = 1_024
+
+/** The engine's own code for too many requests, which comes with any status and an id of null. */
+const RATE_LIMITED = -32_097
+const CAPACITY_STATUSES: ReadonlySet<number> = new Set([429, 503])
+/** Said by whoever had not seen the whole request in time, and so does not know. */
+const REQUEST_TIMEOUT = 408
+
+const cut = (text: string, charsMax: number): string =>
+  text.length <= charsMax ? text : `${text.slice(0, charsMax)}…`
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The `error` of an answer as it is passed on; undefined where there is none that a client could read. */
+const toError = (
+  value: unknown,
+  clean: (text: string) => string,
+): { code: number; json: string } | undefined => {
+  if (!isMap(value)) return undefined
+  const { code, message, data } = value
+  if (typeof code !== 'number' || !Number.isInteger(code) || typeof message !== 'string')
+    return undefined
+  const dataJson = data === null || data === undefined ? undefined : clean(JSON.stringify(data))
+  const member =
+    dataJson === undefined || dataJson.length > DATA_CHARS_MAX ? '' : `,"data":${dataJson}`
+  const text = JSON.stringify(cut(clean(message), MESSAGE_CHARS_MAX))
+  return { code, json: `{"code":${code},"message":${text}${member}}` }
+}
+
+/**
+ * Reads the engine's answer to a `sendBundle`. `clean` takes our credential out of a text: engines repeat
+ * what they refuse. Whatever was sent and is not plainly refused is `unknown`.
+ */
+export const readEngineAnswer = (
+  reply: UpstreamReply,
+  clean: (text: string) => string,
+): EngineAnswer => {
+  const { status } = reply
+  const text = reply.body.toString()
+  const engine = { status, words: cut(clean(text), WORDS_CHARS_MAX) }
+  const ended = (
+    outcome: Submission['outcome'],
+    more: Partial<EngineAnswer> = {},
+  ): EngineAnswer => ({
+    outcome,
+    result: null,
+    error: null,
+    engine,
+    ...more,
+  })
+  if (CAPACITY_STATUSES.has(status)) return ended('full')
+  const parsed = parseJson(text)
+  const members = isMap(parsed) ? parsed : {}
+  const error = toError(members['error'], clean)
+  if (error?.code === RATE_LIMITED) return ended('full')
+  if (error !== undefined) return ended('refused', { error: error.json })
+  if (status >= 300 && status < 500 && status !== REQUEST_TIMEOUT) return ended('refused')
+  const { result } = members
+  if (status >= 300 || result === null || result === undefined) return ended('unknown')
+  const resultJson = JSON.stringify(result)
+  return resultJson.length > RESULT_CHARS_MAX
+    ? ended('unknown')
+    : ended('accepted', { result: resultJson })
+}

@@ -1,0 +1,60 @@
+import { RpcError } from '../shared/errors.js'
+import type { Reply } from '../shared/http.js'
+import type { Id } from '../shared/jsonrpc.js'
+import { BUNDLE_FORMS } from './bundle.js'
+import { readEngineAnswer, type EngineAnswer } from './engine-answer.js'
+import type { RelayModules, RelayOptions } from './relay-parts.js'
+import { UpstreamFailure } from './upstream-failure.js'
+
+const HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
+
+/** How a submission ends that has no answer, by why there is none. */
+const FAILED = { unreachable: 'unreachable', full: 'full', silent: 'unknown' } as const
+
+const bytes = (text: string): Uint8Array => Buffer.from(text)
+
+/** The bundle engine of one route. What it is sent is made here, of what was checked and nothing else. */
+export type Engine = {
+  /** Sends a bundle, once. Never rejects: what went wrong is how the submission ended. */
+  sendBundle(transactions: readonly string[]): Promise<EngineAnswer>
+  /** Asks about bundles, and answers what the engine does. Throws RpcErrors where it answers nothing. */
+  askStatuses(method: string, bundleIds: readonly string[], id: Id): Promise<Reply>
+}
+
+export const createEngine = (
+  { route, path }: Pick<RelayOptions, 'route' | 'path'>,
+  { upstream, clean, log }: Pick<RelayModules, 'upstream' | 'clean' | 'log'>,
+): Engine => {
+  const post = (body: string) =>
+    upstream.send({ method: 'POST', path, headers: HEADERS, body: bytes(body) })
+  const head = '{"jsonrpc":"2.0","id":1,"method":"sendBundle","params":[['
+  const tail = `],${BUNDLE_FORMS[route].optionsJson}]}`
+
+  return {
+    sendBundle: async transactions => {
+      try {
+        // Canonical base64 needs no escapes.
+        const reply = await post(`${head}"${transactions.join('","')}"${tail}`)
+        return readEngineAnswer(reply, clean)
+      } catch (failure) {
+        const isExpected = failure instanceof UpstreamFailure
+        if (!isExpected) log.error({ err: failure, route }, 'a bundle may not have been sent')
+        const outcome = isExpected ? FAILED[failure.kind] : 'unknown'
+        return { outcome, result: null, error: null, engine: null }
+      }
+    },
+    askStatuses: async (method, bundleIds, id) => {
+      const params = JSON.stringify([bundleIds])
+      try {
+        const { status, contentType, headers, body } = await post(
+          `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`,
+        )
+        return { status, contentType, body, ...(headers !== undefined && { headers }) }
+      } catch (failure) {
+        if (!(failure instanceof UpstreamFailure)) throw failure
+        if (failure.kind === 'full') throw new RpcError('engineFull')
+        throw new RpcError(failure.kind === 'silent' ? 'engineSilent' : 'upstreamUnreachable')
+      }
+    },
+  }
+}

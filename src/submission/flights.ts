@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Claim, Claims, Holder } from './claims.js'
+import { formatId } from './submission-id.js'
+import type { Submission } from './submission.js'
+
+/** A flight that was begun: its end, and when others can read of it. */
+export type Begun = {
+  readonly ended: Promise<Submission>
+  /** Resolves when other edges can read how it ended; false where it could not be stored. */
+  readonly stored: Promise<boolean>
+}
+
+/** Bounds of waiting for a flight of another edge. */
+export type FlightOptions = {
+  /** Pause between two looks at what the other edge has stored. */
+  readonly followPollMs: number
+  /** Longest wait: every time-out of a flight, and what storing its end takes. */
+  readonly followMs: number
+}
+
+/** What flights are made of. */
+export type FlightModules = {
+  readonly claims: Claims
+  /** A submission of an edge of this machine, as far as it is stored. */
+  readonly read: (edge: number, id: Uint8Array) => Submission | undefined
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+}
+
+/** How a bundle went: of this submission itself, of another one that it joined, or `full`, or `unknown`. */
+export type Flown =
+  { readonly submission: Submission; readonly joined: string | null } | 'full' | 'unknown'
+
+/** The same bundle in flight at any edge of the machine is sent once, and all who come meanwhile share its end. */
+export type Flights = {
+  /**
+   * Joins the flight of this bundle, or makes one of its own. `prepare` keeps what is to be sent, or finds that
+   * it cannot be; what it answers then sends. `isSame` tells the bundle's submissions from those of another one with
+   * the same claim.
+   */
+  fly(bundle: {
+    readonly key: Uint8Array
+    readonly id: Uint8Array
+    readonly prepare: () => (() => Begun) | 'full'
+    readonly isSame: (submission: Submission) => boolean
+  }): Promise<Flown>
+}
+
+/** At first the other edge is looked at in each turn of the loop: it may have begun in this very instant. */
+const EAGER_LOOKS = 3
+
+export const createFlights = (
+  { followPollMs, followMs }: FlightOptions,
+  { claims, read, now }: FlightModules,
+): Flights => {
+  /** In flight here. */
+  const here = new Map<string, { readonly id: Uint8Array; readonly ended: Promise<Submission> }>()
+  /** Ended here, but not stored yet: who comes now begins a flight of its own, under a new claim. */
+  const ending = new Map<string, Claim>()
+
+  const prepareOrRelease = (claim: Claim, prepare: () => (() => Begun) | 'full') => {
+    try {
+      const send = prepare()
+      if (send === 'full') claims.release(claim)
+      return send
+    } catch (error) {
+      claims.release(claim)
+      throw error
+    }
+  }
+
+  const keep = (name: string, claim: Claim, id: Uint8Array, started: Begun): void => {
+    here.set(name, { id, ended: started.ended })
+    const land = (): void => {
+      here.delete(name)
+      ending.set(name, claim)
+      claims.end(claim)
+    }
+    started.ended.then(land, land)
+    const release = (): void => {
+      if (ending.get(name) !== claim) return
+      ending.delete(name)
+      claims.release(claim)
+    }
+    started.stored.then(release, release)
+  }
+
+  /** Waits for the end of another edge's flight; `gone` where it was over, or never began. */
+  const follow = async (
+    key: Uint8Array,
+    isSame: (submission: Submission) => boolean,
+  ): Promise<Flown | 'gone'> => {
+    const endMs = now() + followMs
+    let leader: Required<Holder> | undefined
+    for (let looks = 0; ; looks++) {
+      // Before the record: a claim is let go after it can be read.
+      const holder = claims.holder(key)
+      if (holder?.id !== undefined) leader = { edge: holder.edge, id: holder.id }
+      const found = leader?.id && read(leader.edge, leader.id)
+      if (leader?.id !== undefined && found !== undefined) {
+        if (!isSame(found)) leader = undefined
+        else if (found.outcome !== 'pending')
+          return { submission: found, joined: formatId(leader.id) }
+      }
+      // It was begun, and its edge could not store how it ended: it must not be sent again.
+      if (holder === undefined) return leader === undefined ? 'gone' : 'unknown'
+      if (now() > endMs) return 'unknown'
+      await sleep(looks < EAGER_LOOKS ? 0 : followPollMs)
+    }
+  }
+
+  return {
+    async fly({ key, id, prepare, isSame }) {
+      const name = Buffer.from(key).toString('latin1')
+      for (;;) {
+        const known = here.get(name)
+        if (known !== undefined)
+          return { submission: await known.ended, joined: formatId(known.id) }
+        const old = ending.get(name)
+        if (old !== undefined) {
+          ending.delete(name)
+          claims.release(old)
+        }
+        const claim = claims.take(key)
+        if (claim === 'full') return 'full'
+        if (claim === 'held') {
+          const followed = await follow(key, isSame)
+          if (followed !== 'gone') return followed
+          continue
+        }
+        const send = prepareOrRelease(claim, prepare)
+        if (send === 'full') return 'full'
+        // Before a byte is sent: whoever waits for this flight must know of it when this process dies amid it.
+        claims.begin(claim, id)
+        const started = send()
+        keep(name, claim, id, started)
+        return { submission: await started.ended, joined: null }
+      }
+    },
+  }
+}

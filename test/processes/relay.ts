@@ -1,0 +1,234 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  Keypair,
+  PublicKey,
+  SystemProgram,
+  Transaction,
+  TransactionInstruction,
+} from '@solana/web3.js'
+import bs58 from 'bs58'
+import t from 'tap'
+import { call, childPids, startDeployment, type Deployment } from '../fixtures/deployment.js'
+import { post, sendBundle, type Answered } from '../fixtures/relay.js'
+import { order, received } from '../fixtures/upstream.js'
+import { until } from '../fixtures/until.js'
+
+const ATA_PROGRAM = new PublicKey('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL')
+const TOKEN_PROGRAM = new PublicKey('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA')
+const SOL = 1_000_000_000
+
+/** Makes bundles of one member that land: two tips, an application, and one SOL for somebody new. */
+const createBundler = ({ description, url }: Deployment) => {
+  const { samples, tips } = description
+  const payer = Keypair.fromSecretKey(bs58.decode(samples['payerSecretKey'] ?? ''))
+  const mint = new PublicKey(samples['mint'] ?? '')
+  const [account] = PublicKey.findProgramAddressSync(
+    [payer.publicKey.toBuffer(), TOKEN_PROGRAM.toBuffer(), mint.toBuffer()],
+    ATA_PROGRAM,
+  )
+  const key = (pubkey: PublicKey, isWritable = false, isSigner = false) => ({
+    pubkey,
+    isWritable,
+    isSigner,
+  })
+  const application = new TransactionInstruction({
+    programId: ATA_PROGRAM,
+    keys: [
+      key(payer.publicKey, true, true),
+      key(account, true),
+      key(payer.publicKey),
+      key(mint),
+      key(SystemProgram.programId),
+      key(TOKEN_PROGRAM),
+    ],
+    // CreateIdempotent: right each time.
+    data: Buffer.of(1),
+  })
+  const pay = (to: PublicKey, lamports: number) =>
+    SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: to, lamports })
+  return async () => {
+    const { value } = (await call(url, 'getLatestBlockhash', [])) as {
+      value: { blockhash: string }
+    }
+    const to = Keypair.generate().publicKey
+    const transaction = new Transaction({
+      feePayer: payer.publicKey,
+      recentBlockhash: value.blockhash,
+    })
+    transaction.add(
+      pay(to, SOL),
+      pay(new PublicKey(tips.service[0] ?? ''), 1_000_000),
+      pay(new PublicKey(tips.engine[0] ?? ''), 1_000),
+      application,
+    )
+    transaction.sign(payer)
+    const bytes = transaction.serialize()
+    const untilPaid = (): Promise<void> =>
+      until('the index shows it', async () => {
+        const { value } = (await call(url, 'getAccountInfo', [to.toBase58()])) as {
+          value: { lamports: number } | null
+        }
+        return value?.lamports === SOL
+      })
+    return {
+      texts: [bytes.toString('base64')],
+      signature: bs58.encode(bytes.subarray(1, 65)),
+      untilPaid,
+    }
+  }
+}
+
+const bundlesAt = async (url: string): Promise<number> =>
+  (await received(url)).filter(({ body }) => body.includes('sendBundle')).length
+
+const ask = (method: string, params: unknown): string =>
+  JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+
+const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+t.test('the relay routes of a deployment with two edges', async t => {
+  const deployment = await startDeployment(t, { args: ['--edges', '2', '--traffic', '0'] })
+  const { description, dataDir, port, url } = deployment
+  const { bundleEngineUrl: engine } = description
+  const token = url.slice(url.lastIndexOf('/') + 1)
+  const newBundle = createBundler(deployment)
+  const send = (path: string, body: string, headers = {}): Promise<Answered> =>
+    post(port, path, body, headers)
+  await order(engine, { clear: true })
+
+  await t.test('a bundle of either route lands, and its submission is told', async t => {
+    for (const route of ['/relay', '/relay-bundle'] as const) {
+      const { texts, signature, untilPaid } = await newBundle()
+      const { json, headers } = await send(`/${token}${route}`, sendBundle(route, texts, 'x'))
+      const bundleId = headers['x-bundle-id']
+      t.strictSame(json, {
+        jsonrpc: '2.0',
+        id: 'x',
+        result: route === '/relay' ? [signature] : bundleId,
+      })
+      await untilPaid()
+      for (let look = 0; look < 6; look++) {
+        const get = ask('getSubmission', [headers['x-relay-submission-id']])
+        const { json } = await send(`/${token}${route}`, get)
+        t.match(json.result, {
+          bundleId,
+          signatures: [signature],
+          outcome: 'accepted',
+          location: 'fra',
+        })
+      }
+      if (route === '/relay') continue
+      const status = await send(`/${token}${route}`, ask('getBundleStatuses', [[bundleId]]))
+      t.match(status.json.result, { value: [{ bundle_id: bundleId, transactions: [signature] }] })
+    }
+  })
+
+  await t.test('the token may stand where a client can put it', async t => {
+    const tips = ask('getTipAccounts', [])
+    const bearer = { authorization: `Bearer ${token}` }
+    const ways: [path: string, headers: Record<string, string>][] = [
+      [`/${token}/relay-bundle`, {}],
+      [`/${token}/relay-bundle?x=/bundles`, {}],
+      ['/relay-bundle', { 'x-token': token }],
+      ['/relay-bundle', { 'x-api-key': token }],
+      ['/relay-bundle', bearer],
+      [`/relay-bundle?api-key=${token}`, {}],
+      [`/relay-bundle?x=/getTipAccounts`, bearer],
+    ]
+    for (const [path, headers] of ways) {
+      const { json } = await send(path, tips, headers)
+      t.strictSame(json.result, description.tips.engine, path.replace(token, '…'))
+    }
+  })
+
+  await t.test('what is refused before it is a call has a submission id, too', async t => {
+    const ways: [path: string, body: string, headers: Record<string, string>, status: number][] = [
+      ['/relay', '{}', {}, 401],
+      ['/slt_x/relay-bundle', '{}', {}, 401],
+      [`/${token}/relay`, '{}', { 'content-type': 'text/plain' }, 415],
+      [`/${token}/relay`, ' '.repeat(70_000), {}, 413],
+    ]
+    for (const [path, body, headers, status] of ways) {
+      const answered = await send(path, body, headers)
+      t.equal(answered.status, status)
+      t.match(answered.headers['x-relay-submission-id'], UUID_7, String(status))
+    }
+  })
+
+  await t.test('the same bundle on many connections goes to the engine once', async t => {
+    for (let round = 0; round < 5; round++) {
+      await order(engine, { clear: true })
+      await order(engine, { delayMs: 150 })
+      const { texts } = await newBundle()
+      const body = sendBundle('/relay-bundle', texts)
+      const answered = await Promise.all(
+        Array.from({ length: 12 }, () => send(`/${token}/relay-bundle`, body)),
+      )
+      t.equal(new Set(answered.map(({ text }) => text)).size, 1)
+      t.ok(answered.every(({ json, headers }) => json.result === headers['x-bundle-id']))
+      t.equal(new Set(answered.map(({ headers }) => headers['x-relay-submission-id'])).size, 12)
+      t.equal(await bundlesAt(engine), 1)
+    }
+  })
+
+  await t.test(
+    'an edge that is killed amid a flight: others hear that nobody knows, and nothing goes twice',
+    async t => {
+      await order(engine, { clear: true })
+      await order(engine, { delayMs: 1_500 })
+      const { texts } = await newBundle()
+      const body = sendBundle('/relay-bundle', texts)
+      const first = send(`/${token}/relay-bundle`, body).catch(() => undefined)
+      await until('it is at the engine', async () => (await bundlesAt(engine)) === 1)
+      const others = Array.from({ length: 12 }, () =>
+        send(`/${token}/relay-bundle`, body).catch(() => undefined),
+      )
+      const page = await (await fetch(description.metricsUrl)).text()
+      const [, leader = ''] = /slotline_relay_in_flight\{process="edge (\d)"\} 1/.exec(page) ?? []
+      process.kill(deployment.pidsOf('edge')[Number(leader)] ?? 0, 'SIGKILL')
+      const answered = (await Promise.all(others)).filter(one => one !== undefined)
+      t.equal(await first, undefined, 'its own client has lost its connection')
+      t.ok(answered.length > 0)
+      for (const { json, headers } of answered)
+        t.strictSame(json.error, {
+          code: -32_603,
+          message: 'submission outcome unknown',
+          data: { submissionId: headers['x-relay-submission-id'] },
+        })
+      t.equal(await bundlesAt(engine), 1)
+      await until(
+        'there are two edges again',
+        () => childPids(deployment.supervisor.pid ?? 0, 'slotline edge').length === 2,
+      )
+      const look = async (id: unknown) => {
+        const { json } = await send(`/${token}/relay`, ask('getSubmission', [id]))
+        return json.result as Record<string, unknown>
+      }
+      const joined = await look(answered[0]?.headers['x-relay-submission-id'])
+      t.match(joined, { outcome: 'unknown', forwardedAtMs: null })
+      const left = await look(joined['joined'])
+      t.match(left, { outcome: 'unknown', answeredAtMs: null, checks: 'passed' })
+      t.type(left['forwardedAtMs'], 'number', 'that it was sent outlives the edge')
+      t.strictSame(readdirSync(join(dataDir, 'edges')).sort(), ['0', '1', 'claims'])
+    },
+  )
+
+  await t.test('metrics tell, and no secret is printed', async t => {
+    const page = await (await fetch(description.metricsUrl)).text()
+    t.match(
+      page,
+      /slotline_relay_calls_total\{[^}]*route="\/relay-bundle"[^}]*method="sendBundle",outcome="ok"\} \d+/,
+    )
+    t.match(page, /slotline_relay_joined_total\{[^}]*\} [1-9]/)
+    t.match(page, /slotline_relay_tips_differ\{[^}]*\} 0/)
+    t.match(page, /slotline_ledger_records\{[^}]*\} [1-9]/)
+    for (const secret of [token, 'iris-sandbox', '5a11d8b0-51f7'])
+      t.notOk(page.includes(secret), 'on the page')
+    // The start prints URLs that hold the token.
+    const [, later = ''] = deployment.output().split('Ctrl-C stops it')
+    for (const secret of [token, 'iris-sandbox', '5a11d8b0-51f7'])
+      t.notOk(later.includes(secret), 'in the log')
+  })
+  t.equal(await deployment.stop(), 0)
+})
