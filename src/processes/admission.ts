@@ -47,8 +47,9 @@ export const createAdmit =
   }
 
 /**
- * For what is let in now: says later whether it may still be begun. Until the next change of accesses that is one
- * load. What is forwarded must not be asked again: its outcome is the client's to know.
+ * For what is let in now: says later whether it may still be begun. Until the next change of
+ * accesses that is one load. What is forwarded must not be asked again: its outcome is the client's
+ * to know.
  */
 export const createRecheck = (parts: AdmissionParts) => {
   const admit = createAdmit(parts)
@@ -80,7 +81,9 @@ export const headerToken = (request: Request): string =>
 // Some clients append a path to their base URL, query and all: `?api-key=<token>/bundles`.
 const API_KEY = /(?:^|&)api-key=([^&/]*)/
 
-/** Token of a submission without one in its path: the headers of reads, `x-api-key`, or `?api-key=`. */
+/**
+ * Token of a submission without one in its path: the headers of reads, `x-api-key`, or `?api-key=`.
+ */
 export const submissionToken = (request: Request): string =>
   request.header('x-token') ||
   request.header('x-api-key') ||

@@ -22,7 +22,10 @@ export type SubmissionModules = {
   readonly now: () => number
 }
 
-/** Opens the upstream of one section of a network's configuration, with its metrics. `name` is that section. */
+/**
+ * Opens the upstream of one section of a network's configuration, with its metrics. `name` is that
+ * section.
+ */
 export const openNamedUpstream = async (
   { credential, ...options }: UpstreamConfig,
   { network, name }: { readonly network: string; readonly name: string },

@@ -12,8 +12,8 @@ const PAD = 0x3d
 export const base64Chars = (byteCount: number): number => Math.ceil(byteCount / 3) * 4
 
 /**
- * How many bytes a text stands for; undefined where it is not the one canonical text of any. A look and no copy:
- * 3 µs for a packet. Node's decoder takes nearly anything for base64.
+ * How many bytes a text stands for; undefined where it is not the one canonical text of any. A look
+ * and no copy: 3 µs for a packet. Node's decoder takes nearly anything for base64.
  */
 export const canonicalBase64Bytes = (text: string): number | undefined => {
   const { length } = text

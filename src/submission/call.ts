@@ -53,8 +53,9 @@ const isArrayJson = (text: string): boolean => {
 }
 
 /**
- * Reads the one call that a submission route takes. Design §6: an array, and a call without an id, are -32600.
- * So is one that states a member twice: the upstream gets the very bytes, and may read the other one.
+ * Reads the one call that a submission route takes. Design §6: an array, and a call without an id,
+ * are -32600. So is one that states a member twice: the upstream gets the very bytes, and may read
+ * the other one.
  */
 export const parseSubmission = (body: Uint8Array, nestingMax: number): SubmissionCall | Refusal => {
   const message = parseMessage(body, { nestingMax, batchCountMax: Infinity })
@@ -64,7 +65,8 @@ export const parseSubmission = (body: Uint8Array, nestingMax: number): Submissio
   if (isRefusal(message)) return isArrayJson(toText()) ? refuse('null') : message
   const { id, method, params } = message
   if (id === undefined) return refuse('null')
-  // Version, id, method and parameters. Without the last a double one is not seen, and nothing is forwarded.
+  // Version, id, method and parameters. Without the last a double one is not seen, and nothing is
+  // forwarded.
   if (countMembers(toText()) > 4) return refuse(id)
   return { id, method, params }
 }

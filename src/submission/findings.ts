@@ -34,7 +34,10 @@ const ownFinding = ({ problem, isSigned }: MemberVerdict, index: number): Findin
   return { kind: 'signature', member: index, toError }
 }
 
-/** Everything found in one request's transactions, by member. What cannot be read pays no tip and is not asked for one. */
+/**
+ * Everything found in one request's transactions, by member. What cannot be read pays no tip and is
+ * not asked for one.
+ */
 export const findAll = (
   { members }: Verdict,
   { isPerBundle, floorLamports }: TipRule,

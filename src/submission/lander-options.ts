@@ -4,7 +4,10 @@ export type Options = Readonly<typeof defaults>
 export const defaults = {
   /** Least tip of a transaction, or of one member of a bundle: spec §4.2. */
   tipFloorLamports: 1_000_000,
-  /** Findings become errors before anything is forwarded. Without it the lander is the judge, and may count tips that are not seen here. */
+  /**
+   * Findings become errors before anything is forwarded. Without it the lander is the judge, and
+   * may count tips that are not seen here.
+   */
   enforce: false,
   /** Follows each URL, for one transaction. */
   transactionPath: '/send',
@@ -12,6 +15,9 @@ export const defaults = {
   bundlePath: '/sendBundle',
   /** Follows each URL, for a batch. */
   batchPath: '/sendBatch',
-  /** An answer that is here before its findings waits for them this long. Checks take 0.1 ms, a full batch 2 ms. */
+  /**
+   * An answer that is here before its findings waits for them this long. Checks take 0.1 ms, a full
+   * batch 2 ms.
+   */
   findingsWaitMs: 50,
 }

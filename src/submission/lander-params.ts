@@ -9,7 +9,9 @@ export const TRANSACTION_BYTES_MAX = 4_096
 /** Spec §4.2. */
 const BUNDLE_COUNT_MAX = 4
 
-/** What is sent, and options of which only the encoding counts: others are the upstream's business. */
+/**
+ * What is sent, and options of which only the encoding counts: others are the upstream's business.
+ */
 const toPair = (params: Params): readonly [unknown, unknown] => {
   if (!Array.isArray(params)) throw new RpcError('paramsNotArray')
   const values: readonly unknown[] = params

@@ -15,7 +15,10 @@ export type LanderRoute = (typeof LANDER_ROUTES)[number]
 
 /** Counts what happens on one network's lander routes. */
 export type LanderMeter = {
-  /** A request was answered: `forwarded`, whatever the upstream said, `framing` for a batch that is none, or an error. */
+  /**
+   * A request was answered: `forwarded`, whatever the upstream said, `framing` for a batch that is
+   * none, or an error.
+   */
   onEnd(route: LanderRoute, outcome: 'forwarded' | 'framing' | ErrorName, elapsedMs: number): void
   /** `unchecked`: the checks did not get to the request in time. */
   onFinding(route: LanderRoute, kind: FindingKind | 'unchecked'): void

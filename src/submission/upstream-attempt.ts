@@ -26,7 +26,9 @@ export type Held = { release(isBroken: boolean): void }
 type Controller = { abort(reason: Error): void }
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
-/** All that passes beside status and content type. What names the server or sets a cookie does not. */
+/**
+ * All that passes beside status and content type. What names the server or sets a cookie does not.
+ */
 const PASSED = ['content-encoding', 'retry-after']
 
 const firstOf = (value: string | string[] | undefined): string =>
@@ -63,7 +65,8 @@ export class Attempt {
   }
 
   onRequestStart(controller: Controller): void {
-    // undici starts a request anew where it believes that nothing was sent. It is not the judge of that.
+    // undici starts a request anew where it believes that nothing was sent. It is not the judge of
+    // that.
     if (this.isWritten) return this.abort(controller, 'the connection was replaced')
     this.isWritten = true
     const { answerMs } = this.bounds

@@ -4,10 +4,16 @@ import { connect as connectTls } from 'node:tls'
 type Target = { readonly hostname: string; readonly protocol: string; readonly port: string }
 type Done = (...result: [null, Socket] | [Error, null]) => void
 
-/** TCP keep-alive begins after this: below the 5 minutes after which address translators forget a connection. */
+/**
+ * TCP keep-alive begins after this: below the 5 minutes after which address translators forget a
+ * connection.
+ */
 const KEEP_ALIVE_MS = 60_000
 
-/** Opens connections within `connectMs` to the millisecond: undici's own timer is up to half a second late. */
+/**
+ * Opens connections within `connectMs` to the millisecond: undici's own timer is up to half a
+ * second late.
+ */
 export const createConnect =
   (connectMs: number) =>
   ({ hostname, protocol, port }: Target, done: Done): void => {

@@ -40,8 +40,9 @@ export type EndpointParts = {
 }
 
 /**
- * One URL and its connections. The one used last is used next, so that under little traffic the others close by
- * themselves. undici's own pool would queue, and a ping on it might hold every connection that is open.
+ * One URL and its connections. The one used last is used next, so that under little traffic the
+ * others close by themselves. undici's own pool would queue, and a ping on it might hold every
+ * connection that is open.
  */
 export class Endpoint {
   readonly host: string
@@ -68,7 +69,10 @@ export class Endpoint {
     this.dispatch(this.idle.pop() ?? this.open(), sent, listener)
   }
 
-  /** Asks each connection that shall stay open, one after the other: the rest is free for requests meanwhile. */
+  /**
+   * Asks each connection that shall stay open, one after the other: the rest is free for requests
+   * meanwhile.
+   */
   keepWarm(listener: Listener): void {
     if (this.pingsLeft > 0) return
     this.pingsLeft = this.parts.options.warmCount
@@ -110,6 +114,7 @@ export class Endpoint {
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: options.idleMs,
+      keepAliveMaxTimeout: options.idleMs,
       pipelining: 1,
     })
     const connection = new Connection(this, client)
@@ -146,7 +151,9 @@ export class Endpoint {
     })
   }
 
-  /** A new connection while there are too few, or one of those used last that nobody used of late. */
+  /**
+   * A new connection while there are too few, or one of those used last that nobody used of late.
+   */
   private dueForPing(usedBeforeMs: number): Connection | undefined {
     const { warmCount } = this.parts.options
     if (this.all.size < warmCount) return this.open()

@@ -1,6 +1,6 @@
 /**
- * Why an upstream gave no answer. `unreachable` and `full`: not a byte was written, so it may be asked again.
- * `silent`: bytes were written, and nobody knows what became of them.
+ * Why an upstream gave no answer. `unreachable` and `full`: not a byte was written, so it may be
+ * asked again. `silent`: bytes were written, and nobody knows what became of them.
  */
 export class UpstreamFailure extends Error {
   readonly kind: 'unreachable' | 'silent' | 'full'

@@ -44,15 +44,19 @@ export type UpstreamRequest = {
   readonly headers: Readonly<Record<string, string>>
   /** Not copied: it must not change before the answer. */
   readonly body?: Uint8Array
-  /** Called at most once, before the first byte is written: from then on the outcome is the upstream's. */
+  /**
+   * Called at most once, before the first byte is written: from then on the outcome is the
+   * upstream's.
+   */
   readonly onWritten?: () => void
 }
 
 /** One upstream, over warm connections. */
 export type Upstream = {
   /**
-   * Sends a request at most once, and answers whatever whole answer comes. Rejects with UpstreamFailure and
-   * nothing else. Where no connection comes up the next URL is tried; once a byte was written, nothing is.
+   * Sends a request at most once, and answers whatever whole answer comes. Rejects with
+   * UpstreamFailure and nothing else. Where no connection comes up the next URL is tried; once a
+   * byte was written, nothing is.
    */
   send(request: UpstreamRequest): Promise<UpstreamReply>
   inFlight(): number
@@ -156,7 +160,10 @@ const createClean = ({ credential }: UpstreamOptions) => {
   }
 }
 
-/** Opens an upstream, and its first connections. undici is loaded here: a process without upstreams does without. */
+/**
+ * Opens an upstream, and its first connections. undici is loaded here: a process without upstreams
+ * does without.
+ */
 export const openUpstream = async (
   options: UpstreamOptions,
   { log, now, onEnd = () => {} }: UpstreamModules,

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type net from 'node:net'
+import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { EXPOSED_HEADERS } from '../../src/server/cors.js'
 import type { TransactionChecks } from '../../src/shared/native.js'
@@ -15,6 +16,7 @@ import {
   LANDER_CREDENTIAL,
   openSubmissionEdge,
   type HttpAnswer,
+  type LanderSection,
 } from '../fixtures/submission-edge.js'
 import { base64, FLOOR, forged, frame, sized, tipping, TIPS } from '../fixtures/tipping.js'
 import { until } from '../fixtures/until.js'
@@ -26,7 +28,7 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 const BYTES_TYPE = { 'content-type': 'application/octet-stream' }
 const OK = '{"jsonrpc":"2.0","result":"ok","id":1}'
 
-type Options = { upstream?: object; enforce?: boolean; findingsWaitMs?: number }
+type Options = Partial<LanderSection>
 
 /** An edge before an upstream that does what a script says. */
 const open = async (
@@ -228,7 +230,11 @@ t.test('the body goes on byte for byte, and nothing else of the client does', as
     [BUNDLE, bundle([GOOD])],
     [BATCH, frame(GOOD, tipping(), sized(1232))],
   ]
-  const paths = { [SINGLE]: '/send', [BUNDLE]: '/sendBundle', [BATCH]: '/sendBatch' }
+  const paths: Readonly<Record<string, string>> = {
+    [SINGLE]: '/send',
+    [BUNDLE]: '/sendBundle',
+    [BATCH]: '/sendBatch',
+  }
   const own = {
     cookie: 'a=b',
     authorization: 'Bearer client',
@@ -914,6 +920,101 @@ t.test('checks that are late or fail never hold up an answer', async t => {
     t.ok(performance.now() - startMs < 300)
     t.strictSame(findings, checkBundle === bad[0] ? [] : ['unchecked'])
   }
+})
+
+/** Records of a batch by the words of spec §4.2. */
+const isBatch = (body: Buffer): boolean => {
+  let count = 0
+  let at = 0
+  while (at < body.length) {
+    if (at + 2 > body.length) return false
+    const length = body.readUInt16BE(at)
+    at += 2 + length
+    if (length < 66 || length > 1232 || at > body.length || ++count > 16) return false
+  }
+  return count > 0
+}
+
+t.test('of spoiled batches goes on what is still one', async t => {
+  const { raw, post } = await open(t)
+  const record = fc
+    .oneof({ weight: 8, arbitrary: fc.integer({ min: 66, max: 1232 }) }, fc.constantFrom(65, 1233))
+    .map(length => Buffer.alloc(length, length))
+  const batch = fc
+    .tuple(
+      fc.array(record, { maxLength: 17 }).map(records => frame(...records)),
+      fc.nat(70),
+      fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(3)),
+      fc.option(fc.tuple(fc.nat(300), fc.nat(255))),
+    )
+    .map(([whole, cut, more, flip]) => {
+      const body = Buffer.concat([
+        whole.subarray(0, whole.length - (cut < 60 ? 0 : cut)),
+        Buffer.alloc(more),
+      ])
+      const [at = 0, value = 0] = flip ?? []
+      if (flip !== null && at < body.length) body.writeUInt8(value, at)
+      return body
+    })
+  await fc.assert(
+    fc.asyncProperty(batch, async body => {
+      raw.received.length = 0
+      const reply = await post(BATCH, body)
+      const isForwarded = raw.received.length === 1 && raw.received[0]?.body.equals(body)
+      return isBatch(body)
+        ? reply.status === 200 && isForwarded
+        : reply.status === 400 && raw.received.length === 0
+    }),
+    { numRuns: 400 },
+  )
+})
+
+t.test('of spoiled calls goes on what is still one', async t => {
+  const { raw, post } = await open(t)
+  const whole = single(GOOD, { encoding: 'base64' })
+  const piece = fc.constantFrom(
+    '',
+    '"',
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    '=',
+    'A',
+    '\\u0041',
+    '"id":2,',
+    ' ',
+    'null',
+    '1',
+  )
+  const spoiled = fc
+    .array(fc.tuple(fc.nat(whole.length), fc.nat(3), piece), { minLength: 1, maxLength: 3 })
+    .map(edits =>
+      edits.reduce((text, [at, cut, put]) => text.slice(0, at) + put + text.slice(at + cut), whole),
+    )
+  await fc.assert(
+    fc.asyncProperty(spoiled, async text => {
+      raw.received.length = 0
+      const reply = await post(SINGLE, text)
+      if (raw.received.length === 0) return reply.status === 200 && reply.text.includes('"error"')
+      const { id, method, params, ...rest } = JSON.parse(text)
+      const [transaction, options] = params
+      return (
+        raw.received.length === 1 &&
+        raw.received[0]?.body.toString() === text &&
+        id !== undefined &&
+        method === 'sendTransaction' &&
+        Object.keys(rest).join() === 'jsonrpc' &&
+        text.split('"id"').length === 2 &&
+        params.length <= 2 &&
+        Buffer.from(transaction, 'base64').toString('base64') === transaction &&
+        (options?.encoding ?? 'base64') === 'base64'
+      )
+    }),
+    { numRuns: 400 },
+  )
 })
 
 type Fixture = { readonly tx: string; readonly expect: string; readonly reason?: string }

@@ -1,4 +1,8 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import type net from 'node:net'
+import tls from 'node:tls'
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { createLog } from '../../src/shared/log.js'
 import { Secret } from '../../src/shared/secret.js'
@@ -298,6 +302,62 @@ t.test('without a connection the next URL is tried, in time', async t => {
       t.equal(raw.received.length, 2)
       t.equal(both.lines.length, urls.length, 'said once for each')
     })
+})
+
+/** Asks over TLS in a process that trusts the test's certificate: Node reads those at its start. */
+const ASK_BY_TLS = `
+const [, upstreamUrl, optionsUrl, url] = process.argv
+const { openUpstream } = await import(upstreamUrl)
+const { defaults } = await import(optionsUrl)
+const log = { warn() {}, info() {} }
+const options = { ...defaults, pingPath: '', urls: [url] }
+const upstream = await openUpstream(options, { log, now: () => performance.now() })
+const sent = upstream.send({ method: 'POST', path: '/send', headers: {}, body: Buffer.from('{}') })
+console.log(await sent.then(({ status, body }) => status + ' ' + body, failure => failure.kind))
+await upstream.close()
+`
+
+t.test('over TLS, where the certificate is trusted', async t => {
+  const file = (name: string): string =>
+    fileURLToPath(new URL(`../../native/kernel/tests/geyser_reader/tls/${name}`, import.meta.url))
+  const built = (name: string): string =>
+    new URL(`../../dist/submission/${name}`, import.meta.url).href
+  const seen: string[] = []
+  const server = tls.createServer(
+    { key: readFileSync(file('key.pem')), cert: readFileSync(file('cert.pem')) },
+    socket => {
+      socket.on('error', () => {})
+      socket.on('data', data => {
+        seen.push(String(data))
+        socket.write(answer('secret'))
+      })
+    },
+  )
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : undefined
+  const ask = (trusted: string): Promise<string> =>
+    new Promise((resolve, reject) =>
+      execFile(
+        process.execPath,
+        [
+          '--input-type=module',
+          '--eval',
+          ASK_BY_TLS,
+          built('upstream.js'),
+          built('upstream-options.js'),
+          `https://127.0.0.1:${port}`,
+        ],
+        { env: { PATH: process.env['PATH'], NODE_EXTRA_CA_CERTS: trusted }, timeout: 20_000 },
+        (error, stdout) => (error ? reject(error) : resolve(stdout.trim())),
+      ),
+    )
+  t.equal(await ask(file('cert.pem')), '200 secret')
+  t.match(seen.join(''), /^POST \/send HTTP\/1.1\r\n/)
+  seen.length = 0
+  t.equal(await ask(''), 'unreachable')
+  t.strictSame(seen, [], 'nothing is said to a stranger')
 })
 
 t.test('the first URL is taken again as soon as a ping reaches it', async t => {
