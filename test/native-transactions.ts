@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
+import { fileURLToPath } from 'node:url'
 import { runInNewContext } from 'node:vm'
 import bs58 from 'bs58'
 import fc from 'fast-check'
@@ -71,6 +74,9 @@ const frame = (bytes: Uint8Array): Uint8Array =>
   Buffer.concat([Uint8Array.of(bytes.length >> 8, bytes.length & 255), bytes])
 const member = (nonce: number): Buffer =>
   signed(new Uint8Array(32).fill(1), [1_000_000n, 1_000n], Uint8Array.of(nonce)).bytes
+/** Too large for Buffer's shared pool: memory of its own, which the collector could free. */
+const fullBody = (): Buffer =>
+  Buffer.concat(Array.from({ length: 16 }, (_, nonce) => frame(member(nonce))))
 const checkOne = (text: string): Promise<Verdict> => checks.checkBundle([text], 4_096, false)
 
 t.test('every real transaction gets its verdict', async t => {
@@ -207,9 +213,6 @@ t.test('frames, and the records in them', async t => {
 t.test('a body that nobody holds any more stays until it is judged', async t => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  // Too large for Buffer's shared pool: memory of its own, which the collector could free.
-  const fullBody = () =>
-    Buffer.concat(Array.from({ length: 16 }, (_, nonce) => frame(member(nonce))))
   const start = () => checks.checkBatch(fullBody())
   const running = Array.from({ length: QUEUE_MAX }, start)
   collect()
@@ -226,7 +229,7 @@ t.test('a body that nobody holds any more stays until it is judged', async t => 
 })
 
 t.test('a full queue refuses, and what waits is still judged', async t => {
-  const body = Buffer.concat(Array.from({ length: 16 }, (_, nonce) => frame(member(nonce))))
+  const body = fullBody()
   const outcomes = await Promise.allSettled(
     Array.from({ length: 64 }, () => checks.checkBatch(body)),
   )
@@ -239,6 +242,18 @@ t.test('a full queue refuses, and what waits is still judged', async t => {
   for (const outcome of outcomes)
     if (outcome.status === 'fulfilled') t.equal(outcome.value.members.length, 16)
   t.equal(checks.stats().verifyWaiting, 0)
+})
+
+t.test('a process may end while its transactions are checked', async t => {
+  const script = fileURLToPath(new URL('fixtures/check-and-exit.ts', import.meta.url))
+  for (let nth = 0; nth < 2; nth++) {
+    const child = spawn(
+      process.execPath,
+      [...process.execArgv, script, fullBody().toString('base64')],
+      { stdio: ['ignore', 'ignore', 'inherit'], timeout: 20_000 },
+    )
+    t.strictSame(await once(child, 'exit'), [0, null])
+  }
 })
 
 t.test('rules that cannot be right', async t => {

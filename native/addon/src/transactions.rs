@@ -85,7 +85,7 @@ impl TransactionRules {
 static VERIFY: Mutex<Option<Arc<Pool>>> = Mutex::new(None);
 
 /// The process's pool: the first options make it, later ones share it.
-fn verify_pool(options: &VerifyPoolOptions) -> Checked<Arc<Pool>> {
+fn verify_pool(env: &Env, options: &VerifyPoolOptions) -> Checked<Arc<Pool>> {
     let threads = whole(options.verify_threads, THREADS_MAX, "verifyThreads")? as usize;
     let niceness = whole(options.verify_niceness, NICENESS_MAX, "verifyNiceness")? as i32;
     let queue_max = whole(options.verify_queue_max, u32::MAX, "verifyQueueMax")? as usize;
@@ -94,6 +94,9 @@ fn verify_pool(options: &VerifyPoolOptions) -> Checked<Arc<Pool>> {
         return Ok(Arc::clone(pool));
     }
     let made = Arc::new(Pool::new("verify", threads, niceness, queue_max)?);
+    // A process that ends frees JavaScript's memory, also what a thread here is reading: end that first.
+    env.add_env_cleanup_hook(Arc::clone(&made), |pool| pool.close())
+        .map_err(|error| Error::Internal(error.reason.to_string()))?;
     *pool = Some(Arc::clone(&made));
     Ok(made)
 }
@@ -212,11 +215,15 @@ pub struct TransactionChecks {
 #[napi]
 impl TransactionChecks {
     #[napi(constructor)]
-    pub fn new(rules: TransactionRules, pool: VerifyPoolOptions) -> Result<TransactionChecks> {
+    pub fn new(
+        env: &Env,
+        rules: TransactionRules,
+        pool: VerifyPoolOptions,
+    ) -> Result<TransactionChecks> {
         guard(|| {
             Ok(TransactionChecks {
                 rules: Arc::new(rules.to_kernel()?),
-                pool: verify_pool(&pool)?,
+                pool: verify_pool(env, &pool)?,
             })
         })
     }

@@ -19,6 +19,8 @@ struct Queue {
 struct Shared {
     queue: Mutex<Queue>,
     wake: Condvar,
+    /// A job has ended.
+    ended: Condvar,
     queue_max: usize,
 }
 
@@ -50,6 +52,7 @@ impl Pool {
                 is_closed: false,
             }),
             wake: Condvar::new(),
+            ended: Condvar::new(),
             queue_max,
         });
         let mut pool = Pool {
@@ -76,6 +79,23 @@ impl Pool {
         drop(queue);
         self.shared.wake.notify_one();
         Ok(())
+    }
+
+    /// Refuses what comes from now on, drops what waits, and returns when no job runs any more. A job must not call it.
+    pub fn close(&self) {
+        let mut queue = lock(&self.shared);
+        queue.is_closed = true;
+        let waiting = std::mem::take(&mut queue.jobs);
+        drop(queue);
+        // A job may do anything when it is dropped: not under the lock.
+        drop(waiting);
+        self.shared.wake.notify_all();
+        let queue = lock(&self.shared);
+        let running = self
+            .shared
+            .ended
+            .wait_while(queue, |queue| queue.running > 0);
+        drop(running.unwrap_or_else(PoisonError::into_inner));
     }
 
     pub fn depth(&self) -> Depth {
@@ -136,6 +156,7 @@ fn work(shared: &Shared, niceness: i32) {
         // A job answers its caller when it is dropped, so a panic is heard as a failure and ends no thread.
         let _ = catch_unwind(AssertUnwindSafe(job));
         lock(shared).running -= 1;
+        shared.ended.notify_all();
     }
 }
 
@@ -159,6 +180,35 @@ mod tests {
             .collect();
         seen.sort();
         assert_eq!(seen, (0..8).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn closing_waits_for_what_runs_and_drops_what_waits() {
+        let pool = Arc::new(Pool::new("test", 1, 0, 8).unwrap());
+        let (started, is_started) = mpsc::channel();
+        let (release, is_released) = mpsc::channel::<()>();
+        let (ended, has_ended) = mpsc::channel();
+        pool.submit(move || {
+            started.send(()).unwrap();
+            let _ = is_released.recv();
+            ended.send(()).unwrap();
+        })
+        .unwrap();
+        is_started.recv().unwrap();
+        let (dropped, was_dropped) = mpsc::channel::<()>();
+        pool.submit(move || dropped.send(()).unwrap()).unwrap();
+        let closing = std::thread::spawn({
+            let pool = Arc::clone(&pool);
+            move || pool.close()
+        });
+        let is_dropped = was_dropped.recv_timeout(Duration::from_secs(5));
+        assert_eq!(is_dropped, Err(mpsc::RecvTimeoutError::Disconnected));
+        assert!(matches!(pool.submit(|| {}), Err(Error::Overloaded)));
+        assert!(!closing.is_finished(), "a job runs still");
+        release.send(()).unwrap();
+        closing.join().unwrap();
+        assert_eq!(has_ended.try_recv(), Ok(()));
+        pool.close();
     }
 
     #[test]
