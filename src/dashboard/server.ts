@@ -40,7 +40,7 @@ export type ServerParts = {
   /** Absent: every admin route is refused. */
   readonly adminToken: Secret | undefined
   readonly log: Log
-  session(id: string): Session | undefined
+  session(id: string): Promise<Session | undefined>
 }
 
 /** Sent by the page with each change. A form or a link of another site cannot, and its script may not. */
@@ -96,7 +96,7 @@ export const openDashboard = async (parts: ServerParts): Promise<Dashboard> => {
   }
 
   /** Who calls, where the route wants to know. Throws where that is not enough. */
-  const admit = (route: Route, request: IncomingMessage): Session | undefined => {
+  const admit = async (route: Route, request: IncomingMessage): Promise<Session | undefined> => {
     if (route.guard === 'open') return undefined
     if (route.guard === 'admin') {
       if (isAdmin(request.headers.authorization)) return undefined
@@ -105,7 +105,7 @@ export const openDashboard = async (parts: ServerParts): Promise<Dashboard> => {
     }
     checkOrigin(request)
     const id = cookies.read(request.headers.cookie, 'session')
-    const session = id === undefined ? undefined : parts.session(id)
+    const session = id === undefined ? undefined : await parts.session(id)
     if (session === undefined) throw new RpcError('signedOut')
     return session
   }
@@ -117,7 +117,7 @@ export const openDashboard = async (parts: ServerParts): Promise<Dashboard> => {
       throw new RpcError('notFound')
     }
     const { route, params } = found
-    const session = admit(route, request)
+    const session = await admit(route, request)
     return route.run({
       params,
       search,

@@ -20,8 +20,8 @@ export type Session = Person & { readonly expiresAtMs: number }
 export type Sessions = {
   /** A new id, whatever was there before. On disk when it resolves. */
   open(person: Person): Promise<string>
-  /** The session as long as it holds; being asked for is being used. */
-  find(id: string): Session | undefined
+  /** The session as long as it holds. Being asked for is being used, which from time to time waits for the disk. */
+  find(id: string): Promise<Session | undefined>
   /** Ended on disk when it resolves; nothing where there is none. */
   end(id: string): Promise<void>
   /** Removes those that have ended by themselves; returns how many. */
@@ -58,15 +58,15 @@ export const createSessions = (parts: {
     // A clock that was set back must not lengthen a session.
     now() < expiryOf(record) && now() >= record.createdAtMs - options.sessionTouchMs
 
-  const touch = (key: Buffer): void => {
+  const touch = (key: Buffer, seenAtMs: number): Promise<void> =>
     store
       .transaction(() => {
         // Looked up again: it may have been ended meanwhile, and must stay so.
         const record = sessions.get(key)
-        if (record !== undefined) sessions.put(key, { ...record, seenAtMs: now() })
+        if (record !== undefined && record.seenAtMs < seenAtMs)
+          sessions.put(key, { ...record, seenAtMs })
       })
       .catch(onError)
-  }
 
   /** Ends the oldest of one person, so that one more fits. */
   const makeRoom = (subject: string): void => {
@@ -92,14 +92,15 @@ export const createSessions = (parts: {
       })
       return id
     },
-    find: id => {
+    find: async id => {
       if (!ID.test(id)) return undefined
       const key = digestOf(id)
       const record = sessions.get(key)
       if (record === undefined || !holds(record)) return undefined
-      if (now() - record.seenAtMs >= options.sessionTouchMs) touch(key)
+      const seenAtMs = now()
+      if (seenAtMs - record.seenAtMs >= options.sessionTouchMs) await touch(key, seenAtMs)
       const { subject, email, name } = record
-      return { subject, email, name, expiresAtMs: expiryOf({ ...record, seenAtMs: now() }) }
+      return { subject, email, name, expiresAtMs: expiryOf({ ...record, seenAtMs }) }
     },
     end: async id => {
       if (ID.test(id)) await store.transaction(() => sessions.remove(digestOf(id)))

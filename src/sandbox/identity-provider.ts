@@ -86,6 +86,10 @@ const toConfiguration = (options: IdentityProviderOptions): Configuration => {
       await grant.save()
       return grant
     },
+    renderError: (context, { error, error_description: description = '' }) => {
+      context.type = 'text/plain'
+      context.body = `${error}: ${description}\n`
+    },
     pkce: { required: () => true },
     ttl: {
       AccessToken: HOUR_SECONDS,
@@ -110,7 +114,15 @@ const readForm = async (request: IncomingMessage, bytesMax: number): Promise<URL
 const createInteraction =
   (provider: Provider, { users, formBytesMax }: IdentityProviderOptions) =>
   async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    await provider.interactionDetails(request, response)
+    const details = await provider.interactionDetails(request, response)
+    /** Whoever was signed in before leaves; the library would lead through a page of its own. */
+    const leave = async (): Promise<void> => {
+      if (details.session === undefined) return
+      const session = await provider.Session.findByUid(details.session.uid)
+      await session?.destroy()
+      delete details.session
+      await details.save(HOUR_SECONDS)
+    }
     const show = (email: string, isWrong: boolean): void => {
       const page = formatSignInPage({ action: request.url ?? '', email, isWrong })
       response.writeHead(isWrong ? 403 : 200, {
@@ -129,9 +141,9 @@ const createInteraction =
       return finish({ error: 'access_denied', error_description: 'cancelled by the person' })
     const email = form.get('email') ?? ''
     const user = users.find(user => user.email === email)
-    return user !== undefined && user.password === form.get('password')
-      ? finish({ login: { accountId: user.subject } })
-      : show(email, true)
+    if (user === undefined || user.password !== form.get('password')) return show(email, true)
+    if (details.session?.accountId !== user.subject) await leave()
+    return finish({ login: { accountId: user.subject } })
   }
 
 /**
