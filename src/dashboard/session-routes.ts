@@ -4,7 +4,8 @@ import type { Cookies } from './cookies.js'
 import { route, type Answer, type Route } from './route.js'
 import type { Sessions } from './session.js'
 import * as shapes from './shapes.js'
-import { SignInError, type SignIn, type SignInFailure } from './sign-in.js'
+import { SignInError, type SignIn } from './sign-in.js'
+import type { SignInFailure } from './sign-in-failure.js'
 
 /** What signing in and out is made of. */
 export type SessionRouteParts = {

@@ -2,17 +2,7 @@ import * as openid from 'openid-client'
 import { createBoundedFetch } from './bounded-fetch.js'
 import type { PendingSeal } from './pending-sign-in.js'
 import type { Person } from './session.js'
-
-/** Why somebody is not signed in; the page has a sentence for each. */
-export const SIGN_IN_FAILURES = [
-  'cancelled',
-  'expired',
-  'failed',
-  'unreachable',
-  'busy',
-  'unconfigured',
-] as const
-export type SignInFailure = (typeof SIGN_IN_FAILURES)[number]
+import type { SignInFailure } from './sign-in-failure.js'
 
 /** A sign-in that came to nothing. Its message is for the log, and holds no code, token or key. */
 export class SignInError extends Error {

@@ -10,14 +10,15 @@ import type { ActivePanel } from './wire.js'
 export const ActiveToken = (options: {
   readonly place: Place
   readonly panel: ActivePanel
-  readonly isEnded: boolean
+  /** False where the access does not hold: then a token can only be ended. */
+  readonly canReplace: boolean
   readonly onRegenerate: () => void
   readonly onRevoke: () => void
   readonly onChanged: () => Promise<void>
   /** The token on the screen is no longer the token of the place. */
   readonly onOutdated: () => void
 }) => {
-  const { place, panel, isEnded, onRegenerate, onRevoke, onChanged, onOutdated } = options
+  const { place, panel, canReplace, onRegenerate, onRevoke, onChanged, onOutdated } = options
   const secret = useSecret(place, error => {
     if (error instanceof ApiFailure && error.status === 404) onOutdated()
   })
@@ -49,7 +50,7 @@ export const ActiveToken = (options: {
               A new token for this location. The current one stops working at once.
             </p>
           </div>
-          <button type="button" class="button" disabled={isEnded} onClick={onRegenerate}>
+          <button type="button" class="button" disabled={!canReplace} onClick={onRegenerate}>
             Regenerate
           </button>
         </div>

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { WIRE } from './wire.js'
+import * as shapes from '../shapes.js'
 
 /** A place of a token: what all panel calls are about. */
 export type Place = {
@@ -43,7 +43,7 @@ const fetchAnswer = async (method: Method, path: string, body: unknown): Promise
 }
 
 const toFailure = (status: number, answer: unknown): ApiFailure => {
-  const said = v.safeParse(WIRE.failure, answer)
+  const said = v.safeParse(shapes.failure, answer)
   if (said.success) return new ApiFailure(status, said.output.error.message)
   return new ApiFailure(
     status,
@@ -72,21 +72,21 @@ export const createApi = (onSignedOut: () => void) => {
   const placePath = ({ accessId, network, location }: Place): string =>
     `${accessPath(accessId)}/networks/${encodeURIComponent(network)}/locations/${encodeURIComponent(location)}`
   return {
-    session: () => read(WIRE.session, 'GET', '/api/session'),
+    session: () => read(shapes.session, 'GET', '/api/session'),
     signOut: () => ask('POST', '/api/sign-out', {}),
-    accesses: () => read(WIRE.accesses, 'GET', '/api/accesses'),
-    panel: (place: Place) => read(WIRE.panel, 'GET', placePath(place)),
+    accesses: () => read(shapes.accesses, 'GET', '/api/accesses'),
+    panel: (place: Place) => read(shapes.panel, 'GET', placePath(place)),
     generate: (place: Place) => ask('POST', `${placePath(place)}/token`, {}),
     regenerate: (place: Place) => ask('POST', `${placePath(place)}/token/regenerate`, {}),
     revoke: (place: Place) => ask('DELETE', `${placePath(place)}/token`),
-    reveal: (place: Place) => read(WIRE.secret, 'POST', `${placePath(place)}/token/reveal`, {}),
+    reveal: (place: Place) => read(shapes.revealed, 'POST', `${placePath(place)}/token/reveal`, {}),
     restrict: (place: Place, address: string) =>
-      read(WIRE.panel, 'PUT', `${placePath(place)}/token/restriction`, { address }),
-    placeUsage: (place: Place) => read(WIRE.placeUsage, 'GET', `${placePath(place)}/usage`),
+      read(shapes.panel, 'PUT', `${placePath(place)}/token/restriction`, { address }),
+    placeUsage: (place: Place) => read(shapes.tokenUsage, 'GET', `${placePath(place)}/usage`),
     accessUsage: (accessId: string) =>
-      read(WIRE.accessUsage, 'GET', `${accessPath(accessId)}/usage`),
+      read(shapes.accessUsage, 'GET', `${accessPath(accessId)}/usage`),
     submissions: (accessId: string) =>
-      read(WIRE.submissions, 'GET', `${accessPath(accessId)}/submissions?limit=50`),
+      read(shapes.submissions, 'GET', `${accessPath(accessId)}/submissions?limit=50`),
   }
 }
 

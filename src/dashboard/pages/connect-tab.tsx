@@ -15,8 +15,14 @@ const CHANGED_ELSEWHERE =
   'This token was changed somewhere else in the meantime. What you see now is how it stands.'
 
 /** The state of the other tab or person is newer than what was on the screen. */
-export const isOutdated = (error: unknown): boolean =>
+const isOutdated = (error: unknown): boolean =>
   error instanceof ApiFailure && (error.status === 404 || error.status === 409)
+
+/** Why no token can be made, where the access does not hold. */
+const WHY_NOT: Partial<Record<Access['state'], string>> = {
+  ended: 'This access has ended, so no new token can be made.',
+  upcoming: 'This access has not begun, so no token can be made yet.',
+}
 
 const NoToken = ({
   access,
@@ -33,14 +39,13 @@ const NoToken = ({
     <Icon name="key" />
     <h2>No token yet for {locationName}</h2>
     <p class="muted">
-      {access.state === 'ended'
-        ? 'This access has ended, so no new token can be made.'
-        : 'Generate one to get an RPC URL and a WebSocket URL that work at this location only.'}
+      {WHY_NOT[access.state] ??
+        'Generate one to get an RPC URL and a WebSocket URL that work at this location only.'}
     </p>
     <button
       type="button"
       class="button is-primary"
-      disabled={access.state === 'ended'}
+      disabled={WHY_NOT[access.state] !== undefined}
       aria-disabled={isBusy}
       aria-busy={isBusy}
       onClick={onGenerate}
@@ -174,7 +179,7 @@ export const ConnectTab = (options: {
           onRevoke={() => ask(revoke)}
           onChanged={onChanged}
           onOutdated={showCurrent}
-          isEnded={access.state === 'ended'}
+          canReplace={access.state === 'active'}
         />
       )}
       {confirmation !== undefined && <ConfirmDialog confirmation={confirmation} onClose={close} />}

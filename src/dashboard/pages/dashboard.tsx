@@ -1,8 +1,9 @@
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { AccessList } from './access-list.js'
 import { useServices } from './context.js'
 import { Failure } from './failure.js'
 import { Header } from './header.js'
+import { Icon } from './icon.js'
 import { PlacePicker } from './place-picker.js'
 import { PlaceView } from './place-view.js'
 import { useRoute, type Route } from './route.js'
@@ -60,6 +61,15 @@ export const Dashboard = ({
   const location = access?.locations.find(({ id }) => id === route.location)
   const network = access?.networks.find(({ id }) => id === route.network)
 
+  // In a narrow window the choice folds away once it is made, so that what was chosen comes first.
+  const [isChoosing, setChoosing] = useState(false)
+  const isFolded = location !== undefined && !isChoosing
+  const foldAfterTap = (event: MouseEvent): void => {
+    // Arrow keys click, too, with no count: who moves through the list by keyboard keeps it open.
+    const isTap = event.detail > 0 && event.target instanceof HTMLInputElement
+    if (isTap && event.target.name === 'location') setChoosing(false)
+  }
+
   const title = location === undefined ? 'Slotline' : `${location.name} · Slotline`
   useEffect(() => void (document.title = title), [title])
 
@@ -83,7 +93,22 @@ export const Dashboard = ({
         {value !== undefined && accesses.length === 0 && <Empty />}
         {accesses.length > 0 && (
           <div class="columns">
-            <div class="side">
+            {access !== undefined && location !== undefined && (
+              <button
+                type="button"
+                class="fold"
+                aria-expanded={!isFolded}
+                aria-controls="choices"
+                onClick={() => setChoosing(isFolded)}
+              >
+                <span>
+                  {access.product.name} · {network?.name} · {location.name}
+                </span>
+                {isFolded ? 'Change' : 'Done'}
+                <Icon name={isFolded ? 'down' : 'up'} />
+              </button>
+            )}
+            <div id="choices" class={isFolded ? 'side is-folded' : 'side'} onClick={foldAfterTap}>
               <AccessList
                 accesses={accesses}
                 chosen={route.accessId}

@@ -11,38 +11,49 @@ export const EndpointTable = ({
   readonly panel: ActivePanel
   readonly secret: SecretView
 }) => (
-  <table class="endpoints">
-    <thead>
-      <tr>
-        <th scope="col">Endpoint</th>
-        <th scope="col">SSL</th>
+  // A table also where the style sheet stacks its cells, and browsers would take its meaning away.
+  <table class="endpoints" role="table">
+    <thead role="rowgroup">
+      <tr role="row">
+        <th scope="col" role="columnheader">
+          Endpoint
+        </th>
+        <th scope="col" role="columnheader">
+          SSL
+        </th>
       </tr>
     </thead>
-    <tbody>
-      <tr>
-        <th scope="row">RPC</th>
-        <td>
+    <tbody role="rowgroup">
+      <tr role="row">
+        <th scope="row" role="rowheader">
+          RPC
+        </th>
+        <td role="cell">
           <SecretField name="RPC URL" part="rpcUrl" masked={panel.rpcUrl} secret={secret} />
         </td>
       </tr>
-      <tr>
-        <th scope="row">WebSocket</th>
-        <td>
+      <tr role="row">
+        <th scope="row" role="rowheader">
+          WebSocket
+        </th>
+        <td role="cell">
           <SecretField name="WebSocket URL" part="wsUrl" masked={panel.wsUrl} secret={secret} />
         </td>
       </tr>
-      <tr>
-        <th scope="row">Token</th>
-        <td>
+      <tr role="row">
+        <th scope="row" role="rowheader">
+          Token
+        </th>
+        <td role="cell">
           <SecretField name="token" part="token" masked={panel.token.masked} secret={secret} />
         </td>
       </tr>
       {panel.streamingTargets.map(({ name, url }) => (
-        <tr key={name}>
-          <th scope="row">
+        <tr key={name} role="row">
+          <th scope="row" role="rowheader">
             {name} <span class="muted">streaming</span>
           </th>
-          <td>
+          <td role="cell">
             <ValueField
               name={`${name} streaming target`}
               value={url}

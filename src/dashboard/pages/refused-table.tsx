@@ -1,11 +1,11 @@
 import { formatMoment } from './format.js'
-import type { PlaceUsage } from './wire.js'
+import type { TokenUsage } from './wire.js'
 
 /** Who was turned away, newest first: the first place to look when something gets 401 or 403. */
 export const RefusedTable = ({
   refused,
 }: {
-  readonly refused: PlaceUsage['refused'] | undefined
+  readonly refused: TokenUsage['refused'] | undefined
 }) => (
   <section class="card" aria-labelledby="refused-heading">
     <h2 id="refused-heading">Refused attempts</h2>

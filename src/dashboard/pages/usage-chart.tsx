@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
+import { formatClock } from './format.js'
 import { RANGES, SERIES, type Range, type UsageBucket } from './usage-series.js'
 
 /** Height of the plot; the style sheet keeps this much free before it is drawn. */
@@ -15,12 +16,18 @@ const readPaint = (element: Element): Paint => {
 
 const toData = (buckets: readonly UsageBucket[]): uPlot.AlignedData => [
   buckets.map(({ startMs }) => startMs / 1_000),
-  ...SERIES.map(({ key }) => buckets.map(bucket => bucket[key])),
+  // A failure that did not happen is no point: lines along the bottom would hide those that did.
+  ...SERIES.map(({ key }) =>
+    buckets.map(bucket => (bucket[key] === 0 && key !== 'requests' ? null : bucket[key])),
+  ),
 ]
+
+const marginSeconds = ([first = 0, second = 60]: ArrayLike<number> & Iterable<number>): number =>
+  (second - first) * 0.6
 
 const bars = uPlot.paths.bars?.({ size: [0.72, 24], radius: 0.15 })
 
-const toOptions = (width: number, paint: Paint): uPlot.Options => {
+const toOptions = (width: number, margin: number, paint: Paint): uPlot.Options => {
   const axis: uPlot.Axis = {
     stroke: paint('text-muted'),
     font: '12px system-ui, sans-serif',
@@ -31,17 +38,27 @@ const toOptions = (width: number, paint: Paint): uPlot.Options => {
     stroke: paint(`series-${key}`),
     width: 2,
     dash,
-    points: { show: false },
+    points: { show: true, size: 6, width: 0, fill: paint(`series-${key}`) },
   })
   return {
     width,
     height: HEIGHT_PX,
     legend: { show: false },
     cursor: { show: false },
-    padding: [12, 8, 0, 0],
-    scales: { y: { range: (_chart, _low, high) => [0, Math.max(4, high * 1.1)] } },
+    padding: [12, 20, 4, 0],
+    scales: {
+      // Half a column on each side, so that the first and the last are whole.
+      x: { range: (_chart, first, last) => [first - margin, last + margin] },
+      y: { range: (_chart, _low, high) => [0, Math.max(4, high * 1.1)] },
+    },
     axes: [
-      { ...axis, grid: { show: false } },
+      {
+        ...axis,
+        grid: { show: false },
+        space: 64,
+        size: 28,
+        values: (_chart, seconds) => seconds.map(second => formatClock(second * 1_000)),
+      },
       { ...axis, size: 52 },
     ],
     series: [
@@ -77,7 +94,7 @@ export const UsageChart = ({
     const draw = (): void => {
       chart.current?.destroy()
       chart.current = new uPlot(
-        toOptions(element.clientWidth, readPaint(element)),
+        toOptions(element.clientWidth, marginSeconds(data.current[0]), readPaint(element)),
         data.current,
         element,
       )

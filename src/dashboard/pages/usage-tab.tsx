@@ -66,7 +66,7 @@ export const UsageTab = ({ access, place }: { readonly access: Access; readonly 
             <UsageTable buckets={buckets} />
           )}
           {view === 'chart' && value !== undefined && isQuiet && (
-            <p class="plot-empty">No requests in the last {RANGES[range].name}.</p>
+            <p class="plot-empty">No requests in this time.</p>
           )}
         </div>
       </section>
