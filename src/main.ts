@@ -1,16 +1,11 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
+import { addAccessCommands } from './access-commands.js'
+import { integer } from './command-arguments.js'
 import { EXAMPLE, formatConfig, parseConfig, type Config } from './config.js'
 import { UWS_ENVIRONMENT } from './server/options.js'
 
-const integer =
-  (min: number, max: number) =>
-  (value: string): number => {
-    const number = Number(value)
-    if (Number.isInteger(number) && number >= min && number <= max) return number
-    throw new InvalidArgumentError(`It must be an integer from ${min} to ${max}.`)
-  }
 const load = (file: string): Config => parseConfig(readFileSync(file, 'utf8'), file)
 
 const program = new Command('slotline')
@@ -48,6 +43,7 @@ config
   .command('dump [file]')
   .description('print the effective configuration; without a file, every default')
   .action(file => void process.stdout.write(formatConfig(file ? load(file) : EXAMPLE)))
+addAccessCommands(program, load)
 program.command('role <role>', { hidden: true }).action(async role => {
   Object.assign(process.env, UWS_ENVIRONMENT)
   const { isRole, runRole } = await import('./processes/role.js')

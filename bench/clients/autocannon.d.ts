@@ -7,7 +7,7 @@ declare module 'autocannon' {
     readonly connections: number
     /** Seconds. */
     readonly duration: number
-    readonly requests: readonly { readonly body: string | Buffer }[]
+    readonly requests: readonly { readonly body: string }[]
     readonly verifyBody: (body: string) => boolean
   }
   export type Result = {

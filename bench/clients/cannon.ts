@@ -12,9 +12,7 @@ onStart<Flood, Flooded>(async ({ target, exchanges, connectionCount, warmMs, dur
       headers: { 'content-type': 'application/json' },
       connections: connectionCount,
       duration: ms / 1000,
-      requests: exchanges.map(({ body }) => ({
-        body: typeof body === 'string' ? body : Buffer.from(body),
-      })),
+      requests: exchanges.map(({ body }) => ({ body })),
       verifyBody: body => replies.has(body),
     })
   const warm = await load(warmMs)

@@ -19,7 +19,7 @@ export type GrantRequest = {
   readonly product: string
   readonly networks?: readonly string[] | undefined
   readonly locations?: readonly string[] | undefined
-  readonly limits?: Partial<Limits> | undefined
+  readonly limits?: { readonly [K in keyof Limits]?: Limits[K] | undefined } | undefined
   readonly validFromMs?: number | undefined
   readonly validUntilMs?: number | null | undefined
 }

@@ -49,6 +49,9 @@ const GUARD_HEADER = 'x-slotline'
 const CHECK_MS = 1_000
 const NO_STORE = { 'Cache-Control': 'no-store' } as const
 
+const isForwarded = ({ headers }: IncomingMessage): boolean =>
+  headers['x-forwarded-for'] !== undefined || headers['forwarded'] !== undefined
+
 const notAllowed = (allowed: readonly string[]): Answer => {
   const failure = toFailure(new RpcError('methodNotAllowed'))
   return { ...failure, headers: { Allow: [...new Set(allowed)].sort().join(', ') } }
@@ -99,6 +102,8 @@ export const openDashboard = async (parts: ServerParts): Promise<Dashboard> => {
   const admit = async (route: Route, request: IncomingMessage): Promise<Session | undefined> => {
     if (route.guard === 'open') return undefined
     if (route.guard === 'admin') {
+      // It came through a proxy, from who knows where: the admin API is for this machine.
+      if (isForwarded(request)) throw new RpcError('notFound')
       if (isAdmin(request.headers.authorization)) return undefined
       log.warn({ path: route.path }, 'admin token refused')
       throw new RpcError('adminToken')

@@ -1,11 +1,14 @@
+import type { Product } from '../access/product.js'
 import type { Config } from '../config.js'
 import type { Catalog, CatalogLocation } from '../dashboard/catalog.js'
 
 type Location = Config['locations'][number]
 
+/** Where clients find a location. */
 const toLocation = (location: Location): CatalogLocation => {
   const [listener] = location.listeners
-  const rpcOrigin = location.publicUrl ?? `http://${listener?.host ?? ''}:${listener?.port ?? 80}`
+  const own = listener === undefined ? '' : `http://${listener.host}:${listener.port}`
+  const rpcOrigin = location.publicUrl ?? own
   return {
     id: location.id,
     name: location.name,
@@ -15,16 +18,21 @@ const toLocation = (location: Location): CatalogLocation => {
   }
 }
 
-/** What the configuration offers, as the dashboard shows it. What is no longer offered goes by its id. */
+/** What can be granted, each with the networks and locations that it offers. */
+export const productsOf = (config: Config): readonly Product[] =>
+  config.products.map(product => ({
+    ...product,
+    networks: product.networks ?? config.networks.map(({ id }) => id),
+    locations: product.locations ?? config.locations.map(({ id }) => id),
+  }))
+
+/** What the configuration offers, as the dashboard shows it. What it has no more is shown by its id. */
 export const createCatalog = (config: Config): Catalog => {
   const locations = new Map(config.locations.map(location => [location.id, toLocation(location)]))
   const networks = new Map(config.networks.map(({ id, name }) => [id, name ?? id]))
-  const products = new Map(config.products.map(product => [product.id, product]))
+  const products = new Map(config.products.map(({ id, name, kind }) => [id, { id, name, kind }]))
   return {
-    product: id => {
-      const { name = id, kind = 'node-access' } = products.get(id) ?? {}
-      return { id, name, kind }
-    },
+    product: id => products.get(id) ?? { id, name: id, kind: 'node-access' },
     networkName: id => networks.get(id) ?? id,
     location: id => locations.get(id),
   }

@@ -2,16 +2,18 @@ import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { ensureAdminToken } from '../access/admin-token.js'
 import { createAdministration } from '../access/administration.js'
 import { createCredentials } from '../access/credential.js'
 import { createEntitlement } from '../access/entitlement.js'
 import { createSealing } from '../access/sealing.js'
 import { openWriter } from '../access/store.js'
+import { createAdminApi } from '../dashboard/admin.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics, formatMetrics, type MetricsSnapshot } from '../shared/metrics.js'
 import { lockFile } from '../shared/native.js'
 import { createAccessEffect } from './access-effect.js'
-import { createCatalog } from './catalog.js'
+import { createCatalog, productsOf } from './catalog.js'
 import { openControlDashboard } from './control-dashboard.js'
 import type { Start } from './role.js'
 import { ensureSandboxAccesses } from './sandbox-accesses.js'
@@ -44,6 +46,9 @@ export const startControl: Start = async ({ config }, report) => {
     credentials: createCredentials({ ...owned, sealing }),
     effect,
   })
+  const catalog = createCatalog(config)
+  const products = productsOf(config)
+  const adminToken = ensureAdminToken(config.access.adminTokenFile, randomBytes)
   // The last control may have ended between a change and its announcement.
   effect.announce()
 
@@ -79,14 +84,14 @@ export const startControl: Start = async ({ config }, report) => {
     config,
     store,
     administration,
-    catalog: createCatalog(config),
+    catalog,
     usage: {
       ofToken: () => ({ minutes: [], refused: [] }),
       ofAccess: () => ({ requestsPerSecond: 0, requestsInFlight: 0, sockets: 0 }),
     },
     submissions: () => [],
-    adminToken: undefined,
-    adminRoutes: [],
+    adminToken,
+    adminRoutes: createAdminApi({ administration, catalog, products, now: Date.now }),
     log,
     now: Date.now,
     pagesDir: fileURLToPath(new URL('../dashboard/pages/', import.meta.url)),

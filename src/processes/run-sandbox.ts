@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { readAdminToken } from '../access/admin-token.js'
 import type { SandboxFlags } from './messages.js'
 import { createIdentityUsers } from '../sandbox/identity-users.js'
 import { SANDBOX_SEED } from '../sandbox/keypair.js'
@@ -97,6 +98,7 @@ export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
     locations: places,
     dashboardUrl,
     metricsUrl,
+    adminToken: readAdminToken(config.access.adminTokenFile).reveal(),
     identity: { issuer, users: users.map(({ email, password }) => ({ email, password })) },
     geyserUrl,
     landerUrl,

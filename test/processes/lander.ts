@@ -19,9 +19,7 @@ const BYTES_TYPE = 'application/octet-stream'
 type Value = { readonly value: { readonly lamports: bigint | number } | null }
 
 t.test('what is sent to the lander of a sandbox is read back from the index', async t => {
-  const { description, dataDir, output, stop } = await startDeployment(t, {
-    args: ['--edges', '2'],
-  })
+  const { description, output, stop } = await startDeployment(t, { args: ['--edges', '2'] })
   const [{ rpcUrl, submitUrl }] = description.locations
   const { samples, tips, landerUrl, metricsUrl } = description
   const payer = Keypair.fromSecretKey(bs58.decode(samples['payerSecretKey'] ?? ''))
@@ -86,7 +84,7 @@ t.test('what is sent to the lander of a sandbox is read back from the index', as
   t.equal(await lamportsOf(batch[1]?.to ?? payer.publicKey), 0, 'without a tip it did not land')
 
   const shown = await pay()
-  const file = join(dataDir, 'batch')
+  const file = join(t.testdir(), 'batch')
   writeFileSync(file, frame(shown.bytes))
   const env = {
     PATH: process.env['PATH'],
@@ -95,7 +93,7 @@ t.test('what is sent to the lander of a sandbox is read back from the index', as
     BATCH: file,
   }
   const [, routes = ''] = readPage('docs/submission.md').split('\n## Lander routes\n')
-  const commands = blocksOf(routes).find(({ language }) => language === 'sh')
+  const [commands] = blocksOf(routes).filter(({ language }) => language === 'sh')
   const said: unknown[] = []
   for (const command of commands?.text.split('\n') ?? [])
     said.push(JSON.parse((await run('sh', ['-c', command], { env })).stdout))

@@ -41,6 +41,7 @@ const checkDescription = ({ description, dataDir, port }: Deployment, t: Test): 
   const file = join(dataDir, 'sandbox.json')
   t.equal(statSync(file).mode & 0o777, 0o600, 'sandbox.json is for its owner only')
   t.strictSame(keysOf(description), [
+    'adminToken',
     'bundleEngineUrl',
     'dashboardUrl',
     'geyserUrl',
@@ -61,6 +62,7 @@ const checkDescription = ({ description, dataDir, port }: Deployment, t: Test): 
     t.strictSame(place, { id, rpcUrl, wsUrl, submitUrl: rpcUrl })
   }
   t.equal(description.locations.length, 2)
+  t.match(description.adminToken, /^sla_[A-Za-z0-9_-]{43}$/)
   t.equal(description.metricsUrl, `${origin('http', 5)}/metrics`)
   t.equal(description.dashboardUrl, `${origin('http', 4)}/`)
   t.equal(description.identity.issuer, origin('http', 10))
