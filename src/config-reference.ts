@@ -19,6 +19,8 @@ const SOURCES: Readonly<Record<string, string>> = {
   'access.store': 'src/access/store.ts',
   'access.authenticate': 'src/access/authenticate.ts',
   dashboard: 'src/dashboard/options.ts',
+  'access.limits': 'src/access/limits.ts',
+  'access.usage': 'src/access/usage.ts',
   processes: 'src/processes/options.ts',
   metrics: 'src/shared/metrics-options.ts',
   log: 'src/shared/log.ts',

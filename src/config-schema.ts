@@ -2,8 +2,10 @@ import { isIP } from 'node:net'
 import * as v from 'valibot'
 import { defaults as authenticate } from './access/authenticate.js'
 import { defaults as productLimits } from './access/product-options.js'
+import { defaults as limits } from './access/limits.js'
 import { defaults as accessStore } from './access/store.js'
 import { defaults as dashboardDefaults } from './dashboard/options.js'
+import { defaults as usage } from './access/usage.js'
 import { defaults as feedDefaults } from './ingest/geyser.js'
 import { defaults as processes } from './processes/options.js'
 import { defaults as rpc } from './rpc/options.js'
@@ -364,6 +366,8 @@ export const configSchema = v.strictObject({
       ),
       store: section(optionsSchema(accessStore, { mapBytes, readersMax })),
       authenticate: section(optionsSchema(authenticate)),
+      limits: section(optionsSchema(limits)),
+      usage: section(optionsSchema(usage)),
     }),
   ),
   dashboard: section(dashboardSection),

@@ -1,7 +1,12 @@
 // The edge taken apart: the same request through ever more of it, to see what each layer costs.
+import { mkdtempSync } from 'node:fs'
+import { join } from 'node:path'
 import uws from 'uWebSockets.js'
 import { createAuthenticate } from '../../src/access/authenticate.js'
+import { Gate } from '../../src/access/gate.js'
+import { Limits, openLimitTable } from '../../src/access/limits.js'
 import { openReader as openAccess } from '../../src/access/store.js'
+import { openUsage } from '../../src/access/usage.js'
 import { createEdgeRoutes } from '../../src/processes/edge-routes.js'
 import type { NetworkView } from '../../src/processes/network-view.js'
 import { openServer } from '../../src/server/server.js'
@@ -58,6 +63,14 @@ const edgeRoutes = async (
   answer: (body: Uint8Array) => Uint8Array,
 ): Promise<readonly Route[]> => {
   const access = await openAccess(config.dataDir, config.access.store)
+  // Apart from the edge's own: each counts alone.
+  const dir = mkdtempSync(join(config.dataDir, 'layer-'))
+  const limits = new Limits(openLimitTable(dir, 1, config.access.limits), 0)
+  const usage = openUsage(dir, 0, {
+    options: config.access.usage,
+    onFault: fault => log.error({ err: fault }, 'counts are not kept'),
+  })
+  const gate = new Gate(limits, usage)
   const view: Pick<NetworkView, 'dispatch'> = {
     dispatch: { handle: body => replyOf(answer(body)) },
   }
@@ -66,6 +79,7 @@ const edgeRoutes = async (
     bodyBytesMax: config.processes.bodyBytesMax,
     authenticate: createAuthenticate(access, () => 0, config.access.authenticate),
     version: () => 0,
+    gate,
     // Nothing but `dispatch` is used by a route.
     views: new Map([[NETWORK, view as NetworkView]]),
     now: Date.now,

@@ -2,6 +2,7 @@ import type { Grant } from '../shared/grant.js'
 import { endOf } from './entitlement.js'
 import type { AccessStore } from './store.js'
 import { digestToken, isTokenShaped } from './token.js'
+import type { RefusalReason } from './usage-layout.js'
 
 export type Options = Readonly<typeof defaults>
 
@@ -25,10 +26,28 @@ export type Authenticate = (
 /** Who asks. The address is read only where the token is restricted to one: it costs more than the rest. */
 export type Peer = { readonly address: string }
 
+/**
+ * Told of every refusal of what could be a token: whose it was, where there is such a token. The time it takes
+ * must not depend on that.
+ */
+export type OnRefused = (
+  reason: RefusalReason,
+  tokenId: string | undefined,
+  address: string,
+  nowMs: number,
+) => void
+
 const holds = (grant: Grant, peer: Peer, nowMs: number): boolean =>
   nowMs >= grant.validFromMs &&
   nowMs < grant.validUntilMs &&
   (grant.address === undefined || grant.address === peer.address)
+
+const reasonOf = (grant: Grant | undefined, location: string, nowMs: number): RefusalReason => {
+  if (grant === undefined) return 'unknown'
+  if (grant.location !== location) return 'location'
+  if (nowMs < grant.validFromMs) return 'early'
+  return nowMs >= grant.validUntilMs ? 'ended' : 'address'
+}
 
 /** A digest and an access that no token has: decoded where there is none. */
 const NOBODY = { tokenId: '-', accessId: '-', network: '-', location: '-', address: null }
@@ -60,6 +79,7 @@ export const createAuthenticate = (
   store: AccessStore,
   version: () => number,
   options: Options = defaults,
+  onRefused: OnRefused = () => {},
 ): Authenticate => {
   const { grantsMax } = options
   const nobody = store.digests.encode(NOBODY)
@@ -98,6 +118,16 @@ export const createAuthenticate = (
     grants.set(token, grant)
   }
 
+  const refuse = (
+    reason: RefusalReason,
+    grant: Grant | undefined,
+    address: string,
+    nowMs: number,
+  ): Refusal => {
+    onRefused(reason, grant?.tokenId, address, nowMs)
+    return reason === 'unknown' || reason === 'location' ? 'unauthorized' : 'forbidden'
+  }
+
   return (token, location, peer, nowMs) => {
     const current = version()
     if (current !== seenVersion) {
@@ -117,8 +147,11 @@ export const createAuthenticate = (
 
     if (!isTokenShaped(token)) return 'unauthorized'
     const grant = lookUp(token)
-    if (grant === undefined || grant.location !== location) return 'unauthorized'
-    if (!holds(grant, peer, nowMs)) return 'forbidden'
+    if (grant === undefined || grant.location !== location || !holds(grant, peer, nowMs)) {
+      // Read for every refusal: it costs more than the look-up, and would tell those apart that need it.
+      const { address } = peer
+      return refuse(reasonOf(grant, location, nowMs), grant, address, nowMs)
+    }
     // Only what opened something is kept: a flood of refusals must not fill memory nor push out what is in use.
     keep(token, grant)
     return grant

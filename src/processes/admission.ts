@@ -1,7 +1,14 @@
 import type { Authenticate } from '../access/authenticate.js'
+import type { Gate, Visitor } from '../access/gate.js'
+import { FULL, LIMIT_NAMES, type Exceeded, type LimitName } from '../access/limits.js'
 import { RpcError } from '../shared/errors.js'
 import type { Grant } from '../shared/grant.js'
 import { isReply, type Reply, type Request } from '../shared/http.js'
+
+/** Why a request was refused before its body was read; a batch, before its first call ran. */
+export type RefusedAs = 'unauthorized' | 'forbidden' | LimitName | typeof FULL
+
+export const REFUSED_AS: readonly RefusedAs[] = ['unauthorized', 'forbidden', ...LIMIT_NAMES, FULL]
 
 /** What lets requests into one location. */
 export type AdmissionParts = {
@@ -9,29 +16,33 @@ export type AdmissionParts = {
   readonly authenticate: Authenticate
   /** Value of accessVersion: what was let in before it changed is judged again. */
   readonly version: () => number
+  /** Limits of what was authenticated. */
+  readonly gate: Gate
   /** Unix milliseconds. */
   readonly now: () => number
-  readonly onRefusal: (reason: 'unauthorized' | 'forbidden') => void
+  readonly onRefusal: (reason: RefusedAs) => void
 }
 
 /** What a token opens, or the refusal to send. */
-export type Admit = (token: string, request: Request) => Grant | Reply
+export type Admit = (token: string, request: Request, nowMs?: number) => Grant | Reply
 
 /** The JSON of a failure that has an HTTP status and no JSON-RPC code. */
 export const describeFailure = (error: RpcError): string =>
-  JSON.stringify({ error: { message: error.message } })
+  JSON.stringify({ error: { message: error.message, data: error.data } })
 
-/** A failure without a JSON-RPC code as a whole reply. */
-export const failureReply = (
-  name: 'unauthorized' | 'forbidden' | 'noLander' | 'noRelay',
-): Reply => {
-  const failure = new RpcError(name)
+const toReply = (failure: RpcError): Reply => {
   return {
     status: failure.row.status ?? 500,
     contentType: 'application/json',
     body: describeFailure(failure),
+    ...(failure.row.headers !== undefined && { headers: failure.row.headers }),
   }
 }
+
+/** A failure without a JSON-RPC code as a whole reply. */
+export const failureReply = (
+  name: 'unauthorized' | 'forbidden' | 'noLander' | 'noRelay' | 'unavailable',
+): Reply => toReply(new RpcError(name))
 
 /** A token that opens nothing here. */
 export const UNAUTHORIZED = failureReply('unauthorized')
@@ -39,8 +50,8 @@ const FORBIDDEN = failureReply('forbidden')
 
 export const createAdmit =
   ({ location, authenticate, now, onRefusal }: AdmissionParts): Admit =>
-  (token, request) => {
-    const grant = authenticate(token, location, request, now())
+  (token, request, nowMs = now()) => {
+    const grant = authenticate(token, location, request, nowMs)
     if (typeof grant !== 'string') return grant
     onRefusal(grant)
     return grant === 'unauthorized' ? UNAUTHORIZED : FORBIDDEN
@@ -61,6 +72,47 @@ export const createRecheck = (parts: AdmissionParts) => {
       return isReply(grant) ? grant : undefined
     }
   }
+}
+
+const UNAVAILABLE = failureReply('unavailable')
+
+/** 429, and which limit it was. */
+const exceededReply = ({ limit, max, remaining, retryAfterMs }: Exceeded): Reply => ({
+  ...toReply(
+    new RpcError('tooManyRequests', undefined, {
+      limit,
+      max,
+      retryAfterMs: Math.ceil(retryAfterMs),
+    }),
+  ),
+  headers: {
+    'Retry-After': String(Math.ceil(retryAfterMs / 1_000)),
+    'x-ratelimit-method-limit': String(max),
+    'x-ratelimit-method-remaining': String(remaining),
+  },
+})
+
+/** Lets a request in, which then must `leave`, or says why not. */
+export type Enter = (visitor: Visitor, nowMs: number) => Reply | undefined
+
+export const createEnter =
+  ({ gate, onRefusal }: Pick<AdmissionParts, 'gate' | 'onRefusal'>): Enter =>
+  (visitor, nowMs) => {
+    const exceeded = gate.enter(visitor, nowMs)
+    return exceeded === undefined ? undefined : refusalOf(exceeded, onRefusal)
+  }
+
+/** The reply to what the gate did not let in. */
+export const refusalOf = (
+  exceeded: Exceeded | typeof FULL,
+  onRefusal: AdmissionParts['onRefusal'],
+): Reply => {
+  if (exceeded === FULL) {
+    onRefusal(FULL)
+    return UNAVAILABLE
+  }
+  onRefusal(exceeded.limit)
+  return exceededReply(exceeded)
 }
 
 /** The token that is the first segment of the path. */

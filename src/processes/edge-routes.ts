@@ -1,11 +1,13 @@
+import type { Visitor } from '../access/gate.js'
 import type { Origin } from '../rpc/dispatch.js'
-import type { Grant } from '../shared/grant.js'
 import type { Log } from '../shared/log.js'
 import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
 import {
   createAdmit,
+  createEnter,
   headerToken,
   pathToken,
+  refusalOf,
   UNAUTHORIZED,
   type AdmissionParts,
 } from './admission.js'
@@ -23,16 +25,20 @@ export type EdgeParts = AdmissionParts & {
 
 /** A request that was let in: where its answer comes from, and what stands in its log lines. */
 class Admitted implements Origin {
-  readonly grant: Grant
+  readonly visitor: Visitor
   readonly view: NetworkView
   readonly request: Request
   // Set after the constructor: an object of options for each request would cost more than the rest of this.
   token = ''
   /** The accessVersion by which it was let in. */
   version = Number.NaN
+  readonly parts: EdgeParts
+  /** How many it counts as in flight. */
+  atOnce = 1
 
-  constructor(grant: Grant, view: NetworkView, request: Request) {
-    this.grant = grant
+  constructor(visitor: Visitor, view: NetworkView, request: Request, parts: EdgeParts) {
+    this.visitor = visitor
+    this.parts = parts
     this.view = view
     this.request = request
   }
@@ -43,7 +49,19 @@ class Admitted implements Origin {
   }
 
   get tokenId(): string {
-    return this.grant.tokenId
+    return this.visitor.grant.tokenId
+  }
+
+  widen(calls: number, atOnce: number): Reply | undefined {
+    const { gate, now, onRefusal } = this.parts
+    const exceeded = gate.widen(this.visitor, { calls, atOnce }, now())
+    if (exceeded !== undefined) return refusalOf(exceeded, onRefusal)
+    this.atOnce = atOnce
+    return undefined
+  }
+
+  onFailure(): void {
+    this.visitor.meter.addError()
   }
 }
 
@@ -55,20 +73,25 @@ const textReply = (status: number, body: string): Reply => ({
 
 /** Everything one location serves. */
 export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => {
-  const { location, views, health, log, version } = parts
+  const { location, views, health, log, version, gate, now } = parts
   // Asked once: a closed level must not cost every request a look.
   const isLogged = log.isLevelEnabled('debug')
 
   const admitToken = createAdmit(parts)
+  const enter = createEnter(parts)
   const admit = (token: string, request: Request): Admitted | Reply => {
     // Read first: a change that comes after this line makes the request be judged again.
     const current = version()
-    const grant = admitToken(token, request)
+    const nowMs = now()
+    const grant = admitToken(token, request, nowMs)
     if (isReply(grant)) return grant
     const view = views.get(grant.network)
     // A token of a network that is configured no more opens nothing.
     if (view === undefined) return UNAUTHORIZED
-    const admitted = new Admitted(grant, view, request)
+    const visitor = gate.visitorOf(grant)
+    const refused = enter(visitor, nowMs)
+    if (refused !== undefined) return refused
+    const admitted = new Admitted(visitor, view, request, parts)
     admitted.token = token
     admitted.version = current
     return admitted
@@ -89,13 +112,12 @@ export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => {
     bodyBytesMax: parts.bodyBytesMax,
     open: request => admit(tokenOf(request), request),
     recheck,
+    done: ({ visitor, atOnce }) => gate.leave(visitor, atOnce),
     handle: isLogged
       ? (admitted, body) => {
-          const { id, tokenId, grant } = admitted
-          log.debug(
-            { requestId: id, tokenId, location, network: grant.network, bytes: body.length },
-            'request',
-          )
+          const { id, tokenId, visitor } = admitted
+          const { network } = visitor.grant
+          log.debug({ requestId: id, tokenId, location, network, bytes: body.length }, 'request')
           return admitted.view.dispatch.handle(body, admitted)
         }
       : (admitted, body) => admitted.view.dispatch.handle(body, admitted),

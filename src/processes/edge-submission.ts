@@ -1,3 +1,4 @@
+import type { Visitor } from '../access/gate.js'
 import type { Grant } from '../shared/grant.js'
 import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
 import { submissionHeaders, type Relay } from '../submission/relay.js'
@@ -7,6 +8,7 @@ import { LANDER_ROUTES, type Lander, type LanderRoute } from '../submission/land
 import {
   createAdmit,
   createRecheck,
+  createEnter,
   failureReply,
   pathToken,
   submissionToken,
@@ -27,10 +29,18 @@ export type SubmissionParts = AdmissionParts & {
 }
 
 /** A submission whose body is not here yet. */
-type Opened = { readonly lander: Lander; readonly recheck: () => Reply | undefined }
+type Opened = {
+  readonly lander: Lander
+  readonly recheck: () => Reply | undefined
+  readonly visitor: Visitor
+}
 
 /** A request that a relay was found for. */
-type Relayed = { readonly relay: Relay; readonly origin: RelayOrigin }
+type Relayed = {
+  readonly relay: Relay
+  readonly origin: RelayOrigin
+  readonly visitor: Visitor
+}
 
 /** Where a token may stand: in the path, or else where `submissionToken` looks. */
 const FORMS = [
@@ -41,14 +51,33 @@ const FORMS = [
 const NO_LANDER = failureReply('noLander')
 const NO_RELAY = failureReply('noRelay')
 
+/** Counts a reply that tells of a failure, whoever failed: what an upstream says within a 200 stays its own. */
+const counted = (visitor: Visitor, reply: Reply | Promise<Reply>): Reply | Promise<Reply> => {
+  if (reply instanceof Promise) return reply.then(settled => counted(visitor, settled))
+  if (reply.status >= 400) visitor.meter.addError()
+  return reply
+}
+
 /** The submission routes of one location. Query strings count for nothing but `api-key`. */
 export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[] => {
-  const { networks, bodyBytesMax, newSubmissionId } = parts
+  const { networks, bodyBytesMax, newSubmissionId, gate, now } = parts
   const admit = createAdmit(parts)
+  const enter = createEnter(parts)
 
   const watch = createRecheck(parts)
   const openLander = (grant: Grant): Lander | Reply =>
     networks.get(grant.network)?.lander ?? NO_LANDER
+
+  const open = (token: string, request: Request): Opened | Reply => {
+    const nowMs = now()
+    const recheck = watch(token, request)
+    const grant = admit(token, request, nowMs)
+    if (isReply(grant)) return grant
+    const lander = openLander(grant)
+    if (isReply(lander)) return lander
+    const visitor = gate.visitorOf(grant)
+    return enter(visitor, nowMs) ?? { lander, recheck, visitor }
+  }
 
   const lander = (route: LanderRoute): Route<Opened>[] =>
     FORMS.map(([prefix, tokenOf]) => ({
@@ -57,25 +86,24 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
       contentType:
         route === '/lander-submit-batch' ? 'application/octet-stream' : 'application/json',
       bodyBytesMax,
-      open: (request: Request) => {
-        const token = tokenOf(request)
-        const recheck = watch(token, request)
-        const grant = admit(token, request)
-        if (isReply(grant)) return grant
-        const opened = openLander(grant)
-        return isReply(opened) ? opened : { lander: opened, recheck }
-      },
-      handle: ({ lander, recheck }: Opened, body: Uint8Array) =>
-        recheck() ?? lander.submit(route, body),
+      open: (request: Request) => open(tokenOf(request), request),
+      handle: ({ lander, recheck, visitor }: Opened, body: Uint8Array) =>
+        recheck() ?? counted(visitor, lander.submit(route, body)),
+      done: ({ visitor }: Opened) => gate.leave(visitor, 1),
     }))
 
   const openRelay = (route: RelayRoute, token: string, request: Request): Relayed | Reply => {
+    const nowMs = now()
     const recheck = watch(token, request)
-    const grant = admit(token, request)
+    const grant = admit(token, request, nowMs)
     if (isReply(grant)) return grant
     const relay = networks.get(grant.network)?.relay(route)
     if (relay === undefined) return NO_RELAY
-    return { relay, origin: { grant, recheck, submissionId: newSubmissionId(), request } }
+    const visitor = gate.visitorOf(grant)
+    const refused = enter(visitor, nowMs)
+    if (refused !== undefined) return refused
+    const origin = { grant, recheck, submissionId: newSubmissionId(), request }
+    return { relay, origin, visitor }
   }
 
   const relay = (route: RelayRoute): Route<Relayed>[] =>
@@ -85,7 +113,9 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
       contentType: 'application/json',
       bodyBytesMax,
       open: (request: Request) => openRelay(route, tokenOf(request), request),
-      handle: ({ relay, origin }: Relayed, body: Uint8Array) => relay.handle(body, origin),
+      handle: ({ relay, origin, visitor }: Relayed, body: Uint8Array) =>
+        counted(visitor, relay.handle(body, origin)),
+      done: ({ visitor }: Relayed) => gate.leave(visitor, 1),
       refusalHeaders: () => submissionHeaders(newSubmissionId()),
     }))
 

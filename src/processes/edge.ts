@@ -1,5 +1,8 @@
 import { createAuthenticate } from '../access/authenticate.js'
+import { Gate } from '../access/gate.js'
+import { Limits, openLimitTable } from '../access/limits.js'
 import { openReader } from '../access/store.js'
+import { openUsage } from '../access/usage.js'
 import type { Origin } from '../rpc/dispatch.js'
 import { METHODS } from '../rpc/registry.js'
 import { openServer, type Server } from '../server/server.js'
@@ -10,11 +13,11 @@ import { createIds } from '../submission/submission-id.js'
 import type { RelayRoute } from '../submission/submission.js'
 import type { TransactionChecks } from '../shared/native.js'
 import { setSlice } from '../shared/native.js'
-import { describeFailure } from './admission.js'
+import { describeFailure, REFUSED_AS, type RefusedAs } from './admission.js'
+import { edgeCountOf } from './edge-count.js'
 import { createEdgeRoutes } from './edge-routes.js'
 import { createSubmissionRoutes } from './edge-submission.js'
 import { createNetworkView, type NetworkView } from './network-view.js'
-import { edgeCountOf } from './edge-count.js'
 import { openLander } from './open-lander.js'
 import { openRelays } from './open-relays.js'
 import type { Start } from './role.js'
@@ -96,7 +99,25 @@ export const startEdge: Start = async ({ config, index }, report) => {
   const metrics = createMetrics(`edge ${index}`)
   const shared = openSharedState(config.dataDir)
   const access = await openReader(config.dataDir, config.access.store)
-  const authenticate = createAuthenticate(access, shared.accessVersion, config.access.authenticate)
+  const table = openLimitTable(config.dataDir, edgeCountOf(config), config.access.limits)
+  // What an earlier life of this edge had in flight.
+  table.clearEdge(index)
+  const usage = openUsage(config.dataDir, index, {
+    options: config.access.usage,
+    onFault: fault => log.error({ err: fault }, 'counts of tokens are not kept'),
+  })
+  const gate = new Gate(new Limits(table, index), usage)
+  const sweep = setInterval(() => gate.sweep(Date.now()), config.access.usage.sweepMs)
+  gate.sweep(Date.now())
+  const authenticate = createAuthenticate(
+    access,
+    shared.accessVersion,
+    config.access.authenticate,
+    (reason, tokenId, address, nowMs) => {
+      const meter = tokenId === undefined ? usage.unknown : usage.meterOf(tokenId)
+      meter.addRefused(reason, address, nowMs)
+    },
+  )
 
   const modules = {
     onCall: createCallMeter(metrics),
@@ -137,10 +158,10 @@ export const startEdge: Start = async ({ config, index }, report) => {
     return worst
   }
 
-  const refusals = {
-    unauthorized: metrics.counter('refusals', { reason: 'unauthorized' }),
-    forbidden: metrics.counter('refusals', { reason: 'forbidden' }),
-  }
+  const refusals = new Map(
+    REFUSED_AS.map(reason => [reason, metrics.counter('refusals', { reason })]),
+  )
+  const onRefusal = (reason: RefusedAs): void => refusals.get(reason)?.add(1)
   const submission = { log, metrics, now: () => performance.now() }
   const landers = await Promise.all(
     config.networks.map(async network => ({
@@ -166,8 +187,9 @@ export const startEdge: Start = async ({ config, index }, report) => {
       location: location.id,
       authenticate,
       version: shared.accessVersion,
+      gate,
       now: Date.now,
-      onRefusal: (reason: 'unauthorized' | 'forbidden') => refusals[reason].add(1),
+      onRefusal,
     }
     const { bodyBytesMax, submissionBytesMax } = config.processes
     servers.push(
@@ -214,6 +236,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
       await new Promise(resolve => setTimeout(resolve, config.processes.drainNoticeMs))
       await Promise.all(servers.map(server => server.drain()))
       clearInterval(poll)
+      clearInterval(sweep)
       for (const view of views.values()) view.close()
       await Promise.all([...landers.map(({ opened }) => opened?.close()), relays.close()])
       await access.close()

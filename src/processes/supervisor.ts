@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { openLimitTable, resetLimitTable } from '../access/limits.js'
 import type { Config } from '../config.js'
 import { probePort } from '../server/port.js'
 import type { Log } from '../shared/log.js'
@@ -53,6 +54,9 @@ export const startService = async (
   await probeAll(config, sandbox)
   const shared = openSharedState(config.dataDir)
   shared.clearEdges()
+
+  resetLimitTable(config.dataDir)
+  const limits = openLimitTable(config.dataDir, edgeCountOf(config), config.access.limits)
 
   const metrics = createMetrics('supervisor')
   const children: Child[] = []
@@ -149,6 +153,8 @@ export const startService = async (
       onExit: shared.leaveEdge,
       onEnd: (ended, reason, retryInMs) => {
         indexedEdges.delete(ended)
+        // What it had in flight has ended with it, and must not stand in the way of the others.
+        if (role === 'edge') limits.clearEdge(own.index ?? 0)
         metrics.counter('childRestarts', { role: ended.role }).add(1)
         // A failed start is one line: the failure itself.
         if (isUp || failure === undefined)

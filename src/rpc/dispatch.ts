@@ -38,6 +38,13 @@ export type Origin = {
   readonly id: string
   /** Public name of the token; never the token. */
   readonly tokenId?: string
+  /**
+   * Asked where a message is not one call: how many it holds that count, and how many of them run at a time. A
+   * reply refuses them all.
+   */
+  widen?(calls: number, atOnce: number): Reply | undefined
+  /** Told of every call that failed. */
+  onFailure?(): void
 }
 
 /** Answers whole messages. */
@@ -52,6 +59,10 @@ export type Dispatch = {
 const INTERNAL = new RpcError('internal')
 const METHOD_NOT_FOUND = new RpcError('methodNotFound')
 const PARAMS_NOT_ARRAY = new RpcError('paramsNotArray')
+
+// What web3.js sends every 5 s to keep a connection: it is never answered, and counts for nothing.
+const isPing = (call: Call | Refusal): boolean =>
+  call.id === undefined && !isRefusal(call) && call.method === 'ping'
 
 const jsonReply = (body: Body): Reply => ({
   status: 200,
@@ -73,38 +84,42 @@ export const createDispatch = (
     return INTERNAL
   }
 
-  const end = (method: Method, startMs: number, outcome: Outcome): Outcome => {
-    onCall(method.name, outcome instanceof RpcError ? outcome.name : 'ok', now() - startMs)
+  const end = (method: Method, origin: Origin, startMs: number, outcome: Outcome): Outcome => {
+    const isFailure = outcome instanceof RpcError
+    if (isFailure) origin.onFailure?.()
+    onCall(method.name, isFailure ? outcome.name : 'ok', now() - startMs)
     return outcome
   }
 
   const answer = (call: Call, origin: Origin, waitMs: number): Outcome | Promise<Outcome> => {
     const method = methods.get(call.method)
-    if (method === undefined) return refuse('unknown', METHOD_NOT_FOUND)
+    if (method === undefined) return refuse('unknown', METHOD_NOT_FOUND, origin)
     const startMs = now()
     try {
-      if (!Array.isArray(call.params)) return end(method, startMs, PARAMS_NOT_ARRAY)
+      if (!Array.isArray(call.params)) return end(method, origin, startMs, PARAMS_NOT_ARRAY)
       const result = method.call(reads, call.params)
-      if (!(result instanceof Promise)) return end(method, startMs, result)
+      if (!(result instanceof Promise)) return end(method, origin, startMs, result)
       const settled = method.bound === 'timeout' ? within(waitMs, result) : result
       return settled.then(
-        bytes => end(method, startMs, bytes),
-        (thrown: unknown) => end(method, startMs, toError(thrown, method.name, origin)),
+        bytes => end(method, origin, startMs, bytes),
+        (thrown: unknown) => end(method, origin, startMs, toError(thrown, method.name, origin)),
       )
     } catch (thrown) {
-      return end(method, startMs, toError(thrown, method.name, origin))
+      return end(method, origin, startMs, toError(thrown, method.name, origin))
     }
   }
 
-  const refuse = (method: 'unknown' | 'none', error: RpcError): RpcError => {
+  const refuse = (method: 'unknown' | 'none', error: RpcError, origin: Origin): RpcError => {
+    origin.onFailure?.()
     onCall(method, error.name, 0)
     return error
   }
 
   const handleSingle = (call: Call | Refusal, origin: Origin): Reply | Promise<Reply> => {
     const { id } = call
+    if (isPing(call)) origin.widen?.(0, 1)
     if (id === undefined) return jsonReply('')
-    if (isRefusal(call)) return toReply(id, refuse('none', call.error))
+    if (isRefusal(call)) return toReply(id, refuse('none', call.error, origin))
     const outcome = answer(call, origin, options.readTimeoutMs)
     // After a wait others may have used the scratch buffer, and may again before this reply is
     // written.
@@ -114,8 +129,13 @@ export const createDispatch = (
   }
 
   const handleBatch = (calls: readonly (Call | Refusal)[], origin: Origin) => {
+    if (origin.widen !== undefined) {
+      const count = calls.reduce((sum, call) => sum + (isPing(call) ? 0 : 1), 0)
+      const refused = origin.widen(count, Math.max(1, Math.min(count, options.batchWaitingMax)))
+      if (refused !== undefined) return refused
+    }
     const endMs = now() + options.readTimeoutMs
-    for (const call of calls) if (isRefusal(call)) refuse('none', call.error)
+    for (const call of calls) if (isRefusal(call)) refuse('none', call.error, origin)
     const body = runBatch(calls, call => answer(call, origin, Math.max(0, endMs - now())), options)
     return body instanceof Promise ? body.then(jsonReply) : jsonReply(body)
   }

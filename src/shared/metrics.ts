@@ -15,7 +15,7 @@ export const METRICS = {
   requests:          { name: 'slotline_requests_total', type: 'counter', unit: 'calls', labels: ['method', 'outcome'], help: 'JSON-RPC calls answered; outcome is ok or the name of the error' },
   requestSeconds:    { name: 'slotline_request_seconds', type: 'histogram', unit: 'seconds', labels: ['method'], help: 'Time from the whole request body to the reply handed to the socket' },
   httpAborts:        { name: 'slotline_http_aborts_total', type: 'counter', unit: 'requests', labels: [], help: 'Requests whose client left before the reply was written' },
-  refusals:          { name: 'slotline_refusals_total', type: 'counter', unit: 'requests', labels: ['reason'], help: 'Requests refused before their body was read' },
+  refusals:          { name: 'slotline_refusals_total', type: 'counter', unit: 'requests', labels: ['reason'], help: 'Requests refused before any of their calls ran; reason is the failure, or the limit that was exceeded' },
   bodiesInFlight:    { name: 'slotline_bodies_in_flight_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Request bodies held in memory' },
   repliesInFlight:   { name: 'slotline_replies_in_flight_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Replies held in memory until their reader takes them' },
   queueDepth:        { name: 'slotline_queue_depth', type: 'gauge', unit: 'tasks', labels: ['pool'], help: 'Reads that wait for a thread' },

@@ -1,0 +1,131 @@
+// What a request pays for being let in: authentication, limits and counters together, as the routes
+// of an edge do it, beside the same without limits and counters, and beside nothing at all.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createAuthenticate } from '../../../src/access/authenticate.js'
+import { createCredentials } from '../../../src/access/credential.js'
+import { createEntitlement } from '../../../src/access/entitlement.js'
+import { Gate } from '../../../src/access/gate.js'
+import { Limits, openLimitTable } from '../../../src/access/limits.js'
+import { createSealing } from '../../../src/access/sealing.js'
+import { openReader, openWriter } from '../../../src/access/store.js'
+import { readUsage } from '../../../src/access/usage-reader.js'
+import { openUsage } from '../../../src/access/usage.js'
+import { createAdmit, createEnter, pathToken } from '../../../src/processes/admission.js'
+import { isReply, type Reply, type Request } from '../../../src/shared/http.js'
+
+/** Issue of the whole: a request of 9 µs must not pay more than this for who sends it. */
+const TARGET_NS = 1_500
+const ROUNDS = 500_000
+const EDGES = 4
+const TOKENS = 64
+
+const dir = mkdtempSync(join(tmpdir(), 'slotline-bench-'))
+const store = await openWriter(dir)
+const sealing = createSealing(join(dir, 'sealing.key'), store, randomBytes)
+const control = { store, sealing, randomBytes, now: Date.now }
+const entitlement = createEntitlement(control)
+const credentials = createCredentials(control)
+const many = 100_000_000
+const limits = {
+  requestsPerSecondMax: many,
+  requestsBurstMax: many,
+  requestsInFlightMax: many,
+  socketsMax: many,
+  subscriptionsPerSocketMax: many,
+}
+const paths: Buffer[] = []
+const tokenIds: string[] = []
+for (let nth = 0; nth < TOKENS; nth++) {
+  const { accessId } = await entitlement.grant({
+    subject: 'bench',
+    kind: 'pass',
+    product: 'node',
+    networks: ['main'],
+    locations: ['fra'],
+    limits,
+    validFromMs: 0,
+    validUntilMs: null,
+  })
+  const made = await credentials.generate({ accessId, network: 'main', location: 'fra' })
+  paths.push(Buffer.from(`/${made.token.reveal()}`))
+  tokenIds.push(made.tokenId)
+}
+await store.close()
+
+const reader = await openReader(dir)
+const versions = new Float64Array(new SharedArrayBuffer(64))
+const onFault = (fault: unknown): never => {
+  throw fault
+}
+const parts = {
+  location: 'fra',
+  authenticate: createAuthenticate(reader, () => versions[0] ?? 0),
+  gate: new Gate(new Limits(openLimitTable(dir, EDGES), 0), openUsage(dir, 0, { onFault })),
+  version: () => versions[0] ?? 0,
+  now: Date.now,
+  onRefusal: () => {},
+}
+const admit = createAdmit(parts)
+const enter = createEnter(parts)
+
+/** As the server gives it: the path is a new text each time, whose hash is not known yet. */
+const requestOf = (nth: number): Request => ({
+  method: 'POST',
+  path: paths[nth % paths.length]?.toString('latin1') ?? '',
+  query: '',
+  header: () => '',
+  address: '192.0.2.1',
+  id: '',
+})
+
+const bare = (request: Request): boolean => pathToken(request) !== ''
+const authenticated = (request: Request): boolean =>
+  !isReply(admit(pathToken(request), request, parts.now()))
+const admitted = (request: Request): boolean => {
+  const nowMs = parts.now()
+  const grant = admit(pathToken(request), request, nowMs)
+  if (isReply(grant)) return false
+  const visitor = parts.gate.visitorOf(grant)
+  const refused: Reply | undefined = enter(visitor, nowMs)
+  if (refused !== undefined) return false
+  parts.gate.leave(visitor, 1)
+  return true
+}
+
+const time = (run: (request: Request) => boolean, stride: number): number => {
+  const start = process.hrtime.bigint()
+  for (let round = 0; round < ROUNDS; round++) assert(run(requestOf(round * stride)))
+  return Number(process.hrtime.bigint() - start) / ROUNDS
+}
+const median = (values: number[]): number => values.toSorted((a, b) => a - b)[2] ?? NaN
+
+for (const [stride, clients] of [
+  [0, 'one client'],
+  [1, `${TOKENS} clients in turn`],
+] as const) {
+  const runs = [bare, authenticated, admitted].map(run => ({ run, times: [] as number[] }))
+  for (let round = 0; round < 6; round++)
+    for (const { run, times } of runs) {
+      const ns = time(run, stride)
+      // The first round warms up.
+      if (round > 0) times.push(ns)
+    }
+  const [none = NaN, known = NaN, all = NaN] = runs.map(({ times }) => median(times))
+  const print = (name: string, ns: number): void =>
+    console.log(`${`${name}, ${clients}`.padEnd(60)} ${ns.toFixed(0).padStart(6)} ns`)
+  print('authentication', known - none)
+  print('limits and counters', all - known)
+  print(`all together (target ≤ ${TARGET_NS})`, all - none)
+  assert(all - none <= TARGET_NS, `${clients}: ${Math.round(all - none)} ns, over ${TARGET_NS}`)
+}
+
+let counted = 0
+for (const tokenId of tokenIds)
+  for (const { requests } of readUsage(dir, tokenId, Date.now()).minutes) counted += requests
+assert.equal(counted, 2 * 6 * ROUNDS)
+await reader.close()
+rmSync(dir, { recursive: true })

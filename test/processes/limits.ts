@@ -1,0 +1,256 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { createCredentials } from '../../src/access/credential.js'
+import { createEntitlement } from '../../src/access/entitlement.js'
+import { openLimitTable, readLoad } from '../../src/access/limits.js'
+import { createSealing } from '../../src/access/sealing.js'
+import { openWriter } from '../../src/access/store.js'
+import { readUsage } from '../../src/access/usage-reader.js'
+import type { Limits } from '../../src/shared/grant.js'
+import { LIMITS } from '../fixtures/access.js'
+import { startDeployment, type Deployment } from '../fixtures/deployment.js'
+import { connect, post, replyCount, splitReplies, type Connection } from '../fixtures/server.js'
+import { until } from '../fixtures/until.js'
+
+const EDGES = 2
+
+/** An access of the sandbox, with its token of `fra`, made while the service is down. */
+type Held = { readonly accessId: string; readonly token: string; readonly tokenId: string }
+
+const hold = async (
+  dataDir: string,
+  accesses: readonly (Partial<Limits> & { readonly validUntilMs?: number })[],
+): Promise<Held[]> => {
+  const store = await openWriter(dataDir)
+  const sealing = createSealing(join(dataDir, 'access.key'), store, randomBytes)
+  const own = { store, randomBytes, now: Date.now }
+  const [entitlement, credentials] = [
+    createEntitlement(own),
+    createCredentials({ ...own, sealing }),
+  ]
+  const held: Held[] = []
+  for (const { validUntilMs, ...limits } of accesses) {
+    const { accessId } = await entitlement.grant({
+      subject: 'ada',
+      kind: 'pass',
+      product: 'node-access',
+      networks: ['sandbox'],
+      locations: ['fra', 'nyc'],
+      limits: { ...LIMITS, ...limits },
+      validFromMs: 0,
+      validUntilMs: validUntilMs ?? null,
+    })
+    const place = { accessId, network: 'sandbox', location: 'fra' }
+    const { token, tokenId } = await credentials.generate(place)
+    held.push({ accessId, token: token.reveal(), tokenId })
+  }
+  await store.close()
+  return held
+}
+
+const CALL = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
+const JSON_LINE = 'Content-Type: application/json'
+
+/** Sends the same again and again over connections that both edges have some of; answers with statuses. */
+const flood = async (
+  port: number,
+  path: string,
+  { body = CALL, connections = 16, durationMs = 1_000 } = {},
+): Promise<Map<number, number>> => {
+  const statuses = new Map<number, number>()
+  const endMs = Date.now() + durationMs
+  const run = async (): Promise<void> => {
+    const { socket, received, until: wait } = await connect(port)
+    let count = 0
+    while (Date.now() < endMs) {
+      socket.write(post(path, body, [JSON_LINE]))
+      await wait(text => replyCount(text) > count)
+      count++
+    }
+    for (const { head } of splitReplies(received())) {
+      const status = Number(head.slice(9, 12))
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    }
+    socket.destroy()
+  }
+  await Promise.all(Array.from({ length: connections }, run))
+  return statuses
+}
+
+const ask = async (
+  { port }: Deployment,
+  path: string,
+  body = CALL,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; headers: Headers; text: string }> => {
+  const reply = await fetch(`http://127.0.0.1:${port}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body,
+  })
+  return { status: reply.status, headers: reply.headers, text: await reply.text() }
+}
+
+/** A request whose body does not come: it is in flight for as long as its connection. */
+const hang = async (port: number, token: string): Promise<Connection> => {
+  const connection = await connect(port)
+  const lines = [`POST /${token} HTTP/1.1`, 'Host: a', JSON_LINE, 'Content-Length: 100', '', '{']
+  connection.socket.write(lines.join('\r\n'))
+  return connection
+}
+
+const start = (t: Test, dataDir: string): Promise<Deployment> =>
+  startDeployment(t, { dataDir, args: ['--edges', String(EDGES)] })
+
+t.test('limits of an access hold over all edges and routes of a machine', async t => {
+  const dataDir = t.testdir()
+  const endsAtMs = Date.now() + 8_000
+  const [rated, narrow, small, ending] = await hold(dataDir, [
+    { requestsPerSecondMax: 200, requestsBurstMax: 40 },
+    { requestsInFlightMax: 6 },
+    { requestsPerSecondMax: 1, requestsBurstMax: 4 },
+    { validUntilMs: endsAtMs },
+  ])
+  if (!rated || !narrow || !small || !ending) return
+  const deployment = await start(t, dataDir)
+  const { port } = deployment
+  const table = openLimitTable(dataDir, EDGES)
+  const countOf = ({ tokenId }: Held) => {
+    const sum = { requests: 0, errors: 0, rateLimited: 0, refused: 0 }
+    for (const { startMs: _, ...counts } of readUsage(dataDir, tokenId, Date.now()).minutes)
+      for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += counts[name]
+    return sum
+  }
+
+  await t.test('a rate, to the request', async t => {
+    const startMs = Date.now()
+    const statuses = await flood(port, `/${rated.token}`, { durationMs: 2_000 })
+    const seconds = (Date.now() - startMs) / 1_000
+    const passed = statuses.get(200) ?? 0
+    const most = 40 + 200 * seconds
+    t.ok(passed <= most + 1 && passed >= most - 45, `${passed} passed of at most ${most}`)
+    t.ok((statuses.get(429) ?? 0) > 100, `${statuses.get(429)} were refused`)
+    t.equal(statuses.size, 2)
+    t.match(countOf(rated), { requests: passed + (statuses.get(429) ?? 0), errors: 0, refused: 0 })
+    t.equal(countOf(rated).rateLimited, statuses.get(429))
+  })
+
+  await t.test('what a 429 says', async t => {
+    for (let nth = 0; nth < 4; nth++)
+      t.equal((await ask(deployment, `/${small.token}`)).status, 200)
+    const { status, headers, text } = await ask(deployment, `/${small.token}`)
+    t.equal(status, 429)
+    t.match(JSON.parse(text), {
+      error: {
+        message: 'Too many requests',
+        data: { limit: 'requestsPerSecondMax', max: 1, retryAfterMs: Number },
+      },
+    })
+    t.equal(headers.get('retry-after'), '1')
+    t.equal(headers.get('x-ratelimit-method-limit'), '1')
+    t.equal(headers.get('x-ratelimit-method-remaining'), '0')
+    t.equal(headers.get('access-control-allow-origin'), '*')
+    t.match(headers.get('access-control-expose-headers'), /X-RateLimit-Method-Remaining/)
+    await sleep(1_050)
+    t.equal((await ask(deployment, `/${small.token}`)).status, 200, 'as it said')
+    // Header tokens and submissions are of the same access.
+    const headers_ = { 'x-token': small.token }
+    t.equal((await ask(deployment, '/', CALL, headers_)).status, 429)
+    t.equal((await ask(deployment, '/lander', '{}', headers_)).status, 429)
+    t.equal((await ask(deployment, `/${small.token}/lander-submit-bundle`, '{}')).status, 429)
+  })
+
+  await t.test('a batch counts its calls, a ping nothing', async t => {
+    await sleep(4_100)
+    const batch = (count: number): string => `[${Array(count).fill(CALL).join(',')}]`
+    const ping = '{"jsonrpc":"2.0","method":"ping"}'
+    const over = await ask(deployment, `/${small.token}`, batch(5))
+    t.equal(over.status, 429)
+    t.match(JSON.parse(over.text), { error: { data: { limit: 'requestsBurstMax', max: 4 } } })
+    for (let nth = 0; nth < 10; nth++)
+      t.equal((await ask(deployment, `/${small.token}`, ping)).status, 200)
+    const mixed = `[${ping},${Array(3).fill(CALL).join(',')},${ping}]`
+    t.equal((await ask(deployment, `/${small.token}`, mixed)).status, 200)
+    const left = await ask(deployment, `/${small.token}`, batch(3))
+    t.equal(left.status, 429)
+    t.equal(left.headers.get('x-ratelimit-method-remaining'), '1')
+    t.equal((await ask(deployment, `/${small.token}`)).status, 200, 'and it took nothing')
+    t.equal((await ask(deployment, `/${small.token}`)).status, 429)
+  })
+
+  await t.test('errors are counted', async t => {
+    const before = countOf(narrow)
+    t.match(await ask(deployment, `/${narrow.token}`, CALL.replace('get', 'got')), { status: 200 })
+    t.match(await ask(deployment, `/${narrow.token}`, '{'), { status: 200 })
+    t.match(await ask(deployment, `/${narrow.token}`, `[${CALL},{}]`), { status: 200 })
+    const { requests, errors } = countOf(narrow)
+    t.strictSame([requests - before.requests, errors - before.errors], [4, 3])
+  })
+
+  await t.test('the metrics name the limits', async t => {
+    const page = await (await fetch(deployment.description.metricsUrl)).text()
+    for (const reason of ['requestsPerSecondMax', 'requestsBurstMax'])
+      t.match(page, new RegExp(`slotline_refusals_total\\{.*reason="${reason}"\\} [1-9]`), reason)
+  })
+
+  await t.test('requests in flight, and those of an edge that is killed', async t => {
+    const hanging: Connection[] = []
+    for (let nth = 0; nth < 6; nth++) hanging.push(await hang(port, narrow.token))
+    await until(
+      'all six are in flight',
+      () => readLoad(table, narrow.accessId).requestsInFlight === 6,
+    )
+    for (let nth = 0; nth < 8; nth++) {
+      const { status, text } = await ask(deployment, `/${narrow.token}`)
+      t.equal(status, 429)
+      t.match(JSON.parse(text), { error: { data: { limit: 'requestsInFlightMax', max: 6 } } })
+    }
+    const gone = hanging.shift()
+    gone?.socket.destroy()
+    await until('one is gone', () => readLoad(table, narrow.accessId).requestsInFlight === 5)
+    t.equal((await ask(deployment, `/${narrow.token}`)).status, 200)
+
+    const [victim] = deployment.pidsOf('edge')
+    const cut = Promise.race(hanging.map(({ closed }) => closed)).then(() => true)
+    // Where all five are at the other edge, nothing of this one was in flight.
+    if (victim !== undefined) process.kill(victim, 'SIGKILL')
+    await until('it is back', () => deployment.pidsOf('edge').length === EDGES)
+    await Promise.race([cut, sleep(500)])
+    const open = hanging.filter(({ socket }) => !socket.destroyed).length
+    await until(
+      'only what is open counts',
+      () => readLoad(table, narrow.accessId).requestsInFlight === open,
+    )
+    for (const { socket } of hanging) socket.destroy()
+    await until('nothing counts', () => readLoad(table, narrow.accessId).requestsInFlight === 0)
+    const statuses = await flood(port, `/${narrow.token}`, { connections: 4, durationMs: 200 })
+    t.strictSame([...statuses.keys()], [200])
+  })
+
+  await t.test('refused attempts are told to who owns the token', async t => {
+    const elsewhere = { ...deployment, port: port + 2 }
+    t.equal((await ask(elsewhere, `/${rated.token}`)).status, 401)
+    await sleep(Math.max(0, endsAtMs - Date.now()) + 20)
+    t.equal((await ask(deployment, `/${ending.token}`)).status, 403)
+    const refusedOf = ({ tokenId }: Held) => readUsage(dataDir, tokenId, Date.now()).refused
+    t.match(refusedOf(rated), [{ address: '127.0.0.1', reason: 'location' }])
+    t.match(refusedOf(ending), [{ address: '127.0.0.1', reason: 'ended' }])
+    t.ok(Math.abs(Date.now() - (refusedOf(ending)[0]?.atMs ?? 0)) < 5_000)
+  })
+
+  await t.test('counts outlive the service, what is in flight does not', async t => {
+    const before = countOf(rated)
+    t.equal(await deployment.stop(), 0)
+    const again = await start(t, dataDir)
+    t.strictSame(countOf(rated), before)
+    t.equal((await ask(again, `/${rated.token}`)).status, 200)
+    t.equal(countOf(rated).requests, before.requests + 1)
+    t.strictSame(readLoad(openLimitTable(dataDir, EDGES), rated.accessId), {
+      requestsInFlight: 0,
+      sockets: 0,
+    })
+    t.equal(await again.stop(), 0)
+  })
+})
