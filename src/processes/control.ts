@@ -13,6 +13,7 @@ import { openLog } from '../shared/log.js'
 import { createMetrics, formatMetrics, type MetricsSnapshot } from '../shared/metrics.js'
 import { lockFile } from '../shared/native.js'
 import { createAccessEffect } from './access-effect.js'
+import { openAccessUsage } from './access-usage.js'
 import { createCatalog, productsOf } from './catalog.js'
 import { openControlDashboard } from './control-dashboard.js'
 import type { Start } from './role.js'
@@ -85,10 +86,7 @@ export const startControl: Start = async ({ config }, report) => {
     store,
     administration,
     catalog,
-    usage: {
-      ofToken: () => ({ minutes: [], refused: [] }),
-      ofAccess: () => ({ requestsPerSecond: 0, requestsInFlight: 0, sockets: 0 }),
-    },
+    usage: openAccessUsage(config, administration, Date.now),
     submissions: () => [],
     adminToken,
     adminRoutes: createAdminApi({ administration, catalog, products, now: Date.now }),

@@ -13,8 +13,11 @@ import { LIMITS } from '../fixtures/access.js'
 import { startDeployment, type Deployment } from '../fixtures/deployment.js'
 import { connect, post, replyCount, splitReplies, type Connection } from '../fixtures/server.js'
 import { until } from '../fixtures/until.js'
+import { Visitor } from '../fixtures/visitor.js'
 
 const EDGES = 2
+/** Subject of the sandbox's second person. */
+const RENTER = 'renter'
 
 /** An access of the sandbox, with its token of `fra`, made while the service is down. */
 type Held = { readonly accessId: string; readonly token: string; readonly tokenId: string }
@@ -33,7 +36,7 @@ const hold = async (
   const held: Held[] = []
   for (const { validUntilMs, ...limits } of accesses) {
     const { accessId } = await entitlement.grant({
-      subject: 'ada',
+      subject: RENTER,
       kind: 'pass',
       product: 'node-access',
       networks: ['sandbox'],
@@ -207,6 +210,20 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
       t.equal(status, 429)
       t.match(JSON.parse(text), { error: { data: { limit: 'requestsInFlightMax', max: 6 } } })
     }
+    const ben = new Visitor(deployment.description.dashboardUrl)
+    const [, person] = deployment.description.identity.users
+    if (person === undefined) return
+    await ben.signIn(person)
+    const shown = await ben.call('GET', `/api/accesses/${narrow.accessId}/usage`)
+    t.match(shown.json, { requestsInFlight: 6, sockets: 0, limits: { requestsInFlightMax: 6 } })
+    const place = `/api/accesses/${rated.accessId}/networks/sandbox/locations/fra`
+    const { json } = await ben.call('GET', `${place}/usage`)
+    const { minutes } = json as { minutes: { requests: number }[] }
+    t.equal(minutes.length, 1_440)
+    t.equal(
+      minutes.reduce((sum, { requests }) => sum + requests, 0),
+      countOf(rated).requests,
+    )
     const gone = hanging.shift()
     gone?.socket.destroy()
     await until('one is gone', () => readLoad(table, narrow.accessId).requestsInFlight === 5)

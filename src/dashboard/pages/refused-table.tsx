@@ -1,6 +1,13 @@
 import { formatMoment } from './format.js'
 import type { TokenUsage } from './wire.js'
 
+const REASONS: Readonly<Record<string, string>> = {
+  location: 'Token of this location, used at another one',
+  address: 'Not the address that the token is restricted to',
+  early: 'The access has not begun',
+  ended: 'The access has ended',
+}
+
 /** Who was turned away, newest first: the first place to look when something gets 401 or 403. */
 export const RefusedTable = ({
   refused,
@@ -29,7 +36,7 @@ export const RefusedTable = ({
                 <td>
                   <code>{address}</code>
                 </td>
-                <td>{reason}</td>
+                <td>{REASONS[reason] ?? reason}</td>
               </tr>
             ))}
           </tbody>
