@@ -58,7 +58,9 @@ export const callAdmin = async (target: AdminTarget, call: AdminCall): Promise<u
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new Error(`the admin API at ${target.url} cannot be reached: ${reason}`)
+    throw new Error(`the admin API at ${target.url} cannot be reached: ${reason}`, {
+      cause: error,
+    })
   }
   if (status < 200 || status > 299) throw new Error(messageOf(status, text))
   return text === '' ? undefined : (JSON.parse(text) as unknown)

@@ -222,7 +222,7 @@ export class Exchange extends Responder implements Request {
     return {
       byteLength: source.byteLength,
       read: into => {
-        if (this.recheck() !== undefined) throw new Error('it is refused by now')
+        if (this.recheck() !== undefined) throw new Error('What let it in has been taken back')
         return source.read(into)
       },
       close: () => source.close(),

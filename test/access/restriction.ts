@@ -63,9 +63,8 @@ t.test('one public IPv4 address, and nothing else', t => {
     ['8'.repeat(65), /longer than 64/],
   ]
   for (const [text, answer] of cases)
-    typeof answer === 'string'
-      ? t.equal(answerOf(text), answer, JSON.stringify(text))
-      : t.match(answerOf(text), answer, JSON.stringify(text))
+    if (typeof answer === 'string') t.equal(answerOf(text), answer, JSON.stringify(text))
+    else t.match(answerOf(text), answer, JSON.stringify(text))
   t.end()
 })
 

@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { askAdmin, grantPlace, type AdminAnswer } from '../fixtures/admin.js'
+import { startDeployment } from '../fixtures/deployment.js'
+import { until } from '../fixtures/until.js'
+
+const ROUNDS = process.env['SLOTLINE_SOAK'] === 'full' ? 200 : 8
+/** A change is over by then: kills fall before, into and after it. */
+const CHANGE_MS = 16
+
+t.test('control is killed amid changes: each is whole or was never made', async t => {
+  t.setTimeout(ROUNDS * 15_000 + 60_000)
+  const deployment = await startDeployment(t, { args: ['--edges', '2', '--traffic', '0'] })
+  const { tokenPath, accessId } = await grantPlace(deployment)
+  const body = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
+  const statusOf = async (token: string): Promise<number> => {
+    const url = `http://127.0.0.1:${deployment.port}/${token}`
+    const headers = { 'content-type': 'application/json', connection: 'close' }
+    return (await fetch(url, { method: 'POST', headers, body })).status
+  }
+  const isBack = async (): Promise<boolean> => {
+    try {
+      return (await askAdmin(deployment, 'GET', `/accesses/${accessId}`)).status === 200
+    } catch {
+      return false
+    }
+  }
+
+  const first = await askAdmin(deployment, 'POST', tokenPath)
+  let current: string | undefined = String(first.body['token'])
+  const dead = new Set<string>()
+  const wrong: string[] = []
+  const outcomes = { answered: 0, made: 0, notMade: 0 }
+  for (let round = 0; round < ROUNDS; round += 1) {
+    // Revoked where there is a token, in two of three rounds replaced instead.
+    const path = current === undefined ? tokenPath : `${tokenPath}/regenerate`
+    const change: Promise<AdminAnswer> =
+      current !== undefined && round % 3 === 2
+        ? askAdmin(deployment, 'DELETE', tokenPath)
+        : askAdmin(deployment, 'POST', path)
+    const answered = change.catch(() => undefined)
+    await sleep((CHANGE_MS * round) / ROUNDS)
+    const [pid = 0] = deployment.pidsOf('control')
+    process.kill(pid, 'SIGKILL')
+    const answer = await answered
+    await until('control is back', isBack)
+
+    const shown = await askAdmin(deployment, 'POST', `${tokenPath}/reveal`)
+    const now = shown.status === 200 ? String(shown.body['token']) : undefined
+    const isMade = now !== current
+    if (answer !== undefined) {
+      outcomes.answered += 1
+      const told = answer.status === 204 ? undefined : String(answer.body['token'])
+      if (told !== now) wrong.push(`round ${round}: what was answered was not kept`)
+    } else if (isMade) outcomes.made += 1
+    else outcomes.notMade += 1
+    if (isMade && current !== undefined) dead.add(current)
+    if (now !== undefined && (await statusOf(now)) !== 200)
+      wrong.push(`round ${round}: the token that is shown does not work`)
+    for (const token of dead) {
+      // Both edges, most likely: each connection is a new one.
+      const statuses = await Promise.all([statusOf(token), statusOf(token), statusOf(token)])
+      if (statuses.some(status => status !== 401))
+        wrong.push(`round ${round}: a dead token answered ${statuses.join(' ')}`)
+    }
+    const { body: access } = await askAdmin(deployment, 'GET', `/accesses/${accessId}`)
+    const { tokens } = access
+    const count = Array.isArray(tokens) ? tokens.length : -1
+    if (count !== (now === undefined ? 0 : 1)) wrong.push(`round ${round}: ${count} tokens`)
+    current = now
+  }
+  t.comment(JSON.stringify(outcomes))
+  t.strictSame(wrong, [])
+  t.ok(dead.size > 0, 'some changes were made')
+  t.equal(await deployment.stop(), 0)
+})

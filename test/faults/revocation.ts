@@ -1,0 +1,119 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { askAdmin, grantPlace } from '../fixtures/admin.js'
+import { startDeployment } from '../fixtures/deployment.js'
+import { startHammer } from '../fixtures/hammer.js'
+import { connect, replyCount, statusOf } from '../fixtures/server.js'
+import { until } from '../fixtures/until.js'
+
+const ROUNDS = process.env['SLOTLINE_SOAK'] === 'full' ? 200 : 10
+/** In one of so many rounds an edge is stopped while the token is taken away. */
+const STOP_EVERY = 4
+const PER_SECOND = 5_000
+const LANES = 48
+/** A reply that left in time has been read by then, on a machine that is busy with other things, too. */
+const ON_ITS_WAY_MS = 1_000
+
+const call = (method: string, params: unknown): string =>
+  JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+
+t.test('a token that was taken away opens nothing, at no edge, from the answer on', async t => {
+  t.setTimeout(ROUNDS * 10_000 + 60_000)
+  const deployment = await startDeployment(t, { args: ['--edges', '2', '--traffic', '0'] })
+  const { samples } = deployment.description
+  const { tokenPath } = await grantPlace(deployment)
+  const small = call('getAccountInfo', [samples['tokenAccount'], { encoding: 'base64' }])
+  // Answered on a pool: let in before the change, answered after it.
+  const page = call('getProgramAccountsV2', [samples['program'], { limit: 100 }])
+  const hammer = startHammer({
+    port: deployment.port,
+    bodies: [...Array.from({ length: 31 }, () => small), page],
+    lanes: LANES,
+    perSecond: PER_SECOND,
+  })
+  t.teardown(() => hammer.stop())
+
+  const make = async (path: string): Promise<string> => {
+    const { body } = await askAdmin(deployment, 'POST', path)
+    return String(body['token'])
+  }
+  /** A request whose headers an edge has let in, and whose body is not whole. */
+  const openSlowly = async (token: string) => {
+    const { socket, until: heard } = await connect(deployment.port)
+    const head = `POST /${token} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json`
+    socket.write(`${head}\r\nContent-Length: ${small.length}\r\n\r\n${small.slice(0, -1)}`)
+    return async (): Promise<string> => {
+      socket.write(small.slice(-1))
+      const text = await heard(now => replyCount(now) > 0)
+      socket.destroy()
+      return statusOf(text)
+    }
+  }
+
+  let token = await make(tokenPath)
+  const changeMs: number[] = []
+  const wrong: string[] = []
+  let [beforeCount, afterCount, endedCount] = [0, 0, 0]
+  for (let round = 0; round < ROUNDS; round += 1) {
+    hammer.aim(token)
+    await until('the token is in use', () => hammer.heard(token).length > 500)
+    const finish = await openSlowly(token)
+    const isStopping = round % STOP_EVERY === STOP_EVERY - 1
+    const edges = deployment.pidsOf('edge')
+    const [stopped = 0] = edges.slice(round % 2)
+    if (isStopping) process.kill(stopped, 'SIGSTOP')
+
+    const startMs = performance.now()
+    const isRevoked = round % 2 === 0
+    const next = isRevoked ? undefined : await make(`${tokenPath}/regenerate`)
+    if (isRevoked) {
+      const { status } = await askAdmin(deployment, 'DELETE', tokenPath)
+      if (status !== 204) wrong.push(`round ${round}: revoke answered ${status}`)
+    }
+    const endMs = performance.now()
+    changeMs.push(endMs - startMs)
+
+    const slow = await finish()
+    // Its connection is cut where its edge was ended.
+    if (slow !== '401' && slow !== '') wrong.push(`round ${round}: a slow body: ${slow}`)
+    await until(
+      'it is asked on',
+      () => hammer.heard(token).filter(({ sentMs }) => sentMs > endMs).length > 200,
+    )
+    if (isStopping) {
+      if (deployment.pidsOf('edge').includes(stopped)) wrong.push(`round ${round}: it still runs`)
+      else endedCount += 1
+      await until('the edge is back', () => deployment.pidsOf('edge').length === 2)
+      await until('and listens', async () => {
+        const page = await (await fetch(deployment.description.metricsUrl)).text()
+        return /process="edge 0"/.test(page) && /process="edge 1"/.test(page)
+      })
+    }
+    for (const { status, sentMs, heardMs } of hammer.heard(token)) {
+      if (sentMs < endMs) {
+        beforeCount += 1
+        if (status === 200 && heardMs > endMs + ON_ITS_WAY_MS)
+          wrong.push(`round ${round}: 200, ${Math.round(heardMs - endMs)} ms after the answer`)
+      } else {
+        afterCount += 1
+        if (status !== 401)
+          wrong.push(`round ${round}: ${status} to what was sent ${sentMs - endMs} ms after`)
+      }
+    }
+    token = next ?? (await make(tokenPath))
+    await sleep(0)
+  }
+  const sorted = changeMs.toSorted((a, b) => a - b)
+  t.comment(
+    `${ROUNDS} rounds, ${beforeCount} requests before and ${afterCount} after; ` +
+      `a change took ${Math.round(sorted[Math.floor(ROUNDS / 2)] ?? 0)} ms, at most ${Math.round(sorted.at(-1) ?? 0)} ms`,
+  )
+  t.strictSame(wrong.slice(0, 5), [])
+  t.equal(endedCount, Math.floor(ROUNDS / STOP_EVERY), 'a stopped edge was ended each time')
+  const logged = deployment
+    .output()
+    .split('\n')
+    .filter(line => line.startsWith('{'))
+  t.notMatch(logged.join('\n'), /sl[ta]_[0-9A-Za-z]/, 'and no token was logged')
+  t.equal(await deployment.stop(), 0)
+})
