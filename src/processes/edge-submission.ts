@@ -88,7 +88,7 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
       bodyBytesMax,
       open: (request: Request) => open(tokenOf(request), request),
       handle: ({ lander, recheck, visitor }: Opened, body: Uint8Array) =>
-        recheck() ?? counted(visitor, lander.submit(route, body)),
+        recheck() ?? counted(visitor, lander.submit(route, body, recheck)),
       done: ({ visitor }: Opened) => gate.leave(visitor, 1),
     }))
 

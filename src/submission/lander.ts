@@ -13,13 +13,16 @@ import { UpstreamFailure } from './upstream-failure.js'
 export const LANDER_ROUTES = ['/lander', '/lander-submit-bundle', '/lander-submit-batch'] as const
 export type LanderRoute = (typeof LANDER_ROUTES)[number]
 
+/** How a request of a lander route ended. */
+export type LanderOutcome = 'forwarded' | 'framing' | 'refused' | ErrorName
+
 /** Counts what happens on one network's lander routes. */
 export type LanderMeter = {
   /**
    * A request was answered: `forwarded`, whatever the upstream said, `framing` for a batch that is
-   * none, or an error.
+   * none, `refused` where its access ended meanwhile, or an error.
    */
-  onEnd(route: LanderRoute, outcome: 'forwarded' | 'framing' | ErrorName, elapsedMs: number): void
+  onEnd(route: LanderRoute, outcome: LanderOutcome, elapsedMs: number): void
   /** `unchecked`: the checks did not get to the request in time. */
   onFinding(route: LanderRoute, kind: FindingKind | 'unchecked'): void
 }
@@ -35,17 +38,27 @@ export type LanderModules = {
   readonly nestingMax: number
 }
 
+/** The refusal to send where an access has ended since its request was let in. */
+export type Recheck = () => Reply | undefined
+
 /** The lander routes of one network. */
 export type Lander = {
-  /** Answers one whole body. It is copied before this returns. */
-  submit(route: LanderRoute, body: Uint8Array): Reply | Promise<Reply>
+  /**
+   * Answers one whole body. It is copied before this returns. `recheck` says, right before
+   * something is forwarded, why it must not be any more.
+   */
+  submit(route: LanderRoute, body: Uint8Array, recheck: Recheck): Reply | Promise<Reply>
 }
 
 /** How the two routes with a JSON body differ. */
-type CallRule = { readonly method: string; readonly toTexts: (params: Params) => readonly string[] }
+type CallRule = {
+  readonly method: string
+  readonly toTexts: (params: Params) => readonly string[]
+  readonly pathOption: 'transactionPath' | 'bundlePath'
+}
 const CALLS: Readonly<Record<Exclude<LanderRoute, '/lander-submit-batch'>, CallRule>> = {
-  '/lander': { method: 'sendTransaction', toTexts: toSingle },
-  '/lander-submit-bundle': { method: 'sendBundle', toTexts: toBundle },
+  '/lander': { method: 'sendTransaction', toTexts: toSingle, pathOption: 'transactionPath' },
+  '/lander-submit-bundle': { method: 'sendBundle', toTexts: toBundle, pathOption: 'bundlePath' },
 }
 
 const JSON_TYPE = 'application/json'
@@ -77,6 +90,7 @@ type Work = {
   /** Runs the checks, on their pool. */
   readonly check: () => Promise<Verdict>
   readonly refuse: (error: RpcError, finding?: Finding) => Reply
+  readonly recheck: Recheck
 }
 
 const errorReply = (id: Id, error: RpcError): Reply => ({
@@ -136,7 +150,6 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
       for (const { kind } of findings) meter.onFinding(route, kind)
       return formatFindings(findings)
     } catch {
-      meter.onFinding(route, UNCHECKED)
       return UNCHECKED
     }
   }
@@ -160,6 +173,7 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
     })
     const isForwarded = !(reply instanceof RpcError)
     const findings = looked === undefined ? '' : await looked.within(options.findingsWaitMs)
+    if (findings === UNCHECKED) meter.onFinding(route, UNCHECKED)
     meter.onEnd(route, isForwarded ? 'forwarded' : reply.name, now() - startMs)
     const whole = isForwarded ? reply : work.refuse(reply)
     if (findings === '') return whole
@@ -172,7 +186,12 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
     let error: RpcError
     try {
       found = gravest(find(route, await work.check()))
-      if (found === undefined) return send(work, startMs)
+      if (found === undefined) {
+        const refused = work.recheck()
+        if (refused === undefined) return send(work, startMs)
+        meter.onEnd(route, 'refused', now() - startMs)
+        return refused
+      }
       meter.onFinding(route, found.kind)
       error = found.toError()
     } catch (thrown) {
@@ -188,11 +207,12 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
 
   const submitCall = (
     route: keyof typeof CALLS,
-    path: string,
     body: Uint8Array,
+    recheck: Recheck,
   ): Reply | Promise<Reply> => {
     const startMs = now()
-    const { method, toTexts } = CALLS[route]
+    const { method, toTexts, pathOption } = CALLS[route]
+    const path = options[pathOption]
     const call = parseSubmission(body, nestingMax)
     const refuse = (error: RpcError): Reply => errorReply(call.id, error)
     try {
@@ -201,7 +221,8 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
       const texts = toTexts(call.params)
       const check = (): Promise<Verdict> => checks.checkBundle(texts, TRANSACTION_BYTES_MAX, false)
       const kept = Buffer.from(body)
-      return forward({ route, path, contentType: JSON_TYPE, body: kept, check, refuse }, startMs)
+      const contentType = JSON_TYPE
+      return forward({ route, path, contentType, body: kept, check, refuse, recheck }, startMs)
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
       meter.onEnd(route, error.name, now() - startMs)
@@ -209,7 +230,7 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
     }
   }
 
-  const submitBatch = (body: Uint8Array): Reply | Promise<Reply> => {
+  const submitBatch = (body: Uint8Array, recheck: Recheck): Reply | Promise<Reply> => {
     const startMs = now()
     const route = '/lander-submit-batch'
     const { count, problem } = checks.frameBatch(body)
@@ -225,6 +246,7 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
         contentType: BYTES_TYPE,
         body: kept,
         check: () => checks.checkBatch(kept),
+        recheck,
         // What is found in a batch has the batch's form; the rest is about the way to the lander.
         refuse: (error, finding) =>
           finding === undefined
@@ -236,16 +258,10 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
   }
 
   return {
-    submit: (route, body) => {
-      switch (route) {
-        case '/lander':
-          return submitCall(route, options.transactionPath, body)
-        case '/lander-submit-bundle':
-          return submitCall(route, options.bundlePath, body)
-        case '/lander-submit-batch':
-          return submitBatch(body)
-      }
-    },
+    submit: (route, body, recheck) =>
+      route === '/lander-submit-batch'
+        ? submitBatch(body, recheck)
+        : submitCall(route, body, recheck),
   }
 }
 

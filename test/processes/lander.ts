@@ -44,7 +44,7 @@ t.test('what is sent to the lander of a sandbox is read back from the index', as
     const bytes = transaction.serialize()
     return { to, bytes, signature: bs58.encode(bytes.subarray(1, 65)) }
   }
-  const post = async (path: string, type: string, body: BodyInit) => {
+  const post = async (path: string, type: string, body: string | Uint8Array<ArrayBuffer>) => {
     const headers = { 'content-type': type }
     const response = await fetch(submitUrl + path, { method: 'POST', headers, body })
     const findings = response.headers.get('x-lander-findings')

@@ -20,15 +20,13 @@ import {
 
 const CANARY = 'hml-canary-of-the-upstream'
 
-/** An upstream as a route has it, with short times, closed with the test. */
+/** An upstream as a route has it, closed with the test. */
 const open = async (t: Test, urls: readonly string[], options: Partial<UpstreamOptions> = {}) => {
   const lines: string[] = []
   const outcomes: string[] = []
   const upstream = await openUpstream(
     {
       ...defaults,
-      connectMs: 200,
-      answerMs: 300,
       pingPath: '',
       credential: new Secret(CANARY),
       urls,
@@ -245,7 +243,9 @@ t.test('what is no whole answer, once bytes were written, is silent', async t =>
     t.test(name, async t => {
       const raw = await openRawUpstream(t, script)
       const other = await openRawUpstream(t)
-      const { send, upstream, outcomes, lines } = await open(t, [raw.url, other.url])
+      const { send, upstream, outcomes, lines } = await open(t, [raw.url, other.url], {
+        answerMs: 300,
+      })
       let written = 0
       const failure = await send('{}', '/send', () => written++)
       if (!(failure instanceof UpstreamFailure)) throw new Error('answered')
@@ -277,28 +277,28 @@ t.test('without a connection the next URL is tried, in time', async t => {
   const cases: [name: string, urls: string[], reason: RegExp, atLeastMs: number][] = [
     ['a closed port', [refused], /ECONNREFUSED/, 0],
     ['no such name', [noName], /ENOTFOUND|EAI_AGAIN|no connection/, 0],
-    ['no answer to the first packet', [blackhole], /^Error$/, 195],
+    ['no answer to the first packet', [blackhole], /^Error$/, 595],
     ['no TLS', [noTls.url.replace('http', 'https')], /./, 0],
-    ['one after the other', [refused, blackhole, refused], /ECONNREFUSED/, 195],
+    ['one after the other', [refused, blackhole, refused], /ECONNREFUSED/, 595],
   ]
   for (const [name, urls, reason, atLeastMs] of cases)
     t.test(name, async t => {
-      const alone = await open(t, urls)
+      const alone = await open(t, urls, { connectMs: 600 })
       const startMs = performance.now()
       const failure = await alone.send('{}')
       const elapsedMs = performance.now() - startMs
       t.match(failure, { kind: 'unreachable', message: reason })
-      t.ok(elapsedMs >= atLeastMs && elapsedMs < atLeastMs + 250, `${elapsedMs} ms`)
+      t.ok(elapsedMs >= atLeastMs && elapsedMs < atLeastMs + 2_000, `${elapsedMs} ms`)
       t.strictSame(alone.outcomes, ['unreachable'])
 
       const raw = await openRawUpstream(t)
-      const both = await open(t, [...urls, raw.url])
+      const both = await open(t, [...urls, raw.url], { connectMs: 600 })
       let written = 0
       t.match(await both.send('{}', '/send', () => written++), { status: 200 })
       t.equal(written, 1)
       const againMs = performance.now()
       t.match(await both.send('{}'), { status: 200 })
-      t.ok(performance.now() - againMs < 150, 'the next request does not wait for it again')
+      t.ok(performance.now() - againMs < 550, 'the next request does not wait for it again')
       t.equal(raw.received.length, 2)
       t.equal(both.lines.length, urls.length, 'said once for each')
     })
@@ -394,7 +394,10 @@ t.test('connections are there before they are needed, and stay', async t => {
 t.test('what is over the bound is refused at once, and nothing is written', async t => {
   const held: net.Socket[] = []
   const raw = await openRawUpstream(t, socket => held.push(socket))
-  const { send, upstream, outcomes } = await open(t, [raw.url], { inFlightMax: 2 })
+  const { send, upstream, outcomes } = await open(t, [raw.url], {
+    inFlightMax: 2,
+    answerMs: 1_000,
+  })
   const first = send('1')
   const second = send('2')
   t.match(await send('3'), { kind: 'full' })
@@ -439,7 +442,12 @@ t.test('whatever goes wrong, nothing is sent twice', async t => {
     scripts[Math.floor(random() * scripts.length)]?.(socket, undefined as never),
   )
   const refused = `http://127.0.0.1:${await refusedPort()}`
-  const { send, outcomes } = await open(t, [refused, raw.url], { restMs: 1, inFlightMax: 32 })
+  const { send, outcomes } = await open(t, [refused, raw.url], {
+    restMs: 1,
+    inFlightMax: 32,
+    connectMs: 10_000,
+    answerMs: 10_000,
+  })
   const written = new Set<string>()
   let next = 0
   const client = async (): Promise<void> => {
