@@ -76,20 +76,21 @@ type Spec<
   }): Answer | Promise<Answer>
 }
 
+const wrongInput = (field: string, problem: string): RpcError =>
+  new RpcError('wrongInput', { field, problem })
+
 const explain = (what: string, issue: v.BaseIssue<unknown>): RpcError => {
   const path = v.getDotPath(issue)
   const field = path === null ? what : `${what}.${path}`
-  if (issue.type !== 'strict_object')
-    return new RpcError('wrongInput', { field, problem: issue.message })
-  if (issue.expected === 'never')
-    return new RpcError('wrongInput', { field, problem: 'is unknown' })
-  return issue.expected === 'Object'
-    ? new RpcError('wrongInput', { field, problem: 'must be a JSON object' })
-    : new RpcError('wrongInput', { field, problem: 'is missing' })
+  if (issue.type !== 'strict_object') return wrongInput(field, issue.message)
+  if (issue.expected === 'never') return wrongInput(field, 'is unknown')
+  return wrongInput(field, issue.expected === 'Object' ? 'must be a JSON object' : 'is missing')
 }
 
 const check = (what: string, schema: v.GenericSchema | undefined, value: unknown): unknown => {
   if (schema === undefined) return undefined
+  // To valibot a list is an object, too.
+  if (Array.isArray(value)) throw wrongInput(what, 'must be a JSON object')
   const result = v.safeParse(schema, value)
   if (result.success) return result.output
   throw explain(what, result.issues[0])
@@ -103,8 +104,7 @@ const toQuery = (search: string): Readonly<Record<string, string>> => {
   const twice = pairs.find(
     ([name], index) => pairs.findIndex(([other]) => other === name) !== index,
   )
-  if (twice !== undefined)
-    throw new RpcError('wrongInput', { field: 'query', problem: 'has a parameter twice' })
+  if (twice !== undefined) throw wrongInput('query', 'has a parameter twice')
   return Object.fromEntries(pairs)
 }
 

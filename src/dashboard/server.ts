@@ -57,6 +57,12 @@ const notAllowed = (allowed: readonly string[]): Answer => {
   return { ...failure, headers: { Allow: [...new Set(allowed)].sort().join(', ') } }
 }
 
+const isRead = ({ method }: IncomingMessage): boolean => method === 'GET' || method === 'HEAD'
+
+const isUnread = ({ complete, headers }: IncomingMessage): boolean =>
+  !complete &&
+  (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
+
 /** HTTP of the dashboard: page, sign-in, API and admin API on one port. */
 export const openDashboard = async (parts: ServerParts): Promise<Dashboard> => {
   const { options, publicUrl, files, cookies, log } = parts
@@ -119,7 +125,7 @@ export const openDashboard = async (parts: ServerParts): Promise<Dashboard> => {
     const found = match(request.method ?? '', path)
     if ('allowed' in found) {
       if (found.allowed.length > 0) return notAllowed(found.allowed)
-      throw new RpcError('notFound')
+      throw new RpcError(path === '/' && isRead(request) ? 'pageMissing' : 'notFound')
     }
     const { route, params } = found
     const session = await admit(route, request)
@@ -134,8 +140,7 @@ export const openDashboard = async (parts: ServerParts): Promise<Dashboard> => {
 
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const [path = '', query] = (request.url ?? '').split(/\?(.*)/s, 2)
-    const isRead = request.method === 'GET' || request.method === 'HEAD'
-    const file = isRead ? files.get(path) : undefined
+    const file = isRead(request) ? files.get(path) : undefined
     if (file !== undefined) return sendFile(request, response, file)
     try {
       if (inFlight >= options.requestsInFlightMax) throw new RpcError('unavailable')
@@ -147,9 +152,12 @@ export const openDashboard = async (parts: ServerParts): Promise<Dashboard> => {
       }
     } catch (error) {
       const failure = toFailure(error)
-      if (failure.status >= 500) log.error({ err: error }, 'a dashboard request failed')
+      const isExpected = error instanceof RpcError && error.row.status !== undefined
+      // Somebody who leaves in the middle is no failure of ours.
+      if (!isExpected && !request.socket.destroyed)
+        log.error({ err: error }, 'a dashboard request failed')
       // What was not read of a body must not be taken for the next request.
-      const close = request.complete ? {} : { Connection: 'close' }
+      const close = isUnread(request) ? { Connection: 'close' } : {}
       send(response, { ...failure, headers: { ...failure.headers, ...close } })
     }
   }

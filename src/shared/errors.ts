@@ -94,6 +94,7 @@ export const ERRORS = {
   crossOrigin:       { status: 403, message: 'A change must come from the dashboard itself: header x-slotline and its own Origin', origin: 'ours' },
   wrongInput:        { status: 400, message: '{field} {problem}', origin: 'ours' },
   sealingKey:        { status: 503, message: 'Tokens cannot be made or shown now: the operator must restore the sealing key', origin: 'ours' },
+  pageMissing:       { status: 503, message: 'The page is not built; run: npm run build:page', origin: 'ours' },
   failed:            { status: 500, message: 'Something went wrong; the log of the service says what', origin: 'ours' },
   noLander:          { status: 404, message: 'This network has no lander', origin: 'ours' },
   noRelay:           { status: 404, message: 'This network has no bundle engine for this route', origin: 'ours' },
