@@ -255,6 +255,61 @@ t.test('no key passes that is not known', t => {
   t.end()
 })
 
+/** A whole relay section; what is given differs. */
+const relayWith = (given: object = {}) => ({
+  upstream: { urls: ['https://engine.example'], credential: 'canary-of-the-engine' },
+  serviceTipAddresses: ['tr7c9YdFm5pTx8xVp8XMRPrAFGSND7xmumTqPPJchHe'],
+  engineTipAddresses: ['96gYZGLnJYVFmbjzopPSU6QiEV5fGqZNyN9nmNhvrZU5'],
+  ...given,
+})
+const withRelays = (relay?: object, relayBundle?: object) =>
+  toConfig({ ...given, networks: [{ ...given.networks[0], relay, relayBundle }] })
+
+t.test('each relay route has an engine of its own, with defaults that suit it', t => {
+  const [network] = withRelays(relayWith(), relayWith()).networks
+  t.match(network?.relay, {
+    path: '/iris',
+    serviceTipFloorLamports: 1_000_000,
+    engineTipFloorLamports: 1_000,
+    upstream: { credentialName: 'x-api-key', pingPath: '', answerMs: 5_000 },
+  })
+  t.match(network?.relayBundle, {
+    path: '/api/v1/bundles',
+    requestsPerSecondMax: 1,
+    upstream: { credentialName: 'x-jito-auth', pingPath: '' },
+  })
+  t.equal(network?.relayBundle?.exemptPrograms.length, 9)
+  t.notMatch(formatConfig(withRelays(relayWith())), 'canary')
+  t.equal(toConfig(given).networks[0]?.relay, undefined)
+  t.end()
+})
+
+t.test('a relay section that cannot be used is refused', t => {
+  const own = relayWith().serviceTipAddresses
+  const cases: [given: object, message: string][] = [
+    [{ engineTipAddresses: own }, `: ${own[0]} is a tip address of both kinds`],
+    [{ engineTipAddresses: [] }, '.engineTipAddresses must be at least one address, but is a list'],
+    [
+      { serviceTipFloorLamports: -1 },
+      '.serviceTipFloorLamports must be an integer from 0 to 9007199254740991 (lamports), but is -1',
+    ],
+    [
+      { requestsPerSecondMax: 0 },
+      '.requestsPerSecondMax must be an integer from 1 to 1000000 (requests), but is 0',
+    ],
+    [{ path: 'bundles' }, '.path must be a path that begins with /, but is "bundles"'],
+    [{ upstream: { urls: [] } }, '.upstream.urls must be at least one URL, but is a list'],
+    [{ tipCheck: 5 }, '.tipCheck is unknown; did you mean tipCheckMs?'],
+  ]
+  for (const [given, message] of cases) {
+    t.throws(() => withRelays(relayWith(given)), { message: `networks[0].relay${message}` })
+    t.throws(() => withRelays(undefined, relayWith(given)), {
+      message: `networks[0].relayBundle${message}`,
+    })
+  }
+  t.end()
+})
+
 t.test('what is dumped parses to the same', t => {
   const config = parseConfig(FILE, 'f')
   const dumped = formatConfig(config)

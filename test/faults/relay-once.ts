@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import { request } from 'node:http'
+import bs58 from 'bs58'
+import t from 'tap'
+import { answer, openRawUpstream } from '../fixtures/raw-upstream.js'
+import { base64, openMachine, QUALIFYING, sendBundle, toTransaction } from '../fixtures/relay.js'
+
+const isFull = process.env['SLOTLINE_SOAK'] === 'full'
+const BUNDLES = isFull ? 5_000 : 300
+/** Bundles that are under way at once. */
+const AT_ONCE = 40
+/** The engine answers after this, so that all who send a bundle at once find it in flight. */
+const HOLD_MS = 60
+const SEED = 20_261_121
+
+/** A small generator, so that a failure can be had again. */
+const createRandom = (seed: number) => {
+  let state = seed
+  return (count: number): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * count)
+  }
+}
+
+type Heard = { readonly code?: number; readonly result?: unknown }
+
+/** Sends a body and reads the answer; undefined where the client leaves first, or the connection breaks. */
+const send = (port: number, body: string, leavesAfterMs: number | undefined) =>
+  new Promise<Heard | undefined>(resolve => {
+    const options = { port, host: '127.0.0.1', path: '/relay-bundle', method: 'POST', agent: false }
+    const sent = request(options, response => {
+      let text = ''
+      response.setEncoding('utf8')
+      response.on('data', chunk => (text += String(chunk)))
+      response.on('error', () => resolve(undefined))
+      response.on('end', () => {
+        const { result, error } = JSON.parse(text)
+        resolve(error === undefined ? { result } : { code: error.code })
+      })
+    })
+    sent.on('error', () => resolve(undefined))
+    sent.end(body)
+    if (leavesAfterMs !== undefined) setTimeout(() => sent.destroy(), leavesAfterMs)
+  })
+
+/** What the engine may do with a bundle that it has read, and what clients then hear. */
+const DEEDS = [
+  ['accept', undefined],
+  ['accept', undefined],
+  ['accept', undefined],
+  ['refuse', -32_602],
+  ['limit', -32_010],
+  ['garbage', -32_603],
+  ['reset', -32_603],
+  ['silence', -32_603],
+] as const
+
+t.test('whatever the engine and the clients do, no bundle reaches it twice', async t => {
+  const random = createRandom(SEED)
+  const seen = new Map<string, number>()
+  const deeds = new Map<string, (typeof DEEDS)[number]>()
+  const engine = await openRawUpstream(t, (socket, { body }) => {
+    const [texts] = JSON.parse(body.toString()).params
+    const text = String(texts[0])
+    const id = createHash('sha256')
+      .update(bs58.encode(Buffer.from(text, 'base64').subarray(1, 65)))
+      .digest('hex')
+    seen.set(text, (seen.get(text) ?? 0) + 1)
+    const deed = DEEDS[random(DEEDS.length)] ?? DEEDS[0]
+    deeds.set(text, deed)
+    setTimeout(() => {
+      if (deed[0] === 'accept') socket.write(answer(JSON.stringify({ id: 1, result: id })))
+      else if (deed[0] === 'refuse')
+        socket.write(answer('{"error":{"code":-32602,"message":"no"}}', { status: '400 No' }))
+      else if (deed[0] === 'limit') socket.write(answer('', { status: '429 Slow' }))
+      else if (deed[0] === 'garbage') socket.write(answer('{'))
+      else if (deed[0] === 'reset') socket.resetAndDestroy()
+    }, HOLD_MS)
+  })
+  const { edges } = await openMachine(t, {
+    urls: [engine.url],
+    edgeCount: 2,
+    upstream: { answerMs: 3_000, inFlightMax: 4_096 },
+  })
+
+  let answered = 0
+  let left = 0
+  const faults: string[] = []
+  const submit = async (name: string): Promise<void> => {
+    const text = base64(toTransaction('/relay-bundle', { ...QUALIFYING, name }))
+    const body = sendBundle('/relay-bundle', [text])
+    const clients = Array.from({ length: 1 + random(4) }, () => {
+      const port = edges[random(edges.length)]?.port ?? 0
+      return send(port, body, random(3) === 0 ? random(2 * HOLD_MS) : undefined)
+    })
+    const heard = await Promise.all(clients)
+    const [deed, code] = deeds.get(text) ?? []
+    for (const one of heard) {
+      if (one === undefined) left++
+      else answered++
+      if (
+        one !== undefined &&
+        (one.code !== code || (deed === 'accept') !== (one.result !== undefined))
+      )
+        faults.push(`${name}: ${String(deed)}, and ${JSON.stringify(one)}`)
+    }
+    const times = seen.get(text) ?? 0
+    // All of its clients may leave before their bodies are read.
+    if (times > 1 || (times === 0 && heard.some(one => one !== undefined)))
+      faults.push(`${name}: ${times} times at the engine`)
+  }
+  const names = Array.from({ length: BUNDLES }, (_, index) => `once ${index}`)
+  const work = async (): Promise<void> => {
+    for (let name = names.pop(); name !== undefined; name = names.pop()) await submit(name)
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  t.strictSame(faults.slice(0, 10), [], `seed ${SEED}`)
+  t.ok(answered > BUNDLES / 2 && left > BUNDLES / 10, `${answered} answered, ${left} left`)
+  t.comment(`${answered} answered, ${left} left, ${engine.received.length} at the engine`)
+})
