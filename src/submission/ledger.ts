@@ -120,6 +120,8 @@ export const openLedger = async (
   const waiting = new Map<string, { submission: Submission; writes: number }>()
   let inFlight = 0
   let invalidCount = 0
+  // lmdb ends the process where something is written to what is closed.
+  let isClosed = false
 
   const put = async (id: Uint8Array, value: Buffer, submission: Submission): Promise<boolean> => {
     const key = formatId(id)
@@ -178,7 +180,7 @@ export const openLedger = async (
   return {
     begin(id, submission) {
       const [entry, value] = pack(id, submission)
-      const place = journal.begin(entry)
+      const place = isClosed ? undefined : journal.begin(entry)
       if (place === undefined) return undefined
       inFlight++
       void put(id, value, submission)
@@ -188,6 +190,8 @@ export const openLedger = async (
           const [entry, value] = pack(id, last)
           // Its words are what can be long, and the least that is missed.
           if (!journal.end(place, entry)) journal.end(place, pack(id, { ...last, engine: null })[0])
+          // The next start of this edge finds it in the journal.
+          if (isClosed) return false
           const isStored = await put(id, value, last)
           journal.clear(place)
           inFlight--
@@ -197,24 +201,31 @@ export const openLedger = async (
     },
     record(id, submission) {
       const isInvalid = submission.outcome === 'invalid'
-      if (waiting.size >= options.waitingMax) return
+      if (isClosed || waiting.size >= options.waitingMax) return
       if (isInvalid && invalidCount > 2 * options.invalidMax) return
       void put(id, pack(id, submission)[1], submission)
     },
     get(id) {
       const entry = waiting.get(formatId(id))
-      if (entry !== undefined) return entry.submission
+      if (entry !== undefined || isClosed) return entry?.submission
       root.resetReadTxn()
       return read(tables, id)
     },
-    stats: () => ({
-      inFlight,
-      records: countOf(tables.forwarded) + countOf(tables.invalid),
-      ...v.parse(Use, root.getStats()),
-    }),
-    close: () => {
+    stats: () =>
+      isClosed
+        ? { inFlight, records: 0, usedBytes: 0, mapBytes: options.mapBytes }
+        : {
+            inFlight,
+            records: countOf(tables.forwarded) + countOf(tables.invalid),
+            ...v.parse(Use, root.getStats()),
+          },
+    close: async () => {
+      if (isClosed) return
+      // What ended in this very turn is still to be stored.
+      await new Promise(setImmediate)
+      isClosed = true
       clearInterval(timer)
-      return root.close()
+      await root.close()
     },
   }
 }
@@ -250,12 +261,13 @@ export const openLedgers = (
   options: Options = defaults,
 ): Ledgers => {
   const opened = new Map<number, { root: RootDatabase<Buffer>; tables: Tables }>()
+  let isClosed = false
 
   const openEdge = (edge: number) => {
     const known = opened.get(edge)
     if (known !== undefined) return known
     const path = join(edgePath(dataDir, edge), LAYOUT)
-    if (!existsSync(join(path, 'data.mdb'))) return undefined
+    if (isClosed || !existsSync(join(path, 'data.mdb'))) return undefined
     const root = openRoot(path, options, true)
     const tables = openTables(root)
     // Just being made: the next one who asks will find it.
@@ -292,8 +304,10 @@ export const openLedgers = (
       return undefined
     },
     close: async () => {
-      for (const { root } of opened.values()) await root.close()
+      isClosed = true
+      const roots = Array.from(opened.values(), ({ root }) => root)
       opened.clear()
+      for (const root of roots) await root.close()
     },
   }
 }

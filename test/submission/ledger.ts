@@ -148,6 +148,38 @@ t.test('the oldest go when there are too many, of each table apart', async t => 
   await ledger.close()
 })
 
+t.test('what ends after the close is kept by the journal, and ends nothing else', async t => {
+  const { dir, openEdge, newId, faults } = await open(t)
+  const ledger = await openEdge(0)
+  const ledgers = openLedgers(dir, 1)
+  const ids = [newId(), newId(), newId()] as const
+  const flights = ids.map(id => ledger.begin(id, PENDING))
+  const stored = flights[0]?.end(ACCEPTED)
+  const closed = ledger.close()
+  const amid = flights[1]?.end(ACCEPTED)
+  await closed
+  await ledger.close()
+  t.equal(await stored, true)
+  t.equal(await amid, true)
+  t.equal(await flights[2]?.end(ACCEPTED), false)
+  t.equal(ledger.begin(newId(), PENDING), undefined)
+  ledger.record(newId(), { ...PENDING, outcome: 'invalid' })
+  t.equal(ledger.get(ids[0]), undefined)
+  t.equal(ledger.stats().records, 0, 'it may be asked when it is closed')
+  t.strictSame(ledgers.find(ids[0]), ACCEPTED)
+  await ledgers.close()
+  t.equal(ledgers.find(ids[0]), undefined)
+  // Whatever lmdb would still do comes in a turn of its own.
+  await new Promise(resolve => setTimeout(resolve, 20))
+  const again = await openEdge(0)
+  t.strictSame(
+    ids.map(id => again.get(id)),
+    [ACCEPTED, ACCEPTED, ACCEPTED],
+  )
+  await again.close()
+  t.strictSame(faults, [])
+})
+
 t.test('a ledger that is not there, or only begun, is empty', async t => {
   const dir = t.testdir({ edges: { 3: {}, 4: { 'submissions-1': {} }, journal: '' } })
   const ledgers = openLedgers(dir, 0)
