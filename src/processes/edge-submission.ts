@@ -1,5 +1,6 @@
 import type { Visitor } from '../access/gate.js'
 import type { Grant } from '../shared/grant.js'
+import type { Log } from '../shared/log.js'
 import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
 import { submissionHeaders, type Relay } from '../submission/relay.js'
 import type { RelayOrigin } from '../submission/relay-parts.js'
@@ -26,10 +27,13 @@ export type SubmissionParts = AdmissionParts & {
   readonly networks: ReadonlyMap<string, NetworkSubmission>
   readonly bodyBytesMax: number
   readonly newSubmissionId: () => Uint8Array
+  /** Level debug writes a line for each request: ids, never the token. */
+  readonly log: Log
 }
 
 /** A submission whose body is not here yet. */
 type Opened = {
+  readonly grant: Grant
   readonly lander: Lander
   readonly recheck: () => Reply | undefined
   readonly visitor: Visitor
@@ -60,9 +64,22 @@ const counted = (visitor: Visitor, reply: Reply | Promise<Reply>): Reply | Promi
 
 /** The submission routes of one location. Query strings count for nothing but `api-key`. */
 export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[] => {
-  const { networks, bodyBytesMax, newSubmissionId, gate, now } = parts
+  const { networks, bodyBytesMax, newSubmissionId, gate, now, location, log } = parts
   const admit = createAdmit(parts)
   const enter = createEnter(parts)
+
+  const isLogged = log.isLevelEnabled('debug')
+  const note = (
+    route: string,
+    grant: Grant,
+    { id }: Pick<Request, 'id'>,
+    body: Uint8Array,
+  ): void => {
+    if (!isLogged) return
+    const { tokenId, network } = grant
+    const bytes = body.byteLength
+    log.debug({ requestId: id, tokenId, location, network, route, bytes }, 'submission')
+  }
 
   const watch = createRecheck(parts)
   const openLander = (grant: Grant): Lander | Reply =>
@@ -76,7 +93,7 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
     const lander = openLander(grant)
     if (isReply(lander)) return lander
     const visitor = gate.visitorOf(grant)
-    return enter(visitor, nowMs) ?? { lander, recheck, visitor }
+    return enter(visitor, nowMs) ?? { grant, lander, recheck, visitor }
   }
 
   const lander = (route: LanderRoute): Route<Opened>[] =>
@@ -87,8 +104,10 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
         route === '/lander-submit-batch' ? 'application/octet-stream' : 'application/json',
       bodyBytesMax,
       open: (request: Request) => open(tokenOf(request), request),
-      handle: ({ lander, recheck, visitor }: Opened, body: Uint8Array) =>
-        recheck() ?? counted(visitor, lander.submit(route, body, recheck)),
+      handle: ({ grant, lander, recheck, visitor }, body, request) => {
+        note(route, grant, request, body)
+        return recheck() ?? counted(visitor, lander.submit(route, body, recheck))
+      },
       done: ({ visitor }: Opened) => gate.leave(visitor, 1),
     }))
 
@@ -113,8 +132,10 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
       contentType: 'application/json',
       bodyBytesMax,
       open: (request: Request) => openRelay(route, tokenOf(request), request),
-      handle: ({ relay, origin, visitor }: Relayed, body: Uint8Array) =>
-        counted(visitor, relay.handle(body, origin)),
+      handle: ({ relay, origin, visitor }, body) => {
+        note(route, origin.grant, origin.request, body)
+        return counted(visitor, relay.handle(body, origin))
+      },
       done: ({ visitor }: Relayed) => gate.leave(visitor, 1),
       refusalHeaders: () => submissionHeaders(newSubmissionId()),
     }))

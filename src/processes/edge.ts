@@ -201,6 +201,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
             bodyBytesMax: submissionBytesMax,
             networks: submissions,
             newSubmissionId,
+            log,
           }),
         ],
         listeners: location.listeners,

@@ -156,6 +156,17 @@ t.test('the token in every form that is allowed, and in no other', async t => {
       if (status === 404) t.equal(text, '{"error":{"message":"This network has no lander"}}')
     }
   t.notMatch(edge.lines.join(), token)
+  const noted = edge.lines.map(line => JSON.parse(line)).filter(({ msg }) => msg === 'submission')
+  t.equal(noted.length, raw.received.length, 'a line for each that was let in')
+  const [, body = ''] = BODIES[0] ?? []
+  t.match(noted[0], {
+    requestId: /^[0-9a-f-]{36}$/,
+    tokenId: /^tok_/,
+    location: 'fra',
+    network: 'main',
+    route: SINGLE,
+    bytes: body.length,
+  })
 })
 
 t.test('other methods and other paths', async t => {
