@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { toMessage } from './use-loaded.js'
 
 /** What is about to be done, and what it breaks. */
@@ -26,7 +26,7 @@ export const ConfirmDialog = ({
   const [isRunning, setRunning] = useState(false)
   const [failure, setFailure] = useState<string>()
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     dialog.current?.showModal()
     cancel.current?.focus()
   }, [])

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { SignInFailure } from '../sign-in-failure.js'
 import { Icon } from './icon.js'
 
@@ -32,7 +32,7 @@ export const SignIn = ({
 }) => {
   const [failure] = useState(takeFailure)
   const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = 'Sign in · Slotline'
     // The page changed under the reader: what they were at is gone, so they are led to what is there now.
     if (isExpired) heading.current?.focus()

@@ -93,14 +93,10 @@ export const ValueField = ({
             <Icon name={isMasked ? 'eye' : 'eyeOff'} />
           </button>
         )}
-        <button
-          type="button"
-          class="button is-copy"
-          aria-label={`Copy ${name}`}
-          onClick={() => void copy()}
-        >
+        <button type="button" class="button is-copy" onClick={() => void copy()}>
           <Icon name={isCopied ? 'check' : 'copy'} />
           {isCopied ? 'Copied' : 'Copy'}
+          <span class="unseen"> {name}</span>
         </button>
       </div>
       {problem !== undefined && (
