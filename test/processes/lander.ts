@@ -93,7 +93,7 @@ t.test('what is sent to the lander of a sandbox is read back from the index', as
     BATCH: file,
   }
   const [, routes = ''] = readPage('docs/submission.md').split('\n## Lander routes\n')
-  const [commands] = blocksOf(routes).filter(({ language }) => language === 'sh')
+  const commands = blocksOf(routes).find(({ language }) => language === 'sh')
   const said: unknown[] = []
   for (const command of commands?.text.split('\n') ?? [])
     said.push(JSON.parse((await run('sh', ['-c', command], { env })).stdout))
