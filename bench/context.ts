@@ -18,6 +18,8 @@ export type Context = {
   /** The accounts store, which no process writes any more. */
   readonly storeDir: string
   readonly edge: Server
+  /** Of the peer that the edge forwards submissions to. */
+  readonly upstreamPort: number
   readonly token: string
   /** getAccountInfo of accounts that are spread over the store. */
   readonly accountQuestions: readonly Question[]

@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import bs58 from 'bs58'
 import { createCredentials } from '../src/access/credential.js'
 import { createEntitlement } from '../src/access/entitlement.js'
 import { createSealing } from '../src/access/sealing.js'
@@ -11,6 +12,8 @@ import type { Order, Report } from '../src/processes/messages.js'
 import type { Limits } from '../src/shared/grant.js'
 import { stopProcess } from './child.js'
 import type { Server } from './context.js'
+import { PATHS } from './peers/upstream-paths.js'
+import { ENGINE_TIP, LANDER_TIP, SERVICE_TIP } from './transactions.js'
 
 export const NETWORK = 'bench'
 const LOCATION = 'bench'
@@ -39,11 +42,30 @@ const freePort = (): Promise<number> =>
 /**
  * The configuration of one edge on a data directory of its own: defaults but for places and names.
  */
-export const benchConfig = async (dataDir: string): Promise<Config> =>
-  toConfig({
+export const benchConfig = async (dataDir: string, upstreamPort: number): Promise<Config> => {
+  const upstream = { urls: [`http://${HOST}:${upstreamPort}`] }
+  const relay = {
+    upstream,
+    path: PATHS.engine,
+    serviceTipAddresses: [bs58.encode(SERVICE_TIP)],
+    engineTipAddresses: [bs58.encode(ENGINE_TIP)],
+    // What is measured is the way through, not the waiting for an engine's rate.
+    requestsPerSecondMax: 1_000_000,
+    requestsBurstMax: 1_000_000,
+    tipCheckMs: 0,
+  }
+  return toConfig({
     dataDir,
     // Never called: the edge runs without an indexer, on a store that stands still.
-    networks: [{ id: NETWORK, feed: { endpoint: `http://${HOST}:9` } }],
+    networks: [
+      {
+        id: NETWORK,
+        feed: { endpoint: `http://${HOST}:9` },
+        lander: { upstream, tipAddresses: [bs58.encode(LANDER_TIP)] },
+        relay,
+        relayBundle: relay,
+      },
+    ],
     locations: [
       { id: LOCATION, name: 'Bench', listeners: [{ host: HOST, port: await freePort() }] },
     ],
@@ -51,6 +73,7 @@ export const benchConfig = async (dataDir: string): Promise<Config> =>
     processes: { edgeCount: 1 },
     log: { level: 'warn' },
   })
+}
 
 /** Makes the access store and one token in it, as control would. */
 export const createToken = async ({ dataDir, access }: Config): Promise<string> => {

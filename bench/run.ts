@@ -7,6 +7,7 @@ import { setCurrentGeneration, storesPath } from '../src/processes/generation.js
 import { lockFile } from '../src/shared/native.js'
 import { parseArguments } from './arguments.js'
 import { askAll, type Question } from './ask.js'
+import { startChild } from './child.js'
 import type { Context } from './context.js'
 import { describeDataSet, sampleTokens, tokenPubkey } from './data.js'
 import { benchConfig, createToken, NETWORK, startEdge } from './deployment.js'
@@ -14,11 +15,13 @@ import { benchAccountInfo } from './load/account-info.js'
 import { benchLargeReplies } from './load/large-replies.js'
 import { benchLatency } from './load/latency.js'
 import { benchLayers } from './load/layers.js'
+import { benchSubmission } from './load/submission.js'
 import { describeMachine } from './machine.js'
 import { buildStore } from './micro/build-store.js'
 import { benchKernel } from './micro/kernel.js'
 import { benchParts } from './micro/parts.js'
 import { benchSignatures } from './micro/signatures.js'
+import type { Listening } from './peers/upstream.js'
 import { FULL, QUICK, SAMPLE_COUNT } from './options.js'
 import { accountValue } from './reference.js'
 import { formatFigure, meetsTarget, regressions, type Figure } from './report.js'
@@ -33,6 +36,7 @@ const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   'account-info': benchAccountInfo,
   latency: benchLatency,
   'large-replies': benchLargeReplies,
+  submission: benchSubmission,
 }
 /** Measured only where it is named: it explains a number, and is none of its own. */
 const ON_DEMAND: Readonly<Record<string, (context: Context) => Promise<void>>> = {
@@ -77,7 +81,9 @@ const run = async (words: readonly string[]): Promise<number> => {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   try {
     const world = createWorld(plan.set, plan.history)
-    const config = await benchConfig(join(dir, 'data'))
+    const upstream = await startChild<null, Listening>('peers/upstream.js', null)
+    const upstreamPort = upstream.answer.port
+    const config = await benchConfig(join(dir, 'data'), upstreamPort)
     const stores = storesPath(config.dataDir, NETWORK)
     const storeDir = join(stores, GENERATION)
     mkdirSync(storeDir, { recursive: true, mode: 0o700 })
@@ -89,7 +95,8 @@ const run = async (words: readonly string[]): Promise<number> => {
     try {
       const questions = accountQuestions(world)
       const accountInfo = await askAll(edge.target, questions)
-      const shared = { plan, world, dir, config, storeDir, edge, token, accountInfo, report, note }
+      const servers = { edge, token, upstreamPort }
+      const shared = { plan, world, dir, config, storeDir, ...servers, accountInfo, report, note }
       for (const [name, measure] of Object.entries({ ...PARTS, ...ON_DEMAND })) {
         if (!parts.has(name)) continue
         print(`\n${name}`)
@@ -97,6 +104,7 @@ const run = async (words: readonly string[]): Promise<number> => {
       }
     } finally {
       await edge.stop()
+      await upstream.stop()
     }
   } finally {
     rmSync(dir, { recursive: true, force: true })

@@ -7,7 +7,7 @@ declare module 'autocannon' {
     readonly connections: number
     /** Seconds. */
     readonly duration: number
-    readonly requests: readonly { readonly body: string }[]
+    readonly requests: readonly { readonly body: string | Buffer }[]
     readonly verifyBody: (body: string) => boolean
   }
   export type Result = {

@@ -12,7 +12,9 @@ onStart<Flood, Flooded>(async ({ target, exchanges, connectionCount, warmMs, dur
       headers: { 'content-type': 'application/json' },
       connections: connectionCount,
       duration: ms / 1000,
-      requests: exchanges.map(({ body }) => ({ body })),
+      requests: exchanges.map(({ body }) => ({
+        body: typeof body === 'string' ? body : Buffer.from(body),
+      })),
       verifyBody: body => replies.has(body),
     })
   const warm = await load(warmMs)

@@ -2,13 +2,19 @@ import { connect, type Socket } from 'node:net'
 
 /** One request and the one right answer to it. */
 export type Exchange = {
-  readonly body: string
+  /** JSON, or bytes of `contentType`. */
+  readonly body: string | Uint8Array
   /** Body of the reply, byte for byte. */
   readonly reply: string
 }
 
 /** Where and how requests go. */
-export type Target = { readonly port: number; readonly path: string }
+export type Target = {
+  readonly port: number
+  readonly path: string
+  /** JSON where it is absent. */
+  readonly contentType?: string
+}
 
 /** An exchange as it goes over a socket. */
 export type Wire = { readonly request: Buffer; readonly reply: Buffer }
@@ -26,11 +32,11 @@ export const toWire = (target: Target, exchanges: readonly Exchange[]): Wire[] =
     const head = [
       `POST ${target.path} HTTP/1.1`,
       `Host: 127.0.0.1:${target.port}`,
-      'Content-Type: application/json',
+      `Content-Type: ${target.contentType ?? 'application/json'}`,
       `Content-Length: ${Buffer.byteLength(body)}`,
     ]
     return {
-      request: Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`),
+      request: Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), Buffer.from(body)]),
       reply: Buffer.from(reply),
     }
   })

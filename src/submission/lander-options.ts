@@ -19,5 +19,5 @@ export const defaults = {
    * An answer that is here before its findings waits for them this long. Checks take 0.1 ms, a full
    * batch 2 ms.
    */
-  findingsWaitMs: 50,
+  findingsWaitMs: 250,
 }

@@ -7,20 +7,28 @@ import {
   PublicKey,
   SystemProgram,
   Transaction,
-  type TransactionInstruction,
+  TransactionInstruction,
 } from '@solana/web3.js'
 import bs58 from 'bs58'
+import { JitoJsonRpcClient } from 'jito-js-rpc'
 import t, { type Test } from 'tap'
+import { CREDENTIALS } from '../../src/sandbox/credentials.js'
+import { deriveBundleId } from '../../src/sandbox/derive-bundle-id.js'
 import { createKeypair } from '../../src/sandbox/keypair.js'
 import { transferLamports } from '../../src/sandbox/system-instructions.js'
+import { mintTo } from '../../src/sandbox/token-instructions.js'
 import { compileV1 } from '../fixtures/compile-v1.js'
 import { call, startDeployment, type Deployment } from '../fixtures/deployment.js'
 import { blocksOf, readPage } from '../fixtures/markdown.js'
 import { until } from '../fixtures/until.js'
-import { ask, order, received } from '../fixtures/upstream.js'
+import { ask, callUpstream, order, received } from '../fixtures/upstream.js'
 
 const SOL = 1_000_000_000
 const LANDER_FLOOR = 1_000_000
+const SERVICE_FLOOR = 1_000_000
+const ENGINE_FLOOR = 1_000
+
+const result = (value: unknown) => `{"jsonrpc":"2.0","result":${JSON.stringify(value)},"id":7}`
 
 /** What the clients below have in common: a payer, somebody new to pay, and a look at the index. */
 const createKit = ({ description, url }: Deployment) => {
@@ -57,7 +65,7 @@ const createKit = ({ description, url }: Deployment) => {
       }
       return value?.lamports === lamports
     })
-  return { payer, latest, tip, pay, untilPaid }
+  return { payer, latest, transfer, tip, pay, untilPaid }
 }
 
 const frame = (records: readonly Buffer[]): Buffer =>
@@ -162,11 +170,176 @@ const checkLander = async (t: Test, deployment: Deployment): Promise<void> => {
   })
 }
 
+/** The rules of both relay routes: tips to both, and something besides. */
+const createBundles = (deployment: Deployment) => {
+  const kit = createKit(deployment)
+  const { samples } = deployment.description
+  const key = (name: string): Uint8Array => bs58.decode(samples[name] ?? '')
+  const { programId, accounts, data } = mintTo(
+    key('program'),
+    { mint: key('mint'), account: key('tokenAccount') },
+    kit.payer.publicKey.toBytes(),
+    1n,
+  )
+  const application = new TransactionInstruction({
+    programId: new PublicKey(programId),
+    keys: accounts.map(({ pubkey, isSigner, isWritable }) => ({
+      pubkey: new PublicKey(pubkey),
+      isSigner,
+      isWritable,
+    })),
+    data: Buffer.from(data),
+  })
+  const qualify = [application, kit.tip('service', SERVICE_FLOOR), kit.tip('engine', ENGINE_FLOOR)]
+  const base64 = (...members: readonly { readonly bytes: Buffer }[]): string[] =>
+    members.map(({ bytes }) => bytes.toString('base64'))
+  const idOf = (...members: readonly { readonly bytes: Buffer }[]): string =>
+    deriveBundleId(members.map(({ bytes }) => bytes.subarray(1, 65)))
+  return { ...kit, qualify, base64, idOf }
+}
+
+const checkRelayBundle = async (t: Test, deployment: Deployment): Promise<void> => {
+  const { description } = deployment
+  const { pay, transfer, untilPaid, qualify, base64, idOf } = createBundles(deployment)
+  const { bundleEngineUrl, locations, tips } = description
+  const [{ submitUrl }] = locations
+  // It appends `/bundles` to its base, which a query takes up.
+  const jito = new JitoJsonRpcClient(`${submitUrl}/relay-bundle?from=`)
+
+  await t.test('jito-js-rpc sends a bundle and follows it', async t => {
+    t.strictSame((await jito.getTipAccounts()).result, tips.engine)
+    await order(bundleEngineUrl, { clear: true })
+    const [a, b] = [await pay(...qualify), await pay()]
+    const { result: id } = await jito.sendBundle([base64(a, b), { encoding: 'base64' }])
+    t.equal(id, idOf(a, b))
+    await Promise.all([untilPaid(a.to), untilPaid(b.to)])
+    const statusOf = async () => (await jito.getInFlightBundleStatuses([[id ?? '']])).result
+    await until('it has landed', async () => (await statusOf())?.value[0]?.status === 'Landed')
+    t.match((await jito.getBundleStatuses([[id ?? '']])).result, {
+      context: { slot: Number },
+      value: [
+        {
+          bundle_id: id,
+          transactions: [a.signature, b.signature],
+          slot: Number,
+          confirmation_status: 'confirmed',
+          err: { Ok: null },
+        },
+      ],
+    })
+    const seen = (await received(bundleEngineUrl)).filter(({ body }) => body.includes('sendBundle'))
+    t.equal(seen.length, 1, 'the engine had it once')
+    t.match(seen, [{ path: '/api/v1/bundles', headers: { 'x-jito-auth': CREDENTIALS.engine } }])
+    t.notOk(JSON.stringify(seen).includes(submitUrl.slice(-38)), 'without the token')
+  })
+
+  await t.test('a bundle that fails leaves nothing, and its status says so', async t => {
+    const good = await pay(...qualify)
+    // A new account with one lamport cannot pay its rent.
+    const bad = await pay(transfer(Keypair.generate().publicKey, 1))
+    const { result: id } = await jito.sendBundle([base64(good, bad), { encoding: 'base64' }])
+    const { result } = await jito.getInFlightBundleStatuses([[id ?? '']])
+    t.match(result?.value, [{ bundle_id: id, status: 'Failed', landed_slot: null }])
+    const next = await pay(...qualify)
+    await jito.sendBundle([base64(next), { encoding: 'base64' }])
+    await untilPaid(next.to)
+    t.match(await call(deployment.url, 'getAccountInfo', [good.to.toBase58()]), { value: null })
+  })
+
+  await t.test('words of the engine come through, and its rate limit as capacity', async t => {
+    const send = async (members: readonly { readonly bytes: Buffer }[]) =>
+      callUpstream(`${submitUrl}/relay-bundle`, 'sendBundle', [
+        base64(...members),
+        { encoding: 'base64' },
+      ])
+    const one = await pay(...qualify)
+    t.match(await send([one]), { body: result(idOf(one)) })
+    const again = await send([one])
+    t.match(JSON.parse(again.body), {
+      error: { code: -32602, message: 'bundle contains an already processed transaction' },
+      id: 7,
+    })
+    await untilPaid(one.to)
+    await order(bundleEngineUrl, {
+      status: 429,
+      body: '{"jsonrpc":"2.0","error":{"code":-32097,"message":"Network congested. Endpoint is globally rate limited.","data":null},"id":null}',
+      times: 1,
+    })
+    const limited = await send([await pay(...qualify)])
+    t.equal(limited.headers.get('retry-after'), '1')
+    t.match(JSON.parse(limited.body), { error: { code: -32010 }, id: 7 })
+
+    await order(bundleEngineUrl, { clear: true, reset: 'after', times: 1 })
+    const lost = await pay(...qualify)
+    t.match(JSON.parse((await send([lost])).body), {
+      error: { code: -32603, message: /outcome unknown/ },
+      id: 7,
+    })
+    await untilPaid(lost.to)
+    const seen = (await received(bundleEngineUrl)).filter(({ body }) => body.includes('sendBundle'))
+    t.equal(seen.length, 1, 'it landed all the same, and was not sent again')
+  })
+}
+
+const checkRelay = async (t: Test, deployment: Deployment): Promise<void> => {
+  const { bundleEngineUrl, locations, samples } = deployment.description
+  const { pay, untilPaid, qualify, base64, idOf } = createBundles(deployment)
+  const [, { submitUrl }] = locations
+  const options = { encoding: 'base64', mevProtect: true, revertProtection: true }
+  const send = (params: unknown) => callUpstream(`${submitUrl}/relay`, 'sendBundle', params)
+
+  await t.test('a bundle of one, and one of four', async t => {
+    await order(bundleEngineUrl, { clear: true })
+    const amountOf = async (): Promise<bigint> => {
+      const found = await call(deployment.url, 'getTokenAccountBalance', [samples['tokenAccount']])
+      return BigInt((found as { value: { amount: string } }).value.amount)
+    }
+    const before = await amountOf()
+    const one = await pay(...qualify)
+    const answer = await send([base64(one), options])
+    t.match(answer, { status: 200, body: result([one.signature]) })
+    t.equal(answer.headers.get('x-bundle-id'), idOf(one))
+    t.match(answer.headers.get('x-relay-submission-id'), /^[0-9a-f-]{14}7[0-9a-f-]{21}$/)
+    await untilPaid(one.to)
+    t.equal(await amountOf(), before + 1n, 'the mint gave one more')
+    const four = [await pay(), await pay(), await pay(), await pay(...qualify)]
+    t.match(await send([base64(...four), options]), {
+      body: result(four.map(({ signature }) => signature)),
+    })
+    await Promise.all(four.map(({ to }) => untilPaid(to)))
+    const seen = (await received(bundleEngineUrl)).filter(({ body }) => body.includes('sendBundle'))
+    t.strictSame(
+      seen.map(({ path, headers }) => [path, headers['x-api-key']]),
+      [
+        ['/iris', CREDENTIALS.iris],
+        ['/iris', CREDENTIALS.iris],
+      ],
+    )
+  })
+
+  await t.test('what does not qualify is not forwarded', async t => {
+    await order(bundleEngineUrl, { clear: true })
+    const tipsOnly = await pay(...qualify.slice(1))
+    t.match(JSON.parse((await send([base64(tipsOnly), options])).body), {
+      error: { code: -32602, message: /^one bundle member must pay at least/ },
+    })
+    const five = await Promise.all([1, 2, 3, 4, 5].map(() => pay(...qualify)))
+    t.match(JSON.parse((await send([base64(...five), options])).body), {
+      error: { code: -32602, message: 'sendBundle transaction count exceeds 4' },
+    })
+    t.strictSame(await received(bundleEngineUrl), [])
+  })
+}
+
 const run = promisify(execFile)
 
 t.test('what is submitted lands, and is read back', async t => {
-  const deployment = await startDeployment(t, { args: ['--edges', '2', '--slot-ms', '100'] })
+  const deployment = await startDeployment(t, {
+    args: ['--edges', '2', '--slot-ms', '100', '--traffic', '0'],
+  })
   await t.test('lander', t => checkLander(t, deployment))
+  await t.test('relay-bundle', t => checkRelayBundle(t, deployment))
+  await t.test('relay', t => checkRelay(t, deployment))
 
   await t.test('the orders of sandbox.md are followed', async t => {
     const { landerUrl } = deployment.description

@@ -19,7 +19,9 @@ const BYTES_TYPE = 'application/octet-stream'
 type Value = { readonly value: { readonly lamports: bigint | number } | null }
 
 t.test('what is sent to the lander of a sandbox is read back from the index', async t => {
-  const { description, output, stop } = await startDeployment(t, { args: ['--edges', '2'] })
+  const { description, dataDir, output, stop } = await startDeployment(t, {
+    args: ['--edges', '2'],
+  })
   const [{ rpcUrl, submitUrl }] = description.locations
   const { samples, tips, landerUrl, metricsUrl } = description
   const payer = Keypair.fromSecretKey(bs58.decode(samples['payerSecretKey'] ?? ''))
@@ -84,7 +86,7 @@ t.test('what is sent to the lander of a sandbox is read back from the index', as
   t.equal(await lamportsOf(batch[1]?.to ?? payer.publicKey), 0, 'without a tip it did not land')
 
   const shown = await pay()
-  const file = join(t.testdir(), 'batch')
+  const file = join(dataDir, 'batch')
   writeFileSync(file, frame(shown.bytes))
   const env = {
     PATH: process.env['PATH'],

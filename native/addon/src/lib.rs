@@ -114,3 +114,24 @@ pub fn shared_cells(path: String, count: f64) -> Result<Float64Array> {
         Ok(unsafe { Float64Array::with_external_data(address, count, move |_, _| drop(cells)) })
     })
 }
+
+/// What a bare loop over signatures took.
+#[napi(object, object_from_js = false)]
+pub struct BareLoop {
+    /// Signatures that were right.
+    pub signatures: u32,
+    pub micros: f64,
+}
+
+/// Checks the signatures of a batch one by one on this thread, and nothing else: what a bench compares the checks
+/// with. It has no use in the service.
+#[napi]
+pub fn bare_verify_loop(body: &[u8]) -> Result<BareLoop> {
+    guard(|| {
+        let (signatures, took) = kernel::transaction::bare_loop(body);
+        Ok(BareLoop {
+            signatures: signatures as u32,
+            micros: took.as_nanos() as f64 / 1_000.0,
+        })
+    })
+}

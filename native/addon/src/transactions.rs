@@ -184,27 +184,6 @@ pub struct VerifyStats {
     pub verify_running: u32,
 }
 
-/// What a bare loop over signatures took.
-#[napi(object, object_from_js = false)]
-pub struct BareLoop {
-    /// Signatures that were right.
-    pub signatures: u32,
-    pub micros: f64,
-}
-
-/// Checks the signatures of a batch one by one on this thread, and nothing else: what a bench compares the checks
-/// with. It has no use in the service.
-#[napi]
-pub fn bare_verify_loop(body: Uint8ArraySlice<'_>) -> Result<BareLoop> {
-    guard(|| {
-        let (signatures, took) = transaction::bare_loop(&body);
-        Ok(BareLoop {
-            signatures: signatures as u32,
-            micros: took.as_nanos() as f64 / 1_000.0,
-        })
-    })
-}
-
 /// Checks of one route's transactions.
 #[napi]
 pub struct TransactionChecks {

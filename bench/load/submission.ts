@@ -1,0 +1,187 @@
+// What the way through an edge adds to a submission, against the same request to the upstream itself;
+// and what batches cost a reader.
+import { Client } from 'undici'
+import { runJob } from '../child.js'
+import type { Exchange, Target } from '../clients/connection.js'
+import type { Latency, Probe } from '../clients/probe.js'
+import type { Context } from '../context.js'
+import { PROBE_CONNECTIONS, PROBE_REQUESTS_PER_SECOND } from '../options.js'
+import { PATHS } from '../peers/upstream-paths.js'
+import { median } from '../report.js'
+import { encodeBatch, signTransaction } from '../transactions.js'
+
+/** Design §9. */
+const ADDED = { p50: 0.3, p99: 2 } as const
+const REQUESTS_PER_SECOND = 500
+/** Of different bundles, so that none is in flight twice. */
+const EXCHANGES = 256
+const BATCH_RECORDS = 16
+/** Batches beside which reads are measured: 1,600 signatures a second. */
+const BATCHES_PER_SECOND = 100
+/** The issue's bound: reads under batches against reads alone. */
+const READS_OF_IDLE = 1.5
+
+/** One route: how it is asked, and where the upstream would be asked directly. */
+type Case = {
+  readonly name: string
+  readonly route: string
+  readonly direct: string
+  readonly contentType?: string
+  readonly bodies: readonly (string | Uint8Array)[]
+}
+
+const callBodies = (method: string, paramsOf: (nth: number) => unknown): string[] =>
+  Array.from({ length: EXCHANGES }, (_, nth) =>
+    JSON.stringify({ jsonrpc: '2.0', id: nth, method, params: paramsOf(nth) }),
+  )
+
+const cases = (): Case[] => {
+  const signed = Array.from({ length: EXCHANGES }, (_, nth) => signTransaction(nth))
+  const textOf = (nth: number): string => signed[nth % EXCHANGES]?.base64 ?? ''
+  const base64 = { encoding: 'base64' }
+  return [
+    {
+      name: '/lander',
+      route: '/lander',
+      direct: PATHS.transaction,
+      bodies: callBodies('sendTransaction', nth => [textOf(nth), base64]),
+    },
+    {
+      name: '/lander-submit-bundle of 4',
+      route: '/lander-submit-bundle',
+      direct: PATHS.bundle,
+      bodies: callBodies('sendBundle', nth => [
+        [nth, nth + 1, nth + 2, nth + 3].map(textOf),
+        base64,
+      ]),
+    },
+    {
+      name: '/lander-submit-batch of 16',
+      route: '/lander-submit-batch',
+      direct: PATHS.batch,
+      contentType: 'application/octet-stream',
+      bodies: Array.from({ length: EXCHANGES / BATCH_RECORDS }, (_, nth) =>
+        encodeBatch(signed.slice(nth * BATCH_RECORDS, (nth + 1) * BATCH_RECORDS)),
+      ),
+    },
+    {
+      name: '/relay',
+      route: '/relay',
+      direct: PATHS.engine,
+      bodies: callBodies('sendBundle', nth => [
+        [textOf(nth)],
+        { ...base64, mevProtect: true, revertProtection: true },
+      ]),
+    },
+    {
+      name: '/relay-bundle',
+      route: '/relay-bundle',
+      direct: PATHS.engine,
+      bodies: callBodies('sendBundle', nth => [[textOf(nth)], base64]),
+    },
+  ]
+}
+
+/** Asks once for each body; a failure ends the bench. What comes back is compared from then on. */
+const ask = async (target: Target, bodies: Case['bodies']): Promise<Exchange[]> => {
+  const client = new Client(`http://127.0.0.1:${target.port}`)
+  const exchanges: Exchange[] = []
+  for (const body of bodies) {
+    const response = await client.request({
+      method: 'POST',
+      path: target.path,
+      headers: { 'content-type': target.contentType ?? 'application/json' },
+      body: Buffer.from(body),
+    })
+    const reply = await response.body.text()
+    if (response.statusCode !== 200 || !/"result":|"accepted":16/.test(reply))
+      throw new Error(`${target.path.replace(/^.*\//, '/')}: ${response.statusCode} ${reply}`)
+    const findings = response.headers['x-lander-findings']
+    if (findings !== undefined) throw new Error(`findings: ${String(findings)}`)
+    exchanges.push({ body, reply })
+  }
+  await client.close()
+  return exchanges
+}
+
+const probe = async (
+  { plan }: Context,
+  target: Target,
+  exchanges: readonly Exchange[],
+  requestsPerSecond: number,
+): Promise<Latency> => {
+  const latency = await runJob<Probe, Latency>('clients/probe.js', {
+    target,
+    exchanges,
+    requestsPerSecond,
+    connectionCount: PROBE_CONNECTIONS,
+    warmMs: plan.warmMs,
+    durationMs: plan.probeMs,
+  })
+  if (latency.failures > 0) throw new Error(`probe: ${latency.failures} requests failed`)
+  return latency
+}
+
+const added = async (
+  context: Context,
+  { name, route, direct, contentType, bodies }: Case,
+  [upstreamPort, edge]: readonly [number, Target],
+): Promise<void> => {
+  const type = contentType === undefined ? {} : { contentType }
+  const toUpstream = { port: upstreamPort, path: direct, ...type }
+  const toEdge = { port: edge.port, path: `${edge.path}${route}`, ...type }
+  const directly = await ask(toUpstream, bodies)
+  const through = await ask(toEdge, bodies)
+  const costs: Record<keyof typeof ADDED, number[]> = { p50: [], p99: [] }
+  for (let round = 0; round < context.plan.rounds; round++) {
+    const bare = await probe(context, toUpstream, directly, REQUESTS_PER_SECOND)
+    const whole = await probe(context, toEdge, through, REQUESTS_PER_SECOND)
+    for (const quantile of ['p50', 'p99'] as const)
+      costs[quantile].push(whole[quantile] - bare[quantile])
+  }
+  for (const quantile of ['p50', 'p99'] as const)
+    context.report({
+      name: `${name}, added, ${quantile}`,
+      value: median(costs[quantile]),
+      unit: 'ms',
+      better: 'lower',
+      target: ADDED[quantile],
+      isTail: true,
+    })
+}
+
+/** Reads beside batches whose signatures are all checked. */
+const readsUnderBatches = async (context: Context, edge: Target, batch: Case): Promise<void> => {
+  const toBatch = {
+    port: edge.port,
+    path: `${edge.path}${batch.route}`,
+    contentType: batch.contentType ?? '',
+  }
+  const exchanges = await ask(toBatch, batch.bodies)
+  const ratios: number[] = []
+  for (let round = 0; round < context.plan.rounds; round++) {
+    const read = () => probe(context, edge, context.accountInfo, PROBE_REQUESTS_PER_SECOND)
+    const idle = await read()
+    const batches = probe(context, toBatch, exchanges, BATCHES_PER_SECOND)
+    const [busy] = await Promise.all([read(), batches])
+    ratios.push(busy.p99 / idle.p99)
+  }
+  context.report({
+    name: `getAccountInfo, p99 under ${BATCHES_PER_SECOND} batches/s / idle`,
+    value: median(ratios),
+    unit: '×',
+    better: 'lower',
+    target: READS_OF_IDLE,
+    isTail: true,
+  })
+}
+
+/** Row 9 of design §9, and what strict checks cost a reader. */
+export const benchSubmission = async (context: Context): Promise<void> => {
+  const { edge, upstreamPort, note } = context
+  const all = cases()
+  note(`open loop, ${REQUESTS_PER_SECOND} requests/s to the upstream and to the edge in turn`)
+  for (const one of all) await added(context, one, [upstreamPort, edge.target])
+  const batch = all.find(({ contentType }) => contentType !== undefined)
+  if (batch !== undefined) await readsUnderBatches(context, edge.target, batch)
+}
