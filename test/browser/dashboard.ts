@@ -1,47 +1,19 @@
-import type { Page } from 'playwright-core'
 import t from 'tap'
 import {
   axeFaults,
+  choose,
+  clipboardOf,
+  copy,
   keepPicture,
   openBrowser,
   openVisit,
   overflowPx,
   rememberedBy,
   signIn,
+  statusOf,
+  untilFocused,
 } from '../fixtures/browser.js'
 import { startDeployment } from '../fixtures/deployment.js'
-
-const ADA = 0
-const BEN = 1
-
-/** The status of one request through a URL, from outside of the browser. */
-const statusOf = async (url: string): Promise<number> => {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'getLatestBlockhash' }),
-  })
-  await response.arrayBuffer()
-  return response.status
-}
-
-const clipboardOf = async (page: Page): Promise<string> =>
-  String(await page.evaluate('navigator.clipboard.readText()'))
-
-const copy = async (page: Page, name: string): Promise<string> => {
-  await page.getByRole('button', { name: `Copy ${name}` }).click()
-  await page.getByRole('button', { name: `Copied ${name}` }).waitFor()
-  return clipboardOf(page)
-}
-
-const choose = async (page: Page, location: string): Promise<void> => {
-  await page.getByRole('radio', { name: location }).check()
-  await page.getByRole('heading', { level: 1, name: location }).waitFor()
-}
-
-/** Resolves when the focus is on the element with this text: where those who cannot see the page are led. */
-const untilFocused = (page: Page, text: string): Promise<void> =>
-  page.locator(':focus').filter({ hasText: text }).waitFor()
 
 const browser = await openBrowser(t)
 if (browser !== undefined) {
@@ -75,7 +47,7 @@ if (browser !== undefined) {
   await t.test('Ada uses the tokens of her pass', async t => {
     const { page, context, faults } = await openVisit(browser)
     await page.goto(dashboardUrl)
-    await signIn(page, deployment, ADA)
+    await signIn(page, deployment, 'ada')
     t.equal(page.url(), dashboardUrl, 'no code and no state stay in the address')
     await page.getByRole('heading', { name: 'Choose a location' }).waitFor()
     t.equal(await page.getByText('Active token', { exact: true }).count(), 2, 'two dots')
@@ -124,143 +96,10 @@ if (browser !== undefined) {
     await context.close()
   })
 
-  await t.test('Ben takes a token through all of its life', async t => {
-    const { page, context, faults } = await openVisit(browser)
-    await page.goto(dashboardUrl)
-    await signIn(page, deployment, BEN)
-    await choose(page, 'New York')
-    await page.getByRole('heading', { name: 'No token yet for New York' }).waitFor()
-    t.strictSame(await axeFaults(page), [])
-    await keepPicture(page, 'no-token')
-
-    await page.getByRole('button', { name: 'Generate token' }).click()
-    await page.getByLabel('RPC URL, masked').waitFor()
-    await untilFocused(page, 'New York')
-    await page.getByRole('radio', { name: 'New York Active token' }).waitFor()
-    await page.getByRole('radio', { name: 'Frankfurt No token' }).waitFor()
-    const first = await copy(page, 'RPC URL')
-    t.equal(await statusOf(first), 200)
-    const { origin: elsewhere } = new URL(locations[0].rpcUrl)
-    t.equal(await statusOf(`${elsewhere}${new URL(first).pathname}`), 401, 'of one location only')
-
-    const field = page.getByLabel('Public IPv4 address')
-    const save = page.getByRole('button', { name: 'Save' })
-    const wrong: readonly [typed: string, message: RegExp][] = [
-      ['example.com', /host name/],
-      ['https://8.8.8.8', /URL/],
-      ['8.8.8.8:80', /port/],
-      ['8.8.8.0/24', /CIDR/],
-      ['2001:db8::1', /IPv6/],
-      ['8.8.8.8, 8.8.4.4', /list/],
-      ['08.8.8.8', /leading zero/],
-      ['0x8.8.8.8', /hexadecimal/],
-      ['8.8.8', /fewer than four/],
-      ['8.8.8.256', /over 255/],
-      ['10.0.0.1', /private/],
-      ['127.0.0.1', /reserved/],
-    ]
-    for (const [typed, message] of wrong) {
-      await field.fill(typed)
-      await save.click()
-      await page.getByRole('alert').filter({ hasText: message }).waitFor()
-      t.equal(await field.getAttribute('aria-invalid'), 'true', typed)
-    }
-    await page.locator('#restriction-address:focus').waitFor()
-    t.strictSame(await axeFaults(page), [])
-    await keepPicture(page, 'wrong-address')
-    t.equal(await statusOf(first), 200, 'a wrong address changes nothing')
-
-    await field.fill(' 8.8.8.8 ')
-    await field.press('Enter')
-    await page.getByText('Only 8.8.8.8', { exact: true }).waitFor()
-    t.equal(await statusOf(first), 403, 'restricted when it is said')
-    await page.getByRole('button', { name: 'Check' }).click()
-    await page
-      .getByText(/works from 8\.8\.8\.8 only/)
-      .first()
-      .waitFor()
-    t.equal(await field.inputValue(), '8.8.8.8')
-
-    const regenerate = page.getByRole('button', { name: 'Regenerate', exact: true })
-    await regenerate.focus()
-    await page.keyboard.press('Enter')
-    await page.getByRole('dialog').waitFor()
-    await untilFocused(page, 'Cancel')
-    t.strictSame(await axeFaults(page), [])
-    await keepPicture(page, 'confirm-regenerate')
-    await page.keyboard.press('Escape')
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
-    await untilFocused(page, 'Regenerate')
-    t.equal(await copy(page, 'RPC URL'), first, 'cancelled: nothing happened')
-
-    await regenerate.click()
-    await page.getByRole('button', { name: 'Regenerate token' }).click()
-    await page
-      .getByText(/^The new token works/)
-      .first()
-      .waitFor()
-    t.equal(await statusOf(first), 401, 'the old token is dead when it is said')
-    await page.getByText('Only 8.8.8.8', { exact: true }).waitFor()
-    const second = await copy(page, 'RPC URL')
-    t.not(second, first)
-    t.equal(await statusOf(second), 403, 'the restriction stays')
-    await page.getByRole('button', { name: 'Clear' }).click()
-    await page.getByText('Any address', { exact: true }).waitFor()
-    t.equal(await statusOf(second), 200)
-    await keepPicture(page, 'active-token')
-    t.strictSame(await axeFaults(page), [])
-
-    const other = await context.newPage()
-    await other.goto(page.url())
-    await other.getByLabel('RPC URL, masked').waitFor()
-    await page.getByRole('button', { name: 'Revoke', exact: true }).click()
-    await page.getByText(/Your rental stays/).waitFor()
-    await page.getByRole('button', { name: 'Revoke token' }).click()
-    await page.getByRole('heading', { name: 'No token yet for New York' }).waitFor()
-    t.equal(await statusOf(second), 401)
-    t.equal(await statusOf(locations[1].rpcUrl), 200, 'somebody else’s token is not touched')
-    await other.getByRole('heading', { name: 'No token yet for New York' }).waitFor()
-    await page.getByRole('radio', { name: 'New York No token' }).waitFor()
-    t.strictSame(faults, [])
-    await context.close()
-  })
-
-  await t.test('a change from elsewhere is seen at the next try', async t => {
-    const here = await openVisit(browser)
-    const there = await openVisit(browser)
-    for (const { page } of [here, there]) {
-      await page.goto(dashboardUrl)
-      await signIn(page, deployment, BEN)
-      await choose(page, 'Frankfurt')
-      await page.getByRole('button', { name: 'Generate token' }).waitFor()
-    }
-    await there.page.getByRole('button', { name: 'Generate token' }).click()
-    await there.page.getByLabel('RPC URL, masked').waitFor()
-    await here.page.getByRole('button', { name: 'Generate token' }).click()
-    await here.page
-      .getByText(/changed somewhere else/)
-      .first()
-      .waitFor()
-    t.equal(await copy(here.page, 'RPC URL'), await copy(there.page, 'RPC URL'))
-
-    await there.page.getByRole('button', { name: 'Revoke', exact: true }).click()
-    await there.page.getByRole('button', { name: 'Revoke token' }).click()
-    await there.page.getByRole('heading', { name: /^No token yet/ }).waitFor()
-    await here.page.getByRole('button', { name: 'Copy RPC URL' }).click()
-    await here.page.getByRole('heading', { name: /^No token yet/ }).waitFor()
-    await here.page
-      .getByText(/changed somewhere else/)
-      .first()
-      .waitFor()
-    t.strictSame([...here.faults, ...there.faults], [])
-    await here.context.close()
-    await there.context.close()
-  })
-
   await t.test('a session that ends takes the secrets from the screen, and leads back', async t => {
     const { page, context, faults } = await openVisit(browser)
     await page.goto(dashboardUrl)
-    await signIn(page, deployment, ADA)
+    await signIn(page, deployment, 'ada')
     await choose(page, 'New York')
     await page.getByRole('button', { name: 'Reveal RPC URL' }).click()
     await page.getByLabel('RPC URL', { exact: true }).waitFor()
@@ -286,7 +125,7 @@ if (browser !== undefined) {
   await t.test('the keyboard alone is enough', async t => {
     const { page, context } = await openVisit(browser)
     await page.goto(dashboardUrl)
-    await signIn(page, deployment, BEN)
+    await signIn(page, deployment, 'ben')
     const tabTo = async (selector: string): Promise<void> => {
       for (let step = 0; step < 40; step += 1) {
         if (
@@ -337,7 +176,7 @@ if (browser !== undefined) {
       }
       await page.goto(dashboardUrl)
       await look('signed-out')
-      await signIn(page, deployment, ADA)
+      await signIn(page, deployment, 'ada')
       await page.getByRole('heading', { name: 'Choose a location' }).waitFor()
       await look('choose-location')
       await page.getByRole('radio', { name: 'Frankfurt' }).click()

@@ -13,6 +13,9 @@ import type { Access, Session } from './wire.js'
 /** How often the accesses are asked for again: they are granted, extended and ended elsewhere. */
 const REFRESH_MS = 60_000
 
+/** What can be used comes first. */
+const STATE_ORDER: readonly Access['state'][] = ['active', 'upcoming', 'ended']
+
 /** Fills in what needs no choice, and drops what is not on offer. */
 const settle = (route: Route, accesses: readonly Access[]): Route => {
   const only = accesses.length === 1 ? accesses[0] : undefined
@@ -55,7 +58,9 @@ export const Dashboard = ({
   const { api } = useServices()
   const { value, failure, reload } = useLoaded('accesses', api.accesses, REFRESH_MS)
   const [asked, go] = useRoute()
-  const accesses = value?.accesses ?? []
+  const accesses = (value?.accesses ?? []).toSorted(
+    (one, other) => STATE_ORDER.indexOf(one.state) - STATE_ORDER.indexOf(other.state),
+  )
   const route = settle(asked, accesses)
   const access = accesses.find(({ accessId }) => accessId === route.accessId)
   const location = access?.locations.find(({ id }) => id === route.location)

@@ -1,4 +1,5 @@
 const number = new Intl.NumberFormat('en')
+const rate = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
 const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric' })
 const moment = new Intl.DateTimeFormat('en', {
   day: 'numeric',
@@ -15,6 +16,9 @@ const clock = new Intl.DateTimeFormat('en', {
 })
 
 export const formatCount = (value: number): string => number.format(value)
+/** A number that may be a mean: with one decimal where it is small, and the decimal says something. */
+export const formatRate = (value: number): string =>
+  rate.format(value < 10 ? value : Math.round(value))
 export const formatDay = (atMs: number): string => day.format(atMs)
 export const formatMoment = (atMs: number): string => moment.format(atMs)
 export const formatClock = (atMs: number): string => clock.format(atMs)

@@ -1,4 +1,4 @@
-import { formatCount } from './format.js'
+import { formatCount, formatRate } from './format.js'
 
 /** A limit against its use now. */
 export const Meter = ({
@@ -18,7 +18,7 @@ export const Meter = ({
       <div class="meter-head">
         <span>{name}</span>
         <span class="muted">
-          <strong>{formatCount(Math.round(used))}</strong> of {formatCount(max)} {unit}
+          <strong>{formatRate(used)}</strong> of {formatCount(max)} {unit}
         </span>
       </div>
       <meter

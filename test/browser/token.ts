@@ -1,0 +1,250 @@
+import t from 'tap'
+import {
+  axeFaults,
+  choose,
+  copy,
+  keepPicture,
+  openBrowser,
+  openVisit,
+  signIn,
+  statusOf,
+  untilFocused,
+} from '../fixtures/browser.js'
+import { startDeployment } from '../fixtures/deployment.js'
+
+const browser = await openBrowser(t)
+if (browser !== undefined) {
+  const deployment = await startDeployment(t, { args: ['--edges', '2'] })
+  const { dashboardUrl, locations, adminToken } = deployment.description
+
+  const administer = async (path: string, body: object): Promise<unknown> => {
+    const response = await fetch(new URL(`/admin/accesses${path}`, dashboardUrl), {
+      method: 'POST',
+      headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+    return response.json()
+  }
+
+  await t.test('Ben takes a token through all of its life', async t => {
+    const { page, context, faults } = await openVisit(browser)
+    await page.goto(dashboardUrl)
+    await signIn(page, deployment, 'ben')
+    await choose(page, 'New York')
+    await page.getByRole('heading', { name: 'No token yet for New York' }).waitFor()
+    t.strictSame(await axeFaults(page), [])
+    await keepPicture(page, 'no-token')
+
+    await page.getByRole('button', { name: 'Generate token' }).click()
+    await page.getByLabel('RPC URL, masked').waitFor()
+    await untilFocused(page, 'New York')
+    await page.getByRole('radio', { name: 'New York Active token' }).waitFor()
+    await page.getByRole('radio', { name: 'Frankfurt No token' }).waitFor()
+    const first = await copy(page, 'RPC URL')
+    t.equal(await statusOf(first), 200)
+    const { origin: elsewhere } = new URL(locations[0].rpcUrl)
+    t.equal(await statusOf(`${elsewhere}${new URL(first).pathname}`), 401, 'of one location only')
+
+    const field = page.getByLabel('Public IPv4 address')
+    const save = page.getByRole('button', { name: 'Save' })
+    const wrong: readonly [typed: string, message: RegExp][] = [
+      ['example.com', /host name/],
+      ['https://8.8.8.8', /URL/],
+      ['8.8.8.8:80', /port/],
+      ['8.8.8.0/24', /CIDR/],
+      ['2001:db8::1', /IPv6/],
+      ['8.8.8.8, 8.8.4.4', /list/],
+      ['08.8.8.8', /leading zero/],
+      ['0x8.8.8.8', /hexadecimal/],
+      ['8.8.8', /fewer than four/],
+      ['8.8.8.256', /over 255/],
+      ['10.0.0.1', /private/],
+      ['127.0.0.1', /reserved/],
+    ]
+    for (const [typed, message] of wrong) {
+      await field.fill(typed)
+      await save.click()
+      await page.getByRole('alert').filter({ hasText: message }).waitFor()
+      t.equal(await field.getAttribute('aria-invalid'), 'true', typed)
+    }
+    await page.locator('#restriction-address:focus').waitFor()
+    t.strictSame(await axeFaults(page), [])
+    await keepPicture(page, 'wrong-address')
+    t.equal(await statusOf(first), 200, 'a wrong address changes nothing')
+
+    await field.fill(' 8.8.8.8 ')
+    await field.press('Enter')
+    await page.getByText('Only 8.8.8.8', { exact: true }).waitFor()
+    t.equal(await statusOf(first), 403, 'restricted when it is said')
+    await page.getByRole('button', { name: 'Check' }).click()
+    await page
+      .getByText(/works from 8\.8\.8\.8 only/)
+      .first()
+      .waitFor()
+    t.equal(await field.inputValue(), '8.8.8.8')
+
+    const regenerate = page.getByRole('button', { name: 'Regenerate', exact: true })
+    await regenerate.focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await untilFocused(page, 'Cancel')
+    t.strictSame(await axeFaults(page), [])
+    await keepPicture(page, 'confirm-regenerate')
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await untilFocused(page, 'Regenerate')
+    t.equal(await copy(page, 'RPC URL'), first, 'cancelled: nothing happened')
+
+    await regenerate.click()
+    await page.getByRole('button', { name: 'Regenerate token' }).click()
+    await page
+      .getByText(/^The new token works/)
+      .first()
+      .waitFor()
+    t.equal(await statusOf(first), 401, 'the old token is dead when it is said')
+    await page.getByText('Only 8.8.8.8', { exact: true }).waitFor()
+    const second = await copy(page, 'RPC URL')
+    t.not(second, first)
+    t.equal(await statusOf(second), 403, 'the restriction stays')
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByText('Any address', { exact: true }).waitFor()
+    t.equal(await statusOf(second), 200)
+    await keepPicture(page, 'active-token')
+    t.strictSame(await axeFaults(page), [])
+
+    const other = await context.newPage()
+    await other.goto(page.url())
+    await other.getByLabel('RPC URL, masked').waitFor()
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click()
+    await page.getByText(/Your rental stays/).waitFor()
+    await page.getByRole('button', { name: 'Revoke token' }).click()
+    await page.getByRole('heading', { name: 'No token yet for New York' }).waitFor()
+    t.equal(await statusOf(second), 401)
+    t.equal(await statusOf(locations[1].rpcUrl), 200, 'somebody else’s token is not touched')
+    await other.getByRole('heading', { name: 'No token yet for New York' }).waitFor()
+    await page.getByRole('radio', { name: 'New York No token' }).waitFor()
+    t.strictSame(faults, [])
+    await context.close()
+  })
+
+  await t.test('a change from elsewhere is seen at the next try', async t => {
+    const here = await openVisit(browser)
+    const there = await openVisit(browser)
+    for (const { page } of [here, there]) {
+      await page.goto(dashboardUrl)
+      await signIn(page, deployment, 'ben')
+      await choose(page, 'Frankfurt')
+      await page.getByRole('button', { name: 'Generate token' }).waitFor()
+    }
+    await there.page.getByRole('button', { name: 'Generate token' }).click()
+    await there.page.getByLabel('RPC URL, masked').waitFor()
+    await here.page.getByRole('button', { name: 'Generate token' }).click()
+    await here.page
+      .getByText(/changed somewhere else/)
+      .first()
+      .waitFor()
+    t.equal(await copy(here.page, 'RPC URL'), await copy(there.page, 'RPC URL'))
+
+    await there.page.getByRole('button', { name: 'Revoke', exact: true }).click()
+    await there.page.getByRole('button', { name: 'Revoke token' }).click()
+    await there.page.getByRole('heading', { name: /^No token yet/ }).waitFor()
+    await here.page.getByRole('button', { name: 'Copy RPC URL' }).click()
+    await here.page.getByRole('heading', { name: /^No token yet/ }).waitFor()
+    await here.page
+      .getByText(/changed somewhere else/)
+      .first()
+      .waitFor()
+    t.strictSame([...here.faults, ...there.faults], [])
+    await here.context.close()
+    await there.context.close()
+  })
+
+  await t.test('use, refusals and limits are shown as they were', async t => {
+    const { page, context, faults } = await openVisit(browser)
+    await page.goto(dashboardUrl)
+    await signIn(page, deployment, 'ben')
+    await choose(page, 'New York')
+    await page.getByRole('button', { name: 'Generate token' }).click()
+    const url = await copy(page, 'RPC URL')
+    for (let count = 0; count < 3; count += 1) t.equal(await statusOf(url), 200)
+    const elsewhere = new URL(locations[0].rpcUrl).origin + new URL(url).pathname
+    t.equal(await statusOf(elsewhere), 401)
+    await page.getByLabel('Public IPv4 address').fill('8.8.8.8')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Only 8.8.8.8', { exact: true }).waitFor()
+    t.equal(await statusOf(url), 403)
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByText('Any address', { exact: true }).waitFor()
+    const flood = await Promise.all(Array.from({ length: 60 }, () => statusOf(url)))
+    t.ok(flood.includes(429), 'the rental is narrow')
+    t.ok(flood.includes(200))
+
+    await page.getByRole('tab', { name: 'Usage' }).click()
+    const tile = (name: string) => page.locator('.tile').filter({ hasText: name }).locator('dd')
+    await tile('Requests')
+      .filter({ hasText: /^[1-9]/ })
+      .waitFor()
+    await page.getByRole('cell', { name: /used at another one/ }).waitFor()
+    await page.getByRole('cell', { name: /restricted to/ }).waitFor()
+    t.equal(Number(await tile('Refused').textContent()), 2)
+    const limited = flood.filter(status => status === 429).length
+    t.equal(Number(await tile('Over a limit').textContent()), limited)
+    await page.getByRole('meter', { name: /^Requests/ }).waitFor()
+    await page.getByText(/of 10 per second/).waitFor()
+    t.strictSame(await axeFaults(page), [])
+    await keepPicture(page, 'usage')
+    await page.getByRole('radio', { name: 'Table' }).check()
+    const rows = page.getByRole('region', { name: 'Requests as a table' }).getByRole('row')
+    await rows
+      .filter({ hasText: String(limited) })
+      .first()
+      .waitFor()
+    t.strictSame(faults, [])
+    await context.close()
+  })
+
+  await t.test('an access that ends is said to have ended, and lives again', async t => {
+    const granted = await administer('', {
+      subject: 'renter',
+      kind: 'pass',
+      product: 'node-access',
+      locations: ['fra'],
+    })
+    const accessId = String(Object.entries(granted ?? {}).find(([key]) => key === 'accessId')?.[1])
+    const { page, context, faults } = await openVisit(browser)
+    await page.goto(dashboardUrl)
+    await signIn(page, deployment, 'ben')
+    await page.getByRole('heading', { name: 'Choose an access' }).waitFor()
+    await keepPicture(page, 'choose-access')
+    t.strictSame(await axeFaults(page), [])
+    await page.getByRole('radio', { name: accessId }).check()
+    await page.getByRole('heading', { level: 1, name: 'Frankfurt' }).waitFor()
+    t.equal(await page.getByRole('radio', { name: 'New York' }).count(), 0, 'not on offer')
+    await page.getByRole('button', { name: 'Generate token' }).click()
+    const url = await copy(page, 'RPC URL')
+    t.equal(await statusOf(url), 200)
+
+    await administer(`/${accessId}/end`, {})
+    t.equal(await statusOf(url), 403)
+    await page.getByRole('button', { name: 'Check' }).click()
+    await page
+      .getByText(/the access does not hold now/)
+      .first()
+      .waitFor()
+    await page.reload()
+    await page.getByText(/^This access has ended/).waitFor()
+    t.equal(await page.getByRole('button', { name: 'Regenerate', exact: true }).isDisabled(), true)
+    t.strictSame(await axeFaults(page), [])
+    await keepPicture(page, 'access-ended')
+
+    await administer(`/${accessId}/extend`, { validUntilMs: null })
+    await page.reload()
+    await page.getByRole('radio', { name: /No end date/ }).waitFor()
+    t.equal(await page.getByText(/^This access has ended/).count(), 0)
+    t.equal(await copy(page, 'RPC URL'), url, 'its token was kept')
+    t.equal(await statusOf(url), 200)
+    t.strictSame(faults, [])
+    await context.close()
+  })
+}
