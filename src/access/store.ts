@@ -55,6 +55,11 @@ export class Table<K extends Key, R extends TableRow> {
     for (const { key, value } of this.#db.getRange({ start })) yield [key, this.decode(value)]
   }
 
+  /** The first keys, in their order. */
+  keys(limit: number): K[] {
+    return [...this.#db.getKeys({ limit })]
+  }
+
   encode(value: Value<R>): Buffer {
     return packr.pack(v.parse(this.#row.value, value))
   }

@@ -1,6 +1,7 @@
 import { createAuthenticate } from '../access/authenticate.js'
 import { Gate } from '../access/gate.js'
 import { Limits, openLimitTable } from '../access/limits.js'
+import { createRefusalMeter } from '../access/refusal-meter.js'
 import { openReader } from '../access/store.js'
 import { openUsage } from '../access/usage.js'
 import type { Origin } from '../rpc/dispatch.js'
@@ -109,14 +110,12 @@ export const startEdge: Start = async ({ config, index }, report) => {
   const gate = new Gate(new Limits(table, index), usage)
   const sweep = setInterval(() => gate.sweep(Date.now()), config.access.usage.sweepMs)
   gate.sweep(Date.now())
+  const refusalMeter = createRefusalMeter(usage)
   const authenticate = createAuthenticate(
     access,
     shared.accessVersion,
     config.access.authenticate,
-    (reason, tokenId, address, nowMs) => {
-      const meter = tokenId === undefined ? usage.unknown : usage.meterOf(tokenId)
-      meter.addRefused(reason, address, nowMs)
-    },
+    refusalMeter.onRefused,
   )
 
   const modules = {
@@ -238,6 +237,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
       await Promise.all(servers.map(server => server.drain()))
       clearInterval(poll)
       clearInterval(sweep)
+      refusalMeter.flush()
       for (const view of views.values()) view.close()
       await Promise.all([...landers.map(({ opened }) => opened?.close()), relays.close()])
       await access.close()

@@ -252,6 +252,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     await sleep(Math.max(0, endsAtMs - Date.now()) + 20)
     t.equal((await ask(deployment, `/${ending.token}`)).status, 403)
     const refusedOf = ({ tokenId }: Held) => readUsage(dataDir, tokenId, Date.now()).refused
+    await until('they are counted', () => refusedOf(ending).length > 0)
     t.match(refusedOf(rated), [{ address: '127.0.0.1', reason: 'location' }])
     t.match(refusedOf(ending), [{ address: '127.0.0.1', reason: 'ended' }])
     t.ok(Math.abs(Date.now() - (refusedOf(ending)[0]?.atMs ?? 0)) < 5_000)
