@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander'
-import { collect, instant, instantOrNever } from './command-arguments.js'
+import { collect, instant, instantOrNever, integer } from './command-arguments.js'
 import type { Config } from './config.js'
 import type { AdminCall } from './processes/admin-client.js'
 
@@ -62,14 +62,18 @@ export const addAccessCommands = (program: Command, load: (file: string) => Conf
         },
       }),
     )
-  command(root, 'list', 'list accesses')
-    .option('--subject <subject>', 'of one person only')
-    .action(({ subject, ...where }) =>
-      call(where, {
-        method: 'GET',
-        path: `/accesses${subject === undefined ? '' : `?subject=${segment(subject)}`}`,
-      }),
-    )
+  command(root, 'list', 'list accesses in the order of their ids')
+    .option('--subject <subject>', 'all of one person')
+    .option('--after <accessId>', 'begin after this one: `next` of the answer before')
+    .option('--limit <count>', 'at most so many', integer(1, 1_000), 100)
+    .action(({ subject, after, limit, ...where }) => {
+      const query = new URLSearchParams({
+        limit: String(limit),
+        ...(subject === undefined ? {} : { subject }),
+        ...(after === undefined ? {} : { after }),
+      })
+      return call(where, { method: 'GET', path: `/accesses?${query}` })
+    })
   command(root, 'show <accessId>', 'show an access with its tokens, masked').action(
     (accessId: string, where: Where) => call(where, { method: 'GET', path: accessPath(accessId) }),
   )

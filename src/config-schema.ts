@@ -358,7 +358,7 @@ export const configSchema = v.strictObject({
     v.strictObject({
       keyFile: described(
         v.optional(v.string('a file'), ''),
-        'Key that tokens are sealed with, made with the first token. Empty is `access.key` in `dataDir`. Back it up apart from the store.',
+        'Key that tokens are sealed with, made at the first start. Empty is `access.key` in `dataDir`. Back it up apart from the store.',
       ),
       adminTokenFile: described(
         v.optional(v.string('a file'), ''),

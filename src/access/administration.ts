@@ -25,7 +25,8 @@ export type Administration = {
   find(accessId: string): Access | undefined
   /** Every access of one person at the identity provider. */
   listOf(subject: string): readonly Access[]
-  listAll(): readonly Access[]
+  /** Up to `countMax` accesses of everybody in the order of their ids, from the one after this id on. */
+  page(afterId: string, countMax: number): readonly Access[]
   generate(place: Place): Promise<NewToken>
   regenerate(place: Place): Promise<NewToken>
   revoke(place: Place): Promise<void>
@@ -49,10 +50,23 @@ export const createAdministration = (options: {
     effect.announce()
     return result
   }
+  let isUnsettled = false
+  const settle = async (): Promise<void> => {
+    isUnsettled = true
+    await effect.settle()
+    isUnsettled = false
+  }
   /** For what takes something away: nobody may go on with it. */
   const settled = async <T>(change: Promise<T>): Promise<T> => {
-    const result = await change
-    await effect.settle()
+    let result: T
+    try {
+      result = await change
+    } catch (error) {
+      // `No token` may mean that the call before this one revoked it, and could not say that it was in effect.
+      if (isUnsettled) await settle()
+      throw error
+    }
+    await settle()
     return result
   }
   return {
@@ -62,7 +76,7 @@ export const createAdministration = (options: {
     end: accessId => settled(entitlement.end(accessId)),
     find: accessId => entitlement.find(accessId),
     listOf: subject => entitlement.listOf(subject),
-    listAll: () => entitlement.listAll(),
+    page: (afterId, countMax) => entitlement.page(afterId, countMax),
     generate: place => announced(credentials.generate(place)),
     regenerate: place => settled(credentials.regenerate(place)),
     revoke: place => settled(credentials.revoke(place)),

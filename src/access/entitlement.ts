@@ -28,8 +28,8 @@ export type Entitlement = {
   /** Ends it now. One that was ended by hand before keeps that time. */
   end(accessId: string): Promise<Access>
   find(accessId: string): Access | undefined
-  /** Every access, in the order of their ids. */
-  listAll(): readonly Access[]
+  /** Up to `countMax` accesses of everybody in the order of their ids, from the one after this id on. */
+  page(afterId: string, countMax: number): readonly Access[]
   /** Every access of one person at the identity provider, in the order of their ids. */
   listOf(subject: string): readonly Access[]
 }
@@ -96,6 +96,7 @@ export const createEntitlement = (options: {
           endedAtMs: null,
         }
         store.accesses.put(access.accessId, access)
+        store.subjects.put([access.subject, access.accessId], {})
         return access
       }),
     extend: (accessId, validUntilMs) =>
@@ -107,11 +108,20 @@ export const createEntitlement = (options: {
     end: accessId =>
       update(accessId, access => ({ ...access, endedAtMs: access.endedAtMs ?? now() })),
     find: accessId => store.accesses.get(accessId),
-    listAll: () => Array.from(store.accesses.from(''), ([, access]) => access),
+    page: (afterId, countMax) => {
+      const accesses: Access[] = []
+      for (const [accessId, access] of store.accesses.from(afterId)) {
+        if (accesses.length >= countMax) break
+        if (accessId !== afterId) accesses.push(access)
+      }
+      return accesses
+    },
     listOf: subject => {
       const accesses: Access[] = []
-      for (const [, access] of store.accesses.from(''))
-        if (access.subject === subject) accesses.push(access)
+      for (const [[owner, accessId]] of store.subjects.from([subject, ''])) {
+        if (owner !== subject) break
+        accesses.push(find(store, accessId))
+      }
       return accesses
     },
   }

@@ -22,7 +22,7 @@ export class SealingKeyError extends Error {
 
 /** Seals texts so that only who has the key file can read them again. */
 export type Sealing = {
-  /** Reads the key file, or creates it with the store's first token. Throws SealingKeyError. */
+  /** Reads the key file, or creates it where the store has none yet. Throws SealingKeyError. */
   ready(): Promise<void>
   /** `context` is bound in: a sealed text moved to another record does not open. Only after `ready`. */
   seal(text: string, context: string): Uint8Array

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { open, type Database, type Key, type RootDatabase } from 'lmdb'
 import { Packr } from 'msgpackr'
 import * as v from 'valibot'
-import { SCHEMA, TABLES, type PlaceKey, type TableRow } from './tables.js'
+import { SCHEMA, TABLES, type PlaceKey, type SubjectKey, type TableRow } from './tables.js'
 
 type Value<R extends TableRow> = Readonly<v.InferOutput<R['value']>>
 
@@ -85,6 +85,7 @@ export class AccessStore {
   readonly #root: RootDatabase<Buffer>
   readonly meta: Table<string, typeof TABLES.meta>
   readonly accesses: Table<string, typeof TABLES.accesses>
+  readonly subjects: Table<SubjectKey, typeof TABLES.subjects>
   readonly tokens: Table<PlaceKey, typeof TABLES.tokens>
   readonly digests: Table<Uint8Array, typeof TABLES.digests>
   readonly sessions: Table<Uint8Array, typeof TABLES.sessions>
@@ -93,6 +94,7 @@ export class AccessStore {
     this.#root = root
     this.meta = this.#openTable(TABLES.meta)
     this.accesses = this.#openTable(TABLES.accesses)
+    this.subjects = this.#openTable(TABLES.subjects)
     this.tokens = this.#openTable(TABLES.tokens)
     this.digests = this.#openTable(TABLES.digests)
     this.sessions = this.#openTable(TABLES.sessions)
@@ -169,6 +171,16 @@ const checkSchema = (store: AccessStore): void => {
   )
 }
 
+/** A store of before there was this index has accesses and no row of it. */
+const indexSubjects = async (store: AccessStore): Promise<void> => {
+  const isIndexed = store.subjects.from(['', '']).next().done === false
+  if (isIndexed || store.accesses.from('').next().done === true) return
+  await store.transaction(() => {
+    for (const [accessId, { subject }] of store.accesses.from(''))
+      store.subjects.put([subject, accessId], {})
+  })
+}
+
 /** Opens the store to write, and creates it where it is absent. One process only: control. */
 export const openWriter = async (
   dataDir: string,
@@ -180,6 +192,7 @@ export const openWriter = async (
     if (store.meta.get('store') === undefined)
       await store.transaction(() => store.meta.put('store', { schema: SCHEMA, sealingKeyId: null }))
     checkSchema(store)
+    await indexSubjects(store)
   } catch (error) {
     await store.close()
     throw error

@@ -39,6 +39,9 @@ const access = v.object({
   endedAtMs: v.nullable(instantMs),
 })
 
+/** A row says that it is there: its key has the rest. */
+const mark = v.object({})
+
 const token = v.object({
   tokenId: id,
   digest: bytes,
@@ -85,6 +88,8 @@ export type Place = {
   readonly network: string
   readonly location: string
 }
+/** Finds the accesses of one person without looking at those of all others. */
+export type SubjectKey = [subject: string, accessId: string]
 export type PlaceKey = [accessId: string, network: string, location: string]
 
 export const placeKey = (place: Place): PlaceKey => [place.accessId, place.network, place.location]
@@ -100,6 +105,7 @@ export const SCHEMA = 1
 export const TABLES = {
   meta:     { name: 'meta',     key: 'ordered-binary', value: meta,   meaning: 'key `store` → layout and sealing key of this store' },
   accesses: { name: 'accesses', key: 'ordered-binary', value: access, meaning: 'access id → pass or rental' },
+  subjects: { name: 'subjects', key: 'ordered-binary', value: mark,   meaning: 'subject, access id → nothing: the accesses of a person' },
   tokens:   { name: 'tokens',   key: 'ordered-binary', value: token,  meaning: 'access id, network, location → the one token of that place' },
   digests:  { name: 'digests',  key: 'binary',         value: digest, meaning: 'SHA-256 of a token → where it opens what; absent means 401' },
   sessions: { name: 'sessions', key: 'binary',         value: session, meaning: 'SHA-256 of a session id → who is signed in' },

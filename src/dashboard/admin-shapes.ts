@@ -73,7 +73,29 @@ export const restriction = v.strictObject({
   ),
 })
 
-export const listQuery = v.strictObject({ subject: v.optional(subject) })
+/** Accesses in one answer. */
+const LIMIT_MAX = 1_000
+const LIMIT_DEFAULT = '100'
+const limitProblem = `must be an integer from 1 to ${LIMIT_MAX}`
+
+export const listQuery = v.strictObject({
+  subject: described(v.optional(subject), 'Whose; all of them in one answer'),
+  after: described(
+    v.optional(v.pipe(text, v.maxLength(64, 'must be an access id')), ''),
+    'Begin after this access id: `next` of the answer before',
+  ),
+  limit: v.optional(
+    v.pipe(
+      v.string(limitProblem),
+      v.regex(/^[1-9]\d{0,3}$/, limitProblem),
+      v.transform(Number),
+      v.maxValue(LIMIT_MAX, limitProblem),
+      // Said here, because a transformation cannot be turned into a schema.
+      v.metadata({ jsonSchema: { type: 'integer', minimum: 1, maximum: LIMIT_MAX } }),
+    ),
+    LIMIT_DEFAULT,
+  ),
+})
 
 const tokenEntries = {
   network: text,
@@ -109,4 +131,7 @@ export const access = v.object({
   tokens: v.array(token),
 })
 
-export const accesses = v.object({ accesses: v.array(access) })
+export const accesses = v.object({
+  accesses: v.array(access),
+  next: described(v.nullable(text), 'Where the next page begins; null: there is none'),
+})

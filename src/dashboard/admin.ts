@@ -72,14 +72,16 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       method: 'GET',
       path: '/admin/accesses',
       guard: 'admin',
-      summary: 'Every access, or those of one person',
+      summary: 'Accesses of one person, or those of everybody page by page',
       query: shapes.listQuery,
       answers: { 200: { says: 'In the order of their ids', body: shapes.accesses } },
       errors: ['wrongInput'],
-      handle: ({ query: { subject } }) => {
-        const accesses =
-          subject === undefined ? administration.listAll() : administration.listOf(subject)
-        return ok({ accesses: accesses.map(toView) })
+      handle: ({ query: { subject, after, limit } }) => {
+        if (subject !== undefined)
+          return ok({ accesses: administration.listOf(subject).map(toView), next: null })
+        const accesses = administration.page(after, limit)
+        const last = accesses.length === limit ? accesses.at(-1) : undefined
+        return ok({ accesses: accesses.map(toView), next: last?.accessId ?? null })
       },
     }),
     route({

@@ -50,8 +50,16 @@ export const startControl: Start = async ({ config }, report) => {
   const catalog = createCatalog(config)
   const products = productsOf(config)
   const adminToken = ensureAdminToken(config.access.adminTokenFile, randomBytes)
+  try {
+    await sealing.ready()
+  } catch (error) {
+    // Tokens open their places all the same: whoever wants one shown or made is told again.
+    log.error({ err: error }, 'tokens cannot be made or shown')
+  }
   // The last control may have ended between a change and its announcement.
-  effect.announce()
+  effect
+    .settle()
+    .catch((error: unknown) => log.error({ err: error }, 'an edge may not know of the last change'))
 
   let nextCall = 1
   const waiting = new Map<number, (snapshots: readonly MetricsSnapshot[]) => void>()

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { createAdministration } from '../../src/access/administration.js'
+import { RpcError } from '../../src/shared/errors.js'
 import { NEW_ACCESS, openControl } from '../fixtures/access.js'
 
 t.test('a change is stored first, then in effect, and only then answered', async t => {
@@ -57,8 +58,36 @@ t.test('a change is stored first, then in effect, and only then answered', async
     await answered
     t.strictSame(events.splice(0), ['settling', 'answered'], name)
   }
-  t.strictSame(administration.listOf('ada'), administration.listAll())
+  t.strictSame(administration.listOf('ada'), administration.page('', 10))
   await t.rejects(administration.revoke(place), { name: 'noToken' })
   t.strictSame(events, [], 'what changed nothing tells nobody')
+  await store.close()
+})
+
+t.test('what could not be confirmed is confirmed by whoever asks again', async t => {
+  const { store, entitlement, credentials } = await openControl(t.testdir())
+  const notConfirmed = new RpcError('notConfirmed')
+  let failuresLeft = 0
+  let settledCount = 0
+  const effect = {
+    announce: () => {},
+    settle: async () => {
+      if (failuresLeft-- > 0) throw notConfirmed
+      settledCount++
+    },
+  }
+  const administration = createAdministration({ entitlement, credentials, effect })
+  const { accessId } = await administration.grant(NEW_ACCESS)
+  const place = { accessId, network: 'main', location: 'fra' }
+  await administration.generate(place)
+  failuresLeft = 2
+  await t.rejects(administration.revoke(place), notConfirmed)
+  t.strictSame(administration.list(accessId), [], 'it is stored')
+  await t.rejects(administration.revoke(place), notConfirmed, 'still not in effect')
+  t.equal(settledCount, 0)
+  await t.rejects(administration.revoke(place), { name: 'noToken' })
+  t.equal(settledCount, 1, 'now it is')
+  await t.rejects(administration.revoke(place), { name: 'noToken' })
+  t.equal(settledCount, 1)
   await store.close()
 })

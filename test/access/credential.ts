@@ -139,7 +139,9 @@ t.test('any sequence of changes: a dead secret stays dead, other places are unto
     endOnFailure: true,
   })
   const [...digests] = store.digests.from(new Uint8Array())
-  const count = entitlement.listAll().flatMap(({ accessId }) => credentials.list(accessId)).length
+  const count = entitlement
+    .page('', 10_000)
+    .flatMap(({ accessId }) => credentials.list(accessId)).length
   t.equal(digests.length, count, 'each token has its digest, and no digest is alone')
   t.ok(count > 0)
   await reader.close()

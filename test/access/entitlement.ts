@@ -60,7 +60,7 @@ t.test('an access is extended, ended and extended again', async t => {
   await t.rejects(entitlement.extend('acc_none', null), { name: 'noSuchAccess' })
   await t.rejects(entitlement.end('acc_none'), { name: 'noSuchAccess' })
   t.strictSame(
-    entitlement.listAll().map(access => access.accessId),
+    entitlement.page('', 10).map(access => access.accessId),
     [accessId],
   )
   await store.close()
@@ -74,5 +74,45 @@ t.test('what is not an access does not reach the disk', async t => {
   })
   await t.rejects(entitlement.grant({ ...NEW_ACCESS, networks: [''] }))
   t.strictSame(entitlement.listOf('ada'), [])
+  await store.close()
+})
+
+t.test('pages of accesses hold each one once, in the order of their ids', async t => {
+  const { store, entitlement } = await openControl(t.testdir())
+  const ids: string[] = []
+  for (let count = 0; count < 7; count++) ids.push((await entitlement.grant(NEW_ACCESS)).accessId)
+  ids.sort()
+  for (const countMax of [1, 2, 7, 8]) {
+    const seen: string[] = []
+    for (;;) {
+      const page = entitlement.page(seen.at(-1) ?? '', countMax)
+      if (page.length === 0) break
+      t.ok(page.length <= countMax)
+      seen.push(...page.map(({ accessId }) => accessId))
+    }
+    t.strictSame(seen, ids, `${countMax} in a page`)
+  }
+  await store.close()
+})
+
+t.test('a store without the index of subjects gets it when it is opened', async t => {
+  const dir = t.testdir()
+  const before = await openControl(dir)
+  const subjects = ['ada', 'a', 'ada\0b', '']
+  const granted = new Map<string, string>()
+  for (const subject of subjects) {
+    const { accessId } = await before.entitlement.grant({ ...NEW_ACCESS, subject })
+    granted.set(subject, accessId)
+    await before.store.transaction(() => before.store.subjects.remove([subject, accessId]))
+  }
+  t.strictSame(before.entitlement.listOf('ada'), [])
+  await before.store.close()
+  const { store, entitlement } = await openControl(dir)
+  for (const subject of subjects)
+    t.strictSame(
+      entitlement.listOf(subject).map(({ accessId }) => accessId),
+      [granted.get(subject)],
+      JSON.stringify(subject),
+    )
   await store.close()
 })

@@ -1,7 +1,10 @@
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { startDeployment } from '../fixtures/deployment.js'
+import { askAdmin } from '../fixtures/admin.js'
+import { callText, startDeployment } from '../fixtures/deployment.js'
+import { prepareServe } from '../fixtures/serve.js'
+import { until } from '../fixtures/until.js'
 
 t.test('a sandbox that has lost its sealing key says so and ends', async t => {
   const { dataDir, stop } = await startDeployment(t)
@@ -10,4 +13,29 @@ t.test('a sandbox that has lost its sealing key says so and ends', async t => {
   await t.rejects(startDeployment(t, { dataDir }), {
     message: /slotline: .*access\.key is missing; restore it from a backup/,
   })
+})
+
+t.test('a service with a wrong sealing key says so, and its tokens work', async t => {
+  const feeds = { main: { endpoint: 'http://127.0.0.1:1' } }
+  const prepared = await prepareServe(t, feeds, { processes: { edgeCount: 1 } })
+  const { keyFile, accessId, dashboardUrl } = prepared
+  writeFileSync(keyFile, `${'ab'.repeat(32)}\n`)
+  const { output } = await prepared.start()
+  await until('it is said', () => /tokens cannot be made or shown/.test(output()))
+  t.match(output(), /is not the key of this store; restore the one with fingerprint [0-9a-f]{16}/)
+  // Nothing is indexed, and the token is known.
+  const answer = await callText(prepared.urlOf('main'), 'getLatestBlockhash', [])
+  t.match(JSON.parse(answer), { error: { message: 'The index has no block yet' } })
+
+  const adminToken = readFileSync(join(prepared.dataDir, 'admin.token'), 'utf8').trim()
+  const description = { dashboardUrl, adminToken }
+  const path = `/accesses/${accessId}/networks/main/locations/fra/token`
+  for (const verb of ['/reveal', '/regenerate'])
+    t.match(await askAdmin({ description }, 'POST', path + verb), {
+      status: 503,
+      body: { error: { code: 'sealingKey' } },
+    })
+  t.match(await askAdmin({ description }, 'DELETE', path), { status: 204 }, 'it can be revoked')
+  const refused = await callText(prepared.urlOf('main'), 'getLatestBlockhash', [])
+  t.match(JSON.parse(refused), { error: { message: 'Unauthorized' } })
 })
