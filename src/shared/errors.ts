@@ -78,7 +78,7 @@ export const ERRORS = {
   contentType:       { status: 415, message: 'Content-Type: {type} is required', origin: 'HTTP' },
   tooManyRequests:   { status: 429, message: 'Too many requests', origin: 'spec §7' },
   noSuchAccess:      { status: 404, message: 'No such access', origin: 'ours' },
-  notOffered:        { status: 400, message: 'The access does not offer this {what}', origin: 'ours' },
+  notOffered:        { status: 404, message: 'The access does not offer this {what}', origin: 'ours' },
   accessEnded:       { status: 403, message: 'The access has ended', origin: 'ours' },
   accessUpcoming:    { status: 403, message: 'The access has not begun', origin: 'ours' },
   noSuchProduct:     { status: 422, message: 'There is no product {id}', origin: 'ours' },

@@ -232,7 +232,7 @@ t.test('a place is what the access offers', async t => {
       ['DELETE', '/token'],
     ])
       t.match(await ada.call(method ?? '', `${path}${end}`), {
-        status: 400,
+        status: 404,
         json: { error: { message: `The access does not offer this ${what}` } },
       })
 })

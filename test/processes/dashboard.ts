@@ -1,0 +1,83 @@
+import t from 'tap'
+import { startDeployment } from '../fixtures/deployment.js'
+import { Visitor } from '../fixtures/visitor.js'
+
+/** Members of a JSON object; none where it is no object. */
+const membersOf = (json: unknown): Readonly<Record<string, unknown>> =>
+  typeof json === 'object' && json !== null ? { ...json } : {}
+
+/** Status of a read through an URL of the RPC port. */
+const read = async (url: string): Promise<number> => {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'getLatestBlockhash' }),
+  })
+  await response.arrayBuffer()
+  return response.status
+}
+
+t.test('what is done in the dashboard counts at the RPC port when it answers', async t => {
+  const { description, pidsOf, output } = await startDeployment(t, { args: ['--edges', '2'] })
+  const { dashboardUrl, identity } = description
+  const [, ben] = identity.users
+  const visitor = new Visitor(dashboardUrl)
+  t.equal(await visitor.signIn(ben), '/')
+  t.match((await visitor.ask('/api/session')).json, { email: ben.email, name: 'Ben Rental' })
+  const { accesses } = membersOf((await visitor.ask('/api/accesses')).json) as {
+    accesses: { accessId: string; kind: string; state: string }[]
+  }
+  t.match(accesses, [{ kind: 'rental', state: 'active' }])
+  const accessId = accesses[0]?.accessId ?? ''
+  const placeOf = (location: string): string =>
+    `/api/accesses/${accessId}/networks/sandbox/locations/${location}`
+  const urlOf = (json: unknown): string => String(membersOf(json)['rpcUrl'])
+  const fra = placeOf('fra')
+
+  const made = await visitor.call('POST', `${fra}/token`)
+  t.equal(made.status, 201)
+  const first = urlOf(made.json)
+  t.ok(first.startsWith(`${new URL(description.locations[0].rpcUrl).origin}/slt_`))
+  t.equal(await read(first), 200, 'generated')
+  const nyc = urlOf((await visitor.call('POST', `${placeOf('nyc')}/token`)).json)
+  const elsewhere = first.replace(new URL(first).origin, new URL(nyc).origin)
+  t.equal(await read(elsewhere), 401, 'at another location')
+
+  const regenerated = await visitor.call('POST', `${fra}/token/regenerate`)
+  const second = urlOf(regenerated.json)
+  t.equal(await read(first), 401, 'regenerated: the one before')
+  t.equal(await read(second), 200, 'regenerated: the new one')
+
+  t.equal(
+    (await visitor.call('PUT', `${fra}/token/restriction`, { address: '8.8.8.8' })).status,
+    200,
+  )
+  t.equal(await read(second), 403, 'restricted to another address')
+  t.equal((await visitor.call('PUT', `${fra}/token/restriction`, { address: '' })).status, 200)
+  t.equal(await read(second), 200, 'and no longer')
+
+  const burst = await Promise.all(Array.from({ length: 40 }, () => read(second)))
+  t.ok(burst.includes(429), 'over the limits of the rental')
+  t.ok(burst.includes(200))
+  t.equal(await read(description.locations[0].rpcUrl), 200, "another person's access has its own")
+
+  t.equal((await visitor.call('DELETE', `${fra}/token`)).status, 204)
+  t.equal(await read(second), 401, 'revoked')
+  t.not(await read(nyc), 401, 'the other location was not touched')
+
+  // The session is on disk, so it outlives the process that made it.
+  const [control = 0] = pidsOf('control')
+  process.kill(control, 'SIGKILL')
+  const endMs = performance.now() + 20_000
+  let status = 0
+  while (status !== 200 && performance.now() < endMs) {
+    status = await visitor.ask('/api/session').then(
+      answer => answer.status,
+      () => 0,
+    )
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+  t.equal(status, 200, 'the session after control was killed')
+  t.equal(await read(second), 401, 'and what is revoked stays so')
+  t.notMatch(output(), /slt_[0-9A-Za-z]{38}.*"level"/)
+})
