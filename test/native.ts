@@ -143,6 +143,8 @@ const READER: Row[] = [
   ['account', [key(KEY), encoding, sliceOffset, sliceLength, out]],
   ['accounts', [keys, encoding, sliceOffset, sliceLength, out]],
   ['accountsTask', [keys, flag(false), encoding, sliceOffset, sliceLength, ms]],
+  ['balance', [key(KEY), out]],
+  ['blockhashValidity', [key(KEY), out]],
   ['close', []],
   ['fastLane', [{ right: KEY, wrong: [...bytes(KEY).wrong, new Uint8Array(2 ** 24)] }]],
   ['largestHolders', [key(KEY), out]],

@@ -73,6 +73,10 @@ export declare class Reader {
   account(key: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, out: Uint8Array): number
   /** Result of getMultipleAccounts; `keys` are 32 bytes each. */
   accounts(keys: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, out: Uint8Array): number
+  /** Result of getBalance. */
+  balance(key: Uint8Array, out: Uint8Array): number
+  /** Result of isBlockhashValid; a blockhash has 32 bytes, as an address has. */
+  blockhashValidity(blockhash: Uint8Array, out: Uint8Array): number
   /** Result of getTokenAccountBalance. */
   tokenBalance(key: Uint8Array, out: Uint8Array): number
   /** Result of getTokenSupply. */

@@ -32,6 +32,8 @@ const NO_READS: Reads = {
   fastMethod: () => 'unknown',
   tip: () => undefined,
   latestBlockhash: noIndex,
+  balance: noIndex,
+  blockhashValidity: noIndex,
   account: noIndex,
   accounts: noIndex,
   tokenBalance: noIndex,
@@ -45,11 +47,15 @@ const NO_READS: Reads = {
 export const createNetworkView = (
   config: Config,
   network: string,
-  modules: Omit<Modules, 'reads'>,
+  modules: Omit<Modules, 'reads' | 'isHealthy'>,
   log: Log,
 ): NetworkView => {
   const stores = storesPath(config.dataDir, network)
-  const create = (reads: Reads): Dispatch => createDispatch(config.rpc, { ...modules, reads })
+  const tipAgeMs = (nowMs: number): number => nowMs - tipMovedMs
+  const isHealthy = (): boolean =>
+    tipSlot !== undefined && tipAgeMs(modules.now()) <= config.processes.tipAgeMaxMs
+  const create = (reads: Reads): Dispatch =>
+    createDispatch(config.rpc, { ...modules, isHealthy, reads })
   let dispatch = create(NO_READS)
   let generation: string | undefined
   let failed: string | undefined
@@ -99,7 +105,7 @@ export const createNetworkView = (
     get tipSlot() {
       return tipSlot
     },
-    tipAgeMs: nowMs => nowMs - tipMovedMs,
+    tipAgeMs,
     refresh: nowMs => {
       follow()
       const tip = look()

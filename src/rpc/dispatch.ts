@@ -12,7 +12,7 @@ import {
 import type { Reads } from '../shared/native.js'
 import { runBatch } from './batch.js'
 import { joinBody } from './join-body.js'
-import type { Method } from './method.js'
+import type { Method, View } from './method.js'
 import type { Options } from './options.js'
 import { encodeResult, toParts, type Outcome } from './outcome.js'
 import { METHODS } from './registry.js'
@@ -21,6 +21,8 @@ import { within } from './within.js'
 /** What a dispatcher works with. */
 export type Modules = {
   readonly reads: Reads
+  /** Whether the index keeps up with the chain: what `getHealth` says. */
+  readonly isHealthy?: () => boolean
   readonly methods?: ReadonlyMap<string, Method>
   /**
    * Told of every call that is answered: its method (`unknown` for no method of ours, `none` for no
@@ -73,8 +75,9 @@ const jsonReply = (body: Body): Reply => ({
 /** The JSON-RPC side of one edge over one indexed view. */
 export const createDispatch = (
   options: Options,
-  { reads, methods = METHODS, onCall, onFault, now }: Modules,
+  { reads, isHealthy, methods = METHODS, onCall, onFault, now }: Modules,
 ): Dispatch => {
+  const view: View = isHealthy === undefined ? reads : { ...reads, isHealthy }
   const scratch = Buffer.allocUnsafe(options.scratchBytes)
 
   const toError = (thrown: unknown, method: string, origin: Origin): RpcError => {
@@ -97,7 +100,7 @@ export const createDispatch = (
     const startMs = now()
     try {
       if (!Array.isArray(call.params)) return end(method, origin, startMs, PARAMS_NOT_ARRAY)
-      const result = method.call(reads, call.params)
+      const result = method.call(view, call.params)
       if (!(result instanceof Promise)) return end(method, origin, startMs, result)
       const settled = method.bound === 'timeout' ? within(waitMs, result) : result
       return settled.then(

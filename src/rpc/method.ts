@@ -41,6 +41,12 @@ export const optional = <T>(
  */
 export type Bound = 'timeout' | 'budget' | 'none'
 
+/** What a method answers from: the indexed view, and how this node stands. */
+export type View = Reads & {
+  /** False where the tip has not moved for too long; absent, it is not known to. */
+  isHealthy?(): boolean
+}
+
 /** A JSON-RPC method whose parameters are checked when it is called. */
 export type Method = {
   readonly name: string
@@ -48,7 +54,7 @@ export type Method = {
   readonly summary: string
   readonly bound: Bound
   readonly params: readonly Param<unknown>[]
-  call(reads: Reads, params: readonly unknown[]): ReplyBytes | Promise<ReplyBytes>
+  call(view: View, params: readonly unknown[]): ReplyBytes | Promise<ReplyBytes>
 }
 
 type Checked<P extends readonly Param<unknown>[]> = {
@@ -61,16 +67,17 @@ export const method = <const P extends readonly Param<unknown>[]>(spec: {
   readonly summary: string
   readonly bound: Bound
   readonly params: P
-  run(reads: Reads, ...params: Checked<P>): ReplyBytes | Promise<ReplyBytes>
+  run(view: View, ...params: Checked<P>): ReplyBytes | Promise<ReplyBytes>
 }): Method => {
   const { name, summary, bound, params } = spec
   const min = params.filter(param => param.isRequired).length
   const max = params.length
-  const call: Method['call'] = (reads, values) => {
+  const call: Method['call'] = (view, values) => {
     // Agave counts first too. What is missing is told by index instead (spec §7).
+    if (max === 0 && values.length > 0) throw new RpcError('noParams')
     if (values.length > max)
       throw new RpcError('paramCount', { min, max }, `"Got: ${values.length}"`)
-    return spec.run(reads, ...(params.map((param, i) => param.check(values[i], i)) as Checked<P>))
+    return spec.run(view, ...(params.map((param, i) => param.check(values[i], i)) as Checked<P>))
   }
   return { name, summary, bound, params, call }
 }

@@ -27,6 +27,17 @@ const PAGE_LIMIT_MAX = 10_000
 /** A base58 address. */
 export const pubkey = required('pubkey', (value, index) => decodePubkey(toText(value, index)))
 
+/** A blockhash in base58, with Agave's words for what is none. */
+export const blockhash = required('blockhash', (value, index) => {
+  const text = toText(value, index)
+  try {
+    return decodePubkey(text)
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error
+    throw new RpcError(error.name === 'pubkeySize' ? 'blockhashSize' : 'blockhashDecode')
+  }
+})
+
 /** Base58 addresses, 32 bytes each in one array. Spec §8 states no cap; the body's size is one. */
 export const pubkeys = required('addresses', (value, index) => {
   if (!Array.isArray(value)) throw wrongType(value, index, 'a sequence')

@@ -1,14 +1,20 @@
 import type { Method } from './method.js'
 import { getAccountInfo } from './methods/get-account-info.js'
+import { getBalance } from './methods/get-balance.js'
+import { getBlockHeight } from './methods/get-block-height.js'
+import { getHealth } from './methods/get-health.js'
 import { getLatestBlockhash } from './methods/get-latest-blockhash.js'
 import { getMultipleAccounts } from './methods/get-multiple-accounts.js'
 import { getProgramAccountsV2 } from './methods/get-program-accounts-v2.js'
+import { getSlot } from './methods/get-slot.js'
 import { getTokenAccountBalance } from './methods/get-token-account-balance.js'
 import { getTokenAccountsByOwnerV2 } from './methods/get-token-accounts-by-owner-v2.js'
 import { getTokenLargestAccounts } from './methods/get-token-largest-accounts.js'
 import { getTokenSupply } from './methods/get-token-supply.js'
+import { getVersion } from './methods/get-version.js'
+import { isBlockhashValid } from './methods/is-blockhash-valid.js'
 
-/** Every method that is answered here, by its name, in the order of spec §4.1. */
+/** Every method that is answered here, by its name: those of spec §4.1 in its order, then the small ones. */
 export const METHODS: ReadonlyMap<string, Method> = new Map(
   [
     getLatestBlockhash,
@@ -19,6 +25,12 @@ export const METHODS: ReadonlyMap<string, Method> = new Map(
     getTokenSupply,
     getProgramAccountsV2,
     getTokenAccountsByOwnerV2,
+    getBalance,
+    getSlot,
+    getBlockHeight,
+    getHealth,
+    getVersion,
+    isBlockhashValid,
   ].map(method => [method.name, method]),
 )
 
@@ -28,7 +40,7 @@ const BOUNDS = { timeout: '30 s', budget: 'read budget', none: '–' } as const
 export const formatMethods = (): string => {
   const rows = Array.from(METHODS.values(), ({ name, params, bound, summary }) => {
     const list = params.map(param => (param.isRequired ? param.name : `${param.name}?`))
-    return `| \`${name}\` | ${list.join(', ')} | ${BOUNDS[bound]} | ${summary} |`
+    return `| \`${name}\` | ${list.join(', ') || '–'} | ${BOUNDS[bound]} | ${summary} |`
   })
   return ['| method | params | bound | answers |', '|---|---|---|---|', ...rows, ''].join('\n')
 }

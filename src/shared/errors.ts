@@ -30,6 +30,7 @@ export const ERRORS = {
   wrongType:         { code: -32602, message: 'Invalid param at index {index}: invalid type: {type}, expected {expected}', origin: 'ours' },
   paramsNotArray:    { code: -32602, message: '`params` should be an array', origin: 'Agave' },
   paramCount:        { code: -32602, message: 'Invalid parameters: Expected from {min} to {max} parameters.', origin: 'Agave' },
+  noParams:          { code: -32602, message: 'Invalid parameters: No parameters were expected', origin: 'Agave' },
   filterKeys:        { code: -32602, message: 'Invalid param at index 1: invalid value: map, expected map with a single key', origin: 'spec §7' },
   unsupportedEncoding: { code: -32602, message: 'unsupported encoding: {value}', origin: 'spec §7' },
   dataSlice:         { code: -32602, message: 'Invalid param: dataSlice must be {offset, length}', origin: 'ours' },
@@ -45,6 +46,9 @@ export const ERRORS = {
   mintMissing:       { code: -32602, message: 'Invalid param: could not find mint', origin: 'Agave' },
   mintUnpack:        { code: -32602, message: 'Invalid param: Token mint could not be unpacked', origin: 'Agave' },
   base58TooLong:     { code: -32600, message: 'Encoded binary (base 58) data should be less than 128 bytes, please use Base64 encoding.', origin: 'Agave' },
+  blockhashDecode:   { code: -32602, message: 'Invalid', origin: 'Agave' },
+  blockhashSize:     { code: -32602, message: 'WrongSize', origin: 'Agave' },
+  nodeUnhealthy:     { code: -32005, message: 'Node is unhealthy', origin: 'Agave' },
   readBudget:        { code: -32003, message: 'Query exceeded the read budget; narrow the filters or use pagination', origin: 'spec §7' },
 
   bundleTooLong:     { code: -32602, message: 'sendBundle transaction count exceeds {max}', origin: 'spec §7' },

@@ -54,6 +54,9 @@ export type Reads = {
   fastMethod(): string
   tip(): Tip | undefined
   latestBlockhash(): ReplyBytes
+  balance(key: Uint8Array): ReplyBytes
+  /** Whether a transaction that names this hash may still land. */
+  blockhashValidity(blockhash: Uint8Array): ReplyBytes
   account(
     key: Uint8Array,
     encoding: Encoding,
@@ -232,6 +235,8 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
     latestBlockhash: () => written(call(() => native.latestBlockhash(out))),
     account: (key, encoding, slice) => accountsOf(key, true, encoding, slice),
     accounts: (keys, encoding, slice) => accountsOf(keys, false, encoding, slice),
+    balance: key => written(call(() => native.balance(key, out))),
+    blockhashValidity: hash => written(call(() => native.blockhashValidity(hash, out))),
     tokenBalance: key => written(call(() => native.tokenBalance(key, out))),
     tokenSupply: mint => written(call(() => native.tokenSupply(mint, out))),
     largestHolders: mint => written(call(() => native.largestHolders(mint, out))),

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { METHODS } from '../../src/rpc/registry.js'
 
-t.test('the methods of spec §4.1, and what ends each', async t => {
+t.test('the methods of spec §4.1, those beside them, and what ends each', async t => {
   t.strictSame(
     Array.from(METHODS.values(), ({ name, bound }) => [name, bound]),
     [
@@ -13,6 +13,12 @@ t.test('the methods of spec §4.1, and what ends each', async t => {
       ['getTokenSupply', 'timeout'],
       ['getProgramAccountsV2', 'budget'],
       ['getTokenAccountsByOwnerV2', 'budget'],
+      ['getBalance', 'none'],
+      ['getSlot', 'none'],
+      ['getBlockHeight', 'none'],
+      ['getHealth', 'none'],
+      ['getVersion', 'none'],
+      ['isBlockhashValid', 'none'],
     ],
   )
 })

@@ -106,6 +106,28 @@ impl Reader {
         })
     }
 
+    /// Result of getBalance.
+    #[napi]
+    pub fn balance(&mut self, key: &[u8], mut out: Uint8ArraySlice<'_>) -> Result<i32> {
+        self.at_once(writable(&mut out), |snapshot, scratch| {
+            reads::balance(snapshot, &pubkey(key)?, scratch)?;
+            Ok(reads::Outcome::Written)
+        })
+    }
+
+    /// Result of isBlockhashValid; a blockhash has 32 bytes, as an address has.
+    #[napi]
+    pub fn blockhash_validity(
+        &mut self,
+        blockhash: &[u8],
+        mut out: Uint8ArraySlice<'_>,
+    ) -> Result<i32> {
+        self.at_once(writable(&mut out), |snapshot, scratch| {
+            reads::blockhash_validity(snapshot, &pubkey(blockhash)?, scratch)?;
+            Ok(reads::Outcome::Written)
+        })
+    }
+
     /// Result of getTokenAccountBalance.
     #[napi]
     pub fn token_balance(&mut self, key: &[u8], mut out: Uint8ArraySlice<'_>) -> Result<i32> {

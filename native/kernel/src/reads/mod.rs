@@ -96,6 +96,27 @@ pub fn latest_blockhash(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
+/// getBalance: the lamports of an account; 0 where there is none.
+pub fn balance(snapshot: &Snapshot<'_>, pubkey: &Pubkey, out: &mut Vec<u8>) -> Result<()> {
+    let lamports = find(snapshot, pubkey)?.map_or(0, |account| account.lamports);
+    push_context(snapshot, out)?;
+    push_u64(out, lamports);
+    out.push(b'}');
+    Ok(())
+}
+
+/// isBlockhashValid: whether a transaction that names this hash may still land.
+pub fn blockhash_validity(
+    snapshot: &Snapshot<'_>,
+    blockhash: &[u8; 32],
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    push_context(snapshot, out)?;
+    let found = snapshot.block_of_hash(blockhash, BLOCKHASH_AGE_MAX)?;
+    out.extend_from_slice(if found.is_some() { b"true}" } else { b"false}" });
+    Ok(())
+}
+
 /// Appends `{"context":{"slot":…},"value":`. A store without a block has no slot to answer for.
 fn push_context(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<()> {
     let tip = snapshot.tip().ok_or(Error::NoIndex)?;

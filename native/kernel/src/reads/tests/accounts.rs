@@ -13,6 +13,69 @@ fn blockhash_and_its_last_height() {
     assert_eq!(String::from_utf8(out).unwrap(), expected);
 }
 
+fn balance_of(snapshot: &Snapshot<'_>, pubkey: &Pubkey) -> String {
+    let mut out = Vec::new();
+    match balance(snapshot, pubkey, &mut out) {
+        Ok(()) => String::from_utf8(out).unwrap(),
+        Err(error) => error.name().to_string(),
+    }
+}
+
+#[test]
+fn balances_take_all_64_bits() {
+    let mut rich = account(1, WALLET, Vec::new());
+    rich.lamports = u64::MAX;
+    let (_dir, store) = open(vec![rich], Scope::All);
+    let snapshot = store.snapshot().unwrap();
+    let expected = r#"{"context":{"slot":42},"value":18446744073709551615}"#;
+    assert_eq!(balance_of(&snapshot, &[1; 32]), expected);
+    let nothing = r#"{"context":{"slot":42},"value":0}"#;
+    assert_eq!(balance_of(&snapshot, &[2; 32]), nothing);
+}
+
+#[test]
+fn a_balance_outside_the_scope_is_not_guessed() {
+    let scope = Scope::Listed {
+        programs: Vec::new(),
+        mints: Vec::new(),
+        pubkeys: vec![[1; 32]],
+    };
+    let (_dir, store) = open(Vec::new(), scope);
+    let snapshot = store.snapshot().unwrap();
+    assert_eq!(balance_of(&snapshot, &[2; 32]), "outsideScope");
+}
+
+#[test]
+fn a_blockhash_is_valid_for_150_blocks() {
+    let (_dir, store) = open(Vec::new(), Scope::All);
+    let validity = |hash: [u8; 32]| {
+        let mut out = Vec::new();
+        blockhash_validity(&store.snapshot().unwrap(), &hash, &mut out).unwrap();
+        String::from_utf8(out).unwrap().ends_with("true}")
+    };
+    assert!(validity([9; 32]));
+    assert!(!validity([8; 32]));
+    for height in 41..=191 {
+        let parent = if height == 41 {
+            [9; 32]
+        } else {
+            [(height - 1) as u8; 32]
+        };
+        store
+            .apply(&Block {
+                slot: height + 2,
+                parent_slot: height + 1,
+                block_height: height,
+                blockhash: [height as u8; 32],
+                parent_blockhash: parent,
+                ..Block::default()
+            })
+            .unwrap();
+        // It lands up to the height that getLatestBlockhash named for it: 40 + 150.
+        assert_eq!(validity([9; 32]), height <= 190, "height {height}");
+    }
+}
+
 #[test]
 fn a_store_without_a_block_answers_nothing() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,0 +1,11 @@
+import { method } from '../method.js'
+import { ignored, pubkey } from '../params.js'
+
+/** Lamports of an account, at the indexed slot. */
+export const getBalance = method({
+  name: 'getBalance',
+  summary: 'The lamports of an account; 0 where there is none.',
+  bound: 'none',
+  params: [pubkey, ignored],
+  run: (view, key) => view.balance(key),
+})

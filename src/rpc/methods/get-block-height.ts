@@ -1,0 +1,12 @@
+import { method } from '../method.js'
+import { ignored } from '../params.js'
+import { toTip } from '../to-tip.js'
+
+/** Blocks beneath the newest one that is indexed. */
+export const getBlockHeight = method({
+  name: 'getBlockHeight',
+  summary: 'The height of the newest indexed block.',
+  bound: 'none',
+  params: [ignored],
+  run: view => Buffer.from(String(toTip(view).blockHeight)),
+})

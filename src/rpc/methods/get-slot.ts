@@ -1,0 +1,12 @@
+import { method } from '../method.js'
+import { ignored } from '../params.js'
+import { toTip } from '../to-tip.js'
+
+/** The slot that everything here is answered at. */
+export const getSlot = method({
+  name: 'getSlot',
+  summary: 'The newest indexed slot.',
+  bound: 'none',
+  params: [ignored],
+  run: view => Buffer.from(String(toTip(view).slot)),
+})

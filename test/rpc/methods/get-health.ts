@@ -1,0 +1,32 @@
+import t from 'tap'
+import { createDispatch } from '../../../src/rpc/dispatch.js'
+import { defaults } from '../../../src/rpc/options.js'
+import { fakeReads } from '../../fixtures/fake-reads.js'
+import { askText, testVectors } from '../../fixtures/vectors.js'
+
+testVectors('getHealth')
+
+const CALL = '{"jsonrpc":"2.0","id":1,"method":"getHealth"}'
+const UNHEALTHY =
+  '{"jsonrpc":"2.0","error":{"code":-32005,"message":"Node is unhealthy","data":{"numSlotsBehind":null}},"id":1}'
+const TIP = { slot: 9, parentSlot: 8, blockHeight: 7, blockhash: '' }
+
+t.test('a node that lags, and one without a block, are unhealthy', async t => {
+  let tip: typeof TIP | undefined = TIP
+  let isHealthy = true
+  const dispatch = createDispatch(defaults, {
+    reads: fakeReads({ tip: () => tip }),
+    isHealthy: () => isHealthy,
+    onCall() {},
+    onFault: fault => {
+      throw fault
+    },
+    now: () => 0,
+  })
+  t.equal(await askText(dispatch, CALL), '{"jsonrpc":"2.0","result":"ok","id":1}')
+  isHealthy = false
+  t.equal(await askText(dispatch, CALL), UNHEALTHY)
+  isHealthy = true
+  tip = undefined
+  t.equal(await askText(dispatch, CALL), UNHEALTHY)
+})

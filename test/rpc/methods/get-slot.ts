@@ -1,0 +1,3 @@
+import { testVectors } from '../../fixtures/vectors.js'
+
+testVectors('getSlot')
