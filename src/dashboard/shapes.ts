@@ -117,12 +117,13 @@ export const submissionsQuery = v.strictObject({
 export const submissions = v.object({
   submissions: v.array(
     v.object({
+      submissionId: described(text, 'As X-Relay-Submission-ID said it'),
       location: text,
       route: text,
       bundleId: v.nullable(text),
       signatures: v.array(text),
       receivedAtMs: instantMs,
-      checks: text,
+      checks: described(text, '`passed`, or the words of the check that failed'),
       answeredAtMs: v.nullable(instantMs),
       outcome: text,
       error: v.nullable(text),

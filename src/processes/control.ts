@@ -12,6 +12,7 @@ import { createAdminApi } from '../dashboard/admin.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics, formatMetrics, type MetricsSnapshot } from '../shared/metrics.js'
 import { lockFile } from '../shared/native.js'
+import { openLedgers } from '../submission/ledger.js'
 import { createAccessEffect } from './access-effect.js'
 import { openAccessUsage } from './access-usage.js'
 import { createCatalog, productsOf } from './catalog.js'
@@ -19,6 +20,7 @@ import { openControlDashboard } from './control-dashboard.js'
 import type { Start } from './role.js'
 import { ensureSandboxAccesses } from './sandbox-accesses.js'
 import { openSharedState } from './shared-state.js'
+import { toSubmissionView } from './submission-view.js'
 
 /** Control: the only writer of the access store, and the page with the metrics of every process. */
 export const startControl: Start = async ({ config }, report) => {
@@ -89,13 +91,14 @@ export const startControl: Start = async ({ config }, report) => {
     page.once('error', reject)
     page.listen(config.metrics.port, config.metrics.host, resolve)
   })
+  const ledgers = openLedgers(config.dataDir, undefined, config.ledger)
   const dashboard = await openControlDashboard({
     config,
     store,
     administration,
     catalog,
     usage: openAccessUsage(config, administration, Date.now),
-    submissions: () => [],
+    submissions: (accessId, limit) => ledgers.recent(accessId, limit).map(toSubmissionView),
     adminToken,
     adminRoutes: createAdminApi({ administration, catalog, products, now: Date.now }),
     log,
@@ -123,6 +126,7 @@ export const startControl: Start = async ({ config }, report) => {
     drain: async () => {
       clearInterval(readers)
       await dashboard.close()
+      await ledgers.close()
       page.closeAllConnections()
       page.close()
       await store.close()

@@ -26,4 +26,6 @@ export const defaults = {
   followGraceMs: 5_000,
   /** A submission that was just made at another edge may not be stored yet: `getSubmission` looks again this long. */
   findMs: 100,
+  /** Records of each edge and table that the dashboard looks through for one access's newest: some 20 ms of control. */
+  recentMax: 5_000,
 }

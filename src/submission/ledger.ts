@@ -24,6 +24,24 @@ const pack = (id: Uint8Array, submission: Submission): [entry: Buffer, value: Bu
 }
 const unpack = (value: Uint8Array): Submission => v.parse(submissionSchema, packr.unpack(value))
 
+const Owned = v.object({ accessId: v.string() })
+
+/** Records of one access among the last of a table. Others are not looked at closer than to see whose they are. */
+const recentOf = (
+  table: Database<Buffer, Uint8Array>,
+  accessId: string,
+  { countMax, visitMax }: { readonly countMax: number; readonly visitMax: number },
+): readonly Known[] => {
+  const found: Known[] = []
+  for (const { key, value } of table.getRange({ reverse: true, limit: visitMax })) {
+    const unpacked: unknown = packr.unpack(value)
+    if (v.parse(Owned, unpacked).accessId !== accessId) continue
+    found.push({ id: Uint8Array.from(key), submission: v.parse(submissionSchema, unpacked) })
+    if (found.length === countMax) break
+  }
+  return found
+}
+
 const tableOf = ({ outcome }: Submission): TableName =>
   outcome === 'invalid' ? 'invalid' : 'forwarded'
 
@@ -247,8 +265,13 @@ export type Ledgers = {
   get(edge: number, id: Uint8Array): Submission | undefined
   /** The same, whichever edge has it. */
   find(id: Uint8Array): Submission | undefined
+  /** The newest submissions of an access, newest first, among the last `recentMax` records of each edge. */
+  recent(accessId: string, countMax: number): readonly Known[]
   close(): Promise<void>
 }
+
+/** A submission with its id. */
+export type Known = { readonly id: Uint8Array; readonly submission: Submission }
 
 /** Folder of one edge in a data directory. */
 export const edgePath = (dataDir: string, edge: number): string =>
@@ -303,6 +326,16 @@ export const openLedgers = (
       }
       return undefined
     },
+    recent: (accessId, countMax) =>
+      edges()
+        .flatMap(edge => {
+          const ledger = openEdge(edge)
+          ledger?.root.resetReadTxn()
+          return ledger === undefined ? [] : TABLES.map(name => ledger.tables[name])
+        })
+        .flatMap(table => recentOf(table, accessId, { countMax, visitMax: options.recentMax }))
+        .sort((a, b) => Buffer.compare(b.id, a.id))
+        .slice(0, countMax),
     close: async () => {
       isClosed = true
       const roots = Array.from(opened.values(), ({ root }) => root)

@@ -310,6 +310,7 @@ t.test('use and submissions are passed on', async t => {
   const now = { requestsPerSecond: 1.5, requestsInFlight: 2, sockets: 3 }
   const asked: unknown[] = []
   const submission = {
+    submissionId: '0190b0a0-0000-7000-8000-000000000000',
     location: 'fra',
     route: 'relay-bundle',
     bundleId: null,

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { sharedCells } from '../../src/shared/native.js'
 import { defaults, type Options } from '../../src/submission/ledger-options.js'
 import { edgePath, journalBytes, openLedger, openLedgers } from '../../src/submission/ledger.js'
-import { createIds, parseId } from '../../src/submission/submission-id.js'
+import { createIds, formatId, parseId } from '../../src/submission/submission-id.js'
 import { ACCEPTED, PENDING } from '../fixtures/submission.js'
 import { until } from '../fixtures/until.js'
 
@@ -146,6 +146,37 @@ t.test('the oldest go when there are too many, of each table apart', async t => 
   clock.ms += defaults.ageMsMax + 1
   await until('the old ones are gone', () => ledger.stats().records === 0)
   await ledger.close()
+})
+
+t.test('the newest of an access, whichever edge and table has them', async t => {
+  const { dir, openEdge, newId, clock } = await open(t)
+  const edges = [await openEdge(0), await openEdge(1)]
+  const ledgers = openLedgers(dir, undefined, { ...defaults, recentMax: 4 })
+  const mine: string[] = []
+  const keep = (edge: number, accessId: string, outcome: 'accepted' | 'invalid'): void => {
+    clock.ms += 1
+    const id = newId()
+    edges[edge]?.record(id, { ...ACCEPTED, accessId, outcome })
+    if (accessId === 'acc_mine') mine.unshift(formatId(id))
+  }
+  keep(0, 'acc_mine', 'accepted')
+  keep(1, 'acc_mine', 'invalid')
+  keep(0, 'acc_other', 'accepted')
+  keep(1, 'acc_mine', 'accepted')
+  keep(0, 'acc_mine', 'accepted')
+  const list = (countMax: number): string[] =>
+    ledgers.recent('acc_mine', countMax).map(({ id }) => formatId(id))
+  await until('all are stored', () => list(9).length === 4)
+  t.strictSame(list(9), mine)
+  t.strictSame(list(2), mine.slice(0, 2))
+  t.match(ledgers.recent('acc_mine', 1)[0]?.submission, { accessId: 'acc_mine' })
+  t.strictSame(ledgers.recent('acc_nobody', 9), [])
+  for (let count = 0; count < 4; count++) keep(0, 'acc_other', 'accepted')
+  await until('they are stored', () => edges[0]?.stats().records === 7)
+  t.strictSame(list(9), mine.slice(1, 3), 'no further than it may look')
+  await ledgers.close()
+  for (const edge of edges) await edge.close()
+  t.strictSame(ledgers.recent('acc_mine', 9), [], 'closed')
 })
 
 t.test('what ends after the close is kept by the journal, and ends nothing else', async t => {
