@@ -6,6 +6,7 @@ import {
   exchange,
   openTestServer,
   post,
+  proxyHeader,
   replyCount,
   splitReplies,
   text,
@@ -68,14 +69,6 @@ t.test('the client that a chain of proxies names', async t => {
     t.throws(() => createProxies([entry]), { message: `trustedProxies: ${entry} is no address` })
   }
 })
-
-/** A PROXY v2 header that says the client is `a.b.c.d`. */
-const proxyHeader = (address: string): string =>
-  Buffer.from([
-    ...[0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a, 0x21, 0x11, 0, 12],
-    ...address.split('.').map(Number),
-    ...[127, 0, 0, 1, 0, 80, 0, 80],
-  ]).toString('latin1')
 
 t.test('whose address counts', async t => {
   const tell = {
