@@ -74,7 +74,12 @@ export const sandboxConfig = (flags: SandboxFlags): Config => {
       },
     ],
     locations: [
-      { id: 'fra', name: 'Frankfurt', listeners: listeners(ports.fra) },
+      {
+        id: 'fra',
+        name: 'Frankfurt',
+        listeners: listeners(ports.fra),
+        streamingTargets: [{ name: 'Yellowstone gRPC', url: `http://${HOST}:${ports.geyser}` }],
+      },
       { id: 'nyc', name: 'New York', listeners: listeners(ports.nyc) },
     ],
     products: [{ id: 'node-access', name: 'Node access' }],

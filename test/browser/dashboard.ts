@@ -62,6 +62,8 @@ if (browser !== undefined) {
     t.equal(await copy(page, 'RPC URL'), rpcUrl)
     t.equal(await copy(page, 'WebSocket URL'), wsUrl)
     t.equal(await copy(page, 'token'), token)
+    const stream = await copy(page, 'Yellowstone gRPC streaming target')
+    t.equal(stream, deployment.description.geyserUrl)
     t.match(await masked.inputValue(), /•/, 'copying shows nothing')
 
     await page.getByRole('button', { name: 'Reveal RPC URL' }).click()
@@ -87,8 +89,14 @@ if (browser !== undefined) {
     )
     await page.getByRole('radio', { name: 'Chart' }).check()
     await page.locator('canvas').waitFor()
+    await fetch(`${locations[0].submitUrl}/relay-bundle`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"jsonrpc":"2.0","id":1,"method":"sendBundle","params":[["AAAA"],{"encoding":"base64"}]}',
+    })
     await page.getByRole('tab', { name: 'Submissions' }).click()
-    await page.getByRole('heading', { name: 'Recent submissions' }).waitFor()
+    const submitted = page.getByRole('region', { name: 'Recent submissions' }).getByRole('row')
+    await submitted.filter({ hasText: /Failed our checks.*transaction 0 is malformed/ }).waitFor()
     t.match(page.url(), /\/fra\/submissions$/)
     await page.goBack()
     await page.getByRole('heading', { name: 'Limits in use' }).waitFor()

@@ -21,27 +21,42 @@ const OUTCOMES: Readonly<Record<string, readonly [tone: string, name: string]>> 
 const shorten = (text: string): string =>
   text.length <= 18 ? text : `${text.slice(0, 8)}…${text.slice(-6)}`
 
+/** The words of an engine's error, or its JSON where it has none. */
+const toWords = (error: string): string => {
+  try {
+    const parsed: unknown = JSON.parse(error)
+    if (typeof parsed === 'object' && parsed !== null && 'message' in parsed)
+      return String(parsed.message)
+  } catch {
+    // Then it is shown as it came.
+  }
+  return error
+}
+
 const Row = ({ submission }: { readonly submission: Submission }) => {
   const [tone, name] = OUTCOMES[submission.outcome] ?? ['is-none', submission.outcome]
-  const { answeredAtMs, receivedAtMs, checks, bundleId, signatures } = submission
+  const { answeredAtMs, receivedAtMs, checks, bundleId, signatures, error } = submission
   return (
     <tr>
       <td>{formatMoment(receivedAtMs)}</td>
+      <td class="is-wrapping">
+        <span class={`badge ${tone}`}>{name}</span>
+        <span class="sub">
+          {answeredAtMs === null ? '' : `after ${answeredAtMs - receivedAtMs} ms`}
+        </span>
+        {error !== null && <span class="sub">{toWords(error)}</span>}
+      </td>
       <td>
         <code>{submission.route}</code>
         <span class="sub">{submission.location}</span>
       </td>
       <td>
         {bundleId === null ? '–' : <code title={bundleId}>{shorten(bundleId)}</code>}
-        <span class="sub">{formatPlural(signatures.length, 'transaction')}</span>
+        {signatures.length > 0 && (
+          <span class="sub">{formatPlural(signatures.length, 'transaction')}</span>
+        )}
       </td>
       <td class="is-wrapping">{checks === 'passed' ? 'Passed' : checks}</td>
-      <td>
-        <span class={`badge ${tone}`}>{name}</span>
-        <span class="sub">
-          {answeredAtMs === null ? '' : `after ${answeredAtMs - receivedAtMs} ms`}
-        </span>
-      </td>
     </tr>
   )
 }
@@ -77,10 +92,10 @@ export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
             <thead>
               <tr>
                 <th scope="col">Received</th>
+                <th scope="col">Outcome</th>
                 <th scope="col">Route</th>
                 <th scope="col">Bundle</th>
                 <th scope="col">Checks</th>
-                <th scope="col">Outcome</th>
               </tr>
             </thead>
             <tbody>
