@@ -333,6 +333,21 @@ t.test('what is dumped parses to the same', t => {
   t.end()
 })
 
+t.test('our secret at the identity provider is not printed', t => {
+  const identity = { issuer: 'https://id.example', clientId: 'us', clientSecret: 'canary' }
+  const config = toConfig({ ...given, dashboard: { identity } })
+  t.equal(config.dashboard.identity?.clientSecret, 'canary')
+  t.notMatch(formatConfig(config), 'canary')
+  const wrong = { ...given, dashboard: { identity: { ...identity, clientSecret: ['canary'] } } }
+  t.throws(() => toConfig(wrong), { message: /clientSecret must be a text, but is \S+$/ })
+  t.throws(() => toConfig(wrong), { message: /^((?!canary).)*$/ })
+  const port = { ...given, dashboard: { port: 9_464 } }
+  t.throws(() => toConfig(port), {
+    message: /127.0.0.1:9464 is used by metrics and by the dashboard/,
+  })
+  t.end()
+})
+
 t.test('a secret of a feed is not printed, wherever its provider puts it', t => {
   const cases: [endpoint: string, shown: string][] = [
     ['https://feed.example', 'https://feed.example'],

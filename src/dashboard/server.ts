@@ -138,7 +138,26 @@ export const openDashboard = async (parts: ServerParts): Promise<Dashboard> => {
     })
   }
 
+  /**
+   * People type `localhost` where the sandbox says 127.0.0.1. Cookies of one are not sent to the other, so a sign-in
+   * begun there could never end: they are led over. Behind a proxy the name is the proxy's business.
+   */
+  const leadOver = ({
+    headers: { host },
+    method,
+    url = '/',
+  }: IncomingMessage): string | undefined =>
+    publicUrl.protocol === 'http:' &&
+    method === 'GET' &&
+    host === `localhost:${publicUrl.port}` &&
+    publicUrl.host !== host
+      ? `${publicUrl.origin}${url.startsWith('/') ? url : '/'}`
+      : undefined
+
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const elsewhere = leadOver(request)
+    if (elsewhere !== undefined)
+      return send(response, { status: 307, headers: { Location: elsewhere } })
     const [path = '', query] = (request.url ?? '').split(/\?(.*)/s, 2)
     const file = isRead(request) ? files.get(path) : undefined
     if (file !== undefined) return sendFile(request, response, file)

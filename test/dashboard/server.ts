@@ -343,6 +343,23 @@ t.test('paths are taken as they are', async t => {
   }
 })
 
+t.test('who comes by another name of this machine is led to where cookies work', async t => {
+  const { url, port } = await startDashboard(t)
+  const get = (host: string, path = '/sign-in?prompt=login') =>
+    exchange(port, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
+  t.match(await get(`localhost:${port}`), `Location: ${url}/sign-in?prompt=login\r\n`)
+  t.match(await get(`localhost:${port}`, '//evil.example/'), `Location: ${url}//evil.example/\r\n`)
+  for (const host of [`127.0.0.1:${port}`, 'localhost', `localhost:${port + 1}`, 'evil.example'])
+    t.equal(statusOf(await get(host, '/api/session')), '401', host)
+  const secure = await startDashboard(t, {
+    dataDir: join(t.testdir(), 'secure'),
+    dashboard: { publicUrl: 'https://dashboard.example' },
+  })
+  const host = `localhost:${secure.port}`
+  const received = await exchange(secure.port, `GET /api/session HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
+  t.equal(statusOf(received), '401', 'behind a proxy names are its business')
+})
+
 t.test('nobody holds a connection by being slow', async t => {
   const { port } = await startDashboard(t, { ...admin, dashboard: { requestMs: 500, idleMs: 700 } })
   const head = `PUT /admin/echo/me HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\n`
