@@ -47,8 +47,8 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
   ],
   [/^src\/dashboard\/pages\//, 'test/browser/ sees the page as people do, in Chromium'],
   [
-    /^src\/dashboard\/(?!pages\/)[a-z-]+\.ts$/,
-    'parts of one server: test/dashboard/ sees them over sockets',
+    /^src\/dashboard\/(?!(api|openapi|server|session|sign-in)\.ts)[a-z-]+\.ts$/,
+    'parts of one server: the tests of server, session, sign-in and api see them over sockets',
   ],
   [
     /^src\/processes\//,

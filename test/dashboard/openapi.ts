@@ -4,6 +4,7 @@ import type { ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import t from 'tap'
+import { parseConfig } from '../../src/config.js'
 import { Secret } from '../../src/shared/secret.js'
 import { ADA, startDashboard } from '../fixtures/dashboard.js'
 import { HOSTILE, valuesOf, type Schema } from '../fixtures/schema-values.js'
@@ -67,6 +68,24 @@ t.test('the document is what the routes say, and is printed in docs', async t =>
     printed,
     'print it anew: SLOTLINE_DOCS=write npx tap run test/dashboard/openapi.ts',
   )
+})
+
+t.test('docs/dashboard.md names every request, and its configuration can be used', async t => {
+  const page = readFileSync(new URL('../../docs/dashboard.md', import.meta.url), 'utf8')
+  const document = JSON.parse(readFileSync(FILE, 'utf8')) as Document
+  for (const [path, operations] of Object.entries(document.paths))
+    for (const [method, { security }] of Object.entries(operations)) {
+      if (security.some(way => 'adminToken' in way)) continue
+      const place = '/api/accesses/{accessId}/networks/{network}/locations/{location}'
+      const short = path.replace(place, '<place>').replace('{accessId}', '<access>')
+      const isApi = path.startsWith('/api/') && security.length > 0
+      t.ok(page.includes(isApi ? `\`${method.toUpperCase()} ${short}` : short), `${method} ${path}`)
+    }
+  const [, toml = ''] = /```toml\n(.*?)```/s.exec(page) ?? []
+  const rest = `networks = [{ id = "n", feed = { endpoint = "http://x:1" } }]
+locations = [{ id = "l", name = "L", listeners = [{ host = "::", port = 1 }] }]
+`
+  t.equal(parseConfig(rest + toml, 'dashboard.md').dashboard.identity?.clientId, 'slotline')
 })
 
 t.test('every operation answers what the document says, whatever it is asked', async t => {
