@@ -3,6 +3,7 @@ import { createApi } from './api.js'
 import { ServicesProvider } from './context.js'
 import { Dashboard } from './dashboard.js'
 import { Failure } from './failure.js'
+import { listenFor, tellTabs } from './other-tabs.js'
 import { SignIn } from './sign-in.js'
 import { toMessage } from './use-loaded.js'
 import type { Session } from './wire.js'
@@ -14,6 +15,9 @@ type Phase =
 
 /** Where the way to the identity provider and back must end again: a choice of ids, nothing secret. */
 const RETURN_KEY = 'slotline.return'
+
+/** What a tab says that has signed out: whoever signed out wants no secret left on any screen. */
+const SIGNED_OUT = 'signed-out'
 
 const keepPlace = (): void => sessionStorage.setItem(RETURN_KEY, location.hash)
 
@@ -39,7 +43,7 @@ export const App = () => {
       saidTwice.current = !saidTwice.current
       setSaid(saidTwice.current ? `${text}\u200b` : text)
     }
-    return { api: createApi(onSignedOut), announce }
+    return { api: createApi(onSignedOut), announce, onSignedOut }
   }, [])
 
   const start = async (): Promise<void> => {
@@ -52,11 +56,13 @@ export const App = () => {
     }
   }
   useEffect(() => void start(), [])
+  useEffect(() => listenFor(SIGNED_OUT, services.onSignedOut), [services])
 
   const signOut = async (): Promise<void> => {
     await services.api.signOut()
     location.hash = ''
     setPhase({ kind: 'signed-out' })
+    tellTabs(SIGNED_OUT)
   }
 
   return (

@@ -32,6 +32,7 @@ export const ConfirmDialog = ({
   }, [])
 
   const confirm = async (): Promise<void> => {
+    if (isRunning) return
     setRunning(true)
     setFailure(undefined)
     try {
@@ -66,8 +67,8 @@ export const ConfirmDialog = ({
           ref={cancel}
           type="button"
           class="button"
-          disabled={isRunning}
-          onClick={() => dialog.current?.close()}
+          aria-disabled={isRunning}
+          onClick={() => isRunning || dialog.current?.close()}
         >
           Cancel
         </button>
@@ -75,7 +76,7 @@ export const ConfirmDialog = ({
           type="button"
           class="button is-danger"
           aria-busy={isRunning}
-          disabled={isRunning}
+          aria-disabled={isRunning}
           onClick={() => void confirm()}
         >
           {confirmation.action}

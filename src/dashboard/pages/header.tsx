@@ -12,6 +12,8 @@ export const Header = ({
   readonly onSignOut: () => Promise<void>
 }) => {
   const { announce } = useServices()
+  // A provider may tell no address.
+  const who = session.email === '' ? session.name : session.email
   const [isLeaving, setLeaving] = useState(false)
   const leave = async (): Promise<void> => {
     setLeaving(true)
@@ -30,9 +32,9 @@ export const Header = ({
           <img src="./mark.svg" alt="" width="28" height="28" />
           Slotline
         </span>
-        <span class="who" title={session.email}>
+        <span class="who" title={who}>
           <span class="unseen">Signed in as </span>
-          {session.email}
+          {who}
         </span>
         <button
           type="button"

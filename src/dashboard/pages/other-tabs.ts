@@ -1,18 +1,19 @@
-/** Tells other tabs of this browser that a place changed. Only its ids are said, never what changed. */
-const CHANNEL = 'slotline.places'
+/** On which the tabs of one browser talk. Only names and ids are said there, never what they open. */
+const CHANNEL = 'slotline'
 
-export const tellChange = (key: string): void => {
+/** Says something to the other tabs: a place that was changed, or that the person signed out. */
+export const tellTabs = (what: string): void => {
   const channel = new BroadcastChannel(CHANNEL)
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a BroadcastChannel reaches its own origin only
-  channel.postMessage(key)
+  channel.postMessage(what)
   channel.close()
 }
 
-/** Calls back when another tab changed this place; the function that comes back ends it. */
-export const listenForChanges = (key: string, onChange: () => void): (() => void) => {
+/** Calls back when another tab says this; the function that comes back ends it. */
+export const listenFor = (what: string, onHeard: () => void): (() => void) => {
   const channel = new BroadcastChannel(CHANNEL)
   channel.addEventListener('message', event => {
-    if (event.data === key) onChange()
+    if (event.data === what) onHeard()
   })
   return () => channel.close()
 }

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { useServices } from './context.js'
 import { ConnectTab } from './connect-tab.js'
 import { Failure } from './failure.js'
-import { listenForChanges, tellChange } from './other-tabs.js'
+import { listenFor, tellTabs } from './other-tabs.js'
 import { SubmissionsTab } from './submissions-tab.js'
 import { Tabs } from './tabs.js'
 import { UsageTab } from './usage-tab.js'
@@ -44,7 +44,7 @@ export const PlaceView = (options: {
   const refresh = async (): Promise<void> => {
     await Promise.all([reload(), onTokensChanged()])
   }
-  useEffect(() => listenForChanges(key, () => void refresh()), [key])
+  useEffect(() => listenFor(key, () => void refresh()), [key])
 
   const badge = ((): readonly [string, string] => {
     if (access.state !== 'active') return STATUS[access.state]
@@ -87,7 +87,7 @@ export const PlaceView = (options: {
             heading={heading}
             onChanged={async () => {
               await refresh()
-              tellChange(key)
+              tellTabs(key)
             }}
           />
         )}

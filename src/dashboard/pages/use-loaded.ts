@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ApiFailure } from './api.js'
+import { hasAttention } from './attention.js'
 
 /** A value from the API: what is known of it now, and why not more. */
 export type Loaded<T> = {
@@ -15,7 +16,7 @@ export const toMessage = (error: unknown): string =>
     : 'Something went wrong in this page. Reload it to go on.'
 
 /**
- * Loads a value again whenever `key` changes, when the tab is looked at again, and each `everyMs` while it is.
+ * Loads a value again whenever `key` changes, when the tab is looked at again, and each `everyMs` while it has attention.
  * An answer that is no longer asked for is dropped.
  */
 export const useLoaded = <T>(key: string, load: () => Promise<T>, everyMs = 0): Loaded<T> => {
@@ -48,7 +49,10 @@ export const useLoaded = <T>(key: string, load: () => Promise<T>, everyMs = 0): 
       if (document.visibilityState === 'visible') void reload()
     }
     document.addEventListener('visibilitychange', look)
-    const timer = everyMs > 0 ? setInterval(look, everyMs) : undefined
+    const renew = (): void => {
+      if (hasAttention()) void reload()
+    }
+    const timer = everyMs > 0 ? setInterval(renew, everyMs) : undefined
     return () => {
       latest.current.call += 1
       document.removeEventListener('visibilitychange', look)
