@@ -48,8 +48,12 @@ export const PlaceView = (options: {
 
   const badge = ((): readonly [string, string] => {
     if (access.state !== 'active') return STATUS[access.state]
-    if (panel === undefined) return ['is-none', 'Loading']
-    return panel.token === null ? ['is-none', 'No token'] : ['is-active', 'Active token']
+    // The list of accesses knows it already, before the panel is here.
+    const hasToken =
+      panel === undefined
+        ? access.tokens.some(at => at.network === network.id && at.location === location.id)
+        : panel.token !== null
+    return hasToken ? ['is-active', 'Active token'] : ['is-none', 'No token']
   })()
 
   return (
