@@ -137,19 +137,6 @@ export interface AppliedData {
   micros: number
 }
 
-/** What a bare loop over signatures took. */
-export interface BareLoop {
-  /** Signatures that were right. */
-  signatures: number
-  micros: number
-}
-
-/**
- * Checks the signatures of a batch one by one on this thread, and nothing else: what a bench compares the checks
- * with. It has no use in the service.
- */
-export declare function bareVerifyLoop(body: Uint8Array): BareLoop
-
 /** One confirmed block. */
 export interface BlockData {
   slot: number
@@ -160,6 +147,9 @@ export interface BlockData {
   blockTime?: number
   accounts: Array<AccountData>
 }
+
+/** What the check of a batch costs beside a bare loop over its signatures, on this thread: for a bench. */
+export declare function compareLoops(body: Uint8Array): LoopTimes
 
 /** Decodes `memcmp.bytes`; `encoding` is `base58` or `base64`. Throws `memcmpBytes`. */
 export declare function decodeMemcmp(text: string, encoding: string): Uint8Array
@@ -240,6 +230,14 @@ export interface FrameVerdict {
 
 /** Takes a lock file for the life of this process; false where another process holds it. */
 export declare function lockFile(path: string): boolean
+
+/** Processor time of two loops over the same signatures. */
+export interface LoopTimes {
+  /** Signatures that were right. */
+  signatures: number
+  bareMicros: number
+  checkedMicros: number
+}
 
 /** What is known of one transaction. */
 export interface MemberData {

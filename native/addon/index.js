@@ -773,12 +773,12 @@ if (
   }
 }
 
-const { Indexer, NativeReply, Reader, TransactionChecks, bareVerifyLoop, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setSlice, sharedCells } = nativeBinding
+const { Indexer, NativeReply, Reader, TransactionChecks, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setSlice, sharedCells } = nativeBinding
 export { Indexer }
 export { NativeReply }
 export { Reader }
 export { TransactionChecks }
-export { bareVerifyLoop }
+export { compareLoops }
 export { decodeMemcmp }
 export { decodePubkey }
 export { decodePubkeys }

@@ -1,23 +1,24 @@
 //! Signed transactions as clients send them: framing, canonical base64, the validator's own parser and sanitiser,
 //! strict signatures, tips and bundle ids. Nothing here knows a chain: what is judged is the bytes.
 
-mod bare_loop;
 mod base64;
 mod bundle;
 mod check;
 mod frames;
 mod keys;
 mod layout;
+mod loops;
 mod parse;
 mod refusal;
 mod signature;
+mod stack_place;
 mod tips;
 
-pub use bare_loop::bare_loop;
 pub use base64::{decode_canonical, text_length};
 pub use bundle::bundle_id;
 pub use check::{Member, Problem, Text, Verdict, check_batch, check_bundle};
 pub use frames::{Fault, RECORD_BYTES_MAX, RECORD_BYTES_MIN, RECORDS_MAX, frame_batch};
+pub use loops::{Loops, compare_loops};
 pub use parse::{BYTES_MAX, parse};
 pub use signature::{Signature, is_signed, verify};
 pub use tips::{Rules, TipClass, Tips, tips};

@@ -4,11 +4,13 @@
 use ed25519_dalek::{Signature as DalekSignature, VerifyingKey};
 
 use super::parse::View;
+use super::stack_place::well_placed;
 use crate::Pubkey;
 
 pub type Signature = [u8; 64];
 
 /// Whether `signature` is a strict one of `key` over `message`.
+#[inline(never)]
 pub fn verify(key: &Pubkey, message: &[u8], signature: &Signature) -> bool {
     VerifyingKey::from_bytes(key).is_ok_and(|key| {
         key.verify_strict(message, &DalekSignature::from_bytes(signature))
@@ -20,6 +22,11 @@ pub fn verify(key: &Pubkey, message: &[u8], signature: &Signature) -> bool {
 pub fn is_signed(view: &View<'_>) -> bool {
     let message = view.message_data();
     // As many keys as signatures: the sanitiser has seen to it.
-    let mut pairs = view.static_account_keys().iter().zip(view.signatures());
-    pairs.all(|(key, signature)| verify(key.as_array(), message, signature.as_array()))
+    let mut is_right = false;
+    well_placed(&mut || {
+        let mut pairs = view.static_account_keys().iter().zip(view.signatures());
+        is_right =
+            pairs.all(|(key, signature)| verify(key.as_array(), message, signature.as_array()));
+    });
+    is_right
 }

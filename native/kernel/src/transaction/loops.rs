@@ -1,0 +1,51 @@
+//! What the checks cost beside `verify_strict` in a loop with nothing around it, for a bench.
+
+use std::time::Duration;
+
+use super::check::check_batch;
+use super::frames::frame_batch;
+use super::parse::{View, parse};
+use super::signature::verify;
+use super::tips::Rules;
+use crate::process::thread_time;
+
+/// Processor time of this thread, which other work on the machine does not lengthen.
+#[derive(Debug, Clone, Copy)]
+pub struct Loops {
+    /// Signatures that were right.
+    pub signatures: usize,
+    /// One predicate after the other, over what was framed and parsed before.
+    pub bare: Duration,
+    /// The whole check of the body: frames, parsing, tips, duplicates, signatures, texts.
+    pub checked: Duration,
+}
+
+/// Checks the signatures of a batch on this thread, in a bare loop and as the service does it.
+pub fn compare_loops(body: &[u8]) -> Loops {
+    let rules = Rules {
+        tip_classes: Vec::new(),
+        exempt_programs: Vec::new(),
+    };
+    let mut views: Vec<View<'_>> = Vec::new();
+    let _ = frame_batch(body, |range| {
+        views.extend(body.get(range).and_then(|bytes| parse(bytes).ok()));
+    });
+    let mut pairs = Vec::new();
+    for view in &views {
+        for (key, signature) in view.static_account_keys().iter().zip(view.signatures()) {
+            pairs.push((key.as_array(), view.message_data(), signature.as_array()));
+        }
+    }
+    let from = thread_time();
+    let right = pairs
+        .iter()
+        .filter(|(key, message, signature)| verify(key, message, signature));
+    let signatures = right.count();
+    let between = thread_time();
+    std::hint::black_box(check_batch(body, &rules));
+    Loops {
+        signatures,
+        bare: between.saturating_sub(from),
+        checked: thread_time().saturating_sub(between),
+    }
+}
