@@ -65,7 +65,7 @@ t.test('what the README prints is what happens', async t => {
     new RegExp(
       line
         .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-        .replace(/:(8899|8901|8904)/g, (_, port) => `:${Number(port) - 8899 + fra}`)
+        .replace(/:(8899|8901|8903|8904)/g, (_, port) => `:${Number(port) - 8899 + fra}`)
         .replace('<38 characters>', '[0-9A-Za-z]{38}')
         .replace('…', '[0-9A-Za-z]{38} '),
       'm',
