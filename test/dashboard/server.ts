@@ -74,8 +74,7 @@ t.test('reading changes nothing, whatever it is called', async t => {
   const before = JSON.stringify(administration.list(accessId))
   const gets = ['/token', '/token/regenerate', '/token/reveal', '/token/restriction']
   for (const path of [...gets.map(end => place + end), '/api/sign-out'])
-    for (const method of ['GET', 'HEAD', 'OPTIONS', 'PATCH', 'TRACE2']) {
-      if (method === 'TRACE2') continue
+    for (const method of ['GET', 'HEAD', 'OPTIONS', 'PATCH']) {
       const override = { 'x-http-method-override': 'DELETE', 'x-slotline': '1', origin: url }
       const answer = await ada.ask(`${path}?_method=DELETE`, { method, headers: override })
       t.equal(answer.status, 405, `${method} ${path}`)
