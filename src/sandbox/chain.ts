@@ -18,7 +18,12 @@ import { SvmAccounts } from './svm-accounts.js'
 import { transferLamports } from './system-instructions.js'
 import { Sysvars } from './sysvars.js'
 import { TokenLedger } from './token-ledger.js'
-import { type BundleRefusal, type Run, TransactionRunner } from './transaction-runner.js'
+import {
+  type BundleRefusal,
+  type Run,
+  type SimulationRules,
+  TransactionRunner,
+} from './transaction-runner.js'
 
 /** Options of the dev chain. */
 export const defaults = {
@@ -197,6 +202,14 @@ export class Chain {
     return this.accounts.get(pubkey)
   }
 
+  /** A program's accounts, in ascending order of their addresses. */
+  programAccounts(program: Uint8Array): [pubkey: Uint8Array, state: AccountState][] {
+    return this.accounts.ownedBy(program).flatMap(pubkey => {
+      const state = this.accounts.get(pubkey)
+      return state === undefined ? [] : [[pubkey, state] as [Uint8Array, AccountState]]
+    })
+  }
+
   rentExemptLamports(dataByteCount: number): bigint {
     return this.svm.minimumBalanceForRentExemption(BigInt(dataByteCount))
   }
@@ -208,6 +221,14 @@ export class Chain {
   send(bytes: Uint8Array): Sent {
     const run = this.runner.run(bytes)
     return run.landed ? { landed: true, record: this.commit(run) } : run
+  }
+
+  /**
+   * What a transaction would do now. `inspect` looks at the accounts as they would be; afterwards
+   * nothing has happened.
+   */
+  simulate<T>(bytes: Uint8Array, rules: SimulationRules, inspect: () => T) {
+    return this.runner.simulate(bytes, rules, inspect)
   }
 
   /**

@@ -21,8 +21,8 @@ export type SvmRun = Pick<
   'error' | 'feeLamports' | 'logs' | 'innerInstructions' | 'computeUnits' | 'returnData'
 >
 
-/** The priority fee that compute budget instructions ask for. */
-const priorityFeeOf = ({ instructions, keys }: ParsedTransaction): bigint => {
+/** What compute budget instructions ask for. */
+export const readBudget = ({ instructions, keys }: ParsedTransaction) => {
   let unitLimit: bigint | undefined
   let unitPriceMicroLamports = 0n
   let ordinaryCount = 0n
@@ -37,9 +37,22 @@ const priorityFeeOf = ({ instructions, keys }: ParsedTransaction): bigint => {
     if (view[0] === 3 && view.length >= 9) unitPriceMicroLamports = view.readBigUInt64LE(1)
   }
   const limit = unitLimit ?? ordinaryCount * COMPUTE_UNITS_PER_INSTRUCTION
-  const units = limit < COMPUTE_UNITS_MAX ? limit : COMPUTE_UNITS_MAX
-  return (units * unitPriceMicroLamports + MICRO - 1n) / MICRO
+  return {
+    unitPriceMicroLamports,
+    unitCount: limit < COMPUTE_UNITS_MAX ? limit : COMPUTE_UNITS_MAX,
+  }
 }
+
+/** The priority fee of a transaction that asks for it by instructions. */
+const priorityFeeOf = (transaction: ParsedTransaction): bigint => {
+  const { unitPriceMicroLamports, unitCount } = readBudget(transaction)
+  return (unitCount * unitPriceMicroLamports + MICRO - 1n) / MICRO
+}
+
+/** What a transaction pays for being in a block. */
+export const feeOf = (transaction: ParsedTransaction): bigint =>
+  BigInt(transaction.signatures.length) * SIGNATURE_FEE_LAMPORTS +
+  (transaction.budget?.priorityFeeLamports ?? priorityFeeOf(transaction))
 
 const readReturnData = (meta: TransactionMetadata): TransactionOutcome['returnData'] => {
   const returned = meta.returnData()
@@ -109,7 +122,7 @@ const toOriginal = (ran: SvmRun, executable: Executable, instructionCount: numbe
 export const runOnSvm = (svm: LiteSvm, transaction: ParsedTransaction): SvmRun | undefined => {
   const { bytes, budget, signatures, instructions } = transaction
   if (budget === undefined) return run(svm, bytes, priorityFeeOf(transaction), signatures.length)
-  if (!verifySignatures(transaction)) return undefined
+  if (svm.getSigverify() && !verifySignatures(transaction)) return undefined
   const executable = toExecutable(transaction, budget)
   const isChecked = svm.getSigverify()
   svm.setSigverify(false)

@@ -1,6 +1,8 @@
 import { Chain, type ChainOptions, defaults as chainDefaults } from './chain.js'
 import { readDumps } from './dumps.js'
+import type { DevUpstream } from './dev-upstream.js'
 import { type GeyserOptions, type GeyserServer, openGeyser } from './geyser.js'
+import { openRpc, type RpcOptions } from './rpc.js'
 import { deriveTips, fundTips, type Tips } from './tips.js'
 import { defaults as trafficDefaults, startTraffic } from './traffic.js'
 import { createWorld, type Samples, type World } from './world.js'
@@ -17,6 +19,7 @@ export type SandboxChainOptions = typeof defaults & {
   /** Folder of account dumps to load into the first block. */
   readonly accountDir?: string
   readonly geyser?: Partial<GeyserOptions>
+  readonly rpc?: Partial<RpcOptions>
 }
 
 /** A running chain with its feed. */
@@ -26,6 +29,7 @@ export type SandboxChain = {
   readonly world: World
   readonly geyserUrl: string
   readonly geyser: GeyserServer
+  readonly rpc: DevUpstream
   readonly chain: Chain
   close(): Promise<void>
 }
@@ -45,7 +49,14 @@ export const startSandboxChain = async (
   options: Partial<SandboxChainOptions> = {},
   now: () => number = Date.now,
 ): Promise<SandboxChain> => {
-  const { slotMs, trafficPerSecond, accountDir, geyser: geyserOptions, ...rest } = options
+  const {
+    slotMs,
+    trafficPerSecond,
+    accountDir,
+    geyser: geyserOptions,
+    rpc: rpcOptions,
+    ...rest
+  } = options
   const { seed, firstSlot, blockhashAgeMax, finalizedAfterSlots, faucetLamports } = {
     ...defaults,
     ...rest,
@@ -60,6 +71,7 @@ export const startSandboxChain = async (
   const dumps = accountDir === undefined ? [] : readDumps(accountDir)
   const chain = new Chain(chainOptions, now)
   const geyser = await openGeyser(chain, geyserOptions, now)
+  const rpc = await openRpc(chain, rpcOptions)
   chain.start()
   const world = createWorld(chain)
   const tips = deriveTips(seed)
@@ -76,11 +88,12 @@ export const startSandboxChain = async (
     world,
     geyserUrl: geyser.url,
     geyser,
+    rpc,
     chain,
     async close() {
       stopTraffic()
       stopClock()
-      await geyser.close()
+      await Promise.all([geyser.close(), rpc.close()])
     },
   }
 }

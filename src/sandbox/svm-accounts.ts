@@ -1,5 +1,5 @@
 import { Account, type LiteSvm } from 'litesvm/dist/internal.js'
-import { ADDRESSES, toMapKey } from './addresses.js'
+import { ADDRESSES, isSameBytes, toMapKey } from './addresses.js'
 import type { AccountState } from './block.js'
 
 /** What validators store for every rent-exempt account. */
@@ -60,6 +60,17 @@ export class SvmAccounts {
   get(pubkey: Uint8Array): AccountState | undefined {
     const state = this.loaded.get(toMapKey(pubkey)) ?? this.read(pubkey)
     return state === undefined || state.lamports === 0n ? undefined : state
+  }
+
+  /** Addresses of a program's accounts, in ascending order. */
+  ownedBy(program: Uint8Array): Uint8Array[] {
+    const found = new Map(
+      this.svm.getProgramAccounts(program).map(({ address }) => [toMapKey(address), address]),
+    )
+    for (const [id, { owner }] of this.loaded)
+      if (isSameBytes(owner, program)) found.set(id, Buffer.from(id, 'latin1'))
+      else found.delete(id)
+    return [...found.values()].sort(Buffer.compare)
   }
 
   lamports(pubkey: Uint8Array): bigint {

@@ -26,6 +26,14 @@ export type BundleRefusal = Refusal & { readonly index: number }
 /** All runs of a bundle. */
 export type BundleRun = { readonly landed: true; readonly runs: readonly Run[] }
 
+/** What a simulation looks at beside the outcome. */
+export type SimulationRules = {
+  /** Whether a wrong signature is a failure. */
+  readonly isVerified: boolean
+  /** Whether the blockhash may be one that no transaction can land with. */
+  readonly isAnyBlockhash: boolean
+}
+
 const alreadyProcessed = (): Refusal =>
   refuse('AlreadyProcessed', [], 'This transaction has already been processed')
 
@@ -40,7 +48,11 @@ export class TransactionRunner {
   }
 
   /** `beforeWrite` hears of every account that it may write, before it does. */
-  run(bytes: Uint8Array, beforeWrite: (pubkey: Uint8Array) => void = () => {}): Run | Refusal {
+  run(
+    bytes: Uint8Array,
+    beforeWrite: (pubkey: Uint8Array) => void = () => {},
+    isAnyBlockhash = false,
+  ): Run | Refusal {
     let transaction: ParsedTransaction
     try {
       transaction = parseTransaction(bytes)
@@ -51,11 +63,30 @@ export class TransactionRunner {
     }
     const signature = transaction.signatures[0]
     if (signature === undefined) return refuse('SanitizeFailure', [], 'no signature')
-    if (this.recency.ageOf(transaction) !== 'recent')
+    if (!isAnyBlockhash && this.recency.ageOf(transaction) !== 'recent')
       return refuse('BlockhashNotFound', [], 'Blockhash not found')
     if (this.recency.isProcessed(signature)) return alreadyProcessed()
     const result = executeTransaction(transaction, this.machine, beforeWrite)
     return result.landed ? { ...result, transaction, signature } : result
+  }
+
+  /** Runs, lets `inspect` look at what that did, and makes every account again what it was. */
+  simulate<T>(
+    bytes: Uint8Array,
+    { isVerified, isAnyBlockhash }: SimulationRules,
+    inspect: () => T,
+  ): { readonly run: Run | Refusal; readonly seen: T } {
+    const { svm } = this.machine
+    const undo = new Map<string, () => void>()
+    const wasVerified = svm.getSigverify()
+    svm.setSigverify(isVerified)
+    try {
+      const run = this.run(bytes, key => this.saveOnce(key, undo), isAnyBlockhash)
+      return { run, seen: inspect() }
+    } finally {
+      svm.setSigverify(wasVerified)
+      for (const restore of undo.values()) restore()
+    }
   }
 
   /**

@@ -1,0 +1,108 @@
+import bs58 from 'bs58'
+import { isAbsent, isMap, type Members } from '../shared/values.js'
+import { ADDRESSES, isSameBytes } from './addresses.js'
+import type { AccountState } from './block.js'
+import type { Chain } from './chain.js'
+import { invalidParam, RpcFailure } from './rpc-failure.js'
+import { toCount, toOptions, toPubkey } from './rpc-params.js'
+
+/** More takes too long in base58. */
+const BASE58_BYTES_MAX = 128
+const TOKEN_ACCOUNT_BYTES = 165
+const STATE_AT = 108
+
+type Found = readonly [pubkey: Uint8Array, state: AccountState]
+
+const encodeData = (data: Uint8Array, encoding: unknown): unknown => {
+  if (isAbsent(encoding) || encoding === 'binary' || encoding === 'base58') {
+    if (data.length > BASE58_BYTES_MAX)
+      throw new RpcFailure(
+        -32600,
+        'Encoded binary (base 58) data should be less than 128 bytes, please use Base64 encoding.',
+      )
+    const text = bs58.encode(data)
+    return encoding === 'base58' ? [text, encoding] : text
+  }
+  // What no parser knows comes as base64 on Solana, too.
+  if (encoding === 'base64' || encoding === 'jsonParsed')
+    return [Buffer.from(data).toString('base64'), 'base64']
+  throw invalidParam(`unsupported encoding: ${String(encoding)}`)
+}
+
+/** An account as JSON-RPC shows it. */
+export const toAccount = (state: AccountState, { encoding, dataSlice }: Members) => {
+  const { lamports, data, owner, executable, rentEpoch } = state
+  const slice = isAbsent(dataSlice) ? undefined : toOptions(dataSlice)
+  const offset = slice === undefined ? 0 : toCount(slice['offset'])
+  const length = slice === undefined ? data.length : toCount(slice['length'])
+  return {
+    lamports,
+    data: encodeData(data.subarray(offset, offset + length), encoding),
+    owner: bs58.encode(owner),
+    executable,
+    rentEpoch,
+    space: data.length,
+  }
+}
+
+const toBytes = (bytes: unknown, encoding: unknown): Uint8Array => {
+  if (Array.isArray(bytes)) return Uint8Array.from(bytes, Number)
+  if (typeof bytes !== 'string' || bytes.length > 256)
+    throw invalidParam('Invalid param: filter must be dataSize or memcmp')
+  const decoded = encoding === 'base64' ? Buffer.from(bytes, 'base64') : bs58.decodeUnsafe(bytes)
+  if (decoded === undefined) throw invalidParam('Invalid param: memcmp bytes (base58)')
+  return decoded
+}
+
+const toTest = (filter: unknown): ((data: Uint8Array) => boolean) => {
+  const { dataSize, memcmp } = toOptions(filter)
+  if (!isAbsent(dataSize)) {
+    const size = toCount(dataSize)
+    return data => data.length === size
+  }
+  if (!isMap(memcmp)) throw invalidParam('Invalid param: filter must be dataSize or memcmp')
+  const offset = toCount(memcmp['offset'])
+  const bytes = toBytes(memcmp['bytes'], memcmp['encoding'])
+  return data => isSameBytes(data.subarray(offset, offset + bytes.length), bytes)
+}
+
+const toRows = (found: readonly Found[], options: Members) =>
+  found.map(([pubkey, state]) => ({
+    pubkey: bs58.encode(pubkey),
+    account: toAccount(state, options),
+  }))
+
+export const programAccounts = (chain: Chain, program: unknown, options: Members) => {
+  const { filters } = options
+  if (!isAbsent(filters) && !Array.isArray(filters))
+    throw invalidParam('Invalid params: filters must be a sequence')
+  const tests = (filters ?? []).map(toTest)
+  const found = chain
+    .programAccounts(toPubkey(program))
+    .filter(([, { data }]) => tests.every(test => test(data)))
+  return toRows(found, options)
+}
+
+const TOKEN_PROGRAMS = [ADDRESSES.token, ADDRESSES.token2022]
+
+/** The initialised token accounts of a wallet, by mint or by token program. */
+export const tokenAccountsByOwner = (
+  chain: Chain,
+  [wallet, filter]: readonly unknown[],
+  options: Members,
+) => {
+  const owner = toPubkey(wallet)
+  const { mint, programId } = toOptions(filter)
+  const mintBytes = isAbsent(mint) ? undefined : toPubkey(mint)
+  const program = mintBytes === undefined ? toPubkey(programId) : undefined
+  const programs = TOKEN_PROGRAMS.filter(
+    known => program === undefined || isSameBytes(known, program),
+  )
+  if (programs.length === 0) throw invalidParam('Invalid param: unrecognized Token program id')
+  const isTheirs = ([, { data }]: Found): boolean =>
+    data.length >= TOKEN_ACCOUNT_BYTES &&
+    data[STATE_AT] !== 0 &&
+    isSameBytes(data.subarray(32, 64), owner) &&
+    (mintBytes === undefined || isSameBytes(data.subarray(0, 32), mintBytes))
+  return toRows(programs.flatMap(known => chain.programAccounts(known)).filter(isTheirs), options)
+}

@@ -1,0 +1,15 @@
+/** What an RPC method answers in place of a result. */
+export class RpcFailure extends Error {
+  readonly code: number
+  readonly data: unknown
+
+  constructor(code: number, message: string, data?: unknown) {
+    super(message)
+    this.code = code
+    this.data = data
+  }
+}
+
+export const INVALID_PARAMS = -32602
+
+export const invalidParam = (message: string): RpcFailure => new RpcFailure(INVALID_PARAMS, message)
