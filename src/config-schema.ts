@@ -8,6 +8,7 @@ import { defaults as dashboardDefaults } from './dashboard/options.js'
 import { defaults as usage } from './access/usage.js'
 import { defaults as feedDefaults } from './ingest/geyser.js'
 import { defaults as processes } from './processes/options.js'
+import { defaults as forward, upstreamDefaults as forwardUpstream } from './rpc/forward-options.js'
 import { defaults as rpc } from './rpc/options.js'
 import { defaults as serverAll } from './server/options.js'
 import { defaults as lander } from './submission/lander-options.js'
@@ -192,6 +193,25 @@ const relaySection = (own: { readonly path: string; readonly credentialName: str
     ),
   })
 
+const methodName = leaf<string>(
+  value => isText(value) && /^[A-Za-z][\w.]{0,63}$/.test(value),
+  'the name of a method',
+)
+
+/** The upstream RPC that answers what is not answered here. */
+const rpcSection = v.strictObject({
+  upstream: described(upstream(forwardUpstream), 'Where it is, and how it is asked.'),
+  allow: described(
+    v.optional(v.array(methodName)),
+    'The only methods that are forwarded; absent is every one that is not answered here.',
+  ),
+  deny: described(
+    v.optional(v.array(methodName), []),
+    'Methods that are not forwarded, whatever `allow` says: -32601.',
+  ),
+  ...optionEntries(forward, { outsideScope: oneOf(['error', 'forward']) }),
+})
+
 const network = v.strictObject({
   id: described(id, 'Name of the network: of its folder, in tokens and in metrics.'),
   name: described(v.optional(text()), 'What people call it; absent is its id.'),
@@ -201,6 +221,10 @@ const network = v.strictObject({
     'Programs whose changes are indexed by slot; absent is all, empty is none. Without it `changedSinceSlot` is right, only slower.',
   ),
   scope: described(v.optional(scope), 'What is indexed; absent is every account.'),
+  rpc: described(
+    v.optional(rpcSection),
+    'Who answers the methods that are not answered here; absent, they are -32601.',
+  ),
   lander: described(
     v.optional(landerSection),
     'Where `/lander` and its siblings forward to; absent, they answer 404.',

@@ -14,7 +14,7 @@ const read = (file: string): string => readFileSync(`${root}${file}`, 'utf8')
 const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
   [/^src\/shared\/http\.ts$/, 'types, and the test of a tag that every server test needs'],
   [
-    /^src\/(.*\/)?((metrics|pool|store|upstream|ledger|relay|lander|product)-)?options\.ts$/,
+    /^src\/(.*\/)?((metrics|pool|store|upstream|ledger|relay|lander|product|forward)-)?options\.ts$/,
     'defaults: test/config.ts tries each',
   ],
   [

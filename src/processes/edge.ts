@@ -19,6 +19,7 @@ import { edgeCountOf } from './edge-count.js'
 import { createEdgeRoutes } from './edge-routes.js'
 import { createSubmissionRoutes } from './edge-submission.js'
 import { createNetworkView, type NetworkView } from './network-view.js'
+import { openForward } from './open-forward.js'
 import { openLander } from './open-lander.js'
 import { openRelays } from './open-relays.js'
 import type { Start } from './role.js'
@@ -27,7 +28,7 @@ import { openSharedState } from './shared-state.js'
 /** Counts calls without making anything per call: each method's series are found once. */
 const createCallMeter = (metrics: Metrics) => {
   const meters = new Map(
-    [...METHODS.keys(), 'unknown', 'none'].map(method => [
+    [...METHODS.keys(), 'forwarded', 'unknown', 'none'].map(method => [
       method,
       {
         ok: metrics.counter('requests', { method, outcome: 'ok' }),
@@ -124,8 +125,18 @@ export const startEdge: Start = async ({ config, index }, report) => {
       log.error({ err: fault, method, requestId: id, tokenId }, 'a read failed'),
     now: () => performance.now(),
   }
+  const submission = { log, metrics, now: () => performance.now() }
+  const forwards = await Promise.all(
+    config.networks.map(async network => ({
+      id: network.id,
+      opened: await openForward(network, submission),
+    })),
+  )
   const views = new Map(
-    config.networks.map(({ id }) => [id, createNetworkView(config, id, modules, log)]),
+    forwards.map(({ id, opened }) => [
+      id,
+      createNetworkView(config, id, { ...modules, forward: opened?.forward }, log),
+    ]),
   )
 
   /**
@@ -161,7 +172,6 @@ export const startEdge: Start = async ({ config, index }, report) => {
     REFUSED_AS.map(reason => [reason, metrics.counter('refusals', { reason })]),
   )
   const onRefusal = (reason: RefusedAs): void => refusals.get(reason)?.add(1)
-  const submission = { log, metrics, now: () => performance.now() }
   const landers = await Promise.all(
     config.networks.map(async network => ({
       network: network.id,
@@ -239,7 +249,8 @@ export const startEdge: Start = async ({ config, index }, report) => {
       clearInterval(sweep)
       refusalMeter.flush()
       for (const view of views.values()) view.close()
-      await Promise.all([...landers.map(({ opened }) => opened?.close()), relays.close()])
+      const opened = [...landers, ...forwards]
+      await Promise.all([...opened.map(({ opened }) => opened?.close()), relays.close()])
       await access.close()
       flush()
     },

@@ -92,7 +92,14 @@ export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
   ]
   const dashboardUrl = publicUrlOf(config).href
   const metricsUrl = `http://127.0.0.1:${ports.metrics}/metrics`
-  const { geyserUrl, landerUrl, bundleEngineUrl, issuer, samples: all } = service.sandboxDetail()
+  const {
+    geyserUrl,
+    upstreamRpcUrl,
+    landerUrl,
+    bundleEngineUrl,
+    issuer,
+    samples: all,
+  } = service.sandboxDetail()
   const samples = toSamples(all)
   const description = {
     locations: places,
@@ -101,6 +108,7 @@ export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
     adminToken: readAdminToken(config.access.adminTokenFile).reveal(),
     identity: { issuer, users: users.map(({ email, password }) => ({ email, password })) },
     geyserUrl,
+    upstreamRpcUrl,
     landerUrl,
     bundleEngineUrl,
     tips: deriveTips(SANDBOX_SEED),

@@ -17,7 +17,15 @@ export const layoutOf = (
   port: number,
 ): Readonly<
   Record<
-    'fra' | 'nyc' | 'dashboard' | 'metrics' | 'geyser' | 'lander' | 'bundleEngine' | 'identity',
+    | 'fra'
+    | 'nyc'
+    | 'dashboard'
+    | 'metrics'
+    | 'geyser'
+    | 'rpc'
+    | 'lander'
+    | 'bundleEngine'
+    | 'identity',
     number
   >
 > => ({
@@ -26,6 +34,7 @@ export const layoutOf = (
   dashboard: port + 4,
   metrics: port + 5,
   geyser: port + 6,
+  rpc: port + 7,
   lander: port + 8,
   bundleEngine: port + 9,
   identity: port + 10,
@@ -33,8 +42,8 @@ export const layoutOf = (
 
 /** Ports of the local upstreams, which no configuration names. */
 export const upstreamListeners = (flags: SandboxFlags) => {
-  const { geyser, lander, bundleEngine, identity } = layoutOf(flags.port)
-  return [geyser, lander, bundleEngine, identity].map(port => ({ host: HOST, port }))
+  const { geyser, rpc, lander, bundleEngine, identity } = layoutOf(flags.port)
+  return [geyser, rpc, lander, bundleEngine, identity].map(port => ({ host: HOST, port }))
 }
 
 /** The configuration of a complete local deployment: two locations, loopback only. */
@@ -61,6 +70,7 @@ export const sandboxConfig = (flags: SandboxFlags): Config => {
         id: SANDBOX_NETWORK,
         name: 'Sandbox',
         feed: { endpoint: `http://${HOST}:${ports.geyser}` },
+        rpc: { upstream: { urls: [`http://${HOST}:${ports.rpc}`], pingPath: '/ping' } },
         lander: {
           upstream: {
             urls: [`http://${HOST}:${ports.lander}`],

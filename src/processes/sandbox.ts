@@ -18,6 +18,7 @@ export const startSandbox: Start = async ({ config, sandbox }, report) => {
   const ports = layoutOf(sandbox.port)
   const world = await startSandboxChain({
     geyser: { port: ports.geyser },
+    rpc: { port: ports.rpc },
     slotMs: sandbox.slotMs,
     trafficPerSecond: sandbox.trafficPerSecond,
     ...(sandbox.accountDir === undefined ? {} : { accountDir: sandbox.accountDir }),
@@ -43,6 +44,7 @@ export const startSandbox: Start = async ({ config, sandbox }, report) => {
   return {
     detail: {
       geyserUrl: world.geyserUrl,
+      upstreamRpcUrl: world.rpc.url,
       landerUrl: lander.url,
       bundleEngineUrl: engine.url,
       issuer: identity.issuer,

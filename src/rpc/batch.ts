@@ -16,7 +16,7 @@ const CLOSE = Buffer.from(']')
  */
 export const runBatch = (
   calls: readonly (Call | Refusal)[],
-  run: (call: Call) => Outcome | Promise<Outcome>,
+  run: (call: Call, index: number) => Outcome | Promise<Outcome>,
   { batchWaitingMax, batchReplyBytesMax }: Options,
 ): Body | Promise<Body> => {
   const replies: (readonly Part[] | undefined)[] = new Array(calls.length)
@@ -30,7 +30,7 @@ export const runBatch = (
       resultBytes += outcome.byteLength ?? 0
       if (resultBytes > batchReplyBytesMax) {
         kept = tooLong
-        if (!(outcome instanceof Uint8Array)) outcome.close()
+        if ('close' in outcome) outcome.close()
       }
     }
     // Bytes are copied here: the next read overwrites what they are a view of.
@@ -48,7 +48,7 @@ export const runBatch = (
         take(index, id, call.error)
         continue
       }
-      const outcome = resultBytes > batchReplyBytesMax ? tooLong : run(call)
+      const outcome = resultBytes > batchReplyBytesMax ? tooLong : run(call, index)
       if (outcome instanceof Promise)
         return outcome.then(settled => {
           take(index, id, settled)

@@ -11,10 +11,12 @@ import {
 } from '../shared/jsonrpc.js'
 import type { Reads } from '../shared/native.js'
 import { runBatch } from './batch.js'
+import type { Forward } from './forward.js'
 import { joinBody } from './join-body.js'
 import type { Method, View } from './method.js'
 import type { Options } from './options.js'
-import { encodeResult, toParts, type Outcome } from './outcome.js'
+import { encodeResult, toParts, WholeReply, type Outcome } from './outcome.js'
+import { rawElements } from './raw-elements.js'
 import { METHODS } from './registry.js'
 import { within } from './within.js'
 
@@ -24,9 +26,12 @@ export type Modules = {
   /** Whether the index keeps up with the chain: what `getHealth` says. */
   readonly isHealthy?: () => boolean
   readonly methods?: ReadonlyMap<string, Method>
+  /** Who answers what is no method of ours; absent, nobody does. */
+  readonly forward?: Forward | undefined
   /**
-   * Told of every call that is answered: its method (`unknown` for no method of ours, `none` for no
-   * call) and its end.
+   * Told of every call that is answered: its method (`forwarded` for what another answered,
+   * `unknown` for no method at all, `none` for no call) and its end. An error that came from the
+   * upstream is an answer.
    */
   readonly onCall: (method: string, outcome: 'ok' | ErrorName, elapsedMs: number) => void
   /** Told what was thrown that no client may hear about. */
@@ -60,7 +65,11 @@ export type Dispatch = {
 
 const INTERNAL = new RpcError('internal')
 const METHOD_NOT_FOUND = new RpcError('methodNotFound')
+const NOTHING = new Uint8Array(0)
 const PARAMS_NOT_ARRAY = new RpcError('paramsNotArray')
+
+/** A call as it came, and how long its answer may take. */
+type Waiting = { readonly raw: () => Uint8Array; readonly waitMs: number }
 
 // What web3.js sends every 5 s to keep a connection: it is never answered, and counts for nothing.
 const isPing = (call: Call | Refusal): boolean =>
@@ -75,7 +84,7 @@ const jsonReply = (body: Body): Reply => ({
 /** The JSON-RPC side of one edge over one indexed view. */
 export const createDispatch = (
   options: Options,
-  { reads, isHealthy, methods = METHODS, onCall, onFault, now }: Modules,
+  { reads, isHealthy, methods = METHODS, forward, onCall, onFault, now }: Modules,
 ): Dispatch => {
   const view: View = isHealthy === undefined ? reads : { ...reads, isHealthy }
   const scratch = Buffer.allocUnsafe(options.scratchBytes)
@@ -87,28 +96,44 @@ export const createDispatch = (
     return INTERNAL
   }
 
-  const end = (method: Method, origin: Origin, startMs: number, outcome: Outcome): Outcome => {
+  const end = (method: string, origin: Origin, startMs: number, outcome: Outcome): Outcome => {
     const isFailure = outcome instanceof RpcError
     if (isFailure) origin.onFailure?.()
-    onCall(method.name, isFailure ? outcome.name : 'ok', now() - startMs)
+    onCall(method, isFailure ? outcome.name : 'ok', now() - startMs)
     return outcome
   }
 
-  const answer = (call: Call, origin: Origin, waitMs: number): Outcome | Promise<Outcome> => {
-    const method = methods.get(call.method)
-    if (method === undefined) return refuse('unknown', METHOD_NOT_FOUND, origin)
+  /** What the upstream answers. */
+  const pass = async (to: Forward, origin: Origin, { raw, waitMs }: Waiting): Promise<Outcome> => {
     const startMs = now()
     try {
-      if (!Array.isArray(call.params)) return end(method, origin, startMs, PARAMS_NOT_ARRAY)
-      const result = method.call(view, call.params)
-      if (!(result instanceof Promise)) return end(method, origin, startMs, result)
-      const settled = method.bound === 'timeout' ? within(waitMs, result) : result
-      return settled.then(
-        bytes => end(method, origin, startMs, bytes),
-        (thrown: unknown) => end(method, origin, startMs, toError(thrown, method.name, origin)),
-      )
+      return end('forwarded', origin, startMs, await to.call(raw(), waitMs))
     } catch (thrown) {
-      return end(method, origin, startMs, toError(thrown, method.name, origin))
+      return end('forwarded', origin, startMs, toError(thrown, 'forwarded', origin))
+    }
+  }
+
+  const answer = (call: Call, origin: Origin, waiting: Waiting): Outcome | Promise<Outcome> => {
+    const method = methods.get(call.method)
+    if (method === undefined) {
+      if (forward?.takes(call.method) !== true) return refuse('unknown', METHOD_NOT_FOUND, origin)
+      return pass(forward, origin, waiting)
+    }
+    const startMs = now()
+    const fail = (thrown: unknown): Outcome | Promise<Outcome> => {
+      const error = toError(thrown, method.name, origin)
+      if (error.name === 'outsideScope' && forward?.takesOutsideScope === true)
+        return pass(forward, origin, waiting)
+      return end(method.name, origin, startMs, error)
+    }
+    try {
+      if (!Array.isArray(call.params)) return end(method.name, origin, startMs, PARAMS_NOT_ARRAY)
+      const result = method.call(view, call.params)
+      if (!(result instanceof Promise)) return end(method.name, origin, startMs, result)
+      const settled = method.bound === 'timeout' ? within(waiting.waitMs, result) : result
+      return settled.then(bytes => end(method.name, origin, startMs, bytes), fail)
+    } catch (thrown) {
+      return fail(thrown)
     }
   }
 
@@ -118,12 +143,23 @@ export const createDispatch = (
     return error
   }
 
-  const handleSingle = (call: Call | Refusal, origin: Origin): Reply | Promise<Reply> => {
+  const mayLeave = (call: Call | Refusal): boolean => {
+    if (forward === undefined || isRefusal(call)) return false
+    return methods.has(call.method) ? forward.takesOutsideScope : forward.takes(call.method)
+  }
+
+  const handleSingle = (
+    call: Call | Refusal,
+    body: Uint8Array,
+    origin: Origin,
+  ): Reply | Promise<Reply> => {
     const { id } = call
     if (isPing(call)) origin.widen?.(0, 1)
     if (id === undefined) return jsonReply('')
     if (isRefusal(call)) return toReply(id, refuse('none', call.error, origin))
-    const outcome = answer(call, origin, options.readTimeoutMs)
+    // Nobody keeps the body, but a forwarded call needs it for longer than this tick.
+    const raw = (): Uint8Array => Buffer.from(body)
+    const outcome = answer(call, origin, { raw, waitMs: options.readTimeoutMs })
     // After a wait others may have used the scratch buffer, and may again before this reply is
     // written.
     return outcome instanceof Promise
@@ -131,7 +167,11 @@ export const createDispatch = (
       : toReply(id, outcome, scratch)
   }
 
-  const handleBatch = (calls: readonly (Call | Refusal)[], origin: Origin) => {
+  const handleBatch = (
+    calls: readonly (Call | Refusal)[],
+    body: Uint8Array,
+    origin: Origin,
+  ): Reply | Promise<Reply> => {
     if (origin.widen !== undefined) {
       const count = calls.reduce((sum, call) => sum + (isPing(call) ? 0 : 1), 0)
       const refused = origin.widen(count, Math.max(1, Math.min(count, options.batchWaitingMax)))
@@ -139,8 +179,14 @@ export const createDispatch = (
     }
     const endMs = now() + options.readTimeoutMs
     for (const call of calls) if (isRefusal(call)) refuse('none', call.error, origin)
-    const body = runBatch(calls, call => answer(call, origin, Math.max(0, endMs - now())), options)
-    return body instanceof Promise ? body.then(jsonReply) : jsonReply(body)
+    // Later calls of a batch run when the body is gone.
+    const elements = calls.some(mayLeave) ? rawElements(Buffer.from(body)) : []
+    const run = (call: Call, index: number): Outcome | Promise<Outcome> => {
+      const raw = (): Uint8Array => elements[index] ?? NOTHING
+      return answer(call, origin, { raw, waitMs: Math.max(0, endMs - now()) })
+    }
+    const joined = runBatch(calls, run, options)
+    return joined instanceof Promise ? joined.then(jsonReply) : jsonReply(joined)
   }
 
   const handleFast = (body: Uint8Array, origin: Origin): Reply | undefined => {
@@ -162,7 +208,9 @@ export const createDispatch = (
       const reply = options.fastLane ? handleFast(body, origin) : undefined
       if (reply !== undefined) return reply
       const message = parseMessage(body, options)
-      return isBatch(message) ? handleBatch(message, origin) : handleSingle(message, origin)
+      return isBatch(message)
+        ? handleBatch(message, body, origin)
+        : handleSingle(message, body, origin)
     },
   }
 }
@@ -170,6 +218,7 @@ export const createDispatch = (
 /** A whole reply; one that streams where the result does. */
 const toReply = (id: Id, outcome: Outcome, scratch?: Buffer): Reply => {
   if (outcome instanceof Uint8Array) return jsonReply(encodeResult(id, outcome, scratch))
+  if (outcome instanceof WholeReply) return jsonReply(outcome.bytes)
   if (!(outcome instanceof RpcError)) return jsonReply(joinBody(toParts(id, outcome)))
   const { headers } = outcome.row
   const reply = jsonReply(formatError(id, outcome))

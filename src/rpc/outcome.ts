@@ -3,8 +3,19 @@ import { formatError, formatResultSuffix, RESULT_PREFIX, type Id } from '../shar
 import type { ReplyBytes } from '../shared/native.js'
 import type { Part } from './join-body.js'
 
+/** A reply that came whole, with its envelope and id, from somewhere else. */
+export class WholeReply {
+  readonly bytes: Uint8Array
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes
+  }
+  get byteLength(): number {
+    return this.bytes.length
+  }
+}
+
 /** How one call ended. */
-export type Outcome = ReplyBytes | RpcError
+export type Outcome = ReplyBytes | WholeReply | RpcError
 
 const PREFIX = Buffer.from(RESULT_PREFIX)
 
@@ -30,5 +41,6 @@ export const encodeResult = (id: Id, result: Uint8Array, scratch?: Buffer): Uint
 export const toParts = (id: Id, outcome: Outcome): readonly Part[] => {
   if (outcome instanceof RpcError) return [Buffer.from(formatError(id, outcome))]
   if (outcome instanceof Uint8Array) return [encodeResult(id, outcome)]
+  if (outcome instanceof WholeReply) return [outcome.bytes]
   return [PREFIX, outcome, Buffer.from(formatResultSuffix(id))]
 }

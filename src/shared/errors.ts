@@ -49,6 +49,11 @@ export const ERRORS = {
   blockhashDecode:   { code: -32602, message: 'Invalid', origin: 'Agave' },
   blockhashSize:     { code: -32602, message: 'WrongSize', origin: 'Agave' },
   nodeUnhealthy:     { code: -32005, message: 'Node is unhealthy', origin: 'Agave' },
+  rpcUnreachable:    { code: -32603, message: 'upstream RPC unreachable', origin: 'ours' },
+  rpcSilent:         { code: -32603, message: 'upstream RPC did not answer; the outcome of the call is unknown', origin: 'ours' },
+  rpcFull:           { code: -32603, message: 'Too many forwarded calls in flight; retry with backoff', origin: 'ours' },
+  rpcRefused:        { code: -32603, message: 'upstream RPC refused the call with HTTP status {status}', origin: 'ours' },
+  rpcCallTooLong:    { code: -32600, message: 'Forwarded call holds more than {max} bytes', origin: 'ours' },
   readBudget:        { code: -32003, message: 'Query exceeded the read budget; narrow the filters or use pagination', origin: 'spec §7' },
 
   bundleTooLong:     { code: -32602, message: 'sendBundle transaction count exceeds {max}', origin: 'spec §7' },

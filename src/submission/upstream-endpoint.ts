@@ -125,9 +125,15 @@ export class Endpoint {
   private dispatch(connection: Connection, sent: Sent, listener: Listener): void {
     const { method, path, headers, body } = sent
     connection.client.dispatch(
-      { method, path: this.basePath + path, headers, body },
+      { method, path: this.toPath(path), headers, body },
       new Attempt(this.parts.options, connection, listener),
     )
+  }
+
+  /** Where the URL has no path, the one that follows it may be empty or a query. */
+  private toPath(path: string): string {
+    const whole = this.basePath + path
+    return whole.startsWith('/') ? whole : `/${whole}`
   }
 
   private pingNext(listener: Listener): void {

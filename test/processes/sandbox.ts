@@ -51,6 +51,7 @@ const checkDescription = ({ description, dataDir, port }: Deployment, t: Test): 
     'metricsUrl',
     'samples',
     'tips',
+    'upstreamRpcUrl',
   ])
   const origin = (scheme: string, offset: number) => `${scheme}://127.0.0.1:${port + offset}`
   const token = /\/(slt_[0-9A-Za-z]{38})$/
@@ -68,6 +69,7 @@ const checkDescription = ({ description, dataDir, port }: Deployment, t: Test): 
   t.equal(description.identity.issuer, origin('http', 10))
   t.equal(description.identity.users.length, 2)
   t.equal(description.geyserUrl, origin('http', 6))
+  t.equal(description.upstreamRpcUrl, origin('http', 7))
   t.equal(description.landerUrl, origin('http', 8))
   t.equal(description.bundleEngineUrl, origin('http', 9))
   const { lander, service, engine } = description.tips

@@ -1,0 +1,93 @@
+import { RpcError } from '../shared/errors.js'
+import type { Options } from './forward-options.js'
+import { type Outcome, WholeReply } from './outcome.js'
+
+/** What came of one call: a whole answer, or why there was none. */
+export type Forwarded =
+  | { readonly status: number; readonly body: Uint8Array }
+  | { readonly failure: 'unreachable' | 'silent' | 'full' }
+
+/** Sends one call to the upstream, at most once. `body` is not changed meanwhile; a rejection is a bug. */
+export type SendCall = (body: Uint8Array) => Promise<Forwarded>
+
+/** Where a network's other methods are answered. */
+export type Forward = {
+  /** Whether calls of this method may go there. */
+  takes(method: string): boolean
+  /** Whether reads of what the index leaves out go there, too. */
+  readonly takesOutsideScope: boolean
+  /**
+   * Asks for the reply to a call, given as the bytes that came, which must not change any more.
+   * Takes no longer than `waitMs`; rejects only where `send` does.
+   */
+  call(raw: Uint8Array, waitMs: number): Promise<Outcome>
+}
+
+/** What may be forwarded beside the bounds. */
+export type ForwardOptions = Options & {
+  /** The only methods that are forwarded; absent is every one that is not answered here. */
+  readonly allow?: readonly string[] | undefined
+  /** Methods that are not forwarded, whatever `allow` says. */
+  readonly deny: readonly string[]
+}
+
+const UNREACHABLE = new RpcError('rpcUnreachable')
+const SILENT = new RpcError('rpcSilent')
+const FULL = new RpcError('rpcFull')
+const FAILURES = { unreachable: UNREACHABLE, silent: SILENT, full: FULL } as const
+
+const isSpace = (byte: number | undefined): boolean =>
+  byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+
+/**
+ * The object that an answer is, without the space around it; undefined where it is none. It is not
+ * parsed: it may be long, and its integers need all of their 64 bits.
+ */
+const toObject = (body: Uint8Array): Uint8Array | undefined => {
+  let start = 0
+  let end = body.length
+  while (isSpace(body[start])) start++
+  while (end > start && isSpace(body[end - 1])) end--
+  const isObject = body[start] === 0x7b && body[end - 1] === 0x7d && end - start >= 2
+  return isObject ? body.subarray(start, end) : undefined
+}
+
+const toOutcome = (forwarded: Forwarded): Outcome => {
+  if ('failure' in forwarded) return FAILURES[forwarded.failure]
+  const { status, body } = forwarded
+  const object = toObject(body)
+  // Some answer a JSON-RPC error with a status of its own; a page of a balancer is no object.
+  if (object === undefined || status === 401 || status === 403 || status === 429)
+    return new RpcError('rpcRefused', { status })
+  return new WholeReply(object)
+}
+
+/** The calls of one network that its upstream RPC answers. `send` is the process's connection to it. */
+export const createForward = (
+  { allow, deny, callBytesMax, outsideScope }: ForwardOptions,
+  send: SendCall,
+): Forward => {
+  const allowed = allow === undefined ? undefined : new Set(allow)
+  const denied = new Set(deny)
+  const tooLong = new RpcError('rpcCallTooLong', { max: callBytesMax })
+  return {
+    takes: method => !denied.has(method) && (allowed === undefined || allowed.has(method)),
+    takesOutsideScope: outsideScope === 'forward',
+    call: (raw, waitMs) => {
+      if (raw.length > callBytesMax) return Promise.resolve(tooLong)
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => resolve(SILENT), waitMs)
+        send(raw).then(
+          forwarded => {
+            clearTimeout(timer)
+            resolve(toOutcome(forwarded))
+          },
+          (fault: unknown) => {
+            clearTimeout(timer)
+            reject(fault)
+          },
+        )
+      })
+    },
+  }
+}

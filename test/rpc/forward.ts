@@ -1,0 +1,172 @@
+import t from 'tap'
+import { createDispatch } from '../../src/rpc/dispatch.js'
+import { createForward, type Forwarded, type ForwardOptions } from '../../src/rpc/forward.js'
+import { defaults as forwardDefaults } from '../../src/rpc/forward-options.js'
+import { defaults, type Options } from '../../src/rpc/options.js'
+import { RpcError } from '../../src/shared/errors.js'
+import { fakeReads } from '../fixtures/fake-reads.js'
+import { askText } from '../fixtures/vectors.js'
+
+const TIP = { slot: 9, parentSlot: 8, blockHeight: 7, blockhash: '' }
+const KEY = '11111111111111111111111111111112'
+
+/** A dispatcher that forwards to `answer`, with what it sent and counted. */
+const open = (
+  answer: (call: string) => Forwarded | Promise<Forwarded>,
+  { rpc = {}, ...given }: Partial<ForwardOptions> & { rpc?: Partial<Options> } = {},
+) => {
+  const sent: string[] = []
+  const calls: string[] = []
+  const faults: unknown[] = []
+  const forward = createForward({ ...forwardDefaults, deny: [], ...given }, async body => {
+    // A later tick: by then the client's bytes are others.
+    await new Promise(resolve => setImmediate(resolve))
+    const call = Buffer.from(body).toString()
+    sent.push(call)
+    return answer(call)
+  })
+  const dispatch = createDispatch(
+    { ...defaults, ...rpc },
+    {
+      reads: fakeReads({
+        tip: () => TIP,
+        balance: () => {
+          throw new RpcError('outsideScope')
+        },
+      }),
+      forward,
+      onCall: (method, outcome) => calls.push(`${method} ${outcome}`),
+      onFault: fault => faults.push(fault),
+      now: () => performance.now(),
+    },
+  )
+  const ask = async (request: string): Promise<string> => {
+    const body = Buffer.from(request)
+    const reply = dispatch.handle(body, { id: 'test' })
+    // As the server's own buffer, which the next request overwrites.
+    body.fill(0x20)
+    const { body: text } = await reply
+    return typeof text === 'string' ? text : Buffer.from(text as Uint8Array).toString()
+  }
+  return { sent, calls, faults, dispatch, ask }
+}
+
+const echo = (call: string): Forwarded => {
+  const [, id = 'null'] = /"id" ?: ?([^,}]+)/.exec(call) ?? []
+  return { status: 200, body: Buffer.from(`{"id":${id},"result":18446744073709551615}\n`) }
+}
+const failure = (code: number, message: string, id = '1'): string =>
+  `{"jsonrpc":"2.0","error":{"code":${code},"message":"${message}"},"id":${id}}`
+const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBlock","params":[18446744073709551615]}'
+
+t.test('a call goes and comes back as bytes', async t => {
+  const { ask, sent, calls } = open(echo)
+  const spaced = ` ${CALL.replace('"id":1', '"id" : 1.50E-07')} `
+  t.equal(await ask(spaced), '{"id":1.50E-07,"result":18446744073709551615}')
+  t.strictSame(sent, [spaced])
+  t.strictSame(calls, ['forwarded ok'])
+})
+
+t.test('in a batch each goes alone, beside what is answered here', async t => {
+  const { ask, sent } = open(echo, { rpc: { batchWaitingMax: 2 } })
+  const local = '{"jsonrpc":"2.0","id":"x","method":"getSlot"}'
+  const far = (id: string): string => `{"jsonrpc":"2.0","id":${id},"method":"getBlock"}`
+  const ids = ['18446744073709551616', '"a"', 'null', '-0', '4']
+  const reply = await ask(`[${local}, ${ids.map(far).join(' , ')}]`)
+  const expected = ids.map(id => `{"id":${id},"result":18446744073709551615}`)
+  t.equal(reply, `[{"jsonrpc":"2.0","result":9,"id":"x"},${expected.join()}]`)
+  t.strictSame(sent, ids.map(far))
+})
+
+t.test('without an answer the reason is named, and others are answered', async t => {
+  const reasons = [
+    [{ failure: 'unreachable' }, 'upstream RPC unreachable'],
+    [{ failure: 'silent' }, 'upstream RPC did not answer; the outcome of the call is unknown'],
+    [{ failure: 'full' }, 'Too many forwarded calls in flight; retry with backoff'],
+    [
+      { status: 429, body: Buffer.from('{"error":1}') },
+      'upstream RPC refused the call with HTTP status 429',
+    ],
+    [
+      { status: 502, body: Buffer.from('<html></html>') },
+      'upstream RPC refused the call with HTTP status 502',
+    ],
+    [{ status: 200, body: Buffer.alloc(0) }, 'upstream RPC refused the call with HTTP status 200'],
+  ] as const
+  for (const [forwarded, message] of reasons) {
+    const { ask, calls } = open(() => forwarded)
+    t.equal(await ask(CALL), failure(-32603, message))
+    const local = '{"jsonrpc":"2.0","id":2,"method":"getSlot"}'
+    t.equal(
+      await ask(`[${CALL},${local}]`),
+      `[${failure(-32603, message)},{"jsonrpc":"2.0","result":9,"id":2}]`,
+    )
+    t.equal(calls.filter(call => call.startsWith('forwarded rpc')).length, 2)
+  }
+})
+
+t.test('an error of the upstream is its own, whatever its status', async t => {
+  const body = '{"jsonrpc":"2.0","error":{"code":-32004,"message":"Block not available"},"id":1}'
+  const { ask } = open(() => ({ status: 500, body: Buffer.from(body) }))
+  t.equal(await ask(CALL), body)
+})
+
+t.test('an upstream that hangs ends with the bound of a read', async t => {
+  const { ask } = open(() => new Promise<Forwarded>(() => {}), { rpc: { readTimeoutMs: 20 } })
+  const message = 'upstream RPC did not answer; the outcome of the call is unknown'
+  t.equal(await ask(CALL), failure(-32603, message))
+  const second = CALL.replace('"id":1', '"id":2')
+  t.equal(
+    await ask(`[${CALL},${second}]`),
+    `[${failure(-32603, message)},${failure(-32603, message, '2')}]`,
+  )
+})
+
+t.test('lists, bounds and notifications', async t => {
+  const notFound = failure(-32601, 'Method not found')
+  const denied = open(echo, { deny: ['getBlock'] })
+  t.equal(await denied.ask(CALL), notFound)
+  const other = open(echo, { allow: ['getTransaction'] })
+  t.equal(await other.ask(CALL), notFound)
+  t.equal(await other.ask(`[${CALL}]`), `[${notFound}]`)
+  t.match(await other.ask(CALL.replace('getBlock', 'getTransaction')), '"result"')
+  const both = open(echo, { allow: ['getBlock'], deny: ['getBlock'] })
+  t.equal(await both.ask(CALL), notFound)
+  const short = open(echo, { callBytesMax: 40 })
+  t.equal(await short.ask(CALL), failure(-32600, 'Forwarded call holds more than 40 bytes'))
+  t.strictSame([...denied.sent, ...both.sent, ...short.sent], [])
+  const notified = open(echo)
+  t.equal(await notified.ask(CALL.replace('"id":1,', '')), '')
+  t.strictSame(notified.sent, [])
+})
+
+t.test('what the index leaves out is forwarded where that is wanted', async t => {
+  const call = `{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["${KEY}"]}`
+  const kept = open(echo)
+  t.equal(await kept.ask(call), failure(-32603, 'account outside indexed scope'))
+  const { ask, sent, calls } = open(echo, { outsideScope: 'forward' })
+  t.equal(await ask(call), '{"id":1,"result":18446744073709551615}')
+  t.equal(await ask(`[${call}]`), '[{"id":1,"result":18446744073709551615}]')
+  t.strictSame(sent, [call, call])
+  t.strictSame(calls, ['forwarded ok', 'forwarded ok'])
+})
+
+t.test('a bug is an internal error, told to the log alone', async t => {
+  const { ask, faults } = open(() => {
+    throw new Error('a secret')
+  })
+  t.equal(await ask(CALL), failure(-32603, 'Internal error'))
+  t.match(faults, [{ message: 'a secret' }])
+})
+
+t.test('without an upstream there is no such method', async t => {
+  const { dispatch } = open(echo)
+  t.ok(dispatch)
+  const alone = createDispatch(defaults, {
+    reads: fakeReads({}),
+    onCall() {},
+    onFault() {},
+    now: () => 0,
+  })
+  t.equal(await askText(alone, CALL), failure(-32601, 'Method not found'))
+})

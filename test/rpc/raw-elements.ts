@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { rawElements } from '../../src/rpc/raw-elements.js'
+
+const cut = (text: string): string[] =>
+  rawElements(Buffer.from(text)).map(element => Buffer.from(element).toString())
+
+t.test('elements come as they are written', async t => {
+  t.strictSame(cut('[]'), [])
+  t.strictSame(cut(' [ {"id" : 18446744073709551616.0 } , {} ]\n'), [
+    '{"id" : 18446744073709551616.0 }',
+    '{}',
+  ])
+  t.strictSame(cut(String.raw`[{"a":"]}\"\\"},{"b":[[{"é":"[{"}]]}]`), [
+    String.raw`{"a":"]}\"\\"}`,
+    '{"b":[[{"é":"[{"}]]}',
+  ])
+})
+
+t.test('any list of objects, with any white space', async () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.dictionary(fc.string(), fc.jsonValue())),
+      fc.constantFrom(0, 1, '\t', '\n'),
+      (values, space) => {
+        const elements = cut(JSON.stringify(values, undefined, space))
+        assert.deepEqual(
+          elements.map(element => JSON.parse(element) as unknown),
+          JSON.parse(JSON.stringify(values)),
+        )
+      },
+    ),
+  )
+})
