@@ -9,7 +9,6 @@ import {
   sharedCells,
   type TransactionChecks,
 } from '../shared/native.js'
-import { REDACTED } from '../shared/secret.js'
 import { createBook } from '../submission/book.js'
 import { CLAIM_WORDS, createClaims } from '../submission/claims.js'
 import { createFlights } from '../submission/flights.js'
@@ -69,13 +68,6 @@ const createMeter = (network: string, route: RelayRoute, metrics: Metrics): Rela
     onJoined: () => joined.add(1),
     onMismatch: () => mismatches.add(1),
   }
-}
-
-/** Takes a credential out of what an engine repeats, as it was sent. */
-const createClean = (credential: string | undefined): ((text: string) => string) => {
-  if (credential === undefined) return text => text
-  const inQuery = encodeURIComponent(credential)
-  return text => text.replaceAll(credential, REDACTED).replaceAll(inQuery, REDACTED)
 }
 
 /** What all relay routes of an edge share: claims, the ledger, and flights over both. */
@@ -184,7 +176,6 @@ const openRoute = async (
     bucket,
     flights,
     book,
-    clean: createClean(engine.credential),
     log,
     now: Date.now,
     clock: now,

@@ -32,32 +32,23 @@ const parseJson = (text: string): unknown => {
 }
 
 /** The `error` of an answer as it is passed on; undefined where there is none that a client could read. */
-const toError = (
-  value: unknown,
-  clean: (text: string) => string,
-): { code: number; json: string } | undefined => {
+const toError = (value: unknown): { code: number; json: string } | undefined => {
   if (!isMap(value)) return undefined
   const { code, message, data } = value
   if (typeof code !== 'number' || !Number.isInteger(code) || typeof message !== 'string')
     return undefined
-  const dataJson = data === null || data === undefined ? undefined : clean(JSON.stringify(data))
+  const dataJson = data === null || data === undefined ? undefined : JSON.stringify(data)
   const member =
     dataJson === undefined || dataJson.length > DATA_CHARS_MAX ? '' : `,"data":${dataJson}`
-  const text = JSON.stringify(cut(clean(message), MESSAGE_CHARS_MAX))
+  const text = JSON.stringify(cut(message, MESSAGE_CHARS_MAX))
   return { code, json: `{"code":${code},"message":${text}${member}}` }
 }
 
-/**
- * Reads the engine's answer to a `sendBundle`. `clean` takes our credential out of a text: engines repeat
- * what they refuse. Whatever was sent and is not plainly refused is `unknown`.
- */
-export const readEngineAnswer = (
-  reply: UpstreamReply,
-  clean: (text: string) => string,
-): EngineAnswer => {
+/** Reads the engine's answer to a `sendBundle`. Whatever was sent and is not plainly refused is `unknown`. */
+export const readEngineAnswer = (reply: UpstreamReply): EngineAnswer => {
   const { status } = reply
   const text = reply.body.toString()
-  const engine = { status, words: cut(clean(text), WORDS_CHARS_MAX) }
+  const engine = { status, words: cut(text, WORDS_CHARS_MAX) }
   const ended = (
     outcome: Submission['outcome'],
     more: Partial<EngineAnswer> = {},
@@ -71,7 +62,7 @@ export const readEngineAnswer = (
   if (CAPACITY_STATUSES.has(status)) return ended('full')
   const parsed = parseJson(text)
   const members = isMap(parsed) ? parsed : {}
-  const error = toError(members['error'], clean)
+  const error = toError(members['error'])
   if (error?.code === RATE_LIMITED) return ended('full')
   if (error !== undefined) return ended('refused', { error: error.json })
   if (status >= 300 && status < 500 && status !== REQUEST_TIMEOUT) return ended('refused')

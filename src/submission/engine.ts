@@ -23,7 +23,7 @@ export type Engine = {
 
 export const createEngine = (
   { route, path }: Pick<RelayOptions, 'route' | 'path'>,
-  { upstream, clean, log }: Pick<RelayModules, 'upstream' | 'clean' | 'log'>,
+  { upstream, log }: Pick<RelayModules, 'upstream' | 'log'>,
 ): Engine => {
   const post = (body: string) =>
     upstream.send({ method: 'POST', path, headers: HEADERS, body: bytes(body) })
@@ -35,7 +35,7 @@ export const createEngine = (
       try {
         // Canonical base64 needs no escapes.
         const reply = await post(`${head}"${transactions.join('","')}"${tail}`)
-        return readEngineAnswer(reply, clean)
+        return readEngineAnswer(reply)
       } catch (failure) {
         const isExpected = failure instanceof UpstreamFailure
         if (!isExpected) log.error({ err: failure, route }, 'a bundle may not have been sent')

@@ -34,8 +34,6 @@ export type RelayModules = {
   readonly bucket: TokenBucket
   readonly flights: Flights
   readonly book: Book
-  /** Takes our credential out of a text of the engine. */
-  readonly clean: (text: string) => string
   readonly log: Log
   /** Unix milliseconds. */
   readonly now: () => number

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import {
   Keypair,
   PublicKey,
@@ -10,10 +12,12 @@ import {
 import bs58 from 'bs58'
 import t from 'tap'
 import { call, childPids, startDeployment, type Deployment } from '../fixtures/deployment.js'
+import { blocksOf, readPage } from '../fixtures/markdown.js'
 import { post, sendBundle, type Answered } from '../fixtures/relay.js'
 import { order, received } from '../fixtures/upstream.js'
 import { until } from '../fixtures/until.js'
 
+const run = promisify(execFile)
 const ATA_PROGRAM = new PublicKey('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL')
 const TOKEN_PROGRAM = new PublicKey('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA')
 const SOL = 1_000_000_000
@@ -122,6 +126,35 @@ t.test('the relay routes of a deployment with two edges', async t => {
       const status = await send(`/${token}${route}`, ask('getBundleStatuses', [[bundleId]]))
       t.match(status.json.result, { value: [{ bundle_id: bundleId, transactions: [signature] }] })
     }
+  })
+
+  await t.test('the commands of the documentation work', async t => {
+    const [, routes = ''] = readPage('docs/submission.md').split('\n## Relay routes\n')
+    const [commands] = blocksOf(routes).filter(({ language }) => language === 'sh')
+    const said: unknown[] = []
+    let member = ''
+    for (const command of commands?.text.split('\n') ?? []) {
+      // A transaction lands once, so that each command has one of its own.
+      const { texts } = await newBundle()
+      if (said.length === 0) member = String(texts[0])
+      const env = {
+        PATH: process.env['PATH'],
+        SUBMIT: url,
+        MEMBER: texts[0],
+        BUNDLE_ID: 'ab'.repeat(32),
+        SUBMISSION_ID: '01890a5d-ac96-774b-bcce-b302099a8057',
+      }
+      said.push(JSON.parse((await run('sh', ['-c', command], { env })).stdout))
+    }
+    t.match(said, [
+      { result: [bs58.encode(Buffer.from(member, 'base64').subarray(1, 65))] },
+      { result: /^[0-9a-f]{64}$/ },
+      { result: { value: Array } },
+      { result: { value: [{ bundle_id: 'ab'.repeat(32), status: 'Invalid' }] } },
+      { result: description.tips.engine },
+      { result: { serviceTipAccounts: description.tips.service } },
+      { result: null },
+    ])
   })
 
   await t.test('the token may stand where a client can put it', async t => {
