@@ -9,6 +9,9 @@ import { median } from '../report.js'
 
 type Stage = { readonly name: string; readonly server: Server; readonly isReal: boolean }
 
+/** What a request may pay in all for who sends it. */
+const ACCESS_MICROS = 1.5
+
 /** Processor time of one getAccountInfo in the server, as more and more of the edge takes part. */
 export const benchLayers = async (context: Context): Promise<void> => {
   const { plan, edge, config, storeDir, accountInfo, report, note } = context
@@ -45,6 +48,14 @@ export const benchLayers = async (context: Context): Promise<void> => {
     note(`processor time in the server per request, kernel included; ${plan.rounds} rounds`)
     for (const [name, values] of micros)
       report({ name: `layers: ${name}`, value: median(values), unit: 'µs', better: 'lower' })
+    const of = (name: string): number => median(micros.get(name) ?? [])
+    report({
+      name: 'layers: authentication, limits and counters',
+      value: of('server + access') - of('server'),
+      unit: 'µs',
+      better: 'lower',
+      target: ACCESS_MICROS,
+    })
   } finally {
     await Promise.all(children.map(child => child.stop()))
   }
