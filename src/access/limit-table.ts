@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { sharedCells } from '../shared/native.js'
+import { allocateFile } from './allocate-file.js'
 
 /**
  * What accesses use at this moment: cells that every edge of the machine maps and changes by atomic operations alone,
@@ -66,7 +67,9 @@ export class LimitTable {
       throw new Error(
         `access.limits.accessesMax: at most ${most} with ${edgeCount} edges, not ${rowCount}`,
       )
-    const cells = sharedCells(path, HEADER_CELLS + rowCount * this.#rowCells)
+    const cellCount = HEADER_CELLS + rowCount * this.#rowCells
+    allocateFile(path, cellCount * 8)
+    const cells = sharedCells(path, cellCount)
     this.words = new BigInt64Array(cells.buffer, cells.byteOffset, cells.length)
     this.counts = new Int32Array(cells.buffer, cells.byteOffset, cells.length * 2)
     this.times = cells

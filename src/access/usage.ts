@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { sharedCells } from '../shared/native.js'
+import { allocateFile } from './allocate-file.js'
 import {
   ADDRESS_AT,
   ADDRESS_CHARS_MAX,
@@ -132,7 +133,9 @@ export const openUsage = (
 
   const open = (tokenId: string): Meter => {
     try {
-      return new Meter(sharedCells(join(dir, tokenId), USAGE_CELLS))
+      const path = join(dir, tokenId)
+      allocateFile(path, USAGE_CELLS * 8)
+      return new Meter(sharedCells(path, USAGE_CELLS))
     } catch (fault) {
       // A full disk must not refuse requests; they are counted in memory, where nobody sees it.
       onFault(fault)

@@ -55,10 +55,14 @@ const FORMS = [
 const NO_LANDER = failureReply('noLander')
 const NO_RELAY = failureReply('noRelay')
 
-/** Counts a reply that tells of a failure, whoever failed: what an upstream says within a 200 stays its own. */
+// How every error reply of ours begins. What an upstream says within a 200 is bytes, and stays its own.
+const ERROR_START = '{"jsonrpc":"2.0","error":'
+const isFailure = ({ status, body }: Reply): boolean =>
+  status >= 400 || (typeof body === 'string' && body.startsWith(ERROR_START))
+
 const counted = (visitor: Visitor, reply: Reply | Promise<Reply>): Reply | Promise<Reply> => {
   if (reply instanceof Promise) return reply.then(settled => counted(visitor, settled))
-  if (reply.status >= 400) visitor.meter.addError()
+  if (isFailure(reply)) visitor.meter.addError()
   return reply
 }
 

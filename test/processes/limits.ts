@@ -12,6 +12,7 @@ import type { Limits } from '../../src/shared/grant.js'
 import { LIMITS } from '../fixtures/access.js'
 import { startDeployment, type Deployment } from '../fixtures/deployment.js'
 import { connect, post, replyCount, splitReplies, type Connection } from '../fixtures/server.js'
+import { order } from '../fixtures/upstream.js'
 import { until } from '../fixtures/until.js'
 import { Visitor } from '../fixtures/visitor.js'
 
@@ -188,8 +189,14 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     t.match(await ask(deployment, `/${narrow.token}`, CALL.replace('get', 'got')), { status: 200 })
     t.match(await ask(deployment, `/${narrow.token}`, '{'), { status: 200 })
     t.match(await ask(deployment, `/${narrow.token}`, `[${CALL},{}]`), { status: 200 })
+    // Errors of our own on submission routes, and one of the upstream's.
+    for (const route of ['/lander', '/lander-submit-bundle', '/relay-bundle'])
+      t.match(await ask(deployment, `/${narrow.token}${route}`, '{}'), { status: 200 })
+    await order(deployment.description.landerUrl, { status: 500, times: 1 })
+    const send = `{"jsonrpc":"2.0","id":1,"method":"sendTransaction","params":["AAAA",{"encoding":"base64"}]}`
+    t.match(await ask(deployment, `/${narrow.token}/lander`, send), { status: 500 })
     const { requests, errors } = countOf(narrow)
-    t.strictSame([requests - before.requests, errors - before.errors], [4, 3])
+    t.strictSame([requests - before.requests, errors - before.errors], [8, 7])
   })
 
   await t.test('the metrics name the limits', async t => {
