@@ -10,14 +10,15 @@ export type Cookies = {
 export type CookieKind = 'session' | 'sign-in'
 
 /**
- * `Strict` keeps the session from every request that another site began. The sign-in is come back to from another
- * site, so its cookie must be sent then.
+ * `Strict` keeps the session from every request that another site began. The sign-in is come back
+ * to from another site, so its cookie must be sent then.
  */
 const SAME_SITE = { session: 'Strict', 'sign-in': 'Lax' } as const
 
 /**
- * Under https names begin with `__Host-`: no other host, path or plain connection can set them. On loopback http
- * browsers take no such name; there cookies of all ports are shared, so the port is part of the name.
+ * Under https names begin with `__Host-`: no other host, path or plain connection can set them. On
+ * loopback http browsers take no such name; there cookies of all ports are shared, so the port is
+ * part of the name.
  */
 export const createCookies = (publicUrl: URL): Cookies => {
   const isSecure = publicUrl.protocol === 'https:'

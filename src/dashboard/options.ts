@@ -20,7 +20,10 @@ export const defaults = {
   idleMs: 30_000,
   /** Requests in flight have this long when the process ends. */
   drainMs: 2_000,
-  /** A session that nobody uses ends. Half an hour is what OWASP ASVS has in mind for money and keys. */
+  /**
+   * A session that nobody uses ends. Half an hour is what OWASP ASVS has in mind for money and
+   * keys.
+   */
   sessionIdleMs: 30 * 60_000,
   /** A session ends whatever its use: the provider is asked once a working day. */
   sessionMaxMs: 12 * 3_600_000,

@@ -18,8 +18,8 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
 /**
- * Keeps sign-ins under way in the browsers that began them, sealed: however many begin one, nothing grows here. The
- * key lives as long as the process; after a restart a sign-in is begun again.
+ * Keeps sign-ins under way in the browsers that began them, sealed: however many begin one, nothing
+ * grows here. The key lives as long as the process; after a restart a sign-in is begun again.
  */
 export const createPendingSeal = (now: () => number) => {
   const key = randomBytes(32)

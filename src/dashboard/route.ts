@@ -124,7 +124,8 @@ export const route = <
     body,
     errors,
     run: call =>
-      // The four casts say what was just checked: the server matched the path and the guard, `check` the rest.
+      // The four casts say what was just checked: the server matched the path and the guard,
+      // `check` the rest.
       handle({
         params: call.params as Readonly<Record<ParamNames<P>, string>>,
         query: check('query', query, query && toQuery(call.search)) as Checked<Q>,

@@ -14,7 +14,10 @@ import type { Session } from './session.js'
 /** A running dashboard. */
 export type Dashboard = {
   readonly port: number
-  /** Takes no more connections, lets requests in flight finish for `drainMs`, and closes what is left. */
+  /**
+   * Takes no more connections, lets requests in flight finish for `drainMs`, and closes what is
+   * left.
+   */
   close(): Promise<void>
 }
 
@@ -43,7 +46,10 @@ export type ServerParts = {
   session(id: string): Promise<Session | undefined>
 }
 
-/** Sent by the page with each change. A form or a link of another site cannot, and its script may not. */
+/**
+ * Sent by the page with each change. A form or a link of another site cannot, and its script may
+ * not.
+ */
 const GUARD_HEADER = 'x-slotline'
 /** How often node looks for requests that take too long. */
 const CHECK_MS = 1_000
@@ -139,8 +145,9 @@ export const openDashboard = async (parts: ServerParts): Promise<Dashboard> => {
   }
 
   /**
-   * People type `localhost` where the sandbox says 127.0.0.1. Cookies of one are not sent to the other, so a sign-in
-   * begun there could never end: they are led over. Behind a proxy the name is the proxy's business.
+   * People type `localhost` where the sandbox says 127.0.0.1. Cookies of one are not sent to the
+   * other, so a sign-in begun there could never end: they are led over. Behind a proxy the name is
+   * the proxy's business.
    */
   const leadOver = ({
     headers: { host },

@@ -17,7 +17,10 @@ export type SessionRouteParts = {
   readonly options: { readonly signInMs: number; readonly sessionMaxMs: number }
 }
 
-/** Back to the page, which has a sentence for the reason. The address holds nothing else: no code, no state. */
+/**
+ * Back to the page, which has a sentence for the reason. The address holds nothing else: no code,
+ * no state.
+ */
 const toPage = (failure: SignInFailure | undefined, cookies: readonly string[]): Answer => ({
   status: 303,
   headers: {

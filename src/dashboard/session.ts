@@ -16,11 +16,16 @@ export type Person = {
 /** Somebody who is signed in. */
 export type Session = Person & { readonly expiresAtMs: number }
 
-/** Sessions in the access store, found by the SHA-256 of a random id that only the browser keeps. */
+/**
+ * Sessions in the access store, found by the SHA-256 of a random id that only the browser keeps.
+ */
 export type Sessions = {
   /** A new id, whatever was there before. On disk when it resolves. */
   open(person: Person): Promise<string>
-  /** The session as long as it holds. Being asked for is being used, which from time to time waits for the disk. */
+  /**
+   * The session as long as it holds. Being asked for is being used, which from time to time waits
+   * for the disk.
+   */
   find(id: string): Promise<Session | undefined>
   /** Ended on disk when it resolves; nothing where there is none. */
   end(id: string): Promise<void>

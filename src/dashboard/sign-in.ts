@@ -119,7 +119,9 @@ export const createSignIn = (parts: {
     )
   }
 
-  /** What the provider says of itself; asked once for all that want it, and again after a failure. */
+  /**
+   * What the provider says of itself; asked once for all that want it, and again after a failure.
+   */
   const configuration = (): Promise<openid.Configuration> => {
     if (provider !== undefined && now() - provider.askedAtMs < options.discoveryMs)
       return provider.config

@@ -71,7 +71,10 @@ const shapeOf = (schema: v.GenericSchema): JsonSchema => {
   }
 }
 
-/** What a valibot schema of a route demands, as JSON Schema. Throws for kinds that no route uses yet. */
+/**
+ * What a valibot schema of a route demands, as JSON Schema. Throws for kinds that no route uses
+ * yet.
+ */
 export const toJsonSchema = (given: v.GenericSchema): JsonSchema => {
   const { schema } = unwrap(given)
   const said = v.getMetadata(schema)['jsonSchema']

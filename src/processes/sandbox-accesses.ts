@@ -31,8 +31,8 @@ const offers = (access: Access, { network, locations }: Offer): boolean =>
   access.networks.includes(network) && locations.every(id => access.locations.includes(id))
 
 /**
- * The accesses of the sandbox's two people, made at the first start and kept after: a pass, with a token at every
- * location, and a rental without one. Answers with the tokens by location.
+ * The accesses of the sandbox's two people, made at the first start and kept after: a pass, with a
+ * token at every location, and a rental without one. Answers with the tokens by location.
  */
 export const ensureSandboxAccesses = async (
   administration: Administration,

@@ -33,7 +33,10 @@ export type IdentityProvider = {
 const HOUR_SECONDS = 3_600
 const INTERACTION = /^\/interaction\/[A-Za-z0-9_-]{1,64}$/
 
-/** Loads the provider without its notice that it wants a newer Node: our tests show what we use of it works. */
+/**
+ * Loads the provider without its notice that it wants a newer Node: our tests show what we use of
+ * it works.
+ */
 const loadProvider = async () => {
   const { warn } = console
   console.warn = () => {}
@@ -147,8 +150,8 @@ const createInteraction =
   }
 
 /**
- * The sandbox's OpenID Connect provider, which knows a few people and one client. It listens at once; its
- * library takes a quarter of a second, and is loaded with the first request.
+ * The sandbox's OpenID Connect provider, which knows a few people and one client. It listens at
+ * once; its library takes a quarter of a second, and is loaded with the first request.
  */
 export const openIdentityProvider = async (
   given: Partial<typeof defaults> & Omit<IdentityProviderOptions, keyof typeof defaults>,
