@@ -55,6 +55,8 @@ export const createFlights = (
 ): Flights => {
   /** In flight here. */
   const here = new Map<string, { readonly id: Uint8Array; readonly ended: Promise<Submission> }>()
+  /** In flight at other edges, and waited for here. */
+  const followed = new Map<string, Promise<Flown | 'gone'>>()
   /** Ended here, but not stored yet: who comes now begins a flight of its own, under a new claim. */
   const ending = new Map<string, Claim>()
 
@@ -109,6 +111,24 @@ export const createFlights = (
     }
   }
 
+  /** The same for all who come here while it lasts: one looks, the others wait with it. */
+  const followTogether = (
+    name: string,
+    key: Uint8Array,
+    isSame: (submission: Submission) => boolean,
+  ): Promise<Flown | 'gone'> => {
+    const known = followed.get(name)
+    // Over already, and only not seen yet: who comes now is too late to join.
+    if (known !== undefined && claims.holder(key)?.id !== undefined) return known
+    const own = follow(key, isSame)
+    followed.set(name, own)
+    const forget = (): void => {
+      if (followed.get(name) === own) followed.delete(name)
+    }
+    own.then(forget, forget)
+    return own
+  }
+
   return {
     async fly({ key, id, prepare, isSame }) {
       const name = Buffer.from(key).toString('latin1')
@@ -124,8 +144,8 @@ export const createFlights = (
         const claim = claims.take(key)
         if (claim === 'full') return 'full'
         if (claim === 'held') {
-          const followed = await follow(key, isSame)
-          if (followed !== 'gone') return followed
+          const end = await followTogether(name, key, isSame)
+          if (end !== 'gone') return end
           continue
         }
         const send = prepareOrRelease(claim, prepare)

@@ -144,7 +144,9 @@ export const createSendBundle = (
       checked = { transactions, ...judgeBundle(verdict, floors) }
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
-      book.record(submissionId, { ...record, checks: error.message, answeredAtMs: now() })
+      const outcome = error.name === 'checksOverloaded' ? 'full' : 'invalid'
+      const refused = { ...record, outcome, checks: error.message, answeredAtMs: now() } as const
+      book.record(submissionId, refused)
       return { outcome: error, bundleId: record.bundleId ?? undefined }
     }
     const refused = origin.recheck()

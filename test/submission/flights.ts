@@ -338,6 +338,52 @@ t.test('who comes between the end and its storing begins a flight of its own', a
   await until('it is over', () => one.claims.holder(KEY) === undefined)
 })
 
+t.test('many who wait for another edge look together, and none of them sends', async t => {
+  const { one, other, newId, stored } = openTwo()
+  const id = newId()
+  const { begun, end, store } = toBegun()
+  const first = one.flights.fly({ key: KEY, id, isSame, prepare: () => () => begun })
+  let asked = 0
+  const isCounted = (submission: Submission): boolean => {
+    asked++
+    return isSame(submission)
+  }
+  stored.set(formatId(id), PENDING)
+  const waiting = Array.from({ length: 500 }, () =>
+    other.flights.fly({ key: KEY, id: newId(), isSame: isCounted, prepare: never }),
+  )
+  await new Promise(resolve => setTimeout(resolve, 30))
+  t.ok(asked > 1 && asked < 100, `${asked} looks`)
+  end(ACCEPTED)
+  await first
+  stored.set(formatId(id), ACCEPTED)
+  store(true)
+  for (const one of await Promise.all(waiting))
+    t.strictSame(one, { submission: ACCEPTED, joined: formatId(id) })
+})
+
+t.test('of many who waited for an edge that died before it sent, one sends', async t => {
+  const { one, other, newId } = openTwo()
+  one.claims.take(KEY)
+  const { begun, end, store } = toBegun()
+  let sent = 0
+  const prepare = () => () => {
+    sent++
+    return begun
+  }
+  const waiting = Array.from({ length: 20 }, () =>
+    other.flights.fly({ key: KEY, id: newId(), isSame, prepare }),
+  )
+  await new Promise(resolve => setTimeout(resolve, 10))
+  one.claims.clear(2)
+  await until('one has sent', () => sent === 1)
+  end(ACCEPTED)
+  store(true)
+  const ends = await Promise.all(waiting)
+  t.equal(ends.filter(one => typeof one !== 'string' && one.joined === null).length, 1)
+  t.equal(sent, 1)
+})
+
 t.test('a bundle that cannot be sent leaves no claim', async t => {
   const { one, other, newId } = openTwo()
   t.equal(await one.flights.fly({ key: KEY, id: newId(), isSame, prepare: () => 'full' }), 'full')
