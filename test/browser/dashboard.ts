@@ -89,14 +89,17 @@ if (browser !== undefined) {
     )
     await page.getByRole('radio', { name: 'Chart' }).check()
     await page.locator('canvas').waitFor()
-    await fetch(`${locations[0].submitUrl}/relay-bundle`, {
+    const refusal = await fetch(`${locations[0].submitUrl}/relay-bundle`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: '{"jsonrpc":"2.0","id":1,"method":"sendBundle","params":[["AAAA"],{"encoding":"base64"}]}',
     })
     await page.getByRole('tab', { name: 'Submissions' }).click()
     const submitted = page.getByRole('region', { name: 'Recent submissions' }).getByRole('row')
-    await submitted.filter({ hasText: /Failed our checks.*transaction 0 is malformed/ }).waitFor()
+    const row = submitted.filter({ hasText: /Failed our checks.*transaction 0 is malformed/ })
+    await row.getByRole('button', { name: /^Copy submission id/ }).click()
+    await page.getByText('submission id copied').waitFor()
+    t.equal(await clipboardOf(page), refusal.headers.get('x-relay-submission-id'))
     t.match(page.url(), /\/fra\/submissions$/)
     await page.goBack()
     await page.getByRole('heading', { name: 'Limits in use' }).waitFor()

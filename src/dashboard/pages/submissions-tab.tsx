@@ -1,4 +1,5 @@
 import { useServices } from './context.js'
+import { CopyId } from './copy-id.js'
 import { Failure } from './failure.js'
 import { formatMoment, formatPlural } from './format.js'
 import { useLoaded } from './use-loaded.js'
@@ -17,9 +18,6 @@ const OUTCOMES: Readonly<Record<string, readonly [tone: string, name: string]>> 
   unreachable: ['is-ended', 'Not sent'],
   unknown: ['is-upcoming', 'Outcome unknown'],
 }
-
-const shorten = (text: string): string =>
-  text.length <= 18 ? text : `${text.slice(0, 8)}…${text.slice(-6)}`
 
 /** The words of an engine's error, or its JSON where it has none. */
 const toWords = (error: string): string => {
@@ -51,7 +49,10 @@ const Row = ({ submission }: { readonly submission: Submission }) => {
         <span class="sub">{submission.location}</span>
       </td>
       <td>
-        {bundleId === null ? '–' : <code title={bundleId}>{shorten(bundleId)}</code>}
+        <CopyId name="submission id" id={submission.submissionId} />
+      </td>
+      <td>
+        {bundleId === null ? '–' : <CopyId name="bundle id" id={bundleId} />}
         {signatures.length > 0 && (
           <span class="sub">{formatPlural(signatures.length, 'transaction')}</span>
         )}
@@ -94,16 +95,14 @@ export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
                 <th scope="col">Received</th>
                 <th scope="col">Outcome</th>
                 <th scope="col">Route</th>
+                <th scope="col">Submission</th>
                 <th scope="col">Bundle</th>
                 <th scope="col">Checks</th>
               </tr>
             </thead>
             <tbody>
               {list.map(submission => (
-                <Row
-                  key={`${submission.receivedAtMs}-${submission.bundleId}`}
-                  submission={submission}
-                />
+                <Row key={submission.submissionId} submission={submission} />
               ))}
             </tbody>
           </table>

@@ -22,6 +22,13 @@ const toData = (buckets: readonly UsageBucket[]): uPlot.AlignedData => [
   ),
 ]
 
+/** Points without a neighbour: no line would show them. */
+const findLonely = (values: ArrayLike<number | null | undefined>): number[] =>
+  Array.from(values, (value, index) => {
+    const isLonely = (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null
+    return isLonely && (value ?? null) !== null ? index : -1
+  }).filter(index => index !== -1)
+
 const marginSeconds = ([first = 0, second = 60]: ArrayLike<number> & Iterable<number>): number =>
   (second - first) * 0.6
 
@@ -38,7 +45,13 @@ const toOptions = (width: number, margin: number, paint: Paint): uPlot.Options =
     stroke: paint(`series-${key}`),
     width: 2,
     dash,
-    points: { show: true, size: 6, width: 0, fill: paint(`series-${key}`) },
+    points: {
+      show: true,
+      size: 6,
+      width: 0,
+      fill: paint(`series-${key}`),
+      filter: (chart, index) => findLonely(chart.data[index] ?? []),
+    },
   })
   return {
     width,

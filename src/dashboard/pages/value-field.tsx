@@ -1,12 +1,10 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { ApiFailure } from './api.js'
 import { useServices } from './context.js'
 import { copyText } from './copy-text.js'
 import { Icon } from './icon.js'
+import { useCopied } from './use-copied.js'
 import { toMessage } from './use-loaded.js'
-
-/** How long a button says that it copied. */
-const COPIED_MS = 2_000
 
 const BLOCKED =
   'Your browser does not allow copying here. The value is selected: copy it with Ctrl+C.'
@@ -29,16 +27,10 @@ export const ValueField = ({
   readonly reveal?: Reveal
 }) => {
   const { announce } = useServices()
-  const [isCopied, setCopied] = useState(false)
+  const [isCopied, markCopied] = useCopied()
   const [problem, setProblem] = useState<string>()
   const field = useRef<HTMLInputElement>(null)
   const isMasked = reveal !== undefined && !reveal.isShown
-
-  useEffect(() => {
-    if (!isCopied) return undefined
-    const timer = setTimeout(() => setCopied(false), COPIED_MS)
-    return () => clearTimeout(timer)
-  }, [isCopied])
 
   const toggle = async (): Promise<void> => {
     setProblem(undefined)
@@ -65,7 +57,7 @@ export const ValueField = ({
     const text = getText()
     try {
       await copyText(text)
-      setCopied(true)
+      markCopied()
       announce(`${name} copied`)
     } catch {
       await explain(text)
