@@ -41,7 +41,8 @@ t.test('the examples of methods.md are true', async t => {
   applyAccounts(indexer, [CLOCK, ...(native?.accounts ?? [])], VECTOR_SLOT)
   const dispatch = openDispatch(reader.reads(defaults))
   const examples = [...read('methods.md').matchAll(/^```json\n(.*)\n(.*)\n```$/gm)]
-  t.equal(examples.length, METHODS.size)
+  // All but rpc.discover, whose reply is a document of its own.
+  t.equal(examples.length, METHODS.size - 1)
   for (const [, request = '', reply = ''] of examples)
     t.strictSame(await ask(dispatch, request), parseExact(reply), request)
 })

@@ -1,6 +1,7 @@
 import { RpcError } from '../shared/errors.js'
 import { decodeMemcmp, decodePubkey, type Filter, type OwnerPage } from '../shared/native.js'
 import { required } from './method.js'
+import { TOKEN_FILTER } from './schemas.js'
 import { isAbsent, isCount, isMap, toCount, toMap, toText, type Members } from '../shared/values.js'
 
 /** Bytes that one `memcmp` may compare: Agave's bound. */
@@ -53,14 +54,18 @@ const onlyMember = (value: unknown): [name: string, content: unknown] | undefine
 }
 
 /** The filter of getTokenAccountsByOwnerV2: one mint, or one of the token programs. */
-export const tokenFilter = required('filter', (value, index): OwnerPage['filter'] => {
-  const [name, content] = onlyMember(toMap(value, index)) ?? []
-  if (name === 'mint') return { mint: decodePubkey(toText(content, index)) }
-  if (name !== 'programId') throw new RpcError('filterKeys')
-  const programId = toText(content, index)
-  const tokenProgram = TOKEN_PROGRAMS.get(programId)
-  if (tokenProgram !== undefined) return { tokenProgram }
-  // What is no address at all is told as such first.
-  decodePubkey(programId)
-  throw new RpcError('tokenProgramId')
-})
+export const tokenFilter = required(
+  'filter',
+  (value, index): OwnerPage['filter'] => {
+    const [name, content] = onlyMember(toMap(value, index)) ?? []
+    if (name === 'mint') return { mint: decodePubkey(toText(content, index)) }
+    if (name !== 'programId') throw new RpcError('filterKeys')
+    const programId = toText(content, index)
+    const tokenProgram = TOKEN_PROGRAMS.get(programId)
+    if (tokenProgram !== undefined) return { tokenProgram }
+    // What is no address at all is told as such first.
+    decodePubkey(programId)
+    throw new RpcError('tokenProgramId')
+  },
+  TOKEN_FILTER,
+)

@@ -1,19 +1,29 @@
 import { RpcError } from '../shared/errors.js'
 import type { Reads, ReplyBytes } from '../shared/native.js'
+import type { JsonSchema } from './schemas.js'
 import { isAbsent, toMap, type Members } from '../shared/values.js'
+
+const ANYTHING: JsonSchema = {}
 
 /** One positional parameter: its name in the documentation, and what proves a value. */
 export type Param<T> = {
   readonly name: string
   readonly isRequired: boolean
+  /** What a right value looks like, for the OpenRPC document. */
+  readonly schema: JsonSchema
   /** Throws an RpcError where the value, `undefined` for an absent one, is not right. */
   check(value: unknown, index: number): T
 }
 
 /** A parameter that must be given. */
-export const required = <T>(name: string, check: Param<T>['check']): Param<T> => ({
+export const required = <T>(
+  name: string,
+  check: Param<T>['check'],
+  schema: JsonSchema = ANYTHING,
+): Param<T> => ({
   name,
   isRequired: true,
+  schema,
   check(value, index) {
     if (value === undefined) throw new RpcError('missingParam', { index })
     return check(value, index)
@@ -29,9 +39,11 @@ const NO_MEMBERS: Members = {}
 export const optional = <T>(
   name: string,
   check: (members: Members, index: number) => T,
+  schema: JsonSchema = ANYTHING,
 ): Param<T> => ({
   name,
   isRequired: false,
+  schema,
   check: (value, index) => check(isAbsent(value) ? NO_MEMBERS : toMap(value, index), index),
 })
 
@@ -54,6 +66,8 @@ export type Method = {
   readonly summary: string
   readonly bound: Bound
   readonly params: readonly Param<unknown>[]
+  /** What a result looks like, for the OpenRPC document. */
+  readonly result: JsonSchema
   call(view: View, params: readonly unknown[]): ReplyBytes | Promise<ReplyBytes>
 }
 
@@ -67,9 +81,10 @@ export const method = <const P extends readonly Param<unknown>[]>(spec: {
   readonly summary: string
   readonly bound: Bound
   readonly params: P
+  readonly result?: JsonSchema
   run(view: View, ...params: Checked<P>): ReplyBytes | Promise<ReplyBytes>
 }): Method => {
-  const { name, summary, bound, params } = spec
+  const { name, summary, bound, params, result = ANYTHING } = spec
   const min = params.filter(param => param.isRequired).length
   const max = params.length
   const call: Method['call'] = (view, values) => {
@@ -79,5 +94,5 @@ export const method = <const P extends readonly Param<unknown>[]>(spec: {
       throw new RpcError('paramCount', { min, max }, `"Got: ${values.length}"`)
     return spec.run(view, ...(params.map((param, i) => param.check(values[i], i)) as Checked<P>))
   }
-  return { name, summary, bound, params, call }
+  return { name, summary, bound, params, result, call }
 }

@@ -11,6 +11,14 @@ import { toFilters } from './filters.js'
 import { formatEcho, formatType } from '../shared/format-type.js'
 import { optional, required } from './method.js'
 import {
+  ACCOUNT_OPTIONS,
+  ANY_OPTIONS,
+  list,
+  PAGE_OPTIONS,
+  PROGRAM_OPTIONS,
+  PUBKEY,
+} from './schemas.js'
+import {
   isAbsent,
   isCount,
   isMap,
@@ -25,51 +33,75 @@ const PAGE_LIMIT_DEFAULT = 1_000
 const PAGE_LIMIT_MAX = 10_000
 
 /** A base58 address. */
-export const pubkey = required('pubkey', (value, index) => decodePubkey(toText(value, index)))
+export const pubkey = required(
+  'pubkey',
+  (value, index) => decodePubkey(toText(value, index)),
+  PUBKEY,
+)
 
 /** A blockhash in base58, with Agave's words for what is none. */
-export const blockhash = required('blockhash', (value, index) => {
-  const text = toText(value, index)
-  try {
-    return decodePubkey(text)
-  } catch (error) {
-    if (!(error instanceof RpcError)) throw error
-    throw new RpcError(error.name === 'pubkeySize' ? 'blockhashSize' : 'blockhashDecode')
-  }
-})
+export const blockhash = required(
+  'blockhash',
+  (value, index) => {
+    const text = toText(value, index)
+    try {
+      return decodePubkey(text)
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      throw new RpcError(error.name === 'pubkeySize' ? 'blockhashSize' : 'blockhashDecode')
+    }
+  },
+  PUBKEY,
+)
 
 /** Base58 addresses, 32 bytes each in one array. Spec §8 states no cap; the body's size is one. */
-export const pubkeys = required('addresses', (value, index) => {
-  if (!Array.isArray(value)) throw wrongType(value, index, 'a sequence')
-  const texts: string[] = []
-  for (const element of value) texts.push(toText(element, index))
-  return decodePubkeys(texts)
-})
+export const pubkeys = required(
+  'addresses',
+  (value, index) => {
+    if (!Array.isArray(value)) throw wrongType(value, index, 'a sequence')
+    const texts: string[] = []
+    for (const element of value) texts.push(toText(element, index))
+    return decodePubkeys(texts)
+  },
+  list(PUBKEY),
+)
 
 /**
  * Options of which nothing counts: `commitment` and `minContextSlot` are not even looked at (spec
  * §1.2).
  */
-export const ignored = optional('options', () => undefined)
+export const ignored = optional('options', () => undefined, ANY_OPTIONS)
 
 /** How account data is written. */
-export const accountOptions = optional('options', members => {
-  const encoding = toEncoding(members['encoding'])
-  return { encoding, dataSlice: toDataSlice(members['dataSlice'], encoding) }
-})
+export const accountOptions = optional(
+  'options',
+  members => {
+    const encoding = toEncoding(members['encoding'])
+    return { encoding, dataSlice: toDataSlice(members['dataSlice'], encoding) }
+  },
+  ACCOUNT_OPTIONS,
+)
 
 /**
  * A page of a wallet's token accounts; `filters` and `changedSinceSlot` are not supported there
  * (spec §4.1).
  */
-export const pageConfig = optional('config', (members, index) => toPage(members, index))
+export const pageConfig = optional(
+  'config',
+  (members, index) => toPage(members, index),
+  PAGE_OPTIONS,
+)
 
 /** A page of a program's accounts. */
-export const programConfig = optional('config', (members, index) => ({
-  ...toPage(members, index),
-  filters: toFilters(members['filters']),
-  changedSinceSlot: toSlot(members['changedSinceSlot']),
-}))
+export const programConfig = optional(
+  'config',
+  (members, index) => ({
+    ...toPage(members, index),
+    filters: toFilters(members['filters']),
+    changedSinceSlot: toSlot(members['changedSinceSlot']),
+  }),
+  PROGRAM_OPTIONS,
+)
 
 const toPage = (members: Members, index: number): Page => {
   const { paginationKey } = members

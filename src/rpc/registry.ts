@@ -1,4 +1,5 @@
 import type { Method } from './method.js'
+import { createDiscover } from './methods/discover.js'
 import { getAccountInfo } from './methods/get-account-info.js'
 import { getBalance } from './methods/get-balance.js'
 import { getBlockHeight } from './methods/get-block-height.js'
@@ -31,6 +32,7 @@ export const METHODS: ReadonlyMap<string, Method> = new Map(
     getHealth,
     getVersion,
     isBlockhashValid,
+    createDiscover(() => METHODS.values()),
   ].map(method => [method.name, method]),
 )
 

@@ -19,6 +19,7 @@ t.test('the methods of spec §4.1, those beside them, and what ends each', async
       ['getHealth', 'none'],
       ['getVersion', 'none'],
       ['isBlockhashValid', 'none'],
+      ['rpc.discover', 'none'],
     ],
   )
 })

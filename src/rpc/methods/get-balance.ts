@@ -1,5 +1,6 @@
 import { method } from '../method.js'
 import { ignored, pubkey } from '../params.js'
+import { atSlot, LAMPORTS } from '../schemas.js'
 
 /** Lamports of an account, at the indexed slot. */
 export const getBalance = method({
@@ -7,5 +8,6 @@ export const getBalance = method({
   summary: 'The lamports of an account; 0 where there is none.',
   bound: 'none',
   params: [pubkey, ignored],
+  result: atSlot(LAMPORTS),
   run: (view, key) => view.balance(key),
 })

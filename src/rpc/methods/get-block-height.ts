@@ -1,6 +1,7 @@
 import { method } from '../method.js'
 import { ignored } from '../params.js'
 import { toTip } from '../to-tip.js'
+import { SLOT } from '../schemas.js'
 
 /** Blocks beneath the newest one that is indexed. */
 export const getBlockHeight = method({
@@ -8,5 +9,6 @@ export const getBlockHeight = method({
   summary: 'The height of the newest indexed block.',
   bound: 'none',
   params: [ignored],
+  result: SLOT,
   run: view => Buffer.from(String(toTip(view).blockHeight)),
 })

@@ -9,6 +9,7 @@ export const getHealth = method({
   summary: '`"ok"` while the index keeps up with the chain.',
   bound: 'none',
   params: [],
+  result: { enum: ['ok'] },
   run: view => {
     if (view.isHealthy?.() === false || view.tip() === undefined)
       // By how many slots nobody here knows: the feed, which would tell, is what has stopped.

@@ -1,6 +1,7 @@
 import { method } from '../method.js'
 import { ignored } from '../params.js'
 import { toTip } from '../to-tip.js'
+import { SLOT } from '../schemas.js'
 
 /** The slot that everything here is answered at. */
 export const getSlot = method({
@@ -8,5 +9,6 @@ export const getSlot = method({
   summary: 'The newest indexed slot.',
   bound: 'none',
   params: [ignored],
+  result: SLOT,
   run: view => Buffer.from(String(toTip(view).slot)),
 })

@@ -1,5 +1,6 @@
 import { method } from '../method.js'
 import { ignored, pubkey } from '../params.js'
+import { atSlot, TOKEN_AMOUNT } from '../schemas.js'
 
 /** What a token account holds. */
 export const getTokenAccountBalance = method({
@@ -7,5 +8,6 @@ export const getTokenAccountBalance = method({
   summary: 'The amount that a token account holds.',
   bound: 'timeout',
   params: [pubkey, ignored],
+  result: atSlot(TOKEN_AMOUNT),
   run: (reads, key) => reads.tokenBalance(key),
 })

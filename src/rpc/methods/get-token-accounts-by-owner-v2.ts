@@ -1,6 +1,7 @@
 import { tokenFilter } from '../filters.js'
 import { method } from '../method.js'
 import { pageConfig, pubkey } from '../params.js'
+import { atSlot, PAGE } from '../schemas.js'
 
 /** One page of a wallet's token accounts, in ascending order of their keys' bytes. */
 export const getTokenAccountsByOwnerV2 = method({
@@ -8,5 +9,6 @@ export const getTokenAccountsByOwnerV2 = method({
   summary: 'One page of a wallet’s token accounts, in ascending order of their address bytes.',
   bound: 'budget',
   params: [pubkey, tokenFilter, pageConfig],
+  result: atSlot(PAGE),
   run: (reads, wallet, filter, page) => reads.ownerPage({ wallet, filter, ...page }),
 })

@@ -1,5 +1,6 @@
 import { method } from '../method.js'
 import { ignored, pubkey } from '../params.js'
+import { atSlot, TOKEN_AMOUNT } from '../schemas.js'
 
 /** Total supply of a token mint, as of the indexed slot. */
 export const getTokenSupply = method({
@@ -7,6 +8,7 @@ export const getTokenSupply = method({
   summary: 'The total supply of a mint.',
   bound: 'timeout',
   params: [pubkey, ignored],
+  result: atSlot(TOKEN_AMOUNT),
   // The kernel writes the result's bytes: u64 values never become JavaScript numbers.
   run: (reads, mint) => reads.tokenSupply(mint),
 })

@@ -1,4 +1,5 @@
 import { method } from '../method.js'
+import { record, TEXT } from '../schemas.js'
 
 /**
  * The release of Agave whose replies ours are compared with. Without `feature-set`: that is of a
@@ -12,5 +13,6 @@ export const getVersion = method({
   summary: 'The release of Agave that the replies follow.',
   bound: 'none',
   params: [],
+  result: record({ 'solana-core': TEXT }),
   run: () => VERSION,
 })

@@ -1,5 +1,6 @@
 import { method } from '../method.js'
 import { blockhash, ignored } from '../params.js'
+import { atSlot, FLAG } from '../schemas.js'
 
 /** Whether a transaction that names a blockhash may still land. */
 export const isBlockhashValid = method({
@@ -7,5 +8,6 @@ export const isBlockhashValid = method({
   summary: 'Whether a transaction that names this blockhash may still land.',
   bound: 'none',
   params: [blockhash, ignored],
+  result: atSlot(FLAG),
   run: (view, hash) => view.blockhashValidity(hash),
 })
