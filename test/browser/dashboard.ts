@@ -158,6 +158,31 @@ if (browser !== undefined) {
     await context.close()
   })
 
+  await t.test(
+    'a page that nobody touches asks for nothing, so that its session can end',
+    async t => {
+      const { page, context } = await openVisit(browser)
+      await page.clock.install()
+      await page.goto(dashboardUrl)
+      await signIn(page, deployment, 'ada')
+      await choose(page, 'New York')
+      await page.getByRole('tab', { name: 'Usage' }).click()
+      await page.locator('canvas').waitFor()
+      let asked = 0
+      page.on('request', () => (asked += 1))
+      await page.clock.runFor('02:00')
+      t.ok(asked > 10, `${asked} requests while somebody may look`)
+      await page.clock.runFor('10:00')
+      asked = 0
+      await page.clock.runFor('05:00')
+      t.equal(asked, 0)
+      await page.mouse.move(200, 200)
+      await page.clock.runFor('01:00')
+      t.ok(asked > 5, 'and goes on at a touch')
+      await context.close()
+    },
+  )
+
   await t.test('the keyboard alone is enough', async t => {
     const { page, context } = await openVisit(browser)
     await page.goto(dashboardUrl)

@@ -102,6 +102,8 @@ export const ConnectTab = (options: {
       heading.current?.focus()
     } catch (error) {
       say(false, toMessage(error))
+      // An answer that did not come may stand for a change that was made.
+      void onChanged()
     }
     setBusy(false)
   }
