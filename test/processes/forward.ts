@@ -1,0 +1,103 @@
+import t, { type Test } from 'tap'
+import { toConfig } from '../../src/config.js'
+import { openForward } from '../../src/processes/open-forward.js'
+import { WholeReply } from '../../src/rpc/outcome.js'
+import { createLog } from '../../src/shared/log.js'
+import { createMetrics } from '../../src/shared/metrics.js'
+import { answer, openRawUpstream, refusedPort, type Script } from '../fixtures/raw-upstream.js'
+
+const CANARY = 'hml-canary-of-the-rpc'
+const CALL = '{"jsonrpc":"2.0","id":18446744073709551616,"method":"getBlock","params":[1]}'
+const REPLY = '{"jsonrpc":"2.0","result":18446744073709551615,"id":18446744073709551616}'
+const WAIT_MS = 5_000
+
+/** The upstream RPC of a network as an edge opens it from its configuration, closed with the test. */
+const open = async (t: Test, upstream: object) => {
+  const lines: string[] = []
+  const { networks } = toConfig({
+    networks: [
+      { id: 'main', feed: { endpoint: 'http://127.0.0.1:1' }, rpc: { upstream } },
+      { id: 'alone', feed: { endpoint: 'http://127.0.0.1:1' } },
+    ],
+    locations: [{ id: 'home', name: 'Home', listeners: [{ host: '127.0.0.1', port: 1 }] }],
+  })
+  const modules = {
+    log: createLog('test', line => lines.push(line)),
+    metrics: createMetrics('test'),
+    now: () => performance.now(),
+  }
+  const [main, alone] = networks
+  if (main === undefined || alone === undefined) throw new Error('two networks were configured')
+  t.equal(await openForward(alone, modules), undefined)
+  const opened = await openForward(main, modules)
+  t.teardown(() => opened?.close())
+  const call = async (): Promise<string> => {
+    const outcome = await opened?.forward.call(Buffer.from(CALL), WAIT_MS)
+    if (outcome instanceof WholeReply) return Buffer.from(outcome.bytes).toString()
+    return outcome instanceof Error ? outcome.message : 'nothing'
+  }
+  return { call, lines }
+}
+
+const replies: Script = socket => socket.write(answer(`${REPLY}\n`))
+const SILENT = 'upstream RPC did not answer; the outcome of the call is unknown'
+
+t.test('a call goes to the path of the URL with the credential, and nothing else', async t => {
+  const cases = [
+    { base: '', credentialIn: 'header', path: '/' },
+    { base: '/v2/main/', credentialIn: 'header', path: '/v2/main' },
+    { base: '', credentialIn: 'query', path: `/?api-key=${CANARY}` },
+    { base: '/v2', credentialIn: 'query', path: `/v2?api-key=${CANARY}` },
+  ]
+  for (const { base, credentialIn, path } of cases) {
+    const server = await openRawUpstream(t, replies)
+    const { call } = await open(t, {
+      urls: [server.url + base],
+      credential: CANARY,
+      credentialIn,
+      credentialName: credentialIn === 'query' ? 'api-key' : 'x-api-key',
+    })
+    t.equal(await call(), REPLY)
+    const [request] = server.received
+    t.equal(request?.path, path)
+    t.equal(request?.body.toString(), CALL)
+    t.equal(
+      /x-api-key: (.*)/i.exec(request?.head ?? '')?.[1],
+      credentialIn === 'header' ? CANARY : undefined,
+    )
+  }
+})
+
+t.test('an upstream that is down, hangs up, hangs, or says too much', async t => {
+  const down = await open(t, { urls: [`http://127.0.0.1:${await refusedPort()}`] })
+  t.equal(await down.call(), 'upstream RPC unreachable')
+
+  const hangingUp = await openRawUpstream(t, socket => socket.destroy())
+  t.equal(await (await open(t, { urls: [hangingUp.url] })).call(), SILENT)
+  t.equal(hangingUp.received.length, 1, 'a call is sent once')
+
+  const hanging = await openRawUpstream(t, () => {})
+  t.equal(await (await open(t, { urls: [hanging.url], answerMs: 50 })).call(), SILENT)
+
+  const long = await openRawUpstream(t, socket => socket.write(answer(`{${' '.repeat(99)}}`)))
+  t.equal(await (await open(t, { urls: [long.url], replyBytesMax: 100 })).call(), SILENT)
+})
+
+t.test('a second URL takes over where the first takes no connection', async t => {
+  const server = await openRawUpstream(t, replies)
+  const { call } = await open(t, {
+    urls: [`http://127.0.0.1:${await refusedPort()}`, server.url],
+    credential: CANARY,
+  })
+  t.equal(await call(), REPLY)
+  t.equal(await call(), REPLY)
+})
+
+t.test('the credential is in no reply and in no log', async t => {
+  const refusal = `{"jsonrpc":"2.0","error":{"code":-32000,"message":"bad key ${CANARY}"},"id":1}`
+  const server = await openRawUpstream(t, socket => socket.write(answer(refusal)))
+  const { call, lines } = await open(t, { urls: [server.url], credential: CANARY })
+  const text = await call()
+  t.match(text, '"code":-32000')
+  t.notMatch(text + lines.join(''), CANARY)
+})
