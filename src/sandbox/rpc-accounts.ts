@@ -3,6 +3,7 @@ import { isAbsent, isMap, type Members } from '../shared/values.js'
 import { ADDRESSES, isSameBytes } from './addresses.js'
 import type { AccountState } from './block.js'
 import type { Chain } from './chain.js'
+import { parseTokenAccount } from './parse-token-account.js'
 import { invalidParam, RpcFailure } from './rpc-failure.js'
 import { toCount, toOptions, toPubkey } from './rpc-params.js'
 
@@ -30,14 +31,15 @@ const encodeData = (data: Uint8Array, encoding: unknown): unknown => {
 }
 
 /** An account as JSON-RPC shows it. */
-export const toAccount = (state: AccountState, { encoding, dataSlice }: Members) => {
+export const toAccount = (chain: Chain, state: AccountState, { encoding, dataSlice }: Members) => {
   const { lamports, data, owner, executable, rentEpoch } = state
   const slice = isAbsent(dataSlice) ? undefined : toOptions(dataSlice)
   const offset = slice === undefined ? 0 : toCount(slice['offset'])
   const length = slice === undefined ? data.length : toCount(slice['length'])
+  const parsed = encoding === 'jsonParsed' ? parseTokenAccount(chain, state) : undefined
   return {
     lamports,
-    data: encodeData(data.subarray(offset, offset + length), encoding),
+    data: parsed ?? encodeData(data.subarray(offset, offset + length), encoding),
     owner: bs58.encode(owner),
     executable,
     rentEpoch,
@@ -66,10 +68,10 @@ const toTest = (filter: unknown): ((data: Uint8Array) => boolean) => {
   return data => isSameBytes(data.subarray(offset, offset + bytes.length), bytes)
 }
 
-const toRows = (found: readonly Found[], options: Members) =>
+const toRows = (chain: Chain, found: readonly Found[], options: Members) =>
   found.map(([pubkey, state]) => ({
     pubkey: bs58.encode(pubkey),
-    account: toAccount(state, options),
+    account: toAccount(chain, state, options),
   }))
 
 export const programAccounts = (chain: Chain, program: unknown, options: Members) => {
@@ -80,7 +82,7 @@ export const programAccounts = (chain: Chain, program: unknown, options: Members
   const found = chain
     .programAccounts(toPubkey(program))
     .filter(([, { data }]) => tests.every(test => test(data)))
-  return toRows(found, options)
+  return toRows(chain, found, options)
 }
 
 const TOKEN_PROGRAMS = [ADDRESSES.token, ADDRESSES.token2022]
@@ -104,5 +106,6 @@ export const tokenAccountsByOwner = (
     data[STATE_AT] !== 0 &&
     isSameBytes(data.subarray(32, 64), owner) &&
     (mintBytes === undefined || isSameBytes(data.subarray(0, 32), mintBytes))
-  return toRows(programs.flatMap(known => chain.programAccounts(known)).filter(isTheirs), options)
+  const found = programs.flatMap(known => chain.programAccounts(known)).filter(isTheirs)
+  return toRows(chain, found, options)
 }

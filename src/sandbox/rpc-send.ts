@@ -61,7 +61,7 @@ const simulate = (chain: Chain, parsed: ParsedTransaction, options: Members): Si
       const state = chain.account(address)
       return state === undefined
         ? null
-        : toAccount(state, { encoding: wanted?.['encoding'] ?? 'base64' })
+        : toAccount(chain, state, { encoding: wanted?.['encoding'] ?? 'base64' })
     }),
   )
   const shown = wanted === undefined ? null : seen

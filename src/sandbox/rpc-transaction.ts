@@ -89,7 +89,7 @@ const encode = (record: TransactionRecord, encoding: Encoding) => {
 }
 
 /** An amount as text with its point, without zeros at the end. */
-const toUiText = (amount: bigint, decimals: number): string => {
+export const toUiText = (amount: bigint, decimals: number): string => {
   const digits = String(amount).padStart(decimals + 1, '0')
   const point = digits.length - decimals
   return decimals === 0

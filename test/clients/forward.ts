@@ -120,6 +120,16 @@ const checkWeb3 = async (t: Test, { url, description }: Deployment): Promise<voi
   const mint = new PublicKey(description.samples['mint'] ?? '')
   const owned = await connection.getTokenAccountsByOwner(wallet, { mint })
   t.equal(owned.value[0]?.pubkey.toBase58(), description.samples['tokenAccount'])
+  const parsedOwned = await connection.getParsedTokenAccountsByOwner(wallet, { mint })
+  const asked = new PublicKey(description.samples['tokenAccount'] ?? '')
+  const indexed = await connection.getParsedAccountInfo(asked)
+  const infoOf = (data: unknown) =>
+    (data as { parsed: { info: Record<string, unknown> } }).parsed.info
+  t.match(infoOf(parsedOwned.value[0]?.account.data), {
+    ...infoOf(indexed.value?.data),
+    // Traffic moves it.
+    tokenAmount: { amount: String, decimals: 6, uiAmount: Number, uiAmountString: String },
+  })
   const program = new PublicKey(description.samples['program'] ?? '')
   const filters = [{ dataSize: 165 }, { memcmp: { offset: 0, bytes: mint.toBase58() } }]
   const accounts = await connection.getProgramAccounts(program, { filters })
