@@ -65,6 +65,18 @@ export class Gate {
     this.#limits.leave(visitor.use, atOnce)
   }
 
+  /** Lets one WebSocket in, or says what is in the way. Whoever is let in must `closeSocket`; its messages `enter`. */
+  openSocket(visitor: Visitor, nowMs: number): undefined | Exceeded | typeof FULL {
+    const exceeded = this.#limits.openSocket(visitor.use, nowMs)
+    visitor.meter.addRequests(1, nowMs)
+    if (exceeded !== undefined) visitor.meter.addRateLimited()
+    return exceeded
+  }
+
+  closeSocket(visitor: Visitor): void {
+    this.#limits.closeSocket(visitor.use)
+  }
+
   /** Lets go what did nothing for a day. */
   sweep(nowMs: number): void {
     this.#usage.sweep(nowMs)

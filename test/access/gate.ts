@@ -37,6 +37,17 @@ t.test(
   },
 )
 
+t.test('sockets stay within their limit, and are counted', async t => {
+  const dir = t.testdir()
+  const gate = openGate(dir)
+  const visitor = gate.visitorOf({ ...GRANT, limits: { ...LIMITS, socketsMax: 1 } })
+  t.equal(gate.openSocket(visitor, NOW_MS), undefined)
+  t.match(gate.openSocket(visitor, NOW_MS), { limit: 'socketsMax', max: 1 })
+  gate.closeSocket(visitor)
+  t.equal(gate.openSocket(visitor, NOW_MS), undefined)
+  t.match(readUsage(dir, 'tok_1', NOW_MS).minutes.at(-1), { requests: 3, rateLimited: 1 })
+})
+
 t.test('a token of another grant has the same access, and counts of its own', async t => {
   const dir = t.testdir()
   const gate = openGate(dir)

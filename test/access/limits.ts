@@ -221,3 +221,86 @@ t.test('more rows than a file holds are refused by the name of the option', asyn
   const open = (): unknown => openLimitTable(t.testdir(), 256, { accessesMax: 5_000 })
   t.throws(open, /^access\.limits\.accessesMax: at most 4064 with 256 edges, not 5000$/)
 })
+
+/** What some edges do, step by step; the table must agree with plain counts after each. */
+type Act = {
+  readonly kind: 'enter' | 'leave' | 'socket' | 'close'
+  readonly edge: number
+  readonly access: number
+}
+type Step =
+  | Act
+  | { readonly kind: 'kill'; readonly edge: number }
+  | { readonly kind: 'wait'; readonly ms: number }
+
+t.test('whatever edges do in whatever order, the sums are right', async t => {
+  const EDGES = 3
+  const ACCESSES = 6
+  const edge = fc.nat(EDGES - 1)
+  const access = fc.nat(ACCESSES - 1)
+  const kind = fc.constantFrom(
+    'enter' as const,
+    'enter' as const,
+    'leave' as const,
+    'socket' as const,
+    'close' as const,
+  )
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    { weight: 20, arbitrary: fc.record({ kind, edge, access }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('kill' as const), edge }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(300) }) },
+  )
+  let run = 0
+  const property = fc.property(fc.array(step, { maxLength: 300, size: 'max' }), steps => {
+    // Fewer rows than accesses: they pass from one to another all the time.
+    const path = join(t.testdirName, `table ${run++}`)
+    const table = new LimitTable(path, { edgeCount: EDGES, rowCount: 4, nowMs: NOW_MS })
+    const edges = Array.from({ length: EDGES }, (_, index) => new Limits(table, index))
+    const limits = { requestsBurstMax: 20, requestsPerSecondMax: 100, requestsInFlightMax: 3 }
+    const makeUses = () =>
+      Array.from({ length: ACCESSES }, (_, nth) => new Use(grantOf(limits, `acc_${nth}`)))
+    const uses = edges.map(makeUses)
+    const requests = edges.map(() => new Array<number>(ACCESSES).fill(0))
+    const sockets = edges.map(() => new Array<number>(ACCESSES).fill(0))
+    const sumOf = (counts: number[][], nth: number): number =>
+      counts.reduce((sum, row) => sum + (row[nth] ?? 0), 0)
+    let nowMs = NOW_MS
+    const act = (limit: Limits, use: Use, { kind, edge, access }: Act): void => {
+      const counts = kind === 'enter' || kind === 'leave' ? requests[edge] : sockets[edge]
+      const had = counts?.[access] ?? 0
+      if (counts === undefined) return
+      if (kind === 'enter' || kind === 'socket') {
+        const exceeded = kind === 'enter' ? limit.enter(use, nowMs) : limit.openSocket(use, nowMs)
+        if (exceeded === undefined) counts[access] = had + 1
+        const most = kind === 'enter' ? 3 : 2
+        const sum = sumOf(kind === 'enter' ? requests : sockets, access)
+        if (sum > most) throw new Error(`${sum} of ${most} let in`)
+        if (typeof exceeded === 'object' && exceeded.max === most && sum !== most)
+          throw new Error(`refused at ${sum} of ${most}`)
+      } else if (had > 0) {
+        counts[access] = had - 1
+        if (kind === 'leave') limit.leave(use, 1)
+        else limit.closeSocket(use)
+      }
+    }
+    for (const one of steps) {
+      if (one.kind === 'wait') nowMs += one.ms
+      else if (one.kind === 'kill') {
+        requests[one.edge]?.fill(0)
+        sockets[one.edge]?.fill(0)
+        table.clearEdge(one.edge)
+        uses[one.edge] = makeUses()
+      } else {
+        const [limit, use] = [edges[one.edge], uses[one.edge]?.[one.access]]
+        if (limit !== undefined && use !== undefined) act(limit, use, one)
+      }
+      for (let nth = 0; nth < ACCESSES; nth++) {
+        const load = readLoad(table, `acc_${nth}`)
+        if (load.requestsInFlight !== sumOf(requests, nth) || load.sockets !== sumOf(sockets, nth))
+          throw new Error(`${JSON.stringify(load)} of acc_${nth}`)
+      }
+    }
+  })
+  t.testdir()
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 200 }))
+})
