@@ -41,6 +41,8 @@ const NO_ROW = -1
 const CLOCK_STEP_SECONDS = 0.001
 /** Times are sums of doubles: what they are off by must not refuse the last request of a burst. */
 const ROUNDING = 2 ** -10
+/** By so much at most do edges read the clock apart: one may be held up between reading it and using it. */
+const STRAY_MS = 1_000
 /** Requests in flight end when they end; most do within this. */
 const IN_FLIGHT_RETRY_MS = 1_000
 /** Where there is nothing to wait for. */
@@ -191,11 +193,13 @@ export class Limits {
       const last = Atomics.load(words, at)
       bits[0] = last
       const stored = time[0] ?? 0
-      // Further ahead than any request could put it: the clock was set back, or the limits are others now.
-      const paid = Math.min(Math.max(stored, now), latest)
+      // Far further ahead than any request could put it: the clock was set back, or the limits are others now. By a
+      // little it is ahead where another edge has read the clock since.
+      const isStray = stored > latest + STRAY_MS
+      const paid = isStray ? latest : Math.max(stored, now)
       const next = paid + count * use.intervalMs
       const isPaid = next <= latest
-      if (!isPaid && paid >= stored) return this.#rateExceeded(use, count, latest - paid)
+      if (!isPaid && !isStray) return this.#rateExceeded(use, count, latest - paid)
       time[0] = isPaid ? next : paid
       if (Atomics.compareExchange(words, at, last, bits[0]) === last && isPaid) return undefined
     }
@@ -219,7 +223,7 @@ export class Limits {
       // A batch longer than the burst never passes, however long one waits.
       limit: isNever && requestsPerSecondMax > 0 ? 'requestsBurstMax' : 'requestsPerSecondMax',
       max: isNever && requestsPerSecondMax > 0 ? requestsBurstMax : requestsPerSecondMax,
-      remaining: requestsPerSecondMax === 0 ? 0 : Math.floor(leftMs / use.intervalMs),
+      remaining: Math.max(0, Math.floor(leftMs / use.intervalMs)),
       retryAfterMs: isNever ? NEVER_RETRY_MS : count * use.intervalMs - leftMs,
     }
   }

@@ -151,9 +151,19 @@ t.test('a clock that jumps locks nobody out', async t => {
   if (limits === undefined) return
   const use = new Use(grantOf({}))
   t.equal(passAll(limits, use, NOW_MS + 3_600_000, 20), 5)
-  t.notOk(pass(limits, use, NOW_MS), 'set back by an hour: as if the burst were used up')
-  t.ok(pass(limits, use, NOW_MS + 100), 'and an interval later it goes on')
-  t.notOk(pass(limits, use, NOW_MS + 100))
+  t.notOk(pass(limits, use, NOW_MS + 1), 'set back by an hour: as if the burst were used up')
+  t.ok(pass(limits, use, NOW_MS + 101), 'and an interval later it goes on')
+  t.notOk(pass(limits, use, NOW_MS + 101))
+})
+
+t.test('an edge that read the clock a little earlier forgives nothing', async t => {
+  const [one, two] = openEdges(t, 2)
+  if (one === undefined || two === undefined) return
+  const [first, second] = [new Use(grantOf({})), new Use(grantOf({}))]
+  let passed = 0
+  for (let ms = 0; ms <= 1_000; ms += 10)
+    passed += passAll(one, first, NOW_MS + ms, 3) + passAll(two, second, NOW_MS + ms - 40, 3)
+  t.equal(passed, 15, 'the burst, and ten in a second')
 })
 
 t.test('smaller limits hold at once, also where more was used before', async t => {
