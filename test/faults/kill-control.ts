@@ -40,7 +40,8 @@ t.test('control is killed amid changes: each is whole or was never made', async 
         : askAdmin(deployment, 'POST', path)
     const answered = change.catch(() => undefined)
     await sleep((CHANGE_MS * round) / ROUNDS)
-    const [pid = 0] = deployment.pidsOf('control')
+    const [pid] = deployment.pidsOf('control')
+    if (pid === undefined) throw new Error('control is not there')
     process.kill(pid, 'SIGKILL')
     const answer = await answered
     await until('control is back', isBack)

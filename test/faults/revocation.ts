@@ -56,13 +56,15 @@ t.test('a token that was taken away opens nothing, at no edge, from the answer o
   let [beforeCount, afterCount, endedCount] = [0, 0, 0]
   const perSecond: number[] = []
   for (let round = 0; round < ROUNDS; round += 1) {
+    await until('both edges run', () => deployment.pidsOf('edge').length === 2)
     hammer.aim(token)
     const aimMs = performance.now()
     await until('the token is in use', () => hammer.heard(token).length > 500)
     const finish = await openSlowly(token)
     const isStopping = round % STOP_EVERY === STOP_EVERY - 1
-    const edges = deployment.pidsOf('edge')
-    const [stopped = 0] = edges.slice(round % 2)
+    const stopped = deployment.pidsOf('edge')[round % 2]
+    // A machine that is too busy may have ended one in the round before.
+    if (stopped === undefined) throw new Error('there are not two edges')
     if (isStopping) process.kill(stopped, 'SIGSTOP')
 
     const startMs = performance.now()
@@ -118,6 +120,8 @@ t.test('a token that was taken away opens nothing, at no edge, from the answer o
   )
   t.strictSame(wrong.slice(0, 5), [])
   t.equal(endedCount, Math.floor(ROUNDS / STOP_EVERY), 'a stopped edge was ended each time')
+  const slowCount = deployment.output().split('did not confirm').length - 1 - endedCount
+  t.comment(`${slowCount} edges were ended that were only slow`)
   const logged = deployment
     .output()
     .split('\n')
