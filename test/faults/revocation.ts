@@ -8,7 +8,7 @@ import { until } from '../fixtures/until.js'
 
 const ROUNDS = process.env['SLOTLINE_SOAK'] === 'full' ? 200 : 10
 /** In one of so many rounds an edge is stopped while the token is taken away. */
-const STOP_EVERY = 4
+const STOP_EVERY = 3
 const PER_SECOND = 5_000
 const LANES = 48
 /** A reply that left in time has been read by then, on a machine that is busy with other things, too. */
