@@ -4,6 +4,7 @@ import { currentGeneration, storesPath } from '../../src/processes/generation.js
 import { childPids, startDeployment, type Deployment } from '../fixtures/deployment.js'
 import { conservationQuestions, startPoller, type Poller } from '../fixtures/poller.js'
 import { until } from '../fixtures/until.js'
+import { foundPid } from '../fixtures/found-pid.js'
 
 /** A repair takes no longer than this. */
 const REPAIR_MS = 2_000
@@ -64,7 +65,7 @@ t.test('what is killed comes back, and nobody hears a wrong answer', async t => 
     whilePolling(t, deployment, async poller => {
       const [first = 0] = deployment.pidsOf('edge')
       await checkRepair(t, 'a killed edge', async () => {
-        const killed = deployment.pidsOf('edge').find(pid => pid !== first) ?? 0
+        const killed = foundPid(deployment.pidsOf('edge').find(pid => pid !== first))
         const answers = poller.answerCount
         process.kill(killed, 'SIGKILL')
         await until('another edge', () => {
@@ -113,7 +114,7 @@ t.test('what is killed comes back, and nobody hears a wrong answer', async t => 
 
   await t.test('a stopped edge holds up nobody else', t =>
     whilePolling(t, deployment, async poller => {
-      const [stopped = 0] = deployment.pidsOf('edge')
+      const stopped = foundPid(deployment.pidsOf('edge')[0])
       // Enough connections that not all of them lie with the one that stops.
       const questions = conservationQuestions(deployment.description.samples)
       const crowd = startPoller(deployment.url, questions, 24)

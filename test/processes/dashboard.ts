@@ -2,6 +2,7 @@ import t from 'tap'
 import { startDeployment } from '../fixtures/deployment.js'
 import { until } from '../fixtures/until.js'
 import { Visitor } from '../fixtures/visitor.js'
+import { foundPid } from '../fixtures/found-pid.js'
 
 /** Members of a JSON object; none where it is no object. */
 const membersOf = (json: unknown): Readonly<Record<string, unknown>> =>
@@ -97,7 +98,7 @@ t.test('what is done in the dashboard counts at the RPC port when it answers', a
   t.not(await read(nyc), 401, 'the other location was not touched')
 
   // The session is on disk, so it outlives the process that made it.
-  const [control = 0] = pidsOf('control')
+  const control = foundPid(pidsOf('control')[0])
   process.kill(control, 'SIGKILL')
   await until('the session holds after control was killed', () =>
     visitor.ask('/api/session').then(

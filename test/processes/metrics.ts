@@ -5,6 +5,7 @@ import { METRICS } from '../../src/shared/metrics.js'
 import { callText } from '../fixtures/deployment.js'
 import { prepareServe, type Prepared } from '../fixtures/serve.js'
 import { until } from '../fixtures/until.js'
+import { foundPid } from '../fixtures/found-pid.js'
 
 type Sample = {
   readonly name: string
@@ -197,7 +198,7 @@ t.test('metrics of every process, and a token nowhere', async t => {
   cut.on('error', () => {})
   cut.write(`POST /${token} HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{`)
   chain.geyser.dropConnections()
-  const [killed = 0] = service.pidsOf('edge')
+  const killed = foundPid(service.pidsOf('edge')[0])
   process.kill(killed, 'SIGKILL')
   const readEnd = async (): Promise<string> => (await readPage(prepared))[1]
   await until('the restart is counted', async () =>

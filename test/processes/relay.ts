@@ -16,6 +16,7 @@ import { blocksOf, readPage } from '../fixtures/markdown.js'
 import { post, sendBundle, type Answered } from '../fixtures/relay.js'
 import { order, received } from '../fixtures/upstream.js'
 import { until } from '../fixtures/until.js'
+import { foundPid } from '../fixtures/found-pid.js'
 
 const run = promisify(execFile)
 const ATA_PROGRAM = new PublicKey('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL')
@@ -219,7 +220,7 @@ t.test('the relay routes of a deployment with two edges', async t => {
       )
       const page = await (await fetch(description.metricsUrl)).text()
       const [, leader = ''] = /slotline_relay_in_flight\{process="edge (\d)"\} 1/.exec(page) ?? []
-      process.kill(deployment.pidsOf('edge')[Number(leader)] ?? 0, 'SIGKILL')
+      process.kill(foundPid(deployment.pidsOf('edge')[Number(leader)]), 'SIGKILL')
       const answered = (await Promise.all(others)).filter(one => one !== undefined)
       t.equal(await first, undefined, 'its own client has lost its connection')
       t.ok(answered.length > 0)
