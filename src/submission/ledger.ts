@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { open, type Database, type RootDatabase } from 'lmdb'
 import { Packr } from 'msgpackr'
 import * as v from 'valibot'
@@ -10,6 +11,11 @@ import { submissionSchema, type Submission } from './submission.js'
 
 /** Layout of the tables, and the name of their folder: an older build finds nothing rather than nonsense. */
 const LAYOUT = 'submissions-1'
+/** Beside the store once it is whole: lmdb 3.5 ends the process that opens what is not. */
+const READY = 'ready'
+
+/** lmdb's thread looks at the store once more after it has told of a commit, and ends the process where it is closed. */
+const CLOSE_GRACE_MS = 50
 
 /** Every table: submission id → submission, a msgpack map. */
 const TABLES = ['forwarded', 'invalid'] as const
@@ -56,6 +62,8 @@ const openRoot = (path: string, options: Options, readOnly: boolean): RootDataba
     mapSize: options.mapBytes,
     maxReaders: options.readersMax,
     maxDbs: 8,
+    // Off, because lmdb 3.5 otherwise waits for the disk on a thread that a close does not wait for.
+    overlappingSync: false,
   })
 
 const openTables = (root: RootDatabase<Buffer>): Tables | undefined => {
@@ -131,6 +139,7 @@ export const openLedger = async (
   const root = openRoot(path, options, false)
   const tables = openTables(root)
   if (tables === undefined) throw new Error(`ledger: no tables at ${path}`)
+  writeFileSync(join(path, READY), '')
   const journal = createJournal(modules.journal)
   root.readerCheck()
 
@@ -243,6 +252,8 @@ export const openLedger = async (
       await new Promise(setImmediate)
       isClosed = true
       clearInterval(timer)
+      await root.flushed
+      await sleep(CLOSE_GRACE_MS)
       await root.close()
     },
   }
@@ -290,14 +301,10 @@ export const openLedgers = (
     const known = opened.get(edge)
     if (known !== undefined) return known
     const path = join(edgePath(dataDir, edge), LAYOUT)
-    if (isClosed || !existsSync(join(path, 'data.mdb'))) return undefined
+    if (isClosed || !existsSync(join(path, READY))) return undefined
     const root = openRoot(path, options, true)
     const tables = openTables(root)
-    // Just being made: the next one who asks will find it.
-    if (tables === undefined) {
-      void root.close()
-      return undefined
-    }
+    if (tables === undefined) throw new Error(`ledger: no tables at ${path}`)
     const ledger = { root, tables }
     opened.set(edge, ledger)
     return ledger

@@ -216,7 +216,7 @@ t.test('what the engine answers to a bundle, and what the client hears', async t
     ['half of it', answer(ACCEPTED.slice(0, -9)), { unknown }, 'unknown'],
     ['bytes of no text', answer(Buffer.alloc(9, 0xff)), { unknown }, 'unknown'],
   ]
-  let said = Buffer.alloc(0)
+  let said: Buffer = Buffer.alloc(0)
   const { engine, edge, send, recorded } = await open(t, socket => socket.write(said))
   for (const [name, now, heard, outcome] of cases) {
     said = now
@@ -422,7 +422,7 @@ t.test('status queries: the engineâ€™s status, type and body, under the clientâ€
     ['garbage', answer(Buffer.alloc(100, 0xfe)), 200, 'application/json'],
     ['no type', answer('x', { lines: [] }), 200, undefined],
   ]
-  let said = Buffer.alloc(0)
+  let said: Buffer = Buffer.alloc(0)
   const { engine, edge, send } = await open(t, socket => socket.write(said))
   for (const method of ['getBundleStatuses', 'getInflightBundleStatuses'])
     for (const [name, now, status, type] of cases) {

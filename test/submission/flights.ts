@@ -30,6 +30,16 @@ const openHolding = async (t: Test, options: Partial<MachineOptions> = {}) => {
   return { engine, held, one, other, machine, release: () => held.splice(0).forEach(go => go()) }
 }
 
+/** Resolves when so many bundles are where they wait for an answer. */
+const untilChecked = async (
+  edges: readonly { readonly checkedCount: number }[],
+  count: number,
+): Promise<void> => {
+  const checked = (): number => edges.reduce((sum, { checkedCount }) => sum + checkedCount, 0)
+  await until(`${count} bundles are checked`, () => checked() === count)
+  await new Promise(resolve => setTimeout(resolve, 10))
+}
+
 t.test('the same bundle at one edge is sent once, and all who sent it are answered', async t => {
   const { engine, one, release } = await openHolding(t)
   const bundle = toBundle('/relay-bundle')
@@ -44,6 +54,7 @@ t.test('the same bundle at one edge is sent once, and all who sent it are answer
     sendBundle('/relay-bundle', toBundle('/relay-bundle', 'else')),
   )
   await until('another bundle is at the engine', () => engine.received.length === 2)
+  await untilChecked([one], 4)
   release()
   const answered = await Promise.all([first, ...others])
   t.strictSame(
@@ -79,11 +90,7 @@ t.test('the same bundle at two edges is sent once, and both are answered', async
   await until('it is at the engine', () => engine.received.length === 1)
   const second = post(other.port, '/relay-bundle', body('b'))
   const third = post(other.port, '/relay-bundle', body('c'))
-  await until(
-    'both wait',
-    () => other.ledger.stats().inFlight === 0 && one.ledger.stats().inFlight === 1,
-  )
-  await new Promise(resolve => setTimeout(resolve, 50))
+  await untilChecked([one, other], 3)
   release()
   const answered = await Promise.all([first, second, third])
   t.strictSame(
@@ -114,9 +121,10 @@ t.test('an engine’s error is shared in all its words, and so is an unknown out
     ],
   ]
   const held: (() => void)[] = []
-  let said = Buffer.alloc(0)
+  let said: Buffer = Buffer.alloc(0)
   const engine = await openRawUpstream(t, socket => void held.push(() => socket.write(said)))
   const { edges } = await openMachine(t, { urls: [engine.url], edgeCount: 2 })
+  let checked = 0
   for (const [now, error] of says) {
     said = now
     engine.received.length = 0
@@ -126,7 +134,7 @@ t.test('an engine’s error is shared in all its words, and so is an unknown out
       return post(port, '/relay-bundle', body)
     })
     await until('it is at the engine', () => engine.received.length === 1)
-    await new Promise(resolve => setTimeout(resolve, 30))
+    await untilChecked(edges, (checked += 3))
     held.splice(0).forEach(go => go())
     for (const { json, headers } of await Promise.all(sent)) {
       const submissionId = headers['x-relay-submission-id']
@@ -185,7 +193,7 @@ t.test(
     await until('it is at the engine', () => engine.received.length === 1)
     socket.resetAndDestroy()
     const joined = [one, other].map(({ port }) => post(port, '/relay-bundle', body))
-    await new Promise(resolve => setTimeout(resolve, 30))
+    await untilChecked([one, other], 3)
     release()
     for (const { json } of await Promise.all(joined)) t.equal(json.result, idOf(bundle))
     t.equal(engine.received.length, 1)

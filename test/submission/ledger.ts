@@ -212,7 +212,14 @@ t.test('what ends after the close is kept by the journal, and ends nothing else'
 })
 
 t.test('a ledger that is not there, or only begun, is empty', async t => {
-  const dir = t.testdir({ edges: { 3: {}, 4: { 'submissions-1': {} }, journal: '' } })
+  const dir = t.testdir({
+    edges: {
+      3: {},
+      4: { 'submissions-1': {} },
+      5: { 'submissions-1': { 'data.mdb': '' } },
+      claims: '',
+    },
+  })
   const ledgers = openLedgers(dir, 0)
   t.equal(ledgers.find(createIds(() => NOW_MS)()), undefined)
   t.equal(openLedgers(`${dir}/none`, 0).find(createIds(() => NOW_MS)()), undefined)
