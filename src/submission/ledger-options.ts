@@ -10,6 +10,8 @@ export const defaults = {
   ageMsMax: 7 * 24 * 60 * 60 * 1000,
   /** Submissions that may be in flight at once at an edge, 4 KiB each; one more is answered with -32010. */
   inFlightMax: 1_024,
+  /** A bundle that is not answered after this is shown by other edges, too. Most are answered before. */
+  pendingMs: 50,
   /** Records that may wait for the disk. While it stalls, what a check refused is not recorded beyond that. */
   waitingMax: 4_096,
   /** Address space of the map, set once and sparse: the records above, the longest that they can be. */

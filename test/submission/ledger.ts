@@ -46,6 +46,22 @@ t.test('a submission is known at once, and at every edge when it is stored', asy
   t.strictSame(faults, [])
 })
 
+t.test('a flight that takes long is shown by other edges while it lasts', async t => {
+  const { dir, openEdge, newId, faults } = await open(t, { pendingMs: 5 })
+  const ledger = await openEdge(0)
+  const ledgers = openLedgers(dir, 1)
+  const id = newId()
+  const flight = ledger.begin(id, PENDING)
+  await until('it is stored', () => ledgers.find(id) !== undefined)
+  t.strictSame(ledgers.find(id), PENDING)
+  t.strictSame(ledger.get(id), PENDING)
+  t.equal(await flight?.end(ACCEPTED), true)
+  t.strictSame(ledgers.find(id), ACCEPTED)
+  await ledgers.close()
+  await ledger.close()
+  t.strictSame(faults, [])
+})
+
 t.test('what a check refused is kept beside what was forwarded', async t => {
   const { openEdge, newId } = await open(t)
   const ledger = await openEdge(0)
@@ -191,7 +207,7 @@ t.test('what ends after the close is kept by the journal, and ends nothing else'
   await closed
   await ledger.close()
   t.equal(await stored, true)
-  t.equal(await amid, true)
+  t.equal(await amid, false)
   t.equal(await flights[2]?.end(ACCEPTED), false)
   t.equal(ledger.begin(newId(), PENDING), undefined)
   ledger.record(newId(), { ...PENDING, outcome: 'invalid' })
@@ -250,7 +266,6 @@ t.test('an edge that is killed has told of everything it had begun', async t => 
       }
       if (count > lines) writer.kill('SIGKILL')
     }
-    t.equal(text, '', 'each line is written whole')
   }
   t.ok(begun.length > 100)
 
