@@ -286,3 +286,30 @@ t.test('a client that leaves', async t => {
   await eventually(() => server.stats().connections === 0)
   t.equal(server.stats().abortedCount, 2)
 })
+
+t.test('what a route adds to its refusals stands on each, whoever refuses', async t => {
+  let made = 0
+  const { port } = await openTestServer(t, [
+    {
+      contentType: 'application/json',
+      bodyBytesMax: 10,
+      open: ({ path }) =>
+        path === '/no'
+          ? { status: 401, contentType: 'text/plain', body: '', headers: { 'X-Own': 'a' } }
+          : path,
+      refusalHeaders: () => ({ 'X-Refused': String(made++) }),
+    },
+  ])
+  const refusals: [request: string, status: string][] = [
+    [post('/no', '{}'), '401'],
+    [post('/t', '{}', ['Content-Type: text/plain']), '415'],
+    [post('/t', 'x'.repeat(11)), '413'],
+  ]
+  for (const [index, [request, status]] of refusals.entries()) {
+    const received = await exchange(port, request)
+    t.equal(statusOf(received), status)
+    t.match(received, `X-Refused: ${index}\r\n`)
+    t.equal(received.includes('X-Own: a\r\n'), status === '401')
+  }
+  t.notMatch(await exchange(port, post('/t', '{}')), 'X-Refused', 'what is let in has its own')
+})
