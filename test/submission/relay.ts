@@ -206,6 +206,31 @@ t.test('what a check refused is told, too', async t => {
   t.equal(other.json.result, null)
 })
 
+t.test('an access that ends meanwhile forwards nothing, and is told nothing', async t => {
+  const refusal = { status: 401, contentType: 'application/json', body: '{}' }
+  const bundle = [toBundle('/relay-bundle'), { encoding: 'base64' }]
+  const cases: [method: string, params: unknown, asked: number][] = [
+    ['sendBundle', bundle, 0],
+    ['sendBundle', bundle, 1],
+    ['getSubmission', ['01890a5d-ac96-774b-bcce-b302099a8057'], 1],
+    ['getBundleStatuses', [[ID]], 0],
+  ]
+  for (const [method, params, asked] of cases) {
+    let count = 0
+    const recheck = () => (count++ < asked ? undefined : refusal)
+    const { engine, call } = await open(t, 1, { recheck })
+    const { status, text, headers } = await call('/relay-bundle', method, params)
+    t.equal(status, 401, `${method}, judged again after ${asked}`)
+    t.equal(text, '{}')
+    t.match(headers['x-relay-submission-id'], UUID_7)
+    t.equal(engine.received.length, 0)
+  }
+  // What is forwarded is answered: its outcome is the client's to know.
+  let count = 0
+  const { call } = await open(t, 1, { recheck: () => (count++ < 2 ? undefined : refusal) })
+  t.equal((await call('/relay-bundle', 'sendBundle', bundle)).json.result, ID)
+})
+
 t.test('a fault of ours is told without its words, and logged with its ids', async t => {
   const checkBundle = () => Promise.reject(new Error('canary'))
   const { engine, edge, call } = await open(t, 1, { checkBundle })
