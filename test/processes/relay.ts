@@ -131,7 +131,7 @@ t.test('the relay routes of a deployment with two edges', async t => {
 
   await t.test('the commands of the documentation work', async t => {
     const [, routes = ''] = readPage('docs/submission.md').split('\n## Relay routes\n')
-    const [commands] = blocksOf(routes).filter(({ language }) => language === 'sh')
+    const commands = blocksOf(routes).find(({ language }) => language === 'sh')
     const said: unknown[] = []
     let member = ''
     for (const command of commands?.text.split('\n') ?? []) {
