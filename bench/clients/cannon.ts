@@ -9,7 +9,7 @@ onStart<Flood, Flooded>(async ({ target, exchanges, connectionCount, warmMs, dur
     autocannon({
       url: `http://127.0.0.1:${target.port}${target.path}`,
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': target.contentType ?? 'application/json' },
       connections: connectionCount,
       duration: ms / 1000,
       requests: exchanges.map(({ body }) => ({

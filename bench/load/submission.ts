@@ -3,6 +3,7 @@
 import { Client } from 'undici'
 import { runJob } from '../child.js'
 import type { Exchange, Target } from '../clients/connection.js'
+import type { Flood, Flooded } from '../clients/flood.js'
 import type { Latency, Probe } from '../clients/probe.js'
 import type { Context } from '../context.js'
 import { PROBE_CONNECTIONS, PROBE_REQUESTS_PER_SECOND } from '../options.js'
@@ -16,6 +17,8 @@ const REQUESTS_PER_SECOND = 500
 /** Of different bundles, so that none is in flight twice. */
 const EXCHANGES = 256
 const BATCH_RECORDS = 16
+/** Of autocannon, whose connections all send the same one after the other: a relay forwards equal bundles once. */
+const FLOOD_CONNECTIONS = 16
 /** Batches beside which reads are measured: 1,600 signatures a second. */
 const BATCHES_PER_SECOND = 100
 /** The issue's bound: reads under batches against reads alone. */
@@ -148,6 +151,29 @@ const added = async (
       target: ADDED[quantile],
       isTail: true,
     })
+  await flood(context, name, [toEdge, through])
+}
+
+/** As much as autocannon gets answered on one route. */
+const flood = async (
+  { plan, report }: Context,
+  name: string,
+  [target, exchanges]: readonly [Target, readonly Exchange[]],
+): Promise<void> => {
+  const flooded = await runJob<Flood, Flooded>('clients/cannon.js', {
+    target,
+    exchanges,
+    connectionCount: FLOOD_CONNECTIONS,
+    warmMs: 1_000,
+    durationMs: Math.max(1_000, plan.floodMs),
+  })
+  if (flooded.failures > 0) throw new Error(`${name}: ${flooded.failures} wrong answers`)
+  report({
+    name: `${name}, autocannon`,
+    value: flooded.requestsPerSecond,
+    unit: 'requests/s',
+    better: 'higher',
+  })
 }
 
 /** Reads beside batches whose signatures are all checked. */
