@@ -157,6 +157,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
   const poll = setInterval(refresh, config.processes.tipPollMs)
 
   let isDraining = false
+  let isClosed = false
   const health = (): 'ok' | 'behind' | 'draining' | 'unknown' => {
     if (isDraining) return 'draining'
     const nowMs = performance.now()
@@ -234,8 +235,10 @@ export const startEdge: Start = async ({ config, index }, report) => {
 
   return {
     onOrder: order => {
+      if (order.kind === 'accessChanged') return confirmVersion()
+      // What the others read is closed by now.
+      if (isClosed) return
       if (order.kind === 'committed' || order.kind === 'storeReplaced') refresh()
-      else if (order.kind === 'accessChanged') confirmVersion()
       else if (order.kind === 'collect')
         void metrics
           .snapshot()
@@ -248,6 +251,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
       clearInterval(poll)
       clearInterval(sweep)
       refusalMeter.flush()
+      isClosed = true
       for (const view of views.values()) view.close()
       const opened = [...landers, ...forwards]
       await Promise.all([...opened.map(({ opened }) => opened?.close()), relays.close()])
