@@ -46,7 +46,6 @@ export const benchConfig = async (dataDir: string, upstreamPort: number): Promis
   const upstream = { urls: [`http://${HOST}:${upstreamPort}`] }
   const relay = {
     upstream,
-    path: PATHS.engine,
     serviceTipAddresses: [bs58.encode(SERVICE_TIP)],
     engineTipAddresses: [bs58.encode(ENGINE_TIP)],
     // What is measured is the way through, not the waiting for an engine's rate.
@@ -62,8 +61,8 @@ export const benchConfig = async (dataDir: string, upstreamPort: number): Promis
         id: NETWORK,
         feed: { endpoint: `http://${HOST}:9` },
         lander: { upstream, tipAddresses: [bs58.encode(LANDER_TIP)] },
-        relay,
-        relayBundle: relay,
+        relay: { ...relay, path: PATHS.iris },
+        relayBundle: { ...relay, path: PATHS.engine },
       },
     ],
     locations: [

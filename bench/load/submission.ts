@@ -70,7 +70,7 @@ const cases = (): Case[] => {
     {
       name: '/relay',
       route: '/relay',
-      direct: PATHS.engine,
+      direct: PATHS.iris,
       bodies: callBodies('sendBundle', nth => [
         [textOf(nth)],
         { ...base64, mevProtect: true, revertProtection: true },

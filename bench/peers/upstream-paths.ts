@@ -3,5 +3,8 @@ export const PATHS = {
   transaction: '/send',
   bundle: '/sendBundle',
   batch: '/sendBatch',
+  /** Answers the bundle's id. */
   engine: '/api/v1/bundles',
+  /** Answers the members' signatures. */
+  iris: '/iris',
 } as const

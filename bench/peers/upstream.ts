@@ -19,13 +19,22 @@ const callReply = (body: Buffer): string =>
 const TRANSACTION = /"([A-Za-z0-9+/=]{100,})"/
 const SIGNATURE = { from: 1, to: 65 } as const
 
+const signatureOf = (text: string): string => {
+  const bytes = Buffer.from(TRANSACTION.exec(text)?.[1] ?? '', 'base64')
+  return bs58.encode(bytes.subarray(SIGNATURE.from, SIGNATURE.to))
+}
+
 /** An engine answers with the bundle's id: here always of bundles of one transaction. */
 const engineReply = (body: Buffer): string => {
   const text = body.toString('latin1')
-  const bytes = Buffer.from(TRANSACTION.exec(text)?.[1] ?? '', 'base64')
-  const signature = bs58.encode(bytes.subarray(SIGNATURE.from, SIGNATURE.to))
-  const id = createHash('sha256').update(signature).digest('hex')
+  const id = createHash('sha256').update(signatureOf(text)).digest('hex')
   return `{"jsonrpc":"2.0","result":"${id}","id":${ID.exec(text)?.[1] ?? 'null'}}`
+}
+
+/** The other kind of engine answers with the signatures. */
+const irisReply = (body: Buffer): string => {
+  const text = body.toString('latin1')
+  return `{"jsonrpc":"2.0","result":["${signatureOf(text)}"],"id":${ID.exec(text)?.[1] ?? 'null'}}`
 }
 
 const REPLIES: Readonly<Record<string, (body: Buffer) => string>> = {
@@ -33,6 +42,7 @@ const REPLIES: Readonly<Record<string, (body: Buffer) => string>> = {
   [PATHS.bundle]: callReply,
   [PATHS.batch]: () => COUNTS,
   [PATHS.engine]: engineReply,
+  [PATHS.iris]: irisReply,
 }
 
 onStart<null, Listening>(
