@@ -6,7 +6,7 @@ import { defaults as limits } from './access/limits.js'
 import { defaults as accessStore } from './access/store.js'
 import { defaults as dashboardDefaults } from './dashboard/options.js'
 import { defaults as usage } from './access/usage.js'
-import { defaults as feedDefaults } from './ingest/geyser.js'
+import { defaults as feedDefaults, TRANSACTIONS } from './ingest/geyser.js'
 import { defaults as processes } from './processes/options.js'
 import { defaults as forward, upstreamDefaults as forwardUpstream } from './rpc/forward-options.js'
 import { defaults as rpc } from './rpc/options.js'
@@ -87,6 +87,7 @@ const feed = v.strictObject({
     'Where an empty store begins; absent is the live head.',
   ),
   ...optionEntries(feedDefaults, {
+    transactions: oneOf(TRANSACTIONS),
     bufferBytesMax: holdsAccount,
     queueBytesMax: holdsAccount,
     groupBlocksMax: integer(1, 512, 'blocks'),

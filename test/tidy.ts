@@ -13,6 +13,7 @@ const read = (file: string): string => readFileSync(`${root}${file}`, 'utf8')
 /** Files with code that need no test of their own, and why. Files of types only never do. */
 const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
   [/^src\/shared\/http\.ts$/, 'types, and the test of a tag that every server test needs'],
+  [/^src\/shared\/fanout\.ts$/, 'types: the native tests of each kind see them filled'],
   [
     /^src\/(.*\/)?((metrics|pool|store|upstream|ledger|relay|lander|product|forward)-)?options\.ts$/,
     'defaults: test/config.ts tries each',

@@ -12,12 +12,19 @@ export type Target = {
   readonly startSlot?: number
 }
 
+/** What is asked of the feed about transactions, from nothing to everything. */
+export const TRANSACTIONS = ['none', 'status', 'logs', 'logsAndVotes'] as const
+export type Transactions = (typeof TRANSACTIONS)[number]
+
 export type Options = Readonly<typeof defaults>
 
 /** Bounds of reading a feed. */
 export const defaults = {
-  /** Also ask for the outcome of each transaction that is no vote: signature subscriptions need it. */
-  transactionsStatus: true,
+  /**
+   * What to ask for about transactions: outcomes are what signature subscriptions need, logs what log subscriptions
+   * need. Votes are left out but with logsAndVotes; logs make the feed some times larger.
+   */
+  transactions: 'logs' as Transactions,
   /** Tell the server that zstd is welcome. Account data shrinks to a quarter; a server may ignore it. */
   acceptZstd: true,
   /** Time for TCP, TLS and HTTP/2 to come up. A far provider needs under 1 s; more is an outage. */

@@ -87,7 +87,9 @@ export type StoreOptions = addon.StoreOptions
 export type PoolOptions = addon.PoolOptions
 export type StoreStats = addon.StoreStats
 export type PoolStats = addon.PoolStats
-export type FeedOptions = addon.FeedOptions
+export type FeedOptions = Omit<addon.FeedOptions, 'transactionsStatus'> & {
+  readonly transactions: 'none' | 'status' | 'logs' | 'logsAndVotes'
+}
 export type FeedEvent = addon.FeedEvent
 export type BlockData = addon.BlockData
 
@@ -314,7 +316,10 @@ export const openIndexer = (dir: string, store: StoreOptions): Indexer => {
     applyBlocks: blocks => call(() => native.applyBlocks(blocks)),
     check: () => call(() => native.check()),
     openReader: pools => toReader(call(() => native.openReader(pools))),
-    startFeed: (options, onEvent) => call(() => native.startFeed(options, onEvent)),
+    startFeed: (options, onEvent) => {
+      const transactionsStatus = options.transactions !== 'none'
+      call(() => native.startFeed({ ...options, transactionsStatus }, onEvent))
+    },
     stopFeed: () => call(() => native.stopFeed()),
     clearStaleReaders: () => call(() => native.clearStaleReaders()),
     stats: () => call(() => native.stats()),
