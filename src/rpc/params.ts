@@ -1,14 +1,7 @@
+import { toDataSlice, toEncoding } from '../shared/account-view.js'
 import { RpcError } from '../shared/errors.js'
-import {
-  decodePubkey,
-  decodePubkeys,
-  ENCODINGS,
-  type DataSlice,
-  type Encoding,
-  type Page,
-} from '../shared/native.js'
-import { toFilters } from './filters.js'
-import { formatEcho, formatType } from '../shared/format-type.js'
+import { decodePubkey, decodePubkeys, type Page } from '../shared/native.js'
+import { toFilters } from '../shared/filters.js'
 import { optional, required } from './method.js'
 import {
   ACCOUNT_OPTIONS,
@@ -18,15 +11,7 @@ import {
   PROGRAM_OPTIONS,
   PUBKEY,
 } from './schemas.js'
-import {
-  isAbsent,
-  isCount,
-  isMap,
-  toCount,
-  toText,
-  wrongType,
-  type Members,
-} from '../shared/values.js'
+import { isAbsent, isCount, toCount, toText, wrongType, type Members } from '../shared/values.js'
 
 /** Spec §8: page size, its default and its bounds. */
 const PAGE_LIMIT_DEFAULT = 1_000
@@ -112,26 +97,6 @@ const toPage = (members: Members, index: number): Page => {
     limit: toLimit(members['limit']),
     after: isAbsent(paginationKey) ? undefined : decodePubkey(toText(paginationKey, index)),
   }
-}
-
-const toEncoding = (value: unknown): Encoding => {
-  if (isAbsent(value)) return 'base64'
-  if (isEncoding(value)) return value
-  const text = typeof value === 'object' ? formatType(value) : String(value)
-  throw new RpcError('unsupportedEncoding', { value: formatEcho(text) })
-}
-
-const isEncoding = (value: unknown): value is Encoding =>
-  typeof value === 'string' && Object.hasOwn(ENCODINGS, value)
-
-const toDataSlice = (value: unknown, encoding: Encoding): DataSlice | undefined => {
-  if (isAbsent(value)) return undefined
-  if (!isMap(value)) throw new RpcError('dataSlice')
-  const { offset, length } = value
-  if (!isCount(offset) || !isCount(length)) throw new RpcError('dataSlice')
-  // Spec §4.1: ignored with jsonParsed, so also where the account falls back to base64.
-  if (encoding === 'jsonParsed') return undefined
-  return { offset: toCount(offset), length: toCount(length) }
 }
 
 const toLimit = (value: unknown): number => {

@@ -36,3 +36,11 @@ export const toText = (value: unknown, index: number): string => {
   if (typeof value !== 'string') throw wrongType(value, index, 'a string')
   return value
 }
+
+/** The one member of an object that has exactly one. */
+export const onlyMember = (
+  value: unknown,
+): readonly [name: string, content: unknown] | undefined => {
+  const members = isMap(value) ? Object.entries(value) : []
+  return members.length === 1 ? members[0] : undefined
+}

@@ -1,4 +1,4 @@
-import { tokenFilter } from '../filters.js'
+import { tokenFilter } from '../token-filter.js'
 import { method } from '../method.js'
 import { pageConfig, pubkey } from '../params.js'
 import { atSlot, PAGE } from '../schemas.js'

@@ -2,15 +2,11 @@ import bs58 from 'bs58'
 import fc from 'fast-check'
 import assert from 'node:assert/strict'
 import t from 'tap'
-import { tokenFilter, toFilters } from '../../src/rpc/filters.js'
+import { toFilters } from '../../src/shared/filters.js'
 import { attempt } from '../fixtures/attempt.js'
 
-const KEY = '11111111111111111111111111111112'
 const SHAPE = '-32602 Invalid param: filter must be dataSize or memcmp'
 const LARGE = '-32602 Invalid param: DataTooLarge'
-const KEYS = '-32602 Invalid param at index 1: invalid value: map, expected map with a single key'
-const PROGRAM =
-  '-32602 Error getting token program id and mint: Invalid param: unrecognized Token program id'
 const badBytes = (encoding: string) => `-32602 Invalid param: memcmp bytes (${encoding})`
 
 const memcmp = (members: string) => `[{"memcmp":{${members}}}]`
@@ -109,40 +105,3 @@ t.test('any bytes come through in either encoding', async t => {
     }),
   )
 })
-
-const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
-const TOKEN_2022 = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'
-const wrong = (type: string, expected: string) =>
-  `-32602 Invalid param at index 1: invalid type: ${type}, expected ${expected}`
-
-const owners: [json: string, filter: unknown][] = [
-  [`{"mint":"${KEY}"}`, { mint: [...zeros(31), 1] }],
-  [`{"programId":"${TOKEN}"}`, { tokenProgram: 1 }],
-  [`{"programId":"${TOKEN_2022}"}`, { tokenProgram: 2 }],
-  ['', '-32602 Missing param at index 1'],
-  ['null', wrong('null', 'a map')],
-  ['"x"', wrong('string "x"', 'a map')],
-  ['[]', wrong('sequence', 'a map')],
-  ['{}', KEYS],
-  [`{"mint":"${KEY}","programId":"${TOKEN}"}`, KEYS],
-  [`{"mint":"${KEY}","programId":null}`, KEYS],
-  [`{"foo":"${KEY}"}`, KEYS],
-  [`{"__proto__":"${KEY}"}`, KEYS],
-  ['{"mint":5}', wrong('integer `5`', 'a string')],
-  ['{"mint":null}', wrong('null', 'a string')],
-  ['{"mint":"0"}', '-32602 Invalid param: could not decode pubkey 0'],
-  ['{"mint":"abc"}', '-32602 Invalid param: WrongSize'],
-  ['{"programId":true}', wrong('boolean `true`', 'a string')],
-  ['{"programId":"l"}', '-32602 Invalid param: could not decode pubkey l'],
-  ['{"programId":"abc"}', '-32602 Invalid param: WrongSize'],
-  [`{"programId":"${KEY}"}`, PROGRAM],
-]
-for (const [json, filter] of owners)
-  t.test(`token filter ${json}`, async t => {
-    const value: unknown = json === '' ? undefined : JSON.parse(json)
-    const answer = attempt(() => {
-      const checked = tokenFilter.check(value, 1)
-      return 'mint' in checked ? { mint: [...checked.mint] } : checked
-    })
-    t.strictSame(answer, filter)
-  })

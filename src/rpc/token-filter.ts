@@ -1,0 +1,28 @@
+import { RpcError } from '../shared/errors.js'
+import { decodePubkey, type OwnerPage } from '../shared/native.js'
+import { onlyMember, toMap, toText } from '../shared/values.js'
+import { required } from './method.js'
+import { TOKEN_FILTER } from './schemas.js'
+
+/** Spec §4.1: the two token programs, as the kernel numbers them. */
+const TOKEN_PROGRAMS: ReadonlyMap<string, 1 | 2> = new Map([
+  ['TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA', 1],
+  ['TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb', 2],
+])
+
+/** The filter of getTokenAccountsByOwnerV2: one mint, or one of the token programs. */
+export const tokenFilter = required(
+  'filter',
+  (value, index): OwnerPage['filter'] => {
+    const [name, content] = onlyMember(toMap(value, index)) ?? []
+    if (name === 'mint') return { mint: decodePubkey(toText(content, index)) }
+    if (name !== 'programId') throw new RpcError('filterKeys')
+    const programId = toText(content, index)
+    const tokenProgram = TOKEN_PROGRAMS.get(programId)
+    if (tokenProgram !== undefined) return { tokenProgram }
+    // What is no address at all is told as such first.
+    decodePubkey(programId)
+    throw new RpcError('tokenProgramId')
+  },
+  TOKEN_FILTER,
+)
