@@ -15,6 +15,10 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
   [/^src\/shared\/http\.ts$/, 'types, and the test of a tag that every server test needs'],
   [/^src\/shared\/fanout\.ts$/, 'types: the native tests of each kind see them filled'],
   [
+    /^src\/shared\/socket\.ts$/,
+    'types, close codes and names: test/websocket/ sees them over sockets',
+  ],
+  [
     /^src\/(.*\/)?((metrics|pool|store|upstream|ledger|relay|lander|product|forward)-)?options\.ts$/,
     'defaults: test/config.ts tries each',
   ],

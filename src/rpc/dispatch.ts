@@ -10,6 +10,7 @@ import {
   type Refusal,
 } from '../shared/jsonrpc.js'
 import type { Reads } from '../shared/native.js'
+import { SOCKET_METHODS } from '../shared/socket.js'
 import { runBatch } from './batch.js'
 import type { Forward } from './forward.js'
 import { joinBody } from './join-body.js'
@@ -52,6 +53,11 @@ export type Origin = {
   widen?(calls: number, atOnce: number): Reply | undefined
   /** Told of every call that failed. */
   onFailure?(): void
+  /**
+   * Result of a method that only the connection has, or throws or rejects `RpcError`; undefined
+   * where it has no such method.
+   */
+  own?(method: string, params: unknown): Uint8Array | Promise<Uint8Array> | undefined
 }
 
 /** Answers whole messages. */
@@ -113,9 +119,25 @@ export const createDispatch = (
     }
   }
 
+  /** What the connection itself answers; over HTTP nothing does, and no upstream is asked. */
+  const answerOwn = (call: Call, origin: Origin): Outcome | Promise<Outcome> => {
+    const startMs = now()
+    const fail = (thrown: unknown): Outcome =>
+      end(call.method, origin, startMs, toError(thrown, call.method, origin))
+    try {
+      const result = origin.own?.(call.method, call.params)
+      if (result === undefined) return refuse('unknown', METHOD_NOT_FOUND, origin)
+      if (!(result instanceof Promise)) return end(call.method, origin, startMs, result)
+      return result.then(bytes => end(call.method, origin, startMs, bytes), fail)
+    } catch (thrown) {
+      return fail(thrown)
+    }
+  }
+
   const answer = (call: Call, origin: Origin, waiting: Waiting): Outcome | Promise<Outcome> => {
     const method = methods.get(call.method)
     if (method === undefined) {
+      if (SOCKET_METHODS.has(call.method)) return answerOwn(call, origin)
       if (forward?.takes(call.method) !== true) return refuse('unknown', METHOD_NOT_FOUND, origin)
       return pass(forward, origin, waiting)
     }
@@ -144,7 +166,7 @@ export const createDispatch = (
   }
 
   const mayLeave = (call: Call | Refusal): boolean => {
-    if (forward === undefined || isRefusal(call)) return false
+    if (forward === undefined || isRefusal(call) || SOCKET_METHODS.has(call.method)) return false
     return methods.has(call.method) ? forward.takesOutsideScope : forward.takes(call.method)
   }
 

@@ -288,3 +288,46 @@ t.test('the fast lane', async t => {
   const off = setUp({ fastLane: false }, { reads })
   t.equal(await off.body(call('echo', 'a')), ok('"a"'))
 })
+
+t.test('methods of the connection', async t => {
+  const asked: [string, unknown][] = []
+  const own = (name: string, params: unknown): Uint8Array | Promise<Uint8Array> | undefined => {
+    asked.push([name, params])
+    if (name === 'rootSubscribe') return Promise.reject(new RpcError('notTokenMint'))
+    if (name === 'blockSubscribe') return undefined
+    if (name === 'slotSubscribe') throw new RpcError('readBudget')
+    return Buffer.from('7')
+  }
+  const forward = {
+    takesOutsideScope: false,
+    takes: (name: string) => !name.startsWith('nope'),
+    call: () => Promise.reject(new Error('an upstream was asked')),
+  }
+  const { faults, calls, body } = setUp({}, { forward })
+  const ask = async (name: string): Promise<string> => {
+    const dispatch = createDispatch(defaults, {
+      reads: fakeReads({}),
+      methods: METHODS,
+      forward,
+      onCall: (method, outcome) => calls.push([method, outcome]),
+      onFault: (fault, method) => faults.push([(fault as Error).message, method, '']),
+      now: () => performance.now(),
+    })
+    const origin = { id: 'request-1', own }
+    return readBody((await dispatch.handle(Buffer.from(call(name, 'x')), origin)).body)
+  }
+  t.equal(await ask('accountSubscribe'), ok('7'))
+  t.strictSame(asked, [['accountSubscribe', ['x']]])
+  t.match(await ask('slotSubscribe'), /-32003/, 'what it throws')
+  t.match(await ask('rootSubscribe'), /-32602/, 'what it rejects')
+  t.equal(await ask('blockSubscribe'), failed(UNKNOWN), 'what it has not')
+  t.equal(await ask('echo'), ok('"x"'), 'it is not asked for what the table has')
+  t.equal(asked.length, 4)
+  t.equal(
+    await body(call('accountSubscribe', 'x')),
+    failed(UNKNOWN),
+    'unknown without a connection',
+  )
+  t.equal(await body(`[${call('voteUnsubscribe', 1)}]`), `[${failed(UNKNOWN)}]`)
+  t.strictSame(faults, [])
+})

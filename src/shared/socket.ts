@@ -1,0 +1,75 @@
+import type { Reply, Request } from './http.js'
+
+/**
+ * Close codes that the server uses. Never 1000: web3.js 1.x does not come back after it, and kit takes it for the
+ * end that it asked for. A client's own 1000 is echoed.
+ */
+export const CLOSE = { policy: 1008, tooLarge: 1009, restart: 1012, overload: 1013 } as const
+export type CloseCode = (typeof CLOSE)[keyof typeof CLOSE]
+
+/** One open WebSocket, as handlers see it. */
+export type Socket = {
+  /** UUID of its log lines. Made only when it is read. */
+  readonly id: string
+  /**
+   * Queues one text frame; the bytes are copied before it returns. False where the socket is closed: then nothing is
+   * sent. Over the bound of its queue the socket is closed with 1013, never is a frame left out.
+   */
+  send(frame: Uint8Array | string): boolean
+  /** From here on it is sent what is published on `topic`. */
+  subscribe(topic: string): void
+  unsubscribe(topic: string): void
+  /**
+   * Nothing is sent after it but the close frame. `CLOSE.policy` cuts also what is queued: it belongs to somebody
+   * who may have it no more.
+   */
+  close(code: CloseCode, reason: string): void
+  readonly isClosed: boolean
+  /** Bytes that the client has not taken yet. */
+  readonly queuedBytes: number
+}
+
+/** One pattern at which WebSockets are opened. */
+export type SocketRoute<T = unknown> = {
+  /** uWebSockets.js pattern, as in `Route`. */
+  readonly pattern: string
+  /** Bound of a message in bytes; a larger one closes the socket with 1009. */
+  readonly frameBytesMax: number
+  /** Decides at the upgrade, at once; a Reply refuses it by plain HTTP. */
+  open(request: Request): T | Reply
+  /** Called exactly once for each context that `open` returned, before any other. */
+  onOpen(context: T, socket: Socket): void
+  /** A text or binary message; `body` is valid only during the call. */
+  onMessage(context: T, socket: Socket, body: Uint8Array): void
+  /** Called exactly once for each context that was opened: nothing can be sent any more. */
+  onClose(context: T, socket: Socket): void
+}
+
+/** What answers the subscription methods of one socket. */
+export type Connection = {
+  /**
+   * The result of a call, or throws `RpcError`; a Promise where a repeated failure is answered later. Undefined where
+   * it is none of its methods.
+   */
+  call(method: string, params: unknown): Uint8Array | Promise<Uint8Array> | undefined
+  /** The reply that answers what was called has been handed to the socket: subscriptions become active. */
+  afterReply(): void
+  close(): void
+}
+
+const SUBJECTS = [
+  'account',
+  'program',
+  'logs',
+  'signature',
+  'slot',
+  'root',
+  'slotsUpdates',
+  'block',
+  'vote',
+] as const
+
+/** Methods that only a WebSocket has: over HTTP they are unknown, and never forwarded. */
+export const SOCKET_METHODS: ReadonlySet<string> = new Set(
+  SUBJECTS.flatMap(subject => [`${subject}Subscribe`, `${subject}Unsubscribe`]),
+)
