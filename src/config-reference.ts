@@ -12,6 +12,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   'networks.relay.upstream': 'src/submission/upstream-options.ts',
   'networks.relayBundle': 'src/submission/relay-options.ts',
   'networks.relayBundle.upstream': 'src/submission/upstream-options.ts',
+  pubsub: 'src/pubsub/options.ts',
   ledger: 'src/submission/ledger-options.ts',
   server: 'src/server/options.ts',
   rpc: 'src/rpc/options.ts',

@@ -8,6 +8,7 @@ import { defaults as dashboardDefaults } from './dashboard/options.js'
 import { defaults as usage } from './access/usage.js'
 import { defaults as feedDefaults, TRANSACTIONS } from './ingest/geyser.js'
 import { defaults as processes } from './processes/options.js'
+import { defaults as pubsub } from './pubsub/options.js'
 import { defaults as forward, upstreamDefaults as forwardUpstream } from './rpc/forward-options.js'
 import { defaults as rpc } from './rpc/options.js'
 import { defaults as serverAll } from './server/options.js'
@@ -396,6 +397,13 @@ export const configSchema = v.strictObject({
     }),
   ),
   dashboard: section(dashboardSection),
+  pubsub: section(
+    optionsSchema(pubsub, {
+      filtersMax: integer(1, 64, 'filters'),
+      // What the kernel keeps as 32 bits, with room for the largest account's frame beyond it.
+      chunkBytesMax: integer(64 * 1024, 1024 ** 3, 'bytes'),
+    }),
+  ),
   ledger: section(
     optionsSchema(ledger, {
       mapBytes,

@@ -26,6 +26,10 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
     /^src\/submission\/(bundle|engine-answer)\.ts$/,
     'test/submission/send-bundle.ts, engine.ts and relay.ts see each rule over sockets',
   ],
+  [
+    /^src\/pubsub\/(methods|params)\.ts$/,
+    'names and checks: test/pubsub/subscription.ts tries each text',
+  ],
   [/^src\/submission\/submission\.ts$/, 'a declaration: test/submission/ledger.ts writes by it'],
   [
     /^src\/server\/(bytes-source|content-type|cors|failures|piece-pool|pump|responder)\.ts$/,

@@ -56,6 +56,15 @@ export const ERRORS = {
   rpcCallTooLong:    { code: -32600, message: 'Forwarded call holds more than {max} bytes', origin: 'ours' },
   readBudget:        { code: -32003, message: 'Query exceeded the read budget; narrow the filters or use pagination', origin: 'spec §7' },
 
+  subscribeParam:    { code: -32602, message: 'Invalid Request: Invalid {what} provided', origin: 'Agave' },
+  mentionsCount:     { code: -32602, message: 'Invalid Request: Only 1 address supported', origin: 'Agave' },
+  filterCount:       { code: -32602, message: 'Invalid params: Too many filters provided; max {max}', origin: 'Agave' },
+  logsFilter:        { code: -32602, message: 'Invalid param at index 0: expected `all`, `allWithVotes` or a map with `mentions`', origin: 'ours' },
+  votesNotFollowed:  { code: -32602, message: 'Invalid param at index 0: votes are not followed here, so `allWithVotes` is not served', origin: 'ours' },
+  subscriptionId:    { code: -32602, message: 'Invalid subscription id.', origin: 'Agave' },
+  nodeSubscriptions: { code: -32603, message: 'Internal Error: Subscription refused. Node subscription limit reached', origin: 'Agave' },
+  socketSubscriptions: { code: -32603, message: 'Internal Error: Subscription refused. Connection subscription limit reached', origin: 'ours' },
+
   bundleTooLong:     { code: -32602, message: 'sendBundle transaction count exceeds {max}', origin: 'spec §7' },
   bundleEmpty:       { code: -32602, message: 'sendBundle holds no transaction', origin: 'ours' },
   transactionBase64: { code: -32602, message: 'transaction {index} is not canonical padded base64', origin: 'ours' },

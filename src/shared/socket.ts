@@ -49,11 +49,18 @@ export type SocketRoute<T = unknown> = {
 export type Connection = {
   /**
    * The result of a call, or throws `RpcError`; a Promise where a repeated failure is answered later. Undefined where
-   * it is none of its methods.
+   * it is none of its methods. `message` is any object that stands for the message which the call came in.
    */
-  call(method: string, params: unknown): Uint8Array | Promise<Uint8Array> | undefined
-  /** The reply that answers what was called has been handed to the socket: subscriptions become active. */
-  afterReply(): void
+  call(
+    method: string,
+    params: unknown,
+    message: object,
+  ): Uint8Array | Promise<Uint8Array> | undefined
+  /**
+   * The reply to this message has been handed to the socket: what it subscribed to begins. Told of each message, for
+   * a batch may wait for a slow call while others are answered, and no frame may come before its id is known.
+   */
+  afterReply(message: object): void
   close(): void
 }
 

@@ -1,0 +1,72 @@
+import { RpcError } from '../shared/errors.js'
+import { decodeMemcmp, decodePubkey } from '../shared/native.js'
+import { isAbsent, isCount, toMap, toText, wrongType, type Members } from '../shared/values.js'
+
+/** Bytes of a signature, and what no base58 text of them exceeds. */
+const SIGNATURE_BYTES = 64
+const SIGNATURE_CHARS_MAX = 88
+/** Characters of a commitment that tell one subscription from another. */
+const COMMITMENT_CHARS_MAX = 32
+
+const NO_MEMBERS: Members = {}
+
+/** Holds the number of parameters to what the method takes, with the texts of the other methods. */
+export const checkCount = (params: readonly unknown[], min: number, max: number): void => {
+  if (max === 0 && params.length > 0) throw new RpcError('noParams')
+  if (params.length > max) throw new RpcError('paramCount', { min, max }, `"Got: ${params.length}"`)
+  const missing = params.slice(0, min).indexOf(undefined)
+  const index = missing === -1 ? params.length : missing
+  if (index < min) throw new RpcError('missingParam', { index })
+}
+
+/** The options at `index`, without members where there are none. */
+export const toOptions = (params: readonly unknown[], index: number): Members =>
+  isAbsent(params[index]) ? NO_MEMBERS : toMap(params[index], index)
+
+type What = 'pubkey' | 'signature' | 'mentions'
+
+const decoded = (what: What, decode: () => Uint8Array): Uint8Array => {
+  try {
+    return decode()
+  } catch (error) {
+    if (error instanceof RpcError) throw new RpcError('subscribeParam', { what })
+    throw error
+  }
+}
+
+/** A base58 address, with Agave's words for what is none. */
+export const toKey = (value: unknown, index: number, what: What = 'pubkey'): Uint8Array => {
+  const text = toText(value, index)
+  return decoded(what, () => decodePubkey(text))
+}
+
+/** A base58 signature. */
+export const toSignatureBytes = (value: unknown, index: number): Uint8Array => {
+  const text = toText(value, index)
+  const wrong = new RpcError('subscribeParam', { what: 'signature' })
+  if (text.length > SIGNATURE_CHARS_MAX) throw wrong
+  const bytes = decoded('signature', () => decodeMemcmp(text, 'base58'))
+  if (bytes.length !== SIGNATURE_BYTES) throw wrong
+  return bytes
+}
+
+/** True or false; false where it is absent. */
+export const toFlag = (value: unknown, index: number): boolean => {
+  if (isAbsent(value)) return false
+  if (typeof value !== 'boolean') throw wrongType(value, index, 'a boolean')
+  return value
+}
+
+/** Whatever stands there (design §6: it is not checked); finalized where nothing does. */
+export const toCommitment = (value: unknown): string => {
+  if (isAbsent(value)) return 'finalized'
+  return typeof value === 'string' ? value.slice(0, COMMITMENT_CHARS_MAX) : 'other'
+}
+
+/** The id that an unsubscribing method names. */
+export const toSubscriptionId = (params: readonly unknown[]): number => {
+  checkCount(params, 1, 1)
+  const [id] = params
+  if (!isCount(id)) throw wrongType(id, 0, 'u64')
+  return id
+}

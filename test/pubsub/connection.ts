@@ -1,0 +1,288 @@
+import bs58 from 'bs58'
+import fc from 'fast-check'
+import assert from 'node:assert/strict'
+import t from 'tap'
+import { createConnection, type ConnectionParts } from '../../src/pubsub/connection.js'
+import { defaults } from '../../src/pubsub/options.js'
+import { createRegistry } from '../../src/pubsub/registry.js'
+import { RpcError } from '../../src/shared/errors.js'
+import { createFakeFanout } from '../fixtures/fake-fanout.js'
+import { createFakeSockets } from '../fixtures/fake-socket.js'
+import { createFakeTimers } from '../fixtures/fake-timers.js'
+
+const KEY = '11111111111111111111111111111112'
+const SIGNATURE = bs58.encode(new Uint8Array(64).fill(7))
+const UNKNOWN = '-32602 Invalid subscription id.'
+const LIMIT = '-32603 Internal Error: Subscription refused. Connection subscription limit reached'
+const NOT_FOUND = '-32601 Method not found'
+
+const createWorld = (options = defaults) => {
+  const native = createFakeFanout()
+  const sockets = createFakeSockets()
+  const timers = createFakeTimers()
+  const registry = createRegistry('main', options.subscriptionsMax)
+  registry.use(native.fanout)
+  const events: unknown[] = []
+  const connect = (parts: Partial<ConnectionParts> = {}) => {
+    const own = sockets.open()
+    const connection = createConnection({
+      socket: own.socket,
+      subscriptionsMax: 100,
+      registry,
+      options,
+      offer: { filtersMax: options.filtersMax, transactions: 'logs' },
+      ...timers,
+      onFault: fault => events.push(String(fault)),
+      onSignature: () => events.push('signature'),
+      onClose: () => events.push('close'),
+      ...parts,
+    })
+    /** A call in a message of its own whose reply leaves at once: the result, or the refusal's text. */
+    const call = (method: string, params: unknown = []): unknown => {
+      const message = {}
+      try {
+        const result = connection.call(method, params, message)
+        if (result instanceof Promise) {
+          result.catch(() => {})
+          return 'later'
+        }
+        return result === undefined ? undefined : JSON.parse(Buffer.from(result).toString())
+      } catch (error) {
+        if (!(error instanceof RpcError)) throw error
+        return `${error.row.code} ${error.message}`
+      } finally {
+        connection.afterReply(message)
+      }
+    }
+    return { ...own, connection, call, closed: () => own.closed }
+  }
+  return { native, sockets, timers, registry, events, connect }
+}
+
+t.test('frames begin after the reply', async t => {
+  const { native, connect } = createWorld()
+  const { connection, topics } = connect()
+  const message = {}
+  const result = connection.call('slotSubscribe', [], message)
+  t.equal(String(result), '1')
+  t.equal(native.added.size, 0)
+  t.strictSame(topics(), [])
+  connection.afterReply({})
+  t.equal(native.added.size, 0, 'the reply to another message is not its own')
+  connection.afterReply(message)
+  t.equal(native.added.size, 1)
+  t.strictSame(topics(), ['main:1'])
+})
+
+t.test('the same again is the same id, and one unsubscribe ends it', async t => {
+  const { native, connect } = createWorld()
+  const { call, topics } = connect()
+  t.equal(call('accountSubscribe', [KEY]), 1)
+  t.equal(call('accountSubscribe', [KEY, { encoding: 'base64' }]), 1)
+  t.equal(call('accountSubscribe', [KEY, { commitment: 'confirmed' }]), 2)
+  t.equal(call('accountUnsubscribe', [1]), true)
+  t.strictSame([...native.added.keys()], [2])
+  t.strictSame(topics(), ['main:2'])
+  t.equal(call('accountUnsubscribe', [1]), true, 'held earlier')
+})
+
+t.test('sockets share an id, and each gives it up for itself', async t => {
+  const { native, sockets, connect } = createWorld()
+  const [one, other] = [connect(), connect()]
+  t.equal(one.call('slotSubscribe'), 1)
+  t.equal(other.call('slotSubscribe'), 1)
+  sockets.publish('main:1', Buffer.from('a'))
+  t.equal(one.call('rootUnsubscribe', [1]), true, 'by whatever name')
+  sockets.publish('main:1', Buffer.from('b'))
+  t.strictSame(one.received, ['a'])
+  t.strictSame(other.received, ['a', 'b'])
+  t.equal(native.added.size, 1)
+  other.connection.close()
+  t.equal(native.added.size, 0)
+})
+
+t.test('an id that was never held here', async t => {
+  const { connect } = createWorld()
+  const [one, other] = [connect(), connect()]
+  one.call('slotSubscribe')
+  t.equal(other.call('slotUnsubscribe', [1]), UNKNOWN)
+  t.equal(other.call('slotUnsubscribe', [0]), UNKNOWN)
+  t.equal(other.call('slotUnsubscribe', [2 ** 64]), UNKNOWN)
+})
+
+t.test('ids that ended are remembered, up to the bound', async t => {
+  const { connect } = createWorld({ ...defaults, idsRememberedMax: 2 })
+  const { call } = connect()
+  for (const id of [1, 2, 3]) {
+    t.equal(call('slotSubscribe'), id)
+    t.equal(call('slotUnsubscribe', [id]), true)
+  }
+  t.equal(call('slotUnsubscribe', [1]), UNKNOWN)
+  t.equal(call('slotUnsubscribe', [2]), true)
+  t.equal(call('slotUnsubscribe', [3]), true)
+})
+
+t.test(
+  'signatures are shared with nobody, go to their own socket, and end by themselves',
+  async t => {
+    const { native, registry, events, connect } = createWorld()
+    const [one, other] = [connect(), connect()]
+    t.equal(one.call('signatureSubscribe', [SIGNATURE]), 1)
+    t.equal(one.call('signatureSubscribe', [SIGNATURE]), 2)
+    t.equal(other.call('signatureSubscribe', [SIGNATURE]), 3)
+    t.strictSame(events, ['signature', 'signature', 'signature'])
+    t.strictSame(one.topics(), [])
+    registry.byId(1)?.onFrame?.(Buffer.from('received'), false)
+    registry.byId(1)?.onFrame?.(Buffer.from('done'), true)
+    t.strictSame(one.received, ['received', 'done'])
+    t.equal(registry.byId(1), undefined)
+    t.strictSame([...native.added.keys()], [2, 3])
+    t.equal(one.call('signatureUnsubscribe', [1]), true, 'web3.js may still ask')
+  },
+)
+
+t.test('what is no array, what is absent, and what is not ours', async t => {
+  const { connect } = createWorld()
+  const { call } = connect()
+  t.equal(call('slotSubscribe', {}), '-32602 `params` should be an array')
+  t.equal(call('getSlot'), undefined)
+  t.equal(call('blockSubscribe', ['all']), NOT_FOUND)
+  t.equal(call('voteUnsubscribe', [1]), NOT_FOUND)
+  t.equal(call('slotsUpdatesSubscribe'), 'later', 'web3.js repeats it')
+})
+
+t.test('a socket holds as many as it may', async t => {
+  const { connect } = createWorld()
+  const { call } = connect({ subscriptionsMax: 2 })
+  t.equal(call('slotSubscribe'), 1)
+  t.equal(call('rootSubscribe'), 2)
+  t.equal(call('slotSubscribe'), 1, 'it has that one')
+  t.equal(call('logsSubscribe', ['all']), LIMIT)
+  t.equal(call('slotUnsubscribe', [1]), true)
+  t.equal(call('logsSubscribe', ['all']), 3)
+})
+
+t.test('a message may give up what it subscribed to', async t => {
+  const { native, connect } = createWorld()
+  const { connection, topics } = connect()
+  const message = {}
+  connection.call('slotSubscribe', [], message)
+  connection.call('rootSubscribe', [], message)
+  connection.call('slotUnsubscribe', [1], message)
+  connection.afterReply(message)
+  connection.afterReply(message)
+  t.strictSame([...native.added.keys()], [2])
+  t.strictSame(topics(), ['main:2'])
+})
+
+t.test('who does not stop failing is closed, and nothing of it stays', async t => {
+  const { native, registry, timers, events, connect } = createWorld()
+  const { call, closed } = connect()
+  call('slotSubscribe')
+  for (let i = 0; i < 3 + defaults.failuresWaitingMax; i++) call('slotUnsubscribe', [99])
+  t.equal(closed(), undefined)
+  call('slotUnsubscribe', [99])
+  t.strictSame(closed(), { code: 1013, reason: 'too many failing subscriptions' })
+  t.equal(native.added.size, 0)
+  t.equal(registry.size().holders, 0)
+  t.equal(timers.waiting(), 0)
+  t.strictSame(events, ['close'])
+})
+
+t.test('a subscription that cannot begin ends the socket', async t => {
+  const { native, registry, events, connect } = createWorld()
+  const { call, closed } = connect()
+  native.fanout.addSlot(1)
+  call('slotSubscribe')
+  t.strictSame(closed(), { code: 1013, reason: 'subscription failed' })
+  t.strictSame(events, ['Error: 1 is in use', 'close'])
+  t.equal(registry.size().holders, 0)
+})
+
+t.test('only who listens is dropped', async t => {
+  const { native, connect } = createWorld()
+  const [one, other] = [connect(), connect()]
+  one.call('slotSubscribe')
+  for (const { connection } of [one, other]) connection.drop(1012, 'missed slots')
+  t.strictSame(one.closed(), { code: 1012, reason: 'missed slots' })
+  t.equal(other.closed(), undefined)
+  t.equal(native.added.size, 0)
+})
+
+t.test('whatever sockets do, ids, holders and the fan-out agree', async () => {
+  const step = fc.record({
+    what: fc.constantFrom(
+      ...['subscribe', 'subscribe', 'subscribe', 'unsubscribe', 'final', 'close'],
+    ),
+    socket: fc.nat(3),
+    kind: fc.constantFrom<[string, unknown[]]>(
+      ['slotSubscribe', []],
+      ['rootSubscribe', []],
+      ['accountSubscribe', [KEY]],
+      ['logsSubscribe', ['all']],
+      ['signatureSubscribe', [SIGNATURE]],
+    ),
+    id: fc.integer({ min: 1, max: 30 }),
+  })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 150 }), steps => {
+      const { native, registry, sockets, connect } = createWorld()
+      const all = Array.from({ length: 4 }, () => ({ own: connect(), held: new Set<number>() }))
+      const earlier = all.map(() => new Set<number>())
+      for (const { what, socket, kind, id } of steps) {
+        const at = all[socket]
+        const past = earlier[socket]
+        if (at === undefined || past === undefined) throw new Error('no socket')
+        if (what === 'subscribe') {
+          const answer = at.own.call(...kind)
+          assert.equal(typeof answer, 'number')
+          at.held.add(Number(answer))
+        } else if (what === 'unsubscribe') {
+          const answer = at.own.call('slotUnsubscribe', [id])
+          if (at.held.delete(id)) {
+            assert.equal(answer, true)
+            past.add(id)
+          } else if (past.has(id)) assert.equal(answer, true)
+          else assert.ok(answer === UNKNOWN || answer === 'later')
+        } else if (what === 'final') {
+          const entry = registry.byId(id)
+          if (entry?.onFrame === undefined) continue
+          entry.onFrame(Buffer.from('{}'), true)
+          for (const [index, one] of all.entries()) if (one.held.delete(id)) earlier[index]?.add(id)
+        } else {
+          at.own.connection.close()
+          at.own.socket.close(1012, 'restart')
+          all[socket] = { own: connect(), held: new Set() }
+          past.clear()
+        }
+        // Who failed too often was closed, and gave up all.
+        for (const [index, one] of all.entries())
+          if (one.own.closed() !== undefined) {
+            all[index] = { own: connect(), held: new Set() }
+            earlier[index]?.clear()
+          }
+        const ids = new Set(all.flatMap(({ held }) => [...held]))
+        assert.deepEqual(registry.size(), {
+          ids: ids.size,
+          holders: all.reduce((sum, { held }) => sum + held.size, 0),
+        })
+        assert.deepEqual(new Set(native.added.keys()), ids)
+        const topics = all.flatMap(({ own }) => own.topics())
+        const shared = all.flatMap(({ held }) =>
+          [...held]
+            .filter(one => registry.byId(one)?.topic !== undefined)
+            .map(one => `main:${one}`),
+        )
+        assert.deepEqual(topics.sort(), shared.sort())
+      }
+      for (const { own } of all) {
+        own.connection.close()
+        own.socket.close(1012, 'restart')
+      }
+      assert.deepEqual(registry.size(), { ids: 0, holders: 0 })
+      const { addCount, removeCount } = native.counts()
+      assert.ok(addCount === removeCount && native.added.size === 0)
+      assert.equal(sockets.topicCount(), 0)
+    }),
+  )
+})

@@ -1,0 +1,114 @@
+import t from 'tap'
+import { createDriver } from '../../src/pubsub/driver.js'
+import { createFakeFanout, toPass } from '../fixtures/fake-fanout.js'
+
+const create = () => {
+  const native = createFakeFanout()
+  const told: unknown[] = []
+  const driver = createDriver({
+    fanout: native.fanout,
+    onFrame: (id, frame, isLast) => told.push([id, Buffer.from(frame).toString(), isLast]),
+    onLost: () => told.push('lost'),
+    onPass: (frames, bytes) => told.push({ frames, bytes }),
+    onFault: fault => told.push(String(fault)),
+  })
+  return { native, driver, told }
+}
+
+t.test('frames come out one by one, in order, and the last of an id is told', async t => {
+  const { native, driver, told } = create()
+  driver.advance()
+  await native.settle(
+    toPass([
+      { id: 3, text: '{"a":1}' },
+      { id: 1, text: '' },
+      { id: 4_294_967_295, text: '{"é":2}', isLast: true },
+    ]),
+  )
+  t.strictSame(told, [
+    [3, '{"a":1}', false],
+    [1, '', false],
+    [4_294_967_295, '{"é":2}', true],
+    { frames: 3, bytes: 15 },
+  ])
+})
+
+t.test('one pass at a time, and another one for all that came meanwhile', async t => {
+  const { native, driver } = create()
+  driver.advance()
+  t.equal(native.waiting(), 1)
+  await native.settle(toPass([]))
+  t.equal(native.waiting(), 0)
+  for (let i = 0; i < 5; i++) driver.advance()
+  t.equal(native.waiting(), 1)
+  await native.settle(toPass([]))
+  t.equal(native.waiting(), 1)
+  await native.settle(toPass([]))
+  t.equal(native.waiting(), 0)
+})
+
+t.test('what is left over is asked for at once', async t => {
+  const { native, driver, told } = create()
+  driver.advance()
+  await native.settle(toPass([{ id: 1, text: 'a' }], { hasMore: true }))
+  t.equal(native.waiting(), 1)
+  await native.settle(toPass([{ id: 1, text: 'b' }]))
+  t.equal(native.waiting(), 0)
+  t.equal(told.length, 4)
+})
+
+t.test('missed slots are told in place of what is not whole', async t => {
+  const { native, driver, told } = create()
+  driver.advance()
+  await native.settle(toPass([{ id: 1, text: 'a' }], { isLost: true, hasMore: true }))
+  t.strictSame(told, ['lost'])
+  t.equal(native.waiting(), 1)
+})
+
+t.test('a failure waits for the next tip, and twice in a row is a loss', async t => {
+  const { native, driver, told } = create()
+  driver.advance()
+  driver.advance()
+  await native.settle(new Error('disk'))
+  t.equal(native.waiting(), 0, 'not at once')
+  driver.advance()
+  await native.settle(new Error('disk'))
+  driver.advance()
+  await native.settle(new Error('other'))
+  driver.advance()
+  await native.settle(toPass([]))
+  driver.advance()
+  await native.settle(new Error('disk'))
+  t.strictSame(told, [
+    'Error: disk',
+    'lost',
+    'Error: other',
+    'lost',
+    { frames: 0, bytes: 0 },
+    'Error: disk',
+  ])
+})
+
+t.test('a fan-out that throws, and a listener that does, are faults', async t => {
+  const { native, driver, told } = create()
+  native.fanout.close()
+  driver.advance()
+  await new Promise(resolve => setImmediate(resolve))
+  t.strictSame(told, ['Error: closed'])
+})
+
+t.test('nothing comes after the end', async t => {
+  const { native, driver, told } = create()
+  driver.advance()
+  driver.close()
+  t.equal(native.isClosed, true)
+  await native.settle(toPass([{ id: 1, text: 'a' }], { isLost: true }))
+  driver.advance()
+  t.equal(native.waiting(), 0)
+  t.strictSame(told, [])
+  const failing = create()
+  failing.driver.advance()
+  failing.driver.close()
+  await failing.native.settle(new Error('closed'))
+  t.strictSame(failing.told, [])
+})

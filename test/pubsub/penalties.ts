@@ -1,0 +1,121 @@
+import t from 'tap'
+import { createPenalties } from '../../src/pubsub/penalties.js'
+import { defaults } from '../../src/pubsub/options.js'
+import { RpcError } from '../../src/shared/errors.js'
+import { createFakeTimers } from '../fixtures/fake-timers.js'
+
+const ERROR = new RpcError('subscriptionId')
+
+const create = () => {
+  const timers = createFakeTimers()
+  let tooMany = 0
+  let refused = 0
+  const penalties = createPenalties({
+    options: defaults,
+    ...timers,
+    onTooMany: () => {
+      tooMany += 1
+    },
+  })
+  /** Milliseconds until the refusal is told; 0 is at once. */
+  const fail = (): number => {
+    const told = timers.waiting()
+    try {
+      penalties.refuse(ERROR).catch(() => {
+        refused += 1
+      })
+    } catch (error) {
+      t.equal(error, ERROR)
+      return 0
+    }
+    return timers.waiting() > told ? timers.next() : Number.NaN
+  }
+  return { timers, penalties, fail, counts: () => ({ tooMany, refused }) }
+}
+
+/** Fails again as soon as the last failure was told, as web3.js does. */
+const repeat = async (
+  { timers, fail }: ReturnType<typeof create>,
+  times: number,
+): Promise<number[]> => {
+  const waits: number[] = []
+  for (let i = 0; i < times; i++) {
+    const waitMs = fail()
+    waits.push(waitMs)
+    if (waitMs > 0) await timers.pass(waitMs)
+  }
+  return waits
+}
+
+t.test('what is repeated is answered later and later', async t => {
+  const one = create()
+  t.strictSame(await repeat(one, 10), [0, 0, 0, 100, 200, 400, 800, 1_600, 3_200, 5_000])
+  t.strictSame(one.counts(), { tooMany: 0, refused: 7 })
+})
+
+t.test('a single mistake that is repeated for an hour costs little and ends no socket', async t => {
+  const one = create()
+  let calls = 0
+  while (one.timers.now() < 3_600_000) {
+    await repeat(one, 1)
+    // A client needs a moment, too.
+    await one.timers.pass(1)
+    calls += 1
+  }
+  t.ok(calls < 3_600 * 2, `${calls} calls`)
+  t.equal(one.counts().tooMany, 0)
+})
+
+t.test('a success forgives', async t => {
+  const one = create()
+  await repeat(one, 6)
+  one.penalties.forgive()
+  t.strictSame(await repeat(one, 4), [0, 0, 0, 100])
+})
+
+t.test('time forgives by half', async t => {
+  const one = create()
+  await repeat(one, 8)
+  await one.timers.pass(defaults.failuresHalveMs * 2)
+  t.strictSame(await repeat(one, 3), [0, 100, 200])
+})
+
+t.test('too many that wait end the socket', async t => {
+  const one = create()
+  for (let i = 0; i < 3 + defaults.failuresWaitingMax; i++) one.fail()
+  t.equal(one.counts().tooMany, 0)
+  t.equal(one.fail(), 0)
+  t.equal(one.counts().tooMany, 1)
+})
+
+t.test('too many in a row end the socket, however patient', async t => {
+  const timers = createFakeTimers()
+  let tooMany = 0
+  const penalties = createPenalties({
+    options: { ...defaults, failureWaitMs: 1, failureWaitLongMs: 1 },
+    ...timers,
+    onTooMany: () => {
+      tooMany += 1
+    },
+  })
+  for (let i = 1; i < defaults.failuresMax; i++) {
+    try {
+      penalties.refuse(ERROR).catch(() => {})
+    } catch {
+      continue
+    }
+    await timers.pass(1)
+  }
+  t.equal(tooMany, 0)
+  t.throws(() => void penalties.refuse(ERROR))
+  t.equal(tooMany, 1)
+})
+
+t.test('at the end all that waits is answered', async t => {
+  const one = create()
+  for (let i = 0; i < 8; i++) one.fail()
+  one.penalties.close()
+  t.equal(one.timers.waiting(), 0)
+  await one.timers.pass(0)
+  t.equal(one.counts().refused, 5)
+})

@@ -1,0 +1,139 @@
+import bs58 from 'bs58'
+import t from 'tap'
+import { defaults } from '../../src/pubsub/options.js'
+import { createPubSub } from '../../src/pubsub/pubsub.js'
+import { createFakeFanout, toPass } from '../fixtures/fake-fanout.js'
+import { createFakeSockets } from '../fixtures/fake-socket.js'
+import { createFakeTimers } from '../fixtures/fake-timers.js'
+
+const SIGNATURE = bs58.encode(new Uint8Array(64).fill(7))
+
+const create = () => {
+  const sockets = createFakeSockets()
+  const faults: string[] = []
+  const pubsub = createPubSub({
+    network: 'main',
+    transactions: 'logs',
+    options: defaults,
+    publish: sockets.publish,
+    onFault: fault => faults.push(String(fault)),
+    ...createFakeTimers(),
+  })
+  const connect = () => {
+    const own = sockets.open()
+    const connection = pubsub.connect(own.socket, { subscriptionsMax: 10 })
+    const call = (method: string, params: unknown = []): string => {
+      const message = {}
+      const result = connection.call(method, params, message)
+      connection.afterReply(message)
+      return String(result)
+    }
+    return { ...own, call, closed: () => own.closed }
+  }
+  return { pubsub, faults, connect }
+}
+
+t.test('frames reach every socket that listens, and no other', async t => {
+  const { pubsub, connect } = create()
+  const native = createFakeFanout()
+  pubsub.replaceStore(() => native.fanout)
+  await native.settle(toPass([]))
+  const [one, other, third] = [connect(), connect(), connect()]
+  t.equal(one.call('slotSubscribe'), '1')
+  t.equal(other.call('slotSubscribe'), '1')
+  t.equal(third.call('rootSubscribe'), '2')
+  pubsub.advance()
+  await native.settle(
+    toPass([
+      { id: 1, text: 'slot' },
+      { id: 2, text: 'root' },
+      { id: 9, text: 'of nobody' },
+    ]),
+  )
+  t.strictSame([one.received, other.received, third.received], [['slot'], ['slot'], ['root']])
+  t.strictSame(pubsub.stats(), { subscriptions: 3, ids: 2, frames: 3, bytes: 17, dropped: 0 })
+})
+
+t.test('a signature is looked for at once, and ends with its last frame', async t => {
+  const { pubsub, connect } = create()
+  const native = createFakeFanout()
+  pubsub.replaceStore(() => native.fanout)
+  await native.settle(toPass([]))
+  const one = connect()
+  t.equal(one.call('signatureSubscribe', [SIGNATURE]), '1')
+  t.equal(native.waiting(), 1)
+  await native.settle(
+    toPass([
+      { id: 1, text: 'received' },
+      { id: 1, text: 'done', isLast: true },
+    ]),
+  )
+  t.strictSame(one.received, ['received', 'done'])
+  t.equal(pubsub.stats().subscriptions, 0)
+})
+
+t.test('missed slots end who listens, and only those', async t => {
+  const { pubsub, connect } = create()
+  const native = createFakeFanout()
+  pubsub.replaceStore(() => native.fanout)
+  const [one, other] = [connect(), connect()]
+  one.call('slotSubscribe')
+  await native.settle(toPass([{ id: 1, text: 'late' }], { isLost: true }))
+  t.strictSame(one.closed(), { code: 1012, reason: 'missed slots' })
+  t.strictSame(one.received, [])
+  t.equal(other.closed(), undefined)
+  t.equal(pubsub.stats().dropped, 1)
+  other.call('slotSubscribe')
+  pubsub.advance()
+  await native.settle(toPass([{ id: 2, text: 'anew' }]))
+  t.strictSame(other.received, ['anew'])
+})
+
+t.test('who listens before the first store goes on with it, and ends with the next', async t => {
+  const { pubsub, connect } = create()
+  const one = connect()
+  one.call('slotSubscribe')
+  pubsub.advance()
+  const [first, second] = [createFakeFanout(), createFakeFanout()]
+  pubsub.replaceStore(() => first.fanout)
+  t.strictSame([...first.added.keys()], [1])
+  await first.settle(toPass([{ id: 1, text: 'a' }]))
+  t.strictSame(one.received, ['a'])
+  pubsub.advance()
+  pubsub.replaceStore(() => second.fanout)
+  t.equal(first.isClosed, true)
+  t.strictSame(one.closed(), { code: 1012, reason: 'index replaced' })
+  await first.settle(toPass([{ id: 1, text: 'of the old store' }]))
+  t.strictSame(one.received, ['a'])
+  t.equal(second.added.size, 0)
+  pubsub.replaceStore(undefined)
+  t.equal(second.isClosed, true)
+})
+
+t.test('a store that cannot be opened is tried again, and told of once', async t => {
+  const { pubsub, faults, connect } = create()
+  const native = createFakeFanout()
+  const one = connect()
+  one.call('slotSubscribe')
+  let failures = 0
+  pubsub.replaceStore(() => {
+    if (++failures <= 3) throw new Error('no room')
+    return native.fanout
+  })
+  for (let i = 0; i < 3; i++) pubsub.advance()
+  t.strictSame(faults, ['Error: no room'])
+  t.strictSame([...native.added.keys()], [1])
+})
+
+t.test('nothing is left after the end', async t => {
+  const { pubsub, connect } = create()
+  const native = createFakeFanout()
+  pubsub.replaceStore(() => native.fanout)
+  const one = connect()
+  one.call('slotSubscribe')
+  pubsub.close()
+  t.equal(native.isClosed, true)
+  t.equal(pubsub.stats().subscriptions, 0)
+  pubsub.advance()
+  pubsub.close()
+})
