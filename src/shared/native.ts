@@ -199,7 +199,7 @@ const toPage = (page: Page, limits: ReadLimits): addon.PageData => ({
 })
 
 const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
-  const fast = call(() => native.fastLane(out))
+  const fast = call(() => native.fastLane(out, limits.recentResultsMax))
   let fastMethod = 0
   /** What a point read wrote. −1 is "too large", which only reads with a task of their own may answer. */
   const written = (length: number): Uint8Array => {

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use kernel::error::{Error, Result as Checked};
+use kernel::fast_lane::{self, Recent};
 use kernel::store::Store;
 use napi::bindgen_prelude::Uint8Array;
 use napi::{Env, sys};
@@ -23,15 +24,17 @@ pub struct Lane {
     pub store: Option<Arc<Store>>,
     /// Reused: a reply is built here and copied out, so that one which does not fit harms nothing.
     scratch: Vec<u8>,
+    recent: Recent,
     out: Uint8Array,
 }
 
 pub type SharedLane = Rc<RefCell<Lane>>;
 
-pub fn shared_lane(store: Arc<Store>, out: Uint8Array) -> SharedLane {
+pub fn shared_lane(store: Arc<Store>, recent: Recent, out: Uint8Array) -> SharedLane {
     Rc::new(RefCell::new(Lane {
         store: Some(store),
         scratch: Vec::new(),
+        recent,
         out,
     }))
 }
@@ -42,9 +45,9 @@ impl Lane {
         let Some(store) = self.store.as_deref() else {
             return 0;
         };
-        let scratch = &mut self.scratch;
+        let (scratch, recent) = (&mut self.scratch, &mut self.recent);
         scratch.clear();
-        let answered = guard(|| Ok(kernel::fast_lane::answer_method(body, store, scratch)));
+        let answered = guard(|| Ok(fast_lane::answer_method(body, store, recent, scratch)));
         // SAFETY: the lane holds the buffer alive, and only this thread touches it.
         let out = unsafe { self.out.as_mut() };
         match (answered, out.get_mut(..scratch.len())) {

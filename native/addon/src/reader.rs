@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kernel::error::Result as Checked;
+use kernel::fast_lane::Recent;
 use kernel::reads::{self, Limits};
 use kernel::store::{Budget, Snapshot, Store};
 use napi::Env;
@@ -50,14 +51,21 @@ impl Reader {
 
     /// The fast lane as a function. It takes the body of one canonical point read and writes the whole reply into
     /// `out`, which it keeps; it returns the reply's length plus 2^24 times the method's number, or 0 where the
-    /// ordinary way must answer. `out` must be below 16 MiB and must never be detached.
+    /// ordinary way must answer. `out` must be below 16 MiB and must never be detached. Up to `recent_max` results
+    /// are kept until the next commit.
     #[napi(ts_return_type = "(body: Uint8Array) => number")]
-    pub fn fast_lane<'env>(&mut self, env: &'env Env, out: Uint8Array) -> Result<Object<'env>> {
+    pub fn fast_lane<'env>(
+        &mut self,
+        env: &'env Env,
+        out: Uint8Array,
+        recent_max: u32,
+    ) -> Result<Object<'env>> {
         guard(|| {
             if out.len() >= 1 << lane::METHOD_SHIFT {
                 return Err(wrong("the buffer of the fast lane must be below 16 MiB"));
             }
-            let lane = lane::shared_lane(self.shared_store()?, out);
+            let lane =
+                lane::shared_lane(self.shared_store()?, Recent::new(recent_max as usize), out);
             self.lanes.push(Rc::downgrade(&lane));
             let function = lane::create_function(env, lane)?;
             Ok(Object::from_raw(env.raw(), function))

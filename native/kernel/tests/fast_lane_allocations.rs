@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use kernel::encoding::encode_pubkey;
-use kernel::fast_lane;
+use kernel::fast_lane::{self, Recent};
 use kernel::store::{AccountUpdate, Block, Options, Store};
 use kernel::token::TOKEN_PROGRAM;
 
@@ -89,12 +89,13 @@ fn allocates_nothing_when_warm() {
         ("getTokenSupply", format!(r#"["{mint}"]"#)),
     ];
     let mut out = Vec::new();
-    for (method, params) in cases {
+    for ((method, params), recent_max) in cases.iter().flat_map(|case| [(case, 0), (case, 8)]) {
+        let mut recent = Recent::new(recent_max);
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
         let mut answer = || {
             out.clear();
             assert!(
-                fast_lane::answer(body.as_bytes(), &store, &mut out),
+                fast_lane::answer(body.as_bytes(), &store, &mut recent, &mut out),
                 "{body}"
             );
         };

@@ -3,13 +3,16 @@
 //! writes the same bytes through the same reads.
 
 mod cursor;
+mod recent;
 mod request;
 
+use recent::Key;
+pub use recent::Recent;
 use request::{Read, Request};
 
 use crate::error::Result;
 use crate::reads::{self, Limits, Outcome};
-use crate::store::Store;
+use crate::store::{Snapshot, Store};
 
 /// The methods of the lane. Their numbers are those at the native boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,15 +26,20 @@ pub enum Method {
 }
 
 /// Appends the whole JSON-RPC reply and answers true, or appends nothing and answers false.
-pub fn answer(body: &[u8], store: &Store, out: &mut Vec<u8>) -> bool {
-    answer_method(body, store, out).is_some()
+pub fn answer(body: &[u8], store: &Store, recent: &mut Recent, out: &mut Vec<u8>) -> bool {
+    answer_method(body, store, recent, out).is_some()
 }
 
-/// Like [`answer`], and says what was answered, for whoever counts.
-pub fn answer_method(body: &[u8], store: &Store, out: &mut Vec<u8>) -> Option<Method> {
+/// Like [`answer`], and says what was answered, for whoever counts. `recent` must be of this store alone.
+pub fn answer_method(
+    body: &[u8],
+    store: &Store,
+    recent: &mut Recent,
+    out: &mut Vec<u8>,
+) -> Option<Method> {
     let request = request::recognise(body)?;
     let start = out.len();
-    let is_answered = matches!(write(&request, store, out), Ok(Outcome::Written));
+    let is_answered = matches!(write(&request, store, recent, out), Ok(Outcome::Written));
     if !is_answered {
         out.truncate(start);
         return None;
@@ -39,11 +47,36 @@ pub fn answer_method(body: &[u8], store: &Store, out: &mut Vec<u8>) -> Option<Me
     Some(request.read.method())
 }
 
-fn write(request: &Request<'_>, store: &Store, out: &mut Vec<u8>) -> Result<Outcome> {
-    let limits = Limits::default();
-    let snapshot = &store.snapshot()?;
+fn write(
+    request: &Request<'_>,
+    store: &Store,
+    recent: &mut Recent,
+    out: &mut Vec<u8>,
+) -> Result<Outcome> {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"result\":");
-    let outcome = match &request.read {
+    let key = Key::of(&request.read);
+    let known = key.and_then(|key| recent.get(&key, store.last_commit()));
+    let outcome = if let Some(result) = known {
+        out.extend_from_slice(result);
+        Outcome::Written
+    } else {
+        let snapshot = store.snapshot()?;
+        let start = out.len();
+        let outcome = write_result(&request.read, &snapshot, out)?;
+        if let (Some(key), Outcome::Written) = (key, &outcome) {
+            recent.put(key, snapshot.commit(), out.get(start..).unwrap_or_default());
+        }
+        outcome
+    };
+    out.extend_from_slice(b",\"id\":");
+    out.extend_from_slice(request.id);
+    out.push(b'}');
+    Ok(outcome)
+}
+
+fn write_result(read: &Read<'_>, snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<Outcome> {
+    let limits = Limits::default();
+    match read {
         Read::LatestBlockhash => reads::latest_blockhash(snapshot, out).map(|()| Outcome::Written),
         Read::AccountInfo(pubkey, view) => {
             reads::account_info(snapshot, pubkey, *view, &limits, out)
@@ -65,11 +98,7 @@ fn write(request: &Request<'_>, store: &Store, out: &mut Vec<u8>) -> Result<Outc
         Read::TokenLargestAccounts(mint) => {
             reads::token_largest_accounts(snapshot, mint, &limits, out)
         }
-    };
-    out.extend_from_slice(b",\"id\":");
-    out.extend_from_slice(request.id);
-    out.push(b'}');
-    outcome
+    }
 }
 
 #[cfg(test)]

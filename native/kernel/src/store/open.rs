@@ -108,6 +108,12 @@ impl Store {
         Snapshot::begin(self)
     }
 
+    /// Number of the store's last commit. A snapshot taken after this call sees that one or a later one, but for the
+    /// instant in which a commit is being published; then it sees the one before.
+    pub fn last_commit(&self) -> usize {
+        self.env.info().last_txn_id
+    }
+
     /// The tip as this transaction sees it. A transaction's id is that of the last commit it sees, so equal ids
     /// see equal tips.
     pub(super) fn tip_at(&self, txn: &RoTxn<'_>) -> Result<Option<Tip>> {

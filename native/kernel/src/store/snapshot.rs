@@ -40,6 +40,11 @@ impl<'s> Snapshot<'s> {
         self.tip.map_or(0, |tip| tip.slot)
     }
 
+    /// Number of the last commit that it sees; of two snapshots with the same one all answers are equal.
+    pub fn commit(&self) -> usize {
+        self.txn.id()
+    }
+
     /// The account at this address, borrowed from the memory map.
     #[inline]
     pub fn account(&self, pubkey: &Pubkey) -> Result<Option<AccountRef<'_>>> {

@@ -1,4 +1,5 @@
 mod properties;
+mod recent;
 mod tables;
 
 use serde_json::{Map, Value, json};
@@ -52,8 +53,15 @@ fn open() -> (TempDir, Store) {
 }
 
 fn answered(store: &Store, body: &[u8]) -> Option<String> {
+    let recent = &mut Recent::new(8);
+    let first = answered_with(recent, store, body);
+    assert_eq!(first, answered_with(recent, store, body), "the second time");
+    first
+}
+
+fn answered_with(recent: &mut Recent, store: &Store, body: &[u8]) -> Option<String> {
     let mut out = b"kept".to_vec();
-    let is_answered = answer(body, store, &mut out);
+    let is_answered = answer(body, store, recent, &mut out);
     assert!(out.starts_with(b"kept"));
     assert_eq!(
         is_answered,
