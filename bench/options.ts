@@ -66,8 +66,11 @@ export const QUICK: Plan = {
 export const PAGE_LIMIT_DEFAULT = 1_000
 export const PAGE_LIMIT_MAX = 10_000
 
-/** Different accounts that are asked for: far more than a processor's cache holds of the store. */
-export const SAMPLE_COUNT = 1_024
+/**
+ * Different accounts that are asked for: far more than a processor's cache holds of the store, and twice as many as an
+ * edge keeps results of, so that nearly every one is read.
+ */
+export const SAMPLE_COUNT = 8_192
 
 /** Connections of a flood: enough to keep one edge busy, as few as searchers have. */
 export const FLOOD_CONNECTIONS = 64
@@ -81,4 +84,5 @@ export const PROBE_CONNECTIONS = 32
 /** As in production. */
 export const STORE_OPTIONS: StoreOptions = store
 export const POOL_OPTIONS: PoolOptions = pools
-export const READ_LIMITS: ReadLimits = rpc
+/** But no result is kept: what is timed is reading. */
+export const READ_LIMITS: ReadLimits = { ...rpc, recentResultsMax: 0 }

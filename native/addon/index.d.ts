@@ -61,9 +61,10 @@ export declare class Reader {
   /**
    * The fast lane as a function. It takes the body of one canonical point read and writes the whole reply into
    * `out`, which it keeps; it returns the reply's length plus 2^24 times the method's number, or 0 where the
-   * ordinary way must answer. `out` must be below 16 MiB and must never be detached.
+   * ordinary way must answer. `out` must be below 16 MiB and must never be detached. Up to `recent_max` results
+   * are kept until the next commit.
    */
-  fastLane(out: Uint8Array): (body: Uint8Array) => number
+  fastLane(out: Uint8Array, recentMax: number): (body: Uint8Array) => number
   /**
    * Result of getLatestBlockhash. Like all point reads it returns the length of what it wrote into `out`,
    * or −1 where that is too much for the event loop: then the task of the same kind must do it.

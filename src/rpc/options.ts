@@ -45,5 +45,5 @@ export const defaults = {
    * Results of the fast lane kept until the next commit, each of at most 2 KiB: within a slot many
    * ask for the same accounts. A reply is the same with 0, which keeps none.
    */
-  recentResultsMax: 1_024,
+  recentResultsMax: 4_096,
 }

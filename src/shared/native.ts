@@ -81,6 +81,8 @@ export type ReadLimits = {
   /** Time that one page may scan once it runs, in milliseconds. */
   readonly scanMs: number
   readonly pageReplyBytesMax: number
+  /** Results of the fast lane that are kept until the next commit, each of at most 2 KiB. */
+  readonly recentResultsMax: number
 }
 
 export type StoreOptions = addon.StoreOptions
