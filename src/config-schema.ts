@@ -156,6 +156,7 @@ const landerSection = v.strictObject({
     'Tip accounts that are the service’s own; a tip to either counts.',
   ),
   ...optionEntries(lander, {
+    findingsWaitMs: integer(0, 2 ** 31 - 1, 'milliseconds'),
     tipFloorLamports: integer(0, Number.MAX_SAFE_INTEGER, 'lamports'),
     transactionPath: path,
     bundlePath: path,

@@ -48,10 +48,19 @@ const knownKeys = (keys: readonly string[]): readonly string[] => {
 /** Options that are secrets, and those that may hold one: some feeds are reached by a secret in their URL. */
 const SECRETS: ReadonlySet<string> = new Set(['xToken', 'credential', 'clientSecret'])
 const URLS: ReadonlySet<string> = new Set(['endpoint', 'urls'])
+/** What follows an upstream's URL: its query may hold a key that belongs into `credential`. */
+const PATHS: ReadonlySet<string> = new Set([
+  'path',
+  'pingPath',
+  'transactionPath',
+  'bundlePath',
+  'batchPath',
+])
 
 /** What may be printed of an option. */
 const toPrintable = (key: string, value: unknown): unknown => {
   if (SECRETS.has(key)) return REDACTED
+  if (PATHS.has(key) && typeof value === 'string') return value.replace(/\?.*$/s, `?${REDACTED}`)
   if (!URLS.has(key)) return value
   if (Array.isArray(value)) return value.map(url => toPrintable(key, url))
   if (typeof value !== 'string') return value

@@ -366,6 +366,45 @@ t.test('a secret of a feed is not printed, wherever its provider puts it', t => 
   t.end()
 })
 
+t.test('a key at an upstream is not printed, wherever it was put', t => {
+  const tips = ['11111111111111111111111111111111']
+  const paths = {
+    transactionPath: '/send?key=canary',
+    bundlePath: '/sendBundle?canary',
+    batchPath: '/sendBatch?a=1&key=canary?b',
+  }
+  const upstream = {
+    urls: ['https://a.example/canary/', 'https://b.example/v1/canary'],
+    credential: 'canary',
+    pingPath: '/ping?key=canary',
+  }
+  const config = toConfig({
+    ...given,
+    networks: [
+      {
+        id: 'n',
+        feed: { endpoint: 'https://feed.example' },
+        lander: { upstream, tipAddresses: tips, ...paths },
+        relay: {
+          upstream,
+          serviceTipAddresses: tips,
+          engineTipAddresses: ['SysvarC1ock11111111111111111111111111111111'],
+          path: '/v1?key=canary',
+        },
+        rpc: { upstream },
+      },
+    ],
+  })
+  const dumped = formatConfig(config)
+  t.notMatch(dumped, 'canary')
+  t.match(dumped, 'urls = [ "https://a.example/[redacted]", "https://b.example/[redacted]" ]')
+  for (const name of Object.keys(paths))
+    t.match(dumped, new RegExp(`${name} = "/\\w+\\?\\[redacted\\]"`))
+  t.match(dumped, 'pingPath = "/ping?[redacted]"')
+  t.match(dumped, '\npath = "/v1?[redacted]"')
+  t.end()
+})
+
 t.test('a configuration cannot be changed, and can be sent to another process', t => {
   const config = parseConfig(FILE, 'f')
   const check = (value: unknown): boolean =>

@@ -78,6 +78,8 @@ export const sandboxConfig = (flags: SandboxFlags): Config => {
           },
           tipAddresses: tips.lander.slice(0, LANDER_OWN),
           serviceTipAddresses: tips.lander.slice(LANDER_OWN),
+          // Its lander is next door: whoever tries findings wants to see them each time.
+          findingsWaitMs: 250,
         },
         relay: { ...relay, upstream: { ...engine, credential: CREDENTIALS.iris } },
         relayBundle: { ...relay, upstream: { ...engine, credential: CREDENTIALS.engine } },

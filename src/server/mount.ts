@@ -37,8 +37,12 @@ export const mountRoutes = (app: TemplatedApp, routes: readonly Route[], shared:
   }
   // The body of a refused request is skipped up to what an accepted one may be, and its connection goes on.
   const bodyBytesMax = Math.max(0, ...routes.map(route => route.bodyBytesMax))
-  const refuse = (pattern: string, reply: Reply): Handler =>
-    handle({ method: 'GET', pattern, bodyBytesMax, open: () => reply, handle: () => reply })
+  const refuse = (pattern: string, reply: Reply, like: Partial<Route> = {}): Handler => {
+    const { refusalHeaders } = like
+    const answer = { open: () => reply, handle: () => reply }
+    const head = refusalHeaders === undefined ? {} : { refusalHeaders }
+    return handle({ method: 'GET', pattern, bodyBytesMax, ...answer, ...head })
+  }
 
   const badPreflight = refuse(ANYWHERE, shared.failures.badRequest)
   app.options(ANYWHERE, (res, req) => {
@@ -46,7 +50,9 @@ export const mountRoutes = (app: TemplatedApp, routes: readonly Route[], shared:
     else badPreflight(res, req)
   })
   for (const [pattern, allow] of allowedMethods(routes)) {
-    app.any(pattern, refuse(pattern, shared.failures.methodNotAllowed(allow)))
+    // What stands on every answer of a path stands on this one, too.
+    const like = routes.find(route => route.pattern === pattern)
+    app.any(pattern, refuse(pattern, shared.failures.methodNotAllowed(allow), like))
   }
   if (!routes.some(route => route.pattern === ANYWHERE)) {
     app.any(ANYWHERE, refuse(ANYWHERE, shared.failures.notFound))

@@ -23,7 +23,7 @@ export type LanderMeter = {
    * none, `refused` where its access ended meanwhile, or an error.
    */
   onEnd(route: LanderRoute, outcome: LanderOutcome, elapsedMs: number): void
-  /** `unchecked`: the checks did not get to the request in time. */
+  /** `unchecked`: the answer was there before the findings. They are told all the same, later. */
   onFinding(route: LanderRoute, kind: FindingKind | 'unchecked'): void
 }
 
@@ -114,7 +114,7 @@ const recordProblem = ({ message }: RpcError, { kind, member }: Finding): string
 /** The findings of a request that was forwarded meanwhile. */
 class Look {
   /** The header's value once it is known. */
-  value: string | undefined
+  private value: string | undefined
   private readonly known: Promise<void>
 
   constructor(known: Promise<string>) {
@@ -123,14 +123,17 @@ class Look {
     })
   }
 
+  /** The header's value as far as it is known, undefined where it may still come. */
+  now(waitMs: number): string | undefined {
+    return this.value ?? (waitMs === 0 ? UNCHECKED : undefined)
+  }
+
   /** Waits for at most so long. */
   async within(waitMs: number): Promise<string> {
-    if (this.value === undefined) {
-      let timer: NodeJS.Timeout | undefined
-      const late = new Promise<void>(resolve => (timer = setTimeout(resolve, waitMs)))
-      await Promise.race([this.known, late])
-      clearTimeout(timer)
-    }
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>(resolve => (timer = setTimeout(resolve, waitMs)))
+    await Promise.race([this.known, late])
+    clearTimeout(timer)
     return this.value ?? UNCHECKED
   }
 }
@@ -172,7 +175,9 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
       return FAILURES[error.kind]
     })
     const isForwarded = !(reply instanceof RpcError)
-    const findings = looked === undefined ? '' : await looked.within(options.findingsWaitMs)
+    const waitMs = options.findingsWaitMs
+    const findings =
+      looked === undefined ? '' : (looked.now(waitMs) ?? (await looked.within(waitMs)))
     if (findings === UNCHECKED) meter.onFinding(route, UNCHECKED)
     meter.onEnd(route, isForwarded ? 'forwarded' : reply.name, now() - startMs)
     const whole = isForwarded ? reply : work.refuse(reply)

@@ -7,6 +7,7 @@ import type { Engine } from './engine.js'
 import type { EngineAnswer } from './engine-answer.js'
 import type { Begun, Flown } from './flights.js'
 import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from './relay-parts.js'
+import { createSeldom } from './seldom.js'
 import { formatId } from './submission-id.js'
 import type { Submission } from './submission.js'
 
@@ -16,6 +17,9 @@ type Checked = {
   readonly bundleId: string
   readonly signatures: readonly string[]
 }
+
+/** What an engine may cause with each answer is logged once in this time; metrics and the ledger have it all. */
+const LOG_PAUSE_MS = 1_000
 
 /** Answers one `sendBundle`. Rejects only with faults of ours, before anything is sent. */
 export type SendBundle = (params: Params, origin: RelayOrigin) => Promise<Answer>
@@ -34,6 +38,8 @@ export const createSendBundle = (
     service: options.serviceTipFloorLamports,
     engine: options.engineTipFloorLamports,
   }
+  const mismatches = createSeldom(LOG_PAUSE_MS, clock)
+  const unknowns = createSeldom(LOG_PAUSE_MS, clock)
   // Claims are the machine's: the same bundle on another route or network is another one.
   const keyOf = (bundleId: string): Uint8Array =>
     createHash('sha256').update(`${network} ${route} ${bundleId}`).digest()
@@ -63,7 +69,12 @@ export const createSendBundle = (
     const own = JSON.stringify(route === '/relay' ? signatures : bundleId)
     if (answer.result === own) return answer
     meter.onMismatch()
-    log.warn({ network, route, bundleId, engine: answer.engine }, 'the engine named another bundle')
+    mismatches(leftOut =>
+      log.warn(
+        { network, route, bundleId, engine: answer.engine, leftOut },
+        'the engine named another bundle',
+      ),
+    )
     // Accepted or not: nobody could ask for a bundle by this.
     const isId = route === '/relay' || answer.result?.startsWith('"') === true
     return isId ? answer : { ...answer, outcome: 'unknown', result: null }
@@ -123,9 +134,11 @@ export const createSendBundle = (
       default: {
         const { bundleId, joined } = ended
         const id = formatId(submissionId)
-        log.warn(
-          { network, route, submissionId: id, bundleId, joined },
-          'submission outcome unknown',
+        unknowns(leftOut =>
+          log.warn(
+            { network, route, submissionId: id, bundleId, joined, leftOut },
+            'submission outcome unknown',
+          ),
         )
         return new RpcError('outcomeUnknown', undefined, { submissionId: id })
       }

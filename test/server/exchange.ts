@@ -304,6 +304,7 @@ t.test('what a route adds to its refusals stands on each, whoever refuses', asyn
     [post('/no', '{}'), '401'],
     [post('/t', '{}', ['Content-Type: text/plain']), '415'],
     [post('/t', 'x'.repeat(11)), '413'],
+    [post('/t', '{}').replace('POST', 'PUT'), '405'],
   ]
   for (const [index, [request, status]] of refusals.entries()) {
     const received = await exchange(port, request)

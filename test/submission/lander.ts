@@ -949,6 +949,36 @@ t.test('checks that are late or fail never hold up an answer', async t => {
   }
 })
 
+t.test('an answer waits for no finding by default, and the finding counts later', async t => {
+  const malformed: Verdict = {
+    members: [
+      {
+        start: 0,
+        byteLength: 0,
+        problem: 'spoiled',
+        signature: undefined,
+        isSigned: undefined,
+        tips: [0n],
+        hasApplication: false,
+        qualifies: false,
+      },
+    ],
+    duplicate: undefined,
+    bundleId: undefined,
+  }
+  let release = (_verdict: Verdict): void => {}
+  const checked = new Promise<Verdict>(resolve => (release = resolve))
+  const { send, findings } = await openOver(t, () => checked, {})
+  t.strictSame(await send(), { status: 200, text: OK, findings: 'unchecked' })
+  t.strictSame(findings, ['unchecked'])
+  release(malformed)
+  await until('the finding is counted', () => findings.length === 2)
+  t.strictSame(findings, ['unchecked', 'structure'])
+
+  const { send: sendKnown } = await openOver(t, () => Promise.resolve(malformed), {})
+  t.match(await sendKnown(), { findings: '0:structure' }, 'what is known by then is told')
+})
+
 t.test('enforced, what cannot be checked is not forwarded', async t => {
   const fine: Verdict = { members: [], duplicate: undefined, bundleId: undefined }
   const gone = { status: 401, contentType: 'text/plain', body: 'gone' }
