@@ -11,7 +11,7 @@ import { defaults as processes } from './processes/options.js'
 import { defaults as pubsub } from './pubsub/options.js'
 import { defaults as forward, upstreamDefaults as forwardUpstream } from './rpc/forward-options.js'
 import { defaults as rpc } from './rpc/options.js'
-import { defaults as serverAll } from './server/options.js'
+import { COMPRESSIONS, defaults as serverAll } from './server/options.js'
 import { defaults as lander } from './submission/lander-options.js'
 import { defaults as ledger } from './submission/ledger-options.js'
 import {
@@ -366,7 +366,15 @@ export const configSchema = v.strictObject({
     v.optional(v.array(product), []),
     'What accesses are granted of. Without one, none can be granted.',
   ),
-  server: section(optionsSchema(server)),
+  server: section(
+    optionsSchema(server, {
+      // What uWebSockets.js takes, whose clock goes in steps of 4 s.
+      socketIdleSeconds: integer(8, 960, 'seconds'),
+      socketReadBytesMax: integer(1024, 2 ** 30, 'bytes'),
+      socketsQueuedBytesMax: integer(1024 ** 2, 2 ** 30, 'bytes'),
+      socketCompression: oneOf(COMPRESSIONS),
+    }),
+  ),
   rpc: section(optionsSchema(rpc, { nestingMax: integer(8, 127, 'levels') })),
   store: section(
     optionsSchema(store, {

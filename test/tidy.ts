@@ -35,6 +35,10 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
     /^src\/server\/(bytes-source|content-type|cors|failures|piece-pool|pump|responder)\.ts$/,
     'parts of one exchange: test/server/exchange.ts, mount.ts and reply-stream.ts see them over sockets',
   ],
+  [
+    /^src\/server\/(handshake|mount-sockets|socket-keeper)\.ts$/,
+    'parts of one WebSocket: test/server/server-socket.ts sees them from outside',
+  ],
   [/^src\/access\/tables\.ts$/, 'declarations: test/access/store.ts reads and writes by them'],
   [
     /^src\/access\/(sealing|private-file)\.ts$/,

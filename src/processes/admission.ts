@@ -76,21 +76,35 @@ export const createRecheck = (parts: AdmissionParts) => {
 
 const UNAVAILABLE = failureReply('unavailable')
 
+/** Which limit it was. */
+const toData = ({ limit, max, retryAfterMs }: Exceeded) => ({
+  limit,
+  max,
+  retryAfterMs: Math.ceil(retryAfterMs),
+})
+
 /** 429, and which limit it was. */
-const exceededReply = ({ limit, max, remaining, retryAfterMs }: Exceeded): Reply => ({
-  ...toReply(
-    new RpcError('tooManyRequests', undefined, {
-      limit,
-      max,
-      retryAfterMs: Math.ceil(retryAfterMs),
-    }),
-  ),
+const exceededReply = (exceeded: Exceeded): Reply => ({
+  ...toReply(new RpcError('tooManyRequests', undefined, toData(exceeded))),
   headers: {
-    'Retry-After': String(Math.ceil(retryAfterMs / 1_000)),
-    'x-ratelimit-method-limit': String(max),
-    'x-ratelimit-method-remaining': String(remaining),
+    'Retry-After': String(Math.ceil(exceeded.retryAfterMs / 1_000)),
+    'x-ratelimit-method-limit': String(exceeded.max),
+    'x-ratelimit-method-remaining': String(exceeded.remaining),
   },
 })
+
+/** What a message of a WebSocket is answered that the gate did not let in: the socket stays. */
+export const toOverLimit = (
+  exceeded: Exceeded | typeof FULL,
+  onRefusal: AdmissionParts['onRefusal'],
+): RpcError => {
+  if (exceeded === FULL) {
+    onRefusal(FULL)
+    return new RpcError('overloaded')
+  }
+  onRefusal(exceeded.limit)
+  return new RpcError('overLimit', undefined, toData(exceeded))
+}
 
 /** Lets a request in, which then must `leave`, or says why not. */
 export type Enter = (visitor: Visitor, nowMs: number) => Reply | undefined

@@ -6,7 +6,8 @@ import { openReader } from '../access/store.js'
 import { openUsage } from '../access/usage.js'
 import type { Origin } from '../rpc/dispatch.js'
 import { METHODS } from '../rpc/registry.js'
-import { openServer, type Server } from '../server/server.js'
+import { openServer, type Server, type ServerStats } from '../server/server.js'
+import { CLOSE_CODES, OTHER_CLOSE } from '../server/socket-keeper.js'
 import type { ErrorName } from '../shared/errors.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics, type Metrics } from '../shared/metrics.js'
@@ -14,9 +15,12 @@ import { createIds } from '../submission/submission-id.js'
 import type { RelayRoute } from '../submission/submission.js'
 import type { TransactionChecks } from '../shared/native.js'
 import { setSlice } from '../shared/native.js'
+import { CLOSE, SOCKET_METHODS } from '../shared/socket.js'
 import { describeFailure, REFUSED_AS, type RefusedAs } from './admission.js'
 import { edgeCountOf } from './edge-count.js'
 import { createEdgeRoutes } from './edge-routes.js'
+import { createEdgeSockets, type EdgeSockets } from './edge-sockets.js'
+import { createJudge } from './socket-group.js'
 import { createSubmissionRoutes } from './edge-submission.js'
 import { createNetworkView, type NetworkView } from './network-view.js'
 import { openForward } from './open-forward.js'
@@ -28,7 +32,7 @@ import { openSharedState } from './shared-state.js'
 /** Counts calls without making anything per call: each method's series are found once. */
 const createCallMeter = (metrics: Metrics) => {
   const meters = new Map(
-    [...METHODS.keys(), 'forwarded', 'unknown', 'none'].map(method => [
+    [...METHODS.keys(), ...SOCKET_METHODS, 'forwarded', 'unknown', 'none'].map(method => [
       method,
       {
         ok: metrics.counter('requests', { method, outcome: 'ok' }),
@@ -55,6 +59,45 @@ const meterServers = (metrics: Metrics, servers: readonly Server[]): void => {
     const now = stats.reduce((sum, { abortedCount }) => sum + abortedCount, 0)
     aborts.add(now - aborted)
     aborted = now
+  })
+}
+
+const meterSockets = (metrics: Metrics, servers: readonly Server[]): void => {
+  const sockets = metrics.gauge('sockets')
+  const queued = metrics.gauge('socketQueued')
+  const messages = metrics.counter('socketMessages')
+  const closes = new Map(
+    [...CLOSE_CODES, OTHER_CLOSE].map(code => [
+      code,
+      metrics.counter('socketCloses', { code: code === OTHER_CLOSE ? 'other' : String(code) }),
+    ]),
+  )
+  const counted = new Map<string, number>()
+  /** What a count has gained since the last time. */
+  const gain = (name: string, count: number): number => {
+    const last = counted.get(name) ?? 0
+    counted.set(name, count)
+    return count - last
+  }
+  metrics.beforeSnapshot(() => {
+    const stats = servers.map(server => server.stats())
+    const sum = (of: (one: ServerStats) => number): number =>
+      stats.reduce((total, one) => total + of(one), 0)
+    sockets.set(sum(one => one.sockets))
+    queued.set(sum(one => one.socketQueuedBytes))
+    messages.add(
+      gain(
+        'messages',
+        sum(one => one.messagesCount),
+      ),
+    )
+    for (const [code, counter] of closes)
+      counter.add(
+        gain(
+          String(code),
+          sum(one => one.closes.get(code) ?? 0),
+        ),
+      )
   })
 }
 
@@ -143,7 +186,17 @@ export const startEdge: Start = async ({ config, index }, report) => {
    * Replies of one tick have left with it, and all others are rechecked before they do: so by this tick nothing of an
    * older version can leave. Whatever stays open for longer than a request is to be judged again here, first.
    */
-  const confirmVersion = (): void => shared.confirmVersion(index, shared.accessVersion())
+  const locationSockets: EdgeSockets[] = []
+  let judged = Number.NaN
+  const judgeSockets = (): void => {
+    for (const sockets of locationSockets) sockets.judge()
+  }
+  const confirmVersion = (): void => {
+    const version = shared.accessVersion()
+    if (version !== judged) judgeSockets()
+    judged = version
+    shared.confirmVersion(index, version)
+  }
   let isIndexed = false
   const refresh = (): void => {
     confirmVersion()
@@ -190,6 +243,12 @@ export const startEdge: Start = async ({ config, index }, report) => {
   meterChecks(metrics, lander?.checks ?? relays.checks)
   const newSubmissionId = createIds(Date.now)
 
+  const judge = createJudge(onRefused =>
+    createAuthenticate(access, shared.accessVersion, config.access.authenticate, onRefused),
+  )
+  const budget = { heldBytes: 0, heldBytesMax: config.processes.socketRepliesBytesMax }
+  const check = setInterval(judgeSockets, config.processes.socketCheckMs)
+
   const servers: Server[] = []
   shared.enterEdge(index, process.pid)
   for (const location of config.locations) {
@@ -202,6 +261,16 @@ export const startEdge: Start = async ({ config, index }, report) => {
       onRefusal,
     }
     const { bodyBytesMax, submissionBytesMax } = config.processes
+    const sockets = createEdgeSockets({
+      ...admission,
+      views,
+      log,
+      options: config.processes,
+      judge,
+      budget,
+      connect: () => undefined,
+    })
+    locationSockets.push(sockets)
     servers.push(
       await openServer({
         routes: [
@@ -214,6 +283,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
             log,
           }),
         ],
+        sockets: sockets.routes,
         listeners: location.listeners,
         log,
         now: () => performance.now(),
@@ -223,6 +293,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
     )
   }
   meterServers(metrics, servers)
+  meterSockets(metrics, servers)
   meterViews(metrics, views.values(), servers)
   // At the end: threads have the slice of who makes them, and those of the pools are made above.
   try {
@@ -246,9 +317,12 @@ export const startEdge: Start = async ({ config, index }, report) => {
     },
     drain: async () => {
       isDraining = true
+      // At once: they find another edge while this one still answers what is on its way.
+      for (const server of servers) server.closeSockets(CLOSE.restart, 'restart')
       await new Promise(resolve => setTimeout(resolve, config.processes.drainNoticeMs))
       await Promise.all(servers.map(server => server.drain()))
       clearInterval(poll)
+      clearInterval(check)
       clearInterval(sweep)
       refusalMeter.flush()
       isClosed = true

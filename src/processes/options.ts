@@ -30,6 +30,16 @@ export const defaults = {
    * little too long for a batch is still told by its record.
    */
   submissionBytesMax: 64 * 1024,
+  /** Bound of one message of a WebSocket; over it the socket is closed with 1009. About 20,000 addresses. */
+  socketFrameBytesMax: 1024 ** 2,
+  /** Messages of one WebSocket that wait for their answers; a further one is `overloaded`. */
+  socketCallsMax: 256,
+  /** Replies to WebSockets that were read to their end and wait for their clients, over the whole edge. */
+  socketRepliesBytesMax: 256 * 1024 ** 2,
+  /** Messages over a limit that a WebSocket may send without a pause; then it is closed with 1013. */
+  socketRefusedBytesMax: 16 * 1024 ** 2,
+  /** How often open WebSockets are compared with the clock: they end with their access. */
+  socketCheckMs: 500,
   /** Edges look at the tip, the store's name and `accessVersion` this often, also where a message was lost. */
   tipPollMs: 200,
   /** A revocation waits this long for each edge to confirm it; one that does not is ended, and started again. */

@@ -1,5 +1,5 @@
 import { RpcError, type ErrorName } from '../shared/errors.js'
-import type { Body, Reply } from '../shared/http.js'
+import type { Body, BodySource, Reply } from '../shared/http.js'
 import {
   formatError,
   isBatch,
@@ -9,7 +9,7 @@ import {
   type Id,
   type Refusal,
 } from '../shared/jsonrpc.js'
-import type { Reads } from '../shared/native.js'
+import type { ReplyBytes, Reads } from '../shared/native.js'
 import { SOCKET_METHODS } from '../shared/socket.js'
 import { runBatch } from './batch.js'
 import type { Forward } from './forward.js'
@@ -48,9 +48,9 @@ export type Origin = {
   readonly tokenId?: string
   /**
    * Asked where a message is not one call: how many it holds that count, and how many of them run at a time. A
-   * reply refuses them all.
+   * reply refuses them all, an error each of them.
    */
-  widen?(calls: number, atOnce: number): Reply | undefined
+  widen?(calls: number, atOnce: number): Reply | RpcError | undefined
   /** Told of every call that failed. */
   onFailure?(): void
   /**
@@ -58,6 +58,8 @@ export type Origin = {
    * where it has no such method.
    */
   own?(method: string, params: unknown): Uint8Array | Promise<Uint8Array> | undefined
+  /** Given where a reply must be whole before it is sent: reads a result to its end, and closes it. */
+  collect?(source: BodySource): Promise<Uint8Array>
 }
 
 /** Answers whole messages. */
@@ -67,6 +69,8 @@ export type Dispatch = {
    * reply at once is valid until the next call of `handle`, as `Body` says.
    */
   handle(body: Uint8Array, origin: Origin): Reply | Promise<Reply>
+  /** Answers every call of a message with one error; empty where none has an id. */
+  refuse(body: Uint8Array, error: RpcError, origin: Origin): string
 }
 
 const INTERNAL = new RpcError('internal')
@@ -151,9 +155,15 @@ export const createDispatch = (
     try {
       if (!Array.isArray(call.params)) return end(method.name, origin, startMs, PARAMS_NOT_ARRAY)
       const result = method.call(view, call.params)
-      if (!(result instanceof Promise)) return end(method.name, origin, startMs, result)
+      if (result instanceof Uint8Array) return end(method.name, origin, startMs, result)
+      if (!(result instanceof Promise)) {
+        if (origin.collect === undefined) return end(method.name, origin, startMs, result)
+        return origin.collect(result).then(bytes => end(method.name, origin, startMs, bytes), fail)
+      }
       const settled = method.bound === 'timeout' ? within(waiting.waitMs, result) : result
-      return settled.then(bytes => end(method.name, origin, startMs, bytes), fail)
+      return settled
+        .then(bytes => collected(bytes, origin))
+        .then(bytes => end(method.name, origin, startMs, bytes), fail)
     } catch (thrown) {
       return fail(thrown)
     }
@@ -197,6 +207,7 @@ export const createDispatch = (
     if (origin.widen !== undefined) {
       const count = calls.reduce((sum, call) => sum + (isPing(call) ? 0 : 1), 0)
       const refused = origin.widen(count, Math.max(1, Math.min(count, options.batchWaitingMax)))
+      if (refused instanceof RpcError) return jsonReply(refuseAll(calls, refused, origin))
       if (refused !== undefined) return refused
     }
     const endMs = now() + options.readTimeoutMs
@@ -209,6 +220,20 @@ export const createDispatch = (
     }
     const joined = runBatch(calls, run, options)
     return joined instanceof Promise ? joined.then(jsonReply) : jsonReply(joined)
+  }
+
+  const refuseAll = (
+    calls: readonly (Call | Refusal)[],
+    error: RpcError,
+    origin: Origin,
+  ): string => {
+    const replies: string[] = []
+    for (const call of calls) {
+      if (call.id === undefined) continue
+      refuse('none', isRefusal(call) ? call.error : error, origin)
+      replies.push(formatError(call.id, isRefusal(call) ? call.error : error))
+    }
+    return replies.length === 0 ? '' : `[${replies.join(',')}]`
   }
 
   const handleFast = (body: Uint8Array, origin: Origin): Reply | undefined => {
@@ -234,8 +259,19 @@ export const createDispatch = (
         ? handleBatch(message, body, origin)
         : handleSingle(message, body, origin)
     },
+    refuse(body, error, origin) {
+      const message = parseMessage(body, options)
+      if (isBatch(message)) return refuseAll(message, error, origin)
+      if (message.id === undefined) return ''
+      const told = isRefusal(message) ? message.error : error
+      refuse('none', told, origin)
+      return formatError(message.id, told)
+    },
   }
 }
+
+const collected = (result: ReplyBytes, origin: Origin): ReplyBytes | Promise<ReplyBytes> =>
+  result instanceof Uint8Array || origin.collect === undefined ? result : origin.collect(result)
 
 /** A whole reply; one that streams where the result does. */
 const toReply = (id: Id, outcome: Outcome, scratch?: Buffer): Reply => {

@@ -21,7 +21,8 @@ export class Exchange extends Responder implements Request {
   private readonly mounted: Mounted
   /** Valid only while the headers are handled; uWebSockets.js reuses its memory. */
   private req: HttpRequest | undefined
-  private context: unknown = undefined
+  /** What `open` returned. */
+  protected context: unknown = undefined
   private isOpened = false
   /** `handle` has not settled yet. */
   private isPending = false
@@ -173,7 +174,8 @@ export class Exchange extends Responder implements Request {
     if (isLast) this.run(buffer.view())
   }
 
-  private run(body: Uint8Array): void {
+  /** All of the request is here. */
+  protected run(body: Uint8Array): void {
     this.isReading = false
     let reply: Reply | Promise<Reply>
     try {

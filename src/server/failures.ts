@@ -19,6 +19,7 @@ export type Failures = {
   readonly notFound: Reply
   readonly unavailable: Reply
   readonly internal: Reply
+  readonly upgradeVersion: Reply
   methodNotAllowed(allow: string): Reply
   bodyTooLarge(max: number): Reply
   contentType(type: string): Reply
@@ -30,6 +31,7 @@ export const createFailures = (describe: DescribeFailure): Failures => ({
   notFound: toFailure(new RpcError('notFound'), describe),
   unavailable: toFailure(new RpcError('unavailable'), describe),
   internal: toFailure(new RpcError('internal'), describe),
+  upgradeVersion: toFailure(new RpcError('upgradeVersion'), describe),
   methodNotAllowed: allow => ({
     ...toFailure(new RpcError('methodNotAllowed'), describe),
     headers: { Allow: allow },

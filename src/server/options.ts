@@ -27,6 +27,31 @@ export const defaults = {
   backlogProbesMax: 16,
   /** Addresses that did not read are forgotten this often. */
   backlogForgetMs: 60_000,
+  /**
+   * Bytes that wait for one WebSocket's client, beside the one frame that may be larger; over it the socket is closed
+   * with 1013. The longest pause of a client that still is in time: 16 MiB are 1,000 updates of 12 KB.
+   */
+  socketQueueBytesMax: 16 * 1024 ** 2,
+  /**
+   * The same over all WebSockets of a server; over it the fullest are cut. Memory is up to twice this, because
+   * buffers grow by doubling.
+   */
+  socketsQueuedBytesMax: 512 * 1024 ** 2,
+  /** A client that takes nothing of what waits for it for this long does not read: 1013. */
+  socketStallMs: 5_000,
+  /** How long what waits may still leave before the close frame; then the connection is cut. */
+  socketCloseMs: 2_000,
+  /** How often queues are looked at. What they grow in between comes on top of their bounds. */
+  socketSweepMs: 100,
+  /** A WebSocket on which nothing is heard for this long is closed; pings ask before. */
+  socketIdleSeconds: 120,
+  /**
+   * Messages up to this are read to their end, so that what is over a route's own bound is closed with 1009. Over
+   * this one it is cut (1006), because nothing tells how much of it has come.
+   */
+  socketReadBytesMax: 4 * 1024 ** 2,
+  /** Frames to clients that offer permessage-deflate: `shared` packs them with one compressor for all, `none` does not. */
+  socketCompression: 'none',
   /** Peers whose PROXY v2 header or X-Forwarded-For is believed: addresses or `address/bits`. */
   trustedProxies: Object.freeze([]) as readonly string[],
   /** While draining: idle connections are closed when no request has come for this long. */
@@ -34,6 +59,9 @@ export const defaults = {
   /** Requests in flight have this long to finish; then their connections are closed. */
   drainMs: 10_000,
 }
+
+/** What `socketCompression` may be. */
+export const COMPRESSIONS = ['none', 'shared'] as const
 
 /**
  * What the process must put into its environment before the first server opens, because uWebSockets.js reads

@@ -82,7 +82,7 @@ export abstract class Responder {
     this.onGone()
   }
 
-  private finish(): void {
+  protected finish(): void {
     this.isGone = true
     this.onGone()
   }

@@ -2,6 +2,7 @@ import type { us_listen_socket } from 'uWebSockets.js'
 import type { RpcError } from '../shared/errors.js'
 import type { Route } from '../shared/http.js'
 import type { Log } from '../shared/log.js'
+import { CLOSE, type CloseCode, type SocketRoute } from '../shared/socket.js'
 import { createProxies } from './address.js'
 import { Backlog } from './backlog.js'
 import { createFailures, type DescribeFailure } from './failures.js'
@@ -11,6 +12,8 @@ import { defaults, type Options } from './options.js'
 import { describePort } from './port.js'
 import { Pump } from './pump.js'
 import type { Shared } from './shared-state.js'
+import { mountSockets } from './mount-sockets.js'
+import { SocketKeeper, type SocketStats } from './socket-keeper.js'
 
 /**
  * Where a server listens; port 0 is any free one. Other processes may listen there too (SO_REUSEPORT), and the
@@ -24,6 +27,7 @@ export type Listener = {
 /** What one server is made of. */
 export type ServerParts = {
   readonly routes: readonly Route[]
+  readonly sockets?: readonly SocketRoute[]
   readonly listeners: readonly Listener[]
   readonly log: Log
   /** Monotonic milliseconds. */
@@ -34,7 +38,8 @@ export type ServerParts = {
 }
 
 /** What a server holds at this moment, and two counts since it opened. */
-export type ServerStats = {
+export type ServerStats = SocketStats & {
+  /** Without those that became WebSockets. */
   readonly connections: number
   readonly requestsInFlight: number
   readonly bodyBytesInFlight: number
@@ -51,6 +56,10 @@ export type Server = {
   /** Ports really listened on, in the order of the listeners. */
   readonly ports: readonly number[]
   stats(): ServerStats
+  /** Sends one text frame to every WebSocket that is subscribed to `topic`. May close those that are too far behind. */
+  publish(topic: string, frame: Uint8Array): void
+  /** Closes every WebSocket; from here on an upgrade is answered with 503. */
+  closeSockets(code: CloseCode, reason: string): void
   /** Stops listening, lets requests in flight finish within `drainMs`, then closes every connection. */
   drain(): Promise<void>
   /** Closes every connection now. */
@@ -79,6 +88,7 @@ export const openServer = async (parts: ServerParts): Promise<Server> => {
     failures: createFailures(parts.describeFailure ?? describeMessage),
     pump: new Pump(options, now),
     backlog: new Backlog(options, now),
+    connections: 0,
     requestsCount: 0,
     requestsInFlight: 0,
     bodyBytesInFlight: 0,
@@ -87,10 +97,13 @@ export const openServer = async (parts: ServerParts): Promise<Server> => {
     isDraining: false,
   }
   const app = uWS.App()
-  let connections = 0
   app.filter((_res, change) => {
-    connections += Number(change)
+    shared.connections += Number(change)
   })
+  const keeper = new SocketKeeper(app, { options, log, now })
+  // Before the routes: they answer every other request at the same paths.
+  const compression = keeper.isCompressed ? uWS.SHARED_COMPRESSOR : uWS.DISABLED
+  mountSockets(app, parts.sockets ?? [], { shared, keeper, compression })
   mountRoutes(app, routes, shared)
 
   const sockets: us_listen_socket[] = []
@@ -105,6 +118,7 @@ export const openServer = async (parts: ServerParts): Promise<Server> => {
     // Aborts what is in flight: replies on their way close their sources.
     app.close()
     shared.pump.close()
+    keeper.close()
   }
 
   const ports: number[] = []
@@ -124,19 +138,23 @@ export const openServer = async (parts: ServerParts): Promise<Server> => {
   return {
     ports,
     stats: () => ({
-      connections,
+      connections: shared.connections,
       requestsInFlight: shared.requestsInFlight,
       bodyBytesInFlight: shared.bodyBytesInFlight,
       repliesInFlight: shared.pump.streamCount,
       replyBytesInFlight: shared.replyBytesInFlight,
       requestsCount: shared.requestsCount,
       abortedCount: shared.abortedCount,
+      ...keeper.stats(),
     }),
+    publish: (topic, frame) => keeper.publish(topic, frame),
+    closeSockets: (code, reason) => keeper.closeAll(code, reason),
     close,
     drain: async () => {
       shared.isDraining = true
       stopListening()
-      await untilQuiet(shared, now, () => isClosed || connections === 0)
+      keeper.closeAll(CLOSE.restart, 'restart')
+      await untilQuiet(shared, now, () => isClosed || shared.connections + keeper.count === 0)
       close()
     },
   }

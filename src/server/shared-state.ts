@@ -16,6 +16,8 @@ export type Shared = {
   readonly failures: Failures
   readonly pump: Pump
   readonly backlog: Backlog
+  /** HTTP connections: one that became a WebSocket counts no more. */
+  connections: number
   requestsCount: number
   requestsInFlight: number
   bodyBytesInFlight: number

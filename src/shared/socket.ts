@@ -4,7 +4,14 @@ import type { Reply, Request } from './http.js'
  * Close codes that the server uses. Never 1000: web3.js 1.x does not come back after it, and kit takes it for the
  * end that it asked for. A client's own 1000 is echoed.
  */
-export const CLOSE = { policy: 1008, tooLarge: 1009, restart: 1012, overload: 1013 } as const
+export const CLOSE = {
+  policy: 1008,
+  tooLarge: 1009,
+  /** A fault of ours, which the log tells. */
+  fault: 1011,
+  restart: 1012,
+  overload: 1013,
+} as const
 export type CloseCode = (typeof CLOSE)[keyof typeof CLOSE]
 
 /** One open WebSocket, as handlers see it. */
@@ -41,6 +48,8 @@ export type SocketRoute<T = unknown> = {
   onOpen(context: T, socket: Socket): void
   /** A text or binary message; `body` is valid only during the call. */
   onMessage(context: T, socket: Socket, body: Uint8Array): void
+  /** The client has taken all that was queued. */
+  onDrain?(context: T, socket: Socket): void
   /** Called exactly once for each context that was opened: nothing can be sent any more. */
   onClose(context: T, socket: Socket): void
 }
