@@ -43,7 +43,7 @@ export class SocketMessage implements Origin {
 
   own(method: string, params: unknown): Uint8Array | Promise<Uint8Array> | undefined {
     this.isOwn = true
-    return this.session.connect()?.call(method, params)
+    return this.session.connect()?.call(method, params, this)
   }
 
   async collect(source: BodySource): Promise<Uint8Array> {
@@ -80,7 +80,7 @@ export class SocketMessage implements Origin {
   /** Sends what is whole, and lets the next one in. */
   send(body: Uint8Array | string): void {
     try {
-      this.session.send(body, this.isOwn)
+      this.session.send(body, this.isOwn ? this : undefined)
     } finally {
       this.leave()
     }

@@ -146,9 +146,10 @@ export class SocketSession {
     this.waiting.push({ message, body })
   }
 
-  send(body: Uint8Array | string, isOwn: boolean): void {
+  /** `own` is the message where it held a call of the connection. */
+  send(body: Uint8Array | string, own: SocketMessage | undefined): void {
     this.socket?.send(body)
-    if (isOwn) this.connection?.afterReply()
+    if (own !== undefined) this.connection?.afterReply(own)
   }
 
   private refuse(socket: Socket, body: Uint8Array, error: RpcError): void {
