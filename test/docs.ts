@@ -54,7 +54,7 @@ t.test('architecture.md holds the tables of both stores', async t => {
   const kernel = readFileSync(source, 'utf8').replace(/\\\n\s*/g, '')
   const declared = [...kernel.matchAll(/^    (\w+): "(.+)"\s*=>\s*"(.+)",\s*"(.+)";$/gm)]
   t.ok(declared.length >= 12, 'the declarations are found')
-  for (const [, name, key, value, meaning] of declared)
+  for (const [, name = '', key, value, meaning] of declared)
     t.ok(page.includes(`| \`${name}\` | ${key} | ${value} | ${meaning} |`), name)
   for (const { name, meaning } of Object.values(TABLES))
     t.ok(page.includes(`| \`${name}\` | ${meaning} |`), name)

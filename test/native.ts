@@ -285,7 +285,7 @@ t.test('the fast lane declines whatever is no body', async t => {
   const { indexer, reader } = openBoth(t)
   indexer.applyBlock(blockSpec.right as addon.BlockData)
   const known = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
-  const fast = reader.fastLane(new Uint8Array(4_096))
+  const fast = reader.fastLane(new Uint8Array(4_096), 8)
   t.ok(fast(known) > 0)
   const wrong: unknown[] = [
     undefined,
@@ -301,7 +301,7 @@ t.test('the fast lane declines whatever is no body', async t => {
   for (const body of wrong) t.equal(Reflect.apply(fast, undefined, [body]), 0, String(body))
   t.equal(Reflect.apply(fast, undefined, []), 0, 'no argument')
   t.equal(Reflect.apply(fast, {}, [known]), fast(known), 'whatever `this` is')
-  const small = reader.fastLane(new Uint8Array(16))
+  const small = reader.fastLane(new Uint8Array(16), 8)
   t.equal(small(known), 0, 'a reply that does not fit')
 })
 
@@ -310,7 +310,7 @@ t.test('what is closed answers nothing', async t => {
   indexer.applyBlock(blockSpec.right as addon.BlockData)
   const { reply } = await reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
   const late = reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
-  const fast = reader.fastLane(new Uint8Array(4_096))
+  const fast = reader.fastLane(new Uint8Array(4_096), 8)
   const known = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
   t.ok(fast(known) > 0, 'answered while it is open')
   reader.close()

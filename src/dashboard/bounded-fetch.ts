@@ -1,7 +1,8 @@
 type Init = {
   readonly method: string
   readonly headers: Record<string, string>
-  readonly body?: RequestInit['body'] | undefined
+  readonly body?:
+    ArrayBuffer | ReadableStream | URLSearchParams | Uint8Array | string | null | undefined
   readonly signal?: AbortSignal
 }
 
@@ -12,7 +13,9 @@ export type Fetch = (url: string, init: Init) => Promise<Response>
 export const createBoundedFetch =
   (bytesMax: number): Fetch =>
   async (url, { body: sent = null, ...init }) => {
-    const response = await fetch(url, { ...init, body: sent, redirect: 'manual' })
+    // Types of the web leave out views of shared memory, which nobody has here.
+    const body = sent as RequestInit['body']
+    const response = await fetch(url, { ...init, body: body ?? null, redirect: 'manual' })
     const chunks: Uint8Array[] = []
     let byteCount = 0
     for await (const chunk of response.body ?? []) {
@@ -22,6 +25,6 @@ export const createBoundedFetch =
       chunks.push(chunk)
     }
     const { status, statusText, headers } = response
-    const body = byteCount === 0 ? null : Buffer.concat(chunks)
-    return new Response(body, { status, statusText, headers })
+    const answer = byteCount === 0 ? null : Buffer.concat(chunks)
+    return new Response(answer, { status, statusText, headers })
   }

@@ -87,8 +87,11 @@ const checkKit = async (t: Test, { url, description }: Deployment): Promise<void
   t.ok(latest.lastValidBlockHeight > 150n)
   for (const encoding of ['base64', 'base64+zstd'] as const) {
     // The overloads of its methods take one encoding each.
-    const read = encoding === 'base64' ? { encoding } : { encoding }
-    const { value } = await rpc.getAccountInfo(key('mint'), read).send()
+    const read =
+      encoding === 'base64'
+        ? rpc.getAccountInfo(key('mint'), { encoding })
+        : rpc.getAccountInfo(key('mint'), { encoding })
+    const { value } = await read.send()
     t.equal(value?.data[1], encoding)
     t.equal(value?.space, 82n)
     t.equal(typeof value?.lamports, 'bigint')

@@ -177,7 +177,8 @@ t.test('every operation answers what the document says, whatever it is asked', a
             (at, part) => at.replace(`{${part}}`, encodeURIComponent(params[part] ?? '')),
             path,
           )
-          const search = new URLSearchParams(query).toString()
+          const given = Object.entries(query).map(([key, value = '']) => [key, value])
+          const search = new URLSearchParams(given).toString()
           const target = search === '' ? filled : `${filled}?${search}`
           const sent = method === 'get' ? undefined : body
           const answer = isGuarded

@@ -1,3 +1,4 @@
+// @ts-expect-error Its types do not name what it exports.
 import { openrpcDocument } from '@open-rpc/meta-schema'
 import { Ajv } from 'ajv'
 import t from 'tap'

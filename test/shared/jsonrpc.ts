@@ -264,7 +264,7 @@ const anyString = fc.oneof(
 )
 const anyId = fc.oneof(anyNumber, anyString, fc.constant('null'))
 
-t.test('any id comes back as it was written', async t => {
+t.test('any id comes back as it was written', async () => {
   const others = fc.shuffledSubarray(
     ['"method":"m"', '"jsonrpc":"2.0"', '"params":[{"id":0},"id",","]', '"id":0'],
     { minLength: 2 },
@@ -284,7 +284,7 @@ t.test('any id comes back as it was written', async t => {
   )
 })
 
-t.test('an envelope means what JSON.parse makes of it', async t => {
+t.test('an envelope means what JSON.parse makes of it', async () => {
   const anyMember = fc.tuple(
     fc.constantFrom('jsonrpc', 'id', 'method', 'params', 'i\\u0064', 'x'),
     fc.oneof(fc.json({ maxDepth: 3 }), anyId, fc.constant('"2.0"')),
