@@ -12,6 +12,7 @@ import {
   list,
   optional,
   record,
+  signature,
   text,
   whole,
   wrongCalls,
@@ -20,6 +21,7 @@ import {
 
 const U32_MAX = 2 ** 32 - 1
 const KEY = new Uint8Array(32).fill(7)
+const SIGNATURE = new Uint8Array(64).fill(7)
 
 const storeSpec = record({
   mapBytes: count(STORE.mapBytes),
@@ -69,6 +71,18 @@ const blockSpec = record({
       data: bytes(new Uint8Array(8)),
     }),
   ),
+  transactions: optional(
+    list(
+      record({
+        signature: signature(SIGNATURE),
+        error: optional(bytes(KEY)),
+        isVote: optional(flag(true)),
+        keys: optional(bytes(KEY)),
+        logs: optional(list(text('line'))),
+      }),
+    ),
+  ),
+  root: optional(whole(1, Number.MAX_SAFE_INTEGER)),
 })
 const ms = count(1_000)
 const feedSpec = record({
@@ -76,7 +90,7 @@ const feedSpec = record({
   xToken: optional(text('x')),
   caCertificatePem: optional(text('x', '')),
   startSlot: optional(whole(1, Number.MAX_SAFE_INTEGER)),
-  transactionsStatus: flag(false),
+  transactions: text('none', '', 'all', 'Logs'),
   acceptZstd: flag(false),
   ...Object.fromEntries(
     [
@@ -149,6 +163,7 @@ const READER: Row[] = [
   ['fastLane', [{ right: KEY, wrong: [...bytes(KEY).wrong, new Uint8Array(2 ** 24)] }]],
   ['largestHolders', [key(KEY), out]],
   ['latestBlockhash', [out]],
+  ['openFanout', [record({ subscriptionsMax: whole(9, U32_MAX), chunkBytesMax: count(1) })]],
   ['ownerPage', [record({ wallet: key(KEY), tokenProgram: optional(whole(1, 2, 0)), page }), ms]],
   ['poolStats', []],
   ['programPage', [pageOf(filters), ms]],
@@ -161,6 +176,20 @@ const CHECKS: Row[] = [
   ['checkBatch', [bytes(new Uint8Array(0))]],
   ['checkBundle', [list(text('')), whole(1_232, 4_096), flag(false)]],
   ['frameBatch', [bytes(new Uint8Array(0))]],
+  ['stats', []],
+]
+const id = whole(1, U32_MAX)
+const FANOUT: Row[] = [
+  ['addAccount', [id, key(KEY), encoding, sliceOffset, sliceLength]],
+  ['addLogs', [id, flag(true)]],
+  ['addMentions', [id, key(KEY)]],
+  ['addProgram', [id, key(KEY), list(compared), encoding, sliceOffset, sliceLength]],
+  ['addRoot', [id]],
+  ['addSignature', [id, signature(SIGNATURE), flag(true), flag(true)]],
+  ['addSlot', [id]],
+  ['close', []],
+  ['pass', []],
+  ['remove', [id]],
   ['stats', []],
 ]
 const REPLY: Row[] = [
@@ -195,13 +224,14 @@ const notRefused = (target: object, name: string, calls: unknown[][]): string[] 
   })
 
 t.test('exports', async t => {
-  const classes = ['Indexer', 'NativeReply', 'Reader', 'TransactionChecks']
+  const classes = ['Fanout', 'Indexer', 'NativeReply', 'Reader', 'TransactionChecks']
   t.strictSame(
     Object.keys(addon).sort(),
     [...classes, '__napiBindingTarget', ...namesOf(FUNCTIONS)].sort(),
   )
   t.strictSame(membersOf(addon.Indexer.prototype), namesOf(INDEXER))
   t.strictSame(membersOf(addon.Reader.prototype), namesOf(READER))
+  t.strictSame(membersOf(addon.Fanout.prototype), namesOf(FANOUT))
   t.strictSame(membersOf(addon.NativeReply.prototype), namesOf(REPLY))
   t.strictSame(membersOf(addon.TransactionChecks.prototype), namesOf(CHECKS))
 })
@@ -245,6 +275,19 @@ t.test('wrong arguments are refused', async t => {
   if (reply === undefined) throw new Error('no reply')
   t.strictSame(notRefused(reply, 'read', wrongCalls([bytes(KEY)])), [])
   t.equal(reply.read(new Uint8Array(0)) <= 0, true)
+})
+
+t.test('wrong arguments of a fan-out are refused', async t => {
+  const { indexer, reader } = openBoth(t)
+  const fanout = reader.openFanout({ subscriptionsMax: 9, chunkBytesMax: 1 })
+  for (const [name, specs] of FANOUT)
+    t.strictSame(notRefused(fanout, name, wrongCalls(specs)), [], name)
+  t.equal(fanout.stats().subscriptions, 0)
+  indexer.applyBlock(blockSpec.right as addon.BlockData)
+  t.match(await fanout.pass(), { slot: 10, isLost: false, hasMore: false })
+  fanout.close()
+  for (const [name, specs] of FANOUT.filter(([name]) => !/^(close|remove|stats)$/.test(name)))
+    t.strictSame(notRefused(fanout, name, [specs.map(({ right }) => right)]), [], name)
 })
 
 t.test('wrong arguments of transaction checks are refused', async t => {

@@ -13,7 +13,10 @@ const read = (file: string): string => readFileSync(`${root}${file}`, 'utf8')
 /** Files with code that need no test of their own, and why. Files of types only never do. */
 const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
   [/^src\/shared\/http\.ts$/, 'types, and the test of a tag that every server test needs'],
-  [/^src\/shared\/fanout\.ts$/, 'types: the native tests of each kind see them filled'],
+  [
+    /^src\/shared\/(native-failure|encodings)\.ts$/,
+    'test/shared/native.ts and test/native.ts see each failure and each encoding',
+  ],
   [
     /^src\/shared\/socket\.ts$/,
     'types, close codes and names: test/websocket/ sees them over sockets',

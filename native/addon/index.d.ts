@@ -9,6 +9,29 @@
  */
 export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
 
+/** Turns what a store gains into the frames of subscriptions. Adding and removing never waits. */
+export declare class Fanout {
+  /** An account in one encoding; `sliceOffset` is −1 for the whole data. */
+  addAccount(id: number, key: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number): void
+  /** The accounts of a program for which all filters hold. */
+  addProgram(id: number, program: Uint8Array, filters: Array<FilterData>, encoding: number, sliceOffset: number, sliceLength: number): void
+  /** Logs of transactions that name a key. */
+  addMentions(id: number, key: Uint8Array): void
+  /** Logs of all transactions, or of all but votes. */
+  addLogs(id: number, withVotes: boolean): void
+  /** The outcome of a transaction. */
+  addSignature(id: number, bytes: Uint8Array, isFinalized: boolean, wantsReceived: boolean): void
+  addSlot(id: number): void
+  addRoot(id: number): void
+  /** Ends a subscription; an unknown id is no fault. */
+  remove(id: number): void
+  /** Looks at what the store has gained since the last pass. Throws where one is under way. */
+  pass(): Promise<PassData>
+  stats(): FanoutStats
+  /** Lets the store go as soon as the pass that runs has ended. Later passes throw. */
+  close(): void
+}
+
 /** Writes blocks into a store. One per store on the whole machine: the caller holds the lock file. */
 export declare class Indexer {
   /** Begins to apply a feed's blocks to the store, on threads of its own. */
@@ -96,6 +119,8 @@ export declare class Reader {
   stats(): StoreStats
   /** Load of the process's pools. */
   poolStats(): PoolStats
+  /** The fan-out of this store to subscribers. It holds the store until it is closed itself. */
+  openFanout(options: FanoutOptions): Fanout
   /** Lets the store go as soon as the reads that run have ended. Later calls throw. */
   close(): void
 }
@@ -147,6 +172,9 @@ export interface BlockData {
   blockHeight: number
   blockTime?: number
   accounts: Array<AccountData>
+  transactions?: Array<TransactionData>
+  /** The newest finalized slot. */
+  root?: number
 }
 
 /** What the check of a batch costs beside a bare loop over its signatures, on this thread: for a bench. */
@@ -166,6 +194,21 @@ export declare function dieWithParent(parentPid: number): boolean
 
 /** Writes 32 bytes as base58. */
 export declare function encodePubkey(pubkey: Uint8Array): string
+
+/** Bounds of a fan-out. */
+export interface FanoutOptions {
+  subscriptionsMax: number
+  chunkBytesMax: number
+}
+
+/** A fan-out in numbers. */
+export interface FanoutStats {
+  subscriptions: number
+  changes: number
+  comparisons: number
+  frames: number
+  bytes: number
+}
 
 /**
  * One thing that happened on a feed; `kind` is `connected`, `committed`, `disconnected`, `gap`, `unhealthy` or
@@ -190,7 +233,8 @@ export interface FeedOptions {
   caCertificatePem?: string
   /** Where an empty store begins; absent is the live head. */
   startSlot?: number
-  transactionsStatus: boolean
+  /** `none`, `status`, `logs` or `logsAndVotes`. */
+  transactions: string
   acceptZstd: boolean
   connectTimeoutMs: number
   silenceMs: number
@@ -274,6 +318,18 @@ export interface PageData {
   /** Time that the scan may take once it runs, in milliseconds. */
   scanMs: number
   replyBytesMax: number
+}
+
+/** What a pass resolves to: frames and what follows, or `error` (a row of the error table) with its `detail`. */
+export interface PassData {
+  slot?: number
+  isLost: boolean
+  hasMore: boolean
+  frames: Uint8Array
+  /** For each frame: subscription, length, flags (1: the last of its subscription). */
+  index: Uint32Array
+  error?: string
+  detail?: string
 }
 
 /** The pools of one process. */
@@ -365,6 +421,17 @@ export interface TipData {
   blockhash: string
   /** Seconds since 1970. */
   blockTime?: number
+}
+
+/** One transaction of a block. Without `keys`, only its outcome is known. */
+export interface TransactionData {
+  signature: Uint8Array
+  /** Bincode of a TransactionError; absent is success. */
+  error?: Uint8Array
+  isVote?: boolean
+  /** Every account that it names, 32 bytes each. */
+  keys?: Uint8Array
+  logs?: Array<string>
 }
 
 /** What the checks of one route count. */

@@ -773,7 +773,8 @@ if (
   }
 }
 
-const { Indexer, NativeReply, Reader, TransactionChecks, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setSlice, sharedCells } = nativeBinding
+const { Fanout, Indexer, NativeReply, Reader, TransactionChecks, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setSlice, sharedCells } = nativeBinding
+export { Fanout }
 export { Indexer }
 export { NativeReply }
 export { Reader }

@@ -1,4 +1,7 @@
-import type { DataSlice, Encoding, Filter } from './native.js'
+import type * as addon from '#native'
+import { ENCODINGS, type DataSlice, type Encoding } from './encodings.js'
+import type { Filter } from './native.js'
+import { call, toFailure } from './native-failure.js'
 
 /** How a subscriber sees accounts. */
 export type FanoutView = { readonly encoding: Encoding; readonly slice?: DataSlice | undefined }
@@ -15,7 +18,10 @@ export type FanoutOptions = {
 export type Pass = {
   /** The newest slot whose frames have all been given; undefined before the first. */
   readonly slot: number | undefined
-  /** Changes were missed that the store no longer holds: every subscriber must be told. */
+  /**
+   * Changes were missed, because the store no longer holds them or the pass before failed: every
+   * subscriber must be told. What comes next begins at the tip; subscriptions stay.
+   */
   readonly isLost: boolean
   /** More is waiting: call again at once. */
   readonly hasMore: boolean
@@ -41,7 +47,7 @@ export type FanoutStats = {
 
 /**
  * Turns what the store gains into the frames of subscriptions. Ids are the caller's own, from 1 to
- * 2^32 − 1, and each is in use once. Subscriptions that are added or removed count from the next
+ * 2^32 − 1, and none is used twice. Subscriptions that are added or removed count from the next
  * pass on, and what has been sent before that pass is never sent again.
  */
 export type Fanout = {
@@ -69,3 +75,36 @@ export type Fanout = {
   /** Lets the store go as soon as the pass that runs has ended. */
   close(): void
 }
+
+const sliceOf = (slice: DataSlice | undefined): [offset: number, length: number] => [
+  slice?.offset ?? -1,
+  slice?.length ?? 0,
+]
+
+/** The native fan-out with the shapes of this side. */
+export const toFanout = (native: addon.Fanout): Fanout => ({
+  addAccount: (id, pubkey, { encoding, slice }) =>
+    call(() => native.addAccount(id, pubkey, ENCODINGS[encoding], ...sliceOf(slice))),
+  addProgram: (id, program, filters, { encoding, slice }) =>
+    call(() =>
+      native.addProgram(id, program, [...filters], ENCODINGS[encoding], ...sliceOf(slice)),
+    ),
+  addLogs: (id, which) =>
+    call(() =>
+      typeof which === 'string'
+        ? native.addLogs(id, which === 'allWithVotes')
+        : native.addMentions(id, which),
+    ),
+  addSignature: (id, signature, commitment, received) =>
+    call(() => native.addSignature(id, signature, commitment === 'finalized', received)),
+  addSlot: id => call(() => native.addSlot(id)),
+  addRoot: id => call(() => native.addRoot(id)),
+  remove: id => call(() => native.remove(id)),
+  pass: async () => {
+    const { error, detail, ...pass } = await call(() => native.pass())
+    if (error !== undefined) throw toFailure(error, detail ?? '')
+    return { ...pass, slot: pass.slot }
+  },
+  stats: () => call(() => native.stats()),
+  close: () => native.close(),
+})

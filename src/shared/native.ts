@@ -1,13 +1,11 @@
 import * as addon from '#native'
-import { ERRORS, RpcError, type ErrorName } from './errors.js'
+import { ENCODINGS, type DataSlice, type Encoding } from './encodings.js'
+import { toFanout, type Fanout, type FanoutOptions } from './fanout.js'
 import type { BodySource } from './http.js'
+import { call, NativeError, toFailure } from './native-failure.js'
 
-/** Encodings of account data, as the kernel numbers them. */
-export const ENCODINGS = { base64: 0, base58: 1, 'base64+zstd': 2, jsonParsed: 3 } as const
-export type Encoding = keyof typeof ENCODINGS
-
-/** Part of an account's data; `undefined` is the whole. */
-export type DataSlice = { readonly offset: number; readonly length: number }
+export { ENCODINGS, NativeError }
+export type { DataSlice, Encoding }
 
 /** The newest block of a store. */
 export type Tip = {
@@ -89,9 +87,7 @@ export type StoreOptions = addon.StoreOptions
 export type PoolOptions = addon.PoolOptions
 export type StoreStats = addon.StoreStats
 export type PoolStats = addon.PoolStats
-export type FeedOptions = Omit<addon.FeedOptions, 'transactionsStatus'> & {
-  readonly transactions: 'none' | 'status' | 'logs' | 'logsAndVotes'
-}
+export type FeedOptions = addon.FeedOptions
 export type FeedEvent = addon.FeedEvent
 export type BlockData = addon.BlockData
 
@@ -102,6 +98,8 @@ export type Reader = {
   tip(): Tip | undefined
   stats(): StoreStats
   poolStats(): PoolStats
+  /** What the store gains, as frames for subscribers. It holds the store until it is closed itself. */
+  openFanout(options: FanoutOptions): Fanout
   /** Lets the store go as soon as the reads that run have ended. */
   close(): void
 }
@@ -124,45 +122,6 @@ const OUT_BYTES = 1024 * 1024
 
 // One for the process: each point read is written out before the next one begins.
 const out = Buffer.allocUnsafeSlow(OUT_BYTES)
-
-const isErrorName = (name: unknown): name is ErrorName =>
-  typeof name === 'string' && Object.hasOwn(ERRORS, name)
-
-/** A failure of the kernel that is no answer to a client: an operator's matter, or a bug. */
-export class NativeError extends Error {
-  readonly code: string
-  constructor(code: string, detail: string) {
-    super(detail === '' ? code : detail)
-    this.code = code
-  }
-}
-
-/** The kernel's `name` and `detail` as what is thrown. */
-const toFailure = (name: string, detail: string, limit?: number): Error => {
-  if (name === 'internal' || !isErrorName(name)) return new NativeError(name, detail)
-  if (name === 'readBudget')
-    return new RpcError(name, undefined, { limit, scanned: Number(detail) })
-  if (name === 'pubkeyDecode') return new RpcError(name, { value: detail })
-  if (name === 'memcmpBytes') return new RpcError(name, { encoding: detail })
-  const { message } = ERRORS[name]
-  // A row with other fields cannot come from the kernel: a test holds its names and these rows equal.
-  if (/\{\w+\}/.test(message)) return new NativeError(name, detail)
-  return new RpcError(name as 'internal')
-}
-
-/** Runs a native call; what it throws becomes an RpcError or a NativeError. */
-const call = <T>(run: () => T): T => {
-  try {
-    return run()
-  } catch (error) {
-    throw rethrown(error)
-  }
-}
-
-const rethrown = (error: unknown): unknown =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string'
-    ? toFailure(error.code, error.message)
-    : error
 
 const toSource = (reply: addon.NativeReply): BodySource => {
   const byteLength = reply.byteLength ?? undefined
@@ -277,6 +236,7 @@ const toReader = (native: addon.Reader): Reader => ({
   tip: () => call(() => native.tip()) ?? undefined,
   stats: () => call(() => native.stats()),
   poolStats: () => call(() => native.poolStats()),
+  openFanout: options => toFanout(call(() => native.openFanout(options))),
   close: () => native.close(),
 })
 
@@ -318,10 +278,7 @@ export const openIndexer = (dir: string, store: StoreOptions): Indexer => {
     applyBlocks: blocks => call(() => native.applyBlocks(blocks)),
     check: () => call(() => native.check()),
     openReader: pools => toReader(call(() => native.openReader(pools))),
-    startFeed: (options, onEvent) => {
-      const transactionsStatus = options.transactions !== 'none'
-      call(() => native.startFeed({ ...options, transactionsStatus }, onEvent))
-    },
+    startFeed: (options, onEvent) => call(() => native.startFeed(options, onEvent)),
     stopFeed: () => call(() => native.stopFeed()),
     clearStaleReaders: () => call(() => native.clearStaleReaders()),
     stats: () => call(() => native.stats()),

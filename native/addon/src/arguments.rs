@@ -100,6 +100,12 @@ pub fn exact(number: &BigInt, what: &str) -> Result<u64> {
     }
 }
 
+pub fn signature(bytes: &[u8]) -> Result<[u8; 64]> {
+    bytes
+        .try_into()
+        .map_err(|_| wrong("a signature must be 64 bytes"))
+}
+
 /// The bytes of a caller's buffer, to be written before the call returns.
 pub fn writable<'a>(buffer: &'a mut Uint8ArraySlice<'_>) -> &'a mut [u8] {
     // SAFETY: the call is synchronous on JavaScript's thread, so nobody else touches the buffer meanwhile.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use kernel::error::Result as Checked;
-use kernel::geyser::{AccountsFilter, Event, FlatEvent, GeyserConfig};
+use kernel::geyser::{AccountsFilter, Event, FlatEvent, GeyserConfig, Transactions};
 use kernel::store::Scope;
 use napi::Status;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi_derive::napi;
 
-use crate::arguments::{count, integer, whole};
+use crate::arguments::{count, integer, whole, wrong};
 use crate::failure::{Result, guard};
 use crate::indexer::Indexer;
 use crate::tasks::THREADS_MAX;
@@ -25,7 +25,8 @@ pub struct FeedOptions {
     pub ca_certificate_pem: Option<String>,
     /// Where an empty store begins; absent is the live head.
     pub start_slot: Option<f64>,
-    pub transactions_status: bool,
+    /// `none`, `status`, `logs` or `logsAndVotes`.
+    pub transactions: String,
     pub accept_zstd: bool,
     pub connect_timeout_ms: f64,
     pub silence_ms: f64,
@@ -106,7 +107,8 @@ fn to_config(options: FeedOptions, scope: &Scope) -> Checked<GeyserConfig> {
             .start_slot
             .map(|slot| integer(slot, "startSlot"))
             .transpose()?,
-        transactions_status: options.transactions_status,
+        transactions: Transactions::of_name(&options.transactions)
+            .ok_or_else(|| wrong("transactions"))?,
         accept_zstd: options.accept_zstd,
         connect_timeout_ms: count(options.connect_timeout_ms, "connectTimeoutMs")?,
         silence_ms: count(options.silence_ms, "silenceMs")?,

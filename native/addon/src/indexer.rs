@@ -4,11 +4,11 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Instant;
 
-use kernel::store::{AccountUpdate, Applied, Block, SignatureStatus, Store};
+use kernel::store::{AccountUpdate, Applied, Block, Store, TransactionDetails, TransactionUpdate};
 use napi::bindgen_prelude::{BigInt, Uint8Array};
 use napi_derive::napi;
 
-use crate::arguments::{exact, integer, pubkey, wrong};
+use crate::arguments::{exact, integer, pubkey, pubkeys, signature, wrong};
 use crate::failure::{Result, guard};
 use crate::options::{PoolOptions, StoreOptions};
 use crate::reader::Reader;
@@ -25,6 +25,18 @@ pub struct AccountData {
     pub data: Uint8Array,
 }
 
+/// One transaction of a block. Without `keys`, only its outcome is known.
+#[napi(object)]
+pub struct TransactionData {
+    pub signature: Uint8Array,
+    /// Bincode of a TransactionError; absent is success.
+    pub error: Option<Uint8Array>,
+    pub is_vote: Option<bool>,
+    /// Every account that it names, 32 bytes each.
+    pub keys: Option<Uint8Array>,
+    pub logs: Option<Vec<String>>,
+}
+
 /// One confirmed block.
 #[napi(object)]
 pub struct BlockData {
@@ -35,6 +47,9 @@ pub struct BlockData {
     pub block_height: f64,
     pub block_time: Option<f64>,
     pub accounts: Vec<AccountData>,
+    pub transactions: Option<Vec<TransactionData>>,
+    /// The newest finalized slot.
+    pub root: Option<f64>,
 }
 
 /// What applying blocks did.
@@ -170,7 +185,29 @@ fn to_block(block: &BlockData) -> kernel::error::Result<Block> {
             .iter()
             .map(to_update)
             .collect::<kernel::error::Result<_>>()?,
-        signatures: Vec::<SignatureStatus>::new(),
+        transactions: block
+            .transactions
+            .iter()
+            .flatten()
+            .map(to_transaction)
+            .collect::<kernel::error::Result<_>>()?,
+        root: block.root.map(|root| integer(root, "root")).transpose()?,
+    })
+}
+
+fn to_transaction(transaction: &TransactionData) -> kernel::error::Result<TransactionUpdate> {
+    let details = match &transaction.keys {
+        Some(keys) => Some(TransactionDetails {
+            is_vote: transaction.is_vote == Some(true),
+            keys: pubkeys(keys)?.to_vec(),
+            logs: transaction.logs.clone().unwrap_or_default(),
+        }),
+        None => None,
+    };
+    Ok(TransactionUpdate {
+        signature: signature(&transaction.signature)?,
+        error: transaction.error.as_ref().map(|error| error.to_vec()),
+        details,
     })
 }
 

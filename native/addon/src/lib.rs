@@ -4,6 +4,7 @@
 
 mod arguments;
 mod failure;
+mod fanout;
 mod feed;
 mod indexer;
 mod lane;

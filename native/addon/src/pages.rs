@@ -71,7 +71,7 @@ impl PageData {
     }
 }
 
-fn to_filter(filter: &FilterData) -> Checked<Filter> {
+pub fn to_filter(filter: &FilterData) -> Checked<Filter> {
     match filter {
         FilterData {
             data_size: Some(bytes),

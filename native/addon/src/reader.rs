@@ -15,6 +15,7 @@ use napi_derive::napi;
 
 use crate::arguments::{deadline, pubkey, pubkeys, view, writable, wrong};
 use crate::failure::{Result, guard, thrown};
+use crate::fanout::{Fanout, FanoutOptions};
 use crate::lane::{self, Lane};
 use crate::options::{PoolOptions, StoreOptions};
 use crate::pages::{OwnerPageQuery, ProgramPageQuery, to_owner_query, to_program_query};
@@ -237,6 +238,12 @@ impl Reader {
             stream_running: stream.running as u32,
             reply_bytes_in_flight: self.pools.in_flight.used() as f64,
         }
+    }
+
+    /// The fan-out of this store to subscribers. It holds the store until it is closed itself.
+    #[napi]
+    pub fn open_fanout(&self, options: FanoutOptions) -> Result<Fanout> {
+        guard(|| Fanout::of(self.shared_store()?, &options))
     }
 
     /// Lets the store go as soon as the reads that run have ended. Later calls throw.

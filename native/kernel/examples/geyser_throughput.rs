@@ -42,6 +42,7 @@ impl Sink for NoStore {
             blockhash: block.blockhash,
             block_height: block.block_height,
             block_time: block.block_time,
+            root: 0,
         });
         Ok(())
     }

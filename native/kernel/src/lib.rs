@@ -6,6 +6,7 @@
 pub mod account_json;
 pub mod encoding;
 pub mod error;
+pub mod fanout;
 pub mod fast_lane;
 pub mod geyser;
 pub mod pool;

@@ -11,9 +11,14 @@ pub use mint::{MintData, Mints};
 pub use text::{push_bool, push_str, push_u64};
 
 use crate::Pubkey;
-use crate::encoding::{push_base58, push_base64_pieces, push_base64_zstd, push_pubkey};
+use crate::encoding::{
+    BASE58_BYTES_MAX, push_base58, push_base64_pieces, push_base64_zstd, push_pubkey,
+};
 use crate::error::Result;
 use crate::store::AccountRef;
+
+/// What the validator writes in place of data of over 128 bytes.
+const TOO_LONG: &[u8] = b"error: data too large for bs58 encoding";
 
 /// How `data` is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +103,7 @@ pub struct AccountWriter<'a, A: Accounts> {
     view: View,
     mints: Mints<'a, A>,
     read_bytes: usize,
+    tells_too_long: bool,
 }
 
 impl<'a, A: Accounts> AccountWriter<'a, A> {
@@ -106,6 +112,15 @@ impl<'a, A: Accounts> AccountWriter<'a, A> {
             view,
             mints,
             read_bytes: 0,
+            tells_too_long: false,
+        }
+    }
+
+    /// For where nobody could be refused: data too long for base58 become the validator's words for that.
+    pub fn telling_what_is_too_long(self) -> Self {
+        AccountWriter {
+            tells_too_long: true,
+            ..self
         }
     }
 
@@ -159,6 +174,9 @@ impl<'a, A: Accounts> AccountWriter<'a, A> {
         }
         out.extend_from_slice(b"[\"");
         match encoding {
+            Encoding::Base58 if self.tells_too_long && bytes.len() > BASE58_BYTES_MAX => {
+                out.extend_from_slice(TOO_LONG);
+            }
             Encoding::Base58 => push_base58(out, bytes)?,
             Encoding::Base64Zstd => push_base64_zstd(out, bytes)?,
             Encoding::Base64 | Encoding::JsonParsed => push_base64_pieces(out, bytes, spill)?,

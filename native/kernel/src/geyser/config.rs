@@ -50,6 +50,30 @@ fn decode_all(texts: &[String]) -> Result<Vec<Pubkey>> {
         .collect()
 }
 
+/// What the feed is asked for about transactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transactions {
+    None,
+    /// The outcome of each that is no vote: signature subscriptions need it.
+    Status,
+    /// The same, with keys and logs: log subscriptions need them.
+    Logs,
+    LogsAndVotes,
+}
+
+impl Transactions {
+    /// The choice that an operator names so.
+    pub fn of_name(name: &str) -> Option<Transactions> {
+        match name {
+            "none" => Some(Transactions::None),
+            "status" => Some(Transactions::Status),
+            "logs" => Some(Transactions::Logs),
+            "logsAndVotes" => Some(Transactions::LogsAndVotes),
+            _ => None,
+        }
+    }
+}
+
 /// How to reach a feed, what to ask of it, and how much of it to hold. `Default` has no endpoint.
 #[derive(Clone)]
 pub struct GeyserConfig {
@@ -62,8 +86,7 @@ pub struct GeyserConfig {
     pub accounts: AccountsFilter,
     /// Where an empty store begins; `None` is the live head. The first whole block becomes its base.
     pub start_slot: Option<u64>,
-    /// Also ask for the outcome of each transaction that is no vote. Signature subscriptions need it.
-    pub transactions_status: bool,
+    pub transactions: Transactions,
     /// Tell the server that zstd is welcome. Account data shrinks to a quarter; a server may ignore it.
     pub accept_zstd: bool,
 
@@ -123,7 +146,7 @@ impl Default for GeyserConfig {
             ca_certificate_pem: None,
             accounts: AccountsFilter::All,
             start_slot: None,
-            transactions_status: false,
+            transactions: Transactions::None,
             accept_zstd: true,
             connect_timeout_ms: 10_000,
             silence_ms: 60_000,
@@ -207,7 +230,7 @@ impl fmt::Debug for GeyserConfig {
             .field("x_token", &self.x_token.as_ref().map(|_| "[hidden]"))
             .field("accounts", &self.accounts)
             .field("start_slot", &self.start_slot)
-            .field("transactions_status", &self.transactions_status)
+            .field("transactions", &self.transactions)
             .finish_non_exhaustive()
     }
 }

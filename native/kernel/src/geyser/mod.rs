@@ -19,7 +19,7 @@ mod slots;
 mod translate;
 
 pub use applier::Sink;
-pub use config::{AccountsFilter, GeyserConfig};
+pub use config::{AccountsFilter, GeyserConfig, Transactions};
 pub use event::{Event, FlatEvent, Gap, GapKind};
 pub use reader::{Reader, start};
 pub use slots::{BlockMeta, Fault, Limits, Ready, SlotState, Slots, Update};

@@ -5,19 +5,21 @@ use std::collections::hash_map::Entry;
 
 use super::slots::{BlockMeta, Ready};
 use crate::Pubkey;
-use crate::store::{AccountUpdate, Block, SignatureStatus};
+use crate::store::{AccountUpdate, Block, TransactionUpdate};
 
 /// What an open slot costs beside its content.
 const SLOT_BYTES: usize = 512;
 /// What an account costs beside its data: record, key, hash table at its fullest.
 const ACCOUNT_BYTES: usize = 384;
-/// What a signature costs beside its error.
-const SIGNATURE_BYTES: usize = 256;
+/// What a transaction costs beside its error, keys and logs.
+const TRANSACTION_BYTES: usize = 320;
+/// What a log line costs beside its text.
+const LINE_BYTES: usize = 24;
 
 /// A slot whose block has not left yet.
 pub struct Open {
     accounts: HashMap<Pubkey, (u64, AccountUpdate)>,
-    signatures: HashMap<[u8; 64], (u64, SignatureStatus)>,
+    transactions: HashMap<[u8; 64], (u64, TransactionUpdate)>,
     pub meta: Option<BlockMeta>,
     pub is_confirmed: bool,
     /// What it costs, by the measure of `buffer_bytes_max`.
@@ -28,7 +30,7 @@ impl Open {
     pub fn new() -> Open {
         Open {
             accounts: HashMap::new(),
-            signatures: HashMap::new(),
+            transactions: HashMap::new(),
             meta: None,
             is_confirmed: false,
             bytes: SLOT_BYTES,
@@ -53,21 +55,19 @@ impl Open {
         }
     }
 
-    pub fn put_signature(&mut self, index: u64, status: SignatureStatus) {
-        let bytes = |status: &SignatureStatus| {
-            SIGNATURE_BYTES + status.error.as_ref().map_or(0, Vec::capacity)
-        };
-        self.bytes += bytes(&status);
-        if let Some((_, held)) = self.signatures.insert(status.signature, (index, status)) {
-            self.bytes -= bytes(&held);
+    pub fn put_transaction(&mut self, index: u64, transaction: TransactionUpdate) {
+        self.bytes += transaction_bytes(&transaction);
+        let signature = transaction.signature;
+        if let Some((_, held)) = self.transactions.insert(signature, (index, transaction)) {
+            self.bytes -= transaction_bytes(&held);
         }
     }
 
-    pub fn into_ready(self, meta: BlockMeta) -> Ready {
+    pub fn into_ready(self, meta: BlockMeta, root: Option<u64>) -> Ready {
         let mut accounts: Vec<_> = self.accounts.into_values().map(|(_, held)| held).collect();
         accounts.sort_unstable_by_key(|account| account.pubkey);
-        let mut signatures: Vec<_> = self.signatures.into_values().collect();
-        signatures.sort_unstable_by_key(|(index, status)| (*index, status.signature));
+        let mut transactions: Vec<_> = self.transactions.into_values().collect();
+        transactions.sort_unstable_by_key(|(index, transaction)| (*index, transaction.signature));
         let block = Block {
             slot: meta.slot,
             parent_slot: meta.parent_slot,
@@ -76,7 +76,8 @@ impl Open {
             block_height: meta.block_height,
             block_time: meta.block_time,
             accounts,
-            signatures: signatures.into_iter().map(|(_, status)| status).collect(),
+            transactions: transactions.into_iter().map(|(_, held)| held).collect(),
+            root,
         };
         Ready {
             block,
@@ -84,4 +85,13 @@ impl Open {
             bytes: self.bytes,
         }
     }
+}
+
+fn transaction_bytes(transaction: &TransactionUpdate) -> usize {
+    let error = transaction.error.as_ref().map_or(0, Vec::capacity);
+    let details = transaction.details.as_ref().map_or(0, |details| {
+        let logs = details.logs.iter().map(|line| LINE_BYTES + line.capacity());
+        32 * details.keys.capacity() + logs.sum::<usize>()
+    });
+    TRANSACTION_BYTES + error + details
 }

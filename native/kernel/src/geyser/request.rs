@@ -12,19 +12,20 @@ use yellowstone_grpc_proto::geyser::{
     SubscribeRequestFilterSlots, SubscribeRequestFilterTransactions, SubscribeRequestPing,
 };
 
-use super::config::{AccountsFilter, GeyserConfig};
+use super::config::{AccountsFilter, GeyserConfig, Transactions};
 use crate::Pubkey;
 use crate::token::{CLOCK_SYSVAR, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 
 /// The subscription. Members of one filter are joined by "and", filters by "or".
 pub fn subscribe_request(config: &GeyserConfig, from_slot: Option<u64>) -> SubscribeRequest {
-    // Without it the server would send every level's statuses.
+    // Every level's statuses: FINALIZED ones tell the root.
     let slots = SubscribeRequestFilterSlots {
-        filter_by_commitment: Some(true),
+        filter_by_commitment: Some(false),
         ..SubscribeRequestFilterSlots::default()
     };
-    let statuses = SubscribeRequestFilterTransactions {
-        vote: Some(false),
+    // Failed ones too.
+    let transactions = SubscribeRequestFilterTransactions {
+        vote: (config.transactions != Transactions::LogsAndVotes).then_some(false),
         ..SubscribeRequestFilterTransactions::default()
     };
     let mut request = SubscribeRequest {
@@ -38,11 +39,12 @@ pub fn subscribe_request(config: &GeyserConfig, from_slot: Option<u64>) -> Subsc
         from_slot,
         ..SubscribeRequest::default()
     };
-    if config.transactions_status {
-        request
-            .transactions_status
-            .insert("statuses".to_string(), statuses);
-    }
+    let asked = match config.transactions {
+        Transactions::None => return request,
+        Transactions::Status => &mut request.transactions_status,
+        Transactions::Logs | Transactions::LogsAndVotes => &mut request.transactions,
+    };
+    asked.insert("transactions".to_string(), transactions);
     request
 }
 
@@ -146,9 +148,29 @@ mod tests {
             SubscribeRequestFilterAccounts::default()
         );
         assert_eq!(request.commitment, Some(CommitmentLevel::Confirmed as i32));
-        assert_eq!(request.slots["slots"].filter_by_commitment, Some(true));
+        assert_eq!(request.slots["slots"].filter_by_commitment, Some(false));
         assert_eq!((request.blocks_meta.len(), request.from_slot), (1, Some(9)));
         assert!(request.transactions_status.is_empty() && request.ping.is_none());
+    }
+
+    #[test]
+    fn transactions_are_asked_for_once_and_votes_only_where_they_are_wanted() {
+        let cases = [
+            (Transactions::None, None, None),
+            (Transactions::Status, Some(Some(false)), None),
+            (Transactions::Logs, None, Some(Some(false))),
+            (Transactions::LogsAndVotes, None, Some(None)),
+        ];
+        for (transactions, status, whole) in cases {
+            let config = GeyserConfig {
+                transactions,
+                ..config(AccountsFilter::All)
+            };
+            let request = subscribe_request(&config, None);
+            let filters = [&request.transactions_status, &request.transactions];
+            let votes = filters.map(|of| of.values().next().map(|filter| filter.vote));
+            assert_eq!(votes, [status, whole], "{transactions:?}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::fmt;
 
 use super::event::{Gap, GapKind};
 use super::open_slot::Open;
-use crate::store::{AccountUpdate, Block, SignatureStatus};
+use crate::store::{AccountUpdate, Block, TransactionUpdate};
 
 /// A block's marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +28,9 @@ pub struct BlockMeta {
 /// What a slot status means to the buffer; the others mean nothing to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlotState {
-    /// CONFIRMED or FINALIZED.
     Confirmed,
+    /// Every slot up to this one is final, so it is no data of a slot that is under way.
+    Finalized,
     /// The slot is built anew: what was sent for it before is void.
     CreatedBank,
     Dead,
@@ -44,10 +45,10 @@ pub enum Update {
         account: AccountUpdate,
     },
     /// `index` is the transaction's place in its block.
-    Signature {
+    Transaction {
         slot: u64,
         index: u64,
-        status: SignatureStatus,
+        transaction: TransactionUpdate,
     },
     Meta(BlockMeta),
     Slot {
@@ -60,7 +61,7 @@ impl Update {
     fn slot(&self) -> u64 {
         match self {
             Update::Account { slot, .. }
-            | Update::Signature { slot, .. }
+            | Update::Transaction { slot, .. }
             | Update::Slot { slot, .. } => *slot,
             Update::Meta(meta) => meta.slot,
         }
@@ -136,6 +137,8 @@ pub struct Slots {
     join: Join,
     open: BTreeMap<u64, Open>,
     bytes: usize,
+    /// The newest slot that was called finalized.
+    root: Option<u64>,
 }
 
 impl Slots {
@@ -153,6 +156,7 @@ impl Slots {
             join,
             open: BTreeMap::new(),
             bytes: 0,
+            root: None,
         }
     }
 
@@ -164,6 +168,20 @@ impl Slots {
     /// Takes one message and appends the blocks that became ready, also where it then fails.
     pub fn push(&mut self, update: Update, ready: &mut Vec<Ready>) -> Result<(), Fault> {
         let slot = update.slot();
+        if let Update::Slot {
+            state: SlotState::Finalized,
+            ..
+        } = update
+        {
+            self.root = self.root.max(Some(slot));
+            return match self.open.get_mut(&slot) {
+                Some(open) => {
+                    open.is_confirmed = true;
+                    self.release(ready)
+                }
+                None => Ok(()),
+            };
+        }
         if self.is_skipped(&update) {
             return Ok(());
         }
@@ -186,10 +204,7 @@ impl Slots {
                 self.forget(slot);
                 return Ok(());
             }
-            Update::Slot {
-                state: SlotState::Confirmed,
-                ..
-            } => {
+            Update::Slot { .. } => {
                 self.change(slot, |open| open.is_confirmed = true)?;
             }
             Update::Meta(meta) => {
@@ -203,8 +218,10 @@ impl Slots {
             } => {
                 return self.change(slot, |open| open.put_account(write_version, account));
             }
-            Update::Signature { index, status, .. } => {
-                return self.change(slot, |open| open.put_signature(index, status));
+            Update::Transaction {
+                index, transaction, ..
+            } => {
+                return self.change(slot, |open| open.put_transaction(index, transaction));
             }
         }
         self.release(ready)
@@ -322,7 +339,7 @@ impl Slots {
         self.bytes -= open.bytes + self.open.values().map(|open| open.bytes).sum::<usize>();
         self.open = later;
         self.tip = Some((slot, meta.blockhash));
-        Some(open.into_ready(meta))
+        Some(open.into_ready(meta, self.root))
     }
 }
 

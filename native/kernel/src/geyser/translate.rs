@@ -3,12 +3,13 @@
 use yellowstone_grpc_proto::geyser::subscribe_update::UpdateOneof;
 use yellowstone_grpc_proto::geyser::{
     SlotStatus, SubscribeUpdate, SubscribeUpdateAccount, SubscribeUpdateBlockMeta,
-    SubscribeUpdateSlot, SubscribeUpdateTransactionStatus,
+    SubscribeUpdateSlot, SubscribeUpdateTransaction, SubscribeUpdateTransactionStatus,
 };
 use yellowstone_grpc_proto::prost_types::Timestamp;
 
 use super::slots::{BlockMeta, Fault, SlotState, Update};
-use crate::store::{AccountUpdate, SignatureStatus};
+use crate::Pubkey;
+use crate::store::{AccountUpdate, TransactionDetails, TransactionUpdate};
 
 /// What a message asks of the reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,7 @@ pub fn translate(update: SubscribeUpdate) -> Result<Message, Fault> {
     let update = match update.update_oneof {
         Some(UpdateOneof::Account(account)) => translate_account(account)?,
         Some(UpdateOneof::BlockMeta(meta)) => translate_meta(meta, created_ms).map(Some)?,
+        Some(UpdateOneof::Transaction(update)) => translate_transaction(update).map(Some)?,
         Some(UpdateOneof::TransactionStatus(status)) => translate_status(status).map(Some)?,
         Some(UpdateOneof::Slot(slot)) => translate_slot(&slot),
         Some(UpdateOneof::Ping(_)) => return Ok(Message::Ping),
@@ -80,22 +82,56 @@ fn translate_meta(
 
 fn translate_status(status: SubscribeUpdateTransactionStatus) -> Result<Update, Fault> {
     let slot = status.slot;
-    Ok(Update::Signature {
+    Ok(Update::Transaction {
         slot,
         index: status.index,
-        status: SignatureStatus {
+        transaction: TransactionUpdate {
             signature: fixed(slot, "a signature", &status.signature)?,
             error: status.err.map(|error| error.err),
+            details: None,
+        },
+    })
+}
+
+fn translate_transaction(update: SubscribeUpdateTransaction) -> Result<Update, Fault> {
+    let slot = update.slot;
+    let lacks = |what: &str| malformed(slot, format!("a transaction without {what}"));
+    let info = update.transaction.ok_or_else(|| lacks("its body"))?;
+    let message = info.transaction.and_then(|transaction| transaction.message);
+    let message = message.ok_or_else(|| lacks("its message"))?;
+    let meta = info.meta.ok_or_else(|| lacks("its meta"))?;
+    let keys = [
+        message.account_keys,
+        meta.loaded_writable_addresses,
+        meta.loaded_readonly_addresses,
+    ];
+    let keys: Result<Vec<Pubkey>, Fault> = keys
+        .iter()
+        .flatten()
+        .map(|key| fixed(slot, "an account key", key))
+        .collect();
+    Ok(Update::Transaction {
+        slot,
+        index: info.index,
+        transaction: TransactionUpdate {
+            signature: fixed(slot, "a signature", &info.signature)?,
+            error: meta.err.map(|error| error.err),
+            details: Some(TransactionDetails {
+                is_vote: info.is_vote,
+                keys: keys?,
+                logs: meta.log_messages,
+            }),
         },
     })
 }
 
 fn translate_slot(update: &SubscribeUpdateSlot) -> Option<Update> {
     let state = match SlotStatus::try_from(update.status) {
-        Ok(SlotStatus::SlotConfirmed | SlotStatus::SlotFinalized) => SlotState::Confirmed,
+        Ok(SlotStatus::SlotConfirmed) => SlotState::Confirmed,
+        Ok(SlotStatus::SlotFinalized) => SlotState::Finalized,
         Ok(SlotStatus::SlotCreatedBank) => SlotState::CreatedBank,
         Ok(SlotStatus::SlotDead) => SlotState::Dead,
-        // An unknown status is a newer server's: it cannot be one that we depend on.
+        // PROCESSED is earlier than anything here, and an unknown status is a newer server's.
         _ => return None,
     };
     Some(Update::Slot {

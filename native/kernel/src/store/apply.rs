@@ -146,7 +146,11 @@ impl Store {
 
     fn write_tip(&self, txn: &mut RwTxn<'_>, block: &Block) -> Result<()> {
         let blocks = &self.tables.blocks;
-        let value = record::encode_block(&tip_after(block));
+        let before = blocks.last(txn)?;
+        let before =
+            before.and_then(|(key, value)| record::decode_block(keys::slot_of(key), value));
+        let root_before = before.map_or(0, |tip| tip.root);
+        let value = record::encode_block(&tip_after(block, root_before));
         blocks.put(txn, &block.slot.to_be_bytes(), &value)?;
         while blocks.len(txn)? > BLOCKS_KEPT {
             let Some(oldest) = blocks.first(txn)?.map(|(key, _)| keys::slot_of(key)) else {
@@ -242,19 +246,21 @@ fn not_known(mut tip: Option<Tip>, blocks: &[Block]) -> Result<Vec<&Block>> {
             }
             check_chain(tip, block)?;
         }
-        tip = Some(tip_after(block));
+        tip = Some(tip_after(block, tip.map_or(0, |tip| tip.root)));
         new.push(block);
     }
     Ok(new)
 }
 
-fn tip_after(block: &Block) -> Tip {
+/// A root never goes back, and a feed that is ahead of us may call a slot final that is not here yet.
+fn tip_after(block: &Block, root_before: u64) -> Tip {
     Tip {
         slot: block.slot,
         parent_slot: block.parent_slot,
         blockhash: block.blockhash,
         block_height: block.block_height,
         block_time: block.block_time,
+        root: root_before.max(block.root.unwrap_or(0).min(block.slot)),
     }
 }
 

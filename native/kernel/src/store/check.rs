@@ -18,8 +18,8 @@ use crate::token::TokenProgram;
 const DIFFERENCES_MAX: usize = 100;
 
 impl Store {
-    /// Recomputes every index from `accounts` and answers the differences as sentences, at most
-    /// 100. One read transaction and a walk over each table; only the counts of programs are held
+    /// Recomputes every index from `accounts`, looks at what is kept of the past, and answers the
+    /// differences as sentences, at most 100. One read transaction after another and a walk over each table; only the counts of programs are held
     /// in memory.
     pub fn check(&self) -> Result<Vec<String>> {
         let txn = self.env.read_txn()?;
@@ -35,8 +35,12 @@ impl Store {
         check.holders()?;
         check.changed()?;
         check.programs(counts)?;
-        check.found.truncate(DIFFERENCES_MAX);
-        Ok(check.found)
+        let mut found = check.found;
+        // A thread holds one read transaction at a time.
+        drop(txn);
+        self.check_kept(&mut found)?;
+        found.truncate(DIFFERENCES_MAX);
+        Ok(found)
     }
 }
 

@@ -5,38 +5,18 @@ use std::ops::Bound;
 
 use heed::{PutFlags, RwTxn};
 
+use super::change::{self, CHANGE_HEAD_BYTES, KIND_ACCOUNT};
 use super::keys;
 use super::open::Store;
-use super::record::{self, AccountRef, AccountUpdate, Block, HEAD_BYTES};
-use super::snapshot::Snapshot;
+use super::record::{self, AccountUpdate, Block};
 use super::tables::Db;
-use crate::Pubkey;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Two such rows fill a page of LMDB; longer ones would take pages of their own, which leave gaps
 /// when dropped.
-const PIECE_BYTES: usize = 2016;
+pub(super) const PIECE_BYTES: usize = 2016;
 /// Key in `meta` of the bytes that the feed holds.
-const FEED_BYTES: &[u8] = b"feedBytes";
-/// Kind and length before each change.
-const CHANGE_HEAD_BYTES: usize = 5;
-const KIND_ACCOUNT: u8 = 1;
-const KIND_STATUS: u8 = 2;
-
-/// One change of a slot, with the state after that slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change<'a> {
-    /// A closed account has 0 lamports, no data, and the System program as its owner.
-    Account {
-        pubkey: &'a Pubkey,
-        account: AccountRef<'a>,
-    },
-    /// A transaction's outcome; `error` as in [`super::SignatureStatus`].
-    Status {
-        signature: &'a [u8; 64],
-        error: Option<&'a [u8]>,
-    },
-}
+pub(super) const FEED_BYTES: &[u8] = b"feedBytes";
 
 impl Store {
     /// Adds a block's changes and drops what the bounds no longer allow.
@@ -78,93 +58,13 @@ impl Store {
     }
 }
 
-impl Snapshot<'_> {
-    /// Visits the changes of a slot, accounts in order of pubkeys before statuses. Answers false
-    /// where the slot is not held: dropped, not yet applied, or skipped by the chain.
-    pub fn feed(&self, slot: u64, visit: &mut dyn FnMut(Change<'_>) -> Result<()>) -> Result<bool> {
-        let first = keys::piece(slot, 0);
-        let last = keys::piece(slot, u32::MAX);
-        let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-        let mut rows = self.tables().feed.range(&self.txn, &range)?;
-        if rows.next().transpose()?.is_none() {
-            return Ok(false);
-        }
-        let mut run = Vec::new();
-        for row in rows {
-            run.extend_from_slice(row?.1);
-        }
-        let mut rest = &run[..];
-        while !rest.is_empty() {
-            let (change, after) = decode_change(rest)
-                .ok_or_else(|| Error::Internal(format!("the feed of slot {slot} is damaged")))?;
-            visit(change)?;
-            rest = after;
-        }
-        Ok(true)
-    }
-
-    /// The oldest slot whose changes are held.
-    pub fn feed_oldest_slot(&self) -> Result<Option<u64>> {
-        Ok(self
-            .tables()
-            .feed
-            .first(&self.txn)?
-            .map(|(key, _)| keys::slot_of(key)))
-    }
-}
-
-fn decode_change(bytes: &[u8]) -> Option<(Change<'_>, &[u8])> {
-    let (kind, rest) = bytes.split_first()?;
-    let (length, rest) = rest.split_first_chunk()?;
-    let (body, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-    let change = match *kind {
-        KIND_ACCOUNT => {
-            let (pubkey, record) = body.split_first_chunk()?;
-            Change::Account {
-                pubkey,
-                account: record::decode(record)?,
-            }
-        }
-        KIND_STATUS => {
-            let (signature, error) = body.split_first_chunk()?;
-            Change::Status {
-                signature,
-                error: (!error.is_empty()).then_some(error),
-            }
-        }
-        _ => return None,
-    };
-    Some((change, rest))
-}
-
-/// A closed account shows nothing of what it was, as the chain itself reports it.
-fn state_after(update: &AccountUpdate, slot: u64) -> AccountRef<'_> {
-    if update.lamports == 0 {
-        return AccountRef {
-            slot,
-            lamports: 0,
-            rent_epoch: 0,
-            executable: false,
-            owner: &[0; 32],
-            data: &[],
-        };
-    }
-    update.at(slot)
-}
-
 fn feed_bytes(block: &Block, accounts: &[&AccountUpdate]) -> u64 {
-    let account = |update: &&AccountUpdate| {
-        CHANGE_HEAD_BYTES + 32 + HEAD_BYTES + state_after(update, block.slot).data.len()
-    };
-    let status =
-        |error: &Option<Vec<u8>>| CHANGE_HEAD_BYTES + 64 + error.as_ref().map_or(0, Vec::len);
-    let accounts = accounts.iter().map(account).sum::<usize>();
-    (accounts
-        + block
-            .signatures
-            .iter()
-            .map(|s| status(&s.error))
-            .sum::<usize>()) as u64
+    let accounts = accounts
+        .iter()
+        .map(|update| change::account_bytes(&change::state_after(update, block.slot)));
+    let transactions = block.transactions.iter().map(change::transaction_bytes);
+    let bodies = accounts.chain(transactions);
+    bodies.map(|body| (CHANGE_HEAD_BYTES + body) as u64).sum()
 }
 
 fn write_slot(
@@ -174,7 +74,7 @@ fn write_slot(
     accounts: &[&AccountUpdate],
     bytes: u64,
 ) -> Result<()> {
-    let changes = (accounts.len() + block.signatures.len()) as u32;
+    let changes = (accounts.len() + block.transactions.len()) as u32;
     let mut head = [0; 12];
     head[0..4].copy_from_slice(&changes.to_be_bytes());
     head[4..12].copy_from_slice(&bytes.to_be_bytes());
@@ -186,17 +86,18 @@ fn write_slot(
         piece: Vec::with_capacity(PIECE_BYTES),
     };
     for update in accounts {
-        let account = state_after(update, block.slot);
-        out.begin(txn, KIND_ACCOUNT, 32 + HEAD_BYTES + account.data.len())?;
+        let account = change::state_after(update, block.slot);
+        out.begin(txn, KIND_ACCOUNT, change::account_bytes(&account))?;
         out.write(txn, &update.pubkey)?;
         out.write(txn, &record::encode_head(&account))?;
         out.write(txn, account.data)?;
     }
-    for status in &block.signatures {
-        let error = status.error.as_deref().unwrap_or_default();
-        out.begin(txn, KIND_STATUS, 64 + error.len())?;
-        out.write(txn, &status.signature)?;
-        out.write(txn, error)?;
+    let mut body = Vec::new();
+    for update in &block.transactions {
+        body.clear();
+        let kind = change::push_transaction(&mut body, update);
+        out.begin(txn, kind, body.len())?;
+        out.write(txn, &body)?;
     }
     out.flush(txn)
 }

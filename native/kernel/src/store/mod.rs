@@ -1,9 +1,12 @@
 //! The accounts store: one LMDB environment, one writer process, any number of readers.
 
 mod apply;
+mod change;
 mod check;
+mod check_kept;
 mod diff;
 mod feed;
+mod feed_read;
 mod holders;
 mod keys;
 mod open;
@@ -19,18 +22,19 @@ mod snapshot;
 mod tables;
 
 pub use apply::Applied;
-pub use feed::Change;
+pub use change::{Change, Logs};
+pub use feed_read::{FeedEnd, FeedPlace, FeedVisit};
 pub use holders::{HOLDERS_MAX, HOLDERS_MIN};
 pub use open::{Stats, Store};
 pub use options::{ACCOUNT_DATA_BYTES_MAX, BLOCKS_KEPT, Changed, Options, Scope};
 pub use plan::Plan;
 pub use programs::CHANGED_ROWS_MAX;
 pub use query::{Budget, Filter, OwnerFilter, OwnerQuery, PageEnd, ProgramQuery};
-pub use record::{AccountRef, AccountUpdate, Block, SignatureStatus, Tip};
+pub use record::{AccountRef, AccountUpdate, Block, Tip, TransactionDetails, TransactionUpdate};
 pub use scan::Visit;
 pub use signatures::SignatureRef;
 pub use snapshot::Snapshot;
 pub use tables::{SCHEMA, TABLES, Table};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -42,9 +42,20 @@ impl AccountUpdate {
 /// One transaction's outcome; `error` is the feed's bincode of a TransactionError, `None` is
 /// success.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SignatureStatus {
+pub struct TransactionUpdate {
     pub signature: [u8; 64],
     pub error: Option<Vec<u8>>,
+    /// Where the feed tells more than outcomes.
+    pub details: Option<TransactionDetails>,
+}
+
+/// What subscribers to logs need of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TransactionDetails {
+    pub is_vote: bool,
+    /// Every account that it names: static ones, then loaded ones.
+    pub keys: Vec<Pubkey>,
+    pub logs: Vec<String>,
 }
 
 /// One confirmed block: everything that changed in it. A pubkey may appear twice; the later one
@@ -59,7 +70,9 @@ pub struct Block {
     /// Seconds since 1970, where the feed gives them.
     pub block_time: Option<i64>,
     pub accounts: Vec<AccountUpdate>,
-    pub signatures: Vec<SignatureStatus>,
+    pub transactions: Vec<TransactionUpdate>,
+    /// The newest slot that the feed called finalized by then, where it has called any so.
+    pub root: Option<u64>,
 }
 
 /// The newest block in the store.
@@ -70,6 +83,8 @@ pub struct Tip {
     pub blockhash: [u8; 32],
     pub block_height: u64,
     pub block_time: Option<i64>,
+    /// The newest finalized slot that was known with this block, at most its own; 0 is none yet.
+    pub root: u64,
 }
 
 /// Bytes of a stored record before its data.
@@ -109,13 +124,14 @@ pub(super) fn decode(record: &[u8]) -> Option<AccountRef<'_>> {
 }
 
 /// The value of a row of `blocks`.
-pub(super) fn encode_block(tip: &Tip) -> [u8; 57] {
-    let mut value = [0; 57];
+pub(super) fn encode_block(tip: &Tip) -> [u8; 65] {
+    let mut value = [0; 65];
     value[0..32].copy_from_slice(&tip.blockhash);
     value[32..40].copy_from_slice(&tip.parent_slot.to_be_bytes());
     value[40..48].copy_from_slice(&tip.block_height.to_be_bytes());
     value[48] = u8::from(tip.block_time.is_some());
     value[49..57].copy_from_slice(&tip.block_time.unwrap_or(0).to_be_bytes());
+    value[57..65].copy_from_slice(&tip.root.to_be_bytes());
     value
 }
 
@@ -125,12 +141,14 @@ pub(super) fn decode_block(slot: u64, value: &[u8]) -> Option<Tip> {
     let (parent_slot, rest) = rest.split_first_chunk()?;
     let (block_height, rest) = rest.split_first_chunk()?;
     let (has_time, rest) = rest.split_first()?;
-    let time = i64::from_be_bytes(*rest.first_chunk()?);
+    let (time, rest) = rest.split_first_chunk()?;
+    let root = rest.first_chunk()?;
     Some(Tip {
         slot,
         parent_slot: u64::from_be_bytes(*parent_slot),
         blockhash: *blockhash,
         block_height: u64::from_be_bytes(*block_height),
-        block_time: (*has_time != 0).then_some(time),
+        block_time: (*has_time != 0).then_some(i64::from_be_bytes(*time)),
+        root: u64::from_be_bytes(*root),
     })
 }

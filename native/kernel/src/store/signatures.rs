@@ -27,14 +27,14 @@ impl Store {
     pub(super) fn write_signatures(&self, txn: &mut RwTxn<'_>, block: &Block) -> Result<()> {
         let signatures = &self.tables.signatures;
         let group = block.slot / GROUP_SLOTS;
-        let mut sorted: Vec<_> = block.signatures.iter().collect();
-        sorted.sort_unstable_by_key(|status| status.signature);
+        let mut sorted: Vec<_> = block.transactions.iter().collect();
+        sorted.sort_unstable_by_key(|update| update.signature);
         let mut value = Vec::new();
-        for status in sorted {
+        for update in sorted {
             value.clear();
             value.extend_from_slice(&block.slot.to_be_bytes());
-            value.extend_from_slice(status.error.as_deref().unwrap_or_default());
-            signatures.put(txn, &keys::signature(group, &status.signature), &value)?;
+            value.extend_from_slice(update.error.as_deref().unwrap_or_default());
+            signatures.put(txn, &keys::signature(group, &update.signature), &value)?;
         }
         let oldest_kept = (block.slot + 1).saturating_sub(self.options.signature_slots_max);
         let end = (oldest_kept / GROUP_SLOTS).to_be_bytes();

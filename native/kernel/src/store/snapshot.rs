@@ -1,5 +1,7 @@
 //! One moment of the store, and the point reads on it.
 
+use std::ops::Bound;
+
 use heed::{RoTxn, WithTls};
 
 use super::holders::{self, HOLDERS_MIN};
@@ -92,6 +94,21 @@ impl<'s> Snapshot<'s> {
     pub fn block(&self, slot: u64) -> Result<Option<Tip>> {
         let found = self.tables().blocks.get(&self.txn, &slot.to_be_bytes())?;
         Ok(found.and_then(|value| record::decode_block(slot, value)))
+    }
+
+    /// The first block after this slot; `None` means before all.
+    pub fn block_after(&self, slot: Option<u64>) -> Result<Option<Tip>> {
+        let key = slot.map(u64::to_be_bytes);
+        let from = match &key {
+            Some(key) => Bound::Excluded(&key[..]),
+            None => Bound::Unbounded,
+        };
+        let mut rows = self
+            .tables()
+            .blocks
+            .range(&self.txn, &(from, Bound::Unbounded))?;
+        let found = rows.next().transpose()?;
+        Ok(found.and_then(|(key, value)| record::decode_block(keys::slot_of(key), value)))
     }
 
     /// Whether this is the hash of one of the last `height_max` blocks by height, and of which.

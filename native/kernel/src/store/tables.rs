@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 pub(super) type Db = Database<Bytes, Bytes>;
 
 /// Raised whenever a build could misread a store that another build wrote.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// What one table holds, in words. The documentation is printed from these.
 #[derive(Debug, Clone, Copy)]
@@ -74,8 +74,9 @@ tables! {
     programs: "program 32" =>
         "accounts 8 ‖ rows in changed 8 ‖ slot after which changed is complete 8",
         "What a page needs to choose between an index, the log of changes and the whole table.";
-    blocks: "slot 8" => "blockhash 32 ‖ parentSlot 8 ‖ blockHeight 8 ‖ hasTime 1 ‖ blockTime 8",
-        "The last 512 blocks; the last row is the tip.";
+    blocks: "slot 8" =>
+        "blockhash 32 ‖ parentSlot 8 ‖ blockHeight 8 ‖ hasTime 1 ‖ blockTime 8 ‖ root 8",
+        "The last 512 blocks, each with the newest finalized slot known then; the last row is the tip.";
     feed: "slot 8 ‖ sequence 4" =>
         "sequence 0: changes 4 ‖ bytes 8; then the slot's changes, one run in pieces of at most 2 KiB",
         "What changed in a slot, as it was after it: a subscriber's edge may be some slots late.";

@@ -68,6 +68,7 @@ impl Sink for MemorySink {
             blockhash: block.blockhash,
             block_height: block.block_height,
             block_time: block.block_time,
+            root: 0,
         }))
     }
 

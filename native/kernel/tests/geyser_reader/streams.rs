@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kernel::geyser::Event;
+use kernel::geyser::{Event, Transactions};
 use kernel::store::{Options, Store};
 use yellowstone_grpc_proto::geyser::SlotStatus;
 use yellowstone_grpc_proto::tonic::Status;
@@ -24,7 +24,7 @@ fn blocks_become_durable_in_order() {
     });
     let h = read(&server, |config| {
         config.x_token = Some("s3cret".into());
-        config.transactions_status = true;
+        config.transactions = Transactions::Status;
     });
     let events = h.events.wait_committed(15);
     h.events
@@ -52,8 +52,8 @@ fn blocks_become_durable_in_order() {
     assert_eq!(blocks[0].accounts[0].data, vec![11; 100]);
     assert_eq!(blocks[0].accounts[0].rent_epoch, u64::MAX);
     assert_eq!(blocks[0].block_time, Some(1_700_000_000));
-    assert_eq!(blocks[0].signatures[0].error, None);
-    assert_eq!(blocks[2].signatures[0].error, Some(vec![8, 0, 0, 0]));
+    assert_eq!(blocks[0].transactions[0].error, None);
+    assert_eq!(blocks[2].transactions[0].error, Some(vec![8, 0, 0, 0]));
     h.reader.stop().unwrap();
     let seen = &server.seen()[0];
     assert_eq!(seen.x_token.as_deref(), Some("s3cret"));

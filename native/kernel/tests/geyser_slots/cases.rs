@@ -27,14 +27,14 @@ fn a_block_waits_for_both_markers() {
         block_height,
         block_time,
         ref accounts,
-        ref signatures,
+        ref transactions,
         ..
     } = ready[0].block;
     assert_eq!(
         (slot, parent_slot, block_height, block_time),
         (11, 10, 11, Some(1_011))
     );
-    assert_eq!((accounts.len(), signatures.len()), (1, 1));
+    assert_eq!((accounts.len(), transactions.len()), (1, 1));
     assert_eq!(ready[0].created_ms, Some(11));
 }
 

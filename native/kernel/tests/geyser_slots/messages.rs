@@ -1,7 +1,7 @@
 //! Messages of a made-up chain, and a buffer to push them into.
 
 use kernel::geyser::{BlockMeta, Fault, Limits, Ready, SlotState, Slots, Update};
-use kernel::store::{AccountUpdate, SignatureStatus};
+use kernel::store::{AccountUpdate, TransactionUpdate};
 
 pub const LIMITS: Limits = Limits {
     buffer_bytes_max: 1 << 20,
@@ -46,12 +46,13 @@ pub fn signature(slot: u64, index: u64) -> Update {
     let mut signature = [0; 64];
     signature[..8].copy_from_slice(&slot.to_be_bytes());
     signature[8..16].copy_from_slice(&index.to_be_bytes());
-    Update::Signature {
+    Update::Transaction {
         slot,
         index,
-        status: SignatureStatus {
+        transaction: TransactionUpdate {
             signature,
             error: None,
+            details: None,
         },
     }
 }

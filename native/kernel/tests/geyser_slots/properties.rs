@@ -113,8 +113,8 @@ proptest! {
             let accounts: Vec<(u8, u64)> =
                 block.accounts.iter().map(|a| (a.pubkey[0], a.lamports)).collect();
             prop_assert_eq!(&accounts, &delivery.blocks[&block.slot]);
-            prop_assert_eq!(block.signatures.len(), 2);
-            prop_assert_eq!(block.signatures[0].signature[15], 0);
+            prop_assert_eq!(block.transactions.len(), 2);
+            prop_assert_eq!(block.transactions[0].signature[15], 0);
             tip = block.slot;
         }
     }

@@ -26,7 +26,7 @@ fn filled() -> super::Temporary {
     temporary
 }
 
-fn tables(store: &Store) -> [(&'static str, Db); 8] {
+fn tables(store: &Store) -> [(&'static str, Db); 10] {
     let t = &store.tables;
     [
         ("accounts", t.accounts),
@@ -37,6 +37,8 @@ fn tables(store: &Store) -> [(&'static str, Db); 8] {
         ("holders", t.holders),
         ("changed", t.changed),
         ("programs", t.programs),
+        ("blocks", t.blocks),
+        ("feed", t.feed),
     ]
 }
 

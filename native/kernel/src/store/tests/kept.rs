@@ -1,17 +1,23 @@
 //! What is kept for a while: blocks, the feed of changes, transaction outcomes.
 
+use std::ops::ControlFlow;
+
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::*;
 
 use super::naive::Model;
 use super::strategy::blocks;
-use super::{account, block, hash, number, open, options};
+use super::{account, assert_sound, block, hash, number, open, options};
 use crate::Pubkey;
-use crate::store::{AccountUpdate, BLOCKS_KEPT, Block, Change, Options, SignatureStatus, Store};
+use crate::store::{
+    AccountUpdate, BLOCKS_KEPT, Block, Change, FeedEnd, FeedPlace, Options, Snapshot, Store,
+    TransactionDetails, TransactionUpdate,
+};
 
 type Seen = Vec<(Pubkey, u64, Pubkey, Vec<u8>)>;
 
-pub(super) fn feed(store: &Store, slot: u64) -> Option<(Seen, Vec<SignatureStatus>)> {
+pub(super) fn feed(store: &Store, slot: u64) -> Option<(Seen, Vec<TransactionUpdate>)> {
     let (mut accounts, mut statuses) = (Vec::new(), Vec::new());
     let snapshot = store.snapshot().unwrap();
     let is_held = snapshot.feed(slot, &mut |change| {
@@ -26,11 +32,29 @@ pub(super) fn feed(store: &Store, slot: u64) -> Option<(Seen, Vec<SignatureStatu
                 ));
             }
             Change::Status { signature, error } => {
-                statuses.push(SignatureStatus {
+                statuses.push(TransactionUpdate {
                     signature: *signature,
                     error: error.map(<[u8]>::to_vec),
+                    details: None,
                 });
             }
+            Change::Transaction {
+                signature,
+                error,
+                is_vote,
+                keys,
+                logs,
+            } => statuses.push(TransactionUpdate {
+                signature: *signature,
+                error: error.map(<[u8]>::to_vec),
+                details: Some(TransactionDetails {
+                    is_vote,
+                    keys: keys.to_vec(),
+                    logs: logs
+                        .map(|line| String::from_utf8(line.to_vec()).unwrap())
+                        .collect(),
+                }),
+            }),
         }
         Ok(())
     });
@@ -43,21 +67,51 @@ fn signature(n: u64) -> [u8; 64] {
     signature
 }
 
+fn details() -> impl Strategy<Value = TransactionDetails> {
+    let lines = vec("[a-z \u{1F600}]{0,900}", 0..5);
+    (any::<bool>(), vec(any::<Pubkey>(), 0..4), lines).prop_map(|(is_vote, keys, logs)| {
+        TransactionDetails {
+            is_vote,
+            keys,
+            logs,
+        }
+    })
+}
+
+/// At most so many changes of a slot, as text.
+fn shown(
+    snapshot: &Snapshot<'_>,
+    slot: u64,
+    place: FeedPlace,
+    max: usize,
+) -> (Vec<String>, FeedEnd) {
+    let mut seen = Vec::new();
+    let end = snapshot.feed_from(slot, place, &mut |change| {
+        if seen.len() == max {
+            return Ok(ControlFlow::Break(()));
+        }
+        seen.push(format!("{change:?}"));
+        Ok(ControlFlow::Continue(()))
+    });
+    (seen, end.unwrap())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
     fn the_feed_replays_each_slot_as_it_was(
         blocks in blocks(),
-        errors in vec(any::<Option<u8>>(), 0..40),
+        errors in vec((any::<Option<u8>>(), option::of(details())), 0..40),
     ) {
         let temporary = open(&options());
-        let statuses: Vec<_> = (0..).zip(errors).map(|(n, error)| SignatureStatus {
+        let statuses: Vec<_> = (0..).zip(errors).map(|(n, (error, details))| TransactionUpdate {
             signature: signature(n),
             error: error.map(|byte| vec![byte; byte as usize % 5 + 1]),
+            details,
         }).collect();
         for (slot, updates) in (1..).zip(&blocks) {
-            let block = Block { signatures: statuses.clone(), ..block(slot, updates.clone()) };
+            let block = Block { transactions: statuses.clone(), ..block(slot, updates.clone()) };
             temporary.store.apply(&block).unwrap();
         }
         for (slot, updates) in (1..).zip(&blocks) {
@@ -76,6 +130,16 @@ proptest! {
             prop_assert_eq!(feed(&temporary.store, slot), Some((expected, statuses.clone())));
         }
         prop_assert_eq!(feed(&temporary.store, blocks.len() as u64 + 1), None);
+        assert_sound(&temporary.store);
+        // Stopped before any change and taken up there, the rest is the same.
+        let snapshot = temporary.store.snapshot().unwrap();
+        let all = shown(&snapshot, 1, FeedPlace::default(), usize::MAX).0;
+        for stop in 0..all.len() {
+            let (mut joined, end) = shown(&snapshot, 1, FeedPlace::default(), stop);
+            let FeedEnd::Stopped(place) = end else { panic!("{end:?}") };
+            joined.extend(shown(&snapshot, 1, place, usize::MAX).0);
+            prop_assert_eq!(&joined, &all);
+        }
     }
 }
 
@@ -143,12 +207,13 @@ fn outcomes_are_found_and_dropped_after_their_slots() {
         ..options()
     });
     for slot in 1..=200u64 {
-        let statuses = (0..5).map(|n| SignatureStatus {
+        let statuses = (0..5).map(|n| TransactionUpdate {
             signature: signature(slot * 5 + n),
             error: (n == 3).then(|| vec![8, 0, 0, 0]),
+            details: None,
         });
         let block = Block {
-            signatures: statuses.collect(),
+            transactions: statuses.collect(),
             ..block(slot, vec![])
         };
         temporary.store.apply(&block).unwrap();
@@ -176,6 +241,26 @@ fn outcomes_are_found_and_dropped_after_their_slots() {
         .unwrap()
         .1;
     assert!(rows <= 5 * (40 + 16), "{rows}");
+}
+
+#[test]
+fn roots_ascend_and_never_lie_ahead() {
+    let temporary = open(&options());
+    let roots = [None, Some(0), Some(1), Some(9), None, Some(2), Some(6)];
+    for (slot, root) in (1..).zip(roots) {
+        let block = Block {
+            root,
+            ..block(slot, vec![])
+        };
+        temporary.store.apply(&block).unwrap();
+    }
+    let snapshot = temporary.store.snapshot().unwrap();
+    let stored = (1..=7).map(|slot| snapshot.block(slot).unwrap().unwrap().root);
+    assert_eq!(stored.collect::<Vec<_>>(), [0, 0, 1, 4, 4, 4, 6]);
+    assert_eq!(snapshot.tip().unwrap().root, 6);
+    let after = [None, Some(0), Some(3), Some(7)].map(|slot| snapshot.block_after(slot).unwrap());
+    let after = after.map(|block| block.map(|block| block.slot));
+    assert_eq!(after, [Some(1), Some(1), Some(4), None]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod naive;
 mod open;
 mod pages;
 mod scope;
-mod strategy;
+pub(crate) mod strategy;
 
 use std::time::{Duration, Instant};
 
@@ -18,12 +18,12 @@ use crate::Pubkey;
 use crate::token::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 
 /// A folder and the store in it.
-struct Temporary {
-    store: Store,
+pub(crate) struct Temporary {
+    pub store: Store,
     dir: tempfile::TempDir,
 }
 
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options {
         map_bytes: 4 << 30,
         disk_reserve_bytes: 0,
@@ -31,7 +31,7 @@ fn options() -> Options {
     }
 }
 
-fn open(options: &Options) -> Temporary {
+pub(crate) fn open(options: &Options) -> Temporary {
     let dir = tempfile::tempdir().unwrap();
     Temporary {
         store: Store::open_writer(dir.path(), options).unwrap(),
@@ -44,13 +44,13 @@ fn assert_sound(store: &Store) {
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
 }
 
-fn hash(slot: u64) -> [u8; 32] {
+pub(crate) fn hash(slot: u64) -> [u8; 32] {
     let mut hash = [7; 32];
     hash[0..8].copy_from_slice(&slot.to_be_bytes());
     hash
 }
 
-fn block(slot: u64, accounts: Vec<AccountUpdate>) -> Block {
+pub(crate) fn block(slot: u64, accounts: Vec<AccountUpdate>) -> Block {
     Block {
         slot,
         parent_slot: slot - 1,
@@ -59,11 +59,12 @@ fn block(slot: u64, accounts: Vec<AccountUpdate>) -> Block {
         block_height: slot,
         block_time: Some(1_000 + slot as i64),
         accounts,
-        signatures: Vec::new(),
+        transactions: Vec::new(),
+        root: None,
     }
 }
 
-fn account(pubkey: Pubkey, lamports: u64, owner: Pubkey, data: &[u8]) -> AccountUpdate {
+pub(crate) fn account(pubkey: Pubkey, lamports: u64, owner: Pubkey, data: &[u8]) -> AccountUpdate {
     AccountUpdate {
         pubkey,
         lamports,
@@ -74,7 +75,7 @@ fn account(pubkey: Pubkey, lamports: u64, owner: Pubkey, data: &[u8]) -> Account
     }
 }
 
-fn token_data(mint: &Pubkey, wallet: &Pubkey, amount: u64, state: u8) -> Vec<u8> {
+pub(crate) fn token_data(mint: &Pubkey, wallet: &Pubkey, amount: u64, state: u8) -> Vec<u8> {
     let mut data = vec![0; 165];
     data[0..32].copy_from_slice(mint);
     data[32..64].copy_from_slice(wallet);
@@ -83,13 +84,13 @@ fn token_data(mint: &Pubkey, wallet: &Pubkey, amount: u64, state: u8) -> Vec<u8>
     data
 }
 
-fn mint_data() -> Vec<u8> {
+pub(crate) fn mint_data() -> Vec<u8> {
     let mut data = vec![0; 82];
     data[45] = 1;
     data
 }
 
-fn number(n: u64) -> Pubkey {
+pub(crate) fn number(n: u64) -> Pubkey {
     let mut pubkey = [0; 32];
     pubkey[24..].copy_from_slice(&n.to_be_bytes());
     pubkey
@@ -97,4 +98,16 @@ fn number(n: u64) -> Pubkey {
 
 fn long_budget() -> Budget {
     Budget::until(Instant::now() + Duration::from_secs(60))
+}
+
+impl Temporary {
+    /// Leaves a slot of the feed without its last piece.
+    pub fn damage_feed(&self, slot: u64) {
+        let mut txn = self.store.env.write_txn().unwrap();
+        let key = super::keys::piece(slot, 1);
+        assert!(self.store.tables.feed.delete(&mut txn, &key).unwrap());
+        let half = [1, 0, 0, 0, 200, 7];
+        self.store.tables.feed.put(&mut txn, &key, &half).unwrap();
+        txn.commit().unwrap();
+    }
 }

@@ -97,7 +97,7 @@ pub fn blocks() -> impl Strategy<Value = Vec<Vec<AccountUpdate>>> {
     vec(vec(update(), 0..30), 1..10)
 }
 
-fn filter() -> impl Strategy<Value = Filter> {
+pub fn filter() -> impl Strategy<Value = Filter> {
     let memcmp = |offset: u64, bytes: Vec<u8>| Filter::Memcmp { offset, bytes };
     let mut with_more = mint().prop_map(|mint| mint.to_vec()).boxed();
     with_more = (with_more, vec(0u8..2, 0..3))

@@ -1,0 +1,306 @@
+//! The fan-out of a reader's store. Its passes run on a thread of its own, so that neither a scan nor the event loop
+//! holds up a frame.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kernel::account_json::View;
+use kernel::error::{Error, Result as Checked};
+use kernel::fanout::{self, Interest, LogsOf, Pass};
+use kernel::pool::Pool;
+use kernel::store::Store;
+use napi::Env;
+use napi::bindgen_prelude::{Object, Uint8Array, Uint32Array};
+use napi_derive::napi;
+
+use crate::arguments::{count, pubkey, signature, view, whole, wrong};
+use crate::failure::{Result, guard};
+use crate::pages::{FilterData, to_filter};
+use crate::reply::{Deferred, deferred};
+
+/// Bounds of a fan-out.
+#[napi(object, object_to_js = false)]
+pub struct FanoutOptions {
+    pub subscriptions_max: f64,
+    pub chunk_bytes_max: f64,
+}
+
+/// What a pass resolves to: frames and what follows, or `error` (a row of the error table) with its `detail`.
+#[napi(object, object_from_js = false)]
+pub struct PassData {
+    pub slot: Option<f64>,
+    pub is_lost: bool,
+    pub has_more: bool,
+    pub frames: Uint8Array,
+    /// For each frame: subscription, length, flags (1: the last of its subscription).
+    pub index: Uint32Array,
+    pub error: Option<String>,
+    pub detail: Option<String>,
+}
+
+impl PassData {
+    fn of(outcome: Checked<Pass>) -> PassData {
+        let failed = outcome.as_ref().err();
+        let error = failed.map(|error| error.name().to_string());
+        let detail = failed.map(Error::detail);
+        let pass = outcome.unwrap_or_default();
+        PassData {
+            slot: pass.slot.map(|slot| slot as f64),
+            is_lost: pass.is_lost,
+            has_more: pass.has_more,
+            frames: Uint8Array::new(pass.frames),
+            index: Uint32Array::new(pass.index),
+            error,
+            detail,
+        }
+    }
+}
+
+/// A fan-out in numbers.
+#[napi(object, object_from_js = false)]
+pub struct FanoutStats {
+    pub subscriptions: f64,
+    pub changes: f64,
+    pub comparisons: f64,
+    pub frames: f64,
+    pub bytes: f64,
+}
+
+/// Turns what a store gains into the frames of subscriptions. Adding and removing never waits.
+#[napi]
+pub struct Fanout {
+    fanout: Arc<fanout::Fanout>,
+    open: Option<Opened>,
+    is_passing: Arc<AtomicBool>,
+}
+
+struct Opened {
+    store: Arc<Store>,
+    pool: Arc<Pool>,
+}
+
+#[napi]
+impl Fanout {
+    /// An account in one encoding; `sliceOffset` is −1 for the whole data.
+    #[napi]
+    pub fn add_account(
+        &self,
+        id: f64,
+        key: &[u8],
+        encoding: f64,
+        slice_offset: f64,
+        slice_length: f64,
+    ) -> Result<()> {
+        guard(|| {
+            let view = view(encoding, slice_offset, slice_length)?;
+            let pubkey = pubkey(key)?;
+            self.add(id, Interest::Account { pubkey, view })
+        })
+    }
+
+    /// The accounts of a program for which all filters hold.
+    #[napi]
+    pub fn add_program(
+        &self,
+        id: f64,
+        program: &[u8],
+        filters: Vec<FilterData>,
+        encoding: f64,
+        slice_offset: f64,
+        slice_length: f64,
+    ) -> Result<()> {
+        guard(|| {
+            let view: View = view(encoding, slice_offset, slice_length)?;
+            let filters = filters.iter().map(to_filter).collect::<Checked<_>>()?;
+            let program = pubkey(program)?;
+            self.add(
+                id,
+                Interest::Program {
+                    program,
+                    filters,
+                    view,
+                },
+            )
+        })
+    }
+
+    /// Logs of transactions that name a key.
+    #[napi]
+    pub fn add_mentions(&self, id: f64, key: &[u8]) -> Result<()> {
+        guard(|| self.add(id, Interest::Logs(LogsOf::Mentions(pubkey(key)?))))
+    }
+
+    /// Logs of all transactions, or of all but votes.
+    #[napi]
+    pub fn add_logs(&self, id: f64, with_votes: bool) -> Result<()> {
+        guard(|| {
+            let of = if with_votes {
+                LogsOf::AllWithVotes
+            } else {
+                LogsOf::All
+            };
+            self.add(id, Interest::Logs(of))
+        })
+    }
+
+    /// The outcome of a transaction.
+    #[napi]
+    pub fn add_signature(
+        &self,
+        id: f64,
+        bytes: &[u8],
+        is_finalized: bool,
+        wants_received: bool,
+    ) -> Result<()> {
+        guard(|| {
+            let signature = signature(bytes)?;
+            self.add(
+                id,
+                Interest::Signature {
+                    signature,
+                    is_finalized,
+                    wants_received,
+                },
+            )
+        })
+    }
+
+    #[napi]
+    pub fn add_slot(&self, id: f64) -> Result<()> {
+        guard(|| self.add(id, Interest::Slot))
+    }
+
+    #[napi]
+    pub fn add_root(&self, id: f64) -> Result<()> {
+        guard(|| self.add(id, Interest::Root))
+    }
+
+    /// Ends a subscription; an unknown id is no fault.
+    #[napi]
+    pub fn remove(&self, id: f64) -> Result<()> {
+        guard(|| {
+            self.fanout.remove(to_id(id)?);
+            Ok(())
+        })
+    }
+
+    /// Looks at what the store has gained since the last pass. Throws where one is under way.
+    #[napi(ts_return_type = "Promise<PassData>")]
+    pub fn pass<'env>(&self, env: &'env Env) -> Result<Object<'env>> {
+        let (store, pool) = guard(|| {
+            let open = self.open.as_ref().ok_or_else(closed)?;
+            if self.is_passing.swap(true, Ordering::AcqRel) {
+                return Err(wrong("a pass is under way"));
+            }
+            Ok((Arc::clone(&open.store), Arc::clone(&open.pool)))
+        })?;
+        let is_passing = Arc::clone(&self.is_passing);
+        let made = deferred::<PassData>(env);
+        let Ok((deferred, promise)) = made else {
+            is_passing.store(false, Ordering::Release);
+            return made.map(|(_, promise)| promise);
+        };
+        let answer = Answer {
+            deferred: Some(deferred),
+            outcome: Err(closed()),
+            is_passing,
+        };
+        let fanout = Arc::clone(&self.fanout);
+        // A refused job is dropped, and its answer says so; hence nothing is to be done with the failure.
+        let _ = pool.submit(move || answer.run(|| fanout.pass(&store)));
+        Ok(promise)
+    }
+
+    #[napi]
+    pub fn stats(&self) -> FanoutStats {
+        let stats = self.fanout.stats();
+        FanoutStats {
+            subscriptions: stats.subscriptions as f64,
+            changes: stats.changes as f64,
+            comparisons: stats.comparisons as f64,
+            frames: stats.frames as f64,
+            bytes: stats.bytes as f64,
+        }
+    }
+
+    /// Lets the store go as soon as the pass that runs has ended. Later passes throw.
+    #[napi]
+    pub fn close(&mut self) {
+        if let Some(Opened { store, pool }) = self.open.take() {
+            drop(store);
+            // The thread ends itself: to wait for it here would be to wait for the pass.
+            let own = Arc::clone(&pool);
+            let _ = pool.submit(move || drop(own));
+        }
+    }
+}
+
+impl Drop for Fanout {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Fanout {
+    pub fn of(store: Arc<Store>, options: &FanoutOptions) -> Checked<Fanout> {
+        let options = fanout::FanoutOptions {
+            subscriptions_max: whole(options.subscriptions_max, u32::MAX, "subscriptionsMax")?
+                as usize,
+            chunk_bytes_max: count(options.chunk_bytes_max, "chunkBytesMax")? as usize,
+        };
+        Ok(Fanout {
+            fanout: Arc::new(fanout::Fanout::new(options)),
+            open: Some(Opened {
+                store,
+                // One pass, and the thread's own end.
+                pool: Arc::new(Pool::new("fanout", 1, 0, 2)?),
+            }),
+            is_passing: Arc::default(),
+        })
+    }
+
+    fn add(&self, id: f64, interest: Interest) -> Checked<()> {
+        self.open.as_ref().ok_or_else(closed)?;
+        self.fanout.add(to_id(id)?, interest)
+    }
+}
+
+fn closed() -> Error {
+    wrong("this fan-out is closed")
+}
+
+fn to_id(id: f64) -> Checked<u32> {
+    match whole(id, u32::MAX, "a subscription id")? {
+        0 => Err(wrong("a subscription id")),
+        id => Ok(id),
+    }
+}
+
+/// Settles its promise when it is dropped, so that a pass which panics, or is refused, is heard.
+struct Answer {
+    deferred: Option<Deferred<PassData>>,
+    outcome: Checked<Pass>,
+    is_passing: Arc<AtomicBool>,
+}
+
+impl Answer {
+    fn run(mut self, pass: impl FnOnce() -> Checked<Pass>) {
+        self.outcome = Err(Error::Internal("panic in a pass".into()));
+        self.outcome = pass();
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        let Some(deferred) = self.deferred.take() else {
+            return;
+        };
+        let outcome = std::mem::replace(&mut self.outcome, Err(closed()));
+        let is_passing = Arc::clone(&self.is_passing);
+        deferred.resolve(Box::new(move |_| {
+            // On JavaScript's thread, before the promise settles: its first word may be the next pass.
+            is_passing.store(false, Ordering::Release);
+            Ok(PassData::of(outcome))
+        }));
+    }
+}

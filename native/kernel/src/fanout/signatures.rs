@@ -1,0 +1,130 @@
+//! Subscriptions to signatures, from being added to their last frame.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::subs::Subs;
+
+/// What the client of a signature waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Awaited {
+    pub is_finalized: bool,
+    pub wants_received: bool,
+}
+
+/// A transaction whose outcome is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    pub slot: u64,
+    /// As in the feed; `None` is success.
+    pub error: Option<Box<[u8]>>,
+}
+
+/// A frame that is due for a signature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    pub id: u32,
+    /// Before the one of the outcome.
+    pub is_received: bool,
+    pub outcome: Outcome,
+}
+
+/// How far a subscription is.
+enum Stage {
+    Unseen([u8; 64]),
+    /// Its slot is not final yet.
+    Waiting {
+        slot: u64,
+    },
+    /// Its last frame is due.
+    Settled,
+}
+
+#[derive(Default)]
+pub struct Signatures {
+    stages: HashMap<u32, Stage>,
+    unseen: HashMap<[u8; 64], Subs<Awaited>>,
+    /// By slot and subscription.
+    waiting: BTreeMap<(u64, u32), Option<Box<[u8]>>>,
+}
+
+impl Signatures {
+    pub fn add(&mut self, id: u32, signature: [u8; 64], awaited: Awaited) {
+        self.stages.insert(id, Stage::Unseen(signature));
+        self.unseen
+            .entry(signature)
+            .or_default()
+            .insert(id, awaited);
+    }
+
+    pub fn remove(&mut self, id: u32) {
+        match self.stages.remove(&id) {
+            Some(Stage::Unseen(signature)) => {
+                if let Some(subs) = self.unseen.get_mut(&signature) {
+                    subs.remove(id);
+                    if subs.is_empty() {
+                        self.unseen.remove(&signature);
+                    }
+                }
+            }
+            Some(Stage::Waiting { slot }) => {
+                self.waiting.remove(&(slot, id));
+            }
+            Some(Stage::Settled) | None => {}
+        }
+    }
+
+    pub fn has_unseen(&self) -> bool {
+        !self.unseen.is_empty()
+    }
+
+    pub fn all_unseen(&self) -> Vec<[u8; 64]> {
+        self.unseen.keys().copied().collect()
+    }
+
+    /// A transaction was seen: appends the frames that are due for it now, where `root` is the newest
+    /// final slot.
+    pub fn see(
+        &mut self,
+        signature: &[u8; 64],
+        outcome: impl FnOnce() -> Outcome,
+        root: u64,
+        due: &mut Vec<Settled>,
+    ) {
+        let Some(subs) = self.unseen.remove(signature) else {
+            return;
+        };
+        let outcome = outcome();
+        let slot = outcome.slot;
+        for (id, awaited) in subs.iter() {
+            let settled = |is_received| Settled {
+                id,
+                is_received,
+                outcome: outcome.clone(),
+            };
+            if awaited.wants_received {
+                due.push(settled(true));
+            }
+            if awaited.is_finalized && slot > root {
+                self.waiting.insert((slot, id), outcome.error.clone());
+                self.stages.insert(id, Stage::Waiting { slot });
+            } else {
+                due.push(settled(false));
+                self.stages.insert(id, Stage::Settled);
+            }
+        }
+    }
+
+    /// Appends the frames that waited for these slots to be final.
+    pub fn finalize(&mut self, root: u64, due: &mut Vec<Settled>) {
+        let later = self.waiting.split_off(&(root.saturating_add(1), 0));
+        let now = std::mem::replace(&mut self.waiting, later);
+        for ((slot, id), error) in now {
+            self.stages.insert(id, Stage::Settled);
+            due.push(Settled {
+                id,
+                is_received: false,
+                outcome: Outcome { slot, error },
+            });
+        }
+    }
+}

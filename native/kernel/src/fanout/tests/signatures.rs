@@ -1,0 +1,122 @@
+//! Subscriptions to signatures: seen before, seen later, final at once and only later.
+
+use super::*;
+
+fn to_signature(n: u8, is_finalized: bool, wants_received: bool) -> Interest {
+    Interest::Signature {
+        signature: signature(n),
+        is_finalized,
+        wants_received,
+    }
+}
+
+/// Subscription, whether it was the last frame, slot, and the value.
+fn told(bench: &Bench) -> Vec<(u32, bool, u64, String)> {
+    bench
+        .frames()
+        .into_iter()
+        .map(|(id, flags, text)| {
+            let json: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(json["method"], "signatureNotification");
+            let result = &json["params"]["result"];
+            let slot = result["context"]["slot"].as_u64().unwrap();
+            (id, flags == 1, slot, result["value"].to_string())
+        })
+        .collect()
+}
+
+const SUCCESS: &str = r#"{"err":null}"#;
+const RECEIVED: &str = r#""receivedSignature""#;
+
+#[test]
+fn an_outcome_is_told_once_and_ends_its_subscription() {
+    let bench = Bench::new();
+    bench.apply_accounts(1, vec![]);
+    bench.add(1, to_signature(1, false, false));
+    bench.add(2, to_signature(2, false, true));
+    assert!(told(&bench).is_empty());
+    let failed = [4, 0, 0, 0];
+    let block = with_transactions(
+        2,
+        vec![
+            transaction(2, Some(&failed), Some((&[], &[]))),
+            transaction(1, None, None),
+        ],
+    );
+    bench.apply(&block);
+    let fee = r#"{"err":"InsufficientFundsForFee"}"#.to_string();
+    let expected = [
+        (2, false, 2, RECEIVED.to_string()),
+        (2, true, 2, fee),
+        (1, true, 2, SUCCESS.to_string()),
+    ];
+    assert_eq!(told(&bench), expected);
+    assert_eq!(bench.fanout.stats().subscriptions, 0);
+    bench.fanout.remove(1);
+}
+
+#[test]
+fn what_is_confirmed_already_is_told_at_once() {
+    let bench = Bench::new();
+    bench.apply(&with_transactions(1, vec![transaction(1, None, None)]));
+    bench.apply(&with_transactions(2, vec![transaction(2, None, None)]));
+    bench.frames();
+    bench.add(1, to_signature(1, false, true));
+    bench.add(2, to_signature(2, false, false));
+    let expected = [
+        (1, false, 1, RECEIVED.to_string()),
+        (1, true, 1, SUCCESS.to_string()),
+        (2, true, 2, SUCCESS.to_string()),
+    ];
+    assert_eq!(told(&bench), expected);
+    // Added before the pass that meets its slot: told once.
+    bench.add(3, to_signature(3, false, false));
+    bench.apply(&with_transactions(3, vec![transaction(3, None, None)]));
+    assert_eq!(told(&bench), [(3, true, 3, SUCCESS.to_string())]);
+}
+
+#[test]
+fn a_final_outcome_waits_for_the_root() {
+    let bench = Bench::new();
+    bench.apply(&with_transactions(1, vec![transaction(1, None, None)]));
+    bench.frames();
+    bench.add(1, to_signature(1, true, true));
+    bench.add(2, to_signature(2, true, false));
+    bench.add(3, to_signature(2, true, false));
+    assert_eq!(told(&bench), [(1, false, 1, RECEIVED.to_string())]);
+    bench.apply(&with_transactions(2, vec![transaction(2, None, None)]));
+    assert!(told(&bench).is_empty());
+    bench.apply(&with_root(3, 1));
+    assert_eq!(told(&bench), [(1, true, 1, SUCCESS.to_string())]);
+    bench.fanout.remove(3);
+    bench.apply(&with_root(4, 3));
+    assert_eq!(told(&bench), [(2, true, 2, SUCCESS.to_string())]);
+    bench.add(4, to_signature(2, true, false));
+    assert_eq!(
+        told(&bench),
+        [(4, true, 2, SUCCESS.to_string())],
+        "final already"
+    );
+    assert_eq!(bench.fanout.stats().subscriptions, 0);
+}
+
+#[test]
+fn a_hole_in_the_feed_loses_no_outcome() {
+    let kept = Options {
+        feed_slots_max: 1,
+        ..options()
+    };
+    let bench = Bench::with(1 << 20, &kept);
+    bench.apply_accounts(1, vec![]);
+    for n in 1..=2 {
+        bench.add(n.into(), to_signature(n, false, false));
+    }
+    bench.frames();
+    bench.apply(&with_transactions(2, vec![transaction(1, None, None)]));
+    bench.apply_accounts(3, vec![]);
+    let pass = bench.pass();
+    assert!(pass.is_lost);
+    assert_eq!(split(&pass).len(), 1, "the signatures outlast the changes");
+    bench.apply(&with_transactions(4, vec![transaction(2, None, None)]));
+    assert_eq!(told(&bench), [(2, true, 4, SUCCESS.to_string())]);
+}
