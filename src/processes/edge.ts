@@ -25,6 +25,7 @@ import { createSubmissionRoutes } from './edge-submission.js'
 import { createNetworkView, type NetworkView } from './network-view.js'
 import { openForward } from './open-forward.js'
 import { openLander } from './open-lander.js'
+import { openPubSub } from './open-pubsub.js'
 import { openRelays } from './open-relays.js'
 import type { Start } from './role.js'
 import { openSharedState } from './shared-state.js'
@@ -175,10 +176,26 @@ export const startEdge: Start = async ({ config, index }, report) => {
       opened: await openForward(network, submission),
     })),
   )
+  const servers: Server[] = []
+  const publish = (topic: string, frame: Uint8Array): void => {
+    for (const server of servers) server.publish(topic, frame)
+  }
+  const pubsubs = new Map(
+    config.networks.map(network => [
+      network.id,
+      openPubSub(config, network, { log, metrics, publish }),
+    ]),
+  )
   const views = new Map(
     forwards.map(({ id, opened }) => [
       id,
-      createNetworkView(config, id, { ...modules, forward: opened?.forward }, log),
+      createNetworkView(
+        config,
+        id,
+        { ...modules, forward: opened?.forward },
+        log,
+        pubsubs.get(id)?.follower,
+      ),
     ]),
   )
 
@@ -249,7 +266,6 @@ export const startEdge: Start = async ({ config, index }, report) => {
   const budget = { heldBytes: 0, heldBytesMax: config.processes.socketRepliesBytesMax }
   const check = setInterval(judgeSockets, config.processes.socketCheckMs)
 
-  const servers: Server[] = []
   shared.enterEdge(index, process.pid)
   for (const location of config.locations) {
     const admission = {
@@ -268,7 +284,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
       options: config.processes,
       judge,
       budget,
-      connect: () => undefined,
+      connect: (network, socket, limits) => pubsubs.get(network)?.connect(socket, limits),
     })
     locationSockets.push(sockets)
     servers.push(
@@ -326,6 +342,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
       clearInterval(sweep)
       refusalMeter.flush()
       isClosed = true
+      for (const pubsub of pubsubs.values()) pubsub.close()
       for (const view of views.values()) view.close()
       const opened = [...landers, ...forwards]
       await Promise.all([...opened.map(({ opened }) => opened?.close()), relays.close()])

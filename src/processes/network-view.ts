@@ -22,6 +22,14 @@ export type NetworkView = {
   close(): void
 }
 
+/** What wants to know of a network's store as soon as it is served. */
+export type StoreFollower = {
+  /** Another store is the live one; the one before it closes after this. */
+  onStore(reader: Reader): void
+  /** Its tip has moved. */
+  onTip(): void
+}
+
 const noIndex = (): never => {
   throw new RpcError('noIndex')
 }
@@ -49,6 +57,7 @@ export const createNetworkView = (
   network: string,
   modules: Omit<Modules, 'reads' | 'isHealthy'>,
   log: Log,
+  follower?: StoreFollower,
 ): NetworkView => {
   const stores = storesPath(config.dataDir, network)
   const tipAgeMs = (nowMs: number): number => nowMs - tipMovedMs
@@ -73,6 +82,7 @@ export const createNetworkView = (
       dispatch = create(next.reads(config.rpc))
       reader = next
       generation = current
+      follower?.onStore(next)
       // Reads that still run keep the old store until they end.
       last?.close()
       log.info({ network, generation }, 'serving a store')
@@ -115,6 +125,7 @@ export const createNetworkView = (
       const ageMs = isFirst ? Math.max(0, Date.now() - (tip.blockTime ?? 0) * 1000) : 0
       tipSlot = tip.slot
       tipMovedMs = nowMs - ageMs
+      follower?.onTip()
     },
     close: () => reader?.close(),
   }

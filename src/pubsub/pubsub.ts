@@ -69,6 +69,16 @@ export const createPubSub = (parts: PubSubParts): PubSub => {
     else entry.onFrame?.(frame, isLast)
   }
 
+  const follow = (fanout: Fanout): void => {
+    try {
+      registry.use(fanout)
+    } catch (fault) {
+      // Some are not there, and would never hear anything.
+      onFault(fault)
+      drop('subscription failed')
+    }
+  }
+
   const open = (): void => {
     if (opening === undefined) return
     try {
@@ -85,7 +95,7 @@ export const createPubSub = (parts: PubSubParts): PubSub => {
         },
         onFault,
       })
-      registry.use(fanout)
+      follow(fanout)
     } catch (fault) {
       // It is tried again at the next tip; the same reason is told once.
       const reason = fault instanceof Error ? fault.message : String(fault)

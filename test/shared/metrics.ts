@@ -20,7 +20,7 @@ t.test('every metric is named as Prometheus wants it', t => {
     t.match(name, /^slotline_[a-z]+(_[a-z]+)*$/)
     t.equal(name.endsWith('_total'), type === 'counter', name)
     if (unit === 'seconds') t.match(name, /_seconds$/)
-    if (unit === 'bytes') t.match(name, /_bytes$/)
+    if (unit === 'bytes') t.match(name, /_bytes(_total)?$/)
     t.notMatch(labels, ['process'])
     t.ok(help.length > 10 && !help.includes('\n'), name)
     t.notOk(names.has(name), `${name} once`)

@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { followChain, type ChainTruth, type TrueSlot } from '../fixtures/chain-truth.js'
+import { startDeployment } from '../fixtures/deployment.js'
+import { compareWithTruth, heardBy, SLOTS, toSpecs, type Spec } from '../fixtures/ledger.js'
+import { openSubscriber, toMembers, type Subscriber } from '../fixtures/subscriber.js'
+import { until } from '../fixtures/until.js'
+
+const isFull = process.env['SLOTLINE_SOAK'] === 'full'
+const RUN_MS = isFull ? 60_000 : 8_000
+const SOCKETS = 5
+const ARGS = ['--edges', '2', '--traffic', '200', '--slot-ms', isFull ? '400' : '200']
+
+/** One life of a socket: what it subscribed to, and all that it heard. */
+type Life = {
+  readonly subscriber: Subscriber
+  readonly ids: readonly (readonly [id: number, spec: Spec])[]
+  readonly slotId: number
+  readonly rootId: number
+  /** How many of the messages came before the last reply. */
+  readonly early: number
+}
+
+const begin = async (url: string, specs: readonly Spec[]): Promise<Life> => {
+  const subscriber = await openSubscriber(url)
+  const ids: (readonly [number, Spec])[] = []
+  for (const spec of specs) ids.push([await subscriber.subscribe(spec.method, spec.params), spec])
+  const rootId = await subscriber.subscribe('rootSubscribe')
+  const slotId = await subscriber.subscribe(SLOTS.method, SLOTS.params)
+  return { subscriber, ids, slotId, rootId, early: subscriber.order.lastIndexOf('reply') }
+}
+
+/** Keeps a socket for each part of the specs, and opens another one whenever one has ended. */
+const keep = (url: string, specs: readonly Spec[]) => {
+  const lives: Life[] = []
+  let isStopped = false
+  const run = async (): Promise<void> => {
+    while (!isStopped) {
+      try {
+        const life = await begin(url, specs)
+        lives.push(life)
+        await life.subscriber.ended
+      } catch (error) {
+        // An edge that ends amid the subscribing tells so by the end of the socket, too.
+        if (!String(error).includes('closed with')) throw error
+        await sleep(20)
+      }
+    }
+  }
+  const ended = run()
+  return {
+    lives,
+    stop: async () => {
+      isStopped = true
+      lives.at(-1)?.subscriber.close()
+      await ended
+    },
+  }
+}
+
+/** Slots of which a life must have heard all: after its first one, and before its last. */
+const windowOf = ({ subscriber, slotId }: Life): readonly [number, number] | undefined => {
+  const slots = heardBy(subscriber.notifications, slotId, SLOTS).map(([slot]) => slot)
+  const [first] = slots
+  const last = slots.at(-1)
+  return first === undefined || last === undefined || last - first < 2
+    ? undefined
+    : [first + 1, last - 1]
+}
+
+const checkRoots = (truth: ChainTruth, { subscriber, rootId, slotId }: Life): readonly string[] => {
+  const faults: string[] = []
+  const roots = subscriber.notifications
+    .filter(({ subscription }) => subscription === rootId)
+    .map(({ result }) => Number(result))
+  const from = truth.finalized.indexOf(roots[0] ?? -1)
+  const expected = truth.finalized.slice(from, from + roots.length)
+  if (roots.length > 0 && expected.join() !== roots.join())
+    faults.push(`roots ${roots.join()} instead of ${expected.join()}`)
+  let last = 0
+  for (const { subscription, result } of subscriber.notifications) {
+    if (subscription !== slotId) continue
+    const { slot, root } = toMembers(result)
+    if (Number(root) < last || Number(root) >= Number(slot)) faults.push(`root ${String(root)}`)
+    last = Number(root)
+  }
+  return faults
+}
+
+t.test('what subscribers hear is what the chain changed, over the end of each edge', async t => {
+  t.setTimeout(RUN_MS + 120_000)
+  const { description, pidsOf, stop } = await startDeployment(t, { args: ARGS })
+  const truth = followChain(description.geyserUrl)
+  t.teardown(() => truth.close())
+  const isBusy = ({ accounts }: TrueSlot): boolean => accounts.size > 1
+  await until('traffic', () => [...truth.slots.values()].filter(isBusy).length >= 5)
+  const specs = toSpecs(truth, description.samples['mint'] ?? '')
+  t.equal(specs.length, 48)
+  const share = Math.ceil(specs.length / SOCKETS)
+  const clients = Array.from({ length: SOCKETS }, (_, index) =>
+    keep(description.locations[0].wsUrl, specs.slice(index * share, (index + 1) * share)),
+  )
+  const isListening = (): boolean =>
+    clients.every(({ lives }) => {
+      const life = lives.at(-1)
+      return life !== undefined && !life.subscriber.isEnded() && windowOf(life) !== undefined
+    })
+  await until('everybody listens', isListening)
+
+  const [one = 0, other = 0] = pidsOf('edge')
+  await sleep(RUN_MS / 4)
+  // A stop of a second: late, but whole.
+  process.kill(one, 'SIGSTOP')
+  await sleep(1_000)
+  process.kill(one, 'SIGCONT')
+  await sleep(RUN_MS / 4)
+  process.kill(one, 'SIGKILL')
+  await until('two edges', () => pidsOf('edge').filter(pid => pid !== one).length === 2)
+  await until('everybody listens again', isListening)
+  await sleep(RUN_MS / 4)
+  process.kill(other, 'SIGKILL')
+  await until('two edges', () => pidsOf('edge').filter(pid => pid !== other).length === 2)
+  await until('everybody listens again', isListening)
+  await sleep(RUN_MS / 4)
+  await Promise.all(clients.map(client => client.stop()))
+
+  const lives = clients.flatMap(client => client.lives)
+  t.ok(
+    clients.every(client => client.lives.length > 1),
+    'each socket was on an edge that ended, and came back',
+  )
+  const faults: string[] = []
+  let frames = 0
+  let slots = 0
+  for (const life of lives) {
+    const window = windowOf(life)
+    if (window === undefined) continue
+    const [, toSlot] = window
+    await until(`slot ${toSlot} of the chain`, () => truth.isWhole(toSlot))
+    slots += toSlot - window[0] + 1
+    for (const [id, spec] of [...life.ids, [life.slotId, SLOTS] as const]) {
+      const heard = heardBy(life.subscriber.notifications, id, spec)
+      const compared = compareWithTruth(truth, spec, heard, window)
+      faults.push(...compared.faults)
+      frames += compared.count
+    }
+    faults.push(...checkRoots(truth, life))
+  }
+  t.comment(`${frames} frames, ${slots} slots of ${lives.length} sockets`)
+  t.strictSame(faults.slice(0, 10), [])
+  t.ok(frames > RUN_MS / 2, `${frames} frames were compared`)
+  t.equal(await stop(), 0)
+})

@@ -1,0 +1,435 @@
+import { spawn } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  Connection,
+  Keypair,
+  PublicKey,
+  SystemProgram,
+  Transaction,
+  type TransactionInstruction,
+} from '@solana/web3.js'
+import bs58 from 'bs58'
+import t, { type Test } from 'tap'
+import { currentGeneration, storesPath } from '../../src/processes/generation.js'
+import { askAdmin } from '../fixtures/admin.js'
+import { callText, startDeployment } from '../fixtures/deployment.js'
+import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
+import {
+  openSubscriber,
+  toMembers,
+  type Notification,
+  type Subscriber,
+} from '../fixtures/subscriber.js'
+import { until } from '../fixtures/until.js'
+
+const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
+const SYSTEM = '1'.repeat(32)
+const CONFIRMED = { commitment: 'confirmed' }
+const LAMPORTS = 1_000_000_000
+
+const deployment = await startDeployment(t, {
+  args: ['--edges', '2', '--traffic', '20', '--slot-ms', '100'],
+})
+const { description } = deployment
+const [{ wsUrl, rpcUrl }] = description.locations
+const { samples } = description
+const payer = Keypair.fromSecretKey(bs58.decode(samples['payerSecretKey'] ?? ''))
+const connection = new Connection(rpcUrl, { wsEndpoint: wsUrl, commitment: 'confirmed' })
+
+const open = async (t: Test, url = wsUrl): Promise<Subscriber> => {
+  const subscriber = await openSubscriber(url)
+  t.teardown(() => subscriber.close())
+  return subscriber
+}
+
+/** A signed transaction, not sent yet. */
+const sign = async (instruction: TransactionInstruction, ...signers: Keypair[]) => {
+  const { blockhash, lastValidBlockHeight } = await connection.getLatestBlockhash()
+  const transaction = new Transaction({
+    feePayer: payer.publicKey,
+    blockhash,
+    lastValidBlockHeight,
+  })
+  transaction.add(instruction).sign(payer, ...signers)
+  const send = () => connection.sendRawTransaction(transaction.serialize(), { skipPreflight: true })
+  return { signature: bs58.encode(transaction.signature ?? new Uint8Array(64)), send }
+}
+
+const transfer = (to: PublicKey, lamports: number) =>
+  sign(SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: to, lamports }))
+
+/** The first notifications of an id, as many as that. */
+const heard = async (
+  { notifications }: Subscriber,
+  id: number,
+  count = 1,
+): Promise<readonly Notification[]> => {
+  const own = () => notifications.filter(({ subscription }) => subscription === id)
+  await until(`${count} notifications of ${id}`, () => own().length >= count)
+  return own().slice(0, count)
+}
+
+const valueOf = (notification: Notification | undefined): unknown =>
+  toMembers(notification?.result)['value']
+const slotOf = (notification: Notification | undefined): number =>
+  Number(toMembers(toMembers(notification?.result)['context'])['slot'])
+
+t.test('an account: created and closed', async t => {
+  const subscriber = await open(t)
+  const owner = Keypair.generate()
+  const key = owner.publicKey.toBase58()
+  const id = await subscriber.subscribe('accountSubscribe', [key, CONFIRMED])
+  t.equal(subscriber.order[0], 'reply')
+  const created = await transfer(owner.publicKey, LAMPORTS)
+  await created.send()
+  const [first] = await heard(subscriber, id)
+  t.equal(
+    first?.text,
+    `{"jsonrpc":"2.0","method":"accountNotification","params":{"result":{"context":{"slot":${slotOf(first)}},` +
+      `"value":{"lamports":${LAMPORTS},"data":["","base64"],"owner":"${SYSTEM}","executable":false,` +
+      `"rentEpoch":18446744073709551615,"space":0}},"subscription":${id}}}`,
+  )
+  const back = SystemProgram.transfer({
+    fromPubkey: owner.publicKey,
+    toPubkey: payer.publicKey,
+    lamports: LAMPORTS,
+  })
+  await (await sign(back, owner)).send()
+  const [, closed] = await heard(subscriber, id, 2)
+  t.strictSame(valueOf(closed), {
+    lamports: 0,
+    data: ['', 'base64'],
+    owner: SYSTEM,
+    executable: false,
+    rentEpoch: 0,
+    space: 0,
+  })
+  t.equal(await subscriber.call('accountUnsubscribe', [id]), true)
+  await (await transfer(owner.publicKey, LAMPORTS)).send()
+  const slots = await subscriber.subscribe('slotSubscribe')
+  await heard(subscriber, slots, 3)
+  t.equal(subscriber.notifications.filter(one => one.subscription === id).length, 2)
+})
+
+t.test('a program: filters, slices, and token accounts parsed', async t => {
+  const subscriber = await open(t)
+  const mint = samples['mint'] ?? ''
+  const memcmp = { memcmp: { offset: 0, bytes: mint } }
+  const options = { ...CONFIRMED, filters: [{ dataSize: 165 }, memcmp] }
+  const whole = await subscriber.subscribe('programSubscribe', [TOKEN, options])
+  const parsed = await subscriber.subscribe('programSubscribe', [
+    TOKEN,
+    { ...options, encoding: 'jsonParsed' },
+  ])
+  const sliced = await subscriber.subscribe('programSubscribe', [
+    TOKEN,
+    { ...options, encoding: 'base58', dataSlice: { offset: 0, length: 32 } },
+  ])
+  const none = await subscriber.subscribe('programSubscribe', [
+    TOKEN,
+    { filters: [{ dataSize: 166 }] },
+  ])
+  t.equal(new Set([whole, parsed, sliced, none]).size, 4)
+  const [a] = await heard(subscriber, whole)
+  const { pubkey, account } = toMembers(valueOf(a))
+  t.match(account, { owner: TOKEN, space: 165 })
+  t.equal(typeof pubkey, 'string')
+  const [b] = await heard(subscriber, parsed)
+  t.match(valueOf(b), {
+    account: { data: { program: 'spl-token', parsed: { type: 'account', info: { mint } } } },
+  })
+  const [c] = await heard(subscriber, sliced)
+  t.match(valueOf(c), { account: { data: [mint, 'base58'], space: 165 } })
+  t.notOk(subscriber.notifications.some(({ subscription }) => subscription === none))
+})
+
+t.test('logs and signatures of a success and of a failure', async t => {
+  const subscriber = await open(t)
+  const mentions = { mentions: [payer.publicKey.toBase58()] }
+  const logs = await subscriber.subscribe('logsSubscribe', [mentions, CONFIRMED])
+  const all = await subscriber.subscribe('logsSubscribe', ['all'])
+  const good = await transfer(Keypair.generate().publicKey, LAMPORTS)
+  const asked = { ...CONFIRMED, enableReceivedNotification: true }
+  const received = await subscriber.subscribe('signatureSubscribe', [good.signature, asked])
+  const plain = await subscriber.subscribe('signatureSubscribe', [good.signature, CONFIRMED])
+  const rooted = await subscriber.subscribe('signatureSubscribe', [good.signature])
+  await good.send()
+
+  const [first, second] = await heard(subscriber, received, 2)
+  t.equal(valueOf(first), 'receivedSignature')
+  t.strictSame(valueOf(second), { err: null })
+  const [outcome] = await heard(subscriber, plain)
+  t.strictSame(valueOf(outcome), { err: null })
+  t.equal(slotOf(outcome), slotOf(second))
+  const [told] = await heard(subscriber, logs)
+  t.match(valueOf(told), {
+    signature: good.signature,
+    err: null,
+    logs: [`Program ${SYSTEM} invoke [1]`, `Program ${SYSTEM} success`],
+  })
+  await heard(subscriber, all, 3)
+
+  const known = await subscriber.subscribe('signatureSubscribe', [good.signature, CONFIRMED])
+  await heard(subscriber, known)
+  t.equal(await subscriber.call('signatureUnsubscribe', [known]), true, 'it has ended by itself')
+  t.notOk(
+    subscriber.notifications.some(one => one.subscription === rooted),
+    'not before the root',
+  )
+  const [final] = await heard(subscriber, rooted)
+  t.strictSame(valueOf(final), { err: null })
+
+  const poor = Keypair.generate()
+  const bad = await sign(
+    SystemProgram.transfer({ fromPubkey: poor.publicKey, toPubkey: payer.publicKey, lamports: 1 }),
+    poor,
+  )
+  const failing = await subscriber.subscribe('signatureSubscribe', [bad.signature, CONFIRMED])
+  await bad.send()
+  const [failed] = await heard(subscriber, failing)
+  const err = { InstructionError: [0, { Custom: 1 }] }
+  t.strictSame(valueOf(failed), { err })
+  const [, failedLogs] = await heard(subscriber, logs, 2)
+  t.match(valueOf(failedLogs), { signature: bad.signature, err })
+})
+
+t.test('slots ascend, and roots follow', async t => {
+  const subscriber = await open(t)
+  const slots = await subscriber.subscribe('slotSubscribe')
+  const roots = await subscriber.subscribe('rootSubscribe', [])
+  const told = (await heard(subscriber, slots, 4)).map(({ result }) => toMembers(result))
+  for (const [index, { slot, parent, root }] of told.entries()) {
+    t.ok(Number(root) < Number(parent) && Number(parent) < Number(slot))
+    if (index > 0) t.equal(parent, told[index - 1]?.['slot'])
+  }
+  const [one, other] = (await heard(subscriber, roots, 2)).map(({ result }) => Number(result))
+  t.ok((one ?? 0) < (other ?? 0))
+})
+
+t.test('replies as they are on the wire', async t => {
+  const subscriber = await open(t)
+  const id = await subscriber.subscribe('slotSubscribe')
+  t.equal(await subscriber.subscribe('slotSubscribe'), id, 'the same again is the same')
+  const cases: [request: string, reply: unknown][] = [
+    [
+      `{"jsonrpc":"2.0","id":"a","method":"slotUnsubscribe","params":[${id}]}`,
+      { jsonrpc: '2.0', result: true, id: 'a' },
+    ],
+    [
+      '{"jsonrpc":"2.0","id":null,"method":"accountUnsubscribe","params":[4294967295]}',
+      { jsonrpc: '2.0', error: { code: -32602, message: 'Invalid subscription id.' }, id: null },
+    ],
+    [
+      '{"jsonrpc":"2.0","id":1.50,"method":"accountSubscribe","params":["x"]}',
+      {
+        jsonrpc: '2.0',
+        error: { code: -32602, message: 'Invalid Request: Invalid pubkey provided' },
+        id: 1.5,
+      },
+    ],
+    ['{"jsonrpc":"2.0","id":7,"method":"getHealth"}', { jsonrpc: '2.0', result: 'ok', id: 7 }],
+  ]
+  for (const [request, reply] of cases)
+    t.strictSame(await subscriber.exchange(request), reply, request)
+
+  const key = samples['wallet'] ?? ''
+  const batch = await subscriber.exchange(
+    `[{"method":"accountSubscribe","jsonrpc":"2.0","id":0,"params":["${key}"]},` +
+      '{"method":"slotSubscribe","jsonrpc":"2.0","id":0},{"jsonrpc":"2.0","method":"ping"},' +
+      '{"jsonrpc":"2.0","id":1,"method":"getHealth"}]',
+  )
+  if (!Array.isArray(batch)) throw new TypeError('no batch')
+  const [account, slot, health] = batch.map(toMembers)
+  t.equal(batch.length, 3)
+  t.equal(health?.['result'], 'ok')
+  t.not(account?.['result'], slot?.['result'])
+  await heard(subscriber, Number(slot?.['result']))
+})
+
+t.test('over HTTP there are no subscriptions', async t => {
+  for (const method of ['slotSubscribe', 'slotUnsubscribe', 'blockSubscribe'])
+    t.strictSame(JSON.parse(await callText(rpcUrl, method, [])), {
+      jsonrpc: '2.0',
+      error: { code: -32601, message: 'Method not found' },
+      id: 1,
+    })
+})
+
+t.test('who repeats what fails waits, and is closed when it does not stop', async t => {
+  const subscriber = await open(t)
+  const fail = () =>
+    t.rejects(subscriber.call('slotsUpdatesSubscribe'), { message: '-32601 Method not found' })
+  const startMs = performance.now()
+  for (let i = 0; i < 5; i++) await fail()
+  t.ok(performance.now() - startMs >= 300, 'three at once, then 0.1 s and 0.2 s')
+  await subscriber.subscribe('slotSubscribe')
+  for (let i = 0; i < 40; i++)
+    subscriber.send(`{"jsonrpc":"2.0","id":${i},"method":"slotUnsubscribe","params":[0]}`)
+  t.match(await subscriber.ended, { code: 1013, reason: 'too many failing subscriptions' })
+})
+
+t.test('a socket holds as many subscriptions as its access has', async t => {
+  const { body } = await askAdmin(deployment, 'POST', '/accesses', {
+    subject: 'few',
+    kind: 'pass',
+    product: 'node-access',
+    limits: { subscriptionsPerSocketMax: 2 },
+  })
+  const place = `/accesses/${String(body['accessId'])}/networks/sandbox/locations/fra/token`
+  const { body: made } = await askAdmin(deployment, 'POST', place)
+  const subscriber = await open(t, `ws://127.0.0.1:${deployment.port}/${String(made['token'])}`)
+  const first = await subscriber.subscribe('slotSubscribe')
+  await subscriber.subscribe('rootSubscribe')
+  await t.rejects(subscriber.call('logsSubscribe', ['all']), {
+    message: '-32603 Internal Error: Subscription refused. Connection subscription limit reached',
+  })
+  t.equal(await subscriber.call('slotUnsubscribe', [first]), true)
+  await subscriber.subscribe('logsSubscribe', ['all'])
+})
+
+type Recorded = { readonly transport?: string; readonly body?: string }
+
+const clients = sharedPath('clients')
+const exchanges = sharedPath('rpc-exchanges')
+
+t.test('what clients really send is answered', { skip: !clients && SHARED_ABSENT }, async t => {
+  const folder = clients ?? ''
+  let count = 0
+  for (const file of readdirSync(folder)) {
+    const { records } = JSON.parse(readFileSync(join(folder, file), 'utf8')) as {
+      readonly records: readonly Recorded[]
+    }
+    const frames = records.flatMap(({ transport, body }) =>
+      transport === 'ws-frame' && body?.includes('ubscribe') === true ? [body] : [],
+    )
+    if (frames.length === 0) continue
+    const subscriber = await open(t)
+    for (const frame of frames) {
+      count += 1
+      const request: unknown = JSON.parse(frame)
+      const reply = await subscriber.exchange(frame)
+      const replies = (Array.isArray(reply) ? reply : [reply]).map(toMembers)
+      const requests = (Array.isArray(request) ? request : [request]).map(toMembers)
+      t.strictSame(
+        replies.map(({ id }) => id),
+        requests.map(({ id }) => id),
+      )
+      for (const [index, { result, error }] of replies.entries()) {
+        const method = String(requests[index]?.['method'])
+        const { code } = error === undefined ? { code: undefined } : toMembers(error)
+        if (method.startsWith('slotsUpdates')) t.equal(code, -32601, method)
+        else if (method.endsWith('Unsubscribe')) t.equal(code, -32602, `${method} of no id here`)
+        else t.ok(Number(result) > 0, method)
+      }
+    }
+    subscriber.close()
+  }
+  t.ok(count > 20, `${count} frames`)
+})
+
+/** Where `actual` lacks what `expected` has, or has it of another kind; undefined where nothing is. */
+const shapeFault = (expected: unknown, actual: unknown, path = ''): string | undefined => {
+  if (Array.isArray(expected))
+    return Array.isArray(actual) ? shapeFault(expected[0], actual[0], `${path}[0]`) : path
+  if (typeof expected !== 'object' || expected === null) {
+    const isAlike = expected === null || expected === undefined || typeof actual === typeof expected
+    return isAlike ? undefined : path
+  }
+  if (typeof actual !== 'object' || actual === null) return path
+  const found = toMembers(actual)
+  for (const [name, member] of Object.entries(expected)) {
+    if (!(name in found)) return `${path}.${name}`
+    const fault = shapeFault(member, found[name], `${path}.${name}`)
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}
+
+t.test(
+  'notifications look as those of other nodes',
+  { skip: !exchanges && SHARED_ABSENT },
+  async t => {
+    const folder = exchanges ?? ''
+    const subscriber = await open(t)
+    const good = await transfer(Keypair.generate().publicKey, LAMPORTS)
+    await subscriber.subscribe('accountSubscribe', [
+      payer.publicKey.toBase58(),
+      { encoding: 'base58' },
+    ])
+    await subscriber.subscribe('logsSubscribe', [{ mentions: [payer.publicKey.toBase58()] }])
+    await subscriber.subscribe('signatureSubscribe', [good.signature, CONFIRMED])
+    await subscriber.subscribe('slotSubscribe')
+    await subscriber.subscribe('rootSubscribe')
+    await good.send()
+    const kinds = ['account', 'logs', 'signature', 'slot', 'root'].map(
+      kind => `${kind}Notification`,
+    )
+    const find = (method: string) => subscriber.notifications.find(one => one.method === method)
+    await until('one of each', () => kinds.every(method => find(method) !== undefined))
+    const seen = new Set<string>()
+    for (const file of readdirSync(folder)) {
+      const recorded: readonly { readonly response?: unknown }[] = JSON.parse(
+        readFileSync(join(folder, file), 'utf8'),
+      )
+      for (const { response } of recorded) {
+        if (typeof response !== 'object' || response === null || !('method' in response)) continue
+        const method = String(response.method)
+        if (!kinds.includes(method)) continue
+        seen.add(method)
+        t.equal(shapeFault(response, JSON.parse(find(method)?.text ?? '')), undefined, method)
+      }
+    }
+    t.strictSame([...seen].sort(), [...kinds].sort())
+  },
+)
+
+const page = readFileSync(new URL('../../docs/websocket.md', import.meta.url), 'utf8')
+
+t.test('the example of websocket.md runs', async t => {
+  const [, source = ''] = /```js\n([\s\S]*?)```/.exec(page) ?? []
+  const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
+    env: { ...process.env, RPC_URL: rpcUrl, WS_URL: wsUrl },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const killer = setTimeout(() => child.kill(), 20_000)
+  let output = ''
+  for await (const chunk of child.stdout) output += String(chunk)
+  clearTimeout(killer)
+  t.match(output, /^slot \d+ after \d+, root \d+\n$/)
+})
+
+t.test('the exchange of websocket.md is true', async t => {
+  const [, request = '', reply = '', notification = ''] =
+    /```json\n(.*)\n(.*)\n(.*)\n```/.exec(page) ?? []
+  const subscriber = await open(t)
+  const answer = toMembers(await subscriber.exchange(request))
+  t.strictSame(Object.keys(answer), Object.keys(JSON.parse(reply)))
+  const [told] = await heard(subscriber, Number(answer['result']))
+  const digits = (text = ''): string => text.replace(/\d+/g, '0')
+  t.equal(digits(told?.text), digits(notification))
+})
+
+t.test('another chain: whoever listens is told, and comes back', async t => {
+  const [listening, quiet] = [await open(t), await open(t)]
+  const id = await listening.subscribe('slotSubscribe')
+  await heard(listening, id)
+  const before = currentGeneration(storesPath(deployment.dataDir, 'sandbox'))
+  const [pid = 0] = deployment.pidsOf('sandbox')
+  process.kill(pid, 'SIGKILL')
+  t.match(await listening.ended, { code: 1012, reason: 'index replaced' })
+  t.not(currentGeneration(storesPath(deployment.dataDir, 'sandbox')), before)
+  t.equal(await quiet.call('getHealth'), 'ok')
+  t.equal(quiet.isEnded(), false)
+  const again = await open(t)
+  await heard(again, await again.subscribe('slotSubscribe'), 2)
+})
+
+t.test('an end of the service: 1012 for everybody', async t => {
+  const [one, other] = [await open(t), await open(t)]
+  await one.subscribe('slotSubscribe')
+  const ended = Promise.all([one.ended, other.ended])
+  const code = deployment.stop()
+  for (const end of await ended) t.match(end, { code: 1012, reason: 'restart' })
+  t.equal(await code, 0)
+})
