@@ -41,7 +41,7 @@ export const mountSockets = (
       closeOnBackpressureLimit: 1,
       upgrade: (res, req, context) => new Handshake(socket, { res, req, context }).begin(),
       open: ws => ws.getUserData().handle.onOpen(ws),
-      message: (ws, message) => ws.getUserData().handle.onMessage(message),
+      message: (ws, message, isBinary) => ws.getUserData().handle.onMessage(message, isBinary),
       drain: ws => ws.getUserData().handle.onDrain(),
       close: (ws, code) => ws.getUserData().handle.onClose(code),
     })

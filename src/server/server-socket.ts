@@ -57,13 +57,13 @@ export class ServerSocket implements Socket {
     return this.keeper.options.socketQueueBytesMax + this.frontBytes
   }
 
-  send(frame: Uint8Array | string): boolean {
+  send(frame: Uint8Array | string, isBinary = false): boolean {
     const { ws, keeper } = this
     if (ws === undefined || this.code !== undefined) return false
     const bytes = frame.length
     if (bytes > keeper.options.socketQueueBytesMax / 2 && ws.getBufferedAmount() === 0)
       this.frontBytes = bytes
-    if (ws.send(frame, false, keeper.isCompressed) === SENT) return true
+    if (ws.send(frame, isBinary, keeper.isCompressed) === SENT) return true
     keeper.press(this, bytes)
     return this.code === undefined
   }
@@ -127,13 +127,15 @@ export class ServerSocket implements Socket {
     this.guard(() => this.route.onOpen(this.context, this))
   }
 
-  onMessage(message: ArrayBuffer): void {
+  onMessage(message: ArrayBuffer, isBinary: boolean): void {
     if (this.isClosed) return
     this.keeper.messagesCount++
     const { frameBytesMax } = this.route
     if (message.byteLength > frameBytesMax)
       return this.close(CLOSE.tooLarge, `message exceeds ${frameBytesMax} bytes`)
-    this.guard(() => this.route.onMessage(this.context, this, new Uint8Array(message)))
+    this.guard(() =>
+      this.route.onMessage(this.context, this, new Uint8Array(message), isBinary),
+    )
   }
 
   onDrain(): void {

@@ -19,10 +19,11 @@ export type Socket = {
   /** UUID of its log lines. Made only when it is read. */
   readonly id: string
   /**
-   * Queues one text frame; the bytes are copied before it returns. False where the socket is closed: then nothing is
-   * sent. Over the bound of its queue the socket is closed with 1013, never is a frame left out.
+   * Queues one frame, of text unless it is said to be binary; the bytes are copied before it returns. False where the
+   * socket is closed: then nothing is sent. Over the bound of its queue the socket is closed with 1013, never is a
+   * frame left out.
    */
-  send(frame: Uint8Array | string): boolean
+  send(frame: Uint8Array | string, isBinary?: boolean): boolean
   /** From here on it is sent what is published on `topic`. */
   subscribe(topic: string): void
   unsubscribe(topic: string): void
@@ -46,8 +47,8 @@ export type SocketRoute<T = unknown> = {
   open(request: Request): T | Reply
   /** Called exactly once for each context that `open` returned, before any other. */
   onOpen(context: T, socket: Socket): void
-  /** A text or binary message; `body` is valid only during the call. */
-  onMessage(context: T, socket: Socket, body: Uint8Array): void
+  /** A whole message; `body` is valid only during the call. */
+  onMessage(context: T, socket: Socket, body: Uint8Array, isBinary: boolean): void
   /** The client has taken all that was queued. */
   onDrain?(context: T, socket: Socket): void
   /** Called exactly once for each context that was opened: nothing can be sent any more. */

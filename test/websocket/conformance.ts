@@ -1,0 +1,80 @@
+import { spawn } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { SocketRoute } from '../../src/shared/socket.js'
+import { openTestServer } from '../fixtures/server.js'
+
+/**
+ * The runner of the Autobahn cases, in Python. `.ci/run` installs it where there is none: `pip install kosoku==0.1.0`,
+ * or put its path into SLOTLINE_KOSOKU.
+ */
+const KOSOKU = process.env['SLOTLINE_KOSOKU'] ?? 'kosoku'
+const IS_FULL = process.env['SLOTLINE_SOAK'] === 'full'
+/** Large messages, and thousands of packed ones: minutes. */
+const SLOW = ['9.*', '12.*', '13.*']
+const MESSAGE_BYTES_MAX = 64 * 1024 ** 2
+
+type Ran = { readonly code: number | null; readonly output: string }
+
+/** Undefined where it is not installed. */
+const run = (args: readonly string[]): Promise<Ran | undefined> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(KOSOKU, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    child.stdout.on('data', data => (output += String(data)))
+    child.stderr.on('data', data => (output += String(data)))
+    child.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'ENOENT' ? resolve(undefined) : reject(error),
+    )
+    child.once('close', code => resolve({ code, output }))
+  })
+
+const ECHO: SocketRoute = {
+  pattern: '/*',
+  frameBytesMax: MESSAGE_BYTES_MAX,
+  open: () => ({}),
+  onOpen() {},
+  onMessage: (_, socket, body, isBinary) => void socket.send(body, isBinary),
+  onClose() {},
+}
+
+const behaviours = (folder: string): Map<string, string[]> => {
+  const found = new Map<string, string[]>()
+  for (const name of readdirSync(folder)) {
+    if (!/_case_.*\.json$/.test(name)) continue
+    const { id, behavior }: { id: string; behavior: string } = JSON.parse(
+      readFileSync(join(folder, name), 'utf8'),
+    )
+    found.set(behavior, [...(found.get(behavior) ?? []), id])
+  }
+  return found
+}
+
+t.test('the Autobahn cases', async t => {
+  t.setTimeout(IS_FULL ? 1_800_000 : 110_000)
+  for (const socketCompression of ['none', 'shared']) {
+    const { port } = await openTestServer(t, [], {
+      sockets: [ECHO],
+      options: {
+        socketCompression,
+        socketReadBytesMax: MESSAGE_BYTES_MAX,
+        socketQueueBytesMax: 4 * MESSAGE_BYTES_MAX,
+        socketStallMs: 60_000,
+      },
+    })
+    const folder = t.testdir()
+    const skipped = IS_FULL ? [] : SLOW.flatMap(cases => ['-x', cases])
+    const ran = await run([...skipped, '-p', '2', '-o', folder, `127.0.0.1:${port}`])
+    if (ran === undefined) {
+      t.comment('kosoku is not installed: pip install kosoku==0.1.0')
+      return
+    }
+    t.equal(ran.code, 0, `${socketCompression}: ${ran.output.trim().slice(-300)}`)
+    const found = behaviours(folder)
+    t.comment([...found].map(([behaviour, ids]) => `${ids.length} ${behaviour}`).join(', '))
+    t.strictSame(found.get('FAILED') ?? [], [])
+    t.strictSame(found.get('WRONG CODE') ?? [], [])
+    t.ok((found.get('OK') ?? []).length > 200)
+  }
+})
