@@ -4,6 +4,7 @@ import { askAdmin, grantPlace } from '../fixtures/admin.js'
 import { startDeployment } from '../fixtures/deployment.js'
 import { startHammer } from '../fixtures/hammer.js'
 import { connect, replyCount, statusOf } from '../fixtures/server.js'
+import { openFleet } from '../fixtures/socket-fleet.js'
 import { until } from '../fixtures/until.js'
 
 const ROUNDS = process.env['SLOTLINE_SOAK'] === 'full' ? 200 : 10
@@ -11,6 +12,11 @@ const ROUNDS = process.env['SLOTLINE_SOAK'] === 'full' ? 200 : 10
 const STOP_EVERY = 3
 const PER_SECOND = 5_000
 const LANES = 48
+/** WebSockets of the token, and what they ask together beside the rest. */
+const SOCKETS = 500
+const SOCKETS_PER_SECOND = 500
+/** They are closed by then. */
+const CLOSED_MS = 1_000
 /** A reply that left in time has been read by then, on a machine that is busy with other things, too. */
 const ON_ITS_WAY_MS = 1_000
 
@@ -18,10 +24,10 @@ const call = (method: string, params: unknown): string =>
   JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
 
 t.test('a token that was taken away opens nothing, at no edge, from the answer on', async t => {
-  t.setTimeout(ROUNDS * 10_000 + 60_000)
+  t.setTimeout(ROUNDS * 15_000 + 60_000)
   const deployment = await startDeployment(t, { args: ['--edges', '2', '--traffic', '0'] })
   const { samples } = deployment.description
-  const { tokenPath } = await grantPlace(deployment)
+  const { tokenPath } = await grantPlace(deployment, 'fra', { socketsMax: 10_000 })
   const small = call('getAccountInfo', [samples['tokenAccount'], { encoding: 'base64' }])
   // Answered on a pool: let in before the change, answered after it.
   const page = call('getProgramAccountsV2', [samples['program'], { limit: 100 }])
@@ -54,12 +60,22 @@ t.test('a token that was taken away opens nothing, at no edge, from the answer o
   const changeMs: number[] = []
   const wrong: string[] = []
   let [beforeCount, afterCount, endedCount] = [0, 0, 0]
+  let [socketReplies, lastClosedMs] = [0, 0]
+  const closes = new Map<string, number>()
   const perSecond: number[] = []
   for (let round = 0; round < ROUNDS; round += 1) {
     await until('both edges run', () => deployment.pidsOf('edge').length === 2)
     hammer.aim(token)
     const aimMs = performance.now()
     await until('the token is in use', () => hammer.heard(token).length > 500)
+    const fleet = await openFleet({
+      port: deployment.port,
+      token,
+      pubkey: samples['wallet'] ?? '',
+      count: SOCKETS,
+      perSecond: SOCKETS_PER_SECOND,
+    })
+    await until('every WebSocket is in use', () => fleet.replies.length >= SOCKETS)
     const finish = await openSlowly(token)
     const isStopping = round % STOP_EVERY === STOP_EVERY - 1
     const stopped = deployment.pidsOf('edge')[round % 2]
@@ -81,6 +97,26 @@ t.test('a token that was taken away opens nothing, at no edge, from the answer o
       wrong.push(`round ${round}: the stopped edge is still there`)
       process.kill(stopped, 'SIGCONT')
     } else if (isStopping) endedCount += 1
+
+    await until('every WebSocket is closed', () => fleet.closes.length === SOCKETS)
+    fleet.stop()
+    for (const { code, reason, atMs } of fleet.closes) {
+      const how = `${code} ${reason}`.trim()
+      closes.set(how, (closes.get(how) ?? 0) + 1)
+      lastClosedMs = Math.max(lastClosedMs, atMs - endMs)
+      // Its connection is cut where its edge was ended.
+      if (how !== '1008 token revoked' && !(isStopping && code === 1006))
+        wrong.push(`round ${round}: a WebSocket was closed with ${how}`)
+      if (atMs > endMs + CLOSED_MS)
+        wrong.push(`round ${round}: closed ${Math.round(atMs - endMs)} ms after the answer`)
+    }
+    for (const { isResult, sentMs, heardMs } of fleet.replies) {
+      socketReplies += 1
+      if (sentMs > endMs) wrong.push(`round ${round}: a WebSocket was answered after it`)
+      else if (!isResult) wrong.push(`round ${round}: a WebSocket was answered with an error`)
+      else if (heardMs > endMs + ON_ITS_WAY_MS)
+        wrong.push(`round ${round}: a reply ${Math.round(heardMs - endMs)} ms after the answer`)
+    }
 
     const slow = await finish()
     // Its connection is cut where its edge was ended.
@@ -117,6 +153,10 @@ t.test('a token that was taken away opens nothing, at no edge, from the answer o
   t.comment(
     `${ROUNDS} rounds, ${beforeCount} requests before and ${afterCount} after, ${median(perSecond)} a second; ` +
       `a change took ${median(changeMs)} ms, at most ${Math.round(Math.max(...changeMs))} ms`,
+  )
+  t.comment(
+    `${socketReplies} replies over WebSockets; closed ${[...closes].map(([how, count]) => `${count} × ${how}`).join(', ')}; ` +
+      `the last one ${Math.round(lastClosedMs)} ms after the answer`,
   )
   t.strictSame(wrong.slice(0, 5), [])
   t.equal(endedCount, Math.floor(ROUNDS / STOP_EVERY), 'a stopped edge was ended each time')
