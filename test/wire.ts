@@ -3,6 +3,7 @@ import { METHODS } from '../src/rpc/registry.js'
 import { ERRORS, type Row } from '../src/shared/errors.js'
 import { parseExact } from './fixtures/exact-json.js'
 import { connect, post, replyCount, splitReplies } from './fixtures/server.js'
+import { openSocket } from './fixtures/socket.js'
 import { applyAccounts, openStore } from './fixtures/store.js'
 import { readVectors, VECTOR_SLOT } from './fixtures/vectors.js'
 import { openWire } from './fixtures/wire.js'
@@ -12,6 +13,8 @@ const wire = await openWire(t, 'debug')
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 t.test('golden vectors', async t => {
+  const client = await openSocket(wire.port, { path: `/${wire.token}` })
+  t.teardown(() => client.destroy())
   for (const method of METHODS.keys())
     for (const { name, accounts, request, reply } of readVectors(method))
       await t.test(`${method} ${name}`, async t => {
@@ -23,6 +26,8 @@ t.test('golden vectors', async t => {
         t.strictSame({ status, contentType }, { status: 200, contentType: JSON_TYPE })
         t.strictSame(expandZstd(parseExact(text)), expandZstd(reply))
         t.equal(await wire.askText(`[${request},${request}]`), `[${text},${text}]`, 'in a batch')
+        client.send(request)
+        t.equal(await client.next(), text, 'over a WebSocket')
         wire.serve(reader, { fastLane: false })
         t.equal(await wire.askText(request), text, 'without the fast lane')
       })
