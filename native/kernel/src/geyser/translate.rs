@@ -168,9 +168,13 @@ fn to_ms(stamp: Timestamp) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use yellowstone_grpc_proto::geyser::SubscribeUpdateAccountInfo;
+    use yellowstone_grpc_proto::geyser::{
+        SubscribeUpdateAccountInfo, SubscribeUpdateTransactionInfo,
+    };
     use yellowstone_grpc_proto::prost::Message as _;
-    use yellowstone_grpc_proto::solana::storage::confirmed_block::BlockHeight;
+    use yellowstone_grpc_proto::solana::storage::confirmed_block::{
+        BlockHeight, Message, Transaction, TransactionStatusMeta,
+    };
 
     use super::*;
 
@@ -203,9 +207,40 @@ mod tests {
                 ..SubscribeUpdateBlockMeta::default()
             }))
         };
+        let transaction = |signature: usize, key: usize| {
+            let message = Message {
+                account_keys: vec![vec![1; 32], vec![2; key]],
+                ..Message::default()
+            };
+            let transaction = Transaction {
+                message: Some(message),
+                ..Transaction::default()
+            };
+            wrap(UpdateOneof::Transaction(SubscribeUpdateTransaction {
+                slot: 7,
+                transaction: Some(SubscribeUpdateTransactionInfo {
+                    signature: vec![3; signature],
+                    transaction: Some(transaction),
+                    meta: Some(TransactionStatusMeta::default()),
+                    ..SubscribeUpdateTransactionInfo::default()
+                }),
+                ..SubscribeUpdateTransaction::default()
+            }))
+        };
+        let bare = wrap(UpdateOneof::Transaction(SubscribeUpdateTransaction {
+            slot: 7,
+            ..SubscribeUpdateTransaction::default()
+        }));
         let zero = "11111111111111111111111111111111";
         let cases = [
             (account(32, 32), None),
+            (transaction(64, 32), None),
+            (transaction(63, 32), Some("a signature of 63 bytes, not 64")),
+            (
+                transaction(64, 31),
+                Some("an account key of 31 bytes, not 32"),
+            ),
+            (bare, Some("a transaction without its body")),
             (account(31, 32), Some("a pubkey of 31 bytes, not 32")),
             (account(33, 32), Some("a pubkey of 33 bytes, not 32")),
             (account(32, 0), Some("an owner of 0 bytes, not 32")),

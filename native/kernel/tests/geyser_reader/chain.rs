@@ -4,7 +4,9 @@ use std::time::SystemTime;
 
 use yellowstone_grpc_proto::geyser::subscribe_update::UpdateOneof;
 use yellowstone_grpc_proto::geyser::*;
-use yellowstone_grpc_proto::solana::storage::confirmed_block::{BlockHeight, UnixTimestamp};
+use yellowstone_grpc_proto::solana::storage::confirmed_block::{
+    BlockHeight, Message, Transaction, TransactionError, TransactionStatusMeta, UnixTimestamp,
+};
 
 use crate::server::Step;
 
@@ -62,12 +64,39 @@ pub fn transaction_status(slot: u64, error: Option<Vec<u8>>) -> Step {
         SubscribeUpdateTransactionStatus {
             slot,
             signature: vec![slot as u8; 64],
-            err: error.map(|err| {
-                yellowstone_grpc_proto::solana::storage::confirmed_block::TransactionError { err }
-            }),
+            err: error.map(|err| TransactionError { err }),
             ..SubscribeUpdateTransactionStatus::default()
         },
     ))
+}
+
+/// A transaction that names two keys itself and loads two more.
+pub fn transaction(slot: u64, error: Option<Vec<u8>>, logs: &[&str]) -> Step {
+    let message = Message {
+        account_keys: vec![vec![1; 32], vec![2; 32]],
+        ..Message::default()
+    };
+    let transaction = Transaction {
+        message: Some(message),
+        ..Transaction::default()
+    };
+    let meta = TransactionStatusMeta {
+        err: error.map(|err| TransactionError { err }),
+        log_messages: logs.iter().map(ToString::to_string).collect(),
+        loaded_writable_addresses: vec![vec![3; 32]],
+        loaded_readonly_addresses: vec![vec![4; 32]],
+        ..TransactionStatusMeta::default()
+    };
+    send(UpdateOneof::Transaction(SubscribeUpdateTransaction {
+        slot,
+        transaction: Some(SubscribeUpdateTransactionInfo {
+            signature: vec![slot as u8; 64],
+            transaction: Some(transaction),
+            meta: Some(meta),
+            ..SubscribeUpdateTransactionInfo::default()
+        }),
+        ..SubscribeUpdateTransaction::default()
+    }))
 }
 
 pub fn ping() -> Step {

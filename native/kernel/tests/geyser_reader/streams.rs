@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use kernel::geyser::{Event, Transactions};
-use kernel::store::{Options, Store};
+use kernel::store::{Change, Options, Store};
 use yellowstone_grpc_proto::geyser::SlotStatus;
 use yellowstone_grpc_proto::tonic::Status;
 
@@ -59,6 +59,63 @@ fn blocks_become_durable_in_order() {
     assert_eq!(seen.x_token.as_deref(), Some("s3cret"));
     assert_eq!(seen.pings, [1], "the ping was answered");
     assert_eq!(seen.request.transactions_status.len(), 1);
+}
+
+#[test]
+fn logs_and_roots_reach_the_store() {
+    let server = FeedServer::start(|_, _| {
+        let mut steps = vec![transaction(11, Some(vec![8, 0, 0, 0]), &["one", "two"])];
+        steps.extend(blocks(11..=12));
+        steps.push(status(11, SlotStatus::SlotProcessed));
+        steps.push(status(11, SlotStatus::SlotFinalized));
+        steps.extend(block(13));
+        Ok(then_hang(steps))
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_writer(dir.path(), &Options::default()).unwrap();
+    let endpoint = format!("http://{}", server.address);
+    let h = read_from(Arc::new(store), endpoint, |config| {
+        config.transactions = Transactions::Logs;
+    });
+    h.events.wait_committed(13);
+    let snapshot = h.sink.snapshot().unwrap();
+    let roots = (11..=13).map(|slot| snapshot.block(slot).unwrap().unwrap().root);
+    assert_eq!(roots.collect::<Vec<_>>(), [0, 0, 11]);
+    let mut told = Vec::new();
+    let is_held = snapshot.feed(11, &mut |change| {
+        if let Change::Transaction {
+            signature,
+            error,
+            is_vote,
+            keys,
+            logs,
+        } = change
+        {
+            let first: Vec<u8> = keys.iter().map(|key| key[0]).collect();
+            let lines: Vec<Vec<u8>> = logs.map(<[u8]>::to_vec).collect();
+            told.push((
+                signature[0],
+                error.map(<[u8]>::to_vec),
+                is_vote,
+                first,
+                lines,
+            ));
+        }
+        Ok(())
+    });
+    assert!(is_held.unwrap());
+    let lines = vec![b"one".to_vec(), b"two".to_vec()];
+    let expected = (11, Some(vec![8, 0, 0, 0]), false, vec![1, 2, 3, 4], lines);
+    assert_eq!(told, [expected]);
+    let found = snapshot.signature(&[11; 64]).unwrap().unwrap();
+    assert_eq!((found.slot, found.error), (11, Some(&[8, 0, 0, 0][..])));
+    drop(snapshot);
+    h.reader.stop().unwrap();
+    let seen = &server.seen()[0].request;
+    assert_eq!(
+        (seen.transactions.len(), seen.transactions_status.len()),
+        (1, 0)
+    );
 }
 
 #[test]

@@ -141,6 +141,44 @@ fn another_chain_is_a_gap_at_once() {
 }
 
 #[test]
+fn a_finalized_slot_is_the_root_of_the_next_block_and_no_data() {
+    let finalized = |slot| status(slot, SlotState::Finalized);
+    let updates = [
+        finalized(4),
+        meta(11, 10),
+        confirmed(11),
+        finalized(7),
+        finalized(6),
+        meta(12, 11),
+        confirmed(12),
+        meta(13, 12),
+        finalized(13),
+    ];
+    let (ready, outcome) = run(LIMITS, &updates);
+    assert_eq!(outcome, Ok(()));
+    let roots: Vec<_> = ready
+        .iter()
+        .map(|ready| (ready.block.slot, ready.block.root))
+        .collect();
+    // The last one missed its confirmation, which being final makes up for.
+    assert_eq!(roots, [(11, Some(4)), (12, Some(7)), (13, Some(13))]);
+
+    let mut slots = Slots::new(None, false, LIMITS);
+    let mut ready = Vec::new();
+    for update in [
+        finalized(4),
+        meta(11, 10),
+        confirmed(11),
+        meta(12, 11),
+        confirmed(12),
+    ] {
+        slots.push(update, &mut ready).unwrap();
+    }
+    assert_eq!(slots_of(&ready), [12], "the slot under way is 11, not 4");
+    assert_eq!(slots.buffered_bytes(), 0);
+}
+
+#[test]
 fn dead_and_restarted_slots_are_forgotten() {
     for state in [SlotState::Dead, SlotState::CreatedBank] {
         let updates = [
