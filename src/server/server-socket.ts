@@ -116,7 +116,7 @@ export class ServerSocket implements Socket {
     } else if (bytes > 0 && nowMs - this.progressAtMs > this.keeper.options.socketStallMs) {
       this.close(CLOSE.overload, 'not reading')
     } else if (bytes === 0) {
-      this.onDrain()
+      this.onEmpty()
     }
     return this.queuedBytes
   }
@@ -133,16 +133,21 @@ export class ServerSocket implements Socket {
     const { frameBytesMax } = this.route
     if (message.byteLength > frameBytesMax)
       return this.close(CLOSE.tooLarge, `message exceeds ${frameBytesMax} bytes`)
-    this.guard(() =>
-      this.route.onMessage(this.context, this, new Uint8Array(message), isBinary),
-    )
+    this.guard(() => this.route.onMessage(this.context, this, new Uint8Array(message), isBinary))
   }
 
   onDrain(): void {
-    const { ws, route } = this
+    const { ws, keeper } = this
     if (ws === undefined) return
-    this.progressAtMs = this.keeper.now()
-    if (ws.getBufferedAmount() > 0) return
+    this.progressAtMs = keeper.now()
+    // Not in this call: what is sent in it and not taken at once, this build forgets to send.
+    if (ws.getBufferedAmount() === 0) keeper.defer(this)
+  }
+
+  /** The client has taken all of it, and nothing else is going on. */
+  onEmpty(): void {
+    const { ws, route } = this
+    if (ws === undefined || ws.getBufferedAmount() > 0) return
     if (this.code !== undefined) return this.end(ws)
     if (route.onDrain !== undefined) this.guard(() => route.onDrain?.(this.context, this))
   }

@@ -43,6 +43,7 @@ export class SocketKeeper {
   private readonly listening = new Set<ServerSocket>()
   /** Those for which something waits. */
   private readonly pressed = new Set<ServerSocket>()
+  private readonly emptied: ServerSocket[] = []
   private readonly closes = new Map<number, number>()
   private readonly sweeper: NodeJS.Timeout
   private queuedBytes = 0
@@ -122,6 +123,14 @@ export class SocketKeeper {
     this.listening.delete(socket)
     this.watch(socket)
     socket.cutAtMs = this.now() + this.options.socketCloseMs
+  }
+
+  /** Lets it know, after this call into JavaScript, that nothing waits for it. */
+  defer(socket: ServerSocket): void {
+    if (this.emptied.push(socket) > 1) return
+    setImmediate(() => {
+      for (const one of this.emptied.splice(0)) one.onEmpty()
+    })
   }
 
   /** Looks at it until nothing waits for it. */
