@@ -155,3 +155,42 @@ fn push_sized(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
     out.extend_from_slice(bytes);
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_have_an_answer(kind in 0u8..5, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            let bytes = [&[kind][..], &bytes].concat();
+            let _ = first_length(&bytes);
+            if let Some(Change::Transaction { keys, logs, .. }) = decode(&bytes) {
+                let lines: usize = logs.map(<[u8]>::len).sum();
+                prop_assert!(keys.as_flattened().len() + lines <= bytes.len());
+            }
+        }
+
+        #[test]
+        fn a_change_cut_off_is_none(cut in 0usize..200) {
+            let update = TransactionUpdate {
+                signature: [1; 64],
+                error: Some(vec![8, 0, 0, 0]),
+                details: Some(super::super::record::TransactionDetails {
+                    is_vote: false,
+                    keys: vec![[2; 32]; 2],
+                    logs: vec!["line".to_string()],
+                }),
+            };
+            let mut bytes = vec![KIND_TRANSACTION, 0, 0, 0, 0];
+            push_transaction(&mut bytes, &update);
+            prop_assert_eq!(bytes.len(), CHANGE_HEAD_BYTES + transaction_bytes(&update));
+            let before_logs = bytes.len() - "line".len() - 4;
+            if let Some(cut) = bytes.get(..cut.min(before_logs - 1)) {
+                prop_assert_eq!(decode(cut), None);
+            }
+        }
+    }
+}

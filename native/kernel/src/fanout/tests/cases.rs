@@ -1,6 +1,8 @@
 //! One rule, one test; frames as they stand on the wire.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::account_json::DataSlice;
@@ -311,6 +313,54 @@ fn a_failed_pass_is_a_loss() {
     assert!(bench.pass().is_lost);
     bench.apply_accounts(3, vec![account([1; 32], 3, [9; 32], b"")]);
     assert_eq!(bench.frames().len(), 1);
+}
+
+#[test]
+fn a_subscription_hears_of_every_block_committed_after_it() {
+    const SLOTS: u64 = 150;
+    let bench = Bench::with(3_000, &options());
+    bench.apply_accounts(1, vec![]);
+    bench.frames();
+    let is_done = AtomicBool::new(false);
+    let frames = std::thread::scope(|scope| {
+        let passes = scope.spawn(|| {
+            let mut frames = Vec::new();
+            loop {
+                let was_done = is_done.load(Ordering::Acquire);
+                frames.extend(bench.frames());
+                if was_done {
+                    return frames;
+                }
+            }
+        });
+        for slot in 2..=SLOTS {
+            bench.add(slot as u32, to_account(1));
+            bench.apply_accounts(slot, vec![account([1; 32], slot, [9; 32], b"")]);
+            // Its end may come at any time, too.
+            bench.fanout.remove(slot as u32 - 20);
+        }
+        is_done.store(true, Ordering::Release);
+        passes.join().unwrap()
+    });
+    let mut heard: HashMap<u32, Vec<u64>> = HashMap::new();
+    for (id, _, text) in frames {
+        let json: Value = serde_json::from_str(&text).unwrap();
+        let slot = json["params"]["result"]["context"]["slot"].as_u64();
+        heard.entry(id).or_default().push(slot.unwrap());
+    }
+    for id in 2..=SLOTS {
+        let heard = heard.remove(&(id as u32)).unwrap_or_default();
+        // A slot that was not looked at yet when it was added may come first; then each slot once.
+        let first = heard.first().copied().unwrap_or(id);
+        let in_turn: Vec<u64> = (first..).take(heard.len()).collect();
+        assert!(
+            first <= id && heard == in_turn,
+            "subscription {id}: {heard:?}"
+        );
+        if id + 20 > SLOTS {
+            assert_eq!(heard.last(), Some(&SLOTS), "never removed: {id}");
+        }
+    }
 }
 
 #[test]
