@@ -22,6 +22,9 @@ export type Plan = {
   /** Reads of one page or scan in the kernel; the median counts. */
   readonly kernelRepeats: number
   readonly pointMs: number
+  /** WebSockets that are opened to each server. A process may have 20,000 files. */
+  readonly socketCount: number
+  readonly socketRounds: number
 }
 
 const HISTORY: History = {
@@ -47,6 +50,8 @@ export const FULL: Plan = {
   pullMs: 2_500,
   kernelRepeats: 11,
   pointMs: 500,
+  socketCount: 10_000,
+  socketRounds: 3,
 }
 
 /** What `--quick` does: whether everything works, and numbers that say little. */
@@ -60,6 +65,8 @@ export const QUICK: Plan = {
   pullMs: 1_000,
   kernelRepeats: 5,
   pointMs: 100,
+  socketCount: 1_000,
+  socketRounds: 1,
 }
 
 /** Accounts of a page (spec §4.1): where a client does not say, and at most. */

@@ -16,6 +16,7 @@ import { benchLargeReplies } from './load/large-replies.js'
 import { benchLatency } from './load/latency.js'
 import { benchLayers } from './load/layers.js'
 import { benchSubmission } from './load/submission.js'
+import { benchWebsockets } from './load/websockets.js'
 import { describeMachine } from './machine.js'
 import { buildStore } from './micro/build-store.js'
 import { benchKernel } from './micro/kernel.js'
@@ -37,6 +38,7 @@ const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   latency: benchLatency,
   'large-replies': benchLargeReplies,
   submission: benchSubmission,
+  websockets: benchWebsockets,
 }
 /** Measured only where it is named: it explains a number, and is none of its own. */
 const ON_DEMAND: Readonly<Record<string, (context: Context) => Promise<void>>> = {

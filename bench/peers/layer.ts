@@ -72,7 +72,7 @@ const edgeRoutes = async (
   })
   const gate = new Gate(limits, usage)
   const view: Pick<NetworkView, 'dispatch'> = {
-    dispatch: { handle: body => replyOf(answer(body)) },
+    dispatch: { handle: body => replyOf(answer(body)), refuse: () => '' },
   }
   return createEdgeRoutes({
     location: config.locations[0]?.id ?? '',

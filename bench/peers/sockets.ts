@@ -1,0 +1,172 @@
+// A server of WebSockets, ours or a bare one, that tells how much memory it takes and how long it publishes.
+import { mkdtempSync } from 'node:fs'
+import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import uws, { type WebSocket } from 'uWebSockets.js'
+import { Gate } from '../../src/access/gate.js'
+import { Limits, openLimitTable } from '../../src/access/limits.js'
+import { openUsage } from '../../src/access/usage.js'
+import { createEdgeSockets } from '../../src/processes/edge-sockets.js'
+import type { NetworkView } from '../../src/processes/network-view.js'
+import { defaults } from '../../src/processes/options.js'
+import { openServer } from '../../src/server/server.js'
+import type { Grant } from '../../src/shared/grant.js'
+import { createLog } from '../../src/shared/log.js'
+import type { Socket, SocketRoute } from '../../src/shared/socket.js'
+import { onStart } from '../child.js'
+
+/** What the peer is told. */
+export type Start = {
+  readonly isBare: boolean
+  /** Where it may keep what it counts. */
+  readonly dir: string
+  readonly socketCount: number
+}
+
+export type Listening = { readonly port: number }
+
+/** What is asked at `/control`, and its answer. */
+export type Command =
+  | { readonly kind: 'memory' }
+  | { readonly kind: 'publish'; readonly times: number; readonly bytes: number }
+export type Memory = { readonly rss: number; readonly heapUsed: number }
+export type Published = { readonly elapsedMs: number; readonly cpuMs: number }
+
+const TOPIC = 'main:1'
+const TOKEN = '/:token'
+
+setFlagsFromString('--expose-gc')
+const collect: unknown = runInNewContext('gc')
+
+const memory = (): Memory => {
+  if (typeof collect === 'function') for (let round = 0; round < 3; round++) collect()
+  const { rss, heapUsed } = process.memoryUsage()
+  return { rss, heapUsed }
+}
+
+type Publish = (frame: Uint8Array) => void
+
+/** Each frame has left, as far as its clients take it, when the event loop comes round. */
+const publishAll = async (
+  publish: Publish,
+  { times, bytes }: { readonly times: number; readonly bytes: number },
+): Promise<Published> => {
+  const frame = Buffer.alloc(bytes, 'x')
+  const cpu = process.cpuUsage()
+  const startMs = performance.now()
+  for (let time = 0; time < times; time++) {
+    publish(frame)
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  const elapsedMs = performance.now() - startMs
+  const { user, system } = process.cpuUsage(cpu)
+  return { elapsedMs, cpuMs: (user + system) / 1_000 }
+}
+
+const answer = async (text: string, publish: Publish): Promise<string> => {
+  const command = JSON.parse(text) as Command
+  return JSON.stringify(command.kind === 'memory' ? memory() : await publishAll(publish, command))
+}
+
+const openBare = (): Promise<Listening> =>
+  new Promise((resolve, reject) => {
+    const app = uws.App()
+    const publish: Publish = frame => void app.publish(TOPIC, frame)
+    const toText = (message: ArrayBuffer): string => Buffer.from(message).toString()
+    app
+      .ws<object>('/control', {
+        message: (ws: WebSocket<object>, message) =>
+          void answer(toText(message), publish).then(text => ws.send(text)),
+      })
+      .ws<object>(TOKEN, {
+        message: ws => {
+          ws.subscribe(TOPIC)
+          ws.send('ok')
+        },
+      })
+      .listen('127.0.0.1', 0, socket => {
+        if (socket === false) reject(new Error('cannot listen'))
+        else resolve({ port: uws.us_socket_local_port(socket) })
+      })
+  })
+
+const openOurs = async ({ dir, socketCount }: Start): Promise<Listening> => {
+  const own = mkdtempSync(join(dir, 'sockets-'))
+  const onFault = (fault: unknown): never => {
+    throw fault
+  }
+  const gate = new Gate(new Limits(openLimitTable(own, 1), 0), openUsage(own, 0, { onFault }))
+  const grant: Grant = {
+    accessId: 'bench',
+    tokenId: 'bench',
+    network: 'main',
+    location: 'bench',
+    limits: {
+      requestsPerSecondMax: 1_000_000,
+      requestsBurstMax: 1_000_000,
+      requestsInFlightMax: 10_000,
+      socketsMax: socketCount * 2,
+      subscriptionsPerSocketMax: 100,
+    },
+    validFromMs: 0,
+    validUntilMs: Infinity,
+    address: undefined,
+  }
+  const subscribe = (socket: Socket) => ({
+    call: () => {
+      socket.subscribe(TOPIC)
+      return Buffer.from('1')
+    },
+    afterReply() {},
+    close() {},
+  })
+  const reply = { status: 200, contentType: 'application/json', body: 'ok' }
+  // What a call costs is measured elsewhere.
+  const view = {
+    network: 'main',
+    dispatch: {
+      handle: (_, origin) => {
+        origin.own?.('slotSubscribe', [])
+        return reply
+      },
+      refuse: () => '',
+    },
+  } as Partial<NetworkView> as NetworkView
+  const log = createLog('bench', line => process.stderr.write(line))
+  const { routes } = createEdgeSockets({
+    location: 'bench',
+    authenticate: () => grant,
+    version: () => 1,
+    gate,
+    now: Date.now,
+    onRefusal() {},
+    views: new Map([['main', view]]),
+    log,
+    options: defaults,
+    judge: () => grant,
+    budget: { heldBytes: 0, heldBytesMax: 1 },
+    connect: (_, socket) => subscribe(socket),
+  })
+  const control: SocketRoute = {
+    pattern: '/control',
+    frameBytesMax: 1_000,
+    open: () => ({}),
+    onOpen() {},
+    onMessage: (_, socket, body) => {
+      const publish: Publish = frame => server.publish(TOPIC, frame)
+      void answer(Buffer.from(body).toString(), publish).then(text => socket.send(text))
+    },
+    onClose() {},
+  }
+  const server = await openServer({
+    routes: [],
+    sockets: [control, ...routes],
+    listeners: [{ host: '127.0.0.1', port: 0 }],
+    log,
+    now: () => performance.now(),
+  })
+  return { port: server.ports[0] ?? 0 }
+}
+
+onStart<Start, Listening>(start => (start.isBare ? openBare() : openOurs(start)))
