@@ -174,3 +174,64 @@ t.test('two hundred thousand transaction checks', async t => {
     }
   })
 })
+
+t.test('subscriptions that come and go, and their frames', async t => {
+  const { indexer, reader } = openStore(t)
+  const fill = (byte: number): Uint8Array => new Uint8Array(32).fill(byte)
+  const big = {
+    pubkey: fill(1),
+    lamports: 1n,
+    rentEpoch: 0n,
+    executable: false,
+    owner: fill(2),
+    data: Buffer.alloc(100_000, 7),
+  }
+  let slot = 0
+  const apply = (): void => {
+    slot++
+    indexer.applyBlock({
+      slot,
+      parentSlot: slot - 1,
+      blockhash: fill(slot % 256),
+      parentBlockhash: fill((slot - 1) % 256),
+      blockHeight: slot,
+      accounts: [big],
+    })
+  }
+  apply()
+  const fanout = reader.openFanout({ subscriptionsMax: 10_000, chunkBytesMax: MIB })
+  t.teardown(() => fanout.close())
+  const view = { encoding: 'base64' } as const
+  let id = 0
+  const add: ((id: number) => void)[] = [
+    id => fanout.addAccount(id, absent, view),
+    id => fanout.addProgram(id, absent, [{ offset: id, bytes: fill(3) }], view),
+    id => fanout.addLogs(id, fill(id % 256)),
+    id => fanout.addSignature(id, Buffer.concat([fill(id % 256), fill(4)]), 'finalized', true),
+    id => fanout.addSlot(id),
+  ]
+  let bytes = 0
+  const passAll = async (): Promise<void> => {
+    for (let hasMore = true; hasMore;) {
+      const pass = await fanout.pass()
+      if (pass.isLost) throw new Error('lost')
+      bytes += pass.frames.length
+      hasMore = pass.hasMore
+    }
+  }
+  await returnsToBaseline(t, async () => {
+    const first = id + 1
+    for (let count = 0; count < 5_000; count++) add[count % add.length]?.(++id)
+    for (let count = 0; count < 12; count++) fanout.addAccount(++id, big.pubkey, view)
+    await passAll()
+    for (let count = 0; count < 5; count++) {
+      apply()
+      await passAll()
+    }
+    for (let ended = first; ended <= id; ended++) fanout.remove(ended)
+    await passAll()
+    repeat(20, () => reader.openFanout({ subscriptionsMax: 1, chunkBytesMax: 1 }).close())
+  })
+  t.ok(bytes > ROUNDS * 5 * 12 * 100_000, `${bytes} bytes of frames`)
+  t.equal(fanout.stats().subscriptions, 0)
+})

@@ -1,5 +1,5 @@
 import bs58 from 'bs58'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { defaults, type Transactions } from '../../src/ingest/geyser.js'
 import { compileTransaction } from '../../src/sandbox/compile-transaction.js'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
@@ -16,7 +16,7 @@ type Told = {
 }
 
 /** From the chain through its feed into a store, and out of it as frames. */
-const follow = async (test: typeof t, transactions: Transactions) => {
+const follow = async (test: Test, transactions: Transactions) => {
   const clock = createClock()
   const sandbox = await startSandboxChain({ slotMs: 0, seed: 'test' }, clock.now)
   const { chain, geyserUrl } = sandbox
