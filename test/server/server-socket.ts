@@ -2,7 +2,14 @@ import t from 'tap'
 import type { Request } from '../../src/shared/http.js'
 import { CLOSE, type Socket, type SocketRoute } from '../../src/shared/socket.js'
 import type { Options } from '../../src/server/options.js'
-import { connect, eventually, exchange, openTestServer, text } from '../fixtures/server.js'
+import {
+  connect,
+  eventually,
+  exchange,
+  openTestServer,
+  proxyHeader,
+  text,
+} from '../fixtures/server.js'
 import { encodeFrame, openSocket, SocketRefusal } from '../fixtures/socket.js'
 
 type Closing = { teardown(fn: () => void): unknown }
@@ -101,6 +108,44 @@ t.test('the upgrade', async t => {
   t.equal(events.filter(event => event.startsWith('close')).length, 3)
   t.match(await exchange(port, 'GET /health HTTP/1.1\r\nHost: a\r\n\r\n'), /well$/)
   await eventually(() => server.stats().connections === 0)
+})
+
+t.test('whose address it is', async t => {
+  const addresses: string[] = []
+  const open = (request: Request): string => {
+    addresses.push(request.address)
+    return request.path
+  }
+  const { port } = await openEcho(t, { open }, { trustedProxies: ['127.0.0.9'] })
+  const headers = { 'X-Forwarded-For': '9.9.9.9, 8.8.8.8' }
+  const proxied = await openSocket(port, { path: '/a', headers, localAddress: '127.0.0.9' })
+  const spoofed = await openSocket(port, { path: '/a', headers })
+  t.strictSame(addresses.splice(0), ['8.8.8.8', '127.0.0.1'])
+  for (const client of [proxied, spoofed]) client.destroy()
+
+  const lines = 'Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13'
+  const handshake = `GET /a HTTP/1.1\r\nHost: a\r\n${lines}\r\nSec-WebSocket-Key: ${'a'.repeat(24)}\r\n\r\n`
+  for (const localAddress of ['127.0.0.9', '127.0.0.1']) {
+    const { socket, until } = await connect(port, { localAddress })
+    socket.write(proxyHeader('7.7.7.7') + handshake, 'latin1')
+    t.match(await until(received => received.includes('\r\n\r\n')), /^HTTP\/1.1 101 /)
+    socket.write(encodeFrame('x'))
+    t.match(await until(received => received.endsWith('\x01x')), /x$/, 'it goes on')
+    socket.destroy()
+  }
+  t.strictSame(addresses, ['7.7.7.7', '127.0.0.1'])
+})
+
+t.test('silence', async t => {
+  const { port, server } = await openEcho(t, {}, { socketIdleSeconds: 8 })
+  const alive = await openSocket(port, { path: '/a' })
+  const deaf = await openSocket(port, { path: '/a', isDeaf: true })
+  t.equal((await deaf.closed).code, 1006, 'whoever does not answer pings is cut')
+  t.ok(deaf.opcodes.includes(9))
+  t.ok(alive.opcodes.includes(9))
+  alive.send('still here')
+  t.equal(await alive.next(), 'still here')
+  t.equal(server.stats().sockets, 1)
 })
 
 t.test('a message too long', async t => {

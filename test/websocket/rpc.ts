@@ -238,6 +238,23 @@ t.test('JSON-RPC over a WebSocket', async t => {
     t.match(await other.call('getVersion'), { result: {} }, 'others go on')
   })
 
+  t.test('a restriction closes other addresses alone', async t => {
+    const { path, tokenPath } = await makeToken(deployment)
+    // The sandbox believes this one peer.
+    const through = { path, localAddress: '127.0.0.9', headers: { 'X-Forwarded-For': '8.8.8.8' } }
+    const [other, allowed] = [await open(t, { path }), await open(t, through)]
+    const restriction = `${tokenPath}/restriction`
+    const { status } = await askAdmin(deployment, 'PUT', restriction, { address: '8.8.8.8' })
+    t.equal(status, 200)
+    t.strictSame(await other.closed, { code: 1008, reason: 'address refused' })
+    t.match(await allowed.call('getVersion'), { result: {} })
+    t.equal((await refusal(openSocket(port, { path }))).status, 403)
+    const spoofed = openSocket(port, { path, headers: { 'X-Forwarded-For': '8.8.8.8' } })
+    t.equal((await refusal(spoofed)).status, 403)
+    const again = await open(t, through)
+    t.match(await again.call('getVersion'), { result: {} })
+  })
+
   t.test('the metrics', async t => {
     const page = await (await fetch(description.metricsUrl)).text()
     t.match(page, /slotline_websockets\{process="edge 0"\} \d/)
