@@ -15,6 +15,7 @@ import { createFlights } from '../submission/flights.js'
 import { edgePath, journalBytes, openLedger, openLedgers } from '../submission/ledger.js'
 import type { RelayMeter, RelayModules } from '../submission/relay-parts.js'
 import { createRelay, type Relay } from '../submission/relay.js'
+import { createSeldom, LOG_PAUSE_MS } from '../submission/seldom.js'
 import type { RelayRoute } from '../submission/submission.js'
 import { watchTips } from '../submission/tip-watch.js'
 import { createTokenBucket } from '../submission/token-bucket.js'
@@ -82,9 +83,11 @@ const openShared = async (
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   if (!lockFile(join(dir, 'lock'))) throw new Error(`another edge ${index} runs on ${dataDir}`)
   const faults = metrics.counter('ledgerFaults')
+  // A full disk fails with every submission.
+  const seldom = createSeldom(LOG_PAUSE_MS, now)
   const onFault = (err: unknown): void => {
     faults.add(1)
-    log.error({ err }, 'the ledger failed')
+    seldom(leftOut => log.error({ err, leftOut }, 'the ledger failed'))
   }
   const journal = sharedCells(join(dir, 'journal'), journalBytes(options) / 8)
   const bytes = new Uint8Array(journal.buffer, journal.byteOffset, journal.byteLength)

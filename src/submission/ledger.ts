@@ -48,6 +48,13 @@ const recentOf = (
   return found
 }
 
+/** lmdb puts the reason of a failed commit into the error, as a promise whose rejection somebody must hear. */
+const Failed = v.object({ commitError: v.instance(Promise) })
+const heard = (error: unknown): unknown => {
+  if (v.is(Failed, error)) error.commitError.catch(() => {})
+  return error
+}
+
 const tableOf = ({ outcome }: Submission): TableName =>
   outcome === 'invalid' ? 'invalid' : 'forwarded'
 
@@ -64,6 +71,9 @@ const openRoot = (path: string, options: Options, readOnly: boolean): RootDataba
     maxDbs: 8,
     // Off, because lmdb 3.5 otherwise waits for the disk on a thread that a close does not wait for.
     overlappingSync: false,
+    // Off, because lmdb 3.5 otherwise rejects a promise that nobody has where a commit fails: a full disk would end
+    // the process.
+    eventTurnBatching: false,
   })
 
 const openTables = (root: RootDatabase<Buffer>): Tables | undefined => {
@@ -161,7 +171,7 @@ export const openLedger = async (
       await new Promise(setImmediate)
       return !isClosed && (await tables[tableOf(submission)].put(id, value))
     } catch (error) {
-      onFault(error)
+      onFault(heard(error))
       return false
     } finally {
       entry.writes--
@@ -195,7 +205,7 @@ export const openLedger = async (
         let excess = count - options[`${name}Max`]
         for (const id of table.getKeys({ limit: options.pruneCountMax })) {
           if (excess-- <= 0 && timeOfId(id) >= oldestMs) break
-          table.remove(id).catch(onFault)
+          table.remove(id).catch(error => onFault(heard(error)))
         }
       }
     } catch (error) {

@@ -1,3 +1,6 @@
+/** What others may cause with each request is logged once in this time; metrics and the ledger have it all. */
+export const LOG_PAUSE_MS = 1_000
+
 /** Tells something at most once in so many milliseconds; what is left out is counted, and told with the next. */
 export type Seldom = (tell: (leftOut: number) => void) => void
 

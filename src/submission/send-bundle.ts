@@ -7,7 +7,7 @@ import type { Engine } from './engine.js'
 import type { EngineAnswer } from './engine-answer.js'
 import type { Begun, Flown } from './flights.js'
 import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from './relay-parts.js'
-import { createSeldom } from './seldom.js'
+import { createSeldom, LOG_PAUSE_MS } from './seldom.js'
 import { formatId } from './submission-id.js'
 import type { Submission } from './submission.js'
 
@@ -17,9 +17,6 @@ type Checked = {
   readonly bundleId: string
   readonly signatures: readonly string[]
 }
-
-/** What an engine may cause with each answer is logged once in this time; metrics and the ledger have it all. */
-const LOG_PAUSE_MS = 1_000
 
 /** Answers one `sendBundle`. Rejects only with faults of ours, before anything is sent. */
 export type SendBundle = (params: Params, origin: RelayOrigin) => Promise<Answer>

@@ -3,12 +3,21 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import * as v from 'valibot'
 import { sharedCells } from '../../src/shared/native.js'
 import { defaults, type Options } from '../../src/submission/ledger-options.js'
 import { edgePath, journalBytes, openLedger, openLedgers } from '../../src/submission/ledger.js'
 import { createIds, formatId, parseId } from '../../src/submission/submission-id.js'
 import { ACCEPTED, PENDING } from '../fixtures/submission.js'
 import { until } from '../fixtures/until.js'
+
+/** What fixtures/ledger-full-disk.ts prints. */
+const FullDisk = v.object({
+  stored: v.array(v.string()),
+  lost: v.array(v.string()),
+  faults: v.number(),
+  inFlight: v.number(),
+})
 
 const NOW_MS = 1_900_000_000_000
 
@@ -287,4 +296,34 @@ t.test('an edge that is killed has told of everything it had begun', async t => 
     [],
   )
   await ledger.close()
+})
+
+t.test('a full disk stops no submission and ends no edge, and what was stored stays', async t => {
+  const dir = t.testdir()
+  const script = fileURLToPath(new URL('../fixtures/ledger-full-disk.ts', import.meta.url))
+  // A bound of each file stands for the disk's; a shell's unit is 512 or 1,024 bytes. A write over it fails where the
+  // signal about it is ignored, and tap's own hook would listen to that signal.
+  const shell = 'unset NODE_OPTIONS; trap "" XFSZ; ulimit -f 1024; exec "$@"'
+  const flags = process.execArgv.filter(flag => !flag.includes('processinfo'))
+  const edge = spawn('sh', ['-c', shell, 'sh', process.execPath, ...flags, script, dir], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  let text = ''
+  edge.stdout.setEncoding('utf8')
+  for await (const chunk of edge.stdout) text += String(chunk)
+  const { stored, lost, faults, inFlight } = v.parse(FullDisk, JSON.parse(text))
+  t.ok(stored.length > 50)
+  t.equal(lost.length, 21)
+  t.equal(faults, lost.length)
+  t.equal(inFlight, 0, 'each place in the journal is free again')
+
+  const { openEdge, newId, faults: later } = await open(t, {}, dir)
+  const ledger = await openEdge(0)
+  const outcomeOf = (id: string) => ledger.get(parseId(id) ?? Buffer.alloc(16))?.outcome
+  t.strictSame(new Set(stored.map(outcomeOf)), new Set(['accepted']))
+  t.strictSame(new Set(lost.map(outcomeOf)), new Set([undefined]))
+  const flight = ledger.begin(newId(), PENDING)
+  t.equal(await flight?.end(ACCEPTED), true, 'with room again it goes on')
+  await ledger.close()
+  t.strictSame(later, [])
 })
