@@ -12,6 +12,7 @@ mod options;
 mod pages;
 mod reader;
 mod reply;
+mod settlements;
 mod stats;
 mod tasks;
 mod transactions;

@@ -1,21 +1,21 @@
 //! Checks of signed transactions. Their work runs on a pool of its own, `verify`: a scan never holds up a signature.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use kernel::encoding::decode_pubkeys;
 use kernel::error::{Error, Result as Checked};
 use kernel::pool::Pool;
 use kernel::transaction::{
-    self, Member, Problem, RECORDS_MAX, Rules, Text, TipClass, Verdict, check_batch, check_bundle,
-    frame_batch,
+    self, Check, Given, Member, Problem, RECORDS_MAX, Rules, Text, TipClass, Verdict, frame_batch,
 };
-use napi::bindgen_prelude::{BigInt, Object, Uint8Array, Uint8ArraySlice};
+use napi::bindgen_prelude::{BigInt, Uint8Array, Uint8ArraySlice};
 use napi::{Env, JsString};
 use napi_derive::napi;
 
 use crate::arguments::{exact, whole, wrong};
 use crate::failure::{Result, guard};
-use crate::reply::{Deferred, deferred};
+use crate::settlements::{OnSettled, Settlement, Settlements};
 use crate::tasks::{NICENESS_MAX, THREADS_MAX};
 
 /// Addresses and programs of one list: more than any operator has, few enough to look through.
@@ -128,9 +128,11 @@ pub struct MemberData {
     pub qualifies: bool,
 }
 
-/// What a check resolves to: `members` and what follows, or `error` (a row of the error table) with its `detail`.
+/// How a check ended: `members` and what follows, or `error` (a row of the error table) with its `detail`.
 #[napi(object, object_from_js = false)]
 pub struct VerdictData {
+    /// The check's own number.
+    pub ticket: u32,
     pub members: Vec<MemberData>,
     /// The first two equal members, as two indexes.
     pub duplicate: Option<Vec<u32>>,
@@ -140,9 +142,10 @@ pub struct VerdictData {
 }
 
 impl VerdictData {
-    fn of(outcome: Checked<Verdict>) -> VerdictData {
+    pub fn of(ticket: u32, outcome: Checked<Verdict>) -> VerdictData {
         match outcome {
             Ok(verdict) => VerdictData {
+                ticket,
                 members: verdict.members.into_iter().map(MemberData::of).collect(),
                 duplicate: verdict
                     .duplicate
@@ -152,6 +155,7 @@ impl VerdictData {
                 detail: None,
             },
             Err(error) => VerdictData {
+                ticket,
                 members: Vec::new(),
                 duplicate: None,
                 bundle_id: None,
@@ -184,25 +188,31 @@ pub struct VerifyStats {
     pub verify_running: u32,
 }
 
-/// Checks of one route's transactions.
+/// Checks of one route's transactions. Each ends with a call of `onSettled`, with its ticket.
 #[napi]
 pub struct TransactionChecks {
     rules: Arc<Rules>,
     pool: Arc<Pool>,
+    settlements: Arc<Settlements>,
 }
 
 #[napi]
 impl TransactionChecks {
-    #[napi(constructor)]
+    #[napi(
+        constructor,
+        ts_args_type = "rules: TransactionRules, pool: VerifyPoolOptions, onSettled: (verdict: VerdictData) => void"
+    )]
     pub fn new(
         env: &Env,
         rules: TransactionRules,
         pool: VerifyPoolOptions,
+        on_settled: OnSettled,
     ) -> Result<TransactionChecks> {
         guard(|| {
             Ok(TransactionChecks {
                 rules: Arc::new(rules.to_kernel()?),
                 pool: verify_pool(env, &pool)?,
+                settlements: Arc::new(Settlements::new(on_settled)),
             })
         })
     }
@@ -220,25 +230,25 @@ impl TransactionChecks {
         })
     }
 
-    /// Checks the complete records of a batch, on the pool and in place: until the promise settles, `body` must be
-    /// neither changed, resized nor transferred.
-    #[napi(ts_return_type = "Promise<VerdictData>")]
-    pub fn check_batch<'env>(&self, env: &'env Env, body: Uint8Array) -> Result<Object<'env>> {
-        let rules = Arc::clone(&self.rules);
-        self.start(env, body, move |body| check_batch(body, &rules))
+    /// Checks the complete records of a batch, on the pool and in place: until it has settled, `body` must be neither
+    /// changed, resized nor transferred.
+    #[napi]
+    pub fn check_batch(&self, env: &Env, ticket: f64, body: Uint8Array) -> Result<()> {
+        guard(|| self.start(env, ticket, Given::Batch(body)))
     }
 
     /// Checks a bundle's members: base64 texts as they came. `stops_early` looks at signatures only where nothing
     /// else is wrong, and only up to the first wrong one.
-    #[napi(ts_return_type = "Promise<VerdictData>")]
-    pub fn check_bundle<'env>(
+    #[napi]
+    pub fn check_bundle(
         &self,
-        env: &'env Env,
+        env: &Env,
+        ticket: f64,
         #[napi(ts_arg_type = "string[]")] transactions: Vec<JsString<'_>>,
         bytes_max: f64,
         stops_early: bool,
-    ) -> Result<Object<'env>> {
-        let (texts, bytes_max) = guard(|| {
+    ) -> Result<()> {
+        guard(|| {
             let bytes_max = whole(bytes_max, transaction::BYTES_MAX as u32, "bytesMax")? as usize;
             if transactions.len() > RECORDS_MAX {
                 return Err(wrong("too many transactions"));
@@ -247,11 +257,12 @@ impl TransactionChecks {
                 .into_iter()
                 .map(|text| take_text(text, bytes_max))
                 .collect();
-            Ok((texts?, bytes_max))
-        })?;
-        let rules = Arc::clone(&self.rules);
-        self.start(env, texts, move |texts| {
-            check_bundle(texts, bytes_max, &rules, stops_early)
+            let given = Given::Bundle {
+                texts: texts?,
+                bytes_max,
+                stops_early,
+            };
+            self.start(env, ticket, given)
         })
     }
 
@@ -266,53 +277,72 @@ impl TransactionChecks {
 }
 
 impl TransactionChecks {
-    /// Queues `work` on what is `kept` until JavaScript has the verdict.
-    fn start<'env, K: Send + 'static>(
-        &self,
-        env: &'env Env,
-        kept: K,
-        work: impl FnOnce(&K) -> Verdict + Send + 'static,
-    ) -> Result<Object<'env>> {
-        let (deferred, promise) = deferred::<VerdictData>(env)?;
-        let answer = Answer {
-            deferred: Some(deferred),
-            kept: Some(kept),
-            outcome: Err(Error::ChecksOverloaded),
-        };
-        // A refused job is dropped, and its answer says so; hence nothing is to be done with the failure.
-        let _ = self.pool.submit(move || answer.run(work));
-        Ok(promise)
+    /// Queues a check. What is given lives until JavaScript has the verdict.
+    fn start(&self, env: &Env, ticket: f64, given: Given<Uint8Array>) -> Checked<()> {
+        let ticket = whole(ticket, u32::MAX, "ticket")?;
+        self.settlements.expect(env);
+        let job = Arc::new(Job {
+            check: Some(Check::new(given)),
+            rules: Arc::clone(&self.rules),
+            ticket,
+            settlements: Arc::clone(&self.settlements),
+            has_begun: AtomicBool::new(false),
+        });
+        let pool = Arc::downgrade(&self.pool);
+        // A refused job is dropped, and so settles; hence nothing is to be done with the failure.
+        let _ = self.pool.submit(move || Job::run(job, &pool));
+        Ok(())
     }
 }
 
-/// Settles its promise when it is dropped, so that a job which panics, or is refused, is heard.
-struct Answer<K: Send + 'static> {
-    deferred: Option<Deferred<VerdictData>>,
-    kept: Option<K>,
-    outcome: Checked<Verdict>,
+/// One check on the pool. It settles when it is dropped by the last thread that works at it: so a job which panics,
+/// or is refused, is heard, and no thread reads what JavaScript has back.
+struct Job {
+    /// Taken only when the job is dropped.
+    check: Option<Check<Uint8Array>>,
+    rules: Arc<Rules>,
+    ticket: u32,
+    settlements: Arc<Settlements>,
+    has_begun: AtomicBool,
 }
 
-impl<K: Send + 'static> Answer<K> {
-    fn run(mut self, work: impl FnOnce(&K) -> Verdict) {
-        self.outcome = Err(Error::Internal("panic in a check".into()));
-        if let Some(kept) = &self.kept {
-            self.outcome = Ok(work(kept));
-        }
+impl Job {
+    fn run(job: Arc<Job>, pool: &Weak<Pool>) {
+        job.has_begun.store(true, Ordering::Relaxed);
+        let Some(check) = &job.check else { return };
+        check.run(&job.rules, || {
+            // Weak: one that comes too late must not keep the verdict back.
+            let job = Arc::downgrade(&job);
+            if let Some(pool) = pool.upgrade() {
+                pool.submit_if_free(move || {
+                    let job = job.upgrade();
+                    if let Some(check) = job.as_ref().and_then(|job| job.check.as_ref()) {
+                        check.help();
+                    }
+                });
+            }
+        });
     }
 }
 
-impl<K: Send + 'static> Drop for Answer<K> {
+impl Drop for Job {
     fn drop(&mut self) {
-        let Some(deferred) = self.deferred.take() else {
+        let Some(mut check) = self.check.take() else {
             return;
         };
-        let kept = self.kept.take();
-        let outcome = std::mem::replace(&mut self.outcome, Err(Error::ChecksOverloaded));
-        deferred.resolve(Box::new(move |_| {
-            // A JavaScript buffer is let go on JavaScript's own thread.
-            drop(kept);
-            Ok(VerdictData::of(outcome))
-        }));
+        let outcome = if *self.has_begun.get_mut() {
+            check
+                .finish()
+                .ok_or_else(|| Error::Internal("panic in a check".into()))
+        } else {
+            Err(Error::ChecksOverloaded)
+        };
+        self.settlements.settle(Settlement::new(
+            self.ticket,
+            outcome,
+            check,
+            &self.settlements,
+        ));
     }
 }
 

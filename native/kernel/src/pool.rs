@@ -81,6 +81,17 @@ impl Pool {
         Ok(())
     }
 
+    /// Queues a job where a thread is free for it, else drops it: help that comes late is none.
+    pub fn submit_if_free(&self, job: impl FnOnce() + Send + 'static) {
+        let mut queue = lock(&self.shared);
+        if queue.is_closed || queue.running + queue.jobs.len() >= self.threads.len() {
+            return;
+        }
+        queue.jobs.push_back(Box::new(job));
+        drop(queue);
+        self.shared.wake.notify_one();
+    }
+
     /// Refuses what comes from now on, drops what waits, and returns when no job runs any more. A job must not call it.
     pub fn close(&self) {
         let mut queue = lock(&self.shared);
@@ -209,6 +220,28 @@ mod tests {
         closing.join().unwrap();
         assert_eq!(has_ended.try_recv(), Ok(()));
         pool.close();
+    }
+
+    #[test]
+    fn takes_help_only_where_a_thread_is_free() {
+        for (threads, expected) in [
+            (1, Err(mpsc::RecvTimeoutError::Disconnected)),
+            (2, Ok("helped")),
+        ] {
+            let pool = Pool::new("test", threads, 0, 8).unwrap();
+            let (started, is_started) = mpsc::channel();
+            let (release, is_released) = mpsc::channel::<()>();
+            pool.submit(move || {
+                started.send(()).unwrap();
+                let _ = is_released.recv();
+            })
+            .unwrap();
+            is_started.recv().unwrap();
+            let (sender, receiver) = mpsc::channel();
+            pool.submit_if_free(move || sender.send("helped").unwrap());
+            assert_eq!(receiver.recv_timeout(Duration::from_secs(5)), expected);
+            release.send(()).unwrap();
+        }
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! One request's transactions, judged together.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use super::base64::{decode_canonical, text_length};
 use super::bundle::{bundle_id, encode_signature};
 use super::frames::frame_batch;
-use super::parse::{View, read, sanitize};
+use super::parse::{View, parse, read, sanitize};
 use super::signature::is_signed;
 use super::tips::{Rules, Tips, tips};
+use super::turns::Turns;
 
 /// Why a member is no transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +47,7 @@ pub struct Member {
 }
 
 /// What is known of a request's transactions.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
     pub members: Vec<Member>,
     /// The first two that are equal in their bytes, or in what is signed.
@@ -54,35 +56,150 @@ pub struct Verdict {
     pub bundle_id: Option<String>,
 }
 
+/// A request's transactions as they came.
+#[derive(Debug)]
+pub enum Given<B> {
+    /// The body of a batch. Its complete records are judged where they lie.
+    Batch(B),
+    /// The members of a bundle. With `stops_early`, signatures are looked at only where nothing else is wrong, and
+    /// only up to the first wrong one.
+    Bundle {
+        texts: Vec<Text>,
+        bytes_max: usize,
+        stops_early: bool,
+    },
+}
+
+/// One request's check. One thread runs it; others may help with the signatures, which are nearly all of its work.
+#[derive(Debug)]
+pub struct Check<B> {
+    given: Given<B>,
+    /// Of the members of a bundle.
+    decoded: OnceLock<Vec<Result<Vec<u8>, Problem>>>,
+    turns: OnceLock<Turns>,
+    verdict: OnceLock<Verdict>,
+}
+
+impl<B: AsRef<[u8]>> Check<B> {
+    pub fn new(given: Given<B>) -> Check<B> {
+        Check {
+            given,
+            decoded: OnceLock::new(),
+            turns: OnceLock::new(),
+            verdict: OnceLock::new(),
+        }
+    }
+
+    /// All of it, less what others take over. `call_help` is called at most once, where there is work for two: then
+    /// another thread may call `help`.
+    pub fn run(&self, rules: &Rules, call_help: impl FnOnce()) {
+        if let Given::Bundle {
+            texts, bytes_max, ..
+        } = &self.given
+        {
+            let decode = || texts.iter().map(|text| decode(text, *bytes_max)).collect();
+            self.decoded.get_or_init(decode);
+        }
+        let sources = self.sources();
+        let stops_early = matches!(
+            self.given,
+            Given::Bundle {
+                stops_early: true,
+                ..
+            }
+        );
+        let (verdict, views) = look_all(&sources, rules);
+        let is_refused = verdict.duplicate.is_some()
+            || verdict
+                .members
+                .iter()
+                .any(|member| member.problem.is_some());
+        if !(stops_early && is_refused) {
+            let turns = self
+                .turns
+                .get_or_init(|| Turns::new(views.len(), stops_early));
+            if views.iter().flatten().count() > 1 {
+                call_help();
+            }
+            turns.work(|index| views.get(index)?.as_ref().map(is_signed));
+        }
+        self.verdict.get_or_init(|| verdict);
+    }
+
+    /// Checks signatures that no other thread has begun with.
+    pub fn help(&self) {
+        let Some(turns) = self.turns.get() else {
+            return;
+        };
+        let sources = self.sources();
+        turns.work(|index| {
+            let bytes = sources.get(index)?.bytes.as_ref().ok()?;
+            parse(bytes).ok().as_ref().map(is_signed)
+        });
+    }
+
+    /// What came out, once no thread is at work any more. `None`: one of them has failed.
+    pub fn finish(&mut self) -> Option<Verdict> {
+        let mut verdict = self.verdict.take()?;
+        if let Some(turns) = self.turns.take() {
+            turns.finish(&mut verdict.members)?;
+        }
+        Some(verdict)
+    }
+
+    fn sources(&self) -> Vec<Source<'_>> {
+        let mut sources = Vec::new();
+        match &self.given {
+            Given::Batch(body) => {
+                let body = body.as_ref();
+                let _ = frame_batch(body, |Range { start, end }| {
+                    let bytes = body.get(start..end).ok_or(Problem::Size);
+                    sources.push(Source { start, bytes });
+                });
+            }
+            Given::Bundle { .. } => {
+                sources.extend(
+                    self.decoded
+                        .get()
+                        .into_iter()
+                        .flatten()
+                        .map(|decoded| Source {
+                            start: 0,
+                            bytes: decoded.as_deref().map_err(Problem::clone),
+                        }),
+                );
+            }
+        }
+        sources
+    }
+}
+
 /// A member's bytes, or why there are none.
 struct Source<'a> {
     start: usize,
     bytes: Result<&'a [u8], Problem>,
 }
 
-/// Judges the complete records of a batch, in place.
-pub fn check_batch(body: &[u8], rules: &Rules) -> Verdict {
-    let mut sources = Vec::new();
-    let _ = frame_batch(body, |Range { start, end }| {
-        let bytes = body.get(start..end).ok_or(Problem::Size);
-        sources.push(Source { start, bytes });
-    });
-    check(&sources, rules, false)
+/// A whole check on this thread alone.
+fn check_alone(given: Given<&[u8]>, rules: &Rules) -> Verdict {
+    let mut check = Check::new(given);
+    check.run(rules, || {});
+    check.finish().unwrap_or_default()
 }
 
-/// Judges the members of a bundle. With `stops_early`, signatures are looked at only where nothing else is wrong,
-/// and only up to the first wrong one.
+/// Judges the complete records of a batch, in place.
+pub fn check_batch(body: &[u8], rules: &Rules) -> Verdict {
+    check_alone(Given::Batch(body), rules)
+}
+
+/// Judges the members of a bundle.
 pub fn check_bundle(texts: &[Text], bytes_max: usize, rules: &Rules, stops_early: bool) -> Verdict {
-    let decoded: Vec<Result<Vec<u8>, Problem>> =
-        texts.iter().map(|text| decode(text, bytes_max)).collect();
-    let sources: Vec<Source<'_>> = decoded
-        .iter()
-        .map(|decoded| Source {
-            start: 0,
-            bytes: decoded.as_deref().map_err(Problem::clone),
-        })
-        .collect();
-    check(&sources, rules, stops_early)
+    let given = Given::Bundle {
+        texts: texts.to_vec(),
+        bytes_max,
+        stops_early,
+    };
+    check_alone(given, rules)
 }
 
 /// One base64 text of a bundle.
@@ -108,7 +225,8 @@ fn decode(text: &Text, bytes_max: usize) -> Result<Vec<u8>, Problem> {
     }
 }
 
-fn check(sources: &[Source<'_>], rules: &Rules, stops_early: bool) -> Verdict {
+/// Everything but the signatures.
+fn look_all<'a>(sources: &[Source<'a>], rules: &Rules) -> (Verdict, Vec<Option<View<'a>>>) {
     let mut views = Vec::with_capacity(sources.len());
     let mut members = Vec::with_capacity(sources.len());
     for source in sources {
@@ -117,10 +235,6 @@ fn check(sources: &[Source<'_>], rules: &Rules, stops_early: bool) -> Verdict {
         views.push(view);
     }
     let duplicate = find_duplicate(sources, &views);
-    let is_refused = duplicate.is_some() || members.iter().any(|member| member.problem.is_some());
-    if !(stops_early && is_refused) {
-        check_signatures(&mut members, &views, stops_early);
-    }
     let signatures: Option<Vec<&str>> = members
         .iter()
         .map(|member| member.signature.as_deref())
@@ -128,22 +242,12 @@ fn check(sources: &[Source<'_>], rules: &Rules, stops_early: bool) -> Verdict {
     let bundle_id = signatures
         .filter(|signatures| !signatures.is_empty())
         .map(|signatures| bundle_id(&signatures));
-    Verdict {
+    let verdict = Verdict {
         members,
         duplicate,
         bundle_id,
-    }
-}
-
-fn check_signatures(members: &mut [Member], views: &[Option<View<'_>>], stops_early: bool) {
-    for (member, view) in members.iter_mut().zip(views) {
-        let Some(view) = view else { continue };
-        let is_signed = is_signed(view);
-        member.is_signed = Some(is_signed);
-        if stops_early && !is_signed {
-            return;
-        }
-    }
+    };
+    (verdict, views)
 }
 
 fn look<'a>(source: &Source<'a>, rules: &Rules) -> (Member, Option<View<'a>>) {

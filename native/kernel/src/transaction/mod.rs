@@ -13,10 +13,11 @@ mod refusal;
 mod signature;
 mod stack_place;
 mod tips;
+mod turns;
 
 pub use base64::{decode_canonical, text_length};
 pub use bundle::bundle_id;
-pub use check::{Member, Problem, Text, Verdict, check_batch, check_bundle};
+pub use check::{Check, Given, Member, Problem, Text, Verdict, check_batch, check_bundle};
 pub use frames::{Fault, RECORD_BYTES_MAX, RECORD_BYTES_MIN, RECORDS_MAX, frame_batch};
 pub use loops::{Loops, compare_loops};
 pub use parse::{BYTES_MAX, parse};

@@ -1,3 +1,4 @@
+use super::super::turns::Turns;
 use super::*;
 
 fn text(bytes: &[u8]) -> Text {
@@ -241,4 +242,85 @@ fn bundle_ids_of_the_engine() {
     assert_ne!(bundle_id(&[landed[1], landed[0]]), id, "the order counts");
     let id = "eb06826b16e608a7568f6ab091c26b47d4a43d847dc1e6d34172e0e778e01cc1";
     assert_eq!(bundle_id(&sent), id);
+}
+
+/// Every way of spoiling some of four members, as texts and as a batch.
+fn spoiled() -> impl Iterator<Item = Vec<Vec<u8>>> {
+    (0..16u8).map(|spoiled| {
+        let members = (0..4).map(|nonce| {
+            let bytes = member(Version::V0, nonce);
+            if spoiled >> nonce & 1 == 1 {
+                forged(&bytes)
+            } else {
+                bytes
+            }
+        });
+        members.chain([vec![1; 80]]).collect()
+    })
+}
+
+fn checks_of(members: &[Vec<u8>]) -> [Check<Vec<u8>>; 3] {
+    let bundled = |stops_early| {
+        // The last is no transaction: with it nothing would be looked at early.
+        let count = if stops_early { 4 } else { 5 };
+        Check::new(Given::Bundle {
+            texts: members
+                .iter()
+                .take(count)
+                .map(|bytes| text(bytes))
+                .collect(),
+            bytes_max: 1_232,
+            stops_early,
+        })
+    };
+    [
+        bundled(true),
+        bundled(false),
+        Check::new(Given::Batch(batch(members))),
+    ]
+}
+
+#[test]
+fn a_check_that_is_helped_says_what_one_thread_would() {
+    for members in spoiled() {
+        let alone = checks_of(&members).map(|mut check| {
+            check.run(&rules(), || {});
+            check.finish().unwrap()
+        });
+        // The helper does all of the signatures, before the thread that called it.
+        let helped = checks_of(&members).map(|mut check| {
+            check.run(&rules(), || check.help());
+            check.finish().unwrap()
+        });
+        assert_eq!(helped, alone);
+        // Both at once.
+        let shared = checks_of(&members).map(|mut check| {
+            let (call, called) = std::sync::mpsc::channel();
+            std::thread::scope(|scope| {
+                let check = &check;
+                scope.spawn(move || called.recv().map(|()| check.help()));
+                check.run(&rules(), || call.send(()).unwrap());
+                drop(call);
+            });
+            check.finish().unwrap()
+        });
+        assert_eq!(shared, alone);
+    }
+}
+
+#[test]
+fn what_a_thread_left_undone_is_no_verdict() {
+    let members: Vec<Vec<u8>> = (0..4).map(|nonce| member(Version::V0, nonce)).collect();
+    let [mut never, ..] = checks_of(&members);
+    assert_eq!(never.finish(), None, "it was not run");
+    for stops_early in [true, false] {
+        let turns = Turns::new(3, stops_early);
+        let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            turns.work(|index| if index == 1 { panic!() } else { Some(true) });
+        }));
+        assert!(failed.is_err());
+        turns.work(|_| Some(true));
+        let mut members = bundle(&members[..3], false).members;
+        assert_eq!(turns.finish(&mut members), None);
+    }
 }
