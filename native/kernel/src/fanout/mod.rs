@@ -6,6 +6,8 @@
 //! a pass costs what changed and what was hit, not their product. Nothing is left out unnoticed: where
 //! the store no longer holds a slot, the pass says so.
 
+mod due;
+mod engine;
 mod error_json;
 mod frames;
 mod index;
@@ -24,7 +26,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Result;
 use crate::store::Store;
-use pass::Engine;
+use engine::Engine;
 use queue::Queue;
 
 /// The subscriptions of one edge to one store.
