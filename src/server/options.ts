@@ -40,7 +40,7 @@ export const defaults = {
   /** A client that takes nothing of what waits for it for this long does not read: 1013. */
   socketStallMs: 5_000,
   /** How long what waits may still leave before the close frame; then the connection is cut. */
-  socketCloseMs: 2_000,
+  socketCloseMs: 1_000,
   /** How often queues are looked at. What they grow in between comes on top of their bounds. */
   socketSweepMs: 100,
   /** A WebSocket on which nothing is heard for this long is closed; pings ask before. */
