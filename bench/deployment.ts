@@ -96,7 +96,11 @@ export const createToken = async ({ dataDir, access }: Config): Promise<string> 
 }
 
 /** A running edge. */
-export type Edge = Server & { stop(): Promise<void> }
+export type Edge = Server & {
+  /** What its supervisor would tell it. */
+  tell(order: Order): void
+  stop(): Promise<void>
+}
 
 /**
  * Starts the real edge process as the supervisor does, one of it, and waits until it can answer.
@@ -135,6 +139,7 @@ export const startEdge = async (
   return {
     pid: child.pid ?? 0,
     target: { port: config.locations[0]?.listeners[0]?.port ?? 0, path: `/${token}` },
+    tell: order => void child.send(order),
     stop: () => stopProcess(child),
   }
 }

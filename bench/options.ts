@@ -25,6 +25,8 @@ export type Plan = {
   /** WebSockets that are opened to each server. A process may have 20,000 files. */
   readonly socketCount: number
   readonly socketRounds: number
+  /** Blocks of which every account is subscribed to. */
+  readonly notifiedBlocks: number
 }
 
 const HISTORY: History = {
@@ -52,6 +54,7 @@ export const FULL: Plan = {
   pointMs: 500,
   socketCount: 10_000,
   socketRounds: 3,
+  notifiedBlocks: 300,
 }
 
 /** What `--quick` does: whether everything works, and numbers that say little. */
@@ -67,6 +70,7 @@ export const QUICK: Plan = {
   pointMs: 100,
   socketCount: 1_000,
   socketRounds: 1,
+  notifiedBlocks: 50,
 }
 
 /** Accounts of a page (spec §4.1): where a client does not say, and at most. */

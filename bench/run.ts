@@ -15,6 +15,7 @@ import { benchAccountInfo } from './load/account-info.js'
 import { benchLargeReplies } from './load/large-replies.js'
 import { benchLatency } from './load/latency.js'
 import { benchLayers } from './load/layers.js'
+import { benchNotifications } from './load/notifications.js'
 import { benchSubmission } from './load/submission.js'
 import { benchWebsockets } from './load/websockets.js'
 import { describeMachine } from './machine.js'
@@ -39,6 +40,7 @@ const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   'large-replies': benchLargeReplies,
   submission: benchSubmission,
   websockets: benchWebsockets,
+  notifications: benchNotifications,
 }
 /** Measured only where it is named: it explains a number, and is none of its own. */
 const ON_DEMAND: Readonly<Record<string, (context: Context) => Promise<void>>> = {
