@@ -16,7 +16,7 @@ use napi_derive::napi;
 use crate::arguments::{count, pubkey, signature, view, whole, wrong};
 use crate::failure::{Result, guard};
 use crate::pages::{FilterData, to_filter};
-use crate::reply::{Deferred, deferred};
+use crate::promises::{Deferred, deferred};
 
 /// Bounds of a fan-out.
 #[napi(object, object_to_js = false)]

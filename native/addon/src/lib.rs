@@ -10,6 +10,7 @@ mod indexer;
 mod lane;
 mod options;
 mod pages;
+mod promises;
 mod reader;
 mod reply;
 mod settlements;

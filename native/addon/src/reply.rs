@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use kernel::reply::{Read, Reader};
 use napi::Env;
-use napi::bindgen_prelude::{Object, ToNapiValue, Uint8ArraySlice};
+use napi::bindgen_prelude::{Object, Uint8ArraySlice};
 use napi_derive::napi;
 
 use crate::arguments::writable;
-use crate::failure::{Result, guard, thrown};
+use crate::failure::{Result, guard};
+use crate::promises::deferred;
 
 /// A reply on its way from a pool thread. `close` frees what is left of it; dropping it does so too, but late.
 #[napi]
@@ -49,12 +50,4 @@ impl NativeReply {
     pub fn close(&self) {
         self.reader.close();
     }
-}
-
-pub type Deferred<T> = napi::JsDeferred<T, Box<dyn FnOnce(Env) -> napi::Result<T>>>;
-
-/// A promise and the handle that settles it from any thread.
-pub fn deferred<T: ToNapiValue>(env: &Env) -> Result<(Deferred<T>, Object<'_>)> {
-    env.create_deferred()
-        .map_err(|error| thrown(&kernel::error::Error::Internal(error.reason.clone())))
 }

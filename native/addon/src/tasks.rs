@@ -13,7 +13,8 @@ use napi_derive::napi;
 use crate::arguments::{count, whole};
 use crate::failure::Result;
 use crate::options::PoolOptions;
-use crate::reply::{NativeReply, deferred};
+use crate::promises::deferred;
+use crate::reply::NativeReply;
 
 /// What a task resolves to: `reply`, or `error` (a row of the error table) with its `detail`.
 #[napi(object, object_from_js = false)]

@@ -1,0 +1,311 @@
+//! Promises that other threads settle.
+//!
+//! Node-API's own way is a thread-safe function for each promise. That makes and closes a handle of the event loop
+//! each time, and it wakes the loop while it holds a lock which the loop takes first thing: the loop, woken at once
+//! because its turns are short, waits for a niced thread that has just lost the processor to it. Here one handle serves
+//! all promises of a loop, and nothing is locked when the loop is woken.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kernel::error::Error;
+use napi::bindgen_prelude::{FromNapiValue, Object, ToNapiValue};
+use napi::{Env, JsError, sys};
+
+use crate::failure::{Result, thrown};
+
+/// What the event loop does for one promise.
+type Settle = Box<dyn FnOnce(&Env) + Send>;
+/// Makes what a promise resolves to, on the event loop's thread.
+type Make<T> = Box<dyn FnOnce(&Env) -> napi::Result<T> + Send>;
+
+/// libuv's number of the kind of handle that `uv_async_init` makes.
+const UV_ASYNC: c_int = 1;
+
+// Node.js exports its libuv.
+unsafe extern "C" {
+    fn uv_handle_size(kind: c_int) -> usize;
+    fn uv_async_init(
+        event_loop: *mut sys::uv_loop_s,
+        handle: *mut c_void,
+        callback: unsafe extern "C" fn(*mut c_void),
+    ) -> c_int;
+    fn uv_async_send(handle: *mut c_void) -> c_int;
+    fn uv_handle_set_data(handle: *mut c_void, data: *mut c_void);
+    fn uv_handle_get_data(handle: *const c_void) -> *mut c_void;
+    fn uv_ref(handle: *mut c_void);
+    fn uv_unref(handle: *mut c_void);
+    fn uv_close(handle: *mut c_void, callback: Option<unsafe extern "C" fn(*mut c_void)>);
+}
+
+/// A libuv handle that lives as long as the process: threads may still be about to use it when its loop has ended.
+#[derive(Clone, Copy)]
+struct Handle(*mut c_void);
+
+// SAFETY: other threads use it for `uv_async_send` alone, which libuv allows from any thread.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+/// What the threads that settle share with the loop.
+struct Shared {
+    /// `None` once the loop has ended: what comes then is dropped.
+    queue: Mutex<Option<Vec<Settle>>>,
+    handle: Handle,
+}
+
+impl Shared {
+    fn take(&self) -> Vec<Settle> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn push(&self, settle: Settle) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(waiting) = queue.as_mut() else {
+            return;
+        };
+        waiting.push(settle);
+        drop(queue);
+        // SAFETY: the handle was made by `uv_async_init` and its memory is never freed. Where the loop ends at this
+        // very moment nobody listens any more, which harms nothing.
+        unsafe { uv_async_send(self.handle.0) };
+    }
+}
+
+/// One event loop: that of a thread of JavaScript.
+struct EventLoop {
+    env: sys::napi_env,
+    context: sys::napi_async_context,
+    shared: Arc<Shared>,
+    /// Promises that are not settled. The loop goes on for as long as there are any.
+    waiting: Cell<usize>,
+}
+
+thread_local! {
+    static LOOP: RefCell<Option<&'static EventLoop>> = const { RefCell::new(None) };
+}
+
+fn check(status: c_int) -> std::result::Result<(), Error> {
+    if status == sys::Status::napi_ok {
+        return Ok(());
+    }
+    Err(Error::Internal(format!("Node-API answered {status}")))
+}
+
+impl EventLoop {
+    /// Makes the one of this thread. It is never freed: there is one for each thread of JavaScript.
+    fn open(env: &Env) -> std::result::Result<&'static EventLoop, Error> {
+        let raw = env.raw();
+        let mut event_loop = ptr::null_mut();
+        let mut name = ptr::null_mut();
+        let mut context = ptr::null_mut();
+        // SAFETY: Node-API calls with out-pointers to locals, on the thread of `env`.
+        unsafe {
+            check(sys::napi_get_uv_event_loop(raw, &mut event_loop))?;
+            check(sys::napi_create_string_utf8(
+                raw,
+                c"slotline".as_ptr(),
+                8,
+                &mut name,
+            ))?;
+            check(sys::napi_async_init(
+                raw,
+                ptr::null_mut(),
+                name,
+                &mut context,
+            ))?;
+        }
+        // SAFETY: takes a number.
+        let bytes = unsafe { uv_handle_size(UV_ASYNC) };
+        // libuv's own numbers are at most eight bytes wide.
+        let memory = vec![0u64; bytes.div_ceil(8)].leak();
+        let handle = Handle(memory.as_mut_ptr().cast());
+        let opened: &'static EventLoop = Box::leak(Box::new(EventLoop {
+            env: raw,
+            context,
+            shared: Arc::new(Shared {
+                queue: Mutex::new(Some(Vec::new())),
+                handle,
+            }),
+            waiting: Cell::new(0),
+        }));
+        // SAFETY: memory of the size that libuv asks for; `opened` and the memory live for ever. The loop is this
+        // thread's, and so is every further use of the handle but `uv_async_send`.
+        unsafe {
+            if uv_async_init(event_loop, handle.0, settle_all) != 0 {
+                return Err(Error::Internal("the event loop takes no handle".into()));
+            }
+            uv_handle_set_data(handle.0, ptr::from_ref(opened).cast_mut().cast());
+            uv_unref(handle.0);
+            check(sys::napi_add_env_cleanup_hook(
+                raw,
+                Some(close),
+                ptr::from_ref(opened).cast_mut().cast(),
+            ))?;
+        }
+        Ok(opened)
+    }
+
+    fn of(env: &Env) -> std::result::Result<&'static EventLoop, Error> {
+        LOOP.with_borrow_mut(|known| match known {
+            Some(known) => Ok(*known),
+            None => {
+                let opened = EventLoop::open(env)?;
+                *known = Some(opened);
+                Ok(opened)
+            }
+        })
+    }
+
+    fn begin(&self) {
+        let waiting = self.waiting.get();
+        if waiting == 0 {
+            // SAFETY: the handle of this thread's loop.
+            unsafe { uv_ref(self.shared.handle.0) };
+        }
+        self.waiting.set(waiting + 1);
+    }
+
+    fn end(&self, count: usize) {
+        let waiting = self.waiting.get().saturating_sub(count);
+        if waiting == 0 {
+            // SAFETY: the handle of this thread's loop.
+            unsafe { uv_unref(self.shared.handle.0) };
+        }
+        self.waiting.set(waiting);
+    }
+
+    /// Settles what other threads have finished. Microtasks run when all of it is settled.
+    fn settle(&self) {
+        let batch = self.shared.take();
+        if batch.is_empty() {
+            return;
+        }
+        let count = batch.len();
+        let mut handles = ptr::null_mut();
+        let mut scope = ptr::null_mut();
+        let mut resource = ptr::null_mut();
+        // SAFETY: Node-API calls with out-pointers to locals, on the thread of `env` and outside of JavaScript. What
+        // was opened is closed in the opposite order.
+        unsafe {
+            if sys::napi_open_handle_scope(self.env, &mut handles) != sys::Status::napi_ok {
+                return self.end(count);
+            }
+            let is_open = sys::napi_create_object(self.env, &mut resource) == sys::Status::napi_ok
+                && sys::napi_open_callback_scope(self.env, resource, self.context, &mut scope)
+                    == sys::Status::napi_ok;
+            // Where JavaScript runs no more, nobody waits for them.
+            if is_open {
+                let env = Env::from_raw(self.env);
+                for settle in batch {
+                    settle(&env);
+                }
+            }
+            self.end(count);
+            if is_open {
+                sys::napi_close_callback_scope(self.env, scope);
+            }
+            sys::napi_close_handle_scope(self.env, handles);
+        }
+    }
+}
+
+unsafe extern "C" fn settle_all(handle: *mut c_void) {
+    // SAFETY: set once, to what is never freed, before the loop could call this.
+    let event_loop = unsafe { &*uv_handle_get_data(handle).cast::<EventLoop>() };
+    // A panic must not go through libuv.
+    let _ = catch_unwind(AssertUnwindSafe(|| event_loop.settle()));
+}
+
+unsafe extern "C" fn close(event_loop: *mut c_void) {
+    // SAFETY: given to `napi_add_env_cleanup_hook` with what is never freed.
+    let event_loop = unsafe { &*event_loop.cast::<EventLoop>() };
+    let shared = &event_loop.shared;
+    let mut queue = shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
+    let waiting = queue.take();
+    drop(queue);
+    // Whatever they hold is dropped outside the lock.
+    drop(waiting);
+    // SAFETY: the handle of this thread's loop, closed once.
+    unsafe { uv_close(shared.handle.0, None) };
+}
+
+/// The thread-safe end of a promise. Dropped without an answer, it rejects.
+pub struct Deferred<T: ToNapiValue + 'static> {
+    raw: Option<Raw>,
+    shared: Arc<Shared>,
+    value: PhantomData<fn() -> T>,
+}
+
+struct Raw(sys::napi_deferred);
+
+impl Raw {
+    /// By value, so that a closure takes it as a whole.
+    fn unwrap(self) -> sys::napi_deferred {
+        self.0
+    }
+}
+
+// SAFETY: only carried; it is used on the thread that made it.
+unsafe impl Send for Raw {}
+
+impl<T: ToNapiValue + 'static> Deferred<T> {
+    /// Settles with what `make` makes on the event loop's thread.
+    pub fn resolve(mut self, make: Make<T>) {
+        self.settle(make);
+    }
+
+    fn settle(&mut self, make: Make<T>) {
+        let Some(raw) = self.raw.take() else {
+            return;
+        };
+        self.shared.push(Box::new(move |env| {
+            let deferred = raw.unwrap();
+            // SAFETY: on the thread of `env`, within a handle scope; a deferred is used up by either call.
+            unsafe {
+                let made = make(env).and_then(|value| T::to_napi_value(env.raw(), value));
+                let _ = match made {
+                    Ok(value) => sys::napi_resolve_deferred(env.raw(), deferred, value),
+                    Err(error) => {
+                        let reason = JsError::from(error).into_value(env.raw());
+                        sys::napi_reject_deferred(env.raw(), deferred, reason)
+                    }
+                };
+            }
+        }));
+    }
+}
+
+impl<T: ToNapiValue + 'static> Drop for Deferred<T> {
+    fn drop(&mut self) {
+        self.settle(Box::new(|_| {
+            Err(napi::Error::from_reason("work ended without an answer"))
+        }));
+    }
+}
+
+/// A promise, and what settles it from any thread.
+pub fn deferred<T: ToNapiValue + 'static>(env: &Env) -> Result<(Deferred<T>, Object<'_>)> {
+    let event_loop = EventLoop::of(env).map_err(|error| thrown(&error))?;
+    let mut raw = ptr::null_mut();
+    let mut promise = ptr::null_mut();
+    // SAFETY: Node-API calls with out-pointers to locals; the promise is an object.
+    let object = unsafe {
+        check(sys::napi_create_promise(env.raw(), &mut raw, &mut promise))
+            .map_err(|error| thrown(&error))?;
+        Object::from_napi_value(env.raw(), promise)
+            .map_err(|error| thrown(&Error::Internal(error.reason.clone())))?
+    };
+    event_loop.begin();
+    let deferred = Deferred {
+        raw: Some(Raw(raw)),
+        shared: Arc::clone(&event_loop.shared),
+        value: PhantomData,
+    };
+    Ok((deferred, object))
+}
