@@ -138,6 +138,7 @@ const FUNCTIONS: Row[] = [
   ['encodePubkey', [key(KEY)]],
   ['decodeMemcmp', [text('1', '0', '1'.repeat(1e6)), text('base58', '', 'hex', 'Base58')]],
   ['dieWithParent', [whole(1, 2 ** 31 - 1)]],
+  ['setRealtime', []],
   ['setSlice', [whole(0, 100_000)]],
   ['lockFile', [text('', '', '/', '/dev/null/lock', '\0')]],
   ['sharedCells', [text('', '', '/', '/dev/null/cells', '\0'), whole(1, 2 ** 20, 0)]],

@@ -1,7 +1,7 @@
 // Latency at a fixed rate, open loop. autocannon cannot do this: at `overallRate` it sends a whole
 // second's requests at once, waits for each reply before the next, and counts in whole
 // milliseconds.
-import { setSlice } from '../../src/shared/native.js'
+import { setRealtime, setSlice } from '../../src/shared/native.js'
 import { onStart } from '../child.js'
 import { Connection, toWire, type Exchange, type Target } from './connection.js'
 
@@ -36,7 +36,7 @@ const OWN_TURN = 100
 
 onStart<Probe, Latency>(async job => {
   // Its own wait for the processor is not the server's: on a machine of its own it would have none.
-  setSlice(OWN_TURN)
+  if (!setRealtime()) setSlice(OWN_TURN)
   const wires = toWire(job.target, job.exchanges)
   const samples: number[] = []
   const idle: Connection[] = []

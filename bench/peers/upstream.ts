@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import bs58 from 'bs58'
 import uws from 'uWebSockets.js'
+import { setRealtime } from '../../src/shared/native.js'
 import { onStart } from '../child.js'
 import { PATHS } from './upstream-paths.js'
 
@@ -48,6 +49,8 @@ const REPLIES: Readonly<Record<string, (body: Buffer) => string>> = {
 onStart<null, Listening>(
   () =>
     new Promise((resolve, reject) => {
+      // It stands for another machine: what else this one does must not delay it.
+      setRealtime()
       uws
         .App()
         .get('/ping', response => void response.end('pong'))

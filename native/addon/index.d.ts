@@ -370,6 +370,9 @@ export interface ScopeOptions {
   pubkeys: Array<Uint8Array>
 }
 
+/** Has the calling thread run before every ordinary one; false where the system does not allow it. */
+export declare function setRealtime(): boolean
+
 /** Asks for turns of at most `micros` of the processor for the calling thread; 0 is the system's own length. */
 export declare function setSlice(micros: number): void
 

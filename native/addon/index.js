@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Fanout, Indexer, NativeReply, Reader, TransactionChecks, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setSlice, sharedCells } = nativeBinding
+const { Fanout, Indexer, NativeReply, Reader, TransactionChecks, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setRealtime, setSlice, sharedCells } = nativeBinding
 export { Fanout }
 export { Indexer }
 export { NativeReply }
@@ -786,6 +786,7 @@ export { decodePubkeys }
 export { dieWithParent }
 export { encodePubkey }
 export { lockFile }
+export { setRealtime }
 export { setSlice }
 export { sharedCells }
 export const __napiBindingTarget = __napiLoadedBindingTarget

@@ -14,7 +14,7 @@ import { createMetrics, type Metrics } from '../shared/metrics.js'
 import { createIds } from '../submission/submission-id.js'
 import type { RelayRoute } from '../submission/submission.js'
 import type { TransactionChecks } from '../shared/native.js'
-import { setSlice } from '../shared/native.js'
+import { comeFirst } from './come-first.js'
 import { CLOSE, SOCKET_METHODS } from '../shared/socket.js'
 import { describeFailure, REFUSED_AS, type RefusedAs } from './admission.js'
 import { edgeCountOf } from './edge-count.js'
@@ -312,11 +312,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
   meterSockets(metrics, servers)
   meterViews(metrics, views.values(), servers)
   // At the end: threads have the slice of who makes them, and those of the pools are made above.
-  try {
-    setSlice(config.processes.edgeSliceMicros)
-  } catch (error) {
-    log.warn({ err: error }, 'the event loop keeps the turns of the processor that others have')
-  }
+  comeFirst(config, log)
   const dropped = metrics.gauge('logDropped')
   metrics.beforeSnapshot(() => dropped.set(droppedCount()))
 

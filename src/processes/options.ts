@@ -5,7 +5,13 @@ export const defaults = {
   /** Edges that share each port; 0 is one less than the machine's cores, and at least one. */
   edgeCount: 0,
   /**
-   * Turn of the processor that an edge's event loop asks for: shorter than others' (about 3,000), so that a request
+   * An edge's event loop runs before every ordinary thread of the machine, where the system allows it (root,
+   * CAP_SYS_NICE, or LimitRTPRIO=1 of systemd) and fewer edges than cores leave the others one. Busy neighbours then
+   * cost a request nothing.
+   */
+  edgeRealtime: true,
+  /**
+   * Where it is no realtime thread: the turn of the processor that an edge's event loop asks for: shorter than others' (about 3,000), so that a request
    * need not wait until theirs ends. Linux takes 100 to 100,000, from 6.12 on; 0 leaves it as it is.
    */
   edgeSliceMicros: 100,

@@ -309,6 +309,12 @@ export const dieWithParent = (parentPid: number): boolean =>
  */
 export const setSlice = (micros: number): void => call(() => addon.setSlice(micros))
 
+/**
+ * Has this thread run before every ordinary one of the machine; false where the system does not allow it (root,
+ * CAP_SYS_NICE or RLIMIT_RTPRIO). What it starts later is ordinary. Leave the others a processor of their own.
+ */
+export const setRealtime = (): boolean => call(() => addon.setRealtime())
+
 /** Takes a lock file for the life of this process; false where another process holds it. */
 export const lockFile = (path: string): boolean => call(() => addon.lockFile(path))
 

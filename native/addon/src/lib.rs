@@ -88,6 +88,12 @@ pub fn set_slice(micros: f64) -> Result<()> {
     })
 }
 
+/// Has the calling thread run before every ordinary one; false where the system does not allow it.
+#[napi]
+pub fn set_realtime() -> Result<bool> {
+    guard(kernel::process::set_realtime)
+}
+
 static LOCKS: Mutex<Vec<LockFile>> = Mutex::new(Vec::new());
 
 /// Takes a lock file for the life of this process; false where another process holds it.

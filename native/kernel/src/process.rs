@@ -48,6 +48,29 @@ pub fn set_slice(micros: u64) -> Result<()> {
     Ok(())
 }
 
+/// Priority of a realtime thread: the least that Linux has, which is above all ordinary threads.
+const REALTIME_PRIORITY: libc::c_int = 1;
+
+/// Has the calling thread run whenever it can, before every ordinary thread, and says whether the system allows that
+/// (root, CAP_SYS_NICE or RLIMIT_RTPRIO). Threads and processes that it starts later are ordinary.
+///
+/// A processor that it keeps busy gives ordinary threads a twentieth of its time, so leave them another one.
+pub fn set_realtime() -> Result<bool> {
+    let param = libc::sched_param {
+        sched_priority: REALTIME_PRIORITY,
+    };
+    let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: thread 0 is the calling one; the kernel reads the local it is given.
+    if unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const param) } == 0 {
+        return Ok(true);
+    }
+    let error = std::io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EPERM) => Ok(false),
+        _ => Err(error.into()),
+    }
+}
+
 /// A lock file that is held until the process ends; the operating system lets it go even after kill -9.
 #[derive(Debug)]
 pub struct LockFile {
@@ -124,6 +147,25 @@ mod tests {
         }
         assert_eq!(after, (policy, nice, before));
         assert_eq!(attributes(), (policy, nice, before));
+    }
+
+    #[test]
+    fn realtime_is_of_one_thread_and_not_inherited() {
+        let before = attributes();
+        let thread = std::thread::spawn(|| {
+            let is_allowed = set_realtime().unwrap();
+            let own = attributes();
+            let child = std::thread::spawn(attributes).join().unwrap();
+            (is_allowed, own, child)
+        });
+        let (is_allowed, own, child) = thread.join().unwrap();
+        if is_allowed {
+            assert_eq!(own.0, libc::SCHED_RR as u32);
+        } else {
+            assert_eq!(own, before);
+        }
+        assert_eq!(child.0, libc::SCHED_OTHER as u32);
+        assert_eq!(attributes(), before);
     }
 
     #[test]
