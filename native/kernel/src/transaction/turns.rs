@@ -50,6 +50,10 @@ impl Turns {
                 self.is_stopped.store(true, Ordering::Relaxed);
             }
             state.store(found, Ordering::Release);
+            if self.next.load(Ordering::Relaxed) < self.states.len() {
+                // Whoever waits for this processor has it now, and not when the whole request is checked.
+                std::thread::yield_now();
+            }
         }
     }
 
