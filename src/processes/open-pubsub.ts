@@ -4,6 +4,7 @@ import type { SetTimer } from '../pubsub/penalties.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import type { StoreFollower } from './network-view.js'
+import { createSubscriptionScope } from './subscription-scope.js'
 
 /** The subscriptions of one network, and what tells them of its store. */
 export type OpenPubSub = Pick<PubSub, 'connect' | 'close'> & { readonly follower: StoreFollower }
@@ -40,13 +41,15 @@ const meter = (metrics: Metrics, network: string, pubsub: PubSub): void => {
 
 /** Makes the subscriptions of a network at this edge; a store comes by the follower. */
 export const openPubSub = (
-  config: Pick<Config, 'pubsub'>,
-  { id: network, feed }: Config['networks'][number],
+  config: Pick<Config, 'pubsub' | 'rpc'>,
+  { id: network, feed, scope: listed }: Config['networks'][number],
   { log, metrics, publish }: Modules,
 ): OpenPubSub => {
   const { subscriptionsMax, chunkBytesMax } = config.pubsub
+  const scope = listed === undefined ? undefined : createSubscriptionScope(listed)
   const pubsub = createPubSub({
     network,
+    scope,
     transactions: feed.transactions,
     options: config.pubsub,
     publish,
@@ -59,8 +62,10 @@ export const openPubSub = (
     connect: pubsub.connect,
     close: pubsub.close,
     follower: {
-      onStore: reader =>
-        pubsub.replaceStore(() => reader.openFanout({ subscriptionsMax, chunkBytesMax })),
+      onStore: reader => {
+        scope?.use(reader.reads({ ...config.rpc, recentResultsMax: 0 }))
+        pubsub.replaceStore(() => reader.openFanout({ subscriptionsMax, chunkBytesMax }))
+      },
       onTip: pubsub.advance,
     },
   }

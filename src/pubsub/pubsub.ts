@@ -5,7 +5,7 @@ import { createDriver, type Driver } from './driver.js'
 import type { Options } from './options.js'
 import type { SetTimer } from './penalties.js'
 import { createRegistry } from './registry.js'
-import type { Transactions } from './subscription.js'
+import type { IndexedScope, Transactions } from './subscription.js'
 
 /** How the subscriptions of one network stand at one edge; counts are since it was made. */
 export type PubSubStats = {
@@ -33,6 +33,8 @@ export type PubSub = {
 export type PubSubParts = {
   readonly network: string
   readonly transactions: Transactions
+  /** Undefined where the whole chain is indexed. */
+  readonly scope?: IndexedScope | undefined
   readonly options: Options
   /** Sends a frame to every socket that listens to the topic. The frame is not kept. */
   readonly publish: (topic: string, frame: Uint8Array) => void
@@ -43,9 +45,9 @@ export type PubSubParts = {
 }
 
 export const createPubSub = (parts: PubSubParts): PubSub => {
-  const { network, transactions, options, publish, onFault, now, setTimer } = parts
+  const { network, transactions, scope, options, publish, onFault, now, setTimer } = parts
   const registry = createRegistry(network, options.subscriptionsMax)
-  const offer = { filtersMax: options.filtersMax, transactions }
+  const offer = { filtersMax: options.filtersMax, transactions, scope }
   const connections = new Set<OwnConnection>()
   let driver: Driver | undefined
   /** Opens the store that is to be followed, for as long as that has not succeeded. */

@@ -2,6 +2,7 @@ import { toDataSlice, toEncoding } from '../shared/account-view.js'
 import { RpcError } from '../shared/errors.js'
 import type { Fanout, FanoutView } from '../shared/fanout.js'
 import { toFilters } from '../shared/filters.js'
+import type { Filter } from '../shared/native.js'
 import { onlyMember, type Members } from '../shared/values.js'
 import { checkCount, toCommitment, toFlag, toKey, toOptions, toSignatureBytes } from './params.js'
 
@@ -19,8 +20,21 @@ export type Subscription = {
 /** What the network's feed tells of transactions. */
 export type Transactions = 'none' | 'status' | 'logs' | 'logsAndVotes'
 
+/** What an index that does not hold the whole chain can tell of. */
+export type IndexedScope = {
+  /** Whether every change of this account is told. May throw an RpcError, where that cannot be known yet. */
+  holdsAccount(pubkey: Uint8Array): boolean
+  /** The same of all accounts of the program for which the filters hold. */
+  holdsProgram(program: Uint8Array, filters: readonly Filter[]): boolean
+}
+
 /** What a subscription may ask for. */
-export type Offer = { readonly filtersMax: number; readonly transactions: Transactions }
+export type Offer = {
+  readonly filtersMax: number
+  readonly transactions: Transactions
+  /** Undefined where the whole chain is indexed. */
+  readonly scope: IndexedScope | undefined
+}
 
 /** Checks the parameters of a subscribing method. Throws an RpcError. */
 export type ToSubscription = (params: readonly unknown[], offer: Offer) => Subscription
@@ -51,17 +65,19 @@ const toView = (options: Members): { view: FanoutView; words: readonly unknown[]
 
 const textOf = (key: Uint8Array): string => Buffer.from(key).toString('base64')
 
-export const toAccount: ToSubscription = params => {
+export const toAccount: ToSubscription = (params, { scope }) => {
   checkCount(params, 1, 2)
   const pubkey = toKey(params[0], 0)
   const { view, words } = toView(toOptions(params, 1))
+  // A silence that means nothing would be taken for one that does.
+  if (scope?.holdsAccount(pubkey) === false) throw new RpcError('outsideScope')
   return {
     key: JSON.stringify(['account', textOf(pubkey), ...words]),
     add: (fanout, id) => fanout.addAccount(id, pubkey, view),
   }
 }
 
-export const toProgram: ToSubscription = (params, { filtersMax }) => {
+export const toProgram: ToSubscription = (params, { filtersMax, scope }) => {
   checkCount(params, 1, 2)
   const program = toKey(params[0], 0)
   const options = toOptions(params, 1)
@@ -70,6 +86,7 @@ export const toProgram: ToSubscription = (params, { filtersMax }) => {
   if (Array.isArray(given) && given.length > filtersMax)
     throw new RpcError('filterCount', { max: filtersMax })
   const filters = toFilters(given)
+  if (scope?.holdsProgram(program, filters) === false) throw new RpcError('outsideScope')
   const spelt = JSON.stringify(filters.length === 0 ? [] : given)
   const sorted = filters.map(filter =>
     'bytes' in filter ? [filter.offset, textOf(filter.bytes)] : filter.dataSize,

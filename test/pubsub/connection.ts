@@ -30,7 +30,7 @@ const createWorld = (options = defaults) => {
       subscriptionsMax: 100,
       registry,
       options,
-      offer: { filtersMax: options.filtersMax, transactions: 'logs' },
+      offer: { filtersMax: options.filtersMax, transactions: 'logs', scope: undefined },
       ...timers,
       onFault: fault => events.push(String(fault)),
       onSignature: () => events.push('signature'),

@@ -30,7 +30,11 @@ const SHAPE = '-32602 Invalid param: filter must be dataSize or memcmp'
 const MANY = '-32602 Invalid params: Too many filters provided; max 4'
 const NOT_FOUND = '-32601 Method not found'
 
-const offerOf = (transactions: Transactions = 'logs'): Offer => ({ filtersMax: 4, transactions })
+const offerOf = (transactions: Transactions = 'logs'): Offer => ({
+  filtersMax: 4,
+  transactions,
+  scope: undefined,
+})
 
 /** What the fan-out is told for these parameters, or the text of the refusal. */
 const tell = (method: string, params: readonly unknown[], offer: Offer): unknown => {
@@ -269,6 +273,29 @@ t.test('a key does not hold whatever a client sends', async t => {
   const json = `["${KEY}",{"filters":${filters},"commitment":"${junk}"}]`
   const key = SUBSCRIBES.get('programSubscribe')?.(JSON.parse(json), offerOf()).key ?? ''
   t.ok(key.length < 500, `${key.length}`)
+})
+
+t.test('what the index does not hold is told, and nothing is subscribed', async t => {
+  const asked: unknown[] = []
+  const scope = {
+    holdsAccount: () => asked.push('account') > 2,
+    holdsProgram: (_program: Uint8Array, filters: readonly unknown[]) => filters.length > 0,
+  }
+  const offer = { ...offerOf(), scope }
+  const outside = '-32603 account outside indexed scope'
+  t.equal(tell('accountSubscribe', [KEY], offer), outside)
+  t.equal(tell('accountSubscribe', ['x'], offer), invalid('pubkey'))
+  t.equal(tell('accountSubscribe', [KEY], offer), outside)
+  t.strictSame(tell('accountSubscribe', [KEY], offer), ['account', KEY_HEX, BASE64])
+  t.equal(tell('programSubscribe', [KEY], offer), outside)
+  const filters = [{ dataSize: 1 }]
+  t.strictSame(tell('programSubscribe', [KEY, { filters }], offer), [
+    'program',
+    KEY_HEX,
+    [1],
+    BASE64,
+  ])
+  t.strictSame(tell('logsSubscribe', ['all'], offer), ['logs', 'all'])
 })
 
 t.test('each name of a WebSocket is subscribed, unsubscribed or absent', async t => {
