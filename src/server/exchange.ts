@@ -31,6 +31,7 @@ export class Exchange extends Responder implements Request {
   private body: BodyBuffer | undefined
   private bodyBytes = 0
   private knownAddress: string | undefined
+  private forwardedFor: string | undefined
   private knownPath: string | undefined
   private knownQuery: string | undefined
   private knownHeaders: Map<string, string> | undefined
@@ -59,9 +60,7 @@ export class Exchange extends Responder implements Request {
   }
 
   get address(): string {
-    return (this.knownAddress ??= this.isGone
-      ? ''
-      : formatAddress(new Uint8Array(this.res.getRemoteAddress())))
+    return (this.knownAddress ??= this.findAddress())
   }
 
   header(name: string): string {
@@ -111,7 +110,7 @@ export class Exchange extends Responder implements Request {
   private open(req: HttpRequest): Reply | undefined {
     const { proxies } = this.shared
     try {
-      if (proxies !== undefined) this.resolveAddress(proxies, req)
+      if (proxies !== undefined) this.noteProxies(proxies, req)
       const opened = this.mounted.route.open(this)
       if (isReply(opened)) return opened
       this.context = opened
@@ -138,21 +137,31 @@ export class Exchange extends Responder implements Request {
     )
   }
 
-  private resolveAddress(proxies: Proxies, req: HttpRequest): void {
-    if (!proxies.isTrustedPeer(new Uint8Array(this.res.getRemoteAddress()))) return
+  /** Keeps what the headers say of the client's address; whether it counts is looked at where the address is. */
+  private noteProxies(proxies: Proxies, req: HttpRequest): void {
     const proxied = formatAddress(new Uint8Array(this.res.getProxiedRemoteAddress()))
-    if (proxied !== '') {
+    if (proxied !== '' && proxies.isTrustedPeer(new Uint8Array(this.res.getRemoteAddress()))) {
       this.knownAddress = proxied
       // A second PROXY header on this connection would replace the first: so there is no second request.
       this.isClosing = true
       return
     }
+    if (!this.shared.scan.isForwarded) return
     const lines: string[] = []
     // Every line: a proxy that adds one of its own leaves the client's before it.
     req.forEach((name, value) => {
       if (name === 'x-forwarded-for') lines.push(value)
     })
-    this.knownAddress = proxies.clientOf(lines.join(',')) ?? this.address
+    this.forwardedFor = lines.join(',')
+  }
+
+  private findAddress(): string {
+    if (this.isGone) return ''
+    const peer = new Uint8Array(this.res.getRemoteAddress())
+    const { proxies } = this.shared
+    if (this.forwardedFor === undefined || proxies?.isTrustedPeer(peer) !== true)
+      return formatAddress(peer)
+    return proxies.clientOf(this.forwardedFor) ?? formatAddress(peer)
   }
 
   private take(chunk: ArrayBuffer, isLast: boolean, claimedBytes: number | undefined): void {

@@ -24,6 +24,8 @@ export class HeaderScan {
   contentLength: number | undefined
   contentType = ''
   isChunked = false
+  /** Whether an X-Forwarded-For came, from whomever. */
+  isForwarded = false
   private hostCount = 0
   private lengthCount = 0
   private encodingCount = 0
@@ -33,7 +35,7 @@ export class HeaderScan {
     this.contentLength = undefined
     this.contentType = ''
     this.hostCount = this.lengthCount = this.encodingCount = 0
-    this.isChunked = false
+    this.isChunked = this.isForwarded = false
     req.forEach(this.visit)
     if (this.hostCount !== 1 || this.lengthCount > 1) return false
     if (this.lengthCount === 1 && this.contentLength === undefined) return false
@@ -54,6 +56,9 @@ export class HeaderScan {
           this.contentLength = parseLength(value)
           this.lengthCount++
         }
+        break
+      case 15:
+        if (name === 'x-forwarded-for') this.isForwarded = true
         break
       case 17:
         if (name === 'transfer-encoding') {
