@@ -125,21 +125,21 @@ export declare class Reader {
   close(): void
 }
 
-/** Checks of one route's transactions. Each ends with a call of `onSettled`, with its ticket. */
+/** Checks of one route's transactions. */
 export declare class TransactionChecks {
-  constructor(rules: TransactionRules, pool: VerifyPoolOptions, onSettled: (verdict: VerdictData) => void)
+  constructor(rules: TransactionRules, pool: VerifyPoolOptions)
   /** Looks at the frames of a batch alone. */
   frameBatch(body: Uint8Array): FrameVerdict
   /**
-   * Checks the complete records of a batch, on the pool and in place: until it has settled, `body` must be neither
-   * changed, resized nor transferred.
+   * Checks the complete records of a batch, on the pool and in place: until the promise settles, `body` must be
+   * neither changed, resized nor transferred.
    */
-  checkBatch(ticket: number, body: Uint8Array): void
+  checkBatch(body: Uint8Array): Promise<VerdictData>
   /**
    * Checks a bundle's members: base64 texts as they came. `stops_early` looks at signatures only where nothing
    * else is wrong, and only up to the first wrong one.
    */
-  checkBundle(ticket: number, transactions: string[], bytesMax: number, stopsEarly: boolean): void
+  checkBundle(transactions: string[], bytesMax: number, stopsEarly: boolean): Promise<VerdictData>
   stats(): VerifyStats
 }
 
@@ -444,10 +444,8 @@ export interface TransactionRules {
   exemptPrograms: Array<string>
 }
 
-/** How a check ended: `members` and what follows, or `error` (a row of the error table) with its `detail`. */
+/** What a check resolves to: `members` and what follows, or `error` (a row of the error table) with its `detail`. */
 export interface VerdictData {
-  /** The check's own number. */
-  ticket: number
   members: Array<MemberData>
   /** The first two equal members, as two indexes. */
   duplicate?: Array<number>

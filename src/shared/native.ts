@@ -404,7 +404,9 @@ const toMember = (member: addon.MemberData): MemberVerdict => ({
   qualifies: member.qualifies,
 })
 
-const toVerdict = ({ members, duplicate, bundleId }: addon.VerdictData): Verdict => {
+const toVerdict = async (task: Promise<addon.VerdictData>): Promise<Verdict> => {
+  const { members, duplicate, bundleId, error, detail } = await task
+  if (error !== undefined) throw toFailure(error, detail ?? '')
   const [one, other] = duplicate ?? []
   return {
     members: members.map(toMember),
@@ -412,9 +414,6 @@ const toVerdict = ({ members, duplicate, bundleId }: addon.VerdictData): Verdict
     bundleId,
   }
 }
-
-/** Numbers of checks under way begin anew after so many: by then the first is long over. */
-const TICKETS = 2 ** 32
 
 /**
  * Makes the checks of one route. The first options of a process make its pool; all its routes
@@ -424,12 +423,6 @@ export const createTransactionChecks = (
   rules: TransactionRules,
   pool: VerifyPoolOptions,
 ): TransactionChecks => {
-  const waiting = new Map<number, (verdict: addon.VerdictData) => void>()
-  const onSettled = (verdict: addon.VerdictData): void => {
-    const settle = waiting.get(verdict.ticket)
-    waiting.delete(verdict.ticket)
-    settle?.(verdict)
-  }
   const native = call(
     () =>
       new addon.TransactionChecks(
@@ -441,29 +434,16 @@ export const createTransactionChecks = (
           exemptPrograms: [...rules.exemptPrograms],
         },
         pool,
-        onSettled,
       ),
   )
-  let ticket = 0
-  const start = (begin: (ticket: number) => void): Promise<Verdict> =>
-    new Promise((resolve, reject) => {
-      ticket = (ticket + 1) % TICKETS
-      const own = ticket
-      call(() => begin(own))
-      waiting.set(own, verdict => {
-        const { error, detail = '' } = verdict
-        if (error === undefined) resolve(toVerdict(verdict))
-        else reject(toFailure(error, detail))
-      })
-    })
   return {
     frameBatch: body => {
       const { count, problem } = call(() => native.frameBatch(body))
       return { count, problem }
     },
-    checkBatch: body => start(own => native.checkBatch(own, body)),
+    checkBatch: body => toVerdict(call(() => native.checkBatch(body))),
     checkBundle: (transactions, bytesMax, stopsEarly) =>
-      start(own => native.checkBundle(own, [...transactions], bytesMax, stopsEarly)),
+      toVerdict(call(() => native.checkBundle([...transactions], bytesMax, stopsEarly))),
     stats: () => call(() => native.stats()),
   }
 }

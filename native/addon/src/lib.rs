@@ -13,7 +13,6 @@ mod pages;
 mod promises;
 mod reader;
 mod reply;
-mod settlements;
 mod stats;
 mod tasks;
 mod transactions;

@@ -9,13 +9,13 @@ use kernel::pool::Pool;
 use kernel::transaction::{
     self, Check, Given, Member, Problem, RECORDS_MAX, Rules, Text, TipClass, Verdict, frame_batch,
 };
-use napi::bindgen_prelude::{BigInt, Uint8Array, Uint8ArraySlice};
+use napi::bindgen_prelude::{BigInt, Object, Uint8Array, Uint8ArraySlice};
 use napi::{Env, JsString};
 use napi_derive::napi;
 
 use crate::arguments::{exact, whole, wrong};
 use crate::failure::{Result, guard};
-use crate::settlements::{OnSettled, Settlement, Settlements};
+use crate::promises::{Deferred, deferred};
 use crate::tasks::{NICENESS_MAX, THREADS_MAX};
 
 /// Addresses and programs of one list: more than any operator has, few enough to look through.
@@ -128,11 +128,9 @@ pub struct MemberData {
     pub qualifies: bool,
 }
 
-/// How a check ended: `members` and what follows, or `error` (a row of the error table) with its `detail`.
+/// What a check resolves to: `members` and what follows, or `error` (a row of the error table) with its `detail`.
 #[napi(object, object_from_js = false)]
 pub struct VerdictData {
-    /// The check's own number.
-    pub ticket: u32,
     pub members: Vec<MemberData>,
     /// The first two equal members, as two indexes.
     pub duplicate: Option<Vec<u32>>,
@@ -142,10 +140,9 @@ pub struct VerdictData {
 }
 
 impl VerdictData {
-    pub fn of(ticket: u32, outcome: Checked<Verdict>) -> VerdictData {
+    fn of(outcome: Checked<Verdict>) -> VerdictData {
         match outcome {
             Ok(verdict) => VerdictData {
-                ticket,
                 members: verdict.members.into_iter().map(MemberData::of).collect(),
                 duplicate: verdict
                     .duplicate
@@ -155,7 +152,6 @@ impl VerdictData {
                 detail: None,
             },
             Err(error) => VerdictData {
-                ticket,
                 members: Vec::new(),
                 duplicate: None,
                 bundle_id: None,
@@ -188,31 +184,25 @@ pub struct VerifyStats {
     pub verify_running: u32,
 }
 
-/// Checks of one route's transactions. Each ends with a call of `onSettled`, with its ticket.
+/// Checks of one route's transactions.
 #[napi]
 pub struct TransactionChecks {
     rules: Arc<Rules>,
     pool: Arc<Pool>,
-    settlements: Arc<Settlements>,
 }
 
 #[napi]
 impl TransactionChecks {
-    #[napi(
-        constructor,
-        ts_args_type = "rules: TransactionRules, pool: VerifyPoolOptions, onSettled: (verdict: VerdictData) => void"
-    )]
+    #[napi(constructor)]
     pub fn new(
         env: &Env,
         rules: TransactionRules,
         pool: VerifyPoolOptions,
-        on_settled: OnSettled,
     ) -> Result<TransactionChecks> {
         guard(|| {
             Ok(TransactionChecks {
                 rules: Arc::new(rules.to_kernel()?),
                 pool: verify_pool(env, &pool)?,
-                settlements: Arc::new(Settlements::new(on_settled)),
             })
         })
     }
@@ -230,25 +220,24 @@ impl TransactionChecks {
         })
     }
 
-    /// Checks the complete records of a batch, on the pool and in place: until it has settled, `body` must be neither
-    /// changed, resized nor transferred.
-    #[napi]
-    pub fn check_batch(&self, env: &Env, ticket: f64, body: Uint8Array) -> Result<()> {
-        guard(|| self.start(env, ticket, Given::Batch(body)))
+    /// Checks the complete records of a batch, on the pool and in place: until the promise settles, `body` must be
+    /// neither changed, resized nor transferred.
+    #[napi(ts_return_type = "Promise<VerdictData>")]
+    pub fn check_batch<'env>(&self, env: &'env Env, body: Uint8Array) -> Result<Object<'env>> {
+        self.start(env, Given::Batch(body))
     }
 
     /// Checks a bundle's members: base64 texts as they came. `stops_early` looks at signatures only where nothing
     /// else is wrong, and only up to the first wrong one.
-    #[napi]
-    pub fn check_bundle(
+    #[napi(ts_return_type = "Promise<VerdictData>")]
+    pub fn check_bundle<'env>(
         &self,
-        env: &Env,
-        ticket: f64,
+        env: &'env Env,
         #[napi(ts_arg_type = "string[]")] transactions: Vec<JsString<'_>>,
         bytes_max: f64,
         stops_early: bool,
-    ) -> Result<()> {
-        guard(|| {
+    ) -> Result<Object<'env>> {
+        let given = guard(|| {
             let bytes_max = whole(bytes_max, transaction::BYTES_MAX as u32, "bytesMax")? as usize;
             if transactions.len() > RECORDS_MAX {
                 return Err(wrong("too many transactions"));
@@ -257,13 +246,13 @@ impl TransactionChecks {
                 .into_iter()
                 .map(|text| take_text(text, bytes_max))
                 .collect();
-            let given = Given::Bundle {
+            Ok(Given::Bundle {
                 texts: texts?,
                 bytes_max,
                 stops_early,
-            };
-            self.start(env, ticket, given)
-        })
+            })
+        })?;
+        self.start(env, given)
     }
 
     #[napi]
@@ -278,45 +267,40 @@ impl TransactionChecks {
 
 impl TransactionChecks {
     /// Queues a check. What is given lives until JavaScript has the verdict.
-    fn start(&self, env: &Env, ticket: f64, given: Given<Uint8Array>) -> Checked<()> {
-        let ticket = whole(ticket, u32::MAX, "ticket")?;
-        self.settlements.expect(env);
+    fn start<'env>(&self, env: &'env Env, given: Given<Uint8Array>) -> Result<Object<'env>> {
+        let (deferred, promise) = deferred::<VerdictData>(env)?;
         let job = Arc::new(Job {
-            check: Some(Check::new(given)),
+            ends: Some((Check::new(given), Mutex::new(deferred))),
             rules: Arc::clone(&self.rules),
-            ticket,
-            settlements: Arc::clone(&self.settlements),
             has_begun: AtomicBool::new(false),
         });
         let pool = Arc::downgrade(&self.pool);
         // A refused job is dropped, and so settles; hence nothing is to be done with the failure.
         let _ = self.pool.submit(move || Job::run(job, &pool));
-        Ok(())
+        Ok(promise)
     }
 }
 
 /// One check on the pool. It settles when it is dropped by the last thread that works at it: so a job which panics,
 /// or is refused, is heard, and no thread reads what JavaScript has back.
 struct Job {
-    /// Taken only when the job is dropped.
-    check: Option<Check<Uint8Array>>,
+    /// Taken only when the job is dropped. The lock is never contended: it lets threads share what stands beside it.
+    ends: Option<(Check<Uint8Array>, Mutex<Deferred<VerdictData>>)>,
     rules: Arc<Rules>,
-    ticket: u32,
-    settlements: Arc<Settlements>,
     has_begun: AtomicBool,
 }
 
 impl Job {
     fn run(job: Arc<Job>, pool: &Weak<Pool>) {
         job.has_begun.store(true, Ordering::Relaxed);
-        let Some(check) = &job.check else { return };
+        let Some((check, _)) = &job.ends else { return };
         check.run(&job.rules, || {
             // Weak: one that comes too late must not keep the verdict back.
             let job = Arc::downgrade(&job);
             if let Some(pool) = pool.upgrade() {
                 pool.submit_if_free(move || {
                     let job = job.upgrade();
-                    if let Some(check) = job.as_ref().and_then(|job| job.check.as_ref()) {
+                    if let Some((check, _)) = job.as_ref().and_then(|job| job.ends.as_ref()) {
                         check.help();
                     }
                 });
@@ -327,7 +311,7 @@ impl Job {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        let Some(mut check) = self.check.take() else {
+        let Some((mut check, deferred)) = self.ends.take() else {
             return;
         };
         let outcome = if *self.has_begun.get_mut() {
@@ -337,12 +321,14 @@ impl Drop for Job {
         } else {
             Err(Error::ChecksOverloaded)
         };
-        self.settlements.settle(Settlement::new(
-            self.ticket,
-            outcome,
-            check,
-            &self.settlements,
-        ));
+        let deferred = deferred
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        deferred.resolve(Box::new(move |_| {
+            // A JavaScript buffer is let go on JavaScript's own thread.
+            drop(check);
+            Ok(VerdictData::of(outcome))
+        }));
     }
 }
 
