@@ -425,6 +425,7 @@ export const configSchema = v.strictObject({
     optionsSchema(processes, {
       edgeCount: integer(0, 256, 'count'),
       edgeSliceMicros: integer(0, 100_000, 'microseconds'),
+      unsentBytesMax: integer(4_096, 2 ** 31 - 1, 'bytes'),
       // The largest that must pass, and what is still nothing to copy.
       submissionBytesMax: integer(22 * 1024, 1024 ** 2, 'bytes'),
     }),

@@ -139,6 +139,7 @@ const FUNCTIONS: Row[] = [
   ['dieWithParent', [whole(1, 2 ** 31 - 1)]],
   ['setRealtime', []],
   ['setSlice', [whole(0, 100_000)]],
+  ['boundUnsent', [whole(0, 2 ** 31 - 1)]],
   ['lockFile', [text('', '', '/', '/dev/null/lock', '\0')]],
   ['sharedCells', [text('', '', '/', '/dev/null/cells', '\0'), whole(1, 2 ** 20, 0)]],
 ]

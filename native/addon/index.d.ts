@@ -177,6 +177,12 @@ export interface BlockData {
   root?: number
 }
 
+/**
+ * Bounds what the kernel takes and has not sent for each connection that this process accepts from now on; says how
+ * many sockets listen.
+ */
+export declare function boundUnsent(bytes: number): number
+
 /** What the check of a batch costs beside a bare loop over its signatures, on this thread: for a bench. */
 export declare function compareLoops(body: Uint8Array): LoopTimes
 

@@ -773,12 +773,13 @@ if (
   }
 }
 
-const { Fanout, Indexer, NativeReply, Reader, TransactionChecks, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setRealtime, setSlice, sharedCells } = nativeBinding
+const { Fanout, Indexer, NativeReply, Reader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setRealtime, setSlice, sharedCells } = nativeBinding
 export { Fanout }
 export { Indexer }
 export { NativeReply }
 export { Reader }
 export { TransactionChecks }
+export { boundUnsent }
 export { compareLoops }
 export { decodeMemcmp }
 export { decodePubkey }

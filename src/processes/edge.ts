@@ -15,6 +15,7 @@ import { createIds } from '../submission/submission-id.js'
 import type { RelayRoute } from '../submission/submission.js'
 import type { TransactionChecks } from '../shared/native.js'
 import { comeFirst } from './come-first.js'
+import { boundUnsent } from '../shared/native.js'
 import { CLOSE, SOCKET_METHODS } from '../shared/socket.js'
 import { describeFailure, REFUSED_AS, type RefusedAs } from './admission.js'
 import { edgeCountOf } from './edge-count.js'
@@ -267,6 +268,13 @@ export const startEdge: Start = async ({ config, index }, report) => {
   const check = setInterval(judgeSockets, config.processes.socketCheckMs)
 
   shared.enterEdge(index, process.pid)
+  const boundConnections = (): void => {
+    try {
+      boundUnsent(config.processes.unsentBytesMax)
+    } catch (error) {
+      log.warn({ err: error }, 'the kernel takes more for clients that do not read')
+    }
+  }
   for (const location of config.locations) {
     const admission = {
       location: location.id,
@@ -307,6 +315,8 @@ export const startEdge: Start = async ({ config, index }, report) => {
         describeFailure,
       }),
     )
+    // At once: it holds for what is accepted from now on.
+    boundConnections()
   }
   meterServers(metrics, servers)
   meterSockets(metrics, servers)

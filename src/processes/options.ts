@@ -29,6 +29,11 @@ export const defaults = {
   drainMs: 15_000,
   /** From failing `/health` to closing the port, so that a balancer looks away first. */
   drainNoticeMs: 500,
+  /**
+   * Bytes that the kernel takes for one client and has not sent; what comes after is bounded here. Without it a client
+   * that does not read would take 4 MB of the kernel before anybody saw that. 2 ms at 1 Gbit/s.
+   */
+  unsentBytesMax: 256 * 1024,
   /** Bound of a JSON body: about 180,000 addresses of getMultipleAccounts, which has no cap of its own. */
   bodyBytesMax: 8 * 1024 ** 2,
   /**

@@ -315,6 +315,12 @@ export const setSlice = (micros: number): void => call(() => addon.setSlice(micr
  */
 export const setRealtime = (): boolean => call(() => addon.setRealtime())
 
+/**
+ * Bounds the bytes that the kernel takes and has not sent for each connection that this process accepts from now on, and
+ * says how many sockets listen: a client that does not read shows after so many bytes, and not after some MB.
+ */
+export const boundUnsent = (bytes: number): number => call(() => addon.boundUnsent(bytes))
+
 /** Takes a lock file for the life of this process; false where another process holds it. */
 export const lockFile = (path: string): boolean => call(() => addon.lockFile(path))
 

@@ -93,6 +93,16 @@ pub fn set_realtime() -> Result<bool> {
     guard(kernel::process::set_realtime)
 }
 
+/// Bounds what the kernel takes and has not sent for each connection that this process accepts from now on; says how
+/// many sockets listen.
+#[napi]
+pub fn bound_unsent(bytes: f64) -> Result<u32> {
+    guard(|| {
+        let bytes = arguments::whole(bytes, i32::MAX as u32, "bytes")?;
+        kernel::process::bound_unsent(bytes)
+    })
+}
+
 static LOCKS: Mutex<Vec<LockFile>> = Mutex::new(Vec::new());
 
 /// Takes a lock file for the life of this process; false where another process holds it.

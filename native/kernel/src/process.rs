@@ -1,7 +1,7 @@
 //! What a process asks of the operating system: to end with its parent, to be woken soon, and to hold a lock for life.
 
 use std::fs::{File, OpenOptions};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 use std::time::Duration;
 
@@ -69,6 +69,62 @@ pub fn set_realtime() -> Result<bool> {
         Some(libc::EPERM) => Ok(false),
         _ => Err(error.into()),
     }
+}
+
+/// Bounds the bytes that the kernel takes and has not sent for each connection that a listening TCP socket of this
+/// process accepts from now on, and says how many such sockets there are.
+///
+/// Without it the kernel takes up to 4 MB for a client that does not read, and nobody here sees that it does not.
+/// Bytes on their way do not count, so a fast connection stays fast.
+pub fn bound_unsent(bytes: u32) -> Result<u32> {
+    let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    let mut count = 0;
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        // A descriptor may be closed while they are listed: then it is no socket.
+        let Ok(name) = entry?.file_name().into_string() else {
+            continue;
+        };
+        let Ok(descriptor) = name.parse() else {
+            continue;
+        };
+        let is_ours = socket_option(descriptor, libc::SO_ACCEPTCONN) == Some(1)
+            && socket_option(descriptor, libc::SO_PROTOCOL) == Some(libc::IPPROTO_TCP);
+        if !is_ours {
+            continue;
+        }
+        // SAFETY: the kernel reads the bytes of the local it is given.
+        let status = unsafe {
+            libc::setsockopt(
+                descriptor,
+                libc::IPPROTO_TCP,
+                libc::TCP_NOTSENT_LOWAT,
+                (&raw const value).cast(),
+                size_of::<libc::c_int>() as libc::socklen_t,
+            )
+        };
+        if status != 0 {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// `None` where the descriptor is no socket.
+fn socket_option(descriptor: RawFd, option: libc::c_int) -> Option<libc::c_int> {
+    let mut value: libc::c_int = 0;
+    let mut size = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `size` bytes to the local it is given.
+    let status = unsafe {
+        libc::getsockopt(
+            descriptor,
+            libc::SOL_SOCKET,
+            option,
+            (&raw mut value).cast(),
+            &raw mut size,
+        )
+    };
+    (status == 0).then_some(value)
 }
 
 /// A lock file that is held until the process ends; the operating system lets it go even after kill -9.
@@ -166,6 +222,30 @@ mod tests {
         }
         assert_eq!(child.0, libc::SCHED_OTHER as u32);
         assert_eq!(attributes(), before);
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_takes_little_of_the_kernel() {
+        use std::io::Write;
+        use std::net::{TcpListener, TcpStream};
+
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let taken = |bytes: u32| {
+            assert!(bound_unsent(bytes).unwrap() >= 1);
+            let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (mut server, _) = listener.accept().unwrap();
+            server.set_nonblocking(true).unwrap();
+            let mut taken = 0;
+            while let Ok(count) = server.write(&[0; 65_536]) {
+                taken += count;
+            }
+            drop(client);
+            taken
+        };
+        let bounded = taken(131_072);
+        let free = taken(u32::MAX);
+        assert!(bounded < 1_000_000, "{bounded}");
+        assert!(free > bounded, "{free}");
     }
 
     #[test]
