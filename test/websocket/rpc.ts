@@ -119,13 +119,12 @@ t.test('JSON-RPC over a WebSocket', async t => {
       client.destroy()
     }
     const elsewhere = Number(new URL(nyc.wsUrl).port)
-    const cases: [name: string, opening: Promise<SocketClient>, status: number][] = [
-      ['no token', openSocket(port), 401],
-      ['an unknown token', openSocket(port, { path: `${path.slice(0, -1)}0` }), 401],
-      ['another location', openSocket(elsewhere, { path }), 401],
+    const cases: [name: string, open: () => Promise<SocketClient>, status: number][] = [
+      ['no token', () => openSocket(port), 401],
+      ['an unknown token', () => openSocket(port, { path: `${path}0` }), 401],
+      ['another location', () => openSocket(elsewhere, { path }), 401],
     ]
-    for (const [name, opening, status] of cases)
-      t.equal((await refusal(opening)).status, status, name)
+    for (const [name, open, status] of cases) t.equal((await refusal(open())).status, status, name)
     const reply = await fetch(`http://127.0.0.1:${port}${path}`)
     t.equal(reply.status, 405, 'a plain GET')
   })
