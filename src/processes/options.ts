@@ -31,9 +31,9 @@ export const defaults = {
   drainNoticeMs: 500,
   /**
    * Bytes that the kernel takes for one client and has not sent; what comes after is bounded here. Without it a client
-   * that does not read would take 4 MB of the kernel before anybody saw that. 2 ms at 1 Gbit/s.
+   * that does not read would take 4 MB of the kernel before anybody saw that. 1 ms at 1 Gbit/s.
    */
-  unsentBytesMax: 256 * 1024,
+  unsentBytesMax: 128 * 1024,
   /** Bound of a JSON body: about 180,000 addresses of getMultipleAccounts, which has no cap of its own. */
   bodyBytesMax: 8 * 1024 ** 2,
   /**

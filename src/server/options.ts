@@ -38,7 +38,7 @@ export const defaults = {
    */
   socketsQueuedBytesMax: 512 * 1024 ** 2,
   /** A client that takes nothing of what waits for it for this long does not read: 1013. */
-  socketStallMs: 4_000,
+  socketStallMs: 3_000,
   /** How long what waits may still leave before the close frame; then the connection is cut. */
   socketCloseMs: 1_000,
   /** How often queues are looked at. What they grow in between comes on top of their bounds. */
