@@ -28,14 +28,15 @@ const refusal = async (opening: Promise<SocketClient>): Promise<SocketRefusal> =
 const makeToken = async (deployment: Deployment, limits: Readonly<Record<string, number>> = {}) => {
   const { accessId, tokenPath } = await grantPlace(deployment, 'fra', limits)
   const { body } = await askAdmin(deployment, 'POST', tokenPath)
-  return { accessId, tokenPath, path: `/${String(body['token'])}` }
+  const path = `/${String(body['token'])}`
+  return { accessId, tokenPath, path, wsUrl: String(body['wsUrl']) }
 }
 
 t.test('JSON-RPC over a WebSocket', async t => {
   const deployment = await startDeployment(t, { args: ['--edges', '2', '--traffic', '0'] })
   const { description, port, url } = deployment
   const { samples } = description
-  const { path } = await makeToken(deployment)
+  const { path, wsUrl: shownUrl } = await makeToken(deployment)
   const open = (t: Test, options: Parameters<typeof openSocket>[1] = {}) =>
     openSocket(port, { path, ...options }).then(client => {
       t.teardown(() => client.destroy())
@@ -112,10 +113,11 @@ t.test('JSON-RPC over a WebSocket', async t => {
     next.destroy()
     const [, nyc] = description.locations
     t.equal(new URL(description.locations[0].wsUrl).protocol, 'ws:')
-    for (const { wsUrl } of description.locations) {
+    const urls = [shownUrl, ...description.locations.map(({ wsUrl }) => wsUrl)]
+    for (const wsUrl of urls) {
       const { port: own, pathname } = new URL(wsUrl)
       const client = await openSocket(Number(own), { path: pathname })
-      t.match(await client.call('getVersion'), { result: {} }, 'wsUrl of sandbox.json')
+      t.match(await client.call('getVersion'), { result: {} }, 'a URL that people are shown')
       client.destroy()
     }
     const elsewhere = Number(new URL(nyc.wsUrl).port)
