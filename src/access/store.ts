@@ -110,9 +110,14 @@ export class AccessStore {
 
   /** Runs `work` as one atomic change; a throw undoes it. On disk when the promise resolves. */
   async transaction<T>(work: () => T): Promise<T> {
-    const result = await this.#root.childTransaction(work)
-    await this.#root.flushed
-    return result
+    try {
+      const result = await this.#root.childTransaction(work)
+      await this.#root.flushed
+      return result
+    } catch (error) {
+      if (v.is(Failed, error)) error.commitError.catch(() => {})
+      throw error
+    }
   }
 
   /** Makes the next read see the newest commit. Otherwise lmdb keeps one snapshot until a timer fires. */
@@ -139,6 +144,9 @@ export class AccessStore {
   }
 }
 
+/** lmdb puts the reason of a failed commit into the error, as a promise whose rejection somebody must hear. */
+const Failed = v.object({ commitError: v.instance(Promise) })
+
 const Stats = v.object({
   lastPageNumber: v.number(),
   pageSize: v.number(),
@@ -160,6 +168,9 @@ const openRoot = (dataDir: string, options: Options, readOnly: boolean): RootDat
     // Off, so that no reader sees a change before it is on disk: what has been granted or taken away
     // once stays so, also after a power cut. Control writes rarely; it can wait for the disk.
     overlappingSync: false,
+    // Off, because lmdb 3.5 otherwise rejects a promise that nobody has where a commit fails: a full disk would end
+    // the process.
+    eventTurnBatching: false,
   })
 
 const checkSchema = (store: AccessStore): void => {

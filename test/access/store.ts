@@ -1,6 +1,7 @@
 import t from 'tap'
 import { openReader, openWriter } from '../../src/access/store.js'
 import { SCHEMA } from '../../src/access/tables.js'
+import { runOnFullDisk } from '../fixtures/full-disk.js'
 
 t.test('the writer creates the store, and the same build opens it again', async t => {
   const dir = t.testdir()
@@ -56,5 +57,19 @@ t.test('its use is known', async t => {
   t.equal(mapBytes, 1024 ** 3)
   t.ok(readers >= 0)
   t.equal(store.clearStaleReaders(), 0)
+  await store.close()
+})
+
+t.test('on a full disk changes fail, and nothing else does', async t => {
+  const dir = t.testdir()
+  const said = await runOnFullDisk('access-full-disk.ts', dir)
+  t.match(said, { kept: Number, failed: 5 })
+  const { kept } = said as { kept: number }
+  t.ok(kept > 20)
+  const store = await openWriter(dir)
+  const { sealingKeyId } = store.meta.get(`filler ${kept - 1}`) ?? {}
+  t.equal(sealingKeyId?.length, 3_000, 'the last one that was confirmed')
+  await store.transaction(() => store.meta.put('more', { schema: SCHEMA, sealingKeyId: null }))
+  t.ok(store.meta.get('more'), 'with room again it goes on')
   await store.close()
 })

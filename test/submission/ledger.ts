@@ -8,6 +8,7 @@ import { sharedCells } from '../../src/shared/native.js'
 import { defaults, type Options } from '../../src/submission/ledger-options.js'
 import { edgePath, journalBytes, openLedger, openLedgers } from '../../src/submission/ledger.js'
 import { createIds, formatId, parseId } from '../../src/submission/submission-id.js'
+import { runOnFullDisk } from '../fixtures/full-disk.js'
 import { ACCEPTED, PENDING } from '../fixtures/submission.js'
 import { until } from '../fixtures/until.js'
 
@@ -300,24 +301,16 @@ t.test('an edge that is killed has told of everything it had begun', async t => 
 
 t.test('a full disk stops no submission and ends no edge, and what was stored stays', async t => {
   const dir = t.testdir()
-  const script = fileURLToPath(new URL('../fixtures/ledger-full-disk.ts', import.meta.url))
-  // A bound of each file stands for the disk's; a shell's unit is 512 or 1,024 bytes. A write over it fails where the
-  // signal about it is ignored, and tap's own hook would listen to that signal.
-  const shell = 'unset NODE_OPTIONS; trap "" XFSZ; ulimit -f 1024; exec "$@"'
-  const flags = process.execArgv.filter(flag => !flag.includes('processinfo'))
-  const edge = spawn('sh', ['-c', shell, 'sh', process.execPath, ...flags, script, dir], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  let text = ''
-  edge.stdout.setEncoding('utf8')
-  for await (const chunk of edge.stdout) text += String(chunk)
-  const { stored, lost, faults, inFlight } = v.parse(FullDisk, JSON.parse(text))
+  const said = await runOnFullDisk('ledger-full-disk.ts', dir)
+  const { stored, lost, faults, inFlight } = v.parse(FullDisk, said)
   t.ok(stored.length > 50)
   t.equal(lost.length, 21)
   t.equal(faults, lost.length)
   t.equal(inFlight, 0, 'each place in the journal is free again')
 
-  const { openEdge, newId, faults: later } = await open(t, {}, dir)
+  const { openEdge, newId, clock, faults: later } = await open(t, {}, dir)
+  // Theirs, by which nothing is too old yet.
+  clock.ms = Date.now()
   const ledger = await openEdge(0)
   const outcomeOf = (id: string) => ledger.get(parseId(id) ?? Buffer.alloc(16))?.outcome
   t.strictSame(new Set(stored.map(outcomeOf)), new Set(['accepted']))
