@@ -1,0 +1,26 @@
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { startDeployment } from '../fixtures/deployment.js'
+import { pythonWith } from '../fixtures/python.js'
+
+const SCRIPT = fileURLToPath(new URL('solana_py.py', import.meta.url))
+
+t.test('solana-py, for its whole life', async t => {
+  t.setTimeout(240_000)
+  const found = pythonWith('solana', '0.41.0')
+  if ('absent' in found) {
+    // There a skipped test would look like a passed one.
+    if (process.env['CI'] === 'true') t.fail(found.absent)
+    else t.plan(0, found.absent)
+    return
+  }
+  const deployment = await startDeployment(t, {
+    args: ['--edges', '1', '--traffic', '20', '--slot-ms', '100'],
+  })
+  const { locations, samples } = deployment.description
+  const [{ rpcUrl, wsUrl }] = locations
+  const [edge] = deployment.pidsOf('edge')
+  const args = [SCRIPT, rpcUrl, wsUrl, JSON.stringify(samples), String(edge)]
+  await t.spawn(found.python, args, 'its checks')
+  t.equal(await deployment.stop(), 0)
+})
