@@ -1,0 +1,48 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, statSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { startDeployment } from '../fixtures/deployment.js'
+
+const path = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
+const TARGET = path('../../native/target/rust-client/')
+const BINARY = `${TARGET}debug/rust-client`
+const SOURCES = ['main.rs', 'checks.rs', 'life.rs'].map(name => path(`rust/src/${name}`))
+/** It is 330 crates, most of them of the cluster's own. */
+const BUILD_MS = 1_800_000
+const IS_WANTED =
+  process.env['SLOTLINE_RUST_CLIENT'] === '1' || process.env['SLOTLINE_SOAK'] === 'full'
+
+const builtAt = (file: string): number => (existsSync(file) ? statSync(file).mtimeMs : 0)
+
+const isBuilt = (): boolean =>
+  [...SOURCES, path('rust/Cargo.lock')].every(source => builtAt(source) <= builtAt(BINARY))
+
+/** What it printed, where it failed. */
+const build = (): string | undefined => {
+  const args = ['build', '--locked', '--target-dir', TARGET, '--manifest-path']
+  const { status, error, stderr } = spawnSync('cargo', [...args, path('rust/Cargo.toml')], {
+    timeout: BUILD_MS,
+    encoding: 'utf8',
+  })
+  return status === 0 ? undefined : (error?.message ?? stderr.slice(-2_000))
+}
+
+// Its build takes minutes and a network: left to `npm run soak`, and to whoever built it once.
+const skip =
+  !IS_WANTED &&
+  !isBuilt() &&
+  'not built: SLOTLINE_RUST_CLIENT=1 builds it, which takes minutes; so does `npm run soak`'
+
+t.test('the Rust clients, for their whole lives', { skip }, async t => {
+  t.setTimeout(BUILD_MS + 120_000)
+  if (!isBuilt()) t.equal(build(), undefined, 'it builds')
+  const deployment = await startDeployment(t, {
+    args: ['--edges', '1', '--traffic', '20', '--slot-ms', '100'],
+  })
+  const { locations, samples } = deployment.description
+  const [{ rpcUrl, wsUrl }] = locations
+  const [edge] = deployment.pidsOf('edge')
+  await t.spawn(BINARY, [rpcUrl, wsUrl, JSON.stringify(samples), String(edge)], 'its checks')
+  t.equal(await deployment.stop(), 0)
+})
