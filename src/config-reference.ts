@@ -25,6 +25,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   'access.limits': 'src/access/limits.ts',
   'access.usage': 'src/access/usage.ts',
   processes: 'src/processes/options.ts',
+  verify: 'src/processes/verify-options.ts',
   metrics: 'src/shared/metrics-options.ts',
   log: 'src/shared/log.ts',
 }

@@ -8,6 +8,7 @@ import { defaults as dashboardDefaults } from './dashboard/options.js'
 import { defaults as usage } from './access/usage.js'
 import { defaults as feedDefaults, TRANSACTIONS } from './ingest/geyser.js'
 import { defaults as processes } from './processes/options.js'
+import { defaults as verify } from './processes/verify-options.js'
 import { defaults as pubsub } from './pubsub/options.js'
 import { defaults as forward, upstreamDefaults as forwardUpstream } from './rpc/forward-options.js'
 import { defaults as rpc } from './rpc/options.js'
@@ -430,6 +431,7 @@ export const configSchema = v.strictObject({
       submissionBytesMax: integer(22 * 1024, 1024 ** 2, 'bytes'),
     }),
   ),
+  verify: section(optionsSchema(verify)),
   metrics: section(optionsSchema(metrics, { host })),
   log: section(optionsSchema(log, { level: oneOf(LEVELS) })),
 })

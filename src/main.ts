@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { addAccessCommands } from './access-commands.js'
 import { integer } from './command-arguments.js'
 import { EXAMPLE, formatConfig, parseConfig, type Config } from './config.js'
+import { addStoreCommands } from './store-commands.js'
 import { UWS_ENVIRONMENT } from './server/options.js'
 
 const load = (file: string): Config => parseConfig(readFileSync(file, 'utf8'), file)
@@ -44,6 +45,7 @@ config
   .description('print the effective configuration; without a file, every default')
   .action(file => void process.stdout.write(formatConfig(file ? load(file) : EXAMPLE)))
 addAccessCommands(program, load)
+addStoreCommands(program, load)
 program.command('role <role>', { hidden: true }).action(async role => {
   Object.assign(process.env, UWS_ENVIRONMENT)
   const { isRole, runRole } = await import('./processes/role.js')

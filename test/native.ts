@@ -194,6 +194,22 @@ const FANOUT: Row[] = [
   ['remove', [id]],
   ['stats', []],
 ]
+const verifyBounds = record({
+  sliceRowsMax: count(1),
+  sliceMs: ms,
+  programRowsMax: count(1),
+  differencesMax: count(1),
+})
+const CARETAKER: Row[] = [
+  ['beginVerify', [verifyBounds]],
+  ['close', []],
+  ['copyTo', [text('x')]],
+  ['differences', []],
+  ['stats', []],
+  ['tip', []],
+  ['uncountedPrograms', []],
+  ['verifySlice', []],
+]
 const REPLY: Row[] = [
   ['byteLength', []],
   ['close', []],
@@ -226,13 +242,14 @@ const notRefused = (target: object, name: string, calls: unknown[][]): string[] 
   })
 
 t.test('exports', async t => {
-  const classes = ['Fanout', 'Indexer', 'NativeReply', 'Reader', 'TransactionChecks']
+  const classes = ['Caretaker', 'Fanout', 'Indexer', 'NativeReply', 'Reader', 'TransactionChecks']
   t.strictSame(
     Object.keys(addon).sort(),
     [...classes, '__napiBindingTarget', ...namesOf(FUNCTIONS)].sort(),
   )
   t.strictSame(membersOf(addon.Indexer.prototype), namesOf(INDEXER))
   t.strictSame(membersOf(addon.Reader.prototype), namesOf(READER))
+  t.strictSame(membersOf(addon.Caretaker.prototype), namesOf(CARETAKER))
   t.strictSame(membersOf(addon.Fanout.prototype), namesOf(FANOUT))
   t.strictSame(membersOf(addon.NativeReply.prototype), namesOf(REPLY))
   t.strictSame(membersOf(addon.TransactionChecks.prototype), namesOf(CHECKS))
@@ -277,6 +294,23 @@ t.test('wrong arguments are refused', async t => {
   if (reply === undefined) throw new Error('no reply')
   t.strictSame(notRefused(reply, 'read', wrongCalls([bytes(KEY)])), [])
   t.equal(reply.read(new Uint8Array(0)) <= 0, true)
+})
+
+t.test('wrong arguments of a caretaker are refused', async t => {
+  const dir = t.testdir()
+  new addon.Indexer(dir, STORE).close()
+  const constructors = {
+    Caretaker: (...args: [string, addon.StoreOptions]) => new addon.Caretaker(...args).close(),
+  }
+  const path = text(dir, '/dev/null/store', '\0')
+  t.strictSame(notRefused(constructors, 'Caretaker', wrongCalls([path, storeSpec])), [])
+  const caretaker = new addon.Caretaker(dir, STORE)
+  t.throws(() => caretaker.verifySlice(), 'before it has begun')
+  for (const [name, specs] of CARETAKER)
+    t.strictSame(notRefused(caretaker, name, wrongCalls(specs)), [], name)
+  t.match(await caretaker.copyTo(join(dir, 'none', 'x')), { error: 'internal', detail: /No such/ })
+  caretaker.close()
+  t.throws(() => caretaker.tip(), 'after its end')
 })
 
 t.test('wrong arguments of a fan-out are refused', async t => {

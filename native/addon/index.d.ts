@@ -9,6 +9,26 @@
  */
 export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
 
+/** One store, opened for reading by a process that does nothing else. */
+export declare class Caretaker {
+  /** Throws `storeUnusable` for another layout or scope, or where there is no store. */
+  constructor(dir: string, store: StoreOptions)
+  /** The newest block, or null before the first. */
+  tip(): TipData | null
+  stats(): StoreStats
+  /** Begins a verification, and answers how many rows there are to look at. */
+  beginVerify(options: VerifyOptions): number
+  /** Looks at the next rows, in one short read transaction. */
+  verifySlice(): VerifyProgress
+  /** The differences so far, as sentences. */
+  differences(): Array<string>
+  /** Programs that own too many accounts to be counted. */
+  uncountedPrograms(): number
+  /** Writes the store as of its last commit into a new file, on a thread of its own. */
+  copyTo(path: string): Promise<CopyResult>
+  close(): void
+}
+
 /** Turns what a store gains into the frames of subscriptions. Adding and removing never waits. */
 export declare class Fanout {
   /** An account in one encoding; `sliceOffset` is −1 for the whole data. */
@@ -185,6 +205,12 @@ export declare function boundUnsent(bytes: number): number
 
 /** What the check of a batch costs beside a bare loop over its signatures, on this thread: for a bench. */
 export declare function compareLoops(body: Uint8Array): LoopTimes
+
+/** How a copy ended: without an error, or with a row of the error table and its detail. */
+export interface CopyResult {
+  error?: string
+  detail?: string
+}
 
 /** Decodes `memcmp.bytes`; `encoding` is `base58` or `base64`. Throws `memcmpBytes`. */
 export declare function decodeMemcmp(text: string, encoding: string): Uint8Array
@@ -460,6 +486,14 @@ export interface VerdictData {
   detail?: string
 }
 
+/** Bounds of a verification. */
+export interface VerifyOptions {
+  sliceRowsMax: number
+  sliceMs: number
+  programRowsMax: number
+  differencesMax: number
+}
+
 /** The pool of one process that checks signatures. */
 export interface VerifyPoolOptions {
   verifyThreads: number
@@ -467,6 +501,13 @@ export interface VerifyPoolOptions {
   verifyNiceness: number
   /** Requests that may wait for it. */
   verifyQueueMax: number
+}
+
+/** What a slice of a verification did. */
+export interface VerifyProgress {
+  table: string
+  rows: number
+  isLast: boolean
 }
 
 /** The pool that checks signatures, in numbers. */

@@ -773,7 +773,8 @@ if (
   }
 }
 
-const { Fanout, Indexer, NativeReply, Reader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setRealtime, setSlice, sharedCells } = nativeBinding
+const { Caretaker, Fanout, Indexer, NativeReply, Reader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setRealtime, setSlice, sharedCells } = nativeBinding
+export { Caretaker }
 export { Fanout }
 export { Indexer }
 export { NativeReply }

@@ -3,6 +3,7 @@
 #![deny(clippy::all)]
 
 mod arguments;
+mod caretaker;
 mod failure;
 mod fanout;
 mod feed;

@@ -45,14 +45,14 @@ impl Store {
 }
 
 /// The row that an account should have in an index, if any.
-type Expect = fn(&Indexed, &Pubkey) -> Option<(Vec<u8>, Vec<u8>)>;
+pub(super) type Expect = fn(&Indexed, &Pubkey) -> Option<(Vec<u8>, Vec<u8>)>;
 
 fn bare(key: &[u8]) -> (Vec<u8>, Vec<u8>) {
     (key.to_vec(), Vec::new())
 }
 
 /// The indexes with exactly one row for each account that belongs in them.
-fn indexes(tables: &Tables) -> [(&'static str, Db, Expect); 4] {
+pub(super) fn indexes(tables: &Tables) -> [(&'static str, Db, Expect); 4] {
     [
         ("by_program", tables.by_program, |i, key| {
             Some(bare(&i.program_key(key)))
@@ -290,7 +290,7 @@ fn is_top(stored: &Row, wanted: &Row) -> bool {
     count >= HOLDERS_MIN && wanted.entries.get(..count) == Some(&stored.entries[..])
 }
 
-fn mint_of(key: &[u8]) -> Option<MintId> {
+pub(super) fn mint_of(key: &[u8]) -> Option<MintId> {
     let (tag, rest) = key.split_first()?;
     let program = TokenProgram::ALL
         .into_iter()
@@ -298,14 +298,14 @@ fn mint_of(key: &[u8]) -> Option<MintId> {
     Some((program, *rest.first_chunk()?))
 }
 
-fn split_changed(key: &[u8]) -> Option<(&Pubkey, u64, &Pubkey)> {
+pub(super) fn split_changed(key: &[u8]) -> Option<(&Pubkey, u64, &Pubkey)> {
     let (program, rest) = key.split_first_chunk()?;
     let (slot, pubkey) = rest.split_first_chunk()?;
     Some((program, u64::from_be_bytes(*slot), pubkey.first_chunk()?))
 }
 
 /// A key as people know it.
-fn text(key: &[u8]) -> String {
+pub(super) fn text(key: &[u8]) -> String {
     match key.first_chunk::<32>() {
         Some(pubkey) => solana_pubkey::Pubkey::new_from_array(*pubkey).to_string(),
         None => format!("{key:?}"),

@@ -20,7 +20,7 @@ impl Store {
 }
 
 /// Each block follows the one before, and roots neither go back nor lie ahead.
-fn check_blocks(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> Result<()> {
+pub(super) fn check_blocks(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> Result<()> {
     let mut before: Option<Tip> = None;
     for row in snapshot.tables().blocks.iter(&snapshot.txn)? {
         let (key, value) = row?;
@@ -50,39 +50,67 @@ fn check_blocks(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> Result<()> 
 
 /// Each slot of the feed is a block's, and holds as many changes and bytes as it says.
 fn check_feed(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> Result<()> {
+    let mut next = snapshot.feed_oldest_slot()?;
+    while let Some(slot) = next {
+        check_feed_slot(snapshot, slot, found)?;
+        next = snapshot.feed_slot_after(slot)?;
+    }
+    check_feed_bytes(snapshot, found)
+}
+
+/// Changes and bytes of a slot, as its first row says.
+fn head_of(snapshot: &Snapshot<'_>, slot: u64) -> Result<Option<(u32, u64)>> {
+    let key = keys::piece(slot, 0);
+    let head = snapshot.tables().feed.get(&snapshot.txn, &key)?;
+    Ok(head.and_then(|head| {
+        let (changes, rest) = head.split_first_chunk()?;
+        let bytes = u64::from_be_bytes(*rest.first_chunk()?);
+        Some((u32::from_be_bytes(*changes), bytes))
+    }))
+}
+
+/// One slot of the feed.
+pub(super) fn check_feed_slot(
+    snapshot: &Snapshot<'_>,
+    slot: u64,
+    found: &mut Vec<String>,
+) -> Result<()> {
+    if snapshot.block(slot)?.is_none() {
+        found.push(format!("feed: slot {slot} is no block's"));
+    }
+    match (head_of(snapshot, slot)?, count(snapshot, slot)) {
+        (Some(head), Ok(counted)) if head == counted => {}
+        (Some(head), Ok(counted)) => {
+            let ((changes, bytes), (counted, of_bytes)) = (head, counted);
+            found.push(format!(
+                "feed: slot {slot} has {counted} changes of {of_bytes} bytes, not {changes} of \
+                 {bytes}"
+            ));
+        }
+        (None, _) | (_, Err(Error::Internal(_))) => {
+            found.push(format!("feed: slot {slot} is damaged"));
+        }
+        (_, Err(error)) => return Err(error),
+    }
+    Ok(())
+}
+
+/// The slots of the feed hold together what `meta` says.
+pub(super) fn check_feed_bytes(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> Result<()> {
     let mut held = 0;
     let mut next = snapshot.feed_oldest_slot()?;
     while let Some(slot) = next {
-        let key = keys::piece(slot, 0);
-        let head = snapshot.tables().feed.get(&snapshot.txn, &key)?;
-        let head = head.and_then(|head| {
-            let (changes, rest) = head.split_first_chunk()?;
-            let bytes = u64::from_be_bytes(*rest.first_chunk()?);
-            Some((u32::from_be_bytes(*changes), bytes))
-        });
-        if snapshot.block(slot)?.is_none() {
-            found.push(format!("feed: slot {slot} is no block's"));
-        }
-        match (head, count(snapshot, slot)) {
-            (Some(head), Ok(counted)) if head == counted => held += head.1,
-            (Some(head), Ok(counted)) => {
-                let ((changes, bytes), (counted, of_bytes)) = (head, counted);
-                found.push(format!(
-                    "feed: slot {slot} has {counted} changes of {of_bytes} bytes, not {changes} of \
-                     {bytes}"
-                ));
-            }
-            (None, _) | (_, Err(Error::Internal(_))) => {
-                found.push(format!("feed: slot {slot} is damaged"));
-            }
-            (_, Err(error)) => return Err(error),
-        }
+        // A slot without its first row is told by itself.
+        let Some((_, bytes)) = head_of(snapshot, slot)? else {
+            return Ok(());
+        };
+        held += bytes;
         next = snapshot.feed_slot_after(slot)?;
     }
     let stored = snapshot.tables().meta.get(&snapshot.txn, FEED_BYTES)?;
     let stored = stored.and_then(|bytes| bytes.first_chunk());
     let stored = stored.map_or(0, |bytes| u64::from_be_bytes(*bytes));
-    if found.is_empty() && stored != held {
+    if stored != held {
         found.push(format!("feed: it holds {held} bytes, not {stored}"));
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! The accounts store: one LMDB environment, one writer process, any number of readers.
 
 mod apply;
+mod backup;
 mod change;
 mod check;
 mod check_kept;
@@ -20,6 +21,7 @@ mod scan;
 mod signatures;
 mod snapshot;
 mod tables;
+mod verify;
 
 pub use apply::Applied;
 pub use change::{Change, Logs};
@@ -35,6 +37,7 @@ pub use scan::Visit;
 pub use signatures::SignatureRef;
 pub use snapshot::Snapshot;
 pub use tables::{SCHEMA, TABLES, Table};
+pub use verify::{Verifier, VerifyLimits, VerifySlice};
 
 #[cfg(test)]
 pub(crate) mod tests;

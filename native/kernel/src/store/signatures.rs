@@ -12,7 +12,7 @@ use super::snapshot::Snapshot;
 use crate::error::Result;
 
 /// Slots of a group: a larger one makes look-ups cheaper and writes dearer.
-const GROUP_SLOTS: u64 = 16;
+pub(super) const GROUP_SLOTS: u64 = 16;
 
 /// What became of a recent transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,6 +10,7 @@ mod open;
 mod pages;
 mod scope;
 pub(crate) mod strategy;
+mod verify;
 
 use std::time::{Duration, Instant};
 

@@ -1,0 +1,501 @@
+//! The check of a store that is in use. It goes along every table in slices, each in a read
+//! transaction of its own that is short. Within a slice both sides of a comparison are of one
+//! block, so whatever differs there is a difference, however many blocks are applied meanwhile.
+
+use std::ops::Bound;
+use std::time::{Duration, Instant};
+
+use super::check::{Expect, indexes, mint_of, split_changed, text};
+use super::check_kept::{check_blocks, check_feed_bytes, check_feed_slot};
+use super::holders::{self, HOLDERS_MAX, HOLDERS_MIN, MintId, Row};
+use super::keys::{self, Indexed};
+use super::open::Store;
+use super::programs::{self, ProgramRow};
+use super::signatures::GROUP_SLOTS;
+use super::snapshot::{Snapshot, decode};
+use super::tables::{Db, Tables};
+use crate::Pubkey;
+use crate::error::Result;
+
+/// Bounds of one verification.
+#[derive(Debug, Clone)]
+pub struct VerifyLimits {
+    /// Rows of one slice.
+    pub slice_rows_max: u64,
+    /// Time of one slice; only the counting of one program may take longer.
+    pub slice_max: Duration,
+    /// A program with more accounts is not counted: that would be one long read.
+    pub program_rows_max: u64,
+    /// Differences after which it ends.
+    pub differences_max: usize,
+}
+
+/// What one slice did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerifySlice {
+    pub table: &'static str,
+    /// Rows that it looked at.
+    pub rows: u64,
+    /// Nothing is left to look at.
+    pub is_last: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Accounts,
+    /// One of [`indexes`].
+    Index(usize),
+    Holders,
+    Changed,
+    Programs,
+    /// The blocks, and what one moment must hold in sum.
+    Blocks,
+    Feed,
+    Signatures,
+}
+
+/// The one of [`indexes`] along which the holders of a mint are looked at.
+const BY_MINT: usize = 2;
+
+const STEPS: [Step; 11] = [
+    Step::Accounts,
+    Step::Index(0),
+    Step::Index(1),
+    Step::Index(BY_MINT),
+    Step::Index(3),
+    Step::Holders,
+    Step::Changed,
+    Step::Programs,
+    Step::Blocks,
+    Step::Feed,
+    Step::Signatures,
+];
+
+impl Step {
+    fn table(self, tables: &Tables) -> (&'static str, Db) {
+        match self {
+            Step::Accounts => ("accounts", tables.accounts),
+            Step::Index(i) => match indexes(tables).get(i) {
+                Some((name, db, _)) => (name, *db),
+                None => ("by_program", tables.by_program),
+            },
+            Step::Holders => ("holders", tables.holders),
+            Step::Changed => ("changed", tables.changed),
+            Step::Programs => ("programs", tables.programs),
+            Step::Blocks => ("blocks", tables.blocks),
+            Step::Feed => ("feed", tables.feed),
+            Step::Signatures => ("signatures", tables.signatures),
+        }
+    }
+}
+
+/// A verification under way.
+pub struct Verifier {
+    limits: VerifyLimits,
+    step: usize,
+    /// The last row of this step that was looked at; empty before the first.
+    after: Vec<u8>,
+    found: Vec<String>,
+    uncounted: u64,
+}
+
+impl Verifier {
+    pub fn new(limits: VerifyLimits) -> Verifier {
+        Verifier {
+            limits,
+            step: 0,
+            after: Vec::new(),
+            found: Vec::new(),
+            uncounted: 0,
+        }
+    }
+
+    /// Rows that there are to look at; blocks that are applied change it.
+    pub fn rows_total(store: &Store) -> Result<u64> {
+        let txn = store.env.read_txn()?;
+        // The accounts of programs are counted along this one once more.
+        let mut rows = store.tables.by_program.len(&txn)?;
+        for step in STEPS {
+            rows += step.table(&store.tables).1.len(&txn)?;
+        }
+        Ok(rows)
+    }
+
+    /// The differences so far, as sentences, each once.
+    pub fn found(&self) -> &[String] {
+        &self.found
+    }
+
+    /// Programs that own too many accounts to be counted: only the sum over all was compared.
+    pub fn uncounted(&self) -> u64 {
+        self.uncounted
+    }
+
+    /// Looks at the next rows.
+    pub fn slice(&mut self, store: &Store) -> Result<VerifySlice> {
+        let snapshot = store.snapshot()?;
+        let Some(step) = STEPS.get(self.step).copied() else {
+            return Ok(VerifySlice {
+                table: "",
+                rows: 0,
+                is_last: true,
+            });
+        };
+        let until = Instant::now() + self.limits.slice_max;
+        let (table, db) = step.table(&store.tables);
+        let mut look = Look {
+            snapshot: &snapshot,
+            indexes: indexes(&store.tables),
+            limits: &self.limits,
+            found: Vec::new(),
+            holders: None,
+            feed_slot: (!self.after.is_empty()).then(|| keys::slot_of(&self.after)),
+            rows: 0,
+            uncounted: 0,
+        };
+        let mut last = None;
+        if let Step::Blocks = step {
+            look.sums()?;
+        } else {
+            let from = match self.after.as_slice() {
+                [] => Bound::Unbounded,
+                after => Bound::Excluded(after),
+            };
+            for row in db.range(&snapshot.txn, &(from, Bound::Unbounded))? {
+                let (key, value) = row?;
+                look.rows += 1;
+                look.row(step, key, value)?;
+                if look.rows >= self.limits.slice_rows_max || Instant::now() >= until {
+                    last = Some(key.to_vec());
+                    break;
+                }
+            }
+        }
+        let (rows, uncounted) = (look.rows, look.uncounted);
+        let found = look.found;
+        self.uncounted += uncounted;
+        for sentence in found {
+            if self.found.len() < self.limits.differences_max && !self.found.contains(&sentence) {
+                self.found.push(sentence);
+            }
+        }
+        match last {
+            Some(key) => self.after = key,
+            None => {
+                self.after.clear();
+                self.step += 1;
+            }
+        }
+        if self.found.len() >= self.limits.differences_max {
+            self.step = STEPS.len();
+        }
+        let is_last = self.step >= STEPS.len();
+        Ok(VerifySlice {
+            table,
+            rows,
+            is_last,
+        })
+    }
+}
+
+/// One slice.
+struct Look<'l> {
+    snapshot: &'l Snapshot<'l>,
+    indexes: [(&'static str, Db, Expect); 4],
+    limits: &'l VerifyLimits,
+    found: Vec<String>,
+    /// The row of the mint that was looked at last.
+    holders: Option<(MintId, Row)>,
+    /// The slot of the feed that was looked at last.
+    feed_slot: Option<u64>,
+    rows: u64,
+    uncounted: u64,
+}
+
+impl Look<'_> {
+    fn row(&mut self, step: Step, key: &[u8], value: &[u8]) -> Result<()> {
+        match step {
+            Step::Accounts => self.account(key, value),
+            Step::Index(i) => self.index(i, key),
+            Step::Holders => self.holders(key, value),
+            Step::Changed => self.changed(key),
+            Step::Programs => self.program(key, value),
+            Step::Blocks => Ok(()),
+            Step::Feed => self.feed(key),
+            Step::Signatures => {
+                self.signature(key, value);
+                Ok(())
+            }
+        }
+    }
+
+    fn tables(&self) -> &Tables {
+        self.snapshot.tables()
+    }
+
+    fn indexed(&self, pubkey: &Pubkey) -> Result<Option<Indexed>> {
+        let stored = self.tables().accounts.get(&self.snapshot.txn, pubkey)?;
+        Ok(stored
+            .and_then(|value| decode(value).ok())
+            .map(|account| Indexed::of(&account)))
+    }
+
+    /// Every row that an account should have is there.
+    fn account(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let (Ok(account), Ok(pubkey)) = (decode(value), <&Pubkey>::try_from(key)) else {
+            self.found
+                .push(format!("accounts: the record of {} is damaged", text(key)));
+            return Ok(());
+        };
+        if account.lamports == 0 {
+            self.found
+                .push(format!("accounts: {} has no lamports", text(key)));
+        }
+        let indexed = Indexed::of(&account);
+        for (name, table, expect) in &self.indexes {
+            let Some((key, value)) = expect(&indexed, pubkey) else {
+                continue;
+            };
+            match table.get(&self.snapshot.txn, &key)? {
+                None => self
+                    .found
+                    .push(format!("{name}: the row of {} is missing", text(pubkey))),
+                Some(stored) if stored != value => self.found.push(format!(
+                    "{name}: the row of {} has another value",
+                    text(pubkey)
+                )),
+                Some(_) => {}
+            }
+        }
+        self.of_program(pubkey, &indexed)
+    }
+
+    /// The owner has a row, and a write after its floor one in `changed`.
+    fn of_program(&mut self, pubkey: &Pubkey, indexed: &Indexed) -> Result<()> {
+        let (owner, slot) = (&indexed.owner, indexed.slot);
+        let txn = &self.snapshot.txn;
+        let row = self.tables().programs.get(txn, owner)?;
+        if row.is_none() {
+            self.found
+                .push(format!("programs: {} has no row", text(owner)));
+        }
+        let row = row.and_then(ProgramRow::decode).unwrap_or_default();
+        if self.snapshot.store.options.changed.covers(owner)
+            && slot > row.changed_floor
+            && self
+                .tables()
+                .changed
+                .get(txn, &keys::changed(owner, slot, pubkey))?
+                .is_none()
+        {
+            self.found.push(format!(
+                "changed: the row of {} in slot {slot} is missing",
+                text(pubkey)
+            ));
+        }
+        Ok(())
+    }
+
+    /// The account of an index's row carries it.
+    fn index(&mut self, i: usize, key: &[u8]) -> Result<()> {
+        let Some((name, _, expect)) = self.indexes.get(i).copied() else {
+            return Ok(());
+        };
+        let Some(pubkey) = keys::pubkey_of(key) else {
+            self.found.push(format!("{name}: {} is no key", text(key)));
+            return Ok(());
+        };
+        let indexed = self.indexed(pubkey)?;
+        let wanted = indexed.and_then(|indexed| expect(&indexed, pubkey));
+        if wanted.is_none_or(|(wanted, _)| wanted != key) {
+            self.found.push(format!(
+                "{name}: {} has a row that it should not have",
+                text(pubkey)
+            ));
+        }
+        match indexed {
+            Some(indexed) if i == BY_MINT => self.holder(&indexed, pubkey),
+            _ => Ok(()),
+        }
+    }
+
+    /// A token account is among its mint's holders, or too small for that.
+    fn holder(&mut self, indexed: &Indexed, pubkey: &Pubkey) -> Result<()> {
+        let Some((mint, entry)) = indexed.holder(pubkey) else {
+            return Ok(());
+        };
+        if self.holders.as_ref().is_none_or(|(of, _)| *of != mint) {
+            let key = holders::key(&mint);
+            let stored = self.tables().holders.get(&self.snapshot.txn, &key)?;
+            self.holders = Some((mint, stored.map_or_else(Row::empty, Row::decode)));
+        }
+        let is_right = self.holders.as_ref().is_some_and(|(_, row)| {
+            let is_below = !row.is_complete && row.entries.last().is_some_and(|last| entry < *last);
+            is_below || row.entries.contains(&entry)
+        });
+        if !is_right {
+            self.wrong_holders(&mint);
+        }
+        Ok(())
+    }
+
+    fn wrong_holders(&mut self, mint: &MintId) {
+        let sentence = format!("holders: the row of {} is wrong", text(&mint.1));
+        if self.found.last() != Some(&sentence) {
+            self.found.push(sentence);
+        }
+    }
+
+    /// A row of holders holds accounts as they are, in order, and enough of them.
+    fn holders(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let Some(mint) = mint_of(key) else {
+            self.found.push(format!("holders: {} is no key", text(key)));
+            return Ok(());
+        };
+        let row = Row::decode(value);
+        let count = row.entries.len();
+        let mut is_right = (1..=HOLDERS_MAX).contains(&count)
+            && (row.is_complete || count >= HOLDERS_MIN)
+            && row.entries.is_sorted_by(|a, b| a > b);
+        for entry in &row.entries {
+            let of_account = self.indexed(&entry.1)?.and_then(|i| i.holder(&entry.1));
+            is_right = is_right && of_account == Some((mint, *entry));
+        }
+        if !is_right {
+            self.wrong_holders(&mint);
+        }
+        Ok(())
+    }
+
+    /// A row of `changed` lies neither before its program's floor nor after its account's last
+    /// write.
+    fn changed(&mut self, key: &[u8]) -> Result<()> {
+        let Some((program, slot, pubkey)) = split_changed(key) else {
+            self.found.push(format!("changed: {} is no key", text(key)));
+            return Ok(());
+        };
+        let Some(row) = self.tables().programs.get(&self.snapshot.txn, program)? else {
+            self.found.push(format!(
+                "changed: {} owns nothing, but has rows",
+                text(program)
+            ));
+            return Ok(());
+        };
+        let row = ProgramRow::decode(row).unwrap_or_default();
+        let account = self.indexed(pubkey)?;
+        let is_newer = account.is_some_and(|a| a.owner == *program && a.slot < slot);
+        if slot <= row.changed_floor || is_newer {
+            self.found
+                .push(format!("changed: {} has a row too many", text(pubkey)));
+        }
+        Ok(())
+    }
+
+    /// The numbers of a program are those of its rows.
+    fn program(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let Ok(program) = <&Pubkey>::try_from(key) else {
+            self.found
+                .push(format!("programs: {} is no key", text(key)));
+            return Ok(());
+        };
+        let row = ProgramRow::decode(value).unwrap_or_default();
+        let (first, last) = ([0; 32], [0xFF; 32]);
+        if row.accounts <= self.limits.program_rows_max {
+            let range = (
+                keys::by_program(program, &first),
+                keys::by_program(program, &last),
+            );
+            let stored = row.accounts;
+            let counted = self.count(self.tables().by_program, &range.0, &range.1, stored)?;
+            if counted != stored {
+                let counted = at_least(counted, stored);
+                self.found.push(format!(
+                    "programs: {} owns {counted}, not {stored}",
+                    text(key)
+                ));
+            }
+        } else {
+            self.uncounted += 1;
+        }
+        let range = (
+            keys::changed(program, 0, &first),
+            keys::changed(program, u64::MAX, &last),
+        );
+        let stored = row.changed_rows;
+        // The writer keeps no more: a number beyond is wrong, and not worth a long walk.
+        let count_max = stored.min(programs::CHANGED_ROWS_MAX);
+        let counted = self.count(self.tables().changed, &range.0, &range.1, count_max)?;
+        if counted != stored {
+            let counted = at_least(counted, count_max);
+            self.found.push(format!(
+                "changed: {} has {counted} rows, not {stored}",
+                text(key)
+            ));
+        }
+        Ok(())
+    }
+
+    /// Rows of a range, up to one more than there should be.
+    fn count(&mut self, db: Db, first: &[u8], last: &[u8], wanted: u64) -> Result<u64> {
+        let range = (Bound::Included(first), Bound::Included(last));
+        let mut counted = 0;
+        for row in db.range(&self.snapshot.txn, &range)? {
+            row?;
+            counted += 1;
+            if counted > wanted {
+                break;
+            }
+        }
+        self.rows += counted;
+        Ok(counted)
+    }
+
+    /// What must be right in sum at one moment, and the blocks: all of it is little.
+    fn sums(&mut self) -> Result<()> {
+        let txn = &self.snapshot.txn;
+        let accounts = self.tables().accounts.len(txn)?;
+        if self.tables().programs.len(txn)? <= self.limits.program_rows_max {
+            let mut owned: u64 = 0;
+            for row in self.tables().programs.iter(txn)? {
+                let row = ProgramRow::decode(row?.1).unwrap_or_default();
+                owned = owned.saturating_add(row.accounts);
+            }
+            if owned != accounts {
+                self.found.push(format!(
+                    "programs: they own {owned} accounts together, not {accounts}"
+                ));
+            }
+        }
+        self.rows += self.tables().blocks.len(txn)?;
+        check_blocks(self.snapshot, &mut self.found)?;
+        check_feed_bytes(self.snapshot, &mut self.found)
+    }
+
+    fn feed(&mut self, key: &[u8]) -> Result<()> {
+        let slot = keys::slot_of(key);
+        if self.feed_slot.replace(slot) == Some(slot) {
+            return Ok(());
+        }
+        check_feed_slot(self.snapshot, slot, &mut self.found)
+    }
+
+    /// An outcome stands in the group of its slot, and is not of the future.
+    fn signature(&mut self, key: &[u8], value: &[u8]) {
+        let (group, slot) = (keys::slot_of(key), keys::slot_of(value));
+        if slot / GROUP_SLOTS != group || slot > self.snapshot.slot() {
+            self.found.push(format!(
+                "signatures: an outcome of slot {slot} stands in the group of slot {}",
+                group.saturating_mul(GROUP_SLOTS)
+            ));
+        }
+    }
+}
+
+/// A count that may have been broken off.
+fn at_least(counted: u64, wanted: u64) -> String {
+    if counted > wanted {
+        format!("more than {wanted}")
+    } else {
+        counted.to_string()
+    }
+}

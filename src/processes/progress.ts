@@ -1,0 +1,44 @@
+/** How often a line of a terminal is drawn anew, and how often a log gets a line. */
+const TERMINAL_MS = 250
+const LOG_MS = 10_000
+
+export type Progress = {
+  /** Shows where it is, if it is time to. */
+  show(done: number, total: number, words: string): void
+  /** Ends the line. */
+  end(): void
+}
+
+type Output = Pick<NodeJS.WriteStream, 'write'> & { readonly isTTY?: boolean }
+
+const duration = (seconds: number): string => {
+  const whole = Math.ceil(seconds)
+  return whole < 120 ? `${whole} s` : `${Math.ceil(whole / 60)} min`
+}
+
+/** How far a command is: one line that is drawn anew on a terminal, a line now and then elsewhere. */
+export const createProgress = (output: Output, unit: string, now: () => number): Progress => {
+  const begunMs = now()
+  const everyMs = output.isTTY ? TERMINAL_MS : LOG_MS
+  let shownMs = begunMs
+  let isDrawn = false
+  return {
+    show: (done, total, words) => {
+      const atMs = now()
+      if (atMs - shownMs < everyMs) return
+      shownMs = atMs
+      const rate = (done * 1_000) / (atMs - begunMs)
+      const left = rate > 0 ? duration(Math.max(0, total - done) / rate) : 'unknown'
+      const percent = total > 0 ? Math.min(99, Math.floor((done * 100) / total)) : 0
+      const line =
+        `${words}: ${percent} %, ${Math.round(done).toLocaleString('en')} of about ` +
+        `${Math.round(total).toLocaleString('en')} ${unit}, ` +
+        `${Math.round(rate).toLocaleString('en')} ${unit}/s, ${left} left`
+      output.write(output.isTTY ? `\r\x1b[K${line}` : `${line}\n`)
+      isDrawn = true
+    },
+    end: () => {
+      if (isDrawn && output.isTTY) output.write('\r\x1b[K')
+    },
+  }
+}

@@ -1,0 +1,53 @@
+import * as addon from '#native'
+import type { StoreOptions, StoreStats, Tip } from './native.js'
+import { call, toFailure } from './native-failure.js'
+
+/** Bounds of one verification. */
+export type VerifyBounds = {
+  readonly sliceRowsMax: number
+  readonly sliceMs: number
+  readonly programRowsMax: number
+  readonly differencesMax: number
+}
+
+/** What one slice looked at. */
+export type VerifySlice = {
+  readonly table: string
+  readonly rows: number
+  readonly isLast: boolean
+}
+
+/** A store that a command looks at or copies, while its indexer goes on. */
+export type Caretaker = {
+  tip(): Tip | undefined
+  stats(): StoreStats
+  /** Begins to verify; answers how many rows there are to look at, about. */
+  beginVerify(bounds: VerifyBounds): number
+  /** Looks at the next rows in one short read transaction. */
+  verifySlice(): VerifySlice
+  /** Differences so far, as sentences. */
+  differences(): readonly string[]
+  /** Programs with too many accounts to be counted; they are in a sum over all programs. */
+  uncountedPrograms(): number
+  /** Writes the store as of its last commit, compacted, into a new file and waits for the disk. */
+  copyTo(file: string): Promise<void>
+  close(): void
+}
+
+/** Opens the store of an indexer for reading. A process opens each store once. */
+export const openCaretaker = (dir: string, store: StoreOptions): Caretaker => {
+  const native = call(() => new addon.Caretaker(dir, store))
+  return {
+    tip: () => call(() => native.tip()) ?? undefined,
+    stats: () => call(() => native.stats()),
+    beginVerify: bounds => call(() => native.beginVerify(bounds)),
+    verifySlice: () => call(() => native.verifySlice()),
+    differences: () => call(() => native.differences()),
+    uncountedPrograms: () => call(() => native.uncountedPrograms()),
+    copyTo: async file => {
+      const { error, detail = '' } = await call(() => native.copyTo(file))
+      if (error !== undefined) throw toFailure(error, detail)
+    },
+    close: () => call(() => native.close()),
+  }
+}
