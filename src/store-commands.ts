@@ -5,7 +5,7 @@ import type { Config } from './config.js'
 /** Rows a second: from one that is hardly there to one that knows no bound. */
 const rate = integer(1, 1_000_000_000)
 
-/** `slotline verify`: what is done with stores beside the service. */
+/** `slotline verify`, `backup`, `restore`: what is done with stores beside the service. */
 export const addStoreCommands = (program: Command, load: (file: string) => Config): void => {
   program
     .command('verify')
@@ -25,4 +25,22 @@ export const addStoreCommands = (program: Command, load: (file: string) => Confi
         process.exitCode = 2
       }
     })
+  program
+    .command('backup')
+    .description('copy the store of a network, compacted, while its indexer goes on')
+    .requiredOption('--config <file>', 'configuration of the service on this machine')
+    .requiredOption('--network <id>', 'the network')
+    .requiredOption('--to <dir>', 'folder to make; its parent must exist')
+    .action(async ({ config, ...options }) =>
+      (await import('./processes/backup.js')).backup(load(config), options),
+    )
+  program
+    .command('restore')
+    .description('make a backup the store of a network, while the service is stopped')
+    .requiredOption('--config <file>', 'configuration of the service on this machine')
+    .requiredOption('--network <id>', 'the network')
+    .requiredOption('--from <dir>', 'folder that `slotline backup` made')
+    .action(async ({ config, ...options }) =>
+      (await import('./processes/restore.js')).restore(load(config), options),
+    )
 }

@@ -1,11 +1,17 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { decodePubkey } from '../src/shared/native.js'
+import { decodePubkey, openIndexer } from '../src/shared/native.js'
+import { defaults as storeDefaults } from '../src/shared/store-options.js'
 import { startSandboxChain } from '../src/sandbox/sandbox-chain.js'
-import { call, runToEnd } from './fixtures/deployment.js'
+import { call, callText, runToEnd } from './fixtures/deployment.js'
 import { prepareServe } from './fixtures/serve.js'
 import { until } from './fixtures/until.js'
+
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url))
 
 type Slotted = { readonly context: { readonly slot: number } }
 
@@ -26,7 +32,7 @@ const openBusyService = async (t: Test) => {
   const stores = join(dataDir, 'accounts', 'one')
   const slotline = (name: string, ...args: readonly string[]) =>
     runToEnd(t, [name, '--config', configFile, '--network', 'one', ...args])
-  return { chain, prepared, service, slot, stores, slotline }
+  return { chain, configFile, prepared, service, slot, stores, slotline }
 }
 
 /** Changes a byte of an index's key wherever it stands in the file of a store. */
@@ -86,4 +92,115 @@ t.test('what cannot be verified is one line, and no verdict', async t => {
     t.equal(code, 2, args.join(' '))
     t.match(output, says)
   }
+})
+
+const labelOf = (dir: string): { readonly slot: number } =>
+  JSON.parse(readFileSync(join(dir, 'backup.json'), 'utf8'))
+
+t.test('a backup under load is a whole store, and serves the same answers', async t => {
+  const busy = await openBusyService(t)
+  const { chain, configFile, prepared, service, slot, stores, slotline } = busy
+  const dir = join(prepared.dataDir, '..', 'backups')
+  mkdirSync(dir)
+  const before = await slot()
+  const [loaded, settled] = [join(dir, 'loaded'), join(dir, 'settled')]
+  const made = await slotline('backup', '--to', loaded)
+  t.equal(made.code, 0, made.output)
+  t.match(made.output, `network one as of slot ${labelOf(loaded).slot}, `)
+  t.ok(labelOf(loaded).slot >= before)
+  t.strictSame(readdirSync(loaded).sort(), ['backup.json', 'data.mdb'])
+
+  const again = await slotline('backup', '--to', loaded)
+  t.equal(again.code, 1)
+  t.match(again.output, /^slotline: \S+loaded exists: name a folder that does not\n$/)
+  const running = await slotline('restore', '--from', loaded)
+  t.equal(running.code, 1)
+  t.match(running.output, /^slotline: a Slotline runs on \S+: stop it, then restore\n$/)
+  t.strictSame(readdirSync(stores).sort(), ['1', 'CURRENT', 'indexer.lock'])
+
+  const narrow = join(dir, 'narrow.toml')
+  const reserve = `\n[store]\ndiskReserveBytes = ${2 ** 52}\n`
+  writeFileSync(narrow, readFileSync(configFile, 'utf8') + reserve)
+  const args = ['--config', narrow, '--network', 'one', '--to', join(dir, 'none')]
+  const full = await runToEnd(t, ['backup', ...args])
+  t.equal(full.code, 1)
+  t.match(full.output, /bytes free, but \d+ are needed/)
+  t.strictSame(readdirSync(dir).sort(), ['loaded', 'narrow.toml'], 'nothing is left')
+
+  await t.test('killed in the middle, it leaves no target', async t => {
+    const target = join(dir, 'killed')
+    const draft = join(dir, '.killed.unfinished')
+    /** Ends a backup once its file is begun; false where it was through by then, and whole. */
+    const kill = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<boolean> => {
+      const child = spawn(process.execPath, [
+        ...[MAIN, 'backup', '--config', configFile, '--network', 'one', '--to', target],
+      ])
+      const ended = new Promise(resolve => child.once('exit', resolve))
+      const endMs = performance.now() + 20_000
+      while (!existsSync(join(draft, 'data.mdb')) && performance.now() < endMs) await turn()
+      child.kill(signal)
+      await ended
+      if (!existsSync(target)) return true
+      t.strictSame(readdirSync(target).sort(), ['backup.json', 'data.mdb'], 'or it is whole')
+      rmSync(target, { recursive: true })
+      return false
+    }
+    await until('SIGTERM comes in the middle', () => kill('SIGTERM'), 60_000)
+    t.notOk(existsSync(draft), 'nothing at all is left')
+    await until('SIGKILL comes in the middle', () => kill('SIGKILL'), 60_000)
+    t.ok(existsSync(draft))
+    const next = await slotline('backup', '--to', target)
+    t.equal(next.code, 0, next.output)
+    t.notOk(existsSync(draft), 'the next one clears what was left')
+  })
+
+  await chain.close()
+  let last = -1
+  await until('no block comes any more', async () => last === (last = await slot()))
+  const { mint, tokenAccount, wallet } = chain.samples
+  const answers = (): Promise<string[]> =>
+    Promise.all([
+      callText(prepared.urlOf('one'), 'getAccountInfo', [tokenAccount]),
+      callText(prepared.urlOf('one'), 'getTokenLargestAccounts', [mint]),
+      callText(prepared.urlOf('one'), 'getTokenAccountsByOwnerV2', [wallet, { mint }]),
+      callText(prepared.urlOf('one'), 'getLatestBlockhash', []),
+    ])
+  const answered = await answers()
+  t.equal((await slotline('backup', '--to', settled)).code, 0)
+  t.equal(await service.stop(), 0)
+
+  const restored = await slotline('restore', '--from', loaded)
+  t.equal(restored.code, 0, restored.output)
+  t.equal(restored.output, `network one: store 2, as of slot ${labelOf(loaded).slot}\n`)
+  t.strictSame(readdirSync(stores).sort(), ['2', 'CURRENT', 'indexer.lock'])
+  t.equal((await slotline('verify')).code, 0)
+  const store = openIndexer(join(stores, '2'), storeDefaults)
+  t.strictSame(store.check(), [], 'what was copied under load is one block')
+  t.equal(store.tip()?.slot, labelOf(loaded).slot)
+  store.close()
+
+  t.equal((await slotline('restore', '--from', settled)).code, 0)
+  const second = await prepared.start()
+  t.strictSame(await answers(), answered)
+  t.equal(await second.stop(), 0)
+
+  await t.test('what is no backup of this network is refused', async t => {
+    const wrong = async (says: RegExp): Promise<void> => {
+      const { code, output } = await slotline('restore', '--from', settled)
+      t.equal(code, 1)
+      t.match(output, says)
+      t.strictSame(readdirSync(stores).sort(), ['3', 'CURRENT', 'indexer.lock'])
+    }
+    const file = join(settled, 'backup.json')
+    const label = readFileSync(file, 'utf8')
+    writeFileSync(file, label.replace('"one"', '"two"'))
+    await wrong(/is a backup of network two, not of one\n$/)
+    writeFileSync(file, label.replace(/"slot":\d+/, '"slot":1'))
+    await wrong(/is damaged: it does not hold slot 1 as its newest\n$/)
+    writeFileSync(file, label)
+    writeFileSync(join(settled, 'data.mdb'), 'no store '.repeat(10_000))
+    await wrong(/the backup cannot be used here: it holds a file that is not a Slotline store/)
+    rmSync(file)
+    await wrong(/settled holds no backup\n$/)
+  })
 })

@@ -1,4 +1,14 @@
-import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync, mkdirSync } from 'node:fs'
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 
 /** Folder of one network's stores. The live one is named by the file `CURRENT` in it (design §5.6). */
@@ -14,11 +24,22 @@ export const currentGeneration = (stores: string): string | undefined => {
   }
 }
 
+/** Waits until a file, or the names in a folder, are on the disk. */
+export const syncPath = (path: string): void => {
+  const file = openSync(path, 'r')
+  try {
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+}
+
 /** Makes a store the live one by one atomic rename: a reader sees the old name or the new one. */
 export const setCurrentGeneration = (stores: string, generation: string): void => {
   mkdirSync(stores, { recursive: true })
   const draft = join(stores, 'CURRENT.new')
   writeFileSync(draft, `${generation}\n`)
+  syncPath(draft)
   renameSync(draft, join(stores, 'CURRENT'))
 }
 
