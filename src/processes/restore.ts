@@ -23,7 +23,7 @@ const tipOf = (dir: string, options: StoreOptions): Tip | undefined => {
     return tip
   } catch (error) {
     const says = error instanceof Error ? error.message.replace(`${dir} `, '') : 'unreadable'
-    throw new Error(`the backup cannot be used here: it ${says}`)
+    throw new Error(`the backup cannot be used here: it ${says}`, { cause: error })
   }
 }
 
