@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const stamps = join(root, 'node_modules', '.slotline')
 const isClean = process.argv.includes('--clean')
+const isForTests = process.argv.includes('--tests')
 
 const fail = message => {
   process.stderr.write(`slotline: ${message}\n`)
@@ -101,6 +102,12 @@ if (!isDone('packages', packages)) {
     '--no-fund',
   ])
   markDone('packages', packages)
+}
+
+// tap is built anew for the plugins that package.json names. It would do so itself, but use them from its second run on.
+if (isForTests && !isDone('tap', packages)) {
+  await run('Building the test runner', 'npx', ['tap', 'build'])
+  markDone('tap', packages)
 }
 
 const native = digestOf([
