@@ -28,6 +28,7 @@ import { FULL, QUICK, SAMPLE_COUNT } from './options.js'
 import { accountValue } from './reference.js'
 import { formatFigure, meetsTarget, regressions, type Figure } from './report.js'
 import { readBaseline, saveBaseline, saveRun, toRun, workDir } from './results.js'
+import { keepAwake } from '../src/processes/keep-awake.js'
 import { createWorld, type World } from './world.js'
 
 /** What can be measured beside the building of the store, in this order. */
@@ -79,6 +80,11 @@ const run = async (words: readonly string[]): Promise<number> => {
   }
   const note = (text: string): void => print(`  ${text}`)
 
+  try {
+    keepAwake()
+  } catch {
+    note('processors fall asleep when they are idle, which figures in ms contain')
+  }
   const dir = workDir()
   if (!lockFile(`${dir}.lock`)) throw new Error('another run of the bench is under way here')
   rmSync(dir, { recursive: true, force: true })

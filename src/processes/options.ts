@@ -11,10 +11,17 @@ export const defaults = {
    */
   edgeRealtime: true,
   /**
-   * Where it is no realtime thread: the turn of the processor that an edge's event loop asks for: shorter than others' (about 3,000), so that a request
-   * need not wait until theirs ends. Linux takes 100 to 100,000, from 6.12 on; 0 leaves it as it is.
+   * Where it is no realtime thread: the turn of the processor that an edge's event loop asks for, shorter than others'
+   * (about 3,000), so that a request need not wait until theirs ends. Linux takes 100 to 100,000, from 6.12 on; 0
+   * leaves it as it is.
    */
   edgeSliceMicros: 100,
+  /**
+   * Processors that have nothing to do stay awake (/dev/cpu_dma_latency, root): waking one takes 30 to 50 µs, which a
+   * submission waits for several times. Off, because it costs power all the time: on for a machine that does nothing
+   * else.
+   */
+  keepsAwake: false,
   /** Wait before a child that ended is started again; doubles up to `restartMaxMs`. A killed edge is back within 2 s. */
   restartFirstMs: 100,
   /** Longest wait between starts: a child that cannot start must not keep a core busy. */

@@ -8,6 +8,7 @@ import { createMetrics, type MetricsSnapshot } from '../shared/metrics.js'
 import { lockFile } from '../shared/native.js'
 import { startChild, type Child } from './child.js'
 import { edgeCountOf } from './edge-count.js'
+import { keepAwake } from './keep-awake.js'
 import type { Assignment, DevChain, Report, Role, SandboxFlags } from './messages.js'
 import { upstreamListeners } from './sandbox-config.js'
 import { openSharedState } from './shared-state.js'
@@ -52,6 +53,13 @@ export const startService = async (
   if (!lockFile(join(config.dataDir, 'supervisor.lock')))
     throw new StartError(`another Slotline runs on the data directory ${config.dataDir}`)
   await probeAll(config, sandbox)
+  if (processes.keepsAwake) {
+    try {
+      keepAwake()
+    } catch (error) {
+      log.warn({ err: error }, 'processors may fall asleep: the system does not let us ask')
+    }
+  }
   const shared = openSharedState(config.dataDir)
   shared.clearEdges()
 
