@@ -47,7 +47,20 @@ const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
 const ON_DEMAND: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   layers: benchLayers,
 }
+/** Latencies of single requests: on both sides of each comparison no processor is to be woken first. */
+const AWAKE: ReadonlySet<string> = new Set(['latency', 'submission', 'notifications'])
 const GENERATION = '1'
+
+const tryToKeepAwake = (note: (text: string) => void): (() => void) | undefined => {
+  try {
+    const rest = keepAwake()
+    note('processors are kept awake (processes.keepsAwake)')
+    return rest
+  } catch {
+    note('processors fall asleep when they are idle, which all figures in ms contain')
+    return undefined
+  }
+}
 
 const print = (text: string): void => {
   process.stdout.write(`${text}\n`)
@@ -80,11 +93,6 @@ const run = async (words: readonly string[]): Promise<number> => {
   }
   const note = (text: string): void => print(`  ${text}`)
 
-  try {
-    keepAwake()
-  } catch {
-    note('processors fall asleep when they are idle, which figures in ms contain')
-  }
   const dir = workDir()
   if (!lockFile(`${dir}.lock`)) throw new Error('another run of the bench is under way here')
   rmSync(dir, { recursive: true, force: true })
@@ -110,7 +118,9 @@ const run = async (words: readonly string[]): Promise<number> => {
       for (const [name, measure] of Object.entries({ ...PARTS, ...ON_DEMAND })) {
         if (!parts.has(name)) continue
         print(`\n${name}`)
+        const rest = AWAKE.has(name) ? tryToKeepAwake(note) : undefined
         await measure({ ...shared, accountQuestions: questions })
+        rest?.()
       }
     } finally {
       await edge.stop()

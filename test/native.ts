@@ -138,6 +138,7 @@ const FUNCTIONS: Row[] = [
   ['decodeMemcmp', [text('1', '0', '1'.repeat(1e6)), text('base58', '', 'hex', 'Base58')]],
   ['dieWithParent', [whole(1, 2 ** 31 - 1)]],
   ['setRealtime', []],
+  ['setOrdinary', []],
   ['setSlice', [whole(0, 100_000)]],
   ['boundUnsent', [whole(0, 2 ** 31 - 1)]],
   ['lockFile', [text('', '', '/', '/dev/null/lock', '\0')]],

@@ -1,7 +1,6 @@
 // The least that any server on uWebSockets.js does: read the body, send bytes that are there
 // already.
 import uws from 'uWebSockets.js'
-import { setRealtime } from '../../src/shared/native.js'
 import { onStart } from '../child.js'
 
 /** What the bare peer is told. */
@@ -12,8 +11,6 @@ export type Listening = { readonly port: number }
 
 onStart<Start, Listening>(({ reply }) => {
   const bytes = Buffer.from(reply)
-  // As the edge is, where it may be.
-  setRealtime()
   return new Promise((resolve, reject) => {
     uws
       .App()

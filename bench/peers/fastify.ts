@@ -5,7 +5,6 @@ import { createHash } from 'node:crypto'
 import bs58 from 'bs58'
 import Fastify from 'fastify'
 import { open } from 'lmdb'
-import { setRealtime } from '../../src/shared/native.js'
 import { onStart } from '../child.js'
 import type { Account, DataSet } from '../data.js'
 import { createWorld, finalAccounts, type History, type World } from '../world.js'
@@ -137,8 +136,6 @@ onStart<Start, Listening>(async ({ dir, set, history, token }) => {
         : failure(call, -32601, 'Method not found')
     },
   )
-  // As the edge is, where it may be.
-  setRealtime()
   await server.listen({ host: '127.0.0.1', port: 0 })
   const address = server.server.address()
   if (address === null || typeof address === 'string') throw new Error('no port')

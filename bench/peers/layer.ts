@@ -12,7 +12,7 @@ import type { NetworkView } from '../../src/processes/network-view.js'
 import { openServer } from '../../src/server/server.js'
 import type { Reply, Route } from '../../src/shared/http.js'
 import { openLog, type Log } from '../../src/shared/log.js'
-import { openReader, setRealtime, type Reads } from '../../src/shared/native.js'
+import { openReader, type Reads } from '../../src/shared/native.js'
 import { onStart } from '../child.js'
 import type { Config } from '../../src/config.js'
 import { NETWORK } from '../deployment.js'
@@ -109,8 +109,6 @@ const answerer =
 onStart<Start, Listening>(async ({ layer, config, storeDir, reply }) => {
   const bytes = Buffer.from(reply)
   const constant = () => bytes
-  // As the edge is, where it may be; its pools are not used.
-  setRealtime()
   const reads = openReader(storeDir, STORE_OPTIONS, POOL_OPTIONS).reads(READ_LIMITS)
   if (layer === 'bare') return listenBare(constant)
   if (layer === 'bare + kernel') return listenBare(answerer(reads))

@@ -402,6 +402,9 @@ export interface ScopeOptions {
   pubkeys: Array<Uint8Array>
 }
 
+/** Takes `setRealtime` back. */
+export declare function setOrdinary(): void
+
 /** Has the calling thread run before every ordinary one; false where the system does not allow it. */
 export declare function setRealtime(): boolean
 

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Caretaker, Fanout, Indexer, NativeReply, Reader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setRealtime, setSlice, sharedCells } = nativeBinding
+const { Caretaker, Fanout, Indexer, NativeReply, Reader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setOrdinary, setRealtime, setSlice, sharedCells } = nativeBinding
 export { Caretaker }
 export { Fanout }
 export { Indexer }
@@ -788,6 +788,7 @@ export { decodePubkeys }
 export { dieWithParent }
 export { encodePubkey }
 export { lockFile }
+export { setOrdinary }
 export { setRealtime }
 export { setSlice }
 export { sharedCells }

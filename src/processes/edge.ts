@@ -322,7 +322,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
   meterSockets(metrics, servers)
   meterViews(metrics, views.values(), servers)
   // At the end: threads have the slice of who makes them, and those of the pools are made above.
-  comeFirst(config, log)
+  const stopComingFirst = comeFirst(config, log)
   const dropped = metrics.gauge('logDropped')
   metrics.beforeSnapshot(() => dropped.set(droppedCount()))
 
@@ -346,6 +346,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
       clearInterval(poll)
       clearInterval(check)
       clearInterval(sweep)
+      stopComingFirst()
       refusalMeter.flush()
       isClosed = true
       for (const pubsub of pubsubs.values()) pubsub.close()

@@ -1,4 +1,4 @@
-import { openSync, writeSync } from 'node:fs'
+import { closeSync, openSync, writeSync } from 'node:fs'
 
 /** Linux keeps what is written here for as long as the file is open. */
 const LATENCY_FILE = '/dev/cpu_dma_latency'
@@ -6,11 +6,12 @@ const LATENCY_FILE = '/dev/cpu_dma_latency'
 const AT_ONCE = Buffer.alloc(4)
 
 /**
- * Keeps the processors of the machine awake until this process ends: one that sleeps takes tens of microseconds to
- * come back, at each step of a request from thread to thread. It costs power, all the time. Throws where the system
- * does not allow it (root; not in every container).
+ * Keeps the processors of the machine awake until what it returns is called, or this process ends: one that sleeps
+ * takes tens of microseconds to come back, at each step of a request from thread to thread. It costs power, all the
+ * time. Throws where the system does not allow it (root; not in every container).
  */
-export const keepAwake = (path = LATENCY_FILE): void => {
-  // Left open for ever: closing it takes the wish back.
-  writeSync(openSync(path, 'r+'), AT_ONCE)
+export const keepAwake = (path = LATENCY_FILE): (() => void) => {
+  const file = openSync(path, 'r+')
+  writeSync(file, AT_ONCE)
+  return () => closeSync(file)
 }

@@ -5,9 +5,9 @@ export const defaults = {
   /** Edges that share each port; 0 is one less than the machine's cores, and at least one. */
   edgeCount: 0,
   /**
-   * An edge's event loop runs before every ordinary thread of the machine, where the system allows it (root,
-   * CAP_SYS_NICE, or LimitRTPRIO=1 of systemd) and fewer edges than cores leave the others one. Busy neighbours then
-   * cost a request nothing.
+   * An edge's event loop that has time to spare runs before every ordinary thread of the machine, where the system
+   * allows it (root, CAP_SYS_NICE, or LimitRTPRIO=1 of systemd) and fewer edges than cores leave the others one. Busy
+   * neighbours then cost a request nothing.
    */
   edgeRealtime: true,
   /**

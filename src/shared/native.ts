@@ -315,6 +315,9 @@ export const setSlice = (micros: number): void => call(() => addon.setSlice(micr
  */
 export const setRealtime = (): boolean => call(() => addon.setRealtime())
 
+/** Takes `setRealtime` back, and any slice. */
+export const setOrdinary = (): void => call(() => addon.setOrdinary())
+
 /**
  * Bounds the bytes that the kernel takes and has not sent for each connection that this process accepts from now on, and
  * says how many sockets listen: a client that does not read shows after so many bytes, and not after some MB.

@@ -4,6 +4,7 @@ import t from 'tap'
 import { toConfig, type Config } from '../../src/config.js'
 import { comeFirst } from '../../src/processes/come-first.js'
 import { defaults as logDefaults, openLog } from '../../src/shared/log.js'
+import { until } from '../fixtures/until.js'
 
 const ORDINARY = 0
 const ROUND_ROBIN = 2
@@ -35,9 +36,16 @@ t.test(
     comeFirst(configOf({ edgeCount: availableParallelism() }), log)
     t.equal(policy(), ORDINARY, 'every core has an edge')
     if (availableParallelism() === 1) return
-    comeFirst(configOf({ edgeCount: 1 }), log)
+    const stop = comeFirst(configOf({ edgeCount: 1 }), log)
+    t.teardown(stop)
     // Containers may take it even from root: then it is as if it were switched off.
     t.ok([ORDINARY, ROUND_ROBIN].includes(policy()))
     if (!isRoot) t.equal(policy(), ORDINARY, 'not allowed')
+    if (policy() === ORDINARY) return
+
+    const endMs = Date.now() + 300
+    while (Date.now() < endMs);
+    await until('a loop that never rests is ordinary', () => policy() === ORDINARY)
+    await until('and realtime when it has time again', () => policy() === ROUND_ROBIN)
   },
 )

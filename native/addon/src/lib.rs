@@ -104,6 +104,12 @@ pub fn bound_unsent(bytes: f64) -> Result<u32> {
     })
 }
 
+/// Takes `setRealtime` back.
+#[napi]
+pub fn set_ordinary() -> Result<()> {
+    guard(kernel::process::set_ordinary)
+}
+
 static LOCKS: Mutex<Vec<LockFile>> = Mutex::new(Vec::new());
 
 /// Takes a lock file for the life of this process; false where another process holds it.

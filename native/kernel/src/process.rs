@@ -37,9 +37,9 @@ pub fn set_slice(micros: u64) -> Result<()> {
     if known != 0 {
         return Err(std::io::Error::last_os_error().into());
     }
-    // Policy and niceness stay as they are.
+    // Policy and niceness stay as they are, and so does a wish that only root may take back.
     attributes.size = size;
-    attributes.sched_flags = 0;
+    attributes.sched_flags &= libc::SCHED_FLAG_RESET_ON_FORK as u64;
     attributes.sched_runtime = micros.saturating_mul(1_000);
     // SAFETY: the same thread; the kernel reads `attributes.size` bytes.
     if unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) } != 0 {
@@ -54,12 +54,25 @@ const REALTIME_PRIORITY: libc::c_int = 1;
 /// Has the calling thread run whenever it can, before every ordinary thread, and says whether the system allows that
 /// (root, CAP_SYS_NICE or RLIMIT_RTPRIO). Threads and processes that it starts later are ordinary.
 ///
-/// A processor that it keeps busy gives ordinary threads a twentieth of its time, so leave them another one.
+/// A processor that it keeps busy gives ordinary threads a twentieth of its time, those of the system that carry its
+/// packets among them: not for a thread that never rests.
 pub fn set_realtime() -> Result<bool> {
+    set_policy(
+        libc::SCHED_RR | libc::SCHED_RESET_ON_FORK,
+        REALTIME_PRIORITY,
+    )
+}
+
+/// Takes [`set_realtime`] back. Its slice is the system's own again.
+pub fn set_ordinary() -> Result<()> {
+    set_policy(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0).map(|_| ())
+}
+
+/// False where the system does not allow it.
+fn set_policy(policy: libc::c_int, priority: libc::c_int) -> Result<bool> {
     let param = libc::sched_param {
-        sched_priority: REALTIME_PRIORITY,
+        sched_priority: priority,
     };
-    let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
     // SAFETY: thread 0 is the calling one; the kernel reads the local it is given.
     if unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const param) } == 0 {
         return Ok(true);
@@ -212,9 +225,11 @@ mod tests {
             let is_allowed = set_realtime().unwrap();
             let own = attributes();
             let child = std::thread::spawn(attributes).join().unwrap();
-            (is_allowed, own, child)
+            set_ordinary().unwrap();
+            (is_allowed, own, child, attributes())
         });
-        let (is_allowed, own, child) = thread.join().unwrap();
+        let (is_allowed, own, child, after) = thread.join().unwrap();
+        assert_eq!((after.0, after.1), (before.0, before.1));
         if is_allowed {
             assert_eq!(own.0, libc::SCHED_RR as u32);
         } else {
