@@ -1,3 +1,4 @@
+import type { Request } from 'playwright-core'
 import t from 'tap'
 import {
   axeFaults,
@@ -24,14 +25,17 @@ if (browser !== undefined) {
     'who is not signed in is led to the sign-in, and nothing is loaded twice',
     async t => {
       const { page, context, faults } = await openVisit(browser)
-      let byteCount = 0
-      page.on('requestfinished', async request => {
-        const { responseBodySize, responseHeadersSize } = await request.sizes()
-        byteCount += responseBodySize + responseHeadersSize
-      })
+      const finished: Request[] = []
+      page.on('requestfinished', request => finished.push(request))
       await page.goto(dashboardUrl)
       await page.getByRole('link', { name: 'Sign in', exact: true }).waitFor()
       await page.waitForLoadState('networkidle')
+      const sizes = await Promise.all(finished.map(request => request.sizes()))
+      const byteCount = sizes.reduce(
+        (sum, { responseBodySize, responseHeadersSize }) =>
+          sum + responseBodySize + responseHeadersSize,
+        0,
+      )
       t.ok(byteCount > 10_000 && byteCount < 150_000, `${byteCount} bytes on the wire`)
       t.strictSame(await axeFaults(page), [])
       await keepPicture(page, 'signed-out')
