@@ -376,7 +376,13 @@ export const configSchema = v.strictObject({
       socketCompression: oneOf(COMPRESSIONS),
     }),
   ),
-  rpc: section(optionsSchema(rpc, { nestingMax: integer(8, 127, 'levels') })),
+  rpc: section(
+    optionsSchema(rpc, {
+      nestingMax: integer(8, 127, 'levels'),
+      // 128 MiB at most, for each store that an edge reads.
+      recentResultsMax: integer(0, 65_536, 'count'),
+    }),
+  ),
   store: section(
     optionsSchema(store, {
       mapBytes,

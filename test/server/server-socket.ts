@@ -322,7 +322,7 @@ t.test('what a client does not take', async t => {
     }
     await eventually(() => server.stats().sockets === 1)
     await eventually(() => quick.messages.length === 200)
-    t.pass('the other one has all of it')
+    t.equal(quick.messages.length, 200, 'the other one has all of it')
     slow.socket.resume()
     await slow.closed
   })

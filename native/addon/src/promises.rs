@@ -203,7 +203,8 @@ impl EventLoop {
             if is_open {
                 let env = Env::from_raw(self.env);
                 for settle in batch {
-                    settle(&env);
+                    // One that panics must not take the others with it, nor leave a scope open.
+                    let _ = catch_unwind(AssertUnwindSafe(|| settle(&env)));
                 }
             }
             self.end(count);
