@@ -3,8 +3,17 @@ import autocannon from 'autocannon'
 import { onStart } from '../child.js'
 import type { Flooded, Flood } from './flood.js'
 
+/** What is shown of a wrong answer. */
+const WRONG_CHARS_MAX = 200
+
 onStart<Flood, Flooded>(async ({ target, exchanges, connectionCount, warmMs, durationMs }) => {
   const replies = new Set(exchanges.map(exchange => exchange.reply))
+  let wrongAnswer: string | undefined
+  const isRight = (reply: string): boolean => {
+    if (replies.has(reply)) return true
+    wrongAnswer ??= reply.slice(0, WRONG_CHARS_MAX)
+    return false
+  }
   const load = (ms: number) =>
     autocannon({
       url: `http://127.0.0.1:${target.port}${target.path}`,
@@ -15,7 +24,7 @@ onStart<Flood, Flooded>(async ({ target, exchanges, connectionCount, warmMs, dur
       requests: exchanges.map(({ body }) => ({
         body: typeof body === 'string' ? body : Buffer.from(body),
       })),
-      verifyBody: body => replies.has(body),
+      verifyBody: body => isRight(String(body)),
     })
   const warm = await load(warmMs)
   const cpuBefore = process.cpuUsage()
@@ -29,6 +38,7 @@ onStart<Flood, Flooded>(async ({ target, exchanges, connectionCount, warmMs, dur
     requestsPerSecond: result['2xx'] / result.duration,
     answered: warm['2xx'] + result['2xx'],
     failures: errors + timeouts + mismatches + non2xx + lost,
+    wrongAnswer,
     clientCpu: (cpu.user + cpu.system) / 1e6 / result.duration,
   }
 })

@@ -17,6 +17,8 @@ export type Flooded = {
   /** Right answers over the whole time, warming included. */
   readonly answered: number
   readonly failures: number
+  /** One of the wrong answers, where the client keeps any. */
+  readonly wrongAnswer?: string | undefined
   /**
    * Share of one core that the client itself used: near 1 it, and not the server, was the limit.
    */

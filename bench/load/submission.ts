@@ -137,6 +137,8 @@ const added = async (
   const toEdge = { port: edge.port, path: `${edge.path}${route}`, ...type }
   const directly = await ask(toUpstream, bodies)
   const through = await ask(toEdge, bodies)
+  // First, so that what is timed one by one afterwards is compiled.
+  await flood(context, name, [toEdge, through])
   const costs: Record<keyof typeof ADDED, number[]> = { p50: [], p99: [] }
   for (let round = 0; round < context.plan.rounds; round++) {
     const bare = await probe(context, toUpstream, directly, REQUESTS_PER_SECOND)
@@ -153,7 +155,6 @@ const added = async (
       target: ADDED[quantile],
       isTail: true,
     })
-  await flood(context, name, [toEdge, through])
 }
 
 /** As much as autocannon gets answered on one route. */
@@ -169,7 +170,8 @@ const flood = async (
     warmMs: 1_000,
     durationMs: Math.max(1_000, plan.floodMs),
   })
-  if (flooded.failures > 0) throw new Error(`${name}: ${flooded.failures} wrong answers`)
+  const { failures, wrongAnswer = '' } = flooded
+  if (failures > 0) throw new Error(`${name}: ${failures} wrong answers ${wrongAnswer}`)
   report({
     name: `${name}, autocannon`,
     value: flooded.requestsPerSecond,

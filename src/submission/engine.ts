@@ -11,12 +11,18 @@ const HEADERS = { 'content-type': 'application/json', accept: 'application/json'
 /** How a submission ends that has no answer, by why there is none. */
 const FAILED = { unreachable: 'unreachable', full: 'full', silent: 'unknown' } as const
 
+/** Five transactions are 8,220. What is longer is refused by its checks, and not worth a copy before them. */
+const PREPARED_CHARS_MAX = 10_000
+
 const bytes = (text: string): Uint8Array => Buffer.from(text)
 
 /** The bundle engine of one route. What it is sent is made here, of what was checked and nothing else. */
 export type Engine = {
-  /** Sends a bundle, once. Never rejects: what went wrong is how the submission ended. */
-  sendBundle(transactions: readonly string[]): Promise<EngineAnswer>
+  /**
+   * Makes what is sent of a bundle while its checks run elsewhere. The answered function sends it, to be called once.
+   * That never rejects: what went wrong is how the submission ended.
+   */
+  prepareBundle(transactions: readonly string[]): () => Promise<EngineAnswer>
   /** Asks about bundles, and answers what the engine does. Throws RpcErrors where it answers nothing. */
   askStatuses(method: string, bundleIds: readonly string[], id: Id): Promise<Reply>
 }
@@ -25,29 +31,32 @@ export const createEngine = (
   { route, path }: Pick<RelayOptions, 'route' | 'path'>,
   { upstream, log }: Pick<RelayModules, 'upstream' | 'log'>,
 ): Engine => {
-  const post = (body: string) =>
-    upstream.send({ method: 'POST', path, headers: HEADERS, body: bytes(body) })
+  const post = (body: Uint8Array) => upstream.send({ method: 'POST', path, headers: HEADERS, body })
   const head = '{"jsonrpc":"2.0","id":1,"method":"sendBundle","params":[['
   const tail = `],${BUNDLE_FORMS[route].optionsJson}]}`
 
   return {
-    sendBundle: async transactions => {
-      try {
-        // Canonical base64 needs no escapes.
-        const reply = await post(`${head}"${transactions.join('","')}"${tail}`)
-        return readEngineAnswer(reply)
-      } catch (failure) {
-        const isExpected = failure instanceof UpstreamFailure
-        if (!isExpected) log.error({ err: failure, route }, 'a bundle may not have been sent')
-        const outcome = isExpected ? FAILED[failure.kind] : 'unknown'
-        return { outcome, result: null, error: null, engine: null }
+    prepareBundle: transactions => {
+      // Canonical base64 needs no escapes, and what is not canonical is never sent.
+      const toBody = () => bytes(`${head}"${transactions.join('","')}"${tail}`)
+      const length = transactions.reduce((sum, { length }) => sum + length, 0)
+      const body = length <= PREPARED_CHARS_MAX ? toBody() : undefined
+      return async () => {
+        try {
+          return readEngineAnswer(await post(body ?? toBody()))
+        } catch (failure) {
+          const isExpected = failure instanceof UpstreamFailure
+          if (!isExpected) log.error({ err: failure, route }, 'a bundle may not have been sent')
+          const outcome = isExpected ? FAILED[failure.kind] : 'unknown'
+          return { outcome, result: null, error: null, engine: null }
+        }
       }
     },
     askStatuses: async (method, bundleIds, id) => {
       const params = JSON.stringify([bundleIds])
       try {
         const { status, contentType, headers, body } = await post(
-          `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`,
+          bytes(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`),
         )
         return { status, contentType, body, ...(headers !== undefined && { headers }) }
       } catch (failure) {

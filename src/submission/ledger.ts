@@ -179,6 +179,23 @@ export const openLedger = async (
     }
   }
 
+  /** Flights that are not shown to other edges yet, oldest first. Most are over before: one write is enough for them. */
+  const young = new Set<{ readonly dueMs: number; readonly write: () => Promise<boolean> }>()
+  let sweep: NodeJS.Timeout | undefined
+  // One timer for all: setting and clearing one takes longer than the rest of a flight's bookkeeping.
+  const watchYoung = (): void => {
+    sweep ??= setTimeout(() => {
+      sweep = undefined
+      const nowMs = performance.now()
+      for (const flight of young) {
+        if (flight.dueMs > nowMs) break
+        young.delete(flight)
+        if (!isClosed) void flight.write()
+      }
+      if (young.size > 0 && !isClosed) watchYoung()
+    }, options.pendingMs / 2).unref()
+  }
+
   for (const { place, entry } of journal.left()) {
     try {
       const id = Buffer.from(entry.subarray(0, ID_BYTES))
@@ -224,14 +241,14 @@ export const openLedger = async (
       inFlight++
       const known = { submission, writes: 1 }
       waiting.set(formatId(id), known)
-      // Most flights are over before: one write is enough for them.
-      const late = setTimeout(() => {
-        if (!isClosed) void put(id, value, submission)
-      }, options.pendingMs)
+      const dueMs = performance.now() + options.pendingMs
+      const unwritten = { dueMs, write: () => put(id, value, submission) }
+      young.add(unwritten)
+      watchYoung()
       return {
         id,
         end: async last => {
-          clearTimeout(late)
+          young.delete(unwritten)
           const [entry, value] = pack(id, last)
           // Its words are what can be long, and the least that is missed.
           if (!journal.end(place, entry)) journal.end(place, pack(id, { ...last, engine: null })[0])
@@ -272,6 +289,7 @@ export const openLedger = async (
       await new Promise(setImmediate)
       isClosed = true
       clearInterval(timer)
+      clearTimeout(sweep)
       await root.flushed
       await sleep(CLOSE_GRACE_MS)
       await root.close()

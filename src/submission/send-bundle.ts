@@ -13,7 +13,7 @@ import type { Submission } from './submission.js'
 
 /** A bundle that passed every check. */
 type Checked = {
-  readonly transactions: readonly string[]
+  readonly send: () => Promise<EngineAnswer>
   readonly bundleId: string
   readonly signatures: readonly string[]
 }
@@ -38,8 +38,13 @@ export const createSendBundle = (
   const mismatches = createSeldom(LOG_PAUSE_MS, clock)
   const unknowns = createSeldom(LOG_PAUSE_MS, clock)
   // Claims are the machine's: the same bundle on another route or network is another one.
-  const keyOf = (bundleId: string): Uint8Array =>
-    createHash('sha256').update(`${network} ${route} ${bundleId}`).digest()
+  const place = createHash('sha256').update(`${network} ${route}`).digest()
+  const keyOf = (bundleId: string): Uint8Array => {
+    const key = Buffer.from(bundleId, 'hex')
+    for (let index = 0; index < key.length; index++)
+      key[index] = (key[index] ?? 0) ^ (place[index] ?? 0)
+    return key
+  }
 
   const toRecord = ({ grant }: RelayOrigin, receivedAtMs: number): Submission => ({
     accessId: grant.accessId,
@@ -78,7 +83,7 @@ export const createSendBundle = (
   }
 
   const fly = (checked: Checked, record: Submission, submissionId: Uint8Array, startMs: number) => {
-    const { bundleId, transactions } = checked
+    const { bundleId, send } = checked
     return flights.fly({
       key: keyOf(bundleId),
       id: submissionId,
@@ -91,7 +96,7 @@ export const createSendBundle = (
         if (flight === undefined) return 'full'
         return (): Begun => {
           meter.onForward(clock() - startMs)
-          const ended = engine.sendBundle(transactions).then(answer => {
+          const ended = send().then(answer => {
             const compared = compare(answer, checked)
             const isSent = compared.engine !== null || compared.outcome === 'unknown'
             const forwardedAtMs = isSent ? pending.forwardedAtMs : null
@@ -149,9 +154,11 @@ export const createSendBundle = (
     let checked: Checked
     try {
       const transactions = toTransactions(params, form)
-      const verdict = await checks.checkBundle(transactions, TRANSACTION_BYTES_MAX, true)
+      const checking = checks.checkBundle(transactions, TRANSACTION_BYTES_MAX, true)
+      const send = engine.prepareBundle(transactions)
+      const verdict = await checking
       record = { ...record, bundleId: verdict.bundleId ?? null, signatures: signaturesOf(verdict) }
-      checked = { transactions, ...judgeBundle(verdict, floors) }
+      checked = { send, ...judgeBundle(verdict, floors) }
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
       const outcome = error.name === 'checksOverloaded' ? 'full' : 'invalid'
