@@ -75,6 +75,10 @@ export declare class Indexer {
   openReader(pools: PoolOptions): Reader
   /** Frees the reader slots of processes that died; returns how many. */
   clearStaleReaders(): number
+  /** Number of the last commit. */
+  lastCommit(): number
+  /** The reads of this store that are open now, in whatever process. */
+  openReads(): Array<OpenReadData>
   stats(): StoreStats
   /** Stops the feed and lets the store go. */
   close(): void
@@ -330,6 +334,14 @@ export interface MemberData {
   tips: bigint[]
   hasApplication: boolean
   qualifies: boolean
+}
+
+/** A read transaction that is open now. */
+export interface OpenReadData {
+  processId: number
+  thread: number
+  /** The last commit that it sees. */
+  transaction: number
 }
 
 /** A page of a wallet's token accounts: of one `mint`, or of the token program 1 or 2. */

@@ -2,8 +2,8 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startGeyser } from '../ingest/geyser.js'
 import { openLog } from '../shared/log.js'
-import { createMetrics, type Metrics } from '../shared/metrics.js'
-import { lockFile, openIndexer, type Indexer } from '../shared/native.js'
+import { createMetrics } from '../shared/metrics.js'
+import { lockFile, openIndexer } from '../shared/native.js'
 import {
   clearCurrentGeneration,
   currentGeneration,
@@ -12,24 +12,11 @@ import {
   storesPath,
 } from './generation.js'
 import { toStoreOptions } from './native-options.js'
+import { watchReaders } from './reader-watch.js'
 import type { Start } from './role.js'
 
 /** Name of the first store of a network. */
 const FIRST_GENERATION = '1'
-
-const meterStore = (metrics: Metrics, indexer: Indexer, network: string): void => {
-  const used = metrics.gauge('storeUsed', { store: network })
-  const map = metrics.gauge('storeMap', { store: network })
-  const readers = metrics.gauge('storeReaders', { store: network })
-  const lag = metrics.gauge('storeReaderLag', { store: network })
-  metrics.beforeSnapshot(() => {
-    const stats = indexer.stats()
-    used.set(stats.usedBytes)
-    map.set(stats.mapBytes)
-    readers.set(stats.readers)
-    lag.set(stats.oldestReaderLag)
-  })
-}
 
 /** The one writer of a network's accounts store: reads the feed and commits one block after the other. */
 export const startIndexer: Start = async ({ config, network, devChain }, report) => {
@@ -47,7 +34,6 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
   const generation = devChain?.id ?? current ?? FIRST_GENERATION
   if (generation !== current) clearCurrentGeneration(stores)
   const indexer = openIndexer(join(stores, generation), toStoreOptions(config, network))
-  meterStore(metrics, indexer, network)
 
   // An empty store is not shown: until its first block, readers that have the one before stay with it.
   let isLive = generation === current
@@ -99,10 +85,20 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
       log: line => log[line.level]({ network }, line.text),
     },
   )
-  const readers = setInterval(() => {
-    const freed = indexer.clearStaleReaders()
-    if (freed > 0) log.warn({ network, freed }, 'freed read slots of dead processes')
-  }, config.processes.staleReadersMs)
+  const stopWatch = watchReaders({
+    config,
+    network,
+    store: () => indexer,
+    metrics,
+    log,
+    report,
+    now: () => performance.now(),
+    onBroken: error => {
+      report({ kind: 'failed', message: `the store ended its work: ${error.message}` })
+      // One turn for the report, as where a role cannot start.
+      setTimeout(() => process.exit(1), 50)
+    },
+  })
 
   return {
     onOrder: order => {
@@ -112,7 +108,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
           .then(snapshot => report({ kind: 'snapshot', call: order.call, snapshot }))
     },
     drain: async () => {
-      clearInterval(readers)
+      stopWatch()
       feed.stop()
       indexer.close()
       flush()

@@ -39,6 +39,8 @@ export type Assignment = {
 export type Order =
   | { readonly kind: 'start'; readonly assignment: Assignment }
   | { readonly kind: 'drain' }
+  /** Whoever is alive answers `pong`. */
+  | { readonly kind: 'ping' }
   | { readonly kind: 'committed'; readonly network: string; readonly slot: number }
   | { readonly kind: 'storeReplaced'; readonly network: string }
   | { readonly kind: 'accessChanged' }
@@ -65,6 +67,14 @@ export type Report =
   | { readonly kind: 'accessChanged' }
   /** An edge has not confirmed a change of accesses, and has to go. */
   | { readonly kind: 'endEdge'; readonly pid: number }
+  | { readonly kind: 'pong' }
+  /** A read of this process has been open for so long. */
+  | {
+      readonly kind: 'longRead'
+      readonly network: string
+      readonly pid: number
+      readonly seconds: number
+    }
   | { readonly kind: 'snapshot'; readonly call: number; readonly snapshot: MetricsSnapshot }
   | { readonly kind: 'wantMetrics'; readonly call: number }
   | { readonly kind: 'tokens'; readonly tokens: Readonly<Record<string, string>> }

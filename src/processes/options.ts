@@ -68,6 +68,10 @@ export const defaults = {
   tipAgeMaxMs: 15_000,
   /** Wait for the metrics of all processes, before the page goes out without the missing ones. */
   metricsMs: 1_000,
+  /** Open reads of each store are looked at this often: a tenth of `store.readerSecondsMax`. */
+  readersCheckMs: 1_000,
+  /** A process whose read is open for too long must answer within this, or it is ended. */
+  answerMs: 2_000,
   /** Slots of dead readers are freed this often. */
   staleReadersMs: 10_000,
 }

@@ -61,6 +61,7 @@ export const runRole = (role: Role): void => {
         () => process.exit(0),
         () => process.exit(1),
       )
-    } else running?.onOrder?.(order)
+    } else if (order.kind === 'ping') report({ kind: 'pong' })
+    else running?.onOrder?.(order)
   })
 }

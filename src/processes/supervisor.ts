@@ -8,6 +8,7 @@ import { createMetrics, type MetricsSnapshot } from '../shared/metrics.js'
 import { lockFile } from '../shared/native.js'
 import { startChild, type Child } from './child.js'
 import { edgeCountOf } from './edge-count.js'
+import { createStuckWatch } from './stuck-watch.js'
 import { keepAwake } from './keep-awake.js'
 import type { Assignment, DevChain, Report, Role, SandboxFlags } from './messages.js'
 import { upstreamListeners } from './sandbox-config.js'
@@ -100,6 +101,13 @@ export const startService = async (
     void metrics.snapshot().then(add)
   }
 
+  const stuck = createStuckWatch({
+    config,
+    log,
+    edges: () => withRole('edge'),
+    onEnd: ({ role }) => metrics.counter('childStuck', { role }).add(1),
+  })
+
   const onReport = (report: Report, child: Child): void => {
     switch (report.kind) {
       case 'ready':
@@ -132,6 +140,12 @@ export const startService = async (
       case 'endEdge':
         // By the id: the edge that was meant may have been replaced by now.
         for (const edge of withRole('edge')) if (edge.pid === report.pid) edge.restart()
+        break
+      case 'longRead':
+        stuck.onLongRead(report)
+        break
+      case 'pong':
+        stuck.onPong(child)
         break
       case 'snapshot':
         collections.get(report.call)?.(report.snapshot)

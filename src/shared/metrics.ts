@@ -53,7 +53,9 @@ export const METRICS = {
   storeUsed:         { name: 'slotline_store_used_bytes', type: 'gauge', unit: 'bytes', labels: ['store'], help: 'Pages in use' },
   storeMap:          { name: 'slotline_store_map_bytes', type: 'gauge', unit: 'bytes', labels: ['store'], help: 'Address space of the map: the size that the store cannot outgrow' },
   storeReaders:      { name: 'slotline_store_readers', type: 'gauge', unit: 'reads', labels: ['store'], help: 'Read transactions that are open' },
+  storeReaderAge:    { name: 'slotline_store_reader_seconds', type: 'gauge', unit: 'seconds', labels: ['store'], help: 'Time for which the oldest open read has kept pages from being reused' },
   storeReaderLag:    { name: 'slotline_store_reader_lag_transactions', type: 'gauge', unit: 'transactions', labels: ['store'], help: 'Write transactions since the oldest reader began: pages that cannot be reused' },
+  childStuck:        { name: 'slotline_process_stuck_total', type: 'counter', unit: 'processes', labels: ['role'], help: 'Children that were ended because a read of theirs stayed open' },
   childRestarts:     { name: 'slotline_process_restarts_total', type: 'counter', unit: 'restarts', labels: ['role'], help: 'Children that ended and were started again' },
   logDropped:        { name: 'slotline_log_dropped_lines', type: 'gauge', unit: 'lines', labels: [], help: 'Log lines lost since the start because nobody read standard output' },
 } as const satisfies Record<string, Row>

@@ -86,6 +86,7 @@ export type ReadLimits = {
 export type StoreOptions = addon.StoreOptions
 export type PoolOptions = addon.PoolOptions
 export type StoreStats = addon.StoreStats
+export type OpenRead = addon.OpenReadData
 export type PoolStats = addon.PoolStats
 export type FeedOptions = addon.FeedOptions
 export type FeedEvent = addon.FeedEvent
@@ -265,6 +266,10 @@ export type Indexer = {
   startFeed(options: FeedOptions, onEvent: (event: FeedEvent) => void): void
   stopFeed(): void
   clearStaleReaders(): number
+  /** Number of the last commit. */
+  lastCommit(): number
+  /** Reads of the store that are open now, in whatever process. */
+  openReads(): readonly OpenRead[]
   stats(): StoreStats
   close(): void
 }
@@ -281,6 +286,8 @@ export const openIndexer = (dir: string, store: StoreOptions): Indexer => {
     startFeed: (options, onEvent) => call(() => native.startFeed(options, onEvent)),
     stopFeed: () => call(() => native.stopFeed()),
     clearStaleReaders: () => call(() => native.clearStaleReaders()),
+    lastCommit: () => call(() => native.lastCommit()),
+    openReads: () => call(() => native.openReads()),
     stats: () => call(() => native.stats()),
     close: () => call(() => native.close()),
   }

@@ -6,6 +6,11 @@ export const defaults = {
   mapBytes: 1024 ** 4,
   /** Read slots over all processes: one for each thread that ever reads. */
   readersMax: 512,
+  /**
+   * A process that has one read open for longer than this, and does not answer, is ended: what its read sees cannot be
+   * reused, so the store grows. One that answers has `rpc.readTimeoutMs` more.
+   */
+  readerSecondsMax: 10,
   /** The indexer stops when the disk has less than this free, so that an operator has room to act. */
   diskReserveBytes: 1024 ** 3,
   /** Newest slots whose changes are kept for subscribers that are a little late: three and a half minutes. */

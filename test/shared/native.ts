@@ -6,7 +6,13 @@ import * as native from '../../src/shared/native.js'
 import { openStoreAt, STORE } from '../fixtures/store.js'
 
 /** Kernel failures that never reach a client: the indexer's, named in its log. */
-const OPERATOR_ONLY = ['notNextBlock', 'storeUnusable', 'diskReserve']
+const OPERATOR_ONLY = [
+  'notNextBlock',
+  'storeUnusable',
+  'storeStopped',
+  'storeBroken',
+  'diskReserve',
+]
 
 t.test('names of kernel failures', async t => {
   const source = readFileSync(new URL('../../native/kernel/src/error.rs', import.meta.url), 'utf8')

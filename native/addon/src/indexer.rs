@@ -12,7 +12,7 @@ use crate::arguments::{exact, integer, pubkey, pubkeys, signature, wrong};
 use crate::failure::{Result, guard};
 use crate::options::{PoolOptions, StoreOptions};
 use crate::reader::Reader;
-use crate::stats::{StoreStats, TipData};
+use crate::stats::{OpenReadData, StoreStats, TipData};
 
 /// One account at the end of a block. `lamports` 0 deletes it.
 #[napi(object)]
@@ -130,6 +130,21 @@ impl Indexer {
     #[napi]
     pub fn clear_stale_readers(&self) -> Result<u32> {
         guard(|| Ok(self.store()?.clear_stale_readers()? as u32))
+    }
+
+    /// Number of the last commit.
+    #[napi]
+    pub fn last_commit(&self) -> Result<f64> {
+        guard(|| Ok(self.store()?.last_commit() as f64))
+    }
+
+    /// The reads of this store that are open now, in whatever process.
+    #[napi]
+    pub fn open_reads(&self) -> Result<Vec<OpenReadData>> {
+        guard(|| {
+            let reads = self.store()?.open_reads()?;
+            Ok(reads.into_iter().map(OpenReadData::of).collect())
+        })
     }
 
     #[napi]

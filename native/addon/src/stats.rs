@@ -2,7 +2,7 @@
 
 use kernel::encoding::encode_pubkey;
 use kernel::error::Result;
-use kernel::store::{Store, Tip};
+use kernel::store::{OpenRead, Store, Tip};
 use napi_derive::napi;
 
 /// The newest block of a store.
@@ -50,6 +50,25 @@ impl StoreStats {
             oldest_reader_lag: stats.oldest_reader_lag as f64,
             accounts: accounts.map_or(0.0, |(_, rows)| *rows as f64),
         })
+    }
+}
+
+/// A read transaction that is open now.
+#[napi(object)]
+pub struct OpenReadData {
+    pub process_id: i32,
+    pub thread: f64,
+    /// The last commit that it sees.
+    pub transaction: f64,
+}
+
+impl OpenReadData {
+    pub fn of(read: OpenRead) -> OpenReadData {
+        OpenReadData {
+            process_id: read.process_id,
+            thread: read.thread as f64,
+            transaction: read.transaction as f64,
+        }
     }
 }
 

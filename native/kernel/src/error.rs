@@ -44,6 +44,11 @@ pub enum Error {
     StoreUnusable(String),
     /// The writer stopped at its disk reserve. Holds the free bytes.
     DiskReserve(u64),
+    /// The store cannot be written as it is: the text says why and what mends it. Reads go on, and so
+    /// does the writer once that is mended.
+    StoreStopped(String),
+    /// LMDB gave this opening of the store up: the process must open it again.
+    StoreBroken(String),
     /// LMDB or the operating system refused. Never shown to a client.
     Internal(String),
 }
@@ -83,6 +88,8 @@ impl Error {
             Error::NotNextBlock(_) => "notNextBlock",
             Error::StoreUnusable(_) => "storeUnusable",
             Error::DiskReserve(_) => "diskReserve",
+            Error::StoreStopped(_) => "storeStopped",
+            Error::StoreBroken(_) => "storeBroken",
             Error::Internal(_) => "internal",
         }
     }
@@ -90,9 +97,11 @@ impl Error {
     /// The value of the row's one `{field}`, or words for the log; empty where the row has neither.
     pub fn detail(&self) -> String {
         match self {
-            Error::PubkeyDecode(text) | Error::StoreUnusable(text) | Error::Internal(text) => {
-                text.clone()
-            }
+            Error::PubkeyDecode(text)
+            | Error::StoreUnusable(text)
+            | Error::StoreStopped(text)
+            | Error::StoreBroken(text)
+            | Error::Internal(text) => text.clone(),
             Error::MemcmpBytes(encoding) => (*encoding).to_string(),
             Error::ReadBudget { scanned } => scanned.to_string(),
             Error::DiskReserve(bytes) => bytes.to_string(),
@@ -133,7 +142,29 @@ impl AsRef<str> for Error {
 
 impl From<heed::Error> for Error {
     fn from(error: heed::Error) -> Self {
-        Error::Internal(error.to_string())
+        use heed::{Error as Failure, MdbError};
+        let stopped = |words: &str| Error::StoreStopped(format!("{words} ({error})"));
+        match &error {
+            Failure::Mdb(MdbError::MapFull) => stopped(
+                "cannot grow, its map is full: stop every process, raise store.mapBytes, start",
+            ),
+            Failure::Mdb(MdbError::ReadersFull) => stopped(
+                "has a reader in every slot: stop every process, raise store.readersMax, start",
+            ),
+            Failure::Mdb(MdbError::Panic) => Error::StoreBroken(error.to_string()),
+            Failure::Io(io) => match io.raw_os_error() {
+                Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => {
+                    stopped("cannot be written, its disk is full: free some of it")
+                }
+                Some(libc::EROFS | libc::EACCES | libc::EPERM) => {
+                    stopped("cannot be written, it may only be read: mend its mount or its modes")
+                }
+                // LMDB calls a write that was cut short by a full disk so, too.
+                Some(libc::EIO) => stopped("cannot be written, its disk is full or broken"),
+                _ => Error::Internal(error.to_string()),
+            },
+            _ => Error::Internal(error.to_string()),
+        }
     }
 }
 

@@ -186,8 +186,10 @@ fn from_apply_error(error: Error) -> Failure {
             },
         }),
         Error::DiskReserve(free_bytes) => Failure::Stuck(format!(
-            "the store stopped at its disk reserve, {free_bytes} bytes are free"
+            "the store stopped at its disk reserve (store.diskReserveBytes), {free_bytes} bytes are \
+             free"
         )),
+        Error::StoreStopped(text) => Failure::Stuck(format!("the store {text}")),
         other => Failure::Stuck(format!("the store refused a block: {other}")),
     }
 }

@@ -1,11 +1,8 @@
 //! Blocks in one durable write transaction: one, or several where the feed is behind.
 
 use std::collections::HashSet;
-use std::ffi::CString;
 use std::io::Write;
-use std::mem::MaybeUninit;
 use std::ops::Bound;
-use std::os::unix::ffi::OsStrExt;
 use std::slice;
 
 use heed::RwTxn;
@@ -15,6 +12,7 @@ use super::keys::{self, Indexed};
 use super::open::Store;
 use super::options::{ACCOUNT_DATA_BYTES_MAX, BLOCKS_KEPT, Scope};
 use super::record::{self, AccountRef, AccountUpdate, Block, HEAD_BYTES, Tip};
+use super::room;
 use super::snapshot::{decode, tip_of};
 use crate::Pubkey;
 use crate::error::{ChainBreak, Error, Result};
@@ -53,7 +51,7 @@ impl Store {
     /// behind. No reader sees the store between them, so of several writes of an account only the
     /// last one reaches its tables; `feed` holds each. Their pages go to the disk once.
     pub fn apply_all(&self, blocks: &[Block]) -> Result<Applied> {
-        self.keep_disk_reserve()?;
+        room::keep_reserve(&self.dir, self.options.disk_reserve_bytes)?;
         let mut txn = self.env.write_txn()?;
         let mut sum = Applied::default();
         let new = not_known(tip_of(&self.tables, &txn)?, blocks)?;
@@ -216,23 +214,6 @@ impl Store {
         accounts
             .filter_map(|update| token::mint_of(&update.data).copied())
             .collect()
-    }
-
-    fn keep_disk_reserve(&self) -> Result<()> {
-        let path = CString::new(self.dir.as_os_str().as_bytes())
-            .map_err(|_| Error::Internal("the store's path holds a zero byte".to_string()))?;
-        let mut stats = MaybeUninit::<libc::statvfs>::uninit();
-        // SAFETY: `path` ends in a zero byte and `stats` is large enough for what is written.
-        if unsafe { libc::statvfs(path.as_ptr(), stats.as_mut_ptr()) } != 0 {
-            return Err(std::io::Error::last_os_error().into());
-        }
-        // SAFETY: statvfs answered 0, so it filled the structure.
-        let stats = unsafe { stats.assume_init() };
-        let free_bytes = stats.f_bavail.saturating_mul(stats.f_frsize);
-        if free_bytes < self.options.disk_reserve_bytes {
-            return Err(Error::DiskReserve(free_bytes));
-        }
-        Ok(())
     }
 }
 

@@ -7,8 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn};
 
 use super::options::Options;
-use super::readers;
+use super::readers::{self, OpenRead};
 use super::record::Tip;
+use super::room;
 use super::snapshot::{Snapshot, tip_of};
 use super::tables::{SCHEMA, TABLES, Tables};
 use crate::error::{Error, Result};
@@ -47,8 +48,19 @@ impl Store {
     /// Opens a store for writing, and makes it where there is none. One process at a time; the
     /// caller holds a lock.
     pub fn open_writer(dir: &Path, options: &Options) -> Result<Store> {
-        fs::create_dir_all(dir)?;
+        // What cannot be written is refused with the folder's name: there may be many.
+        let refuse = |error| match error {
+            Error::StoreStopped(text) => unusable(dir, &text),
+            other => other,
+        };
+        Self::make_writer(dir, options).map_err(refuse)
+    }
+
+    fn make_writer(dir: &Path, options: &Options) -> Result<Store> {
+        fs::create_dir_all(dir).map_err(heed::Error::Io)?;
+        room::before_opening(dir)?;
         let env = open_env(dir, options, EnvFlags::empty())?;
+        room::for_readers(&dir.join("lock.mdb"))?;
         env.clear_stale_readers()?;
         let mut txn = env.write_txn()?;
         let tables = Tables::create(&env, &mut txn)?;
@@ -135,11 +147,16 @@ impl Store {
         Ok(self.env.clear_stale_readers()?)
     }
 
+    /// The reads that are open now, of every process, with the commit that each of them sees.
+    pub fn open_reads(&self) -> Result<Vec<OpenRead>> {
+        readers::open_reads(&self.lock_file, self.env.info().number_of_readers)
+    }
+
     /// The state of the store in numbers, for metrics.
     pub fn stats(&self) -> Result<Stats> {
         // Before our own transaction, which would count as a reader.
         let info = self.env.info();
-        let readers = readers::open_at(&self.lock_file, info.number_of_readers)?;
+        let readers = self.open_reads()?;
         let newest = info.last_txn_id as u64;
         // heed begins a transaction of its own for this, and a thread may hold only one.
         let used_bytes = self.env.non_free_pages_size()?;
@@ -152,7 +169,7 @@ impl Store {
             readers_max: info.maximum_number_of_readers,
             oldest_reader_lag: readers
                 .iter()
-                .map(|at| newest.saturating_sub(*at))
+                .map(|read| newest.saturating_sub(read.transaction))
                 .max()
                 .unwrap_or(0),
             entries: self.tables.entries(&txn)?,

@@ -79,7 +79,16 @@ fn readers_of_dead_processes_are_cleared_and_living_ones_counted() {
             store.apply(&block(slot, vec![])).unwrap();
         }
         let stats = store.stats().unwrap();
+        let reads = store.open_reads().unwrap();
         wait.wait();
+        let process_id = i32::try_from(std::process::id()).unwrap();
+        let transaction = store.last_commit() as u64 - 3;
+        assert_eq!(reads.len(), 1);
+        assert_eq!(
+            (reads[0].process_id, reads[0].transaction),
+            (process_id, transaction)
+        );
+        assert_ne!(reads[0].thread, 0);
         assert_eq!((stats.readers, stats.oldest_reader_lag), (1, 3));
     });
     let stats = store.stats().unwrap();

@@ -188,6 +188,60 @@ fn a_full_disk_and_a_giant_account_are_refused_and_nothing_is_written() {
 }
 
 #[test]
+fn a_full_map_is_named_and_a_larger_one_goes_on() {
+    let small = Options {
+        map_bytes: 1 << 20,
+        ..options()
+    };
+    let temporary = open(&small);
+    let grow = |slot| block(slot, vec![account(number(slot), 1, [9; 32], &[7; 50_000])]);
+    let failed = (1..100).find_map(|slot| {
+        let refused = temporary.store.apply(&grow(slot)).err()?;
+        Some((slot, refused))
+    });
+    let Some((slot, Error::StoreStopped(text))) = failed else {
+        panic!("{failed:?}");
+    };
+    assert!(text.contains("raise store.mapBytes"), "{text}");
+    assert!(slot > 3);
+    // Again and again: what failed leaves nothing behind.
+    assert!(temporary.store.apply(&grow(slot)).is_err());
+    assert_eq!(
+        temporary.store.tip().unwrap().map(|tip| tip.slot),
+        Some(slot - 1)
+    );
+    assert_eq!(temporary.store.check().unwrap(), Vec::<String>::new());
+    let dir = temporary.dir;
+    drop(temporary.store);
+    let store = Store::open_writer(dir.path(), &options()).unwrap();
+    store.apply(&grow(slot)).unwrap();
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn what_the_disk_refuses_is_told_apart() {
+    let of = |code| Error::from(heed::Error::Io(std::io::Error::from_raw_os_error(code)));
+    for code in [libc::ENOSPC, libc::EDQUOT, libc::EFBIG] {
+        assert!(matches!(of(code), Error::StoreStopped(text) if text.contains("disk is full")));
+    }
+    for code in [libc::EROFS, libc::EACCES, libc::EPERM] {
+        assert!(matches!(of(code), Error::StoreStopped(text) if text.contains("only be read")));
+    }
+    assert!(matches!(of(libc::EIO), Error::StoreStopped(text) if text.contains("broken")));
+    assert!(matches!(of(libc::EINVAL), Error::Internal(_)));
+    let panic = Error::from(heed::Error::Mdb(heed::MdbError::Panic));
+    assert!(matches!(panic, Error::StoreBroken(_)));
+}
+
+#[test]
+fn the_slots_of_readers_have_their_place_on_the_disk() {
+    use std::os::unix::fs::MetadataExt;
+    let temporary = open(&options());
+    let lock = std::fs::metadata(temporary.dir.path().join("lock.mdb")).unwrap();
+    assert!(lock.blocks() * 512 >= lock.len());
+}
+
+#[test]
 fn time_is_the_clock_then_the_block_then_nothing() {
     let temporary = open(&options());
     assert_eq!(temporary.store.snapshot().unwrap().unix_timestamp(), 0);
