@@ -26,6 +26,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   'access.usage': 'src/access/usage.ts',
   processes: 'src/processes/options.ts',
   verify: 'src/processes/verify-options.ts',
+  status: 'src/processes/status-options.ts',
   metrics: 'src/shared/metrics-options.ts',
   log: 'src/shared/log.ts',
 }

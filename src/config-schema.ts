@@ -8,6 +8,7 @@ import { defaults as dashboardDefaults } from './dashboard/options.js'
 import { defaults as usage } from './access/usage.js'
 import { defaults as feedDefaults, TRANSACTIONS } from './ingest/geyser.js'
 import { defaults as processes } from './processes/options.js'
+import { defaults as status } from './processes/status-options.js'
 import { defaults as verify } from './processes/verify-options.js'
 import { defaults as pubsub } from './pubsub/options.js'
 import { defaults as forward, upstreamDefaults as forwardUpstream } from './rpc/forward-options.js'
@@ -438,6 +439,7 @@ export const configSchema = v.strictObject({
     }),
   ),
   verify: section(optionsSchema(verify)),
+  status: section(optionsSchema(status)),
   metrics: section(optionsSchema(metrics, { host })),
   log: section(optionsSchema(log, { level: oneOf(LEVELS) })),
 })

@@ -2,11 +2,32 @@ import type { Command } from 'commander'
 import { integer } from './command-arguments.js'
 import type { Config } from './config.js'
 
+const fail = (error: unknown, exitCode: number): void => {
+  const [line = ''] = String(error instanceof Error ? error.message : error).split('\n', 1)
+  process.stderr.write(`slotline: ${line}\n`)
+  process.exitCode = exitCode
+}
+
 /** Rows a second: from one that is hardly there to one that knows no bound. */
 const rate = integer(1, 1_000_000_000)
 
-/** `slotline verify`, `backup`, `restore`: what is done with stores beside the service. */
+/** `slotline status`, `verify`, `backup`, `restore`: what is done with stores beside the service. */
 export const addStoreCommands = (program: Command, load: (file: string) => Config): void => {
+  program
+    .command('status')
+    .description('say where each network is: tip, health, feed, bootstrap, repair')
+    .requiredOption('--config <file>', 'configuration of the service on this machine')
+    .option('--network <id>', 'only this network')
+    .option('--json', 'print it as one line of JSON')
+    .action(async ({ config, ...options }) => {
+      try {
+        const { status } = await import('./processes/status.js')
+        process.exitCode = status(load(config), options)
+      } catch (error) {
+        // 1 is said of a network that is not healthy.
+        fail(error, 2)
+      }
+    })
   program
     .command('verify')
     .description('recompute the indexes from the accounts, beside the running service, and compare')
@@ -20,9 +41,7 @@ export const addStoreCommands = (program: Command, load: (file: string) => Confi
         process.exitCode = await verify(load(config), options)
       } catch (error) {
         // 1 is said of differences.
-        const [line = ''] = String(error instanceof Error ? error.message : error).split('\n', 1)
-        process.stderr.write(`slotline: ${line}\n`)
-        process.exitCode = 2
+        fail(error, 2)
       }
     })
   program

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startGeyser } from '../ingest/geyser.js'
+import { shownPlace, type IndexerStatus } from '../shared/indexer-status.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import { lockFile, openIndexer } from '../shared/native.js'
@@ -14,6 +15,7 @@ import {
 import { toStoreOptions } from './native-options.js'
 import { watchReaders } from './reader-watch.js'
 import type { Start } from './role.js'
+import { startStatusWriter, type StatusWriter } from './status-writer.js'
 
 /** Name of the first store of a network. */
 const FIRST_GENERATION = '1'
@@ -58,11 +60,20 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
 
   const { caFile, endpoint, startSlot, xToken, ...bounds } = target.feed
   const from = devChain?.firstSlot ?? startSlot
+  const source = devChain?.endpoint ?? endpoint
+  let committedAtMs: number | null = null
+  const describeTip = (): IndexerStatus['tip'] => {
+    const tip = indexer.tip()
+    if (tip === undefined) return null
+    const { blockHeight, blockTime = null, slot } = tip
+    return { slot, blockHeight, blockTime, committedAtMs }
+  }
+  let status: StatusWriter | undefined
   const feed = startGeyser(
     indexer,
     {
       ...bounds,
-      endpoint: devChain?.endpoint ?? endpoint,
+      endpoint: source,
       ...(xToken === undefined ? {} : { xToken }),
       ...(caFile === undefined ? {} : { caCertificatePem: readFileSync(caFile, 'utf8') }),
       ...(from === undefined ? {} : { startSlot: from }),
@@ -70,6 +81,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
     {
       committed: block => {
         goLive()
+        committedAtMs = Date.now()
         slot.set(block.slot)
         if (block.lagMs !== undefined) lag.set(block.lagMs / 1000)
         buffered.set(block.bufferedBytes)
@@ -81,6 +93,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
       health: state => {
         // The reason comes as a line of the feed's own.
         isHealthy.set(state.isHealthy ? 1 : 0)
+        status?.write()
       },
       log: line => log[line.level]({ network }, line.text),
     },
@@ -99,6 +112,20 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
       setTimeout(() => process.exit(1), 50)
     },
   })
+  status = startStatusWriter(
+    stores,
+    config.status.writeMs,
+    () => {
+      const shown = {
+        network: target.id,
+        generation,
+        tip: describeTip(),
+        source: shownPlace(source),
+      }
+      return { ...shown, ...feed.health() }
+    },
+    log,
+  )
 
   return {
     onOrder: order => {
@@ -109,6 +136,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
     },
     drain: async () => {
       stopWatch()
+      status?.stop()
       feed.stop()
       indexer.close()
       flush()

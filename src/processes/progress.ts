@@ -11,7 +11,8 @@ export type Progress = {
 
 type Output = Pick<NodeJS.WriteStream, 'write'> & { readonly isTTY?: boolean }
 
-const duration = (seconds: number): string => {
+/** A time as people say it. */
+export const formatDuration = (seconds: number): string => {
   const whole = Math.ceil(seconds)
   return whole < 120 ? `${whole} s` : `${Math.ceil(whole / 60)} min`
 }
@@ -28,7 +29,7 @@ export const createProgress = (output: Output, unit: string, now: () => number):
       if (atMs - shownMs < everyMs) return
       shownMs = atMs
       const rate = (done * 1_000) / (atMs - begunMs)
-      const left = rate > 0 ? duration(Math.max(0, total - done) / rate) : 'unknown'
+      const left = rate > 0 ? formatDuration(Math.max(0, total - done) / rate) : 'unknown'
       const percent = total > 0 ? Math.min(99, Math.floor((done * 100) / total)) : 0
       const line =
         `${words}: ${percent} %, ${Math.round(done).toLocaleString('en')} of about ` +

@@ -1,0 +1,74 @@
+/** Steps of a bootstrap, in order. After the last one the network's new store is the live one. */
+export const BOOTSTRAP_STEPS = ['spool', 'load', 'replay', 'live'] as const
+export type BootstrapStep = (typeof BOOTSTRAP_STEPS)[number]
+
+/** How far a step is. A total of 0 is not known. */
+export type StepProgress = {
+  readonly done: number
+  readonly total: number
+  /** What is counted. */
+  readonly unit: string
+  /** What else there is to say: accounts, slots. */
+  readonly detail: string
+}
+
+/** Where a bootstrap is, or how it ended. Holds no secret. */
+export type BootstrapStatus = {
+  /** Names the request, so that who asked finds its own. */
+  readonly id: string
+  readonly kind: 'snapshot' | 'incremental' | 'rpc'
+  /** Files and URLs, as they may be shown. */
+  readonly places: readonly string[]
+  readonly step: BootstrapStep
+  readonly state: 'running' | 'done' | 'failed'
+  /** Where it failed: why, and what mends it. */
+  readonly reason?: string
+  /** Starts of it, the first included: a killed process goes on with it. */
+  readonly attempts: number
+  readonly begunAtMs: number
+  readonly stepAtMs: number
+  readonly endedAtMs?: number
+  readonly progress?: StepProgress
+}
+
+/** Which step of the repair ladder is being tried, and for what reason. */
+export type RepairStatus = {
+  readonly step: string
+  readonly reason: string
+  readonly sinceMs: number
+}
+
+/** What an indexer says of itself in a file beside its stores. Times are Unix milliseconds. */
+export type IndexerStatus = {
+  readonly network: string
+  readonly pid: number
+  /** When this was written. */
+  readonly atMs: number
+  /** The live store. */
+  readonly generation: string
+  readonly tip: {
+    readonly slot: number
+    readonly blockHeight: number
+    /** When it was committed; null for one that this process found. */
+    readonly committedAtMs: number | null
+    readonly blockTime: number | null
+  } | null
+  readonly isHealthy: boolean
+  /** Why it is not. */
+  readonly reason?: string
+  /** Scheme and host of the feed in use. */
+  readonly source: string
+  readonly bootstrap?: BootstrapStatus
+  readonly repair?: RepairStatus
+}
+
+/** Scheme, host and port of a URL: what follows may be a secret. What is no URL is the path of a file. */
+export const shownPlace = (place: string): string => {
+  if (!/^[a-z]+:\/\//i.test(place)) return place
+  if (!URL.canParse(place)) return '(not a URL)'
+  const { host, pathname, protocol } = new URL(place)
+  const [name = ''] = pathname.split('/').slice(-1)
+  // A snapshot is known by its name; every other part of a path may be a key.
+  const shown = /^(incremental-)?snapshot[\w.-]*$/.test(name) ? `/…/${name}` : ''
+  return `${protocol}//${host}${pathname === `/${name}` ? shown.replace('/…', '') : shown}`
+}
