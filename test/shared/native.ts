@@ -12,6 +12,9 @@ const OPERATOR_ONLY = [
   'storeStopped',
   'storeBroken',
   'diskReserve',
+  'snapshotInvalid',
+  'snapshotTransfer',
+  'cancelled',
 ]
 
 t.test('names of kernel failures', async t => {

@@ -49,6 +49,12 @@ pub enum Error {
     StoreStopped(String),
     /// LMDB gave this opening of the store up: the process must open it again.
     StoreBroken(String),
+    /// A snapshot that is not what it must be: reading it again ends alike. Holds the reason.
+    SnapshotInvalid(String),
+    /// A snapshot that could not be fetched to its end. Another try, or another place, may mend it.
+    SnapshotTransfer(String),
+    /// The work was told to stop before its end.
+    Cancelled,
     /// LMDB or the operating system refused. Never shown to a client.
     Internal(String),
 }
@@ -90,6 +96,9 @@ impl Error {
             Error::DiskReserve(_) => "diskReserve",
             Error::StoreStopped(_) => "storeStopped",
             Error::StoreBroken(_) => "storeBroken",
+            Error::SnapshotInvalid(_) => "snapshotInvalid",
+            Error::SnapshotTransfer(_) => "snapshotTransfer",
+            Error::Cancelled => "cancelled",
             Error::Internal(_) => "internal",
         }
     }
@@ -101,6 +110,8 @@ impl Error {
             | Error::StoreUnusable(text)
             | Error::StoreStopped(text)
             | Error::StoreBroken(text)
+            | Error::SnapshotInvalid(text)
+            | Error::SnapshotTransfer(text)
             | Error::Internal(text) => text.clone(),
             Error::MemcmpBytes(encoding) => (*encoding).to_string(),
             Error::ReadBudget { scanned } => scanned.to_string(),

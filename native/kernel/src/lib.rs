@@ -4,6 +4,7 @@
 #![deny(clippy::all)]
 
 pub mod account_json;
+pub mod bootstrap;
 pub mod encoding;
 pub mod error;
 pub mod fanout;

@@ -1,0 +1,21 @@
+//! Snapshot archives as validators write them, read as a stream: a compressed tar of AppendVec files with
+//! one manifest. Nothing is unpacked and nothing larger than one account is held.
+
+mod append_vec;
+mod decompress;
+mod limits;
+mod manifest;
+mod name;
+mod read;
+mod sparse;
+mod tar;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+pub use append_vec::Entry;
+pub use limits::ArchiveLimits;
+pub use manifest::Manifest;
+pub use name::{ArchiveKind, ArchiveName, Compression};
+pub use read::{ArchiveEnd, read_archive};
