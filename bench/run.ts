@@ -16,6 +16,7 @@ import { benchLargeReplies } from './load/large-replies.js'
 import { benchLatency } from './load/latency.js'
 import { benchLayers } from './load/layers.js'
 import { benchNotifications } from './load/notifications.js'
+import { benchStoppedReaders } from './load/stopped-readers.js'
 import { benchSubmission } from './load/submission.js'
 import { benchWebsockets } from './load/websockets.js'
 import { describeMachine } from './machine.js'
@@ -41,6 +42,7 @@ const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   'large-replies': benchLargeReplies,
   submission: benchSubmission,
   websockets: benchWebsockets,
+  'stopped-readers': benchStoppedReaders,
   notifications: benchNotifications,
 }
 /** Measured only where it is named: it explains a number, and is none of its own. */
@@ -48,7 +50,12 @@ const ON_DEMAND: Readonly<Record<string, (context: Context) => Promise<void>>> =
   layers: benchLayers,
 }
 /** Latencies of single requests: on both sides of each comparison no processor is to be woken first. */
-const AWAKE: ReadonlySet<string> = new Set(['latency', 'submission', 'notifications'])
+const AWAKE: ReadonlySet<string> = new Set([
+  'latency',
+  'submission',
+  'notifications',
+  'stopped-readers',
+])
 const GENERATION = '1'
 
 const tryToKeepAwake = (note: (text: string) => void): (() => void) | undefined => {

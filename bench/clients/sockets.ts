@@ -1,7 +1,7 @@
 // Opens many WebSockets that do nothing, then subscribes all of them and counts what comes.
-import net from 'node:net'
 import { onStart } from '../child.js'
-import type { Command, Memory, Published } from '../peers/sockets.js'
+import type { Memory, Published } from '../peers/sockets.js'
+import { openControl, openMany, toFrame, untilBytes } from './socket.js'
 
 export type Herd = {
   readonly port: number
@@ -20,74 +20,8 @@ export type Herded = {
   readonly publishCpuMicros: number
 }
 
-/** Opened at a time: a listening socket's queue is short. */
-const TOGETHER = 100
-
-type Client = {
-  readonly socket: net.Socket
-  /** Bytes since the handshake. */
-  bytes: number
-  text: string
-  wake: () => void
-}
-
-/** A text frame with a mask of zeros: what is sent is what is meant. */
-const toFrame = (text: string): Buffer => {
-  const body = Buffer.from(text)
-  return Buffer.concat([Buffer.from([0x81, 0x80 | body.length, 0, 0, 0, 0]), body])
-}
-
-const open = (port: number, path: string): Promise<Client> =>
-  new Promise((resolve, reject) => {
-    const socket = net.connect(port, '127.0.0.1')
-    const client: Client = { socket, bytes: -1, text: '', wake: () => {} }
-    socket.once('error', reject)
-    socket.on('data', data => {
-      if (client.bytes === -1) {
-        if (!data.toString('latin1').startsWith('HTTP/1.1 101 ')) {
-          return reject(new Error(`refused: ${data.toString('latin1').slice(0, 60)}`))
-        }
-        // Nothing follows a handshake unasked.
-        client.bytes = 0
-        return resolve(client)
-      }
-      client.bytes += data.length
-      if (path === '/control') client.text = data.subarray(data[1] === 126 ? 4 : 2).toString()
-      client.wake()
-    })
-    socket.write(
-      `GET ${path} HTTP/1.1\r\nHost: bench\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
-        'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
-    )
-  })
-
-const openMany = async (port: number, count: number): Promise<Client[]> => {
-  const clients: Client[] = []
-  while (clients.length < count) {
-    const opening = Array.from({ length: Math.min(TOGETHER, count - clients.length) }, () =>
-      open(port, '/token'),
-    )
-    clients.push(...(await Promise.all(opening)))
-  }
-  return clients
-}
-
-const untilBytes = (client: Client, bytes: number): Promise<void> =>
-  new Promise(resolve => {
-    client.wake = () => {
-      if (client.bytes >= bytes) resolve()
-    }
-    client.wake()
-  })
-
 onStart<Herd, Herded>(async ({ port, count, warmCount, publishTimes, frameBytes }) => {
-  const control = await open(port, '/control')
-  const command = async <Answer>(asked: Command): Promise<Answer> => {
-    const { bytes } = control
-    control.socket.write(toFrame(JSON.stringify(asked)))
-    await untilBytes(control, bytes + 1)
-    return JSON.parse(control.text) as Answer
-  }
+  const command = await openControl(port)
   for (const { socket } of await openMany(port, warmCount)) socket.destroy()
   await new Promise(resolve => setTimeout(resolve, 300))
   const before = await command<Memory>({ kind: 'memory' })

@@ -30,8 +30,20 @@ export type Listening = { readonly port: number }
 export type Command =
   | { readonly kind: 'memory' }
   | { readonly kind: 'publish'; readonly times: number; readonly bytes: number }
+  /** Publishes from now on, until it is asked with 0 bytes. */
+  | { readonly kind: 'stream'; readonly everyMs: number; readonly bytes: number }
+  | { readonly kind: 'state' }
 export type Memory = { readonly rss: number; readonly heapUsed: number }
 export type Published = { readonly elapsedMs: number; readonly cpuMs: number }
+
+/** Of a server of ours. */
+export type State = {
+  readonly rss: number
+  readonly sockets: number
+  readonly queuedBytes: number
+  /** Closed because their clients did not keep up. */
+  readonly lagging: number
+}
 
 const TOPIC = 'main:1'
 const TOKEN = '/:token'
@@ -64,9 +76,30 @@ const publishAll = async (
   return { elapsedMs, cpuMs: (user + system) / 1_000 }
 }
 
-const answer = async (text: string, publish: Publish): Promise<string> => {
+let stream: NodeJS.Timeout | undefined
+
+const startStream = (
+  publish: Publish,
+  { everyMs, bytes }: { readonly everyMs: number; readonly bytes: number },
+): null => {
+  clearInterval(stream)
+  const frame = Buffer.alloc(bytes, 'x')
+  if (bytes > 0) stream = setInterval(() => publish(frame), everyMs)
+  return null
+}
+
+const answer = async (text: string, publish: Publish, state?: () => State): Promise<string> => {
   const command = JSON.parse(text) as Command
-  return JSON.stringify(command.kind === 'memory' ? memory() : await publishAll(publish, command))
+  switch (command.kind) {
+    case 'memory':
+      return JSON.stringify(memory())
+    case 'publish':
+      return JSON.stringify(await publishAll(publish, command))
+    case 'stream':
+      return JSON.stringify(startStream(publish, command))
+    case 'state':
+      return JSON.stringify(state?.())
+  }
 }
 
 const openBare = (): Promise<Listening> =>
@@ -155,9 +188,19 @@ const openOurs = async ({ dir, socketCount }: Start): Promise<Listening> => {
     onOpen() {},
     onMessage: (_, socket, body) => {
       const publish: Publish = frame => server.publish(TOPIC, frame)
-      void answer(Buffer.from(body).toString(), publish).then(text => socket.send(text))
+      const text = Buffer.from(body).toString()
+      void answer(text, publish, state).then(reply => socket.send(reply))
     },
     onClose() {},
+  }
+  const state = (): State => {
+    const { sockets, socketQueuedBytes, closes } = server.stats()
+    return {
+      rss: process.memoryUsage.rss(),
+      sockets,
+      queuedBytes: socketQueuedBytes,
+      lagging: closes.get(1013) ?? 0,
+    }
   }
   const server = await openServer({
     routes: [],
