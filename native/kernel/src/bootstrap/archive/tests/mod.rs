@@ -13,13 +13,13 @@ use crate::error::Result;
 use writer::{Bank, Row};
 
 /// What was shown: the slot of the storage's name, and the account.
-pub(super) type Shown = Vec<(u64, Row)>;
+pub(crate) type Shown = Vec<(u64, Row)>;
 
-pub(super) fn read(source: impl Read) -> Result<(Shown, ArchiveEnd)> {
+pub(crate) fn read(source: impl Read) -> Result<(Shown, ArchiveEnd)> {
     read_within(source, &ArchiveLimits::default())
 }
 
-pub(super) fn read_within(
+pub(crate) fn read_within(
     source: impl Read,
     limits: &ArchiveLimits,
 ) -> Result<(Shown, ArchiveEnd)> {
@@ -43,7 +43,7 @@ fn row_of(entry: &Entry<'_>) -> Row {
     }
 }
 
-pub(super) fn row(seed: u8, data_bytes: usize) -> Row {
+pub(crate) fn row(seed: u8, data_bytes: usize) -> Row {
     Row {
         pubkey: [seed; 32],
         lamports: 1_000 + u64::from(seed),
@@ -57,7 +57,7 @@ pub(super) fn row(seed: u8, data_bytes: usize) -> Row {
 }
 
 /// Two storages with every length around the padding, a tombstone and an account over the window's step.
-pub(super) fn sample() -> (Bank, Vec<(u64, u64, Vec<Row>)>) {
+pub(crate) fn sample() -> (Bank, Vec<(u64, u64, Vec<Row>)>) {
     let first = (1..20).map(|seed| row(seed, usize::from(seed))).collect();
     let gone = Row {
         lamports: 0,
@@ -70,7 +70,7 @@ pub(super) fn sample() -> (Bank, Vec<(u64, u64, Vec<Row>)>) {
     (Bank::at(100), storages)
 }
 
-pub(super) fn expected(storages: &[(u64, u64, Vec<Row>)]) -> Shown {
+pub(crate) fn expected(storages: &[(u64, u64, Vec<Row>)]) -> Shown {
     let rows = storages
         .iter()
         .flat_map(|(slot, _, rows)| rows.iter().map(|row| (*slot, row.clone())));
