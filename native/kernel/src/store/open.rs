@@ -1,6 +1,6 @@
 //! Opening a store, and what an operator wants to know of it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -60,7 +60,12 @@ impl Store {
         fs::create_dir_all(dir).map_err(heed::Error::Io)?;
         room::before_opening(dir)?;
         let env = open_env(dir, options, EnvFlags::empty())?;
-        room::for_readers(&dir.join("lock.mdb"))?;
+        let lock_file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(dir.join("lock.mdb"))
+            .map_err(heed::Error::Io)?;
+        room::for_readers(&lock_file)?;
         env.clear_stale_readers()?;
         let mut txn = env.write_txn()?;
         let tables = Tables::create(&env, &mut txn)?;
@@ -71,7 +76,7 @@ impl Store {
             }
         }
         txn.commit()?;
-        Self::finish(env, tables, dir, options)
+        Self::finish(env, lock_file, tables, dir, options)
     }
 
     /// Opens a store that a writer has made, for reading only.
@@ -93,11 +98,19 @@ impl Store {
         // LMDB keeps table handles that a committed transaction opened, and forgets those of an
         // aborted one.
         txn.commit()?;
-        Self::finish(env, tables, dir, options)
+        let lock_file = File::open(dir.join("lock.mdb"))?;
+        Self::finish(env, lock_file, tables, dir, options)
     }
 
-    fn finish(env: Env, tables: Tables, dir: &Path, options: &Options) -> Result<Store> {
-        let lock_file = File::open(dir.join("lock.mdb"))?;
+    /// `lock_file` must not have been closed meanwhile: that would end LMDB's locks, and other processes would take
+    /// this one for dead.
+    fn finish(
+        env: Env,
+        lock_file: File,
+        tables: Tables,
+        dir: &Path,
+        options: &Options,
+    ) -> Result<Store> {
         Ok(Store {
             lock_file,
             env,

@@ -2,7 +2,7 @@
 //! it, on a full disk; so it gets its place first.
 
 use std::ffi::CString;
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
@@ -39,17 +39,13 @@ pub(super) fn before_opening(dir: &Path) -> Result<()> {
 }
 
 /// Gives every reader's slot its place on the disk: a thread takes one when it first reads, and the
-/// disk may be full by then.
-pub(super) fn for_readers(lock_file: &Path) -> Result<()> {
-    let file = OpenOptions::new()
-        .write(true)
-        .open(lock_file)
-        .map_err(heed::Error::Io)?;
-    let bytes = file.metadata()?.len();
+/// disk may be full by then. The file stays open: closing any descriptor of it ends LMDB's locks.
+pub(super) fn for_readers(lock_file: &File) -> Result<()> {
+    let bytes = lock_file.metadata()?.len();
     let bytes = libc::off_t::try_from(bytes)
         .map_err(|_| Error::Internal(format!("a lock file of {bytes} bytes")))?;
     // SAFETY: an open file and plain integers. What the file holds stays as it is.
-    if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, bytes) } == 0 {
+    if unsafe { libc::fallocate(lock_file.as_raw_fd(), 0, 0, bytes) } == 0 {
         return Ok(());
     }
     let error = std::io::Error::last_os_error();

@@ -9,6 +9,7 @@ use super::{TOKEN_PROGRAM, account, assert_sound, block, number, options, token_
 use crate::store::{AccountUpdate, Store};
 
 const CHILD: &str = "SLOTLINE_TEST_STORE";
+const CARETAKER: &str = "SLOTLINE_TEST_CARETAKER";
 
 /// The updates of a slot, the same in both processes.
 fn updates(slot: u64) -> Vec<AccountUpdate> {
@@ -58,6 +59,32 @@ fn a_killed_writer_leaves_a_whole_block() {
         model.assert_in(&store.snapshot().unwrap());
     }
     assert!(tip > 0);
+}
+
+/// Not a test of its own: a process that frees the slots of readers that it takes for dead.
+#[test]
+fn caretaker() {
+    let Some(dir) = std::env::var_os(CARETAKER) else {
+        return;
+    };
+    let store = Store::open_reader(&PathBuf::from(dir), &options()).unwrap();
+    assert_eq!(store.clear_stale_readers().unwrap(), 0);
+}
+
+#[test]
+fn a_living_writer_is_not_taken_for_dead() {
+    let temporary = super::open(&options());
+    let snapshot = temporary.store.snapshot().unwrap();
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "store::tests::crash::caretaker"])
+        .env(CARETAKER, temporary.dir.path())
+        .stdout(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    assert_eq!(temporary.store.open_reads().unwrap().len(), 1);
+    drop(snapshot);
+    assert_eq!(temporary.store.tip().unwrap(), None);
 }
 
 #[test]
