@@ -1,4 +1,6 @@
-//! How a store comes to be without the whole history of the chain: from what others have written down.
+//! How a store comes to be without the whole history of the chain: from what others have written down, and from
+//! the feed that is kept meanwhile.
 
 pub mod archive;
 pub mod progress;
+pub mod spool;
