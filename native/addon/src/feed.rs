@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kernel::error::Result as Checked;
-use kernel::geyser::{AccountsFilter, Event, FlatEvent, GeyserConfig, Transactions};
+use kernel::geyser::{AccountsFilter, Event, FlatEvent, GeyserConfig, Reader, Sink, Transactions};
 use kernel::store::Scope;
 use napi::Status;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
@@ -82,9 +82,10 @@ impl FeedEvent {
     }
 }
 
-type OnEvent = ThreadsafeFunction<FeedEvent, (), FeedEvent, Status, false, false, EVENTS_MAX>;
+pub(crate) type OnEvent =
+    ThreadsafeFunction<FeedEvent, (), FeedEvent, Status, false, false, EVENTS_MAX>;
 
-fn to_config(options: FeedOptions, scope: &Scope) -> Checked<GeyserConfig> {
+pub(crate) fn to_config(options: FeedOptions, scope: &Scope) -> Checked<GeyserConfig> {
     let bytes = |number: f64, name: &str| count(number, name).map(|bytes| bytes as usize);
     let number = |number: f64, name: &str| whole(number, u32::MAX, name);
     Ok(GeyserConfig {
@@ -133,6 +134,21 @@ fn to_config(options: FeedOptions, scope: &Scope) -> Checked<GeyserConfig> {
     })
 }
 
+/// Begins to read a feed into a sink.
+pub(crate) fn start<S: Sink>(
+    config: GeyserConfig,
+    sink: Arc<S>,
+    on_event: OnEvent,
+) -> Checked<Reader> {
+    kernel::geyser::start(config, sink, move |event| {
+        // Never waits: the event loop may be in `stopFeed`, which waits for this thread.
+        on_event.call(
+            FeedEvent::of(event),
+            ThreadsafeFunctionCallMode::NonBlocking,
+        );
+    })
+}
+
 #[napi]
 impl Indexer {
     /// Begins to apply a feed's blocks to the store, on threads of its own.
@@ -141,13 +157,7 @@ impl Indexer {
         guard(|| {
             let store = Arc::clone(self.store()?);
             let config = to_config(options, &store.options().scope)?;
-            self.feed = Some(kernel::geyser::start(config, store, move |event| {
-                // Never waits: the event loop may be in `stopFeed`, which waits for this thread.
-                on_event.call(
-                    FeedEvent::of(event),
-                    ThreadsafeFunctionCallMode::NonBlocking,
-                );
-            })?);
+            self.feed = Some(start(config, store, on_event)?);
             Ok(())
         })
     }

@@ -14,6 +14,7 @@ mod pages;
 mod promises;
 mod reader;
 mod reply;
+mod spool;
 mod stats;
 mod tasks;
 mod transactions;

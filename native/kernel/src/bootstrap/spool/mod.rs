@@ -67,7 +67,7 @@ pub struct SpoolStats {
 }
 
 enum Phase {
-    Spooling(Files),
+    Spooling(Box<Files>),
     Live(Arc<Store>),
 }
 
@@ -89,7 +89,7 @@ impl Spool {
             dir: dir.to_path_buf(),
             stats: Mutex::new(SpoolStats::default()),
             grown: Condvar::new(),
-            phase: Mutex::new(Phase::Spooling(files)),
+            phase: Mutex::new(Phase::Spooling(Box::new(files))),
         };
         if let Phase::Spooling(files) = &*spool.lock() {
             spool.note(files);
