@@ -149,6 +149,27 @@ export declare class Reader {
   close(): void
 }
 
+/** Takes a feed's blocks, and later hands the feed over to a store. */
+export declare class Spool {
+  /** Opens a spool with what is in it, or makes one. The feed asks for what is in the scope of `store`. */
+  constructor(dir: string, options: SpoolOptions, store: StoreOptions)
+  /** Begins to read a feed into the spool; it goes on when the spool is handed over. */
+  startFeed(options: FeedOptions, onEvent: (event: FeedEvent) => void): void
+  stopFeed(): void
+  stats(): SpoolStats
+  /**
+   * Applies the spool to the store at `dir`, which was loaded as of `base_slot`, follows the feed, and hands it
+   * over, on a thread of its own. `rows_slot` is the newest slot that rows of the store are of.
+   */
+  replay(dir: string, baseSlot: number, rowsSlot?: number | undefined | null): Promise<ReplayResult>
+  /** Ends the replay that runs; its promise says so. */
+  cancel(): void
+  /** After a replay: the store with the feed that goes on into it. The spool is closed. */
+  handOver(): Indexer
+  /** Ends the feed and lets the files go; they stay on the disk. */
+  close(): void
+}
+
 /** Checks of one route's transactions. */
 export declare class TransactionChecks {
   constructor(rules: TransactionRules, pool: VerifyPoolOptions)
@@ -407,6 +428,14 @@ export interface ProgramPageQuery {
   page: PageData
 }
 
+/** How a replay ended: with `slot`, the tip at the hand-over, or with a row of the error table and its detail. */
+export interface ReplayResult {
+  slot: number
+  blocks: number
+  error?: string
+  detail?: string
+}
+
 /** The accounts that a scoped store keeps. */
 export interface ScopeOptions {
   programs: Array<Uint8Array>
@@ -425,6 +454,30 @@ export declare function setSlice(micros: number): void
 
 /** Maps `count` 8-byte cells that every process which maps the same file sees. */
 export declare function sharedCells(path: string, count: number): Float64Array
+
+/** Bounds of a spool and of its replay. */
+export interface SpoolOptions {
+  bytesMax: number
+  segmentBytesMax: number
+  groupBlocksMax: number
+  groupBytesMax: number
+}
+
+/** The state of a spool. Members are absent where there is no block yet. */
+export interface SpoolStats {
+  firstSlot?: number
+  firstParentSlot?: number
+  firstBlockHeight?: number
+  /** Base58. */
+  firstParentBlockhash?: string
+  firstParentBlockhashBytes?: Uint8Array
+  lastSlot?: number
+  appliedSlot?: number
+  blocks: number
+  bytes: number
+  /** Why it took no further block. */
+  failure?: string
+}
 
 /** How a store is opened; the same in every process. */
 export interface StoreOptions {

@@ -274,9 +274,8 @@ export type Indexer = {
   close(): void
 }
 
-/** Opens a store for writing and makes it where there is none. The caller holds its lock file. */
-export const openIndexer = (dir: string, store: StoreOptions): Indexer => {
-  const native = call(() => new addon.Indexer(dir, store))
+/** A writer that the addon made. */
+export const toIndexer = (native: addon.Indexer): Indexer => {
   return {
     tip: () => call(() => native.tip()) ?? undefined,
     applyBlock: block => call(() => native.applyBlock(block)),
@@ -292,6 +291,10 @@ export const openIndexer = (dir: string, store: StoreOptions): Indexer => {
     close: () => call(() => native.close()),
   }
 }
+
+/** Opens a store for writing and makes it where there is none. The caller holds its lock file. */
+export const openIndexer = (dir: string, store: StoreOptions): Indexer =>
+  toIndexer(call(() => new addon.Indexer(dir, store)))
 
 /** Decodes a base58 address. Throws `pubkeyDecode` or `pubkeySize`. */
 export const decodePubkey = (text: string): Uint8Array => call(() => addon.decodePubkey(text))
