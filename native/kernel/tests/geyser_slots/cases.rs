@@ -1,8 +1,11 @@
 //! One rule, one test; and a recorded stream.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use kernel::geyser::{Fault, Gap, GapKind, Message, SlotState, Slots, Update, translate};
 use kernel::store::Block;
-use yellowstone_grpc_proto::geyser::SubscribeUpdate;
+use yellowstone_grpc_proto::geyser::subscribe_update::UpdateOneof;
+use yellowstone_grpc_proto::geyser::{SlotStatus, SubscribeUpdate};
 use yellowstone_grpc_proto::prost::Message as _;
 
 use crate::messages::*;
@@ -261,6 +264,46 @@ fn a_parent_that_is_not_earlier_is_refused() {
     assert_eq!(slots_of(&ready), [0]);
 }
 
+/// What a capture's own statuses say, told without the reader: the chain up to its newest confirmed block, the
+/// newest finalized slot when that block was whole, and the newest of all.
+fn chain_of(capture: &[u8]) -> (Vec<u64>, Option<u64>, u64) {
+    let (mut parents, mut confirmed) = (BTreeMap::new(), BTreeSet::new());
+    let (mut finalized, mut last) = (None, (0, None));
+    let mut rest = capture;
+    while let Some((length, tail)) = rest.split_first_chunk::<4>() {
+        let (message, tail) = tail.split_at(u32::from_be_bytes(*length) as usize);
+        rest = tail;
+        let slot = match SubscribeUpdate::decode(message).unwrap().update_oneof {
+            Some(UpdateOneof::BlockMeta(meta)) => {
+                parents.insert(meta.slot, meta.parent_slot);
+                meta.slot
+            }
+            Some(UpdateOneof::Slot(status)) => {
+                if status.status == SlotStatus::SlotFinalized as i32 {
+                    finalized = finalized.max(Some(status.slot));
+                }
+                if status.status == SlotStatus::SlotConfirmed as i32 {
+                    confirmed.insert(status.slot);
+                }
+                status.slot
+            }
+            _ => continue,
+        };
+        if slot > last.0 && parents.contains_key(&slot) && confirmed.contains(&slot) {
+            last = (slot, finalized);
+        }
+    }
+    let mut chain = vec![last.0];
+    while let Some(parent) = chain.last().and_then(|slot| parents.get(slot)) {
+        if !parents.contains_key(parent) {
+            break;
+        }
+        chain.push(*parent);
+    }
+    chain.reverse();
+    (chain, last.1, finalized.unwrap_or(0))
+}
+
 /// A real capture of a mainnet stream at PROCESSED, with all six statuses and no accounts.
 #[test]
 fn a_real_capture_becomes_a_chain() {
@@ -285,7 +328,18 @@ fn a_real_capture_becomes_a_chain() {
         }
     }
     assert_eq!(messages, 24_112);
-    assert!(ready.len() >= 20, "{} blocks", ready.len());
+    let (chain, finalized, newest_finalized) = chain_of(&bytes);
+    assert!(chain.len() >= 20, "{} blocks", chain.len());
+    let slots: Vec<u64> = ready.iter().map(|ready| ready.block.slot).collect();
+    assert_eq!(slots, chain);
+    let last = ready.last().expect("a block");
+    assert_eq!(
+        (last.block.slot, last.block.root),
+        (chain[chain.len() - 1], finalized)
+    );
+    // What the chain's own validators finalized is on it, wherever the capture shows the block.
+    assert!(newest_finalized <= last.block.slot);
+    assert!(newest_finalized < chain[0] || chain.contains(&newest_finalized));
     for pair in ready.windows(2) {
         assert_eq!(pair[1].block.parent_slot, pair[0].block.slot);
         assert_eq!(pair[1].block.parent_blockhash, pair[0].block.blockhash);

@@ -156,9 +156,14 @@ impl<W: Write> Tar<W> {
         self.file(&format!("accounts/{slot}.{id}"), &append_vec(rows))
     }
 
+    /// What was written, without an end mark.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
     pub fn finish(mut self) -> io::Result<W> {
         self.out.write_all(&[0; 1024])?;
-        Ok(self.out)
+        Ok(self.into_inner())
     }
 }
 

@@ -1,0 +1,30 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+const path = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
+const TARGET = path('../../native/target/snapshot-reader/')
+/** It is 340 crates, most of them of the cluster's own; ours are built beside it. */
+const BUILD_MS = 1_800_000
+
+const cargo = (args: readonly string[]): { failure: string | undefined; text: string } => {
+  const { status, error, stdout, stderr } = spawnSync('cargo', args, {
+    timeout: BUILD_MS,
+    encoding: 'utf8',
+  })
+  const failure = status === 0 ? undefined : (error?.message ?? `${stdout}${stderr}`.slice(-2_000))
+  return { failure, text: stdout }
+}
+
+// Its build takes minutes and a network.
+const skip = process.env['SLOTLINE_SOAK'] !== 'full' && 'left to `npm run soak`'
+
+t.test("Agave's own reader finds the same accounts in each archive", { skip }, async t => {
+  t.setTimeout(2 * BUILD_MS)
+  const build = ['build', '--locked', '--target-dir', TARGET, '--manifest-path']
+  t.equal(cargo([...build, path('snapshots/Cargo.toml')]).failure, undefined, 'it builds')
+  const ours = ['test', '--release', '--manifest-path', path('../../native/Cargo.toml')]
+  const { failure, text } = cargo([...ours, '-p', 'kernel', '--test', 'snapshots', 'outside'])
+  t.equal(failure, undefined, 'they agree')
+  t.match(text, '1 passed')
+})
