@@ -2,5 +2,8 @@
 //! the feed that is kept meanwhile.
 
 pub mod archive;
+mod json_rows;
+pub mod packed;
 pub mod progress;
+pub mod rpc_rows;
 pub mod spool;
