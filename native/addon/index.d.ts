@@ -54,6 +54,14 @@ export declare class Fanout {
 
 /** Writes blocks into a store. One per store on the whole machine: the caller holds the lock file. */
 export declare class Indexer {
+  /**
+   * The next stored addresses after one, or from the first on, 32 bytes each; none is the end.
+   * Their data together is at most `bytesMax`, but for the first.
+   */
+  storedKeys(after: Uint8Array | undefined | null, keysMax: number, bytesMax: number): Uint8Array
+  /** Compares packed rows with the store. What differs waits for the next block, at most `bytesMax`. */
+  compareRows(rows: Uint8Array, bytesMax: number): ComparedRows
+  correctionCounts(): CorrectionCounts
   /** Begins to apply a feed's blocks to the store, on threads of its own. */
   startFeed(options: FeedOptions, onEvent: (event: FeedEvent) => void): void
   /** Ends the feed; the commit under way is finished first. */
@@ -170,6 +178,19 @@ export declare class Spool {
   close(): void
 }
 
+/** One answer on its way. It takes the memory of its largest account. */
+export declare class RpcAnswer {
+  /**
+   * `wanted` is `listed`, `positional` (one account for each of `keys`) or `sizes`. `slot` stamps the rows of an
+   * answer without a context.
+   */
+  constructor(wanted: string, keys?: Uint8Array | undefined | null, slot?: number | undefined | null)
+  /** Takes the next bytes of the body. Returns the accounts that are whole, packed. */
+  feed(chunk: Uint8Array): Uint8Array
+  /** Ends the answer. Throws where it is not whole. */
+  end(): RpcAnswerEnd
+}
+
 /** Checks of one route's transactions. */
 export declare class TransactionChecks {
   constructor(rules: TransactionRules, pool: VerifyPoolOptions)
@@ -228,6 +249,17 @@ export interface BlockData {
  */
 export declare function boundUnsent(bytes: number): number
 
+/** What a comparison of rows with the store said of them. */
+export interface ComparedRows {
+  equal: number
+  /** Written, or removed, after the slot that the row is of. */
+  newer: number
+  /** Other than the row: corrected with the next block, unless a block before it explains it. */
+  different: number
+  /** Different, but too many corrections wait. */
+  dropped: number
+}
+
 /** What the check of a batch costs beside a bare loop over its signatures, on this thread: for a bench. */
 export declare function compareLoops(body: Uint8Array): LoopTimes
 
@@ -235,6 +267,12 @@ export declare function compareLoops(body: Uint8Array): LoopTimes
 export interface CopyResult {
   error?: string
   detail?: string
+}
+
+/** The corrections since the store was opened. */
+export interface CorrectionCounts {
+  waiting: number
+  corrected: number
 }
 
 /** Decodes `memcmp.bytes`; `encoding` is `base58` or `base64`. Throws `memcmpBytes`. */
@@ -434,6 +472,39 @@ export interface ReplayResult {
   blocks: number
   error?: string
   detail?: string
+}
+
+/** What an answer was, beside its rows. */
+export interface RpcAnswerEnd {
+  /** The slot of its context, where it has one. */
+  slot?: number
+  rows: number
+  paginationKey?: string
+  error?: RpcAnswerError
+  /** For `sizes`; empty where there are too many. */
+  sizes: Array<RpcAnswerSize>
+  /** For `positional`: the mints of the token accounts, 32 bytes each. */
+  mints: Uint8Array
+  /** For `positional`: the mints themselves. */
+  programs: Array<RpcAnswerMint>
+}
+
+/** The upstream's own error. */
+export interface RpcAnswerError {
+  code: number
+  message: string
+}
+
+/** A mint among the rows, and its token program. */
+export interface RpcAnswerMint {
+  mint: Uint8Array
+  program: Uint8Array
+}
+
+/** How long the data of how many accounts is. */
+export interface RpcAnswerSize {
+  bytes: number
+  count: number
 }
 
 /** The accounts that a scoped store keeps. */

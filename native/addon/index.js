@@ -773,12 +773,13 @@ if (
   }
 }
 
-const { Caretaker, Fanout, Indexer, NativeReply, Reader, Spool, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setOrdinary, setRealtime, setSlice, sharedCells } = nativeBinding
+const { Caretaker, Fanout, Indexer, NativeReply, Reader, RpcAnswer, Spool, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setOrdinary, setRealtime, setSlice, sharedCells } = nativeBinding
 export { Caretaker }
 export { Fanout }
 export { Indexer }
 export { NativeReply }
 export { Reader }
+export { RpcAnswer }
 export { Spool }
 export { TransactionChecks }
 export { boundUnsent }

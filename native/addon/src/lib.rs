@@ -4,6 +4,7 @@
 
 mod arguments;
 mod caretaker;
+mod corrections;
 mod failure;
 mod fanout;
 mod feed;
@@ -14,6 +15,7 @@ mod pages;
 mod promises;
 mod reader;
 mod reply;
+mod rpc_answer;
 mod spool;
 mod stats;
 mod tasks;

@@ -31,6 +31,11 @@ pub struct Applied {
     pub out_of_scope: u64,
     /// Bytes of account data written.
     pub bytes: u64,
+    /// Updates passed over because the account is stored as of the same or a later slot: a store
+    /// that was loaded holds accounts that are ahead of its tip.
+    pub outdated: u64,
+    /// Accounts that a sweep found to be wrong, and that are right now.
+    pub corrected: u64,
 }
 
 /// What an update means for the store.
@@ -54,23 +59,38 @@ impl Store {
         room::keep_reserve(&self.dir, self.options.disk_reserve_bytes)?;
         let mut txn = self.env.write_txn()?;
         let mut sum = Applied::default();
-        let new = not_known(tip_of(&self.tables, &txn)?, blocks)?;
+        let tip = tip_of(&self.tables, &txn)?;
+        let new = not_known(tip, blocks)?;
+        let mut corrections = match tip {
+            Some(tip) if !new.is_empty() => self.take_corrections(&txn, tip.slot)?,
+            _ => Vec::new(),
+        };
         // What a scope keeps of a block may depend on what the blocks before it left.
         let together = match self.options.scope {
             Scope::All => new.len().max(1),
             Scope::Listed { .. } => 1,
         };
         for blocks in new.chunks(together) {
-            self.apply_in(&mut txn, blocks, &mut sum)?;
+            self.apply_in(&mut txn, blocks, &corrections, &mut sum)?;
+            // They belong to the first block.
+            sum.corrected += corrections.len() as u64;
+            corrections.clear();
         }
         if sum.is_new {
             txn.commit()?;
+            self.count_corrected(sum.corrected);
         }
         Ok(sum)
     }
 
-    fn apply_in(&self, txn: &mut RwTxn<'_>, blocks: &[&Block], sum: &mut Applied) -> Result<()> {
-        let writes = last_writes(blocks)?;
+    fn apply_in(
+        &self,
+        txn: &mut RwTxn<'_>,
+        blocks: &[&Block],
+        corrections: &[AccountUpdate],
+        sum: &mut Applied,
+    ) -> Result<()> {
+        let writes = last_writes(blocks, corrections)?;
         let mints = self.mints_needed(&writes);
         let mut diff = Diff::new(&self.options.changed);
         let mut fed = vec![Vec::new(); blocks.len()];
@@ -83,6 +103,14 @@ impl Store {
                 Some(found) => Some(Indexed::of(&decode(found)?)),
                 None => None,
             };
+            let outdated = stored.as_ref().map_or(0, |stored| {
+                writes.partition_point(|write| write.slot <= stored.slot)
+            });
+            sum.outdated += outdated as u64;
+            let writes = writes.get(outdated..).unwrap_or_default();
+            if writes.is_empty() {
+                continue;
+            }
             let mut is_there = stored.is_some();
             let mut last = None;
             for write in writes {
@@ -269,9 +297,22 @@ struct LastWrite<'b> {
 
 /// What the blocks left of each account: in ascending order of pubkeys, so that sorted keys meet the
 /// same pages in turn, and of blocks.
-fn last_writes<'b>(blocks: &[&'b Block]) -> Result<Vec<LastWrite<'b>>> {
-    let count = blocks.iter().map(|block| block.accounts.len()).sum();
-    let mut sorted = Vec::with_capacity(count);
+///
+/// Corrections count as the first writes of the first block.
+fn last_writes<'b>(
+    blocks: &[&'b Block],
+    corrections: &'b [AccountUpdate],
+) -> Result<Vec<LastWrite<'b>>> {
+    let count: usize = blocks.iter().map(|block| block.accounts.len()).sum();
+    let mut sorted = Vec::with_capacity(corrections.len() + count);
+    if let Some(first) = blocks.first() {
+        sorted.extend(corrections.iter().map(|update| LastWrite {
+            prefix: keys::prefix_of(&update.pubkey),
+            block_index: 0,
+            slot: first.slot,
+            update,
+        }));
+    }
     for (block_index, block) in blocks.iter().enumerate() {
         for update in &block.accounts {
             if update.data.len() > ACCOUNT_DATA_BYTES_MAX {

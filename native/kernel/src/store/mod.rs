@@ -5,6 +5,7 @@ mod backup;
 mod change;
 mod check;
 mod check_kept;
+mod correct;
 mod diff;
 mod feed;
 mod feed_read;
@@ -26,6 +27,7 @@ mod verify;
 
 pub use apply::Applied;
 pub use change::{Change, Logs};
+pub use correct::{Compared, CorrectionStats};
 pub use feed_read::{FeedEnd, FeedPlace, FeedVisit};
 pub use holders::{HOLDERS_MAX, HOLDERS_MIN};
 pub use open::{Stats, Store};

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn};
 
+use super::correct::Corrections;
 use super::options::Options;
 use super::readers::{self, OpenRead};
 use super::record::Tip;
@@ -25,6 +26,8 @@ pub struct Store {
     pub(super) dir: PathBuf,
     /// The tip of the transaction with this id: looked up once a block, not once a read.
     last_tip: Mutex<(usize, Option<Tip>)>,
+    /// What the next block corrects.
+    pub(super) corrections: Mutex<Corrections>,
 }
 
 /// The state of a store in numbers.
@@ -118,6 +121,7 @@ impl Store {
             options: options.clone(),
             dir: dir.to_path_buf(),
             last_tip: Mutex::new((usize::MAX, None)),
+            corrections: Mutex::default(),
         })
     }
 

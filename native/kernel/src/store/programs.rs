@@ -82,12 +82,15 @@ pub(super) fn write(
         let stored = read(tables, txn, &program)?;
         let mut row = stored;
         row.accounts = row.accounts.saturating_add_signed(moved.accounts);
+        // The store may be loaded ahead of its tip: up to the floor no row is promised.
+        moved.written.retain(|(slot, _)| *slot > row.changed_floor);
         moved.written.sort_unstable();
         let (kept, floor) = newest_slots(&moved.written, row.changed_rows_max());
         if let Some(floor) = floor {
             // Everything up to it would be dropped again.
-            drop_rows(tables, txn, &program, u64::MAX)?;
-            (row.changed_rows, row.changed_floor) = (0, floor);
+            let dropped = drop_rows(tables, txn, &program, floor)?;
+            row.changed_rows = row.changed_rows.saturating_sub(dropped);
+            row.changed_floor = floor;
         }
         for (slot, pubkey) in kept {
             let key = keys::changed(&program, *slot, pubkey);

@@ -1,6 +1,7 @@
 //! Tests of the store, and what they share: small blocks, and a model of the store in a few lines.
 
 mod check;
+mod correct;
 mod crash;
 mod holders;
 mod kept;
