@@ -4,6 +4,7 @@ import { configSchema } from './config-schema.js'
 /** Where the options of a section stand with their reasons, as comments of its `defaults`. */
 const SOURCES: Readonly<Record<string, string>> = {
   'networks.feed': 'src/ingest/geyser.ts',
+  'networks.accountsRpc': 'src/ingest/rpc-options.ts',
   'networks.rpc': 'src/rpc/forward-options.ts',
   'networks.rpc.upstream': 'src/submission/upstream-options.ts',
   'networks.lander': 'src/submission/lander-options.ts',

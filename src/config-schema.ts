@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import * as v from 'valibot'
+import { accountsRpcSection } from './config-accounts-rpc.js'
 import { defaults as authenticate } from './access/authenticate.js'
 import { defaults as productLimits } from './access/product-options.js'
 import { defaults as limits } from './access/limits.js'
@@ -226,6 +227,10 @@ const network = v.strictObject({
     'Programs whose changes are indexed by slot; absent is all, empty is none. Without it `changedSinceSlot` is right, only slower.',
   ),
   scope: described(v.optional(scope), 'What is indexed; absent is every account.'),
+  accountsRpc: described(
+    v.optional(accountsRpcSection),
+    'Where accounts are read from that the feed has not brought; absent, there is no sweep and no bootstrap by RPC.',
+  ),
   rpc: described(
     v.optional(rpcSection),
     'Who answers the methods that are not answered here; absent, they are -32601.',

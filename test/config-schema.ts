@@ -157,3 +157,29 @@ t.test('the dashboard and its provider are found by https, or without leaving th
   t.notOk(isRight({ dashboard: { identity: { clientId: 'c' } } }), 'an issuer')
   t.end()
 })
+
+t.test('the RPC that accounts are read from has its secrets in their places', t => {
+  const network = { id: 'n', feed: { endpoint: 'http://x:1' } }
+  const cases: [accountsRpc: object, right: boolean][] = [
+    [{ endpoint: 'https://rpc.example/path' }, true],
+    [{ endpoint: 'https://rpc.example', credential: 'k', credentialIn: 'query' }, true],
+    [{ endpoint: 'https://rpc.example', encoding: 'base64+zstd', sweepKeysPerSecond: 0 }, true],
+    [{}, false],
+    [{ endpoint: 'https://rpc.example/?api-key=k' }, false],
+    [{ endpoint: 'https://user@rpc.example' }, false],
+    [{ endpoint: 'wss://rpc.example' }, false],
+    [{ endpoint: 'https://rpc.example', credential: 'two words' }, false],
+    [{ endpoint: 'https://rpc.example', credentialIn: 'body' }, false],
+    [{ endpoint: 'https://rpc.example', credentialName: 'x key' }, false],
+    [{ endpoint: 'https://rpc.example', encoding: 'base58' }, false],
+    [{ endpoint: 'https://rpc.example', keysPerCallMax: 101 }, false],
+    [{ endpoint: 'https://rpc.example', splitPrefixBytesMax: 0 }, false],
+  ]
+  for (const [accountsRpc, right] of cases)
+    t.equal(
+      isRight({ networks: [{ ...network, accountsRpc }] }),
+      right,
+      JSON.stringify(accountsRpc),
+    )
+  t.end()
+})

@@ -150,10 +150,13 @@ const INDEXER: Row[] = [
   ['check', []],
   ['clearStaleReaders', []],
   ['close', []],
+  ['compareRows', [bytes(new Uint8Array(0)), count(1_000)]],
+  ['correctionCounts', []],
   ['openReader', [{ right: POOLS, wrong: [undefined, null, 5, {}] }]],
   ['startFeed', [feedSpec, { right: () => {}, wrong: [undefined, null, 5, {}] }]],
   ['stats', []],
   ['stopFeed', []],
+  ['storedKeys', [optional(key(KEY)), count(10), count(1_000)]],
   ['tip', []],
 ]
 const READER: Row[] = [
@@ -174,6 +177,10 @@ const READER: Row[] = [
   ['tip', []],
   ['tokenBalance', [key(KEY), out]],
   ['tokenSupply', [key(KEY), out]],
+]
+const ANSWER: Row[] = [
+  ['end', []],
+  ['feed', [bytes(Buffer.from('{"result":[]}'))]],
 ]
 const CHECKS: Row[] = [
   ['checkBatch', [bytes(new Uint8Array(0))]],
@@ -243,7 +250,15 @@ const notRefused = (target: object, name: string, calls: unknown[][]): string[] 
   })
 
 t.test('exports', async t => {
-  const classes = ['Caretaker', 'Fanout', 'Indexer', 'NativeReply', 'Reader', 'TransactionChecks']
+  const classes = [
+    'Caretaker',
+    'Fanout',
+    'Indexer',
+    'NativeReply',
+    'Reader',
+    'RpcAnswer',
+    'TransactionChecks',
+  ]
   t.strictSame(
     Object.keys(addon).sort(),
     [...classes, '__napiBindingTarget', ...namesOf(FUNCTIONS)].sort(),
@@ -252,6 +267,7 @@ t.test('exports', async t => {
   t.strictSame(membersOf(addon.Reader.prototype), namesOf(READER))
   t.strictSame(membersOf(addon.Caretaker.prototype), namesOf(CARETAKER))
   t.strictSame(membersOf(addon.Fanout.prototype), namesOf(FANOUT))
+  t.strictSame(membersOf(addon.RpcAnswer.prototype), namesOf(ANSWER))
   t.strictSame(membersOf(addon.NativeReply.prototype), namesOf(REPLY))
   t.strictSame(membersOf(addon.TransactionChecks.prototype), namesOf(CHECKS))
 })
@@ -312,6 +328,24 @@ t.test('wrong arguments of a caretaker are refused', async t => {
   t.match(await caretaker.copyTo(join(dir, 'none', 'x')), { error: 'internal', detail: /No such/ })
   caretaker.close()
   t.throws(() => caretaker.tip(), 'after its end')
+})
+
+t.test('wrong arguments of an answer are refused', async t => {
+  const make = (...args: [string, Uint8Array?, number?]) => new addon.RpcAnswer(...args)
+  const specs = [
+    text('positional', '', 'Listed'),
+    keys,
+    optional(whole(1, Number.MAX_SAFE_INTEGER)),
+  ]
+  t.strictSame(notRefused({ RpcAnswer: make }, 'RpcAnswer', wrongCalls(specs)), [])
+  t.throws(() => make('positional'), 'for no addresses')
+  const answer = make('listed')
+  for (const [name, specs] of ANSWER.filter(([name]) => name !== 'end'))
+    t.strictSame(notRefused(answer, name, wrongCalls(specs)), [], name)
+  t.equal(answer.feed(Buffer.from('{"result":[]}')).length, 0)
+  t.match(answer.end(), { rows: 0 })
+  for (const [name, specs] of ANSWER)
+    t.strictSame(notRefused(answer, name, [specs.map(({ right }) => right)]), [], name)
 })
 
 t.test('wrong arguments of a fan-out are refused', async t => {

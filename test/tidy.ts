@@ -22,7 +22,7 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
     'types, close codes and names: test/websocket/ sees them over sockets',
   ],
   [
-    /^src\/(.*\/)?((metrics|pool|store|upstream|ledger|relay|lander|product|forward)-)?options\.ts$/,
+    /^src\/(.*\/)?((rpc|metrics|pool|store|upstream|ledger|relay|lander|product|forward)-)?options\.ts$/,
     'defaults: test/config.ts tries each',
   ],
   [
@@ -41,6 +41,15 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
   [
     /^src\/server\/(handshake|mount-sockets|socket-keeper)\.ts$/,
     'parts of one WebSocket: test/server/server-socket.ts sees them from outside',
+  ],
+  [
+    /^src\/ingest\/rpc-(client|failure|part)\.ts$/,
+    'steps of a read of accounts: test/ingest/rpc-scope.ts sees them over sockets',
+  ],
+  [/^src\/config-accounts-rpc\.ts$/, 'test/config-schema.ts tries each rule'],
+  [
+    /^src\/shared\/(corrections|rpc-answer)\.ts$/,
+    'test/ingest/rpc-sweep.ts and rpc-scope.ts work with them on real stores',
   ],
   [/^src\/access\/tables\.ts$/, 'declarations: test/access/store.ts reads and writes by them'],
   [

@@ -15,6 +15,7 @@ import {
 import { toStoreOptions } from './native-options.js'
 import { watchReaders } from './reader-watch.js'
 import type { Start } from './role.js'
+import { startSweep } from './sweep.js'
 import { startStatusWriter, type StatusWriter } from './status-writer.js'
 
 /** Name of the first store of a network. */
@@ -127,6 +128,8 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
     log,
   )
 
+  const stopSweep = startSweep({ target, store: () => indexer, metrics, log })
+
   return {
     onOrder: order => {
       if (order.kind === 'collect')
@@ -136,6 +139,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
     },
     drain: async () => {
       stopWatch()
+      stopSweep()
       status?.stop()
       feed.stop()
       indexer.close()

@@ -1,4 +1,5 @@
 import * as addon from '#native'
+import { toCorrections, type Corrections } from './corrections.js'
 import { ENCODINGS, type DataSlice, type Encoding } from './encodings.js'
 import { toFanout, type Fanout, type FanoutOptions } from './fanout.js'
 import type { BodySource } from './http.js'
@@ -253,7 +254,7 @@ export type Applied = {
 }
 
 /** The one writer of a store. */
-export type Indexer = {
+export type Indexer = Corrections & {
   tip(): Tip | undefined
   /** Applies one block, durably. Throws NativeError `notNextBlock` where it does not continue the chain. */
   applyBlock(block: BlockData): Applied
@@ -277,6 +278,7 @@ export type Indexer = {
 /** A writer that the addon made. */
 export const toIndexer = (native: addon.Indexer): Indexer => {
   return {
+    ...toCorrections(native),
     tip: () => call(() => native.tip()) ?? undefined,
     applyBlock: block => call(() => native.applyBlock(block)),
     applyBlocks: blocks => call(() => native.applyBlocks(blocks)),

@@ -1,0 +1,99 @@
+/** What may be done about a failed request: try again, ask for less, or nothing before an operator acts. */
+export type FailureKind = 'passing' | 'slow' | 'tooLarge' | 'refused'
+
+/** An upstream RPC did not give the accounts. The message holds no secret, and the setting to change. */
+export class RpcReadFailure extends Error {
+  override readonly name = 'RpcReadFailure'
+  readonly kind: FailureKind
+  /** What the upstream asked us to wait. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(kind: FailureKind, message: string, retryAfterMs?: number) {
+    super(message)
+    this.kind = kind
+    this.retryAfterMs = retryAfterMs
+  }
+
+  /** Whether asking for fewer accounts may help. */
+  get isSplittable(): boolean {
+    return this.kind === 'tooLarge' || this.kind === 'slow'
+  }
+}
+
+const MESSAGE_CHARS_MAX = 300
+
+/** An upstream's text without our secrets, short, on one line. */
+export const scrub = (text: string, secrets: readonly string[]): string => {
+  let clean = text
+  for (const secret of secrets) if (secret !== '') clean = clean.replaceAll(secret, '[redacted]')
+  return clean.replace(/[\p{Cc}\s]+/gu, ' ').slice(0, MESSAGE_CHARS_MAX)
+}
+
+/** Texts by which providers say that a question asks for too many accounts; no two agree on a code. */
+const TOO_LARGE =
+  /too (many|large|big)|exceed|narrow|deprioritized|scan (results|limit)|response size|add filters/i
+const SLOW = /time(d)?[ -]?out|deadline/i
+
+/** The upstream's own error as a failure, with the setting that mends it where there is one. */
+export const fromRpcError = (
+  { code, message }: { readonly code: number; readonly message: string },
+  method: string,
+  what: string,
+): RpcReadFailure => {
+  const said = `${method} for ${what}: the upstream answers ${code} ${message}`
+  switch (code) {
+    case -32016:
+      return new RpcReadFailure('passing', `${said} (it has not reached the slot of the feed yet)`)
+    case -32005:
+      return new RpcReadFailure('passing', `${said} (its node is behind)`)
+    case -32012:
+      return new RpcReadFailure('tooLarge', said)
+    case -32010:
+      return new RpcReadFailure(
+        'refused',
+        `${said}; its node keeps this key out of its indexes: name single mints or accounts in ` +
+          'networks.scope in place of the program, or another provider in networks.accountsRpc.endpoint',
+      )
+    case -32601:
+      return new RpcReadFailure(
+        'refused',
+        `${said}; ${
+          method === 'getProgramAccountsV2'
+            ? 'set networks.accountsRpc.isPaged = false'
+            : 'name another provider in networks.accountsRpc.endpoint'
+        }`,
+      )
+    default:
+      if (code === 429) return new RpcReadFailure('passing', said)
+      if (TOO_LARGE.test(message)) return new RpcReadFailure('tooLarge', said)
+      if (SLOW.test(message)) return new RpcReadFailure('slow', said)
+      return code === -32603
+        ? new RpcReadFailure('passing', said)
+        : new RpcReadFailure('refused', said)
+  }
+}
+
+/** A status other than 200 as a failure. */
+export const fromStatus = (
+  status: number,
+  message: string,
+  method: string,
+  what: string,
+  retryAfterMs: number | undefined,
+): RpcReadFailure => {
+  const text = message === '' ? '' : ` ${message}`
+  const said = `${method} for ${what}: the upstream answers HTTP ${status}${text}`
+  if (status === 413) return new RpcReadFailure('tooLarge', said)
+  if (status === 408 || status === 504) return new RpcReadFailure('slow', said, retryAfterMs)
+  if (status === 429 || status >= 500) {
+    const hint = status === 429 ? '; lower networks.accountsRpc.requestsPerSecondMax' : ''
+    return new RpcReadFailure('passing', `${said}${hint}`, retryAfterMs)
+  }
+  if (status === 401 || status === 403)
+    return new RpcReadFailure(
+      'refused',
+      `${said}; look at networks.accountsRpc.credential, credentialIn and credentialName`,
+    )
+  if (TOO_LARGE.test(message)) return new RpcReadFailure('tooLarge', said)
+  return new RpcReadFailure('refused', `${said}; look at networks.accountsRpc.endpoint`)
+}
