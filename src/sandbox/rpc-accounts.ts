@@ -5,12 +5,15 @@ import type { AccountState } from './block.js'
 import type { Chain } from './chain.js'
 import { parseTokenAccount } from './parse-token-account.js'
 import { invalidParam, RpcFailure } from './rpc-failure.js'
-import { toCount, toOptions, toPubkey } from './rpc-params.js'
+import { toCount, toList, toOptions, toPubkey } from './rpc-params.js'
 
 /** More takes too long in base58. */
 const BASE58_BYTES_MAX = 128
 const TOKEN_ACCOUNT_BYTES = 165
 const STATE_AT = 108
+/** Rows of a page, unless the call says how many. */
+const PAGE_ROWS = 1_000
+const PAGE_ROWS_MAX = 10_000
 
 type Found = readonly [pubkey: Uint8Array, state: AccountState]
 
@@ -74,15 +77,43 @@ const toRows = (chain: Chain, found: readonly Found[], options: Members) =>
     account: toAccount(chain, state, options),
   }))
 
-export const programAccounts = (chain: Chain, program: unknown, options: Members) => {
+/** As many addresses as a provider takes in one call. */
+const KEYS_MAX = 100
+
+/** Accounts in the order of their addresses in the call; null where there is none. */
+export const multipleAccounts = (chain: Chain, keys: unknown, options: Members) =>
+  toList(keys, KEYS_MAX).map(key => {
+    const state = chain.account(toPubkey(key))
+    return state === undefined ? null : toAccount(chain, state, options)
+  })
+
+/** A program's accounts after `paginationKey`, at most `limit`, with the key of the next page. */
+export const programAccountsPage = (chain: Chain, program: unknown, options: Members) => {
+  const limit = Math.min(toCount(options['limit'], PAGE_ROWS), PAGE_ROWS_MAX)
+  const { paginationKey } = options
+  const after = isAbsent(paginationKey) ? undefined : Buffer.from(toPubkey(paginationKey))
+  const rows = findAccounts(chain, program, options)
+    .filter(([pubkey]) => after === undefined || after.compare(pubkey) < 0)
+    .slice(0, limit)
+  const last = rows.length < limit ? undefined : rows.at(-1)?.[0]
+  return {
+    accounts: toRows(chain, rows, options),
+    count: rows.length,
+    paginationKey: last === undefined ? null : bs58.encode(last),
+  }
+}
+
+export const programAccounts = (chain: Chain, program: unknown, options: Members) =>
+  toRows(chain, findAccounts(chain, program, options), options)
+
+const findAccounts = (chain: Chain, program: unknown, options: Members): readonly Found[] => {
   const { filters } = options
   if (!isAbsent(filters) && !Array.isArray(filters))
     throw invalidParam('Invalid params: filters must be a sequence')
   const tests = (filters ?? []).map(toTest)
-  const found = chain
+  return chain
     .programAccounts(toPubkey(program))
     .filter(([, { data }]) => tests.every(test => test(data)))
-  return toRows(chain, found, options)
 }
 
 const TOKEN_PROGRAMS = [ADDRESSES.token, ADDRESSES.token2022]

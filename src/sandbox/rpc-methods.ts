@@ -1,11 +1,16 @@
 import bs58 from 'bs58'
-import { isAbsent } from '../shared/values.js'
+import { isAbsent, type Members } from '../shared/values.js'
 import { toMapKey } from './addresses.js'
 import type { TransactionRecord } from './block.js'
 import type { Chain } from './chain.js'
 import type { History } from './history.js'
 import { parseTransaction, TransactionFormatError } from './parse-transaction.js'
-import { programAccounts, tokenAccountsByOwner } from './rpc-accounts.js'
+import {
+  multipleAccounts,
+  programAccounts,
+  programAccountsPage,
+  tokenAccountsByOwner,
+} from './rpc-accounts.js'
 import { invalidParam, RpcFailure } from './rpc-failure.js'
 import {
   toBlockCommitment,
@@ -37,6 +42,13 @@ const withContext = ({ chain }: World, value: unknown) => ({
   context: { slot: chain.tip.slot },
   value,
 })
+
+/** As a node does that has not reached the slot which the caller has seen elsewhere. */
+const reachContextSlot = ({ tip }: Chain, { minContextSlot }: Members): void => {
+  if (isAbsent(minContextSlot) || toCount(minContextSlot) <= tip.slot) return
+  const message = 'Minimum context slot has not been reached'
+  throw new RpcFailure(-32016, message, { contextSlot: tip.slot })
+}
 
 const toStatus = ({ chain, history }: World, record: TransactionRecord) => {
   const { slot, error } = record
@@ -196,8 +208,24 @@ export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
   getFeeForMessage,
   getGenesisHash: ({ chain }) => chain.blockhashOf(chain.options.firstSlot - 1),
   getRecentPrioritizationFees,
+  getSlot: ({ chain, history }, [given]) => {
+    const options = toOptions(given)
+    reachContextSlot(chain, options)
+    return history.slotAt(toCommitment(options))
+  },
+  getMultipleAccounts: (world, [keys, given]) => {
+    const options = toOptions(given)
+    reachContextSlot(world.chain, options)
+    return withContext(world, multipleAccounts(world.chain, keys, options))
+  },
+  getProgramAccountsV2: (world, [program, given]) => {
+    const options = toOptions(given)
+    reachContextSlot(world.chain, options)
+    return programAccountsPage(world.chain, program, options)
+  },
   getProgramAccounts: (world, [program, given]) => {
     const options = toOptions(given)
+    reachContextSlot(world.chain, options)
     const rows = programAccounts(world.chain, program, options)
     return options['withContext'] === true ? withContext(world, rows) : rows
   },
