@@ -157,6 +157,19 @@ export declare class Reader {
   close(): void
 }
 
+/** One answer on its way. It takes the memory of its largest account. */
+export declare class RpcAnswer {
+  /**
+   * `wanted` is `listed`, `positional` (one account for each of `keys`) or `sizes`. `slot` stamps the rows of an
+   * answer without a context.
+   */
+  constructor(wanted: string, keys?: Uint8Array | undefined | null, slot?: number | undefined | null)
+  /** Takes the next bytes of the body. Returns the accounts that are whole, packed. */
+  feed(chunk: Uint8Array): Uint8Array
+  /** Ends the answer. Throws where it is not whole. */
+  end(): RpcAnswerEnd
+}
+
 /** Takes a feed's blocks, and later hands the feed over to a store. */
 export declare class Spool {
   /** Opens a spool with what is in it, or makes one. The feed asks for what is in the scope of `store`. */
@@ -176,19 +189,6 @@ export declare class Spool {
   handOver(): Indexer
   /** Ends the feed and lets the files go; they stay on the disk. */
   close(): void
-}
-
-/** One answer on its way. It takes the memory of its largest account. */
-export declare class RpcAnswer {
-  /**
-   * `wanted` is `listed`, `positional` (one account for each of `keys`) or `sizes`. `slot` stamps the rows of an
-   * answer without a context.
-   */
-  constructor(wanted: string, keys?: Uint8Array | undefined | null, slot?: number | undefined | null)
-  /** Takes the next bytes of the body. Returns the accounts that are whole, packed. */
-  feed(chunk: Uint8Array): Uint8Array
-  /** Ends the answer. Throws where it is not whole. */
-  end(): RpcAnswerEnd
 }
 
 /** Checks of one route's transactions. */

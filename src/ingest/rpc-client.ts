@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream'
 import { Client, type Dispatcher } from 'undici'
 import { NativeError } from '../shared/native.js'
 import { createRpcAnswer, type RpcAnswerEnd, type Wanted } from '../shared/rpc-answer.js'
-import { isMap } from '../shared/values.js'
+import { isMap, type Members } from '../shared/values.js'
 import type { Options } from './rpc-options.js'
 import { fromRpcError, fromStatus, RpcReadFailure, scrub } from './rpc-failure.js'
 
@@ -34,6 +34,8 @@ export type RpcCost = { readonly requests: number; readonly bytes: number }
 export type Rpc = {
   /** Asks until there is an answer or no hope. Rows of a try that failed half way have been given to `take`. */
   ask(question: RpcQuestion, take: TakeRows): Promise<RpcAnswerEnd>
+  /** The result of a question with a small answer. */
+  call(method: string, params: readonly unknown[], what: string): Promise<unknown>
   /** The confirmed slot of the upstream. */
   slot(): Promise<number>
   cost(): RpcCost
@@ -78,6 +80,11 @@ const reasonOf = (error: unknown): string =>
       ? error.code
       : error.name
     : 'unknown'
+
+const toRpcError = (error: Members) => ({
+  code: Number(error['code']),
+  message: String(error['message']),
+})
 
 type Response = Dispatcher.ResponseData
 
@@ -154,26 +161,23 @@ class RpcClient implements Rpc {
     )
   }
 
+  async call(method: string, params: readonly unknown[], what: string): Promise<unknown> {
+    const read = async (response: Response): Promise<unknown> => {
+      const answer: unknown = JSON.parse(await this.small(response))
+      const { result, error } = isMap(answer) ? answer : { result: undefined, error: undefined }
+      if (isMap(error)) throw this.refusal(toRpcError(error), method, what)
+      if (result === undefined)
+        throw new RpcReadFailure('passing', `${method} for ${what}: the upstream answers nothing`)
+      return result
+    }
+    return this.insist(method, what, read, params)
+  }
+
   async slot(): Promise<number> {
-    const params = [{ commitment: 'confirmed' }]
-    return this.insist(
-      'getSlot',
-      'the newest slot',
-      async response => {
-        const answer: unknown = JSON.parse(await this.small(response))
-        const slot = isMap(answer) ? answer['result'] : undefined
-        if (typeof slot === 'number' && Number.isSafeInteger(slot) && slot >= 0) return slot
-        const error = isMap(answer) ? answer['error'] : undefined
-        if (isMap(error))
-          throw this.refusal(
-            { code: Number(error['code']), message: String(error['message']) },
-            'getSlot',
-            'the newest slot',
-          )
-        throw new RpcReadFailure('passing', 'getSlot: the upstream answers no slot')
-      },
-      params,
-    )
+    const what = 'the newest slot'
+    const slot = await this.call('getSlot', [{ commitment: 'confirmed' }], what)
+    if (typeof slot === 'number' && Number.isSafeInteger(slot) && slot >= 0) return slot
+    throw new RpcReadFailure('refused', `getSlot for ${what}: the upstream answers no slot`)
   }
 
   cost(): RpcCost {
@@ -284,7 +288,7 @@ class RpcClient implements Rpc {
         const { statusCode: status } = response
         // A status that says nothing of its own leaves the word to the error.
         if (status === 400 || status === 404 || status === 500)
-          return this.refusal({ code: Number(error['code']), message: said }, method, what)
+          return this.refusal(toRpcError(error), method, what)
       }
     } catch {
       said = /^\s*</.test(text) ? '' : text

@@ -7,6 +7,8 @@ export class RpcReadFailure extends Error {
   readonly kind: FailureKind
   /** What the upstream asked us to wait. */
   readonly retryAfterMs: number | undefined
+  /** The upstream's own error, where it gave one. */
+  code: number | undefined
 
   constructor(kind: FailureKind, message: string, retryAfterMs?: number) {
     super(message)
@@ -34,18 +36,24 @@ const TOO_LARGE =
   /too (many|large|big)|exceed|narrow|deprioritized|scan (results|limit)|response size|add filters/i
 const SLOW = /time(d)?[ -]?out|deadline/i
 
+type RpcError = { readonly code: number; readonly message: string }
+
 /** The upstream's own error as a failure, with the setting that mends it where there is one. */
-export const fromRpcError = (
-  { code, message }: { readonly code: number; readonly message: string },
-  method: string,
-  what: string,
-): RpcReadFailure => {
+export const fromRpcError = (error: RpcError, method: string, what: string): RpcReadFailure => {
+  const failure = toFailure(error, method, what)
+  failure.code = error.code
+  return failure
+}
+
+const toFailure = ({ code, message }: RpcError, method: string, what: string): RpcReadFailure => {
   const said = `${method} for ${what}: the upstream answers ${code} ${message}`
   switch (code) {
     case -32016:
       return new RpcReadFailure('passing', `${said} (it has not reached the slot of the feed yet)`)
     case -32005:
       return new RpcReadFailure('passing', `${said} (its node is behind)`)
+    case -32004:
+      return new RpcReadFailure('passing', said)
     case -32012:
       return new RpcReadFailure('tooLarge', said)
     case -32010:
