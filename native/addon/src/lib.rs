@@ -10,6 +10,7 @@ mod fanout;
 mod feed;
 mod indexer;
 mod lane;
+mod loader;
 mod options;
 mod pages;
 mod promises;

@@ -53,6 +53,8 @@ pub enum Error {
     SnapshotInvalid(String),
     /// A snapshot that could not be fetched to its end. Another try, or another place, may mend it.
     SnapshotTransfer(String),
+    /// A load cannot go on: the text says why and what mends it.
+    LoadFailed(String),
     /// The work was told to stop before its end.
     Cancelled,
     /// LMDB or the operating system refused. Never shown to a client.
@@ -98,6 +100,7 @@ impl Error {
             Error::StoreBroken(_) => "storeBroken",
             Error::SnapshotInvalid(_) => "snapshotInvalid",
             Error::SnapshotTransfer(_) => "snapshotTransfer",
+            Error::LoadFailed(_) => "loadFailed",
             Error::Cancelled => "cancelled",
             Error::Internal(_) => "internal",
         }
@@ -112,6 +115,7 @@ impl Error {
             | Error::StoreBroken(text)
             | Error::SnapshotInvalid(text)
             | Error::SnapshotTransfer(text)
+            | Error::LoadFailed(text)
             | Error::Internal(text) => text.clone(),
             Error::MemcmpBytes(encoding) => (*encoding).to_string(),
             Error::ReadBudget { scanned } => scanned.to_string(),

@@ -3,6 +3,7 @@
 
 pub mod archive;
 mod json_rows;
+pub mod load;
 pub mod packed;
 pub mod progress;
 pub mod rpc_rows;

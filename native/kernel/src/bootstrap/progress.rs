@@ -11,6 +11,11 @@ pub struct Progress {
     pub bytes_read: AtomicU64,
     /// Entries of archives, tombstones included.
     pub entries: AtomicU64,
+    /// Rows that are to be merged into the store, those of indexes included. It grows until the
+    /// accounts are written.
+    pub rows_total: AtomicU64,
+    /// Rows merged so far.
+    pub rows_merged: AtomicU64,
     is_cancelled: AtomicBool,
 }
 
@@ -22,6 +27,17 @@ impl Progress {
 
     pub fn is_cancelled(&self) -> bool {
         self.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Bytes read, entries, rows in all and rows merged.
+    pub fn read(&self) -> [u64; 4] {
+        [
+            &self.bytes_read,
+            &self.entries,
+            &self.rows_total,
+            &self.rows_merged,
+        ]
+        .map(|counter| counter.load(Ordering::Relaxed))
     }
 
     /// Fails once the work was asked to end.

@@ -66,7 +66,7 @@ impl Row {
         }
     }
 
-    fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut value = Vec::with_capacity(1 + self.entries.len() * ENTRY_BYTES);
         value.push(u8::from(self.is_complete));
         for (amount, pubkey) in &self.entries {

@@ -2,6 +2,8 @@
 
 mod apply;
 mod backup;
+mod bulk;
+mod bulk_rows;
 mod change;
 mod check;
 mod check_kept;
@@ -26,6 +28,8 @@ mod tables;
 mod verify;
 
 pub use apply::Applied;
+pub(crate) use bulk::{Bulk, BulkTable, BulkWriter};
+pub(crate) use bulk_rows::{IndexKind, IndexWriter, rows_of};
 pub use change::{Change, Logs};
 pub use correct::{Compared, CorrectionStats};
 pub use feed_read::{FeedEnd, FeedPlace, FeedVisit};
@@ -37,9 +41,11 @@ pub use programs::CHANGED_ROWS_MAX;
 pub use query::{Budget, Filter, OwnerFilter, OwnerQuery, PageEnd, ProgramQuery};
 pub use readers::OpenRead;
 pub use record::{AccountRef, AccountUpdate, Block, Tip, TransactionDetails, TransactionUpdate};
+pub(crate) use record::{HEAD_BYTES, encode_head};
 pub use scan::Visit;
 pub use signatures::SignatureRef;
 pub use snapshot::Snapshot;
+pub(crate) use snapshot::decode;
 pub use tables::{SCHEMA, TABLES, Table};
 pub use verify::{Verifier, VerifyLimits, VerifySlice};
 

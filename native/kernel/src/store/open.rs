@@ -194,10 +194,10 @@ impl Store {
     }
 }
 
-fn open_env(dir: &Path, options: &Options, flags: EnvFlags) -> Result<Env> {
+pub(super) fn open_env(dir: &Path, options: &Options, flags: EnvFlags) -> Result<Env> {
     let mut open = EnvOpenOptions::new();
-    // SAFETY: the flags are only READ_ONLY or none, so LMDB keeps its locks and its ordering of
-    // writes.
+    // SAFETY: the flags are READ_ONLY or none, so LMDB keeps its locks and its ordering of writes; or
+    // those of a bulk load, whose file is nobody else's until it has waited for the disk.
     unsafe { open.flags(flags) };
     open.map_size(options.map_bytes)
         .max_readers(options.readers_max)
@@ -218,7 +218,7 @@ fn open_env(dir: &Path, options: &Options, flags: EnvFlags) -> Result<Env> {
 }
 
 /// What a store was built for: opened for anything else, its tables would be wrong or incomplete.
-fn identity(options: &Options) -> [(&'static str, Vec<u8>); 3] {
+pub(super) fn identity(options: &Options) -> [(&'static str, Vec<u8>); 3] {
     [
         ("schema", SCHEMA.to_be_bytes().to_vec()),
         ("scope", options.scope.identity()),

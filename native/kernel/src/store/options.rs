@@ -124,7 +124,7 @@ impl Scope {
 
     /// Whether an account is kept for what it is itself; the mints that kept accounts need come on
     /// top.
-    pub(super) fn covers_account(&self, pubkey: &Pubkey, owner: &Pubkey, data: &[u8]) -> bool {
+    pub(crate) fn covers_account(&self, pubkey: &Pubkey, owner: &Pubkey, data: &[u8]) -> bool {
         self.covers_pubkey(pubkey)
             || self.covers_program(owner)
             || (TokenProgram::of(owner).is_some()

@@ -41,7 +41,7 @@ impl ProgramRow {
         })
     }
 
-    fn encode(&self) -> [u8; 24] {
+    pub fn encode(&self) -> [u8; 24] {
         let mut value = [0; 24];
         value[0..8].copy_from_slice(&self.accounts.to_be_bytes());
         value[8..16].copy_from_slice(&self.changed_rows.to_be_bytes());

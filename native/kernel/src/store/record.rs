@@ -88,14 +88,14 @@ pub struct Tip {
 }
 
 /// Bytes of a stored record before its data.
-pub(super) const HEAD_BYTES: usize = 57;
+pub(crate) const HEAD_BYTES: usize = 57;
 /// Where the owner lies in a stored record; scans test it before anything else.
 pub(super) const OWNER_AT: usize = 25;
 const EXECUTABLE: u8 = 1;
 
 /// The fixed part of a stored record. Its data follows.
 #[inline]
-pub(super) fn encode_head(account: &AccountRef<'_>) -> [u8; HEAD_BYTES] {
+pub(crate) fn encode_head(account: &AccountRef<'_>) -> [u8; HEAD_BYTES] {
     let mut head = [0; HEAD_BYTES];
     head[0..8].copy_from_slice(&account.slot.to_be_bytes());
     head[8..16].copy_from_slice(&account.lamports.to_be_bytes());

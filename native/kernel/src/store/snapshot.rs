@@ -141,7 +141,7 @@ impl<'s> Snapshot<'s> {
     }
 }
 
-pub(super) fn decode(found: &[u8]) -> Result<AccountRef<'_>> {
+pub(crate) fn decode(found: &[u8]) -> Result<AccountRef<'_>> {
     record::decode(found)
         .ok_or_else(|| Error::Internal(format!("an account record has only {} bytes", found.len())))
 }

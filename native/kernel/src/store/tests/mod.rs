@@ -6,7 +6,7 @@ mod crash;
 mod holders;
 mod kept;
 mod model;
-mod naive;
+pub(crate) mod naive;
 mod open;
 mod pages;
 mod scope;

@@ -1,0 +1,136 @@
+//! A store made of sorted runs.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use super::indexes::{self, IndexSorter};
+use super::merge::{Layout, Merge};
+use super::record::{self, Kind};
+use super::{Base, Loaded, Progress, Sorted};
+use crate::Pubkey;
+use crate::error::{Error, Result};
+use crate::store::{self, Bulk, BulkTable, IndexKind, Options};
+use crate::token::TokenProgram;
+
+/// Records between two looks at whether the work was cancelled.
+const CHECK_EVERY: u64 = 4096;
+
+/// Counts rows for whoever watches, and ends the work where it was cancelled.
+pub(super) struct Meter<'p> {
+    progress: &'p Progress,
+    rows: u64,
+}
+
+impl<'p> Meter<'p> {
+    pub fn new(progress: &'p Progress) -> Self {
+        Meter { progress, rows: 0 }
+    }
+
+    #[inline]
+    pub fn row(&mut self) -> Result<()> {
+        self.rows += 1;
+        if self.rows < CHECK_EVERY {
+            return Ok(());
+        }
+        self.flush();
+        self.progress.check()
+    }
+
+    fn flush(&mut self) {
+        let rows = std::mem::take(&mut self.rows);
+        self.progress.rows_merged.fetch_add(rows, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Meter<'_> {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+/// The newest version of each account, in ascending order of pubkeys.
+pub(super) struct Winners<'s> {
+    merge: Merge,
+    needed_mints: HashSet<(TokenProgram, Pubkey)>,
+    meter: Meter<'s>,
+}
+
+impl<'s> Winners<'s> {
+    pub fn open(sorted: &Sorted, progress: &'s Progress) -> Result<Winners<'s>> {
+        let memory = sorted.options.sort_memory_bytes / 4;
+        Ok(Winners {
+            merge: Merge::new(&sorted.file, &sorted.spans, Layout::Accounts, memory)?,
+            needed_mints: sorted.filter.needed_mints(),
+            meter: Meter::new(progress),
+        })
+    }
+
+    /// Visits each with the store's record, or without one where the account is closed or outside
+    /// the scope. Answers how many versions were older ones.
+    pub fn visit(
+        mut self,
+        visit: &mut dyn FnMut(&Pubkey, Option<&[u8]>) -> Result<()>,
+    ) -> Result<u64> {
+        let (mut last, mut superseded) = (None, 0);
+        while let Some(key) = self.merge.next_key()? {
+            let pubkey: Pubkey = *key.first_chunk().ok_or_else(short)?;
+            self.meter.row()?;
+            if last.replace(pubkey) == Some(pubkey) {
+                superseded += 1;
+                continue;
+            }
+            let found = record::decode(self.merge.record()?)?;
+            let is_kept = match found.kind {
+                Kind::Gone => false,
+                Kind::Kept => true,
+                Kind::Mint => {
+                    let program = TokenProgram::of(store::decode(found.value)?.owner);
+                    program.is_some_and(|program| self.needed_mints.contains(&(program, pubkey)))
+                }
+            };
+            visit(&pubkey, is_kept.then_some(found.value))?;
+        }
+        Ok(superseded)
+    }
+}
+
+fn short() -> Error {
+    Error::Internal("a key of a sorted run is too short".to_string())
+}
+
+/// Makes the store in a folder that holds nothing yet. When this returns it is on the disk.
+pub(super) fn build(
+    sorted: &Sorted,
+    dir: &Path,
+    options: &Options,
+    base: &Base,
+    progress: &Progress,
+) -> Result<Loaded> {
+    let bulk = Bulk::create(dir, options)?;
+    let mut out = bulk.writer(sorted.options.transaction_bytes);
+    let mut loaded = Loaded::default();
+    let mut rows = IndexSorter::start(&sorted.work_dir, &sorted.options)?;
+    loaded.superseded = sorted.winners(progress)?.visit(&mut |pubkey, record| {
+        let Some(record) = record else {
+            return Ok(());
+        };
+        loaded.accounts += 1;
+        loaded.data_bytes += store::decode(record)?.data.len() as u64;
+        out.append(BulkTable::Accounts, pubkey, record)?;
+        store::rows_of(pubkey, record, &mut |kind, parts| rows.push(kind, parts))
+    })?;
+    let runs = rows.finish()?;
+    loaded.run_bytes = sorted.counts.run_bytes + runs.bytes();
+    progress
+        .rows_total
+        .fetch_add(runs.rows(), Ordering::Relaxed);
+    let memory = sorted.options.sort_memory_bytes / 2;
+    for kind in IndexKind::ALL {
+        indexes::write(&runs, kind, &mut out, memory, progress)?;
+    }
+    out.commit()?;
+    drop(out);
+    loaded.file_bytes = bulk.finish(base)?;
+    Ok(loaded)
+}
