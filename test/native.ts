@@ -218,6 +218,30 @@ const CARETAKER: Row[] = [
   ['uncountedPrograms', []],
   ['verifySlice', []],
 ]
+const loaderSpec = record({
+  sortMemoryBytes: count(2 ** 23),
+  transactionBytes: count(2 ** 20),
+  diskReserveBytes: count(0),
+})
+const baseSpec = record({
+  slot: whole(10, Number.MAX_SAFE_INTEGER),
+  parentSlot: whole(9, Number.MAX_SAFE_INTEGER),
+  blockhash: key(KEY),
+  blockHeight: whole(9, Number.MAX_SAFE_INTEGER),
+  blockTime: optional({ right: 1, wrong: ['1', {}, NaN, Infinity] }),
+  root: optional(whole(1, Number.MAX_SAFE_INTEGER)),
+})
+const order = whole(0, 255)
+const LOADER: Row[] = [
+  ['cancel', []],
+  ['close', []],
+  ['counts', []],
+  ['finish', [text('x'), baseSpec]],
+  ['finishDry', []],
+  ['loadArchive', [text('x'), order]],
+  ['progress', []],
+  ['push', [order, bytes(new Uint8Array(0))]],
+]
 const REPLY: Row[] = [
   ['byteLength', []],
   ['close', []],
@@ -257,6 +281,7 @@ t.test('exports', async t => {
     'NativeReply',
     'Reader',
     'RpcAnswer',
+    'StoreLoader',
     'TransactionChecks',
   ]
   t.strictSame(
@@ -269,6 +294,7 @@ t.test('exports', async t => {
   t.strictSame(membersOf(addon.Fanout.prototype), namesOf(FANOUT))
   t.strictSame(membersOf(addon.RpcAnswer.prototype), namesOf(ANSWER))
   t.strictSame(membersOf(addon.NativeReply.prototype), namesOf(REPLY))
+  t.strictSame(membersOf(addon.StoreLoader.prototype), namesOf(LOADER))
   t.strictSame(membersOf(addon.TransactionChecks.prototype), namesOf(CHECKS))
 })
 
@@ -346,6 +372,25 @@ t.test('wrong arguments of an answer are refused', async t => {
   t.match(answer.end(), { rows: 0 })
   for (const [name, specs] of ANSWER)
     t.strictSame(notRefused(answer, name, [specs.map(({ right }) => right)]), [], name)
+})
+
+t.test('wrong arguments of a loader are refused', async t => {
+  const dir = t.testdir()
+  const constructors = {
+    StoreLoader: (...args: [string, addon.StoreOptions, addon.LoaderOptions]) =>
+      new addon.StoreLoader(...args).close(),
+  }
+  const path = text(join(dir, 'work'), '/dev/null/work', '\0')
+  const specs = [path, storeSpec, loaderSpec]
+  t.strictSame(notRefused(constructors, 'StoreLoader', wrongCalls(specs)), [])
+  const bounds = loaderSpec.right as addon.LoaderOptions
+  const loader = new addon.StoreLoader(join(dir, 'work'), STORE, bounds)
+  for (const [name, specs] of LOADER.filter(([name]) => !/^(close|cancel)$/.test(name)))
+    t.strictSame(notRefused(loader, name, wrongCalls(specs)), [], name)
+  t.match(await loader.push(0, new Uint8Array(9)), { error: 'internal', detail: /end within/ })
+  t.match(await loader.push(0, new Uint8Array(0)), { error: 'internal', detail: /made its store/ })
+  loader.close()
+  t.throws(() => loader.push(0, new Uint8Array(0)), 'after its end')
 })
 
 t.test('wrong arguments of a fan-out are refused', async t => {

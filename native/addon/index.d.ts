@@ -191,6 +191,33 @@ export declare class Spool {
   close(): void
 }
 
+/** Sorts versions of accounts and makes a store of the newest ones. */
+export declare class StoreLoader {
+  /** `work_dir` is the loader's own, is emptied, and must lie on the disk of the store to come. */
+  constructor(workDir: string, store: StoreOptions, options: LoaderOptions)
+  /**
+   * Takes versions of accounts, each packed as slot 8 ‖ pubkey 32 ‖ owner 32 ‖ lamports 8 ‖ rentEpoch 8 ‖
+   * executable 1 ‖ length 4 ‖ data, integers little-endian. Of equal slots the higher `order` wins, then the
+   * later one. Wait for the promise before the next call: it is where the disk may be waited for.
+   */
+  push(order: number, rows: Uint8Array): Promise<LoaderReply>
+  /**
+   * Takes every account of a snapshot archive, a file under the name that its validator gave it. `order` as in
+   * `push`.
+   */
+  loadArchive(place: string, order: number): Promise<LoaderReply>
+  /** Makes the store at `dir`, which must hold nothing. The loader is used up. */
+  finish(dir: string, base: LoaderBase): Promise<LoaderReply>
+  /** Counts what `finish` would write, and writes nothing. The loader is used up. */
+  finishDry(): Promise<LoaderReply>
+  counts(): LoaderCounts
+  progress(): LoaderProgress
+  /** Has the call that runs, and all later ones, end with `cancelled`. */
+  cancel(): void
+  /** Lets everything go once the calls have ended. */
+  close(): void
+}
+
 /** Checks of one route's transactions. */
 export declare class TransactionChecks {
   constructor(rules: TransactionRules, pool: VerifyPoolOptions)
@@ -366,6 +393,74 @@ export interface FrameVerdict {
   count: number
   /** The fault, with its record and offset. */
   problem?: string
+}
+
+/** What an archive was. */
+export interface LoadedArchive {
+  /** The slot that an incremental one builds on; absent is a full one. */
+  baseSlot?: number
+  slot: number
+  parentSlot: number
+  blockHeight: number
+  blockhash: string
+  epoch: number
+  /** Accounts and tombstones. */
+  entries: number
+}
+
+/** What a store was loaded with. */
+export interface LoadedData {
+  accounts: number
+  dataBytes: number
+  superseded: number
+  fileBytes: number
+  runBytes: number
+}
+
+/** The block that a loaded store begins with. */
+export interface LoaderBase {
+  slot: number
+  parentSlot: number
+  blockhash: Uint8Array
+  blockHeight: number
+  /** Seconds since 1970, where they are known. */
+  blockTime?: number
+  /** The newest finalized slot: of a snapshot its own. Absent is none. */
+  root?: number
+}
+
+/** What a loader was given so far. */
+export interface LoaderCounts {
+  versions: number
+  kept: number
+  tombstones: number
+  outOfScope: number
+  runBytes: number
+}
+
+/** Bounds of a load. */
+export interface LoaderOptions {
+  sortMemoryBytes: number
+  transactionBytes: number
+  diskReserveBytes: number
+}
+
+/** How far a loader is. */
+export interface LoaderProgress {
+  /** Bytes of archives as they came. */
+  bytesRead: number
+  entries: number
+  /** Rows that go into the store, and those that are through. The total grows once. */
+  rowsTotal: number
+  rowsMerged: number
+}
+
+/** How a call ended: without an error, or with a row of the error table and its detail. */
+export interface LoaderReply {
+  error?: string
+  detail?: string
+  loaded?: LoadedData
+  archive?: LoadedArchive
 }
 
 /** Takes a lock file for the life of this process; false where another process holds it. */

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Caretaker, Fanout, Indexer, NativeReply, Reader, RpcAnswer, Spool, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setOrdinary, setRealtime, setSlice, sharedCells } = nativeBinding
+const { Caretaker, Fanout, Indexer, NativeReply, Reader, RpcAnswer, Spool, StoreLoader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setOrdinary, setRealtime, setSlice, sharedCells } = nativeBinding
 export { Caretaker }
 export { Fanout }
 export { Indexer }
@@ -781,6 +781,7 @@ export { NativeReply }
 export { Reader }
 export { RpcAnswer }
 export { Spool }
+export { StoreLoader }
 export { TransactionChecks }
 export { boundUnsent }
 export { compareLoops }

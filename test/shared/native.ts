@@ -15,6 +15,7 @@ const OPERATOR_ONLY = [
   'snapshotInvalid',
   'snapshotTransfer',
   'cancelled',
+  'loadFailed',
 ]
 
 t.test('names of kernel failures', async t => {

@@ -8,8 +8,9 @@ use std::thread;
 
 use kernel::bootstrap::archive::ArchiveEnd;
 use kernel::bootstrap::load::{
-    Base, Counts, LoadOptions, Loaded, Loader, SORT_MEMORY_BYTES_MIN, load_archive, push_packed,
+    Base, Counts, LoadOptions, Loaded, Loader, SORT_MEMORY_BYTES_MIN, load_archive,
 };
+use kernel::bootstrap::packed::PackedRows;
 use kernel::bootstrap::progress::Progress;
 use kernel::encoding::encode_pubkey;
 use kernel::error::{Error, Result as Checked};
@@ -133,6 +134,9 @@ impl StoreLoader {
     pub fn new(work_dir: String, store: StoreOptions, options: LoaderOptions) -> Result<Self> {
         guard(|| {
             let store = store.to_kernel()?;
+            if store.readers_max == 0 {
+                return Err(wrong("readersMax"));
+            }
             let options = options.to_kernel()?;
             let loader = Loader::create(work_dir.as_ref(), &store.scope, &options)?;
             let (jobs, queue) = sync_channel(JOBS_MAX);
@@ -159,7 +163,11 @@ impl StoreLoader {
         let order = checked(|| whole(order, ORDER_MAX, "an order"))? as u8;
         let rows = rows.to_vec();
         self.start(env, move |loader| {
-            push_packed(open(loader)?, order, &rows)?;
+            let loader = open(loader)?;
+            for row in PackedRows::new(&rows) {
+                let row = row?;
+                loader.push(order, row.pubkey, &row.account)?;
+            }
             Ok(Done::Pushed)
         })
     }

@@ -8,7 +8,6 @@ mod from_archive;
 mod indexes;
 mod merge;
 mod options;
-mod packed;
 mod record;
 mod row_sorter;
 mod scope_filter;
@@ -29,7 +28,6 @@ use spill::{Span, SpillFile, SpillWriter};
 
 pub use from_archive::load_archive;
 pub use options::{LoadOptions, SORT_MEMORY_BYTES_MIN};
-pub use packed::push_packed;
 
 use super::progress::Progress;
 use crate::Pubkey;

@@ -88,13 +88,13 @@ impl Listed {
     /// The mint of an account that is kept for its program or its mint is in the scope itself. So
     /// only listed addresses can ask for one that is not, and no more than there are of them.
     fn may_need(&self, account: &AccountRef<'_>) -> bool {
-        !self.pubkeys.is_empty()
+        !(self.pubkeys.is_empty() && self.mints.is_empty())
             && TokenProgram::of(account.owner).is_some()
             && token::is_mint(account.data)
     }
 
     fn note(&mut self, pubkey: &Pubkey, newness: Newness, account: &AccountRef<'_>) {
-        if !self.pubkeys.contains(pubkey) {
+        if !self.pubkeys.contains(pubkey) && !self.mints.contains(pubkey) {
             return;
         }
         let program = TokenProgram::of(account.owner)
