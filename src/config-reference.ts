@@ -5,6 +5,7 @@ import { configSchema } from './config-schema.js'
 const SOURCES: Readonly<Record<string, string>> = {
   'networks.feed': 'src/ingest/geyser.ts',
   'networks.accountsRpc': 'src/ingest/rpc-options.ts',
+  'networks.repair': 'src/ingest/repair-options.ts',
   'networks.rpc': 'src/rpc/forward-options.ts',
   'networks.rpc.upstream': 'src/submission/upstream-options.ts',
   'networks.lander': 'src/submission/lander-options.ts',

@@ -7,7 +7,8 @@ import { defaults as limits } from './access/limits.js'
 import { defaults as accessStore } from './access/store.js'
 import { defaults as dashboardDefaults } from './dashboard/options.js'
 import { defaults as usage } from './access/usage.js'
-import { defaults as feedDefaults, TRANSACTIONS } from './ingest/geyser.js'
+import { defaults as feedDefaults, PLANS, TRANSACTIONS } from './ingest/geyser.js'
+import { defaults as repair } from './ingest/repair-options.js'
 import { defaults as processes } from './processes/options.js'
 import { defaults as status } from './processes/status-options.js'
 import { defaults as verify } from './processes/verify-options.js'
@@ -70,6 +71,8 @@ const host = text('an address or a host name')
 const described = <S extends v.GenericSchema>(schema: S, reason: string) =>
   v.pipe(schema, v.description(reason))
 
+const section = <S extends v.GenericSchema>(schema: S) => v.optional(schema, {})
+
 // The largest account is 10 MiB, and there is something around it.
 const holdsAccount = integer(11 * 1024 ** 2, 2 ** 40, 'bytes')
 
@@ -79,18 +82,36 @@ const scope = v.strictObject({
   pubkeys: described(v.optional(v.array(pubkey), []), 'These accounts.'),
 })
 
-const feed = v.strictObject({
+/** One Yellowstone server. */
+const source = {
   endpoint: described(endpoint, 'Yellowstone gRPC server of the network.'),
   xToken: described(v.optional(text()), 'Sent to it as `x-token`. Never printed.'),
   caFile: described(
     v.optional(text('a file')),
     'PEM of a private certificate authority, in place of those of the system.',
   ),
+}
+
+const fallback = v.strictObject({
+  ...source,
+  plan: described(
+    v.optional(oneOf(PLANS)),
+    'How accounts are asked for there; absent is as at the first.',
+  ),
+})
+
+const feed = v.strictObject({
+  ...source,
+  fallbacks: described(
+    v.optional(v.pipe(v.array(fallback), v.maxLength(8, 'at most 8 servers')), []),
+    'Further servers of the same network, each asked when the ones before it bring no blocks. They should replay slots.',
+  ),
   startSlot: described(
     v.optional(integer(0, Number.MAX_SAFE_INTEGER, 'slot')),
     'Where an empty store begins; absent is the live head.',
   ),
   ...optionEntries(feedDefaults, {
+    plan: oneOf(PLANS),
     transactions: oneOf(TRANSACTIONS),
     bufferBytesMax: holdsAccount,
     queueBytesMax: holdsAccount,
@@ -222,6 +243,7 @@ const network = v.strictObject({
   id: described(id, 'Name of the network: of its folder, in tokens and in metrics.'),
   name: described(v.optional(text()), 'What people call it; absent is its id.'),
   feed,
+  repair: section(optionsSchema(repair)),
   changedPrograms: described(
     v.optional(v.array(pubkey)),
     'Programs whose changes are indexed by slot; absent is all, empty is none. Without it `changedSinceSlot` is right, only slower.',
@@ -348,8 +370,6 @@ const dashboardSection = v.strictObject({
     sessionsPerPersonMax: integer(1, 1_000, 'sessions'),
   }),
 })
-
-const section = <S extends v.GenericSchema>(schema: S) => v.optional(schema, {})
 
 /** The whole file: every key, its kind, its bounds, its default, and for our own keys the reason. */
 export const configSchema = v.strictObject({

@@ -98,6 +98,20 @@ const fail = (source: Source | undefined, keys: readonly string[], message: stri
   throw new ConfigError(`${place}${message}`)
 }
 
+const SYSTEM_PROGRAM = '11111111111111111111111111111111'
+
+/** Why a feed's way to ask for accounts would miss some of the scope. */
+const planFault = (
+  plan: string,
+  scope: Config['networks'][number]['scope'],
+): string | undefined => {
+  if (plan !== 'scoped' && plan !== 'narrow') return undefined
+  if (scope === undefined) return `${plan} needs a scope`
+  return plan === 'narrow' && scope.programs.includes(SYSTEM_PROGRAM)
+    ? 'narrow cannot follow the System Program, because any transaction may empty a wallet'
+    : undefined
+}
+
 /** What no single value shows: names that must differ, and ports that two would listen on. */
 const checkTogether = (config: Config, source: Source | undefined): void => {
   for (const list of ['networks', 'locations', 'products'] as const) {
@@ -108,6 +122,13 @@ const checkTogether = (config: Config, source: Source | undefined): void => {
       seen.add(id)
     }
   }
+  for (const [index, { feed, scope }] of config.networks.entries())
+    for (const [place, { plan = feed.plan }] of [feed, ...feed.fallbacks].entries()) {
+      const fault = planFault(plan, scope)
+      const at = place === 0 ? 'feed' : `feed.fallbacks[${place - 1}]`
+      const keys = ['networks', String(index), 'feed']
+      if (fault !== undefined) fail(source, keys, `networks[${index}].${at}.plan: ${fault}`)
+    }
   for (const [index, { lander }] of config.networks.entries()) {
     const own = new Set(lander?.tipAddresses)
     const twice = lander?.serviceTipAddresses.find(address => own.has(address))

@@ -22,7 +22,7 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
     'types, close codes and names: test/websocket/ sees them over sockets',
   ],
   [
-    /^src\/(.*\/)?((rpc|metrics|pool|store|upstream|ledger|relay|lander|product|forward)-)?options\.ts$/,
+    /^src\/(.*\/)?((rpc|metrics|pool|store|upstream|ledger|relay|lander|product|forward|repair)-)?options\.ts$/,
     'defaults: test/config.ts tries each',
   ],
   [

@@ -339,6 +339,8 @@ export interface FanoutStats {
 export interface FeedEvent {
   kind: string
   text: string
+  /** `unhealthy` only: `unreachable`, `refused`, `stalled`, `gap` or `store`. */
+  cause: string
   slot?: number
   blockHeight: number
   accounts: number
@@ -355,6 +357,8 @@ export interface FeedOptions {
   caCertificatePem?: string
   /** Where an empty store begins; absent is the live head. */
   startSlot?: number
+  /** `auto`, `blocks`, `accounts`, `scoped` or `narrow`. */
+  plan: string
   /** `none`, `status`, `logs` or `logsAndVotes`. */
   transactions: string
   acceptZstd: boolean

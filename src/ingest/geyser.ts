@@ -10,16 +10,28 @@ export type Target = {
   readonly caCertificatePem?: string
   /** Where an empty store begins. Absent: the live head, whose first whole block becomes the base. */
   readonly startSlot?: number
+  /** In place of the feed's, where this server allows another. */
+  readonly plan?: Plan
 }
 
 /** What is asked of the feed about transactions, from nothing to everything. */
 export const TRANSACTIONS = ['none', 'status', 'logs', 'logsAndVotes'] as const
 export type Transactions = (typeof TRANSACTIONS)[number]
 
+/** The ways to ask for accounts. */
+export const PLANS = ['auto', 'blocks', 'accounts', 'scoped', 'narrow'] as const
+export type Plan = (typeof PLANS)[number]
+
 export type Options = Readonly<typeof defaults>
 
 /** Bounds of reading a feed. */
 export const defaults = {
+  /**
+   * How accounts are asked for. `blocks`: whole blocks, and `accounts`: every account; both are exact. `scoped`: the
+   * scope's, and every closed account. `narrow`: the scope's, and the transactions of its programs. `auto` is
+   * `accounts` without a scope and `scoped` with one.
+   */
+  plan: 'auto' as Plan,
   /**
    * What to ask for about transactions: outcomes are what signature subscriptions need, logs what log subscriptions
    * need. Votes are left out but with logsAndVotes; logs make the feed some times larger.
@@ -77,6 +89,8 @@ export type GeyserEvent = {
   /** `connected`, `committed`, `disconnected`, `gap`, `unhealthy` or `healthy`. */
   readonly kind: string
   readonly text: string
+  /** `unhealthy` only: `unreachable`, `refused`, `stalled`, `gap` or `store`. */
+  readonly cause: string
   readonly slot?: number | null | undefined
   readonly blockHeight: number
   readonly accounts: number
@@ -132,7 +146,7 @@ export const startGeyser = (
         return on.log({ level: 'warn', text: event.text })
       case 'unhealthy':
         on.log({ level: 'error', text: `feed unhealthy: ${event.text}` })
-        return setHealth({ isHealthy: false, reason: event.text })
+        return setHealth({ isHealthy: false, reason: event.text, cause: event.cause })
       case 'healthy':
         on.log({ level: 'info', text: 'feed healthy' })
         return setHealth(HEALTHY)

@@ -20,6 +20,8 @@ export type FeedHealth =
       readonly isHealthy: false
       /** For an operator: what is wrong, and the setting that mends it where there is one. */
       readonly reason: string
+      /** What kind of trouble it is: `unreachable`, `refused`, `stalled`, `gap` or `store`. */
+      readonly cause?: string
     }
 
 /** A block that became durable. */

@@ -1,10 +1,11 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { startGeyser } from '../ingest/geyser.js'
+import { startRepairedFeed } from '../ingest/repair.js'
 import { shownPlace, type IndexerStatus } from '../shared/indexer-status.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import { lockFile, openIndexer } from '../shared/native.js'
+import { toFeedSources } from './feed-sources.js'
 import {
   clearCurrentGeneration,
   currentGeneration,
@@ -59,9 +60,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
   const dropped = metrics.gauge('logDropped')
   metrics.beforeSnapshot(() => dropped.set(droppedCount()))
 
-  const { caFile, endpoint, startSlot, xToken, ...bounds } = target.feed
-  const from = devChain?.firstSlot ?? startSlot
-  const source = devChain?.endpoint ?? endpoint
+  const { sources, bounds } = toFeedSources(target.feed, devChain)
   let committedAtMs: number | null = null
   const describeTip = (): IndexerStatus['tip'] => {
     const tip = indexer.tip()
@@ -70,16 +69,16 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
     return { slot, blockHeight, blockTime, committedAtMs }
   }
   let status: StatusWriter | undefined
-  const feed = startGeyser(
-    indexer,
-    {
-      ...bounds,
-      endpoint: source,
-      ...(xToken === undefined ? {} : { xToken }),
-      ...(caFile === undefined ? {} : { caCertificatePem: readFileSync(caFile, 'utf8') }),
-      ...(from === undefined ? {} : { startSlot: from }),
-    },
-    {
+  const sourceIndex = metrics.gauge('feedSource', { network })
+  const feed = startRepairedFeed({
+    sources,
+    feed: bounds,
+    repair: target.repair,
+    indexer: () => indexer,
+    steps: [],
+    run: step => Promise.reject(new Error(`${step} is not configured`)),
+    now: Date.now,
+    on: {
       committed: block => {
         goLive()
         committedAtMs = Date.now()
@@ -96,9 +95,18 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
         isHealthy.set(state.isHealthy ? 1 : 0)
         status?.write()
       },
+      repair: state => {
+        if (state !== undefined && state.step !== 'replay')
+          metrics.counter('repairs', { network, step: state.step }).add(1)
+        status?.write()
+      },
+      source: index => {
+        sourceIndex.set(index)
+        status?.write()
+      },
       log: line => log[line.level]({ network }, line.text),
     },
-  )
+  })
   const stopWatch = watchReaders({
     config,
     network,
@@ -121,9 +129,16 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
         network: target.id,
         generation,
         tip: describeTip(),
-        source: shownPlace(source),
+        source: shownPlace(sources[feed.sourceIndex()]?.endpoint ?? ''),
       }
-      return { ...shown, ...feed.health() }
+      const health = feed.health()
+      const repair = feed.repair()
+      return {
+        ...shown,
+        isHealthy: health.isHealthy,
+        ...(health.isHealthy ? {} : { reason: health.reason }),
+        ...(repair === undefined ? {} : { repair }),
+      }
     },
     log,
   )

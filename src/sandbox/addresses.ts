@@ -23,5 +23,8 @@ export const ADDRESSES = {
 export const toMapKey = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
 
+/** The bytes of such a key. */
+export const fromMapKey = (key: string): Uint8Array => Buffer.from(key, 'latin1')
+
 /** True where two byte strings are the same. */
 export const isSameBytes = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0

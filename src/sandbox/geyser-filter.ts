@@ -1,9 +1,10 @@
 import { toMapKey } from './addresses.js'
 import type { Entry } from './geyser-log.js'
-import { encodeLabel, replaceData, SLOT_STATUS } from './geyser-messages.js'
+import { encodeBlock, encodeLabel, replaceData, SLOT_STATUS } from './geyser-messages.js'
 import type {
   AccountDataFilter,
   AccountsFilter,
+  BlocksFilter,
   CommitmentNumber,
   DataSlice,
   SlotsFilter,
@@ -14,6 +15,7 @@ import type {
 type Test<T> = (value: T) => boolean
 type AccountEntry = Extract<Entry, { kind: 'account' }>
 type TransactionEntry = Extract<Entry, { kind: 'transaction' | 'transactionStatus' }>
+type BlockEntry = Extract<Entry, { kind: 'block' }>
 type SlotEntry = Extract<Entry, { kind: 'slot' }>
 /** The encoded label of a filter and what passes it. */
 type Labelled<T> = readonly [label: Buffer, test: Test<T>]
@@ -143,10 +145,14 @@ export const createFilter = (request: SubscribeRequest): ToMessage => {
   const slots = label(request.slots, filter => testSlots(filter, request.commitment))
   const transactions = label(request.transactions, testTransactions)
   const statuses = label(request.transactionsStatus, testTransactions)
+  const blocks = [...request.blocks].map(([name, filter]): [Buffer, BlocksFilter] => [
+    encodeLabel(name),
+    filter,
+  ])
   const blocksMeta = request.blocksMeta.map(encodeLabel)
   const { slices } = request
 
-  const labelsFor = (entry: Entry): Buffer[] => {
+  const labelsFor = (entry: Exclude<Entry, BlockEntry>): Buffer[] => {
     switch (entry.kind) {
       case 'account':
         return labelsOf(accounts, entry)
@@ -160,7 +166,17 @@ export const createFilter = (request: SubscribeRequest): ToMessage => {
         return [...blocksMeta]
     }
   }
+  /** Put together only where it is asked for: the log holds each account once. */
+  const toBlocks = (entry: BlockEntry): Buffer[] => {
+    const wants = (hasAccounts: boolean): Buffer[] =>
+      blocks.filter(([, filter]) => filter.hasAccounts === hasAccounts).map(([name]) => name)
+    const whole = wants(true)
+    const labels = whole.length > 0 ? whole : wants(false)
+    const bodies = whole.length > 0 ? entry.accounts.map(({ body }) => body) : []
+    return labels.length === 0 ? [] : [...labels, encodeBlock(entry.block, bodies, entry.atMs)]
+  }
   return entry => {
+    if (entry.kind === 'block') return toBlocks(entry)
     const parts = labelsFor(entry)
     if (parts.length === 0) return parts
     const isCut = entry.kind === 'account' && slices.length > 0

@@ -1,6 +1,7 @@
-import { toMapKey } from './addresses.js'
+import { fromMapKey, toMapKey } from './addresses.js'
 import type { AccountUpdate, Block, Commitment, TransactionRecord } from './block.js'
 import type { Chain } from './chain.js'
+import { GeyserFaults, type Hidden } from './geyser-faults.js'
 import {
   encodeAccount,
   encodeBlockMeta,
@@ -44,13 +45,16 @@ export type Entry =
       readonly body: Buffer
     }
   | { readonly kind: 'blockMeta'; readonly body: Buffer }
+  | {
+      readonly kind: 'block'
+      readonly block: Block
+      readonly accounts: readonly { readonly body: Buffer }[]
+      readonly atMs: number
+    }
   | { readonly kind: 'slot'; readonly status: SlotStatus; readonly body: Buffer }
 
 /** What an entry takes beside its body, about: the bound of the replay counts it. */
 const ENTRY_BYTES = 512
-
-/** Test fault: nobody hears a slot, or only those who replay it later. */
-export type Hidden = 'always' | 'live'
 
 /** What one commitment level hears from the start of one slot to the start of the next. */
 export type Segment = {
@@ -78,11 +82,28 @@ type SlotData = {
   readonly accounts: Map<string, Entry>
   readonly transactions: Entry[]
   byteCount: number
-  meta: Entry | undefined
+  /** As it is said, which may be a lie. */
+  block: Block | undefined
 }
 
 /** Where a replay from a slot begins; `undefined` where that slot is gone. */
 export type ReplayStart = { readonly position: number } | { readonly oldestSlot: number }
+
+/** An account as a fork would have left it. */
+const toForged = (entry: Entry & { kind: 'account' }, slot: number, nowMs: number): Entry => {
+  const update = {
+    pubkey: fromMapKey(entry.pubkey),
+    lamports: entry.lamports + 1n,
+    owner: fromMapKey(entry.owner),
+    executable: false,
+    rentEpoch: 0n,
+    data: new Uint8Array(entry.dataByteCount),
+    slot,
+    writeVersion: Number.MAX_SAFE_INTEGER,
+    signature: undefined,
+  }
+  return { ...entry, lamports: update.lamports, ...encodeAccount(update, nowMs) }
+}
 
 const createLevel = (): Level => ({ segments: [], firstPosition: 0, byteCount: 0 })
 
@@ -93,9 +114,7 @@ const createLevel = (): Level => ({ segments: [], firstPosition: 0, byteCount: 0
  */
 export class GeyserLog {
   readonly levels: readonly [Level, Level, Level] = [createLevel(), createLevel(), createLevel()]
-  /** Test fault: slots whose block meta names a parent that never was. */
-  readonly forgedParents = new Set<number>()
-  private readonly omitted = new Map<number, Hidden>()
+  readonly faults = new GeyserFaults()
   private readonly options: LogOptions
   private readonly now: () => number
   private readonly chain: Chain
@@ -130,7 +149,12 @@ export class GeyserLog {
     }
   }
 
+  /** The oldest slot that can be replayed. */
   get oldestSlot(): number {
+    return Math.max(this.firstHeldSlot, this.faults.replayFloor)
+  }
+
+  private get firstHeldSlot(): number {
     return this.slots[0]?.slot ?? this.chain.slot
   }
 
@@ -147,7 +171,7 @@ export class GeyserLog {
 
   /** Test fault: nothing is said of a slot, be it open or still to come. */
   omit(slot: number, hidden: Hidden): void {
-    this.omitted.set(slot, hidden)
+    this.faults.omitted.set(slot, hidden)
     for (const level of this.levels)
       for (const segment of level.segments) if (segment.slot === slot) segment.hidden = hidden
   }
@@ -158,7 +182,7 @@ export class GeyserLog {
       accounts: new Map(),
       transactions: [],
       byteCount: 0,
-      meta: undefined,
+      block: undefined,
     })
     const { finalizedAfterSlots } = this.chain.options
     const dataSlots = [slot, slot, slot - finalizedAfterSlots]
@@ -168,7 +192,7 @@ export class GeyserLog {
         slot: dataSlot,
         entries: [],
         bytesBefore: level.byteCount,
-        hidden: this.omitted.get(dataSlot),
+        hidden: this.faults.omitted.get(dataSlot),
       })
     })
     this.evict()
@@ -215,18 +239,23 @@ export class GeyserLog {
   }
 
   private addMeta(block: Block): void {
-    const said = this.forgedParents.has(block.slot)
+    const said = this.faults.forgedParents.has(block.slot)
       ? { ...block, parentBlockhash: block.blockhash }
       : block
-    const entry: Entry = { kind: 'blockMeta', body: encodeBlockMeta(said, this.now()) }
-    this.openSlot().meta = entry
-    this.append(COMMITMENT.processed, entry)
+    const slot = this.openSlot()
+    slot.block = said
+    for (const entry of this.blockEntries(said, [...slot.accounts.values()]))
+      this.append(COMMITMENT.processed, entry)
     this.sayStatus(block.slot, block.parentSlot, 'completed')
   }
 
   private addStatus(slot: number, parentSlot: number, status: Commitment): void {
+    if (status === 'confirmed') {
+      this.confirm(slot, parentSlot)
+      return
+    }
     if (status !== 'processed') {
-      const data = this.slots[slot - this.oldestSlot]
+      const data = this.slots[slot - this.firstHeldSlot]
       if (data !== undefined) this.appendSlot(COMMITMENT[status], data)
       if (data !== undefined && status === 'finalized') {
         // Said at every level: from now on the segments alone hold it.
@@ -238,10 +267,61 @@ export class GeyserLog {
     this.appended()
   }
 
-  private appendSlot(level: CommitmentNumber, { accounts, transactions, meta }: SlotData): void {
+  /** Says a slot at confirmed, with whatever is to be wrong about it. */
+  private confirm(slot: number, parentSlot: number): void {
+    const data = this.slots[slot - this.firstHeldSlot]
+    const { faults } = this
+    for (const held of faults.order({ slot, parentSlot })) {
+      const slotData = this.slots[held.slot - this.firstHeldSlot]
+      for (let said = 0; said <= faults.repeatsOf(held.slot); said++) {
+        if (slotData !== undefined) this.appendSlot(COMMITMENT.confirmed, slotData)
+        this.sayStatus(held.slot, held.parentSlot, 'confirmed')
+      }
+    }
+    if (data?.block !== undefined && faults.isForked(slot)) this.sayFork(data.block)
+    this.appended()
+  }
+
+  /** Two blocks that never come to be, in slots that do: one is called dead, the other built anew. */
+  private sayFork(parent: Block): void {
+    const level = COMMITMENT.confirmed
+    const { accounts } = this.slots[parent.slot - this.firstHeldSlot] ?? {}
+    for (const [distance, isDead] of [
+      [2, true],
+      [3, false],
+    ] as const) {
+      const slot = parent.slot + distance
+      const { blockhash, slot: parentSlot } = parent
+      const fork: Block = {
+        ...parent,
+        slot,
+        parentSlot,
+        parentBlockhash: blockhash,
+        blockhash: this.chain.blockhashOf(parent.slot + 1_000 * distance),
+      }
+      const forged = [...(accounts?.values() ?? [])].flatMap(entry =>
+        entry.kind === 'account' ? [toForged(entry, slot, this.now())] : [],
+      )
+      for (const entry of [...forged, ...this.blockEntries(fork, forged)]) this.append(level, entry)
+      if (isDead) this.sayStatus(slot, parentSlot, 'dead')
+    }
+  }
+
+  private appendSlot(level: CommitmentNumber, { accounts, transactions, block }: SlotData): void {
     for (const entry of accounts.values()) this.append(level, entry)
     for (const entry of transactions) this.append(level, entry)
-    if (meta !== undefined) this.append(level, meta)
+    if (block !== undefined)
+      for (const entry of this.blockEntries(block, [...accounts.values()]))
+        this.append(level, entry)
+  }
+
+  private blockEntries(block: Block, entries: readonly Entry[]): Entry[] {
+    const atMs = this.now()
+    const accounts = entries.flatMap(entry => (entry.kind === 'account' ? [entry] : []))
+    return [
+      { kind: 'block', block, accounts, atMs },
+      { kind: 'blockMeta', body: encodeBlockMeta(block, atMs) },
+    ]
   }
 
   private sayStatus(slot: number, parentSlot: number, status: SlotStatus): void {
@@ -252,9 +332,10 @@ export class GeyserLog {
   private append(index: CommitmentNumber, entry: Entry): void {
     const level = this.levels[index]
     level.segments.at(-1)?.entries.push(entry)
-    level.byteCount += entry.body.length
+    const bodyByteCount = entry.kind === 'block' ? 0 : entry.body.length
+    level.byteCount += bodyByteCount
     if (index !== COMMITMENT.processed) return
-    const heldByteCount = entry.body.length + ENTRY_BYTES
+    const heldByteCount = bodyByteCount + ENTRY_BYTES
     this.openSlot().byteCount += heldByteCount
     this.byteCount += heldByteCount
   }

@@ -17,6 +17,7 @@ export const SLOT_STATUS = {
   firstShredReceived: 3,
   completed: 4,
   createdBank: 5,
+  dead: 6,
 } as const
 export type SlotStatus = keyof typeof SLOT_STATUS
 
@@ -117,6 +118,29 @@ export const encodeBlockMeta = (block: Block, nowMs: number): Buffer => {
     .string(7, block.parentBlockhash)
     .uint(8, block.transactions.length)
   return update(UPDATE.blockMeta, message, nowMs)
+}
+
+/** What a block names of each account, cut out of that account's own update. */
+const accountInfoOf = (body: Uint8Array): Uint8Array => {
+  const bytesOf = (bytes: Uint8Array, wanted: number): Uint8Array =>
+    decodeFields(bytes).find(({ number }) => number === wanted)?.bytes ?? new Uint8Array(0)
+  return bytesOf(bytesOf(body, UPDATE.account), 1)
+}
+
+/** A block with the accounts whose updates these are. */
+export const encodeBlock = (block: Block, accounts: readonly Buffer[], nowMs: number): Buffer => {
+  const message = new MessageWriter(4096)
+    .uint(1, block.slot)
+    .string(2, block.blockhash)
+    .message(3, new MessageWriter(1))
+    .message(4, new MessageWriter(16).uint(1, block.blockTime))
+    .message(5, new MessageWriter(16).uint(1, block.blockHeight))
+    .uint(7, block.parentSlot)
+    .string(8, block.parentBlockhash)
+    .uint(9, block.transactions.length)
+    .uint(10, accounts.length)
+  for (const body of accounts) message.bytesAlways(11, accountInfoOf(body))
+  return update(UPDATE.block, message, nowMs)
 }
 
 const transactionMessage = (transaction: ParsedTransaction): MessageWriter => {

@@ -41,6 +41,11 @@ export type TransactionsFilter = {
   readonly required: readonly Uint8Array[]
 }
 
+export type BlocksFilter = {
+  /** Without them it says no more than a block meta. */
+  readonly hasAccounts: boolean
+}
+
 export type DataSlice = { readonly offset: number; readonly length: number }
 
 /** What a subscriber asks for, by filter label. */
@@ -49,6 +54,7 @@ export type SubscribeRequest = {
   readonly slots: ReadonlyMap<string, SlotsFilter>
   readonly transactions: ReadonlyMap<string, TransactionsFilter>
   readonly transactionsStatus: ReadonlyMap<string, TransactionsFilter>
+  readonly blocks: ReadonlyMap<string, BlocksFilter>
   readonly blocksMeta: readonly string[]
   readonly commitment: CommitmentNumber
   readonly slices: readonly DataSlice[]
@@ -159,6 +165,15 @@ const decodeTransactions = (bytes: Uint8Array): TransactionsFilter => {
   }
 }
 
+const decodeBlocks = (bytes: Uint8Array): BlocksFilter => {
+  const fields = decodeFields(bytes)
+  if (find(fields, 1) !== undefined) refuse('account_include of blocks is not served here')
+  // Absent means true.
+  if (optionalBool(fields, 2) !== false) refuse('blocks with transactions are not served here')
+  if (optionalBool(fields, 4) === true) refuse('blocks with entries are not served here')
+  return { hasAccounts: optionalBool(fields, 3) ?? false }
+}
+
 /** A map travels as a list of {key = 1, value = 2}. */
 const decodeMap = <T>(
   fields: readonly Field[],
@@ -194,10 +209,7 @@ const decodeSlice = (bytes: Uint8Array): DataSlice => {
 export const decodeSubscribeRequest = (bytes: Uint8Array): SubscribeRequest => {
   const fields = decodeFields(bytes)
   const ping = find(fields, 9)
-  if (ping === undefined) {
-    if (find(fields, 4) !== undefined) refuse('blocks is not served here; use accounts')
-    if (find(fields, 8) !== undefined) refuse('entry is not served here')
-  }
+  if (ping === undefined && find(fields, 8) !== undefined) refuse('entry is not served here')
   const slices = all(fields, 7, decodeSlice)
   if (slices.length > SLICES_MAX) refuse(`more than ${SLICES_MAX} data slices`)
   const pingId = ping && decodeFields(ping.bytes).findLast(({ number }) => number === 1)?.varint
@@ -207,6 +219,7 @@ export const decodeSubscribeRequest = (bytes: Uint8Array): SubscribeRequest => {
     slots: decodeMap(fields, 2, decodeSlots),
     transactions: decodeMap(fields, 3, decodeTransactions),
     transactionsStatus: decodeMap(fields, 10, decodeTransactions),
+    blocks: decodeMap(fields, 4, decodeBlocks),
     blocksMeta: [...decodeMap(fields, 5, () => undefined).keys()],
     commitment: decodeCommitment(find(fields, 6)),
     slices,

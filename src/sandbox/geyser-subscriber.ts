@@ -22,7 +22,10 @@ export const defaults = {
   /** Idle streams hear a ping this often, as from public servers. */
   pingMs: 10_000,
 }
-export type SubscriberOptions = typeof defaults
+export type SubscriberOptions = typeof defaults & {
+  /** Throws FilterError where a request asks for too much. */
+  readonly check: (request: SubscribeRequest) => void
+}
 
 type Reading = {
   readonly toMessage: ToMessage
@@ -175,6 +178,7 @@ export class GeyserSubscriber {
    * on where it was.
    */
   private subscribe(request: SubscribeRequest): void {
+    this.options.check(request)
     const { commitment: level, fromSlot } = request
     const toMessage = createFilter(request)
     const head = this.log.headOf(level)

@@ -1,7 +1,10 @@
 import bs58 from 'bs58'
 import type { Chain } from './chain.js'
-import { defaults as logDefaults, GeyserLog, type Hidden } from './geyser-log.js'
-import { COMMITMENT } from './geyser-request.js'
+import { parseFeedOrder } from './feed-order.js'
+import type { Hidden } from './geyser-faults.js'
+import { checkLimits, type FilterLimits } from './geyser-limits.js'
+import { defaults as logDefaults, GeyserLog } from './geyser-log.js'
+import { COMMITMENT, type SubscribeRequest } from './geyser-request.js'
 import { defaults as subscriberDefaults, GeyserSubscriber } from './geyser-subscriber.js'
 import {
   GRPC_STATUS,
@@ -26,7 +29,10 @@ export const defaults = {
   /** Streams at once; each reads the one log. */
   subscribersMax: 256,
 }
-export type GeyserOptions = typeof defaults
+export type GeyserOptions = typeof defaults & {
+  /** What one subscription may ask for; absent is everything. */
+  readonly filters?: FilterLimits
+}
 
 /** The feed of a dev chain, as outside clients and the indexer consume it. */
 export type GeyserServer = {
@@ -44,6 +50,14 @@ export type GeyserServer = {
   omitSlot(slot: number, hidden?: Hidden): void
   /** The block meta of a slot that is open or to come names a parent hash that never was. */
   forgeParent(slot: number): void
+  /** A slot is said twice. */
+  doubleSlot(slot: number): void
+  /** A slot is said after the one behind it. */
+  swapSlot(slot: number): void
+  /** A slot is followed by blocks that never come to be. */
+  forkSlot(slot: number): void
+  /** Slots before the open one can no longer be replayed. */
+  forgetReplay(): void
   /** The next `count` subscriptions are refused. */
   refuse(end: GrpcStatus, count: number): void
   close(): Promise<void>
@@ -130,7 +144,8 @@ export const openGeyser = async (
   }
   const subscribe = (stream: GrpcStream): StreamListener => {
     const refused = refusalOf()
-    const subscriber = new GeyserSubscriber(stream, log, limits, now)
+    const check = (request: SubscribeRequest): void => checkLimits(request, limits.filters)
+    const subscriber = new GeyserSubscriber(stream, log, { ...limits, check }, now)
     if (refused !== undefined) subscriber.fail(refused)
     else subscribers.add(subscriber)
     if (stalls !== undefined) subscriber.setStalled(true)
@@ -155,6 +170,7 @@ export const openGeyser = async (
   )
   const server = await openGrpcServer(
     {
+      control: order => obey(order),
       unary: Object.fromEntries(unary),
       streaming: { '/geyser.Geyser/Subscribe': subscribe },
     },
@@ -164,7 +180,7 @@ export const openGeyser = async (
   const setStalled = (isStalled: boolean): void => {
     for (const subscriber of subscribers) subscriber.setStalled(isStalled)
   }
-  return {
+  const feed: GeyserServer = {
     url: `http://${limits.host}:${server.port}`,
     dropConnections: () => server.dropConnections(),
     dropStreams(end = UNAVAILABLE) {
@@ -179,7 +195,13 @@ export const openGeyser = async (
       }, ms)
     },
     omitSlot: (slot, hidden = 'always') => log.omit(slot, hidden),
-    forgeParent: slot => log.forgedParents.add(slot),
+    forgeParent: slot => void log.faults.forgedParents.add(slot),
+    doubleSlot: slot => void log.faults.doubled.add(slot),
+    swapSlot: slot => void log.faults.swapped.add(slot),
+    forkSlot: slot => void log.faults.forked.add(slot),
+    forgetReplay() {
+      log.faults.replayFloor = chain.slot
+    },
     refuse(end, count) {
       refusal = { end, count }
     },
@@ -189,4 +211,6 @@ export const openGeyser = async (
       await server.close()
     },
   }
+  const obey = parseFeedOrder(feed, chain)
+  return feed
 }

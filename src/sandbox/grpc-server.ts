@@ -49,6 +49,8 @@ export type GrpcStream = {
 }
 
 export type GrpcMethods = {
+  /** Takes the body of a POST to `/_control`, no gRPC; what it throws is answered as 400. */
+  readonly control?: (body: string) => void
   readonly unary: Readonly<Record<string, (request: Buffer) => Buffer>>
   readonly streaming: Readonly<Record<string, (stream: GrpcStream) => StreamListener>>
 }
@@ -71,6 +73,8 @@ const HEADER_BYTES = 5
 /** Time for what was written, and the status, to reach the client. */
 const END_GRACE_MS = 5_000
 const CONTENT_TYPE = 'application/grpc'
+/** Where orders of tests go, as at every dev upstream. */
+const CONTROL = '/_control'
 const HEADERS = {
   [constants.HTTP2_HEADER_STATUS]: 200,
   [constants.HTTP2_HEADER_CONTENT_TYPE]: CONTENT_TYPE,
@@ -159,6 +163,35 @@ const serveUnary = (
   )
 }
 
+const serveControl = (
+  stream: ServerHttp2Stream,
+  control: (body: string) => void,
+  bytesMax: number,
+): void => {
+  const chunks: Buffer[] = []
+  let byteCount = 0
+  stream.on('data', (chunk: Buffer) => {
+    byteCount += chunk.length
+    if (byteCount <= bytesMax) chunks.push(chunk)
+  })
+  stream.on('end', () => {
+    const answer = (status: number, value: unknown): void => {
+      stream.respond({
+        [constants.HTTP2_HEADER_STATUS]: status,
+        [constants.HTTP2_HEADER_CONTENT_TYPE]: 'application/json',
+      })
+      stream.end(JSON.stringify(value))
+    }
+    if (byteCount > bytesMax) return answer(413, { error: 'too large' })
+    try {
+      control(Buffer.concat(chunks).toString())
+      answer(200, {})
+    } catch (error) {
+      answer(400, { error: error instanceof Error ? error.message : String(error) })
+    }
+  })
+}
+
 const serveStreaming = (
   stream: ServerHttp2Stream,
   open: (stream: GrpcStream) => StreamListener,
@@ -199,6 +232,7 @@ export const openGrpcServer = async (
   options: GrpcServerOptions,
 ): Promise<GrpcServer> => {
   const sessions = new Set<Http2Session>()
+  const controlling = new WeakSet<Http2Session>()
   // Its own count of queued bytes would refuse calls beside a large account; each stream is bounded
   // by back-pressure instead.
   const server = createServer({ maxSessionMemory: Number.MAX_SAFE_INTEGER })
@@ -212,6 +246,13 @@ export const openGrpcServer = async (
     stream.on('error', () => stream.destroy())
     const path = String(headers[constants.HTTP2_HEADER_PATH])
     const contentType = String(headers[constants.HTTP2_HEADER_CONTENT_TYPE])
+    const { control } = methods
+    if (path === CONTROL && control !== undefined) {
+      // Whoever orders a cut wants to hear that it was done.
+      if (stream.session !== undefined) controlling.add(stream.session)
+      serveControl(stream, control, options.requestBytesMax)
+      return
+    }
     if (!contentType.startsWith(CONTENT_TYPE)) {
       stream.respond({ [constants.HTTP2_HEADER_STATUS]: 415 }, { endStream: true })
       return
@@ -236,7 +277,7 @@ export const openGrpcServer = async (
   })
   const address: string | AddressInfo | null = server.address()
   const dropConnections = (): void => {
-    for (const session of sessions) session.destroy()
+    for (const session of sessions) if (!controlling.has(session)) session.destroy()
   }
   return {
     port: typeof address === 'object' && address !== null ? address.port : options.port,
@@ -244,7 +285,7 @@ export const openGrpcServer = async (
     close: () =>
       new Promise(resolve => {
         server.close(() => resolve())
-        dropConnections()
+        for (const session of sessions) session.destroy()
       }),
   }
 }

@@ -52,6 +52,7 @@ export type Spool = {
 const SILENT: FeedEvent = {
   kind: 'healthy',
   text: '',
+  cause: '',
   blockHeight: 0,
   accounts: 0,
   applyMicros: 0,

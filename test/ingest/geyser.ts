@@ -11,6 +11,7 @@ import type { CommittedBlock, FeedHealth, FeedLine } from '../../src/ingest/sour
 const silent: GeyserEvent = {
   kind: '',
   text: '',
+  cause: '',
   blockHeight: 0,
   accounts: 0,
   applyMicros: 0,
@@ -91,10 +92,10 @@ const cases: [name: string, event: Partial<GeyserEvent>, said: object[]][] = [
   ],
   [
     'unhealthy',
-    { kind: 'unhealthy', text: 'gap after slot 3: …' },
+    { kind: 'unhealthy', text: 'gap after slot 3: …', cause: 'gap' },
     [
       { level: 'error', text: 'feed unhealthy: gap after slot 3: …' },
-      { isHealthy: false, reason: 'gap after slot 3: …' },
+      { isHealthy: false, reason: 'gap after slot 3: …', cause: 'gap' },
     ],
   ],
   ['healthy', { kind: 'healthy' }, [{ level: 'info', text: 'feed healthy' }, { isHealthy: true }]],
@@ -118,8 +119,12 @@ t.test('health begins bad, follows the events, and is there to ask', async t => 
   t.strictSame(source.health(), { isHealthy: true })
   hear({ kind: 'disconnected', text: 'gone' })
   t.strictSame(source.health(), { isHealthy: true }, 'one lost connection is no gap')
-  hear({ kind: 'unhealthy', text: 'gone for good' })
-  t.strictSame(source.health(), { isHealthy: false, reason: 'gone for good' })
+  hear({ kind: 'unhealthy', text: 'gone for good', cause: 'stalled' })
+  t.strictSame(source.health(), {
+    isHealthy: false,
+    reason: 'gone for good',
+    cause: 'stalled',
+  })
 })
 
 t.test('the reader gets every option, and stops', async t => {

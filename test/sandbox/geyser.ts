@@ -283,12 +283,51 @@ t.test('requests that are refused', async t => {
     ['an empty member', { accounts: { a: { filters: [{}] } } }, /empty or not known/],
     ['a long label', { slots: { ['x'.repeat(33)]: {} } }, /filter name exceeds 32 bytes/],
     ['a bad signature', { transactions: { t: { signature: samples.mint } } }, /invalid signature/],
-    ['whole blocks', { blocks: { b: {} } }, /blocks is not served here/],
+    ['blocks with transactions', { blocks: { b: {} } }, /transactions are not served here/],
+    [
+      'blocks with entries',
+      { blocks: { b: { includeTransactions: false, includeEntries: true } } },
+      /entries are not served here/,
+    ],
+    [
+      'blocks of some accounts',
+      { blocks: { b: { includeTransactions: false, accountInclude: [samples.mint] } } },
+      /account_include of blocks is not served/,
+    ],
     ['entries', { entry: { e: {} } }, /entry is not served here/],
     ['an unknown level', { slots: { s: {} }, commitment: 9 }, /commitment level 9/],
   ]
   for (const [name, ask, details] of cases)
     t.match(await open(ask).ended(), { code: 3, details }, name)
+})
+
+t.test('a whole block holds the last write of each account', async t => {
+  const { chain, open, transfer } = await start(t)
+  const whole = { includeAccounts: true, includeTransactions: false }
+  const feed = open({
+    blocks: { whole, bare: { includeTransactions: false } },
+    accounts: { a: {} },
+    slots: { s: {} },
+    commitment: CONFIRMED,
+    fromSlot: '2',
+  })
+  for (let count = 0; count < 3; count++) transfer()
+  chain.tick()
+  const updates = await feed.until(isStatus(2, CONFIRMED))
+  const accounts = updates.flatMap(({ account }) =>
+    account?.slot === '2' ? [account.account] : [],
+  )
+  const [update, ...others] = updates.filter(({ block }) => block?.slot === '2')
+  t.equal(others.length, 0, 'one message for both filters')
+  t.strictSame(update?.block?.accounts, accounts)
+  t.match(update?.block, {
+    blockhash: chain.tip.blockhash,
+    parentBlockhash: chain.tip.parentBlockhash,
+    parentSlot: '1',
+    blockHeight: { blockHeight: '2' },
+    updatedAccountCount: String(accounts.length),
+    executedTransactionCount: '3',
+  })
 })
 
 t.test('replay within the ring, and not before it', async t => {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use kernel::error::Result as Checked;
-use kernel::geyser::{AccountsFilter, Event, FlatEvent, GeyserConfig, Reader, Sink, Transactions};
+use kernel::geyser::{
+    AccountsFilter, Event, FlatEvent, GeyserConfig, Plan, Reader, Sink, Transactions,
+};
 use kernel::store::Scope;
 use napi::Status;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
@@ -25,6 +27,8 @@ pub struct FeedOptions {
     pub ca_certificate_pem: Option<String>,
     /// Where an empty store begins; absent is the live head.
     pub start_slot: Option<f64>,
+    /// `auto`, `blocks`, `accounts`, `scoped` or `narrow`.
+    pub plan: String,
     /// `none`, `status`, `logs` or `logsAndVotes`.
     pub transactions: String,
     pub accept_zstd: bool,
@@ -56,6 +60,8 @@ pub struct FeedOptions {
 pub struct FeedEvent {
     pub kind: String,
     pub text: String,
+    /// `unhealthy` only: `unreachable`, `refused`, `stalled`, `gap` or `store`.
+    pub cause: String,
     pub slot: Option<f64>,
     pub block_height: f64,
     pub accounts: f64,
@@ -71,6 +77,7 @@ impl FeedEvent {
         FeedEvent {
             kind: flat.kind.into(),
             text: flat.text,
+            cause: flat.cause.into(),
             slot: flat.slot.map(|slot| slot as f64),
             block_height: flat.block_height as f64,
             accounts: flat.accounts as f64,
@@ -104,6 +111,7 @@ pub(crate) fn to_config(options: FeedOptions, scope: &Scope) -> Checked<GeyserCo
                 pubkeys: pubkeys.clone(),
             },
         },
+        plan: Plan::of_name(&options.plan).ok_or_else(|| wrong("plan"))?,
         start_slot: options
             .start_slot
             .map(|slot| integer(slot, "startSlot"))

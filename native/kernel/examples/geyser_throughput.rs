@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kernel::error::Result;
-use kernel::geyser::{Event, GeyserConfig, Limits, Message, Sink, Slots, start, translate};
+use kernel::geyser::{Event, GeyserConfig, Limits, Message, Sink, Slots, Taken, start, translate};
 use kernel::store::{Block, Tip};
 use yellowstone_grpc_proto::geyser::{SlotStatus, SubscribeUpdate};
 use yellowstone_grpc_proto::prost::Message as _;
@@ -127,7 +127,7 @@ fn buffer(updates: impl Iterator<Item = SubscribeUpdate>, blocks: u64) -> (Durat
     let mut count = 0;
     let (begun, mut longest) = (Instant::now(), Duration::ZERO);
     for update in updates {
-        if let Message::Update(update) = translate(update).unwrap() {
+        if let Message::Update(update) = translate(update, Taken::of(&config)).unwrap() {
             let before = Instant::now();
             slots.push(update, &mut ready).unwrap();
             longest = longest.max(before.elapsed());

@@ -15,6 +15,8 @@ pub const TOKEN_2022_PROGRAM: Pubkey = id("TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXE
 pub const NATIVE_MINT: Pubkey = id("So11111111111111111111111111111111111111112");
 /// The Clock sysvar: its time is "now" for interest-bearing and scaled mints.
 pub const CLOCK_SYSVAR: Pubkey = id("SysvarC1ock11111111111111111111111111111111");
+/// Owner of the Clock and its like.
+pub const SYSVAR_PROGRAM: Pubkey = id("Sysvar1111111111111111111111111111111111111");
 
 /// Length of a token account without extensions; the account-type byte follows it.
 pub const ACCOUNT_BYTES: usize = 165;

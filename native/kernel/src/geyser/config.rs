@@ -2,17 +2,15 @@
 
 use std::fmt;
 
+use super::plan::Plan;
 use crate::Pubkey;
 use crate::error::{Error, Result};
 
-/// The accounts that the feed is asked for.
+/// The accounts that the store wants. How they are asked for is the [`Plan`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountsFilter {
-    /// Every account. The only exact choice; the plugin must allow it (`filters.accounts.any: true`).
     All,
-    /// What a scoped store holds, and every account with no lamports: a close arrives under the System
-    /// Program's name and would be lost by the owner filter. Still lost: an account handed over alive to
-    /// another program.
+    /// What a scoped store holds.
     Listed {
         /// Every account of these programs.
         programs: Vec<Pubkey>,
@@ -84,6 +82,8 @@ pub struct GeyserConfig {
     /// PEM of a private certificate authority, in place of the system's.
     pub ca_certificate_pem: Option<String>,
     pub accounts: AccountsFilter,
+    /// How those accounts are asked for.
+    pub plan: Plan,
     /// Where an empty store begins; `None` is the live head. The first whole block becomes its base.
     pub start_slot: Option<u64>,
     pub transactions: Transactions,
@@ -145,6 +145,7 @@ impl Default for GeyserConfig {
             x_token: None,
             ca_certificate_pem: None,
             accounts: AccountsFilter::All,
+            plan: Plan::Auto,
             start_slot: None,
             transactions: Transactions::None,
             accept_zstd: true,
@@ -205,8 +206,12 @@ impl GeyserConfig {
             (self.block_silence_ms == 0, "blockSilenceMs must be above 0"),
             (self.threads == 0, "threads must be above 0"),
         ];
-        match faults.iter().find(|(is_wrong, _)| *is_wrong) {
-            Some((_, text)) => Err(Error::Internal(format!("feed configuration: {text}"))),
+        let text = match faults.iter().find(|(is_wrong, _)| *is_wrong) {
+            Some((_, text)) => Some(*text),
+            None => self.plan.fault(&self.accounts),
+        };
+        match text {
+            Some(text) => Err(Error::Internal(format!("feed configuration: {text}"))),
             None => Ok(()),
         }
     }
@@ -229,6 +234,7 @@ impl fmt::Debug for GeyserConfig {
             .field("endpoint", &self.shown_endpoint())
             .field("x_token", &self.x_token.as_ref().map(|_| "[hidden]"))
             .field("accounts", &self.accounts)
+            .field("plan", &self.plan)
             .field("start_slot", &self.start_slot)
             .field("transactions", &self.transactions)
             .finish_non_exhaustive()

@@ -47,6 +47,33 @@ impl fmt::Display for Gap {
     }
 }
 
+/// What kind of trouble makes the tip stale, and so what may mend it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// Connections fail or end again and again. Another source may be up.
+    Unreachable,
+    /// The server will not serve what we ask for. Another source may.
+    Refused,
+    /// Messages come, but no blocks. Another source may bring them.
+    Stalled,
+    /// Blocks are missing, and this server cannot replay them. Another source may, or a bootstrap.
+    Gap,
+    /// Our own store does not take blocks. No other source helps.
+    Store,
+}
+
+impl Cause {
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Unreachable => "unreachable",
+            Cause::Refused => "refused",
+            Cause::Stalled => "stalled",
+            Cause::Gap => "gap",
+            Cause::Store => "store",
+        }
+    }
+}
+
 /// One thing that happened. Texts never hold the x-token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -69,7 +96,7 @@ pub enum Event {
     /// A block did not continue the tip; a replay will try to close the gap.
     Gap(Gap),
     /// The tip no longer follows the chain, and why. Sent again only with another reason.
-    Unhealthy { reason: String },
+    Unhealthy { reason: String, cause: Cause },
     /// A block was committed after [`Event::Unhealthy`], or the first one after the start.
     Healthy,
 }
@@ -81,6 +108,8 @@ pub struct FlatEvent {
     pub kind: &'static str,
     /// The reason; for `gap` the sentence.
     pub text: String,
+    /// `unhealthy` only: the name of its [`Cause`].
+    pub cause: &'static str,
     /// `committed`: the block. `connected`: `from_slot`. `gap`: the block that did not fit.
     pub slot: Option<u64>,
     /// `gap` only.
@@ -139,9 +168,10 @@ impl From<Event> for FlatEvent {
                 parent_slot: gap.parent_slot,
                 ..flat
             },
-            Event::Unhealthy { reason } => FlatEvent {
+            Event::Unhealthy { reason, cause } => FlatEvent {
                 kind: "unhealthy",
                 text: reason,
+                cause: cause.name(),
                 ..flat
             },
             Event::Healthy => FlatEvent {

@@ -6,7 +6,8 @@ use yellowstone_grpc_client::{GeyserGrpcBuilderError, GeyserGrpcClientError};
 use yellowstone_grpc_proto::tonic::{Code, Status};
 
 use super::config::GeyserConfig;
-use super::event::Gap;
+use super::event::{Cause, Gap};
+use super::plan::Plan;
 use super::slots::Fault;
 
 /// Longest text taken over from a server.
@@ -17,8 +18,10 @@ const TEXT_CHARS_MAX: usize = 300;
 pub enum Failure {
     /// May be over at the next try: network, restart, silence, a full buffer, a malformed message.
     Passing(String),
-    /// Messages come, but no blocks, or the store refuses to write.
+    /// Messages come, but no blocks.
     Stuck(String),
+    /// The store refuses to write.
+    Store(String),
     /// Will be the same at every try until somebody changes a setting.
     Refused(String),
     /// The server no longer has the slot that was asked for.
@@ -33,10 +36,21 @@ impl Failure {
         match self {
             Failure::Passing(text)
             | Failure::Stuck(text)
+            | Failure::Store(text)
             | Failure::Refused(text)
             | Failure::ReplayGone(text)
             | Failure::ReplayUnsupported(text) => text.clone(),
             Failure::Gap(gap) => gap.to_string(),
+        }
+    }
+
+    pub fn cause(&self) -> Cause {
+        match self {
+            Failure::Passing(_) => Cause::Unreachable,
+            Failure::Stuck(_) => Cause::Stalled,
+            Failure::Store(_) => Cause::Store,
+            Failure::Refused(_) => Cause::Refused,
+            Failure::ReplayGone(_) | Failure::ReplayUnsupported(_) | Failure::Gap(_) => Cause::Gap,
         }
     }
 
@@ -95,7 +109,7 @@ impl Failure {
         }
         match status.code() {
             Code::OutOfRange => Failure::ReplayGone(text),
-            Code::InvalidArgument => Failure::Refused(explain_filter(&text)),
+            Code::InvalidArgument => Failure::Refused(explain_filter(config, &text)),
             Code::Unauthenticated | Code::PermissionDenied => {
                 Failure::Refused(format!("the feed refuses our x_token: {text}"))
             }
@@ -103,18 +117,41 @@ impl Failure {
                 "{} does not speak geyser.Geyser: {text}",
                 config.shown_endpoint()
             )),
+            // Asked again soon, it would only count as one more.
+            Code::ResourceExhausted => Failure::Refused(format!(
+                "{} serves us no further subscription: end another one of this x_token, or ask for \
+                 a higher limit. It said: {text}",
+                config.shown_endpoint()
+            )),
+            // Its queue for us ran over: the way to us is too slow, or we are.
+            _ if has("lagged") => Failure::Passing(format!(
+                "the feed is faster than the way to us: see acceptZstd and windowBytes. It said: \
+                 {text}"
+            )),
             code => Failure::Passing(format!("the feed ended the stream ({code:?}): {text}")),
         }
     }
 }
 
 /// Names the setting of the server's plugin that forbids what we ask for.
-fn explain_filter(text: &str) -> String {
-    let advice = if text.contains("full stream") || text.contains("`any`") {
+fn explain_filter(config: &GeyserConfig, text: &str) -> String {
+    let plan = config.plan.resolve(&config.accounts);
+    let is_any = text.contains("full stream") || text.contains("`any`");
+    let advice = if text.contains("include_accounts") {
+        "plan `blocks` needs a plugin that sends blocks with accounts \
+         (filters.blocks.include_accounts = true); plan `accounts` does without"
+    } else if is_any && matches!(plan, Plan::Blocks | Plan::Narrow) {
+        "the plugin must allow all transactions (filters.transactions.any = true), or set \
+         feed.transactions to none"
+    } else if is_any && plan == Plan::Scoped {
+        "the plugin must allow every account (filters.accounts.any = true), because accounts by \
+         lamports count as any; plan `narrow` does without"
+    } else if is_any {
         "the plugin must allow every account (filters.accounts.any = true), or the scope must list \
-         programs and the plugin must allow accounts by lamports, which counts as any"
+         programs, for plan `narrow`"
     } else if text.contains("amount of filters") {
-        "the plugin allows too few account filters (filters.accounts.max) for this scope"
+        "the plugin allows too few filters (filters.accounts.max) for this scope; plan `narrow` \
+         needs one where the scope lists programs only"
     } else if text.contains("amount of") && text.to_lowercase().contains("pubkeys") {
         "the plugin allows fewer addresses (filters.accounts.account_max, owner_max) than this \
          scope lists"
@@ -192,6 +229,10 @@ mod tests {
             (
                 "Max amount of Pubkeys reached, only 10 allowed",
                 "account_max",
+            ),
+            (
+                "`include_accounts` is not allowed",
+                "filters.blocks.include_accounts",
             ),
             (
                 "Pubkey Tokenkeg in filters is not allowed",

@@ -76,7 +76,7 @@ impl Health {
                 self.failures_max
             )),
             Failure::Passing(_) => None,
-            Failure::Stuck(text) => Some(text.clone()),
+            Failure::Stuck(text) | Failure::Store(text) => Some(text.clone()),
             Failure::Refused(text) => {
                 retry_in_ms = self.backoff_long_ms;
                 Some(text.clone())
@@ -109,6 +109,7 @@ impl Health {
             if !matches!(&self.state, State::Unhealthy(known) if *known == reason) {
                 events.push(Event::Unhealthy {
                     reason: reason.clone(),
+                    cause: failure.cause(),
                 });
             }
             self.state = State::Unhealthy(reason);
@@ -143,7 +144,7 @@ mod tests {
 
     fn unhealthy(events: &[Event]) -> Option<&str> {
         events.iter().find_map(|event| match event {
-            Event::Unhealthy { reason } => Some(reason.as_str()),
+            Event::Unhealthy { reason, .. } => Some(reason.as_str()),
             _ => None,
         })
     }

@@ -12,6 +12,7 @@ mod failure;
 mod group;
 mod health;
 mod open_slot;
+mod plan;
 mod reader;
 mod request;
 mod session;
@@ -20,7 +21,8 @@ mod translate;
 
 pub use applier::Sink;
 pub use config::{AccountsFilter, GeyserConfig, Transactions};
-pub use event::{Event, FlatEvent, Gap, GapKind};
+pub use event::{Cause, Event, FlatEvent, Gap, GapKind};
+pub use plan::Plan;
 pub use reader::{Reader, start};
 pub use slots::{BlockMeta, Fault, Limits, Ready, SlotState, Slots, Update};
-pub use translate::{Message, translate};
+pub use translate::{Message, Taken, translate};

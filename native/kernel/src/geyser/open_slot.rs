@@ -1,7 +1,7 @@
 //! The content of one slot while it is under way.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use super::slots::{BlockMeta, Ready};
 use crate::Pubkey;
@@ -20,6 +20,7 @@ const LINE_BYTES: usize = 24;
 pub struct Open {
     accounts: HashMap<Pubkey, (u64, AccountUpdate)>,
     transactions: HashMap<[u8; 64], (u64, TransactionUpdate)>,
+    closed: HashSet<Pubkey>,
     pub meta: Option<BlockMeta>,
     pub is_confirmed: bool,
     /// What it costs, by the measure of `buffer_bytes_max`.
@@ -31,6 +32,7 @@ impl Open {
         Open {
             accounts: HashMap::new(),
             transactions: HashMap::new(),
+            closed: HashSet::new(),
             meta: None,
             is_confirmed: false,
             bytes: SLOT_BYTES,
@@ -63,7 +65,22 @@ impl Open {
         }
     }
 
-    pub fn into_ready(self, meta: BlockMeta, root: Option<u64>) -> Ready {
+    /// Counts each as the deletion that may become of it.
+    pub fn put_closed(&mut self, pubkeys: Vec<Pubkey>) {
+        for pubkey in pubkeys {
+            if self.closed.insert(pubkey) {
+                self.bytes += ACCOUNT_BYTES;
+            }
+        }
+    }
+
+    pub fn into_ready(mut self, meta: BlockMeta, root: Option<u64>) -> Ready {
+        // An account that is in scope again at the end of the slot came as an update of its own. One
+        // without is gone, or somebody else's by now.
+        for pubkey in self.closed {
+            let closed = || (0, deletion_of(pubkey));
+            self.accounts.entry(pubkey).or_insert_with(closed);
+        }
         let mut accounts: Vec<_> = self.accounts.into_values().map(|(_, held)| held).collect();
         accounts.sort_unstable_by_key(|account| account.pubkey);
         let mut transactions: Vec<_> = self.transactions.into_values().collect();
@@ -84,6 +101,17 @@ impl Open {
             created_ms: meta.created_ms,
             bytes: self.bytes,
         }
+    }
+}
+
+fn deletion_of(pubkey: Pubkey) -> AccountUpdate {
+    AccountUpdate {
+        pubkey,
+        lamports: 0,
+        rent_epoch: 0,
+        executable: false,
+        owner: [0; 32],
+        data: Vec::new(),
     }
 }
 

@@ -185,11 +185,11 @@ fn from_apply_error(error: Error) -> Failure {
                 GapKind::OtherParent
             },
         }),
-        Error::DiskReserve(free_bytes) => Failure::Stuck(format!(
+        Error::DiskReserve(free_bytes) => Failure::Store(format!(
             "the store stopped at its disk reserve (store.diskReserveBytes), {free_bytes} bytes are \
              free"
         )),
-        Error::StoreStopped(text) => Failure::Stuck(format!("the store {text}")),
-        other => Failure::Stuck(format!("the store refused a block: {other}")),
+        Error::StoreStopped(text) => Failure::Store(format!("the store {text}")),
+        other => Failure::Store(format!("the store refused a block: {other}")),
     }
 }

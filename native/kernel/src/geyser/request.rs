@@ -8,44 +8,73 @@ use yellowstone_grpc_proto::geyser::subscribe_request_filter_accounts_filter_mem
 use yellowstone_grpc_proto::geyser::{
     CommitmentLevel, SubscribeRequest, SubscribeRequestFilterAccounts,
     SubscribeRequestFilterAccountsFilter, SubscribeRequestFilterAccountsFilterLamports,
-    SubscribeRequestFilterAccountsFilterMemcmp, SubscribeRequestFilterBlocksMeta,
-    SubscribeRequestFilterSlots, SubscribeRequestFilterTransactions, SubscribeRequestPing,
+    SubscribeRequestFilterAccountsFilterMemcmp, SubscribeRequestFilterBlocks,
+    SubscribeRequestFilterBlocksMeta, SubscribeRequestFilterSlots,
+    SubscribeRequestFilterTransactions, SubscribeRequestPing,
 };
 
 use super::config::{AccountsFilter, GeyserConfig, Transactions};
+use super::plan::{Plan, closing_programs};
 use crate::Pubkey;
-use crate::token::{CLOCK_SYSVAR, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
+use crate::token::{CLOCK_SYSVAR, SYSVAR_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 
 /// The subscription. Members of one filter are joined by "and", filters by "or".
 pub fn subscribe_request(config: &GeyserConfig, from_slot: Option<u64>) -> SubscribeRequest {
-    // Every level's statuses: FINALIZED ones tell the root.
+    // Every level's statuses: FINALIZED ones tell the root. The others say that a slot died, or is
+    // built anew, and that what was sent for it is void.
     let slots = SubscribeRequestFilterSlots {
         filter_by_commitment: Some(false),
-        ..SubscribeRequestFilterSlots::default()
-    };
-    // Failed ones too.
-    let transactions = SubscribeRequestFilterTransactions {
-        vote: (config.transactions != Transactions::LogsAndVotes).then_some(false),
-        ..SubscribeRequestFilterTransactions::default()
+        interslot_updates: Some(true),
     };
     let mut request = SubscribeRequest {
-        accounts: accounts(&config.accounts),
         slots: HashMap::from([("slots".to_string(), slots)]),
-        blocks_meta: HashMap::from([(
-            "blocks".to_string(),
-            SubscribeRequestFilterBlocksMeta::default(),
-        )]),
         commitment: Some(CommitmentLevel::Confirmed.into()),
         from_slot,
         ..SubscribeRequest::default()
     };
-    let asked = match config.transactions {
-        Transactions::None => return request,
-        Transactions::Status => &mut request.transactions_status,
-        Transactions::Logs | Transactions::LogsAndVotes => &mut request.transactions,
-    };
-    asked.insert("transactions".to_string(), transactions);
+    let plan = config.plan.resolve(&config.accounts);
+    if plan == Plan::Blocks {
+        let blocks = SubscribeRequestFilterBlocks {
+            include_accounts: Some(true),
+            include_transactions: Some(false),
+            include_entries: Some(false),
+            ..SubscribeRequestFilterBlocks::default()
+        };
+        request.blocks.insert("blocks".to_string(), blocks);
+    } else {
+        request.accounts = accounts(&config.accounts, plan);
+        let metas = SubscribeRequestFilterBlocksMeta::default();
+        request.blocks_meta.insert("blocks".to_string(), metas);
+    }
+    ask_transactions(config, plan, &mut request);
     request
+}
+
+fn ask_transactions(config: &GeyserConfig, plan: Plan, request: &mut SubscribeRequest) {
+    // Failed ones too.
+    let all = SubscribeRequestFilterTransactions {
+        vote: (config.transactions != Transactions::LogsAndVotes).then_some(false),
+        ..SubscribeRequestFilterTransactions::default()
+    };
+    let label = "transactions".to_string();
+    match config.transactions {
+        Transactions::None => None,
+        Transactions::Status => request.transactions_status.insert(label, all),
+        // Every close is among them.
+        Transactions::Logs | Transactions::LogsAndVotes => {
+            request.transactions.insert(label, all);
+            return;
+        }
+    };
+    let closing = closing_programs(&config.accounts);
+    if plan == Plan::Narrow && !closing.is_empty() {
+        let closes = SubscribeRequestFilterTransactions {
+            failed: Some(false),
+            account_include: closing.iter().map(encode).collect(),
+            ..SubscribeRequestFilterTransactions::default()
+        };
+        request.transactions.insert("closes".to_string(), closes);
+    }
 }
 
 /// The answer to a ping. A request with a ping is read for nothing else, so it holds nothing else.
@@ -56,18 +85,29 @@ pub fn ping_request(id: i32) -> SubscribeRequest {
     }
 }
 
-fn accounts(filter: &AccountsFilter) -> HashMap<String, SubscribeRequestFilterAccounts> {
-    let AccountsFilter::Listed {
-        programs,
-        mints,
-        pubkeys,
-    } = filter
-    else {
-        return HashMap::from([("all".to_string(), SubscribeRequestFilterAccounts::default())]);
+fn accounts(
+    filter: &AccountsFilter,
+    plan: Plan,
+) -> HashMap<String, SubscribeRequestFilterAccounts> {
+    let (programs, mints, pubkeys) = match filter {
+        AccountsFilter::Listed {
+            programs,
+            mints,
+            pubkeys,
+        } if plan != Plan::Accounts => (programs, mints, pubkeys),
+        _ => {
+            let all = SubscribeRequestFilterAccounts::default();
+            return HashMap::from([("all".to_string(), all)]);
+        }
     };
     let mut filters = HashMap::new();
+    let is_narrow = plan == Plan::Narrow;
+    // The Clock is always in scope: amounts of some mints depend on its time. Where one filter is all
+    // that a provider allows, it comes with its owner.
+    let is_one = is_narrow && !programs.is_empty() && mints.is_empty() && pubkeys.is_empty();
     if !programs.is_empty() {
-        let owner = programs.iter().map(encode).collect();
+        let sysvars = is_one.then_some(&SYSVAR_PROGRAM);
+        let owner = programs.iter().chain(sysvars).map(encode).collect();
         filters.insert(
             "programs".to_string(),
             SubscribeRequestFilterAccounts {
@@ -79,7 +119,9 @@ fn accounts(filter: &AccountsFilter) -> HashMap<String, SubscribeRequestFilterAc
     for (index, mint) in mints.iter().enumerate() {
         filters.insert(format!("mint{index}"), accounts_of_mint(mint));
     }
-    // The Clock is always in scope: amounts of some mints depend on its time.
+    if is_one {
+        return filters;
+    }
     let account = [&CLOCK_SYSVAR]
         .into_iter()
         .chain(mints)
@@ -93,6 +135,9 @@ fn accounts(filter: &AccountsFilter) -> HashMap<String, SubscribeRequestFilterAc
             ..SubscribeRequestFilterAccounts::default()
         },
     );
+    if is_narrow {
+        return filters;
+    }
     let closed = Filter::Lamports(SubscribeRequestFilterAccountsFilterLamports {
         cmp: Some(Cmp::Eq(0)),
     });
@@ -148,7 +193,9 @@ mod tests {
             SubscribeRequestFilterAccounts::default()
         );
         assert_eq!(request.commitment, Some(CommitmentLevel::Confirmed as i32));
-        assert_eq!(request.slots["slots"].filter_by_commitment, Some(false));
+        let slots = &request.slots["slots"];
+        assert_eq!(slots.filter_by_commitment, Some(false));
+        assert_eq!(slots.interslot_updates, Some(true), "or no fork is told");
         assert_eq!((request.blocks_meta.len(), request.from_slot), (1, Some(9)));
         assert!(request.transactions_status.is_empty() && request.ping.is_none());
     }
@@ -193,6 +240,82 @@ mod tests {
         );
         assert_eq!(request.accounts["closed"].filters.len(), 1);
         assert_eq!(request.accounts.len(), 4);
+    }
+
+    #[test]
+    fn whole_blocks_need_no_other_filter_of_accounts() {
+        let config = GeyserConfig {
+            plan: Plan::Blocks,
+            transactions: Transactions::Logs,
+            ..config(listed(vec![[1; 32]], vec![], vec![]))
+        };
+        let request = subscribe_request(&config, None);
+        let blocks = &request.blocks["blocks"];
+        assert_eq!(
+            (blocks.include_accounts, blocks.include_transactions),
+            (Some(true), Some(false))
+        );
+        assert!(blocks.account_include.is_empty());
+        assert!(request.accounts.is_empty() && request.blocks_meta.is_empty());
+        assert_eq!(request.transactions.len(), 1);
+    }
+
+    #[test]
+    fn every_account_can_be_asked_for_by_a_scope_too() {
+        let config = GeyserConfig {
+            plan: Plan::Accounts,
+            ..config(listed(vec![[1; 32]], vec![], vec![]))
+        };
+        let request = subscribe_request(&config, None);
+        let keys: Vec<_> = request.accounts.keys().collect();
+        assert_eq!(keys, ["all"]);
+    }
+
+    #[test]
+    fn narrow_limits_are_kept() {
+        let narrow = |accounts, transactions| GeyserConfig {
+            plan: Plan::Narrow,
+            transactions,
+            ..config(accounts)
+        };
+        // One filter of each kind, as sample configurations of the plugin allow.
+        let one = listed(vec![[1; 32]], vec![], vec![]);
+        let request = subscribe_request(&narrow(one.clone(), Transactions::None), None);
+        assert_eq!(request.accounts.len(), 1);
+        assert_eq!(
+            request.accounts["programs"].owner,
+            [
+                encode(&[1; 32]),
+                "Sysvar1111111111111111111111111111111111111".to_string()
+            ]
+        );
+        let closes = &request.transactions["closes"];
+        assert_eq!(closes.account_include, [encode(&[1; 32])]);
+        assert_eq!(
+            (closes.failed, request.transactions.len()),
+            (Some(false), 1)
+        );
+        // Outcomes beside them are another kind.
+        let request = subscribe_request(&narrow(one.clone(), Transactions::Status), None);
+        assert!(request.transactions.contains_key("closes"));
+        assert_eq!(request.transactions_status.len(), 1);
+        // All transactions hold the closes.
+        let request = subscribe_request(&narrow(one, Transactions::Logs), None);
+        let labels: Vec<_> = request.transactions.keys().collect();
+        assert_eq!(labels, ["transactions"]);
+        // Addresses alone see their own close.
+        let keys = listed(vec![], vec![], vec![[3; 32]]);
+        let request = subscribe_request(&narrow(keys, Transactions::None), None);
+        assert!(request.transactions.is_empty() && !request.accounts.contains_key("closed"));
+        assert_eq!(request.accounts["pubkeys"].account.len(), 2);
+    }
+
+    fn listed(programs: Vec<Pubkey>, mints: Vec<Pubkey>, pubkeys: Vec<Pubkey>) -> AccountsFilter {
+        AccountsFilter::Listed {
+            programs,
+            mints,
+            pubkeys,
+        }
     }
 
     #[test]

@@ -16,8 +16,8 @@ use super::applier::{ApplierHandle, QueueFull};
 use super::config::GeyserConfig;
 use super::failure::Failure;
 use super::request::{ping_request, subscribe_request};
-use super::slots::{Limits, Ready, Slots};
-use super::translate::{Message, translate};
+use super::slots::{Limits, Ready, Slots, Update};
+use super::translate::{Message, Taken, translate};
 
 /// Messages taken in one go while they lie ready, before timers and the writer are looked at again.
 const BATCH_MESSAGES_MAX: usize = 256;
@@ -27,6 +27,7 @@ pub struct Session<'a> {
     config: &'a GeyserConfig,
     applier: &'a ApplierHandle,
     slots: Slots,
+    taken: Taken,
     ready: Vec<Ready>,
     requests: SubscribeRequestSink,
     pings: i32,
@@ -52,6 +53,7 @@ impl<'a> Session<'a> {
             config,
             applier,
             slots: Slots::new(tip, from_slot.is_some(), limits),
+            taken: Taken::of(config),
             ready: Vec::new(),
             requests,
             pings: 0,
@@ -108,11 +110,10 @@ impl<'a> Session<'a> {
             Some(Err(status)) => return Err(Failure::from_status(self.config, &status)),
             None => return Err(Failure::Passing("the feed closed the stream".to_string())),
         };
-        match translate(update).map_err(Failure::from_fault)? {
-            Message::Update(update) => {
-                let outcome = self.slots.push(update, &mut self.ready);
-                self.offer_ready()?;
-                outcome.map_err(Failure::from_fault)
+        match translate(update, self.taken).map_err(Failure::from_fault)? {
+            Message::Update(update) => self.push(update),
+            Message::Updates(updates) => {
+                updates.into_iter().try_for_each(|update| self.push(update))
             }
             Message::Ping => {
                 self.answer_ping();
@@ -120,6 +121,12 @@ impl<'a> Session<'a> {
             }
             Message::Other => Ok(()),
         }
+    }
+
+    fn push(&mut self, update: Update) -> Result<(), Failure> {
+        let outcome = self.slots.push(update, &mut self.ready);
+        self.offer_ready()?;
+        outcome.map_err(Failure::from_fault)
     }
 
     fn offer_ready(&mut self) -> Result<(), Failure> {

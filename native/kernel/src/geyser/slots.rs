@@ -10,6 +10,7 @@ use std::fmt;
 
 use super::event::{Gap, GapKind};
 use super::open_slot::Open;
+use crate::Pubkey;
 use crate::store::{AccountUpdate, Block, TransactionUpdate};
 
 /// A block's marker.
@@ -50,6 +51,11 @@ pub enum Update {
         index: u64,
         transaction: TransactionUpdate,
     },
+    /// Accounts that a transaction of the slot left without lamports.
+    Closed {
+        slot: u64,
+        pubkeys: Vec<Pubkey>,
+    },
     Meta(BlockMeta),
     Slot {
         slot: u64,
@@ -62,6 +68,7 @@ impl Update {
         match self {
             Update::Account { slot, .. }
             | Update::Transaction { slot, .. }
+            | Update::Closed { slot, .. }
             | Update::Slot { slot, .. } => *slot,
             Update::Meta(meta) => meta.slot,
         }
@@ -222,6 +229,9 @@ impl Slots {
                 index, transaction, ..
             } => {
                 return self.change(slot, |open| open.put_transaction(index, transaction));
+            }
+            Update::Closed { pubkeys, .. } => {
+                return self.change(slot, |open| open.put_closed(pubkeys));
             }
         }
         self.release(ready)

@@ -236,7 +236,7 @@ fn a_writer_that_refuses_or_panics_is_unhealthy_and_recovers() {
     for (refusal, reason) in [
         (
             Refusal::DiskFull,
-            "the store stopped at its disk reserve, 5 bytes are free",
+            "the store stopped at its disk reserve (store.diskReserveBytes), 5 bytes are free",
         ),
         (Refusal::Panic, "applying a block panicked"),
     ] {

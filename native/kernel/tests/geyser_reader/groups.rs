@@ -89,7 +89,7 @@ fn blocks_before_the_one_that_fails_stay_and_it_fails_with_its_own_words() {
         (
             Refusal::DiskFull,
             "unhealthy",
-            "the store stopped at its disk reserve, 5 bytes are free",
+            "the store stopped at its disk reserve (store.diskReserveBytes), 5 bytes are free",
         ),
         (Refusal::Panic, "unhealthy", "applying a block panicked"),
         (

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kernel::geyser::{Fault, Gap, GapKind, Message, SlotState, Slots, Update, translate};
+use kernel::geyser::{Fault, Gap, GapKind, Message, SlotState, Slots, Taken, Update, translate};
 use kernel::store::Block;
 use yellowstone_grpc_proto::geyser::subscribe_update::UpdateOneof;
 use yellowstone_grpc_proto::geyser::{SlotStatus, SubscribeUpdate};
@@ -39,6 +39,52 @@ fn a_block_waits_for_both_markers() {
     );
     assert_eq!((accounts.len(), transactions.len()), (1, 1));
     assert_eq!(ready[0].created_ms, Some(11));
+}
+
+#[test]
+fn a_close_deletes_what_the_slot_does_not_bring_again() {
+    let closed = |keys: &[u8]| Update::Closed {
+        slot: 11,
+        pubkeys: keys.iter().map(|key| [*key; 32]).collect(),
+    };
+    // Key 2 is made anew in the same slot, before or after we hear of its close.
+    for updates in [
+        [
+            closed(&[1, 2, 1]),
+            account(11, 2, 5, 3),
+            meta(11, 10),
+            confirmed(11),
+        ],
+        [
+            account(11, 2, 5, 3),
+            closed(&[2, 1]),
+            meta(11, 10),
+            confirmed(11),
+        ],
+    ] {
+        let (ready, outcome) = run(LIMITS, &updates);
+        assert_eq!(outcome, Ok(()));
+        let left = ready[0].block.accounts.iter();
+        let left: Vec<_> = left
+            .map(|a| (a.pubkey[0], a.lamports, a.data.len()))
+            .collect();
+        assert_eq!(left, [(1, 0, 0), (2, 5, 3)]);
+    }
+}
+
+#[test]
+fn closes_count_as_bytes() {
+    let pubkeys = (0..4_000u64).map(|key| {
+        let mut pubkey = [0; 32];
+        pubkey[..8].copy_from_slice(&key.to_be_bytes());
+        pubkey
+    });
+    let closed = Update::Closed {
+        slot: 11,
+        pubkeys: pubkeys.collect(),
+    };
+    let (_, outcome) = run(LIMITS, &[closed]);
+    assert!(matches!(outcome, Err(Fault::BufferFull { slot: 11, .. })));
 }
 
 #[test]
@@ -323,7 +369,16 @@ fn a_real_capture_becomes_a_chain() {
         rest = tail;
         messages += 1;
         let update = SubscribeUpdate::decode(message).expect("a recorded message");
-        if let Message::Update(update) = translate(update).expect("a sound message") {
+        let taken = Taken {
+            transactions: true,
+            closes: true,
+        };
+        let updates = match translate(update, taken).expect("a sound message") {
+            Message::Update(update) => vec![update],
+            Message::Updates(updates) => updates,
+            Message::Ping | Message::Other => Vec::new(),
+        };
+        for update in updates {
             slots.push(update, &mut ready).expect("a chain");
         }
     }

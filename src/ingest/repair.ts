@@ -1,0 +1,185 @@
+import {
+  startGeyser,
+  type GeyserIndexer,
+  type Options as FeedOptions,
+  type Target,
+} from './geyser.js'
+import { Ladder, type Rung } from './ladder.js'
+import type { Options, RepairStepName } from './repair-options.js'
+import type { FeedHealth, FeedListeners, FeedSource } from './source.js'
+
+/** What is being tried, and why. */
+export type RepairState = {
+  /** `replay`, `source`, or a step's name. */
+  readonly step: 'replay' | 'source' | RepairStepName
+  readonly reason: string
+  /** Unix milliseconds. */
+  readonly sinceMs: number
+}
+
+/** What a step does to the store: resolves once the network's live store has a newer tip. */
+export type RunStep = (step: RepairStepName, signal: AbortSignal) => Promise<void>
+
+/** What mending needs beside the sources. */
+export type RepairParts = {
+  /** In order of preference, at least one. */
+  readonly sources: readonly [Target, ...Target[]]
+  readonly feed: FeedOptions
+  readonly repair: Options
+  /** The live store's writer; another one after a step. */
+  readonly indexer: () => GeyserIndexer
+  /** Steps that are configured, and who runs them. */
+  readonly steps: readonly RepairStepName[]
+  readonly run: RunStep
+  readonly on: FeedListeners & {
+    /** A step began, or all is well again. */
+    repair(state: RepairState | undefined): void
+    /** Another source is in use. */
+    source(index: number): void
+  }
+  readonly now: () => number
+}
+
+/** A feed that mends itself as far as it is configured to. */
+export type RepairedFeed = FeedSource & {
+  /** Which of the sources is in use. */
+  sourceIndex(): number
+  /** What is being tried now; undefined while all is well. */
+  repair(): RepairState | undefined
+}
+
+/** A rung in words for the log. */
+const describe = (rung: Rung, sourceCount: number): string => {
+  switch (rung.kind) {
+    case 'wait':
+      return 'trying again by itself'
+    case 'source':
+      return `turning to source ${rung.index + 1} of ${sourceCount}`
+    case 'step':
+      return `beginning ${rung.step}`
+    case 'pause':
+      return `every source was tried; the next one in ${rung.ms} ms`
+  }
+}
+
+/**
+ * Reads the first source, and climbs the ladder when it brings no blocks: the next source, then the configured steps.
+ * No step is taken while the feed is healthy, and each is said with its reason.
+ */
+export const startRepairedFeed = (parts: RepairParts): RepairedFeed => {
+  const { sources, feed: options, repair, on, steps, now } = parts
+  const ladder = new Ladder({ sourceCount: sources.length, steps, options: repair, now })
+  const stopping = new AbortController()
+  let feed: FeedSource | undefined
+  let health: FeedHealth = { isHealthy: false, reason: 'the feed has not brought a block yet' }
+  let state: RepairState | undefined
+  let timer: NodeJS.Timeout | undefined
+  // Events of a reader that was stopped may still be on their way.
+  let turn = 0
+
+  const setState = (next: RepairState | undefined): void => {
+    state = next
+    on.repair(next)
+  }
+  const enter = (step: RepairState['step'], reason: string): void =>
+    setState({ step, reason, sinceMs: now() })
+
+  const endPause = (): void => {
+    clearTimeout(timer)
+    timer = undefined
+  }
+
+  const stopFeed = (): void => {
+    endPause()
+    turn += 1
+    feed?.stop()
+    feed = undefined
+  }
+
+  const startFeed = (): void => {
+    const mine = turn
+    const isCurrent = (): boolean => mine === turn && !stopping.signal.aborted
+    const target = sources[ladder.sourceIndex] ?? sources[0]
+    on.source(ladder.sourceIndex)
+    feed = startGeyser(
+      parts.indexer(),
+      { ...options, ...target },
+      {
+        committed: block => isCurrent() && on.committed(block),
+        log: line => isCurrent() && on.log(line),
+        health: next => {
+          if (isCurrent()) hearHealth(next)
+        },
+      },
+    )
+  }
+
+  const hearHealth = (next: FeedHealth): void => {
+    health = next
+    on.health(next)
+    if (next.isHealthy) {
+      endPause()
+      ladder.onHealthy()
+      if (state !== undefined) setState(undefined)
+      return
+    }
+    climb(ladder.onUnhealthy(next.cause ?? ''), next.reason)
+  }
+
+  const climb = (rung: Rung, reason: string): void => {
+    // Another reason within the pause must not begin it anew.
+    if (rung.kind === 'pause' && timer !== undefined) return enter('replay', reason)
+    on.log({ level: 'warn', text: `repair: ${describe(rung, sources.length)}, because ${reason}` })
+    endPause()
+    switch (rung.kind) {
+      case 'wait':
+        return enter('replay', reason)
+      case 'pause':
+        enter('replay', reason)
+        timer = setTimeout(() => {
+          timer = undefined
+          climb(ladder.onPauseEnd(), reason)
+        }, rung.ms)
+        return
+      case 'source':
+        enter('source', reason)
+        stopFeed()
+        return startFeed()
+      case 'step':
+        enter(rung.step, reason)
+        stopFeed()
+        return void runStep(rung.step, reason)
+    }
+  }
+
+  const runStep = async (step: RepairStepName, reason: string): Promise<void> => {
+    const mine = turn
+    const isCurrent = (): boolean => mine === turn && !stopping.signal.aborted
+    try {
+      await parts.run(step, stopping.signal)
+      if (!isCurrent()) return
+      on.log({ level: 'info', text: `repair: ${step} is done` })
+      // Not healthy yet: the first block that continues the new tip says so.
+      startFeed()
+    } catch (error) {
+      if (!isCurrent()) return
+      const why = error instanceof Error ? error.message : String(error)
+      on.log({ level: 'error', text: `repair: ${step} failed: ${why}` })
+      const rung = ladder.onStepFailed()
+      // The old feed goes on while nothing better is known.
+      if (rung.kind === 'pause') startFeed()
+      climb(rung, `${step} failed (${why}), after: ${reason}`)
+    }
+  }
+
+  startFeed()
+  return {
+    health: () => health,
+    sourceIndex: () => ladder.sourceIndex,
+    repair: () => state,
+    stop() {
+      stopping.abort()
+      stopFeed()
+    },
+  }
+}

@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs'
+import type { Config } from '../config.js'
+import type { Options, Target } from '../ingest/geyser.js'
+import type { DevChain } from './messages.js'
+
+type Feed = Config['networks'][number]['feed']
+
+/** The servers that a network's feed is read from, in order, and what is asked of each. */
+export type FeedSources = {
+  readonly sources: readonly [Target, ...Target[]]
+  /** Holds nothing of any one server: a secret of the first must not reach the second. */
+  readonly bounds: Options
+}
+
+/** A dev chain has no other server than its own. Reads the certificate files, and throws where it cannot. */
+export const toFeedSources = (feed: Feed, devChain: DevChain | undefined): FeedSources => {
+  const {
+    caFile: _file,
+    endpoint: _endpoint,
+    fallbacks,
+    startSlot,
+    xToken: _token,
+    ...bounds
+  } = feed
+  const toTarget = ({ caFile, endpoint, plan, xToken }: Feed['fallbacks'][number]): Target => ({
+    endpoint,
+    ...(xToken === undefined ? {} : { xToken }),
+    ...(caFile === undefined ? {} : { caCertificatePem: readFileSync(caFile, 'utf8') }),
+    ...(plan === undefined ? {} : { plan }),
+    ...(startSlot === undefined ? {} : { startSlot }),
+  })
+  if (devChain === undefined)
+    return { bounds, sources: [toTarget(feed), ...fallbacks.map(toTarget)] }
+  const { endpoint, firstSlot } = devChain
+  return { bounds, sources: [{ endpoint, startSlot: firstSlot }] }
+}
