@@ -44,6 +44,8 @@ export type RepairParts = {
 export type RepairedFeed = FeedSource & {
   /** Which of the sources is in use. */
   sourceIndex(): number
+  /** The live store is another one by now: goes on into that. */
+  restart(): void
   /** What is being tried now; undefined while all is well. */
   repair(): RepairState | undefined
 }
@@ -157,10 +159,10 @@ export const startRepairedFeed = (parts: RepairParts): RepairedFeed => {
     const isCurrent = (): boolean => mine === turn && !stopping.signal.aborted
     try {
       await parts.run(step, stopping.signal)
-      if (!isCurrent()) return
       on.log({ level: 'info', text: `repair: ${step} is done` })
-      // Not healthy yet: the first block that continues the new tip says so.
-      startFeed()
+      // Not healthy yet: the first block that continues the new tip says so. Whoever replaced the store may have
+      // begun with it already.
+      if (isCurrent()) startFeed()
     } catch (error) {
       if (!isCurrent()) return
       const why = error instanceof Error ? error.message : String(error)
@@ -177,6 +179,11 @@ export const startRepairedFeed = (parts: RepairParts): RepairedFeed => {
     health: () => health,
     sourceIndex: () => ladder.sourceIndex,
     repair: () => state,
+    restart() {
+      if (stopping.signal.aborted) return
+      stopFeed()
+      startFeed()
+    },
     stop() {
       stopping.abort()
       stopFeed()

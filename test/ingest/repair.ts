@@ -116,13 +116,26 @@ t.test('ten times the normal rate: memory is bounded, nothing is lost', async t 
   const { arrived, wrong, buffered } = follow(t.testdir(), { options })
   slots(3)
   await arrived()
-  // A block of mainnet writes thousands of accounts each 400 ms; here ten times a usual slot of ours, without a pause.
-  slots(20, 100)
+  // A block of mainnet writes thousands of accounts each 400 ms; here twenty times a usual slot of ours, without a pause.
+  slots(10, 60)
   await arrived(40_000)
   t.equal(buffered.length, chain.tip.slot)
   // One block may be in the queue beyond the bound, and one that is not whole beside it.
   t.ok(Math.max(...buffered) <= 2 * queueBytesMax, `${Math.max(...buffered)} bytes`)
   t.strictSame(await wrong(), [])
+})
+
+t.test('a store that took the place of another is fed from its own tip', async t => {
+  const { slots, follow } = await startFeedWorld(t)
+  const { feed, arrived, wrong, tipSlot, repairs } = follow(t.testdir())
+  await arrived()
+  const held = tipSlot()
+  feed.restart()
+  slots(3)
+  await arrived()
+  t.ok(tipSlot() > held)
+  t.strictSame(await wrong(), [])
+  t.strictSame(repairs, [], 'that is no repair')
 })
 
 t.test('what runs when it is stopped is not heard any more', async t => {
