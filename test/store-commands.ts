@@ -158,6 +158,7 @@ t.test('a backup under load is a whole store, and serves the same answers', asyn
     const next = await slotline('backup', '--to', target)
     t.equal(next.code, 0, next.output)
     t.notOk(existsSync(draft), 'the next one clears what was left')
+    t.notOk(readdirSync(stores).some(name => name.endsWith('.draft')))
   })
 
   await chain.close()

@@ -1,6 +1,5 @@
 import {
   existsSync,
-  mkdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -8,11 +7,11 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { Config } from '../config.js'
 import { openCaretaker } from '../shared/caretaker.js'
-import { lockFile } from '../shared/native.js'
-import { syncPath } from './generation.js'
+import { DATA, LABEL, openDraft } from './backup-draft.js'
+import { storesPath, syncPath } from './generation.js'
 import { toStoreOptions } from './native-options.js'
 import { createProgress } from './progress.js'
 import { liveStore } from './verify.js'
@@ -24,9 +23,6 @@ export type BackupLabel = {
   readonly blockhash: string
 }
 
-/** LMDB's name of a store's file, and of the one that its readers make beside it. */
-export const [DATA, LOCK] = ['data.mdb', 'lock.mdb']
-const LABEL = 'backup.json'
 /** How often the size of what is being written is looked at. */
 const LOOK_MS = 250
 
@@ -87,16 +83,6 @@ export const removeUnfinished = (dir: string): { readonly keep: () => void } => 
   return { keep: () => (isFinished = true) }
 }
 
-/** A folder beside the target that this process alone fills. What a killed one left is removed. */
-const openDraft = (target: string): string => {
-  const draft = join(dirname(target), `.${basename(target)}.unfinished`)
-  mkdirSync(draft, { recursive: true, mode: 0o700 })
-  if (!lockFile(join(draft, 'backup.lock')))
-    throw new Error(`another backup to ${target} is being made`)
-  for (const name of [DATA, LOCK, LABEL]) rmSync(join(draft, name), { force: true })
-  return draft
-}
-
 /**
  * `slotline backup`: a compacted copy of a network's store as of one block, made while its indexer goes on. The
  * target is there as a whole or not at all.
@@ -116,8 +102,10 @@ export const backup = async (
   if (store.tip() === undefined) throw new Error(`the store of network ${network} has no block yet`)
   const { usedBytes } = store.stats()
   demandRoom(config, parent, usedBytes)
-  const draft = openDraft(target)
+  const { dir: draft, forget, strip } = openDraft(target, storesPath(config.dataDir, network))
+  // After the folder is removed, where a signal ends this.
   const { keep } = removeUnfinished(draft)
+  process.once('exit', forget)
 
   const file = join(draft, DATA)
   await watchFile(file, usedBytes, `backup ${network}`, store.copyTo(file))
@@ -130,7 +118,7 @@ export const backup = async (
   const label: BackupLabel = { network, slot: tip.slot, blockhash: tip.blockhash }
   writeFileSync(join(draft, LABEL), `${JSON.stringify(label)}\n`)
   syncPath(join(draft, LABEL))
-  for (const name of [LOCK, 'backup.lock']) rmSync(join(draft, name), { force: true })
+  strip()
   syncPath(draft)
   renameSync(draft, target)
   keep()

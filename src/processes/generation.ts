@@ -1,5 +1,7 @@
 import {
+  accessSync,
   closeSync,
+  constants,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -15,12 +17,27 @@ import { join } from 'node:path'
 export const storesPath = (dataDir: string, network: string): string =>
   join(dataDir, 'accounts', network)
 
+/** Where a restored store is until it is whole. No generation is called so. */
+export const RESTORE_DRAFT = 'unfinished'
+
 /** Name of the live store, or undefined before the first. */
 export const currentGeneration = (stores: string): string | undefined => {
   try {
     return readFileSync(join(stores, 'CURRENT'), 'utf8').trim()
   } catch {
     return undefined
+  }
+}
+
+/** Throws where nothing can be written in the folder of a network's stores, in words for an operator. */
+export const demandWritable = (stores: string): void => {
+  try {
+    accessSync(stores, constants.W_OK)
+  } catch (error) {
+    throw new Error(
+      `${stores} cannot be written, it may only be read: mend its mount or its modes`,
+      { cause: error },
+    )
   }
 }
 

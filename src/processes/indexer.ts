@@ -1,15 +1,18 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { startRepairedFeed } from '../ingest/repair.js'
 import { shownPlace, type IndexerStatus } from '../shared/indexer-status.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import { lockFile, openIndexer } from '../shared/native.js'
+import { removeLeftDrafts } from './backup-draft.js'
 import { toFeedSources } from './feed-sources.js'
 import {
   clearCurrentGeneration,
   currentGeneration,
+  demandWritable,
   removeOtherGenerations,
+  RESTORE_DRAFT,
   setCurrentGeneration,
   storesPath,
 } from './generation.js'
@@ -30,8 +33,13 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
   const metrics = createMetrics(`indexer ${network}`)
   const stores = storesPath(config.dataDir, network)
   mkdirSync(stores, { recursive: true })
+  demandWritable(stores)
   if (!lockFile(join(stores, 'indexer.lock')))
     throw new Error(`another indexer runs on network ${network} of ${config.dataDir}`)
+
+  // No restore runs beside an indexer, and a backup that does holds its lock.
+  rmSync(join(stores, RESTORE_DRAFT), { recursive: true, force: true })
+  removeLeftDrafts(stores)
 
   // A dev chain lives as long as its process: a store of another one is of no use to who starts now.
   const current = currentGeneration(stores)

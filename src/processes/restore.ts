@@ -4,12 +4,16 @@ import { join, resolve } from 'node:path'
 import type { Config } from '../config.js'
 import { openCaretaker } from '../shared/caretaker.js'
 import { lockFile, type StoreOptions, type Tip } from '../shared/native.js'
-import { DATA, demandRoom, LOCK, readLabel, removeUnfinished, watchFile } from './backup.js'
-import { removeOtherGenerations, setCurrentGeneration, storesPath, syncPath } from './generation.js'
+import { demandRoom, readLabel, removeUnfinished, watchFile } from './backup.js'
+import { DATA, LOCK } from './backup-draft.js'
+import {
+  removeOtherGenerations,
+  RESTORE_DRAFT,
+  setCurrentGeneration,
+  storesPath,
+  syncPath,
+} from './generation.js'
 import { toStoreOptions } from './native-options.js'
-
-/** Where a store is until it is whole. No generation is called so. */
-const DRAFT = 'unfinished'
 
 /** One more than the greatest number among the generations. */
 const nextGeneration = (stores: string): string =>
@@ -49,7 +53,7 @@ export const restore = async (
   if (!locks.every(lockFile))
     throw new Error(`a Slotline runs on ${config.dataDir}: stop it, then restore`)
 
-  const draft = join(stores, DRAFT)
+  const draft = join(stores, RESTORE_DRAFT)
   rmSync(draft, { recursive: true, force: true })
   const bytes = statSync(join(source, DATA)).size
   demandRoom(config, stores, bytes)
