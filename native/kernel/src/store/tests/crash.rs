@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use super::naive::Model;
 use super::{TOKEN_PROGRAM, account, assert_sound, block, number, options, token_data};
-use crate::store::{AccountUpdate, Store};
+use crate::store::{AccountUpdate, Options, Store};
 
 const CHILD: &str = "SLOTLINE_TEST_STORE";
+const ROUND: &str = "SLOTLINE_TEST_ROUND";
 const CARETAKER: &str = "SLOTLINE_TEST_CARETAKER";
 
 /// The updates of a slot, the same in both processes.
@@ -21,13 +22,29 @@ fn updates(slot: u64) -> Vec<AccountUpdate> {
     (0..400).map(one).collect()
 }
 
+/// Kills in `npm run soak`, where `SLOTLINE_SOAK` is `full`; a few everywhere else.
+const ROUNDS_SOAK: u64 = 300;
+const ROUNDS: u64 = 6;
+/// The map that a round's processes open with: it grows with every other round.
+const MAP_BYTES: usize = 256 << 20;
+const MAP_GROWTH_BYTES: usize = 8 << 20;
+
+fn options_of(round: u64) -> Options {
+    Options {
+        map_bytes: MAP_BYTES + (round as usize / 2) * MAP_GROWTH_BYTES,
+        feed_slots_max: 16,
+        ..options()
+    }
+}
+
 /// Not a test of its own: the writer that the test below kills.
 #[test]
 fn writer() {
-    let Some(dir) = std::env::var_os(CHILD) else {
+    let (Some(dir), Ok(round)) = (std::env::var_os(CHILD), std::env::var(ROUND)) else {
         return;
     };
-    let store = Store::open_writer(&PathBuf::from(dir), &options()).unwrap();
+    let options = options_of(round.parse().unwrap());
+    let store = Store::open_writer(&PathBuf::from(dir), &options).unwrap();
     let next = store.tip().unwrap().map_or(1, |tip| tip.slot + 1);
     for slot in next.. {
         store.apply(&block(slot, updates(slot))).unwrap();
@@ -36,21 +53,38 @@ fn writer() {
 
 #[test]
 fn a_killed_writer_leaves_a_whole_block() {
+    let is_soak = std::env::var("SLOTLINE_SOAK").is_ok_and(|value| value == "full");
+    let rounds = if is_soak { ROUNDS_SOAK } else { ROUNDS };
     let dir = tempfile::tempdir().unwrap();
     let (mut model, mut tip) = (Model::default(), 0);
-    for round in 0..6 {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "store::tests::crash::writer"])
-            .env(CHILD, dir.path())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(Duration::from_millis(120 + 37 * round));
+    for round in 0..rounds {
+        let options = options_of(round);
+        let start = || {
+            Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "store::tests::crash::writer"])
+                .env(CHILD, dir.path())
+                .env(ROUND, round.to_string())
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap()
+        };
+        // In every third round a reader stands still from before the writer's start until after its
+        // end: nothing that it sees may be written over.
+        let reader = (round % 3 == 2).then(|| Store::open_reader(dir.path(), &options).unwrap());
+        let stalled = reader.as_ref().map(|reader| reader.snapshot().unwrap());
+        let mut child = start();
+        std::thread::sleep(Duration::from_millis(60 + round.wrapping_mul(7_919) % 190));
         child.kill().unwrap();
         child.wait().unwrap();
-        let store = Store::open_writer(dir.path(), &options()).unwrap();
+        if let Some(stalled) = &stalled {
+            assert_eq!(stalled.slot(), tip);
+            model.assert_in(stalled);
+        }
+        drop(stalled);
+        drop(reader);
+        let store = Store::open_writer(dir.path(), &options).unwrap();
         let found = store.tip().unwrap().map_or(0, |tip| tip.slot);
-        assert!(found >= tip);
+        assert!(found >= tip, "slot {found} after slot {tip}");
         for slot in tip + 1..=found {
             model.apply(slot, &updates(slot));
         }
