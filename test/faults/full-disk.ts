@@ -1,0 +1,115 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { MIB, openBusyService } from '../fixtures/busy-service.js'
+import { runToEnd } from '../fixtures/deployment.js'
+import { canMount, makeReadOnly, mountDisk } from '../fixtures/small-disk.js'
+import { until } from '../fixtures/until.js'
+
+const DISK_BYTES = 48 * MIB
+
+/** The same on a disk of its own. */
+const openOnDisk = async (t: Test, store: object) => {
+  const disks: ReturnType<typeof mountDisk>[] = []
+  const before = (accounts: string) => void disks.push(mountDisk(t, accounts, DISK_BYTES))
+  const service = await openBusyService(t, store, { before })
+  return { ...service, disk: disks[0] }
+}
+
+const skip = canMount(t) ? false : 'a disk cannot be mounted here'
+/** What a run of minutes adds. */
+const soakOnly = process.env['SLOTLINE_SOAK'] === 'full' ? skip : 'only in npm run soak'
+
+t.test(
+  'a disk below its reserve stops the writer, and nobody else',
+  { skip: soakOnly },
+  async t => {
+    const service = await openOnDisk(t, { diskReserveBytes: 8 * MIB })
+    const { disk, indexerPid, poller, said } = service
+    const pid = indexerPid()
+    disk?.fill(6 * MIB)
+    await until('the reason is told', () =>
+      said('feed unhealthy: the store stopped at its disk reserve (store.diskReserveBytes), '),
+    )
+    await service.stands()
+    disk?.free()
+    await service.recovers()
+    t.equal(indexerPid(), pid, 'nobody had to be started again')
+    t.equal(poller.brokenCount, 0)
+    await service.examine()
+  },
+)
+
+t.test('a full disk', { skip }, async t => {
+  // Changes that are kept for long need room that no block frees.
+  const service = await openOnDisk(t, { feedSlotsMax: 10_000 })
+  const { accounts, disk, indexerPid, poller, said } = service
+  const pid = indexerPid()
+  // One page, which is more than the reserve, and less than a block.
+  disk?.fill(4_096)
+  await until('the reason is told', () =>
+    said('feed unhealthy: the store cannot be written, its disk is full'),
+  )
+  await service.stands()
+  t.equal(indexerPid(), pid)
+  t.equal(poller.brokenCount, 0)
+
+  // On the full disk.
+  process.kill(pid, 'SIGKILL')
+  await until('another opens the same store', () => {
+    try {
+      return indexerPid() !== pid
+    } catch {
+      return false
+    }
+  })
+  const { size } = statSync(join(accounts, 'dev', '1', 'data.mdb'))
+  await service.stands()
+  t.equal(statSync(join(accounts, 'dev', '1', 'data.mdb')).size, size)
+  const second = indexerPid()
+  disk?.free()
+  await service.recovers()
+  t.equal(indexerPid(), second, 'nobody had to be started again')
+  await service.examine()
+})
+
+t.test('a folder that can only be read', { skip: soakOnly }, async t => {
+  const service = await openOnDisk(t, {})
+  const { accounts, indexerPid, poller, prepared, said } = service
+  const pid = indexerPid()
+  const end = makeReadOnly(t, join(accounts, 'dev'))
+  const { slot } = poller
+  await until('who has the files open goes on', () => poller.slot > slot + 5)
+  process.kill(pid, 'SIGKILL')
+  await until('the reason is told', () => said('cannot be written, it may only be read'))
+  const { answerCount } = poller
+  await until('reads go on', () => poller.answerCount > answerCount + 20)
+  end()
+  await service.recovers()
+  t.not(indexerPid(), pid)
+  t.equal(poller.brokenCount, 0)
+  await service.examine()
+
+  await t.test('at the start', async t => {
+    const end = makeReadOnly(t, join(accounts, 'dev'))
+    const { code, output } = await runToEnd(t, ['serve', '--config', prepared.configFile])
+    t.equal(code, 1)
+    t.match(output, /^slotline: \S+\/accounts\/dev\S* cannot be written, it may only be read/m)
+    end()
+  })
+})
+
+t.test('a map that is full', { skip: soakOnly }, async t => {
+  const service = await openBusyService(t, { mapBytes: 6 * MIB, feedSlotsMax: 512 })
+  const { prepared, said } = service
+  await until('the reason is told', () =>
+    said('feed unhealthy: the store cannot grow, its map is full: stop every process, raise'),
+  )
+  await service.stands()
+  const text = readFileSync(prepared.configFile, 'utf8')
+  t.match(text, 'mapBytes = 6291456')
+  writeFileSync(prepared.configFile, text.replace('mapBytes = 6291456', 'mapBytes = 1073741824'))
+  await service.restart()
+  await service.recovers()
+  await service.examine()
+})

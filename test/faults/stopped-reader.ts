@@ -1,0 +1,83 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { MIB, openBusyService } from '../fixtures/busy-service.js'
+import { foundPid } from '../fixtures/found-pid.js'
+import { connect, post } from '../fixtures/server.js'
+import { until } from '../fixtures/until.js'
+
+const isSoak = process.env['SLOTLINE_SOAK'] === 'full'
+const READER_SECONDS_MAX = isSoak ? 10 : 2
+/** Longest that the machine is left to itself after the edge was stopped. */
+const STOP_MS = isSoak ? 60_000 : 15_000
+/** Addresses whose reply is more than the sockets and the pipe of a reply take. */
+const ADDRESSES = 60_000
+/** What blocks may write in all that time beside the store itself: each some tens of pages. */
+const GROWTH_MAX = isSoak ? 256 * MIB : 64 * MIB
+
+t.test('an edge that is stopped in the middle of a read', async t => {
+  const service = await openBusyService(
+    t,
+    { readerSecondsMax: READER_SECONDS_MAX },
+    { edgeCount: 2 },
+  )
+  const { accounts, chain, edgePids, indexerPid, metric, output, poller, prepared } = service
+  const indexer = indexerPid()
+  const file = join(accounts, 'dev', '1', 'data.mdb')
+
+  // A client that takes nothing of a large reply holds one read, and its edge is well.
+  const { port, pathname } = new URL(prepared.urlOf('dev'))
+  const client = await connect(Number(port))
+  client.socket.pause()
+  const params = [Array.from({ length: ADDRESSES }, () => service.samples['mint'])]
+  client.socket.write(
+    post(
+      pathname,
+      JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'getMultipleAccounts', params }),
+    ),
+  )
+  await until('the read is told of', () => output().includes('a read stays open'))
+  const line = output()
+    .split('\n')
+    .find(line => line.includes('a read stays open'))
+  const stopped = foundPid(JSON.parse(line ?? '{}').childPid)
+  t.ok(edgePids().includes(stopped))
+  t.ok((await metric('slotline_store_reader_seconds')) >= READER_SECONDS_MAX)
+  t.ok((await metric('slotline_store_reader_lag_transactions')) > 20)
+  await sleep(2_500)
+  t.ok(edgePids().includes(stopped), 'an edge that answers is left alone')
+  t.notOk(output().includes('its process is ended'))
+
+  const { size } = statSync(file)
+  process.kill(stopped, 'SIGSTOP')
+  t.teardown(() => {
+    try {
+      process.kill(stopped, 'SIGKILL')
+    } catch {
+      // It has been ended, which is what this test is about.
+    }
+  })
+  const stoppedMs = performance.now()
+  const { slot } = poller
+  await until('it is ended', () => output().includes('its process is ended'), STOP_MS)
+  const seconds = Math.round((performance.now() - stoppedMs) / 1_000)
+  // It hears of the end when it reads on: of the reply cut short, and no more.
+  client.socket.resume()
+  await client.closed
+  await until('another is there', () => edgePids().length === 2 && !edgePids().includes(stopped))
+  await until('the read is gone', async () => (await metric('slotline_store_reader_seconds')) === 0)
+  t.equal(await metric('slotline_process_stuck_total', 'supervisor'), 1)
+  t.equal(indexerPid(), indexer)
+  const left = isSoak ? STOP_MS - (performance.now() - stoppedMs) : 0
+  await sleep(Math.max(0, left))
+
+  await until('blocks came all the time', () => poller.slot > slot + 20)
+  const grown = statSync(file).size
+  t.ok(grown - size < GROWTH_MAX, `the file grew by ${grown - size} bytes in ${seconds} s`)
+  const { tip } = chain
+  await until('further blocks come', () => poller.slot > tip.slot + 50)
+  const after = statSync(file).size
+  t.ok(after - grown < MIB, `and by ${after - grown} bytes in 50 blocks after it`)
+  await service.examine()
+})
