@@ -43,7 +43,7 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
     'parts of one WebSocket: test/server/server-socket.ts sees them from outside',
   ],
   [
-    /^src\/ingest\/(rpc-(client|failure|part)|load-scope)\.ts$/,
+    /^src\/ingest\/rpc-(client|failure|part)\.ts$/,
     'steps of a read of accounts: test/ingest/rpc-scope.ts sees them over sockets',
   ],
   [/^src\/config-accounts-rpc\.ts$/, 'test/config-schema.ts tries each rule'],
