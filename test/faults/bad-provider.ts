@@ -1,0 +1,90 @@
+import { join } from 'node:path'
+import t from 'tap'
+import type { Plan } from '../../src/ingest/geyser.js'
+import type { StoreOptions } from '../../src/shared/native.js'
+import { orderFeed, SCOPE, startFeedWorld } from '../fixtures/feed-world.js'
+
+const ROUNDS = process.env['SLOTLINE_SOAK'] === 'full' ? 300 : 6
+/** Rounds between two comparisons of every account. */
+const COMPARE_ROUNDS = 3
+/** A provider that never recovers is a gap for whoever comes back to it. */
+const CASES: readonly [plan: Plan, scope: StoreOptions['scope']][] = [
+  ['blocks', undefined],
+  ['accounts', undefined],
+  ['scoped', SCOPE],
+  ['narrow', SCOPE],
+]
+
+/** The same faults from the same seed (mulberry32). */
+const createRandom = (seed: number) => {
+  let state = seed
+  return (below: number): number => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
+  }
+}
+
+t.test(`${ROUNDS} rounds of random faults at two providers`, async t => {
+  const seed = Date.now() % 1_000_000
+  t.comment(`seed ${seed}`)
+  const random = createRandom(seed)
+  const { chain, feeds, slots, follow } = await startFeedWorld(t, [{}, {}])
+  const [first, second] = feeds
+  if (first === undefined || second === undefined) throw new Error('two feeds')
+  const dir = t.testdir()
+  const followers = CASES.map(([plan, scope], index) => ({
+    plan,
+    follower: follow(join(dir, plan), {
+      options: { plan, transactions: index % 2 === 0 ? 'none' : 'logs' },
+      scope,
+      sources: [{ endpoint: first.url }, { endpoint: second.url }],
+    }),
+  }))
+  /** What a replay mends, or another try. */
+  const passing = (): object => {
+    const slot = chain.slot + random(3)
+    const faults = [
+      { fault: 'drop' },
+      { fault: 'drop', code: 13, details: 'lagged to send an update' },
+      { fault: 'cut' },
+      { fault: 'refuse', code: 14, times: 1 + random(6) },
+      { fault: 'refuse', code: 13, times: 1 + random(6) },
+      { fault: 'double', slot },
+      { fault: 'swap', slot },
+      { fault: 'fork', slot },
+      { fault: 'omit', slot, isReplayed: true },
+      { fault: 'stall', ms: 1 + random(600) },
+    ]
+    return faults[random(faults.length)] ?? {}
+  }
+  /** What nothing mends at this provider. */
+  const lasting = (): object => {
+    const slot = chain.slot + random(3)
+    const faults = [
+      { fault: 'omit', slot },
+      { fault: 'forgeParent', slot },
+      { fault: 'forgetReplay' },
+    ]
+    return faults[random(faults.length)] ?? {}
+  }
+  let statuses = 0
+  const order = async (url: string, fault: object): Promise<void> => {
+    statuses = Math.max(statuses, await orderFeed(url, fault))
+  }
+  for (let round = 1; round <= ROUNDS; round++) {
+    for (let count = random(3); count >= 0; count--) await order(first.url, passing())
+    if (random(3) === 0) await order(first.url, lasting())
+    if (random(2) === 0) await order(second.url, passing())
+    slots(1 + random(8), random(6))
+    if (round % COMPARE_ROUNDS !== 0) continue
+    // Enough for what is out of order, and for the slots ahead that a fault was ordered for.
+    slots(6)
+    for (const { plan, follower } of followers) {
+      await follower.arrived(60_000)
+      t.strictSame(await follower.wrong(), [], `${plan}, round ${round}`)
+    }
+  }
+  t.equal(statuses, 200, 'every order was taken')
+})
