@@ -150,7 +150,7 @@ impl Store {
         Ok(())
     }
 
-    fn write_account(
+    pub(super) fn write_account(
         &self,
         txn: &mut RwTxn<'_>,
         pubkey: &Pubkey,
@@ -209,14 +209,24 @@ impl Store {
     /// A mint outside the scope whose token accounts are inside it: without it they have no
     /// decimals.
     fn is_mint_of_stored(&self, txn: &RwTxn<'_>, update: &AccountUpdate) -> Result<bool> {
-        let Some(program) = TokenProgram::of(&update.owner) else {
-            return Ok(false);
-        };
         if self.options.scope == Scope::All || !token::is_mint(&update.data) {
             return Ok(false);
         }
-        let first = keys::by_mint(program, &update.pubkey, &[0; 32]);
-        let last = keys::by_mint(program, &update.pubkey, &[0xFF; 32]);
+        self.has_accounts_of(txn, &update.pubkey, &update.owner)
+    }
+
+    /// Whether accounts of a mint are in the store, by the token program that owns it.
+    pub(super) fn has_accounts_of(
+        &self,
+        txn: &RwTxn<'_>,
+        mint: &Pubkey,
+        owner: &Pubkey,
+    ) -> Result<bool> {
+        let Some(program) = TokenProgram::of(owner) else {
+            return Ok(false);
+        };
+        let first = keys::by_mint(program, mint, &[0; 32]);
+        let last = keys::by_mint(program, mint, &[0xFF; 32]);
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
         Ok(self
             .tables

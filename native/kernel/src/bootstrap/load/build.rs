@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use super::indexes::{self, IndexSorter};
-use super::merge::{Layout, Merge};
+use super::merge::{Layout, Merge, prefix_of};
 use super::record::{self, Kind};
 use super::{Base, Loaded, Progress, Sorted};
 use crate::Pubkey;
 use crate::error::{Error, Result};
-use crate::store::{self, Bulk, BulkTable, IndexKind, Options};
+use crate::store::{self, Bulk, BulkTable, IndexKind, Newest, Options, Store};
 use crate::token::TokenProgram;
 
 /// Records between two looks at whether the work was cancelled.
@@ -49,6 +49,17 @@ impl Drop for Meter<'_> {
     }
 }
 
+/// What the newest version of an account says.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Winner<'r> {
+    /// It is closed, or outside the scope.
+    Gone,
+    /// The store's record.
+    Kept(&'r [u8]),
+    /// A mint outside the scope that none of the accounts here needs.
+    OtherMint(&'r [u8]),
+}
+
 /// The newest version of each account, in ascending order of pubkeys.
 pub(super) struct Winners<'s> {
     merge: Merge,
@@ -66,30 +77,36 @@ impl<'s> Winners<'s> {
         })
     }
 
-    /// Visits each with the store's record, or without one where the account is closed or outside
-    /// the scope. Answers how many versions were older ones.
+    /// Visits each with its slot. Answers how many versions were older ones.
     pub fn visit(
         mut self,
-        visit: &mut dyn FnMut(&Pubkey, Option<&[u8]>) -> Result<()>,
+        visit: &mut dyn FnMut(&Pubkey, u64, Winner<'_>) -> Result<()>,
     ) -> Result<u64> {
         let (mut last, mut superseded) = (None, 0);
         while let Some(key) = self.merge.next_key()? {
-            let pubkey: Pubkey = *key.first_chunk().ok_or_else(short)?;
+            let (pubkey, newness) = key.split_first_chunk().ok_or_else(short)?;
+            let pubkey: Pubkey = *pubkey;
+            let slot = !prefix_of(newness);
             self.meter.row()?;
             if last.replace(pubkey) == Some(pubkey) {
                 superseded += 1;
                 continue;
             }
             let found = record::decode(self.merge.record()?)?;
-            let is_kept = match found.kind {
-                Kind::Gone => false,
-                Kind::Kept => true,
+            let winner = match found.kind {
+                Kind::Gone => Winner::Gone,
+                Kind::Kept => Winner::Kept(found.value),
                 Kind::Mint => {
                     let program = TokenProgram::of(store::decode(found.value)?.owner);
-                    program.is_some_and(|program| self.needed_mints.contains(&(program, pubkey)))
+                    match program {
+                        Some(program) if self.needed_mints.contains(&(program, pubkey)) => {
+                            Winner::Kept(found.value)
+                        }
+                        _ => Winner::OtherMint(found.value),
+                    }
                 }
             };
-            visit(&pubkey, is_kept.then_some(found.value))?;
+            visit(&pubkey, slot, winner)?;
         }
         Ok(superseded)
     }
@@ -111,8 +128,8 @@ pub(super) fn build(
     let mut out = bulk.writer(sorted.options.transaction_bytes);
     let mut loaded = Loaded::default();
     let mut rows = IndexSorter::start(&sorted.work_dir, &sorted.options)?;
-    loaded.superseded = sorted.winners(progress)?.visit(&mut |pubkey, record| {
-        let Some(record) = record else {
+    loaded.superseded = sorted.winners(progress)?.visit(&mut |pubkey, _, winner| {
+        let Winner::Kept(record) = winner else {
             return Ok(());
         };
         loaded.accounts += 1;
@@ -132,5 +149,39 @@ pub(super) fn build(
     out.commit()?;
     drop(out);
     loaded.file_bytes = bulk.finish(base)?;
+    Ok(loaded)
+}
+
+/// Brings a copy of a store up to date: what is newer than it, and all of it as of `base`.
+pub(super) fn update(
+    sorted: &Sorted,
+    copy: &Store,
+    from_slot: u64,
+    base: &Base,
+    progress: &Progress,
+) -> Result<Loaded> {
+    let mut catch_up = copy.catch_up(from_slot, base)?;
+    let mut loaded = Loaded {
+        run_bytes: sorted.counts.run_bytes,
+        ..Loaded::default()
+    };
+    loaded.superseded = sorted
+        .winners(progress)?
+        .visit(&mut |pubkey, slot, winner| {
+            let newest = match winner {
+                Winner::Gone => Newest::Gone,
+                Winner::Kept(record) => Newest::Kept(record),
+                Winner::OtherMint(record) => Newest::OtherMint(record),
+            };
+            if catch_up.take(pubkey, slot, newest)?
+                && let Winner::Kept(record) | Winner::OtherMint(record) = winner
+            {
+                loaded.accounts += 1;
+                loaded.data_bytes += store::decode(record)?.data.len() as u64;
+            }
+            Ok(())
+        })?;
+    catch_up.finish(base)?;
+    loaded.file_bytes = copy.stats()?.file_bytes;
     Ok(loaded)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::build::Winner;
 use super::{Loaded, Progress, Sorted};
 use crate::Pubkey;
 use crate::error::Result;
@@ -31,8 +32,8 @@ pub(super) fn estimate(sorted: &Sorted, progress: &Progress) -> Result<Loaded> {
     let mut loaded = Loaded::default();
     let mut changed = Changed::default();
     let (mut node_bytes, mut page_bytes, mut row_bytes) = (0, 0, 0);
-    loaded.superseded = sorted.winners(progress)?.visit(&mut |pubkey, record| {
-        let Some(record) = record else {
+    loaded.superseded = sorted.winners(progress)?.visit(&mut |pubkey, _, winner| {
+        let Winner::Kept(record) = winner else {
             return Ok(());
         };
         loaded.accounts += 1;

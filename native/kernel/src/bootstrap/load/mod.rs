@@ -14,6 +14,8 @@ mod scope_filter;
 mod spill;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod update_tests;
 
 use std::fs::{self, File};
 use std::io;
@@ -32,7 +34,7 @@ pub use options::{LoadOptions, SORT_MEMORY_BYTES_MIN};
 use super::progress::Progress;
 use crate::Pubkey;
 use crate::error::{Error, Result};
-use crate::store::{ACCOUNT_DATA_BYTES_MAX, AccountRef, Options, Scope, Tip};
+use crate::store::{ACCOUNT_DATA_BYTES_MAX, AccountRef, Options, Scope, Store, Tip};
 
 /// The block that a loaded store begins with: what its tip will be.
 pub type Base = Tip;
@@ -134,6 +136,27 @@ impl Loader {
         let draft = sorted.work_dir.join("store");
         let loaded = build::build(&sorted, &draft, options, base, progress)?;
         publish(&draft, store_dir)?;
+        Ok(loaded)
+    }
+
+    /// Brings a store up to date, and makes it the one at `store_dir`: `copy_dir` holds a copy that
+    /// nobody else has opened, on the disk of `store_dir`, which must hold nothing. What was pushed
+    /// must be every change after `from_slot`, as an incremental snapshot has it, and the copy must
+    /// not be older than that. After a failure the copy is of no use.
+    pub fn update(
+        self,
+        copy_dir: &Path,
+        store_dir: &Path,
+        options: &Options,
+        (from_slot, base): (u64, &Base),
+        progress: &Progress,
+    ) -> Result<Loaded> {
+        self.check_scope(options)?;
+        let sorted = self.sort()?;
+        let copy = Store::open_writer(copy_dir, options)?;
+        let loaded = build::update(&sorted, &copy, from_slot, base, progress)?;
+        drop(copy);
+        publish(copy_dir, store_dir)?;
         Ok(loaded)
     }
 

@@ -18,9 +18,9 @@ use crate::store::{AccountUpdate, Options, Scope, Store};
 use crate::token::{self, CLOCK_SYSVAR, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, TokenProgram};
 
 /// A version of an account: its slot, which source it is of, and what it says.
-type Version = (u64, u8, AccountUpdate);
+pub(super) type Version = (u64, u8, AccountUpdate);
 
-const BASE: Base = Base {
+pub(super) const BASE: Base = Base {
     slot: 50,
     parent_slot: 48,
     blockhash: [3; 32],
@@ -29,7 +29,7 @@ const BASE: Base = Base {
     root: 50,
 };
 
-fn small() -> LoadOptions {
+pub(super) fn small() -> LoadOptions {
     LoadOptions {
         sort_memory_bytes: 6_000,
         transaction_bytes: 3_000,
@@ -37,7 +37,12 @@ fn small() -> LoadOptions {
     }
 }
 
-fn pushed(work: &Path, scope: &Scope, load: &LoadOptions, versions: &[Version]) -> Loader {
+pub(super) fn pushed(
+    work: &Path,
+    scope: &Scope,
+    load: &LoadOptions,
+    versions: &[Version],
+) -> Loader {
     let mut loader = Loader::create(work, scope, load).unwrap();
     for (slot, order, update) in versions {
         let account = update.at(*slot);
@@ -46,13 +51,13 @@ fn pushed(work: &Path, scope: &Scope, load: &LoadOptions, versions: &[Version]) 
     loader
 }
 
-fn load_into(dir: &Path, options: &Options, versions: &[Version]) -> Result<Loaded> {
+pub(super) fn load_into(dir: &Path, options: &Options, versions: &[Version]) -> Result<Loaded> {
     let loader = pushed(&dir.join("work"), &options.scope, &small(), versions);
     loader.finish(&dir.join("store"), options, &BASE, &Progress::default())
 }
 
 /// The newest versions of what a scope keeps, by the plainest means.
-fn expected(scope: &Scope, versions: &[Version]) -> Model {
+pub(super) fn expected(scope: &Scope, versions: &[Version]) -> Model {
     let mut newest: BTreeMap<Pubkey, (u64, u8, usize, &AccountUpdate)> = BTreeMap::new();
     for (position, (slot, order, update)) in versions.iter().enumerate() {
         let version = (*slot, *order, position, update);
@@ -84,7 +89,7 @@ fn expected(scope: &Scope, versions: &[Version]) -> Model {
     model
 }
 
-fn assert_holds(dir: &Path, options: &Options, model: &Model) {
+pub(super) fn assert_holds(dir: &Path, options: &Options, model: &Model) {
     let store = Store::open_writer(dir, options).unwrap();
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
     model.assert_in(&store.snapshot().unwrap());
