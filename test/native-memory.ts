@@ -16,6 +16,7 @@ import {
   type Reads,
   type ReplyBytes,
 } from '../src/shared/native.js'
+import { createRpcAnswer } from '../src/shared/rpc-answer.js'
 import { applyAccounts, openStore, openStoreAt } from './fixtures/store.js'
 import { readVectors, VECTOR_SLOT } from './fixtures/vectors.js'
 
@@ -234,4 +235,22 @@ t.test('subscriptions that come and go, and their frames', async t => {
   })
   t.ok(bytes > ROUNDS * 5 * 12 * 100_000, `${bytes} bytes of frames`)
   t.equal(fanout.stats().subscriptions, 0)
+})
+
+t.test('an answer of an upstream that does not end, and answers that are left', async t => {
+  const account = `{"lamports":1,"data":["${'A'.repeat(4_000)}","base64"],"owner":"${bs58.encode(absent)}","executable":false,"rentEpoch":0,"space":3000}`
+  const row = `{"pubkey":"${bs58.encode(absent)}","account":${account}},`
+  const rows = Buffer.from(row.repeat(2_000))
+  const begin = Buffer.from('{"result":{"context":{"slot":1},"value":[')
+  const endless = createRpcAnswer({ kind: 'listed' })
+  endless.feed(begin)
+  await returnsToBaseline(t, () => {
+    for (let at = 0; at < rows.length; at += 65_536) endless.feed(rows.subarray(at, at + 65_536))
+    for (let i = 0; i < 100; i++) {
+      const left = createRpcAnswer({ kind: 'listed' })
+      left.feed(begin)
+      left.feed(rows.subarray(0, 10_000))
+    }
+  })
+  t.throws(() => endless.end(), { message: /cut off/ })
 })
