@@ -29,6 +29,8 @@ const SOURCES: Readonly<Record<string, string>> = {
   processes: 'src/processes/options.ts',
   verify: 'src/processes/verify-options.ts',
   status: 'src/processes/status-options.ts',
+  bootstrap: 'src/ingest/bootstrap-options.ts',
+  'bootstrap.load': 'src/shared/store-loader.ts',
   metrics: 'src/shared/metrics-options.ts',
   log: 'src/shared/log.ts',
 }

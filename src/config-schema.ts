@@ -7,8 +7,9 @@ import { defaults as limits } from './access/limits.js'
 import { defaults as accessStore } from './access/store.js'
 import { defaults as dashboardDefaults } from './dashboard/options.js'
 import { defaults as usage } from './access/usage.js'
+import { defaults as bootstrap } from './ingest/bootstrap-options.js'
 import { defaults as feedDefaults, PLANS, TRANSACTIONS } from './ingest/geyser.js'
-import { defaults as repair } from './ingest/repair-options.js'
+import { defaults as repair, OFFERED_STEPS } from './ingest/repair-options.js'
 import { defaults as processes } from './processes/options.js'
 import { defaults as status } from './processes/status-options.js'
 import { defaults as verify } from './processes/verify-options.js'
@@ -38,6 +39,7 @@ import {
 } from './shared/options-schema.js'
 import { defaults as pools } from './shared/pool-options.js'
 import { isPubkey } from './shared/pubkey.js'
+import { defaults as loader } from './shared/store-loader.js'
 import { defaults as store } from './shared/store-options.js'
 
 // Stands at the top of the file: WebSockets and the dashboard will believe the same peers.
@@ -244,6 +246,14 @@ const network = v.strictObject({
   name: described(v.optional(text()), 'What people call it; absent is its id.'),
   feed,
   repair: section(optionsSchema(repair)),
+  repairSteps: described(
+    v.optional(v.array(oneOf(OFFERED_STEPS)), []),
+    'What a gap is mended by that no server replays, in this order: rpc reads the scope from accountsRpc, snapshot loads `snapshots`. Each makes a new store beside the old one.',
+  ),
+  snapshots: described(
+    v.optional(v.pipe(v.array(text('a file or a URL')), v.maxLength(2, 'at most two')), []),
+    'Where snapshots are for that: a full one, and an incremental one that builds on it. What follows the host is never printed.',
+  ),
   changedPrograms: described(
     v.optional(v.array(pubkey)),
     'Programs whose changes are indexed by slot; absent is all, empty is none. Without it `changedSinceSlot` is right, only slower.',
@@ -465,6 +475,9 @@ export const configSchema = v.strictObject({
   ),
   verify: section(optionsSchema(verify)),
   status: section(optionsSchema(status)),
+  bootstrap: section(
+    v.strictObject({ ...optionEntries(bootstrap), load: section(optionsSchema(loader)) }),
+  ),
   metrics: section(optionsSchema(metrics, { host })),
   log: section(optionsSchema(log, { level: oneOf(LEVELS) })),
 })

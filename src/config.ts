@@ -47,7 +47,7 @@ const knownKeys = (keys: readonly string[]): readonly string[] => {
 
 /** Options that are secrets, and those that may hold one: some feeds are reached by a secret in their URL. */
 const SECRETS: ReadonlySet<string> = new Set(['xToken', 'credential', 'clientSecret'])
-const URLS: ReadonlySet<string> = new Set(['endpoint', 'urls'])
+const URLS: ReadonlySet<string> = new Set(['endpoint', 'urls', 'snapshots'])
 /** What follows an upstream's URL: its query may hold a key that belongs into `credential`. */
 const PATHS: ReadonlySet<string> = new Set([
   'path',

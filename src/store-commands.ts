@@ -54,6 +54,32 @@ export const addStoreCommands = (program: Command, load: (file: string) => Confi
       (await import('./processes/backup.js')).backup(load(config), options),
     )
   program
+    .command('snapshot')
+    .description('make the store of a network from snapshots of a validator')
+    .command('load <places...>')
+    .description(
+      'a full snapshot, and then an incremental one: files or URLs; goes on where it was killed',
+    )
+    .requiredOption('--config <file>', 'configuration of the service on this machine')
+    .requiredOption('--network <id>', 'the network')
+    .option('--dry-run', 'count accounts and space, and write no store')
+    .action(async (places, { config, ...options }) =>
+      (await import('./processes/snapshot-load.js')).loadSnapshots(load(config), {
+        ...options,
+        places,
+      }),
+    )
+  program
+    .command('bootstrap')
+    .description('make the store of a network from another source')
+    .command('rpc')
+    .description('from networks.accountsRpc, for a network with a scope')
+    .requiredOption('--config <file>', 'configuration of the service on this machine')
+    .requiredOption('--network <id>', 'the network')
+    .action(async ({ config, ...options }) =>
+      (await import('./processes/snapshot-load.js')).loadFromRpc(load(config), options),
+    )
+  program
     .command('restore')
     .description('make a backup the store of a network, while the service is stopped')
     .requiredOption('--config <file>', 'configuration of the service on this machine')

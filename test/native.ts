@@ -152,7 +152,9 @@ const INDEXER: Row[] = [
   ['close', []],
   ['compareRows', [bytes(new Uint8Array(0)), count(1_000)]],
   ['correctionCounts', []],
+  ['lastCommit', []],
   ['openReader', [{ right: POOLS, wrong: [undefined, null, 5, {}] }]],
+  ['openReads', []],
   ['startFeed', [feedSpec, { right: () => {}, wrong: [undefined, null, 5, {}] }]],
   ['stats', []],
   ['stopFeed', []],
@@ -241,6 +243,23 @@ const LOADER: Row[] = [
   ['loadArchive', [text('x'), order]],
   ['progress', []],
   ['push', [order, bytes(new Uint8Array(0))]],
+const spoolSpec = record({
+  bytesMax: count(2 ** 20),
+  segmentBytesMax: count(2 ** 16),
+  groupBlocksMax: count(4),
+  groupBytesMax: count(2 ** 16),
+})
+const SPOOL: Row[] = [
+  ['cancel', []],
+  ['close', []],
+  ['handOver', []],
+  [
+    'replay',
+    [text('x'), whole(1, Number.MAX_SAFE_INTEGER), optional(whole(1, Number.MAX_SAFE_INTEGER))],
+  ],
+  ['startFeed', [feedSpec, { right: () => {}, wrong: [undefined, null, 5, {}] }]],
+  ['stats', []],
+  ['stopFeed', []],
 ]
 const REPLY: Row[] = [
   ['byteLength', []],
@@ -282,6 +301,7 @@ t.test('exports', async t => {
     'Reader',
     'RpcAnswer',
     'StoreLoader',
+    'Spool',
     'TransactionChecks',
   ]
   t.strictSame(
@@ -293,6 +313,7 @@ t.test('exports', async t => {
   t.strictSame(membersOf(addon.Caretaker.prototype), namesOf(CARETAKER))
   t.strictSame(membersOf(addon.Fanout.prototype), namesOf(FANOUT))
   t.strictSame(membersOf(addon.RpcAnswer.prototype), namesOf(ANSWER))
+  t.strictSame(membersOf(addon.Spool.prototype), namesOf(SPOOL))
   t.strictSame(membersOf(addon.NativeReply.prototype), namesOf(REPLY))
   t.strictSame(membersOf(addon.StoreLoader.prototype), namesOf(LOADER))
   t.strictSame(membersOf(addon.TransactionChecks.prototype), namesOf(CHECKS))
@@ -372,6 +393,24 @@ t.test('wrong arguments of an answer are refused', async t => {
   t.match(answer.end(), { rows: 0 })
   for (const [name, specs] of ANSWER)
     t.strictSame(notRefused(answer, name, [specs.map(({ right }) => right)]), [], name)
+t.test('wrong arguments of a spool are refused', async t => {
+  const dir = t.testdir()
+  const constructors = {
+    Spool: (...args: [string, addon.SpoolOptions, addon.StoreOptions]) =>
+      new addon.Spool(...args).close(),
+  }
+  const path = text(join(dir, 'spool'), '/dev/null/spool', '\0')
+  const specs = [path, spoolSpec, storeSpec]
+  t.strictSame(notRefused(constructors, 'Spool', wrongCalls(specs)), [])
+  const bounds = spoolSpec.right as addon.SpoolOptions
+  const spool = new addon.Spool(join(dir, 'spool'), bounds, STORE)
+  for (const [name, specs] of SPOOL.filter(([name]) => !/^(close|replay)$/.test(name)))
+    t.strictSame(notRefused(spool, name, wrongCalls(specs)), [], name)
+  const replayed = await spool.replay(join(dir, 'store'), 1, null)
+  t.match(replayed, { error: 'storeUnusable', detail: /has no block/ })
+  t.throws(() => spool.handOver(), 'before it was replayed')
+  spool.close()
+  t.throws(() => spool.stats(), 'after its end')
 })
 
 t.test('wrong arguments of a loader are refused', async t => {

@@ -22,7 +22,7 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
     'types, close codes and names: test/websocket/ sees them over sockets',
   ],
   [
-    /^src\/(.*\/)?((rpc|metrics|pool|store|upstream|ledger|relay|lander|product|forward|repair)-)?options\.ts$/,
+    /^src\/(.*\/)?((rpc|metrics|pool|store|upstream|ledger|relay|lander|product|forward|repair|bootstrap)-)?options\.ts$/,
     'defaults: test/config.ts tries each',
   ],
   [
@@ -50,6 +50,8 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
   [
     /^src\/shared\/(corrections|rpc-answer)\.ts$/,
     'test/ingest/rpc-sweep.ts and rpc-scope.ts work with them on real stores',
+    /^src\/ingest\/(bootstrap|load-snapshot)\.ts$/,
+    'test/processes/bootstrap.ts runs each step over real archives and a real feed',
   ],
   [/^src\/access\/tables\.ts$/, 'declarations: test/access/store.ts reads and writes by them'],
   [

@@ -1,11 +1,14 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { startRepairedFeed } from '../ingest/repair.js'
+import type { BootstrapPlan } from '../ingest/bootstrap.js'
+import { startRepairedFeed, type RepairedFeed } from '../ingest/repair.js'
 import { shownPlace, type IndexerStatus } from '../shared/indexer-status.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import { lockFile, openIndexer } from '../shared/native.js'
 import { removeLeftDrafts } from './backup-draft.js'
+import type { BootstrapRunner } from './bootstrap-runner.js'
+import { createBootstraps } from './bootstraps.js'
 import { toFeedSources } from './feed-sources.js'
 import {
   clearCurrentGeneration,
@@ -43,17 +46,18 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
 
   // A dev chain lives as long as its process: a store of another one is of no use to who starts now.
   const current = currentGeneration(stores)
-  const generation = devChain?.id ?? current ?? FIRST_GENERATION
+  let generation = devChain?.id ?? current ?? FIRST_GENERATION
   if (generation !== current) clearCurrentGeneration(stores)
-  const indexer = openIndexer(join(stores, generation), toStoreOptions(config, network))
+  let indexer = openIndexer(join(stores, generation), toStoreOptions(config, network))
 
   // An empty store is not shown: until its first block, readers that have the one before stay with it.
   let isLive = generation === current
+  let bootstraps: BootstrapRunner | undefined
   const goLive = (): void => {
     if (isLive) return
     isLive = true
     setCurrentGeneration(stores, generation)
-    removeOtherGenerations(stores, [generation])
+    removeOtherGenerations(stores, [generation, ...(bootstraps?.folders() ?? [])])
     report({ kind: 'storeReplaced', network })
   }
   if (indexer.tip() !== undefined) goLive()
@@ -78,43 +82,66 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
   }
   let status: StatusWriter | undefined
   const sourceIndex = metrics.gauge('feedSource', { network })
-  const feed = startRepairedFeed({
-    sources,
-    feed: bounds,
-    repair: target.repair,
-    indexer: () => indexer,
-    steps: [],
-    run: step => Promise.reject(new Error(`${step} is not configured`)),
-    now: Date.now,
-    on: {
-      committed: block => {
+  const openFeed = (): RepairedFeed =>
+    startRepairedFeed({
+      sources,
+      feed: bounds,
+      repair: target.repair,
+      indexer: () => indexer,
+      steps: devChain === undefined ? target.repairSteps : [],
+      run: (step, signal) => {
+        const plan: BootstrapPlan =
+          step === 'rpc' ? { kind: 'rpc' } : { kind: 'snapshot', places: target.snapshots }
+        return bootstraps?.run(plan, signal) ?? Promise.reject(new Error('no bootstrap is offered'))
+      },
+      now: Date.now,
+      on: {
+        committed: block => {
+          goLive()
+          committedAtMs = Date.now()
+          slot.set(block.slot)
+          if (block.lagMs !== undefined) lag.set(block.lagMs / 1000)
+          buffered.set(block.bufferedBytes)
+          blocks.add(1)
+          accounts.add(block.accountCount)
+          applyTime.observe(block.applyMicros / 1_000_000)
+          report({ kind: 'committed', network, slot: block.slot })
+        },
+        health: state => {
+          // The reason comes as a line of the feed's own.
+          isHealthy.set(state.isHealthy ? 1 : 0)
+          status?.write()
+        },
+        repair: state => {
+          if (state !== undefined && state.step !== 'replay')
+            metrics.counter('repairs', { network, step: state.step }).add(1)
+          status?.write()
+        },
+        source: index => {
+          sourceIndex.set(index)
+          status?.write()
+        },
+        log: line => log[line.level]({ network }, line.text),
+      },
+    })
+  // A sandbox's chain lives as long as its process, and is indexed from its first slot.
+  if (devChain === undefined)
+    bootstraps = createBootstraps(config, network, log, {
+      onStatus: () => status?.write(),
+      metrics,
+      goLive: (next, name) => {
+        // The one before is whole until its reader has ended.
+        feed.stop()
+        indexer.close()
+        indexer = next
+        generation = name
+        isLive = false
         goLive()
-        committedAtMs = Date.now()
-        slot.set(block.slot)
-        if (block.lagMs !== undefined) lag.set(block.lagMs / 1000)
-        buffered.set(block.bufferedBytes)
-        blocks.add(1)
-        accounts.add(block.accountCount)
-        applyTime.observe(block.applyMicros / 1_000_000)
-        report({ kind: 'committed', network, slot: block.slot })
+        feed = openFeed()
       },
-      health: state => {
-        // The reason comes as a line of the feed's own.
-        isHealthy.set(state.isHealthy ? 1 : 0)
-        status?.write()
-      },
-      repair: state => {
-        if (state !== undefined && state.step !== 'replay')
-          metrics.counter('repairs', { network, step: state.step }).add(1)
-        status?.write()
-      },
-      source: index => {
-        sourceIndex.set(index)
-        status?.write()
-      },
-      log: line => log[line.level]({ network }, line.text),
-    },
-  })
+    })
+  let feed = openFeed()
+  bootstraps?.watch()
   const stopWatch = watchReaders({
     config,
     network,
@@ -141,11 +168,13 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
       }
       const health = feed.health()
       const repair = feed.repair()
+      const bootstrap = bootstraps?.status()
       return {
         ...shown,
         isHealthy: health.isHealthy,
         ...(health.isHealthy ? {} : { reason: health.reason }),
         ...(repair === undefined ? {} : { repair }),
+        ...(bootstrap === undefined ? {} : { bootstrap }),
       }
     },
     log,
@@ -163,6 +192,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
     drain: async () => {
       stopWatch()
       stopSweep()
+      await bootstraps?.stop()
       status?.stop()
       feed.stop()
       indexer.close()

@@ -1,0 +1,166 @@
+import { statSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { shownPlace, type StepProgress } from '../shared/indexer-status.js'
+import { decodePubkey } from '../shared/native.js'
+import type { LoadedArchive, StoreLoader } from '../shared/store-loader.js'
+import type { LoadedBase, LoadStore, SpoolView } from './bootstrap.js'
+import type { Options } from './bootstrap-options.js'
+import { isUrl, resolveSnapshot } from './snapshot-place.js'
+
+/** What loading from archives works with. */
+export type SnapshotParts = {
+  /** A full archive, and none or one that builds on it. */
+  readonly places: readonly string[]
+  readonly openLoader: () => StoreLoader
+  readonly options: Options
+}
+
+/** Bytes at a place; 0 where nobody tells. */
+const sizeOf = async (place: string, timeoutMs: number): Promise<number> => {
+  if (!isUrl(place)) return statSync(place).size
+  try {
+    const signal = AbortSignal.timeout(timeoutMs)
+    const { headers } = await fetch(place, { method: 'HEAD', signal })
+    return Number(headers.get('content-length') ?? 0) || 0
+  } catch {
+    // It is for the display; whether the place can be read, reading it says.
+    return 0
+  }
+}
+
+const showArchive = (loader: StoreLoader, total: number): StepProgress => {
+  const { bytesRead, entries } = loader.progress()
+  const detail = `${entries.toLocaleString('en')} accounts`
+  return { done: bytesRead, total, unit: 'bytes', detail }
+}
+
+/** Shows how far a call is, until it has ended. */
+const watched = async <T>(call: Promise<T>, everyMs: number, show: () => void): Promise<T> => {
+  const timer = setInterval(show, everyMs)
+  return call.finally(() => {
+    clearInterval(timer)
+    show()
+  })
+}
+
+/** Whether the feed that is spooled begins too late to continue a store of this slot. */
+const isTooOld = (spool: SpoolView, slot: number): boolean =>
+  (spool.stats().first?.parentSlot ?? 0) > slot
+
+const tooOld = (place: string, slot: number, spool: SpoolView): Error => {
+  const { parentSlot = 0, slot: first = 0 } = spool.stats().first ?? {}
+  return new Error(
+    `${shownPlace(place)} ends at slot ${slot}, but the feed cannot be had from before slot ${first}: ` +
+      `load a snapshot of slot ${parentSlot} or a later one, or read a feed that replays more slots`,
+  )
+}
+
+/** Waits until the place names a snapshot that the spool continues. What cannot change is refused at once. */
+const untilFresh = async (
+  place: string,
+  spool: SpoolView,
+  { resolveMs, snapshotPollMs, snapshotWaitMs }: Options,
+  signal: AbortSignal,
+): Promise<void> => {
+  const endMs = performance.now() + snapshotWaitMs
+  for (;;) {
+    const { slot } = await resolveSnapshot(place, resolveMs)
+    if (!isTooOld(spool, slot)) return
+    if (!isUrl(place) || performance.now() + snapshotPollMs > endMs)
+      throw tooOld(place, slot, spool)
+    await sleep(snapshotPollMs, undefined, { signal })
+  }
+}
+
+const load = async (
+  { openLoader, options, places }: SnapshotParts,
+  dir: string,
+  spool: SpoolView,
+  show: (progress: StepProgress) => void,
+  signal: AbortSignal,
+): Promise<LoadedBase> => {
+  const { pollMs, resolveMs } = options
+  const last = places.at(-1) ?? ''
+  // Hours of loading end here where they would be for nothing.
+  if (places.length === 1 || !isUrl(last)) await untilFresh(last, spool, options, signal)
+  const loader = openLoader()
+  const cancel = (): void => loader.cancel()
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    let newest: LoadedArchive | undefined
+    let bytesBefore = 0
+    for (const [order, place] of places.entries()) {
+      if (order > 0) await untilFresh(place, spool, options, signal)
+      signal.throwIfAborted()
+      const total = bytesBefore + (await sizeOf(place, resolveMs))
+      const reading = loader.loadArchive(place, order)
+      const archive = await watched(reading, pollMs, () => show(showArchive(loader, total)))
+      bytesBefore = loader.progress().bytesRead
+      checkOrder(place, archive, newest)
+      newest = archive
+    }
+    if (newest === undefined) throw new Error('no snapshot is named')
+    if (isTooOld(spool, newest.slot)) throw tooOld(last, newest.slot, spool)
+    const { blockHeight, blockhash, parentSlot, slot } = newest
+    const base = { slot, parentSlot, blockHeight, blockhash: decodePubkey(blockhash), root: slot }
+    await watched(loader.finish(dir, base), pollMs, () => {
+      const { rowsMerged: done, rowsTotal: total } = loader.progress()
+      show({ done, total, unit: 'rows', detail: `${loader.counts().kept} accounts` })
+    })
+    return { slot }
+  } finally {
+    signal.removeEventListener('abort', cancel)
+    loader.close()
+  }
+}
+
+const checkOrder = (
+  place: string,
+  { baseSlot, slot }: LoadedArchive,
+  before: LoadedArchive | undefined,
+): void => {
+  if (before === undefined && baseSlot !== undefined)
+    throw new Error(
+      `${shownPlace(place)} builds on slot ${baseSlot}: name the full snapshot of that slot before it`,
+    )
+  if (before !== undefined && baseSlot !== before.slot)
+    throw new Error(
+      `${shownPlace(place)} builds on slot ${baseSlot ?? slot}, but the full snapshot is of slot ${before.slot}`,
+    )
+}
+
+/** Loads a full snapshot, and an incremental one over it. */
+export const loadSnapshot = (parts: SnapshotParts): LoadStore => ({
+  startSlot: async () =>
+    (await resolveSnapshot(parts.places.at(-1) ?? '', parts.options.resolveMs)).slot,
+  load: (dir, spool, show, signal) => load(parts, dir, spool, show, signal),
+})
+
+/** What a snapshot holds for this store, without writing one. */
+export const countSnapshot = async (
+  { openLoader, options, places }: SnapshotParts,
+  show: (progress: StepProgress) => void,
+): Promise<{
+  readonly archive: LoadedArchive
+  readonly accounts: number
+  readonly bytes: number
+}> => {
+  const loader = openLoader()
+  try {
+    let newest: LoadedArchive | undefined
+    let bytesBefore = 0
+    for (const [order, place] of places.entries()) {
+      const total = bytesBefore + (await sizeOf(place, options.resolveMs))
+      const reading = loader.loadArchive(place, order)
+      const archive = await watched(reading, options.pollMs, () => show(showArchive(loader, total)))
+      bytesBefore = loader.progress().bytesRead
+      checkOrder(place, archive, newest)
+      newest = archive
+    }
+    if (newest === undefined) throw new Error('no snapshot is named')
+    const { accounts, fileBytes } = await loader.finishDry()
+    return { archive: newest, accounts, bytes: fileBytes }
+  } finally {
+    loader.close()
+  }
+}

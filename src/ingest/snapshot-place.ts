@@ -1,0 +1,62 @@
+import { basename } from 'node:path'
+import { shownPlace } from '../shared/indexer-status.js'
+
+/** What the name of a snapshot archive says. */
+export type SnapshotName = {
+  readonly slot: number
+  /** The slot that an incremental one builds on. */
+  readonly base: number | undefined
+}
+
+const NAME =
+  /^(?:incremental-snapshot-(?<base>\d{1,15})|snapshot)-(?<slot>\d{1,15})-[1-9A-HJ-NP-Za-km-z]{32,44}\.tar(\.\w+)?$/
+
+/** Reads the name that a validator gives an archive; undefined for any other. */
+export const parseSnapshotName = (name: string): SnapshotName | undefined => {
+  const groups = NAME.exec(name)?.groups
+  const slot = groups?.['slot']
+  if (slot === undefined) return undefined
+  const base = groups?.['base']
+  return { slot: Number(slot), base: base === undefined ? undefined : Number(base) }
+}
+
+/** Whether a place is asked over the network. */
+export const isUrl = (place: string): boolean => /^https?:\/\//i.test(place)
+
+/** Redirects on the way to a file: a node makes one. */
+const REDIRECTS_MAX = 5
+
+/**
+ * What stands at a place now: of a URL, where its redirects lead to. Throws where the server does not answer within
+ * `timeoutMs`, and where the name is none of a snapshot.
+ */
+export const resolveSnapshot = async (place: string, timeoutMs: number): Promise<SnapshotName> => {
+  let at = place
+  if (isUrl(place)) {
+    const signal = AbortSignal.timeout(timeoutMs)
+    for (let hops = 0; ; hops += 1) {
+      const name = parseSnapshotName(basename(new URL(at).pathname))
+      if (name !== undefined) return name
+      const answer = await fetch(at, { method: 'HEAD', redirect: 'manual', signal }).catch(
+        (error: unknown) => {
+          // The text of such a failure may hold the URL.
+          const cause = error instanceof Error ? (error.cause ?? error) : error
+          const why = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no answer'
+          throw new Error(`${shownPlace(at)} cannot be asked for its newest snapshot: ${why}`)
+        },
+      )
+      await answer.body?.cancel()
+      const location = answer.headers.get('location')
+      if (location === null || hops === REDIRECTS_MAX) break
+      at = new URL(location, at).href
+      if (!isUrl(at)) break
+    }
+  } else {
+    const name = parseSnapshotName(basename(place))
+    if (name !== undefined) return name
+  }
+  throw new Error(
+    `${shownPlace(place)} has no name of a snapshot: snapshot-<slot>-<hash>.tar.zst, or ` +
+      'incremental-snapshot-<base>-<slot>-<hash>.tar.zst',
+  )
+}

@@ -1,0 +1,223 @@
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  bootstrap,
+  SpoolLost,
+  type BootstrapPlan,
+  type LoadedBase,
+  type LoadStore,
+} from '../ingest/bootstrap.js'
+import type { Options } from '../ingest/bootstrap-options.js'
+import type { GeyserIndexer } from '../ingest/geyser.js'
+import type { FeedSource } from '../ingest/source.js'
+import {
+  shownPlace,
+  type BootstrapStatus,
+  type BootstrapStep,
+  type StepProgress,
+} from '../shared/indexer-status.js'
+import type { Log } from '../shared/log.js'
+import type { Indexer } from '../shared/native.js'
+import type { Spool } from '../shared/spool.js'
+import {
+  BOOTSTRAP_DIR,
+  readState,
+  takeRequest,
+  writeState,
+  type BootstrapRequest,
+  type BootstrapState,
+} from './bootstrap-state.js'
+
+/** What the runner of one network's bootstraps works with. */
+export type RunnerParts = {
+  readonly stores: string
+  readonly options: Options
+  readonly log: Log
+  readonly openSpool: (dir: string) => Spool
+  readonly startFeed: (spool: GeyserIndexer, startSlot: number | undefined) => FeedSource
+  /** How a plan's store is made; `workDir` is for what is sorted. */
+  readonly loading: (plan: BootstrapPlan, workDir: string) => LoadStore
+  /** The new store is at the chain's head: it takes the place of the one before. */
+  readonly goLive: (indexer: Indexer, generation: string) => void
+  /** Something has changed that an operator watches. */
+  readonly onStatus: (status: BootstrapStatus) => void
+}
+
+/** One network's bootstraps, one at a time. */
+export type BootstrapRunner = {
+  /** Runs a plan until its store is the live one. Rejects with the reason where that fails. */
+  run(plan: BootstrapPlan, signal?: AbortSignal): Promise<void>
+  /** Goes on with what a killed process left, and looks for requests. */
+  watch(): void
+  status(): BootstrapStatus | undefined
+  /** Folders that belong to it, beside the live store. */
+  folders(): readonly string[]
+  /** Ends what runs; the next process goes on with it. */
+  stop(): Promise<void>
+}
+
+const placesOf = (plan: BootstrapPlan): readonly string[] =>
+  plan.kind === 'snapshot' ? plan.places : plan.kind === 'incremental' ? [plan.place] : []
+
+const words = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** One more than the greatest number among the generations. */
+const nextGeneration = (stores: string): string =>
+  String(1 + Math.max(0, ...readdirSync(stores).map(Number).filter(Number.isSafeInteger)))
+
+export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
+  const { log, options, stores } = parts
+  const work = join(stores, BOOTSTRAP_DIR)
+  const stopping = new AbortController()
+  let state = readState(stores)
+  let running: Promise<void> | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  const change = (to: Partial<BootstrapStatus>, more: Partial<BootstrapState> = {}): void => {
+    if (state === undefined) return
+    state = { ...state, ...more, status: { ...state.status, ...to } }
+    writeState(stores, state)
+    parts.onStatus(state.status)
+  }
+  const show = (progress: StepProgress): void => {
+    // Not on the disk: it is told by the status alone.
+    if (state !== undefined) state = { ...state, status: { ...state.status, progress } }
+  }
+
+  /** Forgets the store, or also the blocks of the feed. */
+  const clean = (generation: string, isAll: boolean): void => {
+    rmSync(join(stores, generation), { recursive: true, force: true })
+    rmSync(isAll ? work : join(work, 'sort'), { recursive: true, force: true })
+  }
+
+  const openSpool = (): Spool => {
+    const dir = join(work, 'spool')
+    mkdirSync(work, { recursive: true, mode: 0o700 })
+    try {
+      return parts.openSpool(dir)
+    } catch (error) {
+      log.warn({ err: error }, 'the spool of a bootstrap cannot be used and is begun anew')
+      rmSync(dir, { recursive: true, force: true })
+      return parts.openSpool(dir)
+    }
+  }
+
+  const attempt = async (current: BootstrapState, signal: AbortSignal): Promise<void> => {
+    const { generation, request } = current
+    const dir = join(stores, generation)
+    const loaded = existsSync(dir) ? current.loaded : undefined
+    if (loaded === undefined) clean(generation, false)
+    const spool = openSpool()
+    let indexer: Indexer
+    try {
+      indexer = await bootstrap({
+        spool,
+        loading: parts.loading(request.plan, join(work, 'sort')),
+        dir,
+        startFeed: startSlot => parts.startFeed(spool, startSlot),
+        options,
+        loaded,
+        onStep: (step: BootstrapStep, base: LoadedBase | undefined) => {
+          log.info({ step, generation }, 'bootstrap')
+          const stepAtMs = Date.now()
+          change({ step, stepAtMs }, base === undefined ? {} : { loaded: base })
+        },
+        onProgress: show,
+        signal,
+      })
+    } finally {
+      spool.close()
+    }
+    parts.goLive(indexer, generation)
+    change({ step: 'live', state: 'done', stepAtMs: Date.now(), endedAtMs: Date.now() })
+    rmSync(work, { recursive: true, force: true })
+    log.info({ generation }, 'bootstrap is done')
+  }
+
+  const fail = (reason: string): Error => {
+    log.error({ reason }, 'bootstrap failed')
+    if (state !== undefined) clean(state.generation, true)
+    change({ state: 'failed', reason, endedAtMs: Date.now() })
+    return new Error(reason)
+  }
+
+  /** Forgets what is on the disk, but not how often it was tried. */
+  const beginAnew = (why: string): void => {
+    if (state === undefined) return
+    log.warn({ why }, 'bootstrap begins anew: the blocks that it kept cannot be continued')
+    clean(state.generation, true)
+    const { loaded: _loaded, ...rest } = state
+    state = rest
+    change({ step: 'spool', stepAtMs: Date.now() })
+  }
+
+  const runAttempts = async (signal: AbortSignal): Promise<void> => {
+    for (;;) {
+      if (state === undefined) return
+      const { attempts } = state.status
+      if (attempts >= options.attemptsMax)
+        throw fail(`it was begun ${attempts} times and never came to its end (attemptsMax)`)
+      change({ attempts: attempts + 1 })
+      try {
+        return await attempt(state, signal)
+      } catch (error) {
+        stopping.signal.throwIfAborted()
+        if (!(error instanceof SpoolLost)) throw fail(words(error))
+        beginAnew(error.message)
+      }
+    }
+  }
+
+  const go = (signal: AbortSignal): Promise<void> => {
+    running = runAttempts(signal).finally(() => (running = undefined))
+    return running
+  }
+
+  const begin = (request: BootstrapRequest, signal: AbortSignal): Promise<void> => {
+    const begunAtMs = Date.now()
+    const { plan } = request
+    const status: BootstrapStatus = {
+      id: request.id,
+      kind: plan.kind,
+      places: placesOf(plan).map(shownPlace),
+      step: 'spool',
+      state: 'running',
+      attempts: 0,
+      begunAtMs,
+      stepAtMs: begunAtMs,
+    }
+    rmSync(work, { recursive: true, force: true })
+    state = { request, generation: nextGeneration(stores), status }
+    change({})
+    return go(signal)
+  }
+
+  const look = (): void => {
+    const request = takeRequest(stores)
+    if (request === undefined) return
+    if (running !== undefined) return log.warn('a bootstrap was asked for while another one runs')
+    begin(request, stopping.signal).catch(() => {})
+  }
+
+  return {
+    run: (plan, signal) => {
+      if (running !== undefined) return Promise.reject(new Error('another bootstrap runs'))
+      const all = signal === undefined ? [stopping.signal] : [signal, stopping.signal]
+      return begin({ id: `repair-${Date.now()}`, plan }, AbortSignal.any(all))
+    },
+    watch: () => {
+      // It has said why by its status, and in the log.
+      if (state?.status.state === 'running') go(stopping.signal).catch(() => {})
+      timer = setInterval(look, options.pollMs)
+      timer.unref()
+      look()
+    },
+    status: () => state?.status,
+    folders: () => (state?.status.state === 'running' ? [BOOTSTRAP_DIR, state.generation] : []),
+    stop: async () => {
+      clearInterval(timer)
+      stopping.abort(new Error('the process is to end'))
+      await running?.catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { BootstrapPlan, LoadedBase } from '../ingest/bootstrap.js'
+import type { BootstrapStatus } from '../shared/indexer-status.js'
+import { syncPath } from './generation.js'
+import { replaceFile } from './status-file.js'
+
+/** What somebody asked for. Places may hold secrets, so the files are their owner's alone. */
+export type BootstrapRequest = {
+  readonly id: string
+  readonly plan: BootstrapPlan
+}
+
+/** A bootstrap as it lies on the disk: enough for another process to go on with it. */
+export type BootstrapState = {
+  readonly request: BootstrapRequest
+  /** Folder of the store that is made. */
+  readonly generation: string
+  /** Where the store is whole. */
+  readonly loaded?: LoadedBase
+  readonly status: BootstrapStatus
+}
+
+const REQUEST = 'bootstrap.request.json'
+const STATE = 'bootstrap.json'
+/** Folder of the spool and of what is sorted. No generation is called so. */
+export const BOOTSTRAP_DIR = 'bootstrap'
+
+const readJson = (path: string): unknown => {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+const isTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every(text => typeof text === 'string')
+
+const isPlan = (value: unknown): value is BootstrapPlan => {
+  if (typeof value !== 'object' || value === null || !('kind' in value)) return false
+  if (value.kind === 'snapshot') return 'places' in value && isTexts(value.places)
+  if (value.kind === 'incremental') return 'place' in value && typeof value.place === 'string'
+  return value.kind === 'rpc'
+}
+
+const isRequest = (value: unknown): value is BootstrapRequest =>
+  typeof value === 'object' &&
+  value !== null &&
+  'id' in value &&
+  typeof value.id === 'string' &&
+  'plan' in value &&
+  isPlan(value.plan)
+
+const isState = (value: unknown): value is BootstrapState =>
+  typeof value === 'object' &&
+  value !== null &&
+  'request' in value &&
+  isRequest(value.request) &&
+  'generation' in value &&
+  typeof value.generation === 'string' &&
+  'status' in value &&
+  typeof value.status === 'object'
+
+/** Asks the indexer of these stores for a bootstrap; answers the request's name. */
+export const requestBootstrap = (stores: string, plan: BootstrapPlan): string => {
+  const request: BootstrapRequest = { id: randomUUID(), plan }
+  replaceFile(join(stores, REQUEST), `${JSON.stringify(request)}\n`)
+  return request.id
+}
+
+/** Takes the request that lies there; undefined where there is none. What is none of ours is removed. */
+export const takeRequest = (stores: string): BootstrapRequest | undefined => {
+  const path = join(stores, REQUEST)
+  const value = readJson(path)
+  rmSync(path, { force: true })
+  return isRequest(value) ? value : undefined
+}
+
+/** The last bootstrap of these stores, or undefined before the first. */
+export const readState = (stores: string): BootstrapState | undefined => {
+  const value = readJson(join(stores, STATE))
+  return isState(value) ? value : undefined
+}
+
+/** Keeps a state: it is on the disk when this returns. */
+export const writeState = (stores: string, state: BootstrapState): void => {
+  const path = join(stores, STATE)
+  replaceFile(path, `${JSON.stringify(state)}\n`)
+  syncPath(path)
+  syncPath(stores)
+}

@@ -1,0 +1,112 @@
+import type { Config } from '../config.js'
+import type { BootstrapPlan, LoadStore } from '../ingest/bootstrap.js'
+import { startGeyser } from '../ingest/geyser.js'
+import { loadScope } from '../ingest/load-scope.js'
+import { loadSnapshot } from '../ingest/load-snapshot.js'
+import type { FeedHealth } from '../ingest/source.js'
+import { BOOTSTRAP_STEPS } from '../shared/indexer-status.js'
+import type { Log } from '../shared/log.js'
+import type { Metrics } from '../shared/metrics.js'
+import { openSpool } from '../shared/spool.js'
+import { openStoreLoader, type StoreLoader } from '../shared/store-loader.js'
+import {
+  createBootstrapRunner,
+  type BootstrapRunner,
+  type RunnerParts,
+} from './bootstrap-runner.js'
+import { toFeedSources } from './feed-sources.js'
+import { storesPath } from './generation.js'
+import { toStoreOptions } from './native-options.js'
+
+/** A loader for the stores of one network. */
+export const openLoader = (config: Config, network: string, workDir: string): StoreLoader => {
+  const bounds = { ...config.bootstrap.load, diskReserveBytes: config.store.diskReserveBytes }
+  return openStoreLoader(workDir, toStoreOptions(config, network), bounds)
+}
+
+/** Rows of the network's upstream RPC. The feed is spooled from its head on: what comes before is in the rows. */
+const loadRpc = (
+  { accountsRpc, id, scope }: Config['networks'][number],
+  openLoader: () => StoreLoader,
+): LoadStore => {
+  if (accountsRpc === undefined || scope === undefined)
+    throw new Error(
+      `network ${id} has no ${scope === undefined ? 'scope' : 'accountsRpc'}: both are needed to read its accounts from an RPC`,
+    )
+  const from = { target: accountsRpc, options: accountsRpc, scope, openLoader }
+  return {
+    startSlot: () => Promise.resolve(undefined),
+    load: (dir, spool, show, signal) =>
+      loadScope(from, { dir, first: spool.stats().first, show, signal }),
+  }
+}
+
+const meter = (metrics: Metrics, network: string, runner: BootstrapRunner): void => {
+  const done = metrics.gauge('bootstrapDone', { network })
+  const steps = BOOTSTRAP_STEPS.map(step => ({
+    step,
+    gauge: metrics.gauge('bootstrapRunning', { network, step }),
+  }))
+  metrics.beforeSnapshot(() => {
+    const status = runner.status()
+    const running = status?.state === 'running' ? status.step : undefined
+    for (const { gauge, step } of steps) gauge.set(step === running ? 1 : 0)
+    done.set(running === undefined ? 0 : (status?.progress?.done ?? 0))
+  })
+}
+
+/** The bootstraps of one network, by its configuration. */
+export const createBootstraps = (
+  config: Config,
+  network: string,
+  log: Log,
+  { metrics, ...on }: Pick<RunnerParts, 'goLive' | 'onStatus'> & { readonly metrics?: Metrics },
+): BootstrapRunner => {
+  const target = config.networks.find(({ id }) => id === network)
+  if (target === undefined) throw new Error(`no network ${network}`)
+  const { bootstrap: options } = config
+  const { groupBlocksMax, groupBytesMax } = target.feed
+  const { bounds, sources } = toFeedSources(target.feed, undefined)
+  // Where an empty store begins is another matter.
+  const { startSlot: _startSlot, ...source } = sources[0]
+  const spoolBounds = {
+    bytesMax: options.spoolBytesMax,
+    segmentBytesMax: options.spoolSegmentBytesMax,
+    groupBlocksMax,
+    groupBytesMax,
+  }
+  const loading = (plan: BootstrapPlan, workDir: string): LoadStore => {
+    const open = (): StoreLoader => openLoader(config, network, workDir)
+    if (plan.kind === 'snapshot')
+      return loadSnapshot({ places: plan.places, openLoader: open, options })
+    if (plan.kind === 'rpc') return loadRpc(target, open)
+    throw new Error('an incremental snapshot alone makes no store: name its full snapshot as well')
+  }
+  const runner = createBootstrapRunner({
+    ...on,
+    onStatus: status => {
+      if (status.state !== 'running')
+        metrics?.counter('bootstraps', { network, outcome: status.state }).add(1)
+      on.onStatus(status)
+    },
+    stores: storesPath(config.dataDir, network),
+    options,
+    log,
+    loading,
+    openSpool: dir => openSpool(dir, spoolBounds, toStoreOptions(config, network)),
+    startFeed: (spool, startSlot) =>
+      startGeyser(
+        spool,
+        { ...bounds, ...source, ...(startSlot === undefined ? {} : { startSlot }) },
+        {
+          committed: () => {},
+          health: (health: FeedHealth) => {
+            if (!health.isHealthy) log.warn({ reason: health.reason }, 'the feed of a bootstrap')
+          },
+          log: line => log[line.level]({ network }, `bootstrap: ${line.text}`),
+        },
+      ),
+  })
+  if (metrics !== undefined) meter(metrics, network, runner)
+  return runner
+}

@@ -1,0 +1,217 @@
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Config } from '../config.js'
+import type { BootstrapPlan } from '../ingest/bootstrap.js'
+import { countSnapshot } from '../ingest/load-snapshot.js'
+import { isUrl } from '../ingest/snapshot-place.js'
+import { shownPlace, type BootstrapStatus, type StepProgress } from '../shared/indexer-status.js'
+import { openLog } from '../shared/log.js'
+import { lockFile } from '../shared/native.js'
+import { BOOTSTRAP_DIR, readState, requestBootstrap } from './bootstrap-state.js'
+import { createBootstraps, openLoader } from './bootstraps.js'
+import {
+  currentGeneration,
+  removeOtherGenerations,
+  setCurrentGeneration,
+  storesPath,
+} from './generation.js'
+import { createProgress, type Progress } from './progress.js'
+import { readStatus } from './status-file.js'
+import { startStatusWriter } from './status-writer.js'
+
+/** Shows the steps of a bootstrap, each with a line of its own. */
+const createSteps = (network: string): { show(status: BootstrapStatus): void; end(): void } => {
+  let step = ''
+  let progress: Progress | undefined
+  const end = (): void => progress?.end()
+  return {
+    end,
+    show: status => {
+      if (step !== status.step) {
+        end()
+        step = status.step
+        progress = undefined
+        process.stderr.write(`${network}: ${step}\n`)
+      }
+      const at = status.progress
+      if (at === undefined) return
+      progress ??= createProgress(process.stderr, at.unit, () => performance.now())
+      progress.show(at.done, at.total, `${network}, ${step}, ${at.detail}`)
+    },
+  }
+}
+
+const isFinal = ({ state }: BootstrapStatus): boolean => state !== 'running'
+
+const end = (network: string, status: BootstrapStatus | undefined): void => {
+  if (status?.state !== 'done')
+    throw new Error(
+      `network ${network} has no new store: ${status?.reason ?? 'no reason is known'}`,
+    )
+  const seconds = Math.round(((status.endedAtMs ?? 0) - status.begunAtMs) / 1_000)
+  process.stdout.write(`network ${network}: the new store is live, after ${seconds} s\n`)
+}
+
+/** Asks the running indexer, and shows how far it is. */
+const askService = async (config: Config, network: string, plan: BootstrapPlan): Promise<void> => {
+  const stores = storesPath(config.dataDir, network)
+  const isThere = (): boolean => {
+    const said = readStatus(stores)
+    return said !== undefined && Date.now() - said.atMs <= config.status.staleMs
+  }
+  if (!isThere())
+    throw new Error(`a Slotline runs on ${config.dataDir}, but not its indexer of ${network}`)
+  if (readStatus(stores)?.bootstrap?.state === 'running')
+    throw new Error(`a bootstrap of network ${network} runs already: see slotline status`)
+  const id = requestBootstrap(stores, plan)
+  const steps = createSteps(network)
+  // The service goes on with it whatever becomes of this command.
+  for (;;) {
+    await sleep(config.bootstrap.pollMs)
+    const bootstrap = readStatus(stores)?.bootstrap
+    if (bootstrap?.id === id) {
+      steps.show(bootstrap)
+      if (isFinal(bootstrap)) break
+    }
+  }
+  steps.end()
+  end(network, readStatus(stores)?.bootstrap)
+}
+
+/** Does the work in this process: no service runs, and none can start meanwhile. */
+const workAlone = async (config: Config, network: string, plan: BootstrapPlan): Promise<void> => {
+  const stores = storesPath(config.dataDir, network)
+  const { flush, log } = openLog('bootstrap', { ...config.log, level: 'warn' })
+  let settle = (): void => {}
+  const ended = new Promise<void>(resolve => (settle = resolve))
+  const steps = createSteps(network)
+  const left = readState(stores)
+  const bootstraps = createBootstraps(config, network, log, {
+    onStatus: status => {
+      writer.write()
+      if (isFinal(status)) settle()
+    },
+    goLive: (indexer, generation) => {
+      // What the feed brings from here on, the service asks for when it starts.
+      indexer.stopFeed()
+      indexer.close()
+      setCurrentGeneration(stores, generation)
+      removeOtherGenerations(stores, [generation, BOOTSTRAP_DIR])
+    },
+  })
+  const writer = startStatusWriter(
+    stores,
+    config.status.writeMs,
+    () => {
+      const generation = currentGeneration(stores) ?? ''
+      const bootstrap = bootstraps.status()
+      const reason = 'a bootstrap runs, and no service'
+      const shown = { network, generation, tip: null, isHealthy: false, reason, source: '' }
+      return { ...shown, ...(bootstrap === undefined ? {} : { bootstrap }) }
+    },
+    log,
+  )
+  const stop = (): void => {
+    void bootstraps.stop().finally(() => process.exit(1))
+  }
+  process.once('SIGTERM', stop).once('SIGINT', stop).once('SIGHUP', stop)
+  const isSame =
+    left?.status.state === 'running' && JSON.stringify(left.request.plan) === JSON.stringify(plan)
+  // The same command again goes on with what a killed one left; another one does not.
+  if (!isSame) {
+    if (left?.status.state === 'running')
+      rmSync(join(stores, left.generation), { recursive: true, force: true })
+    rmSync(join(stores, 'bootstrap.json'), { force: true })
+    requestBootstrap(stores, plan)
+  }
+  const shown = setInterval(() => {
+    const status = bootstraps.status()
+    if (status !== undefined) steps.show(status)
+  }, config.bootstrap.pollMs)
+  bootstraps.watch()
+  await ended
+  clearInterval(shown)
+  steps.end()
+  const status = bootstraps.status()
+  await bootstraps.stop()
+  writer.stop()
+  flush()
+  end(network, status)
+}
+
+/** Runs a plan: by the service where one runs, else in this process. */
+export const runPlan = async (
+  config: Config,
+  network: string,
+  plan: BootstrapPlan,
+): Promise<void> => {
+  if (!config.networks.some(({ id }) => id === network)) throw new Error(`no network ${network}`)
+  const stores = storesPath(config.dataDir, network)
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+  mkdirSync(stores, { recursive: true })
+  const locks = [join(config.dataDir, 'supervisor.lock'), join(stores, 'indexer.lock')]
+  const isAlone = locks.every(lockFile)
+  await (isAlone ? workAlone : askService)(config, network, plan)
+}
+
+/** What a snapshot would make of a store, in numbers. */
+const dryRun = async (
+  config: Config,
+  network: string,
+  places: readonly string[],
+): Promise<void> => {
+  const workDir = join(storesPath(config.dataDir, network), `dry-run-${process.pid}`)
+  const remove = (): void => rmSync(workDir, { recursive: true, force: true })
+  process.once('exit', remove)
+  process.once('SIGTERM', () => process.exit(1)).once('SIGINT', () => process.exit(1))
+  mkdirSync(workDir, { recursive: true })
+  const progress = createProgress(process.stderr, 'bytes', () => performance.now())
+  const show = ({ detail, done, total }: StepProgress): void =>
+    progress.show(done, total, `${network}, ${detail}`)
+  const open = () => openLoader(config, network, workDir)
+  const options = config.bootstrap
+  const { accounts, archive, bytes } = await countSnapshot(
+    { places, openLoader: open, options },
+    show,
+  )
+  progress.end()
+  process.stdout.write(
+    `network ${network}, ${places.map(shownPlace).join(' and ')}: slot ${archive.slot}, ` +
+      `${accounts.toLocaleString('en')} accounts in scope, a store of about ` +
+      `${bytes.toLocaleString('en')} bytes; nothing was written\n`,
+  )
+}
+
+/** `slotline snapshot load`: a new store of a network from a full snapshot, and an incremental one over it. */
+export const loadSnapshots = async (
+  config: Config,
+  options: {
+    readonly network: string
+    readonly places: readonly string[]
+    readonly dryRun?: boolean
+  },
+): Promise<void> => {
+  process.title = 'slotline snapshot'
+  const { network } = options
+  if (!config.networks.some(({ id }) => id === network)) throw new Error(`no network ${network}`)
+  if (options.places.length > 2)
+    throw new Error(
+      'name one full snapshot, and at most one incremental snapshot that builds on it',
+    )
+  // The service has another working directory.
+  const places = options.places.map(place => (isUrl(place) ? place : resolve(place)))
+  const missing = places.find(place => !isUrl(place) && !existsSync(place))
+  if (missing !== undefined) throw new Error(`${missing} does not exist`)
+  if (options.dryRun) return dryRun(config, network, places)
+  return runPlan(config, network, { kind: 'snapshot', places })
+}
+
+/** `slotline bootstrap rpc`: a new store of a scoped network from its upstream RPC. */
+export const loadFromRpc = (
+  config: Config,
+  options: { readonly network: string },
+): Promise<void> => {
+  process.title = 'slotline bootstrap'
+  return runPlan(config, options.network, { kind: 'rpc' })
+}

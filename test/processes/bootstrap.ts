@@ -1,0 +1,251 @@
+import { once } from 'node:events'
+import { createReadStream, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { basename, join } from 'node:path'
+import bs58 from 'bs58'
+import t, { type Test } from 'tap'
+import { readStatus } from '../../src/processes/status-file.js'
+import { startSandboxChain, type SandboxChain } from '../../src/sandbox/sandbox-chain.js'
+import { call, runToEnd } from '../fixtures/deployment.js'
+import { toBigInt } from '../fixtures/exact-json.js'
+import { prepareServe } from '../fixtures/serve.js'
+import { recordChain } from '../fixtures/snapshot-archive.js'
+import { until } from '../fixtures/until.js'
+
+type Held = {
+  readonly lamports: unknown
+  readonly owner: string
+  readonly data: readonly [string, string]
+}
+type Answer = { readonly context: { readonly slot: number }; readonly value: (Held | null)[] }
+
+const BOOTSTRAP = { pollMs: 50, firstBlockMs: 10_000, snapshotPollMs: 100, snapshotWaitMs: 20_000 }
+
+/** A chain that lives, what it told, and a service to be on it. */
+const open = async (t: Test, options: Parameters<typeof startSandboxChain>[0] = {}) => {
+  const chain = await startSandboxChain({ slotMs: 60, trafficPerSecond: 100, ...options })
+  t.teardown(() => chain.close())
+  const record = await recordChain(chain)
+  t.teardown(() => record.close())
+  const prepared = await prepareServe(
+    t,
+    { one: { endpoint: chain.geyserUrl } },
+    { processes: { edgeCount: 1 }, bootstrap: BOOTSTRAP, status: { writeMs: 50, staleMs: 5_000 } },
+  )
+  const archives = join(prepared.dataDir, '..', 'archives')
+  mkdirSync(archives)
+  const stores = join(prepared.dataDir, 'accounts', 'one')
+  const slotline = (...args: readonly string[]) =>
+    runToEnd(t, [...args, '--config', prepared.configFile, '--network', 'one'])
+  const load = (...args: readonly string[]) => slotline('snapshot', 'load', ...args)
+  return { chain, record, prepared, archives, stores, slotline, load }
+}
+
+const slotOf = async (url: string): Promise<number> => {
+  const key = 'SysvarC1ock11111111111111111111111111111111'
+  const { context } = (await call(url, 'getMultipleAccounts', [[key]])) as Answer
+  return context.slot
+}
+
+/** Accounts that a service has otherwise than the chain told them, once both stand still. */
+const wrongAt = async (
+  url: string,
+  { chain, record }: { chain: SandboxChain; record: Awaited<ReturnType<typeof recordChain>> },
+): Promise<readonly string[]> => {
+  const wrong: string[] = []
+  const all = record.latest()
+  for (let at = 0; at < all.length; at += 50) {
+    const part = all.slice(at, at + 50)
+    const keys = part.map(({ pubkey }) => bs58.encode(pubkey))
+    const { value } = (await call(url, 'getMultipleAccounts', [
+      keys,
+      { encoding: 'base64' },
+    ])) as Answer
+    for (const [index, told] of part.entries()) {
+      const held = value[index] ?? undefined
+      const isSame =
+        held === undefined
+          ? told.lamports === 0n
+          : toBigInt(held.lamports) === told.lamports &&
+            held.owner === bs58.encode(told.owner) &&
+            Buffer.from(held.data[0], 'base64').equals(told.data)
+      if (!isSame) wrong.push(keys[index] ?? '')
+    }
+  }
+  if (all.length < 20) wrong.push(`only ${all.length} accounts at slot ${chain.chain.tip.slot}`)
+  return wrong
+}
+
+/** Serves archives, and holds answers back while it is told to. */
+const openFiles = async (t: Test) => {
+  const redirects = new Map<string, string>()
+  const waiting: ServerResponse[] = []
+  let holds = false
+  const send = (file: string, response: ServerResponse, isHead: boolean): void => {
+    response.setHeader('content-length', statSync(file).size)
+    if (isHead) response.end()
+    else createReadStream(file).pipe(response)
+  }
+  let folder = ''
+  const server = createServer((request, response) => {
+    const name = basename(request.url ?? '').replace(/\?.*/, '')
+    const target = redirects.get(name)
+    if (target !== undefined) return void response.writeHead(302, { location: `/${target}` }).end()
+    const file = join(folder, name)
+    if (!existsSync(file)) return void response.writeHead(404).end()
+    if (request.method === 'HEAD') return send(file, response, true)
+    if (!holds) return send(file, response, false)
+    waiting.push(response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    redirects,
+    waiting,
+    serve: (dir: string) => (folder = dir),
+    hold: (is: boolean) => (holds = is),
+  }
+}
+
+t.test('a snapshot becomes the store of a running service', async t => {
+  const world = await open(t)
+  const { archives, chain, load, prepared, record, slotline, stores } = world
+  await until('the chain has some slots', () => chain.chain.tip.slot > 5)
+  const service = await prepared.start()
+  const url = prepared.urlOf('one')
+  const slot = chain.chain.tip.slot - 1
+  const full = await record.writeFull(archives, slot)
+
+  const dry = await load(full, '--dry-run')
+  t.equal(dry.code, 0, dry.output)
+  t.match(dry.output, new RegExp(`slot ${slot}, [\\d,]+ accounts in scope, a store of about `))
+  t.notOk(existsSync(join(stores, '2')))
+
+  const loaded = await load(full)
+  t.equal(loaded.code, 0, loaded.output)
+  t.match(loaded.output, /one: load\n.*one: replay\n/s)
+  t.match(loaded.output, /network one: the new store is live, after \d+ s\n$/)
+  await until('it is served and goes on', async () => (await slotOf(url)) > slot + 5)
+  t.strictSame(
+    readdirSync(stores).filter(name => /^\d+$|^bootstrap$/.test(name)),
+    ['2'],
+  )
+  const { bootstrap } = readStatus(stores) ?? {}
+  t.match(bootstrap, { kind: 'snapshot', step: 'live', state: 'done', attempts: 1 })
+  const status = await slotline('status')
+  t.match(status.output, /bootstrap {2}snapshot from \S+snapshot-\d+-\w+\.tar\.zst: done\n/)
+
+  const other = await load(full, full)
+  t.equal(other.code, 1)
+  t.match(other.output, /builds on slot \d+, but the full snapshot is of slot \d+\n$/)
+  t.equal((await slotline('status')).code, 0, 'a failed one leaves what is there alone')
+  t.equal(await service.stop(), 0)
+  const verified = await slotline('verify')
+  t.equal(verified.code, 0, verified.output)
+})
+
+t.test('kill -9 in the middle of a bootstrap, and it goes on', async t => {
+  const world = await open(t)
+  const { archives, chain, prepared, record, load, stores } = world
+  const files = await openFiles(t)
+  files.serve(archives)
+  await until('the chain has some slots', () => chain.chain.tip.slot > 5)
+  const service = await prepared.start()
+  const base = chain.chain.tip.slot - 1
+  await record.writeFull(archives, base)
+  const full = basename(readdirSync(archives)[0] ?? '')
+  files.redirects.set('snapshot.tar.bz2', full)
+  files.hold(true)
+  const loading = load(`${files.url}/snapshot.tar.bz2?api-key=4711`)
+  await until('an archive is being read', () => files.waiting.length === 1)
+  t.match(readStatus(stores)?.bootstrap, { step: 'load', attempts: 1 })
+  const before = await slotOf(prepared.urlOf('one'))
+  const [indexer = 0] = service.pidsOf('indexer')
+  process.kill(indexer, 'SIGKILL')
+  files.hold(false)
+  const loaded = await loading
+  t.equal(loaded.code, 0, loaded.output)
+  t.match(readStatus(stores)?.bootstrap, { step: 'live', state: 'done', attempts: 2 })
+  t.notMatch(JSON.stringify(readStatus(stores)), /4711/)
+  t.notMatch(service.output(), /4711/)
+  const url = prepared.urlOf('one')
+  await until('it goes on', async () => (await slotOf(url)) > before)
+  t.equal(await service.stop(), 0)
+})
+
+t.test('without a service: the command does the work, and goes on after a kill', async t => {
+  const world = await open(t)
+  const { archives, chain, prepared, record, load, slotline } = world
+  await until('the chain has some slots', () => chain.chain.tip.slot > 8)
+  const slot = chain.chain.tip.slot
+  const full = await record.writeFull(archives, 4)
+  const newer = await record.writeIncremental(archives, 4, slot)
+  const loaded = await load(full, newer)
+  t.equal(loaded.code, 0, loaded.output)
+  const shown = await slotline('status')
+  t.match(shown.output, 'not healthy: no indexer runs')
+  t.match(shown.output, /slot \d+/)
+  const service = await prepared.start()
+  const url = prepared.urlOf('one')
+  await until('it goes on from there', async () => (await slotOf(url)) > slot + 3)
+  t.equal(await service.stop(), 0)
+  t.equal((await slotline('verify')).code, 0)
+})
+
+t.test('every account is the chain’s own after the replay', async t => {
+  const world = await open(t, { slotMs: 0, trafficPerSecond: 0 })
+  const { archives, chain, prepared, record, load } = world
+  const tick = (count: number): void => {
+    for (let left = count; left > 0; left -= 1) {
+      chain.chain.airdrop(Buffer.alloc(32, 100 + (chain.chain.tip.slot % 20)), 1_000_000n)
+      chain.chain.tick()
+    }
+  }
+  tick(6)
+  const slot = chain.chain.tip.slot
+  const full = await record.writeFull(archives, slot)
+  tick(5)
+  const service = await prepared.start()
+  const url = prepared.urlOf('one')
+  const loading = load(full)
+  const ticking = setInterval(() => tick(1), 40)
+  const loaded = await loading.finally(() => clearInterval(ticking))
+  t.equal(loaded.code, 0, loaded.output)
+  await until(
+    'the service has every block',
+    async () => (await slotOf(url)) === chain.chain.tip.slot,
+  )
+  t.strictSame(await wrongAt(url, { chain, record }), [])
+  t.equal(await service.stop(), 0)
+})
+
+t.test('what cannot be continued is refused before it is loaded', async t => {
+  const world = await open(t, { geyser: { replaySlotsMax: 2 } })
+  const { archives, chain, prepared, record, load } = world
+  await until('the chain has some slots', () => chain.chain.tip.slot > 10)
+  const full = await record.writeFull(archives, 4)
+  const service = await prepared.start()
+  const refused = await load(full)
+  t.equal(refused.code, 1, refused.output)
+  t.match(
+    refused.output,
+    /ends at slot 4, but the feed cannot be had from before slot \d+: load a snapshot of slot \d+/,
+  )
+  t.equal(await service.stop(), 0)
+  const cases: [args: string[], says: RegExp][] = [
+    [['none.tar.zst'], /none\.tar\.zst does not exist/],
+    [[full, full, full], /at most one incremental/],
+  ]
+  for (const [args, says] of cases) {
+    const { code, output } = await load(...args)
+    t.equal(code, 1)
+    t.match(output, says)
+  }
+})
