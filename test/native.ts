@@ -243,6 +243,7 @@ const LOADER: Row[] = [
   ['loadArchive', [text('x'), order]],
   ['progress', []],
   ['push', [order, bytes(new Uint8Array(0))]],
+]
 const spoolSpec = record({
   bytesMax: count(2 ** 20),
   segmentBytesMax: count(2 ** 16),
@@ -393,6 +394,8 @@ t.test('wrong arguments of an answer are refused', async t => {
   t.match(answer.end(), { rows: 0 })
   for (const [name, specs] of ANSWER)
     t.strictSame(notRefused(answer, name, [specs.map(({ right }) => right)]), [], name)
+})
+
 t.test('wrong arguments of a spool are refused', async t => {
   const dir = t.testdir()
   const constructors = {

@@ -50,6 +50,8 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
   [
     /^src\/shared\/(corrections|rpc-answer)\.ts$/,
     'test/ingest/rpc-sweep.ts and rpc-scope.ts work with them on real stores',
+  ],
+  [
     /^src\/ingest\/(bootstrap|load-snapshot)\.ts$/,
     'test/processes/bootstrap.ts runs each step over real archives and a real feed',
   ],

@@ -56,7 +56,7 @@ t.test('a server’s newest snapshot is where its redirects lead to', async t =>
   const refused: [place: string, says: RegExp][] = [
     [`${url}/loop`, /has no name of a snapshot/],
     [`${url}/hang?key=4711`, /cannot be asked for its newest snapshot/],
-    ['http://127.0.0.1:1/one?key=4711', /cannot be asked.*ECONNREFUSED/],
+    ['http://127.0.0.1:2/one?key=4711', /cannot be asked.*ECONNREFUSED/],
     ['/a/x.tar.zst', /x\.tar\.zst has no name of a snapshot/],
   ]
   for (const [place, says] of refused) {

@@ -1,10 +1,11 @@
 //! A whole snapshot archive into a load.
 
-use std::fs::File;
-use std::path::Path;
+use std::sync::Arc;
 
 use super::Loader;
-use crate::bootstrap::archive::{ArchiveEnd, ArchiveLimits, ArchiveName, read_archive};
+use crate::bootstrap::archive::{
+    ArchiveEnd, ArchiveLimits, SourceOptions, open_source, read_archive,
+};
 use crate::bootstrap::progress::Progress;
 use crate::error::{Error, Result};
 use crate::store::AccountRef;
@@ -15,15 +16,12 @@ pub fn load_archive(
     loader: &mut Loader,
     place: &str,
     order: u8,
-    progress: &Progress,
+    progress: &Arc<Progress>,
 ) -> Result<(Option<u64>, ArchiveEnd)> {
-    let path = Path::new(place);
-    let name = path.file_name().and_then(|name| name.to_str());
-    let name = ArchiveName::parse(name.unwrap_or_default())?;
-    let file = File::open(path)
-        .map_err(|error| Error::SnapshotTransfer(format!("{place} cannot be read: {error}")))?;
+    let source = open_source(place, &SourceOptions::default(), progress)?;
+    let name = source.name;
     let limits = ArchiveLimits::default();
-    let end = read_archive(file, &limits, progress, &mut |entry| {
+    let end = read_archive(source.reader, &limits, progress, &mut |entry| {
         let account = AccountRef {
             slot: entry.slot,
             lamports: entry.lamports,
