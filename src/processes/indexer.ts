@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BootstrapPlan } from '../ingest/bootstrap.js'
-import { startRepairedFeed, type RepairedFeed } from '../ingest/repair.js'
+import { startRepairedFeed } from '../ingest/repair.js'
 import { shownPlace, type IndexerStatus } from '../shared/indexer-status.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
@@ -82,65 +82,62 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
   }
   let status: StatusWriter | undefined
   const sourceIndex = metrics.gauge('feedSource', { network })
-  const openFeed = (): RepairedFeed =>
-    startRepairedFeed({
-      sources,
-      feed: bounds,
-      repair: target.repair,
-      indexer: () => indexer,
-      steps: devChain === undefined ? target.repairSteps : [],
-      run: (step, signal) => {
-        const plan: BootstrapPlan =
-          step === 'rpc' ? { kind: 'rpc' } : { kind: 'snapshot', places: target.snapshots }
-        return bootstraps?.run(plan, signal) ?? Promise.reject(new Error('no bootstrap is offered'))
-      },
-      now: Date.now,
-      on: {
-        committed: block => {
-          goLive()
-          committedAtMs = Date.now()
-          slot.set(block.slot)
-          if (block.lagMs !== undefined) lag.set(block.lagMs / 1000)
-          buffered.set(block.bufferedBytes)
-          blocks.add(1)
-          accounts.add(block.accountCount)
-          applyTime.observe(block.applyMicros / 1_000_000)
-          report({ kind: 'committed', network, slot: block.slot })
-        },
-        health: state => {
-          // The reason comes as a line of the feed's own.
-          isHealthy.set(state.isHealthy ? 1 : 0)
-          status?.write()
-        },
-        repair: state => {
-          if (state !== undefined && state.step !== 'replay')
-            metrics.counter('repairs', { network, step: state.step }).add(1)
-          status?.write()
-        },
-        source: index => {
-          sourceIndex.set(index)
-          status?.write()
-        },
-        log: line => log[line.level]({ network }, line.text),
-      },
-    })
   // A sandbox's chain lives as long as its process, and is indexed from its first slot.
   if (devChain === undefined)
     bootstraps = createBootstraps(config, network, log, {
       onStatus: () => status?.write(),
       metrics,
       goLive: (next, name) => {
-        // The one before is whole until its reader has ended.
-        feed.stop()
-        indexer.close()
+        const last = indexer
         indexer = next
         generation = name
         isLive = false
         goLive()
-        feed = openFeed()
+        feed.restart()
+        last.close()
       },
     })
-  let feed = openFeed()
+  const feed = startRepairedFeed({
+    sources,
+    feed: bounds,
+    repair: target.repair,
+    indexer: () => indexer,
+    steps: devChain === undefined ? target.repairSteps : [],
+    run: (step, signal) => {
+      const plan: BootstrapPlan =
+        step === 'rpc' ? { kind: 'rpc' } : { kind: 'snapshot', places: target.snapshots }
+      return bootstraps?.run(plan, signal) ?? Promise.reject(new Error('no bootstrap is offered'))
+    },
+    now: Date.now,
+    on: {
+      committed: block => {
+        goLive()
+        committedAtMs = Date.now()
+        slot.set(block.slot)
+        if (block.lagMs !== undefined) lag.set(block.lagMs / 1000)
+        buffered.set(block.bufferedBytes)
+        blocks.add(1)
+        accounts.add(block.accountCount)
+        applyTime.observe(block.applyMicros / 1_000_000)
+        report({ kind: 'committed', network, slot: block.slot })
+      },
+      health: state => {
+        // The reason comes as a line of the feed's own.
+        isHealthy.set(state.isHealthy ? 1 : 0)
+        status?.write()
+      },
+      repair: state => {
+        if (state !== undefined && state.step !== 'replay')
+          metrics.counter('repairs', { network, step: state.step }).add(1)
+        status?.write()
+      },
+      source: index => {
+        sourceIndex.set(index)
+        status?.write()
+      },
+      log: line => log[line.level]({ network }, line.text),
+    },
+  })
   bootstraps?.watch()
   const stopWatch = watchReaders({
     config,
