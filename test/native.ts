@@ -403,7 +403,8 @@ t.test('wrong arguments of a spool are refused', async t => {
       new addon.Spool(...args).close(),
   }
   const path = text(join(dir, 'spool'), '/dev/null/spool', '\0')
-  const specs = [path, spoolSpec, storeSpec]
+  // What a store is opened with is looked at when there is one.
+  const specs = [path, spoolSpec, { right: STORE, wrong: [undefined, null, 5, {}] }]
   t.strictSame(notRefused(constructors, 'Spool', wrongCalls(specs)), [])
   const bounds = spoolSpec.right as addon.SpoolOptions
   const spool = new addon.Spool(join(dir, 'spool'), bounds, STORE)
