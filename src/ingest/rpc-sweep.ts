@@ -28,7 +28,7 @@ export type SweepParts = {
 
 const KEY_BYTES = 32
 /** An empty store is looked at again after this: its first block is some slots away. */
-const EMPTY_MS = 10_000
+const EMPTY_MS = 1_000
 
 class Sweep {
   private readonly options: Options
