@@ -30,6 +30,7 @@ import { accountValue } from './reference.js'
 import { formatFigure, meetsTarget, regressions, type Figure } from './report.js'
 import { readBaseline, saveBaseline, saveRun, toRun, workDir } from './results.js'
 import { keepAwake } from '../src/processes/keep-awake.js'
+import { benchScale, type Alone } from './scale.js'
 import { createWorld, type World } from './world.js'
 
 /** What can be measured beside the building of the store, in this order. */
@@ -49,6 +50,8 @@ const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
 const ON_DEMAND: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   layers: benchLayers,
 }
+/** Needs neither store nor servers, and is measured only where it is named: it takes minutes and the disk. */
+const ALONE: Readonly<Record<string, (context: Alone) => Promise<void>>> = { scale: benchScale }
 /** Latencies of single requests: on both sides of each comparison no processor is to be woken first. */
 const AWAKE: ReadonlySet<string> = new Set([
   'latency',
@@ -84,7 +87,7 @@ const accountQuestions = (world: World): Question[] =>
 const run = async (words: readonly string[]): Promise<number> => {
   const { parts, isQuick, savesBaseline } = parseArguments(words, {
     usual: ['apply', ...Object.keys(PARTS)],
-    onDemand: Object.keys(ON_DEMAND),
+    onDemand: [...Object.keys(ON_DEMAND), ...Object.keys(ALONE)],
   })
   const plan = isQuick ? QUICK : FULL
   const dataSet = describeDataSet(plan.set)
@@ -104,7 +107,7 @@ const run = async (words: readonly string[]): Promise<number> => {
   if (!lockFile(`${dir}.lock`)) throw new Error('another run of the bench is under way here')
   rmSync(dir, { recursive: true, force: true })
   mkdirSync(dir, { recursive: true, mode: 0o700 })
-  try {
+  const overStore = async (): Promise<void> => {
     const world = createWorld(plan.set, plan.history)
     const upstream = await startChild<null, Listening>('peers/upstream.js', null)
     const upstreamPort = upstream.answer.port
@@ -132,6 +135,14 @@ const run = async (words: readonly string[]): Promise<number> => {
     } finally {
       await edge.stop()
       await upstream.stop()
+    }
+  }
+  try {
+    if ([...parts].some(part => !Object.hasOwn(ALONE, part))) await overStore()
+    for (const [name, measure] of Object.entries(ALONE)) {
+      if (!parts.has(name)) continue
+      print(`\n${name}`)
+      await measure({ dir, isQuick, report, note })
     }
   } finally {
     rmSync(dir, { recursive: true, force: true })

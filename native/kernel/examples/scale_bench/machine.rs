@@ -1,0 +1,67 @@
+//! What the operating system knows of this process and its files.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::time::Duration;
+
+/// Processor time, and page faults that needed no disk and that did.
+#[derive(Clone, Copy)]
+pub struct Usage {
+    pub busy: Duration,
+    pub minor_faults: u64,
+    pub major_faults: u64,
+}
+
+pub fn usage() -> Usage {
+    // SAFETY: rusage is plain numbers, all zeros are valid, and getrusage fills it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    };
+    let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1_000);
+    Usage {
+        busy: time(usage.ru_utime) + time(usage.ru_stime),
+        minor_faults: usage.ru_minflt as u64,
+        major_faults: usage.ru_majflt as u64,
+    }
+}
+
+fn data_file(store_dir: &Path) -> File {
+    File::open(store_dir.join("data.mdb")).expect("the store's file")
+}
+
+/// Bytes of the store's file.
+pub fn file_bytes(store_dir: &Path) -> u64 {
+    data_file(store_dir).metadata().expect("its size").len()
+}
+
+/// Writes the file out and asks the system to keep none of it in memory, as after a restart of the machine.
+pub fn forget_pages(store_dir: &Path) {
+    let file = data_file(store_dir);
+    file.sync_all().expect("a disk that takes it");
+    // SAFETY: the descriptor is open; the call reads no memory of ours.
+    let refused = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    assert_eq!(refused, 0, "the pages stay");
+}
+
+/// Reads the file once, so that all of it is in memory where that is large enough.
+pub fn recall_pages(store_dir: &Path) {
+    std::io::copy(&mut data_file(store_dir), &mut std::io::sink()).expect("the store's file");
+}
+
+/// The most memory this process had, files it maps included.
+pub fn peak_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap_or_default();
+    let kib: u64 = line
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap_or_default();
+    kib * 1024
+}

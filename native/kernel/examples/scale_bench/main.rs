@@ -1,0 +1,71 @@
+//! One size of the data set: a snapshot archive of it is written, loaded, read and written to. Checks answers
+//! before it times them. `cargo run --release -p kernel --example scale_bench -- <folder> <accounts>`: the
+//! folder is made, and gone afterwards. Each line on standard output is one figure as JSON.
+
+mod apply;
+mod data;
+mod load;
+mod machine;
+mod reads;
+#[path = "../../src/bootstrap/archive/tests/writer.rs"]
+#[allow(dead_code)]
+mod writer;
+
+use std::path::PathBuf;
+
+use kernel::store::{Options, Store};
+use serde_json::json;
+
+use data::Set;
+
+/// One figure: which way is good, and what the contract asks of it.
+pub fn report(name: &str, value: f64, unit: &str, better: &str, target: Option<f64>) {
+    println!(
+        "{}",
+        json!({ "name": name, "value": value, "unit": unit, "better": better, "target": target })
+    );
+}
+
+/// A folder that is gone when the run is over, however it ends.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            eprintln!("{} stays: {error}", self.0.display());
+        }
+    }
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let (Some(dir), Some(count)) = (args.next(), args.next()) else {
+        eprintln!("scale_bench <folder> <accounts>");
+        std::process::exit(2);
+    };
+    let set = Set::of(count.parse().expect("a number of accounts"));
+    let dir = Folder(PathBuf::from(dir));
+    std::fs::create_dir(&dir.0).expect("a folder that is not there yet");
+    let options = Options {
+        disk_reserve_bytes: 0,
+        ..Options::default()
+    };
+    let archive = load::write_archive(&dir.0, &set);
+    let store_dir = dir.0.join("store");
+    load::load(&archive, &dir.0, &store_dir, &set, &options);
+    std::fs::remove_file(&archive).expect("the archive");
+
+    machine::forget_pages(&store_dir);
+    let store = Store::open_writer(&store_dir, &options).expect("the loaded store");
+    reads::cold(&store, &set);
+    reads::warm(&store, &store_dir, &set);
+    reads::pages(&store, &set);
+    apply::apply(&store, &set);
+    if set.accounts() <= 1_100_000 {
+        let differences = store.check().expect("a store that can be read");
+        assert_eq!(differences, Vec::<String>::new());
+    }
+    drop(store);
+    let grown = machine::file_bytes(&store_dir) as f64 / set.accounts() as f64;
+    report("file after updates", grown, "bytes/account", "lower", None);
+}
