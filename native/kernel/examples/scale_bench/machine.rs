@@ -5,11 +5,10 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::Duration;
 
-/// Processor time, and page faults that needed no disk and that did.
+/// Processor time, and page faults that waited for the disk.
 #[derive(Clone, Copy)]
 pub struct Usage {
     pub busy: Duration,
-    pub minor_faults: u64,
     pub major_faults: u64,
 }
 
@@ -23,7 +22,6 @@ pub fn usage() -> Usage {
     let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1_000);
     Usage {
         busy: time(usage.ru_utime) + time(usage.ru_stime),
-        minor_faults: usage.ru_minflt as u64,
         major_faults: usage.ru_majflt as u64,
     }
 }

@@ -55,11 +55,10 @@ fn main() {
     load::load(&archive, &dir.0, &store_dir, &set, &options);
     std::fs::remove_file(&archive).expect("the archive");
 
-    machine::forget_pages(&store_dir);
+    reads::cold(&store_dir, &options, &set);
     let store = Store::open_writer(&store_dir, &options).expect("the loaded store");
-    reads::cold(&store, &set);
-    reads::warm(&store, &store_dir, &set);
-    reads::pages(&store, &set);
+    reads::pages(&store, &store_dir, &set);
+    reads::warm(&store, &set);
     apply::apply(&store, &set);
     if set.accounts() <= 1_100_000 {
         let differences = store.check().expect("a store that can be read");

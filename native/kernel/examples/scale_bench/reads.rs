@@ -7,13 +7,15 @@ use kernel::Pubkey;
 use kernel::account_json::{Encoding, View};
 use kernel::error::Result;
 use kernel::reads::{self, Limits, PageView};
-use kernel::store::{Budget, Filter, OwnerFilter, OwnerQuery, ProgramQuery, Snapshot, Store};
+use kernel::store::{
+    Budget, Filter, Options, OwnerFilter, OwnerQuery, ProgramQuery, Snapshot, Store,
+};
 use kernel::token::{TOKEN_PROGRAM, TokenProgram};
 
 use crate::data::{KINDS, PROGRAM, Set, key, mix};
 use crate::{machine, report};
 
-const NONE: &Limits<'static> = &Limits::NONE;
+const NONE: &Limits = &Limits::NONE;
 const VIEW: View = View {
     encoding: Encoding::Base64,
     slice: None,
@@ -119,11 +121,13 @@ fn micros(times: &[Duration], share: f64) -> f64 {
     times[at].as_secs_f64() * 1e6
 }
 
-/// Nothing of the file is in memory at first: what a request finds there, earlier ones brought.
-pub fn cold(store: &Store, set: &Set) {
+/// Before each method the file is out of memory: what a request finds there, earlier ones of its kind brought.
+pub fn cold(store_dir: &Path, options: &Options, set: &Set) {
     for (at, (name, read)) in (0u64..).zip(methods(set)) {
+        machine::forget_pages(store_dir);
+        let store = Store::open_reader(store_dir, options).expect("the loaded store");
         let before = machine::usage();
-        let times = times(store, &read, at << 32, COLD);
+        let times = times(&store, &read, at << 32, COLD);
         let faults = machine::usage().major_faults - before.major_faults;
         report(
             &format!("{name}, cold: p50"),
@@ -150,8 +154,8 @@ pub fn cold(store: &Store, set: &Set) {
     }
 }
 
-pub fn warm(store: &Store, store_dir: &Path, set: &Set) {
-    machine::recall_pages(store_dir);
+/// All of the file is in memory, and the tables were walked: no request waits for more than memory.
+pub fn warm(store: &Store, set: &Set) {
     for (at, (name, read)) in (100u64..).zip(methods(set)) {
         times(store, &read, at << 32, WARM);
         let times = times(store, &read, (at << 32) + WARM, WARM);
@@ -197,7 +201,8 @@ fn best_of_five(
     (best, scanned)
 }
 
-pub fn pages(store: &Store, set: &Set) {
+pub fn pages(store: &Store, store_dir: &Path, set: &Set) {
+    machine::recall_pages(store_dir);
     let query = |program, filters, limit| ProgramQuery {
         program,
         filters,
@@ -228,7 +233,7 @@ pub fn pages(store: &Store, set: &Set) {
         assert!(scanned >= limit as u64, "{name}: {scanned}");
         let per_row = best * 1e3 / limit as f64;
         report(&format!("{name} ({limit} rows)"), best, "ms", "lower", None);
-        report(&format!("{name}: a row"), per_row, "µs", "lower", Some(1.5));
+        report(&format!("{name}: a row"), per_row, "µs", "lower", None);
     }
     let wallet = OwnerQuery {
         wallet: key(2, 0),
