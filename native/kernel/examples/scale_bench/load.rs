@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use kernel::bootstrap::archive::{ArchiveLimits, read_archive};
@@ -69,7 +70,7 @@ pub fn load(archive: &Path, dir: &Path, store_dir: &Path, set: &Set, options: &O
     report("archive read", rate, "accounts/s", "higher", None);
 
     let (begun, before) = (Instant::now(), machine::usage());
-    let (load_options, progress) = (LoadOptions::default(), Progress::default());
+    let (load_options, progress) = (LoadOptions::default(), Arc::new(Progress::default()));
     let mut loader =
         Loader::create(&dir.join("work"), &options.scope, &load_options).expect("a loader");
     let place = archive.to_str().expect("a readable path");
