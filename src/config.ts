@@ -122,6 +122,17 @@ const checkTogether = (config: Config, source: Source | undefined): void => {
       seen.add(id)
     }
   }
+  for (const [index, network] of config.networks.entries()) {
+    const { accountsRpc, repairSteps, scope, snapshots } = network
+    const lacks = {
+      rpc: accountsRpc === undefined || scope === undefined ? 'accountsRpc and scope' : undefined,
+      snapshot: snapshots.length === 0 ? 'snapshots' : undefined,
+    }
+    const step = repairSteps.find(name => lacks[name] !== undefined)
+    const keys = ['networks', String(index), 'repairSteps']
+    if (step !== undefined)
+      fail(source, keys, `networks[${index}].repairSteps: ${step} needs ${lacks[step]}`)
+  }
   for (const [index, { feed, scope }] of config.networks.entries())
     for (const [place, { plan = feed.plan }] of [feed, ...feed.fallbacks].entries()) {
       const fault = planFault(plan, scope)

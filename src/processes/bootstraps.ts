@@ -60,15 +60,21 @@ export const createBootstraps = (
   config: Config,
   network: string,
   log: Log,
-  { metrics, ...on }: Pick<RunnerParts, 'goLive' | 'onStatus'> & { readonly metrics?: Metrics },
+  {
+    metrics,
+    sourceIndex = () => 0,
+    ...on
+  }: Pick<RunnerParts, 'goLive' | 'onStatus'> & {
+    readonly metrics?: Metrics
+    /** Which server of the feed is in use: one that brings no blocks would bring none to a spool either. */
+    readonly sourceIndex?: () => number
+  },
 ): BootstrapRunner => {
   const target = config.networks.find(({ id }) => id === network)
   if (target === undefined) throw new Error(`no network ${network}`)
   const { bootstrap: options } = config
   const { groupBlocksMax, groupBytesMax } = target.feed
   const { bounds, sources } = toFeedSources(target.feed, undefined)
-  // Where an empty store begins is another matter.
-  const { startSlot: _startSlot, ...source } = sources[0]
   const spoolBounds = {
     bytesMax: options.spoolBytesMax,
     segmentBytesMax: options.spoolSegmentBytesMax,
@@ -94,8 +100,10 @@ export const createBootstraps = (
     log,
     loading,
     openSpool: dir => openSpool(dir, spoolBounds, toStoreOptions(config, network)),
-    startFeed: (spool, startSlot) =>
-      startGeyser(
+    startFeed: (spool, startSlot) => {
+      // Where an empty store begins is another matter.
+      const { startSlot: _startSlot, ...source } = sources[sourceIndex()] ?? sources[0]
+      return startGeyser(
         spool,
         { ...bounds, ...source, ...(startSlot === undefined ? {} : { startSlot }) },
         {
@@ -105,7 +113,8 @@ export const createBootstraps = (
           },
           log: line => log[line.level]({ network }, `bootstrap: ${line.text}`),
         },
-      ),
+      )
+    },
   })
   if (metrics !== undefined) meter(metrics, network, runner)
   return runner

@@ -87,6 +87,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
     bootstraps = createBootstraps(config, network, log, {
       onStatus: () => status?.write(),
       metrics,
+      sourceIndex: () => feed.sourceIndex(),
       goLive: (next, name) => {
         const last = indexer
         indexer = next

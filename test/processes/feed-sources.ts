@@ -45,6 +45,20 @@ t.test('a dev chain has its own server only', async t => {
   t.strictSame(sources, [{ endpoint: 'http://127.0.0.1:5', startSlot: 3 }])
 })
 
+t.test('a repair step without what it needs is no configuration', async t => {
+  const token = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
+  const open = (network: object) => () =>
+    toConfig({
+      networks: [{ id: 'dev', feed: { endpoint: 'http://a' }, ...network }],
+      locations: [{ id: 'a', name: 'A', listeners: [{ host: '127.0.0.1', port: 1 }] }],
+    })
+  const scope = { programs: [token] }
+  t.throws(open({ repairSteps: ['snapshot'] }), /repairSteps: snapshot needs snapshots/)
+  t.throws(open({ repairSteps: ['rpc'], scope }), /repairSteps: rpc needs accountsRpc and scope/)
+  t.throws(open({ repairSteps: ['magic'] }), /repairSteps\[0\] must be/)
+  t.doesNotThrow(open({ repairSteps: ['snapshot'], snapshots: ['/snapshots/a'] }))
+})
+
 t.test('a plan that would miss accounts is no configuration', async t => {
   const open = (feed: object, scope?: object) => () =>
     toConfig({
