@@ -258,7 +258,8 @@ class RpcClient implements Rpc {
       if (bytes > answerBytesMax)
         throw new RpcReadFailure(
           'tooLarge',
-          `${method} for ${what}: the answer is longer than ${answerBytesMax} bytes (networks.accountsRpc.answerBytesMax)`,
+          `${method} for ${what}: the answer is longer than ${answerBytesMax} bytes ` +
+            '(networks.accountsRpc.answerBytesMax)',
         )
       yield chunk
     }
