@@ -23,7 +23,11 @@ type Answer = { readonly context: { readonly slot: number }; readonly value: (He
 const BOOTSTRAP = { pollMs: 50, firstBlockMs: 10_000, snapshotPollMs: 100, snapshotWaitMs: 20_000 }
 
 /** A chain that lives, what it told, and a service to be on it. */
-const open = async (t: Test, options: Parameters<typeof startSandboxChain>[0] = {}) => {
+const open = async (
+  t: Test,
+  options: Parameters<typeof startSandboxChain>[0] = {},
+  more: (chain: SandboxChain) => object = () => ({}),
+) => {
   const chain = await startSandboxChain({ slotMs: 60, trafficPerSecond: 100, ...options })
   t.teardown(() => chain.close())
   const record = await recordChain(chain)
@@ -31,7 +35,12 @@ const open = async (t: Test, options: Parameters<typeof startSandboxChain>[0] = 
   const prepared = await prepareServe(
     t,
     { one: { endpoint: chain.geyserUrl } },
-    { processes: { edgeCount: 1 }, bootstrap: BOOTSTRAP, status: { writeMs: 50, staleMs: 5_000 } },
+    {
+      processes: { edgeCount: 1 },
+      bootstrap: BOOTSTRAP,
+      status: { writeMs: 50, staleMs: 5_000 },
+      networks: [{ id: 'one', feed: { endpoint: chain.geyserUrl }, ...more(chain) }],
+    },
   )
   const archives = join(prepared.dataDir, '..', 'archives')
   mkdirSync(archives)
@@ -233,4 +242,25 @@ t.test('what cannot be continued is refused before it is loaded', SOAK, async t 
     t.equal(code, 1)
     t.match(output, says)
   }
+})
+
+t.test('a scoped network from its upstream RPC', SOAK, async t => {
+  const token = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
+  const world = await open(t, {}, ({ rpc }) => ({
+    scope: { programs: [token] },
+    accountsRpc: { endpoint: rpc.url, requestsPerSecondMax: 1_000 },
+  }))
+  const { chain, prepared, slotline } = world
+  await until('the chain has some slots', () => chain.chain.tip.slot > 5)
+  const service = await prepared.start()
+  const url = prepared.urlOf('one')
+  const loaded = await slotline('bootstrap', 'rpc')
+  t.equal(loaded.code, 0, loaded.output)
+  const slot = chain.chain.tip.slot
+  await until('it goes on', async () => (await slotOf(url)) > slot)
+  const { mint } = chain.samples
+  const { value } = (await call(url, 'getMultipleAccounts', [[mint]])) as Answer
+  t.ok(value[0], 'an account that has not changed since the feed began')
+  t.equal(await service.stop(), 0)
+  t.equal((await slotline('verify')).code, 0)
 })
