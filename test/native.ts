@@ -243,6 +243,7 @@ const LOADER: Row[] = [
   ['loadArchive', [text('x'), order]],
   ['progress', []],
   ['push', [order, bytes(new Uint8Array(0))]],
+  ['update', [text('x'), text('x'), whole(1, Number.MAX_SAFE_INTEGER), baseSpec]],
 ]
 const spoolSpec = record({
   bytesMax: count(2 ** 20),

@@ -202,12 +202,17 @@ export declare class StoreLoader {
    */
   push(order: number, rows: Uint8Array): Promise<LoaderReply>
   /**
-   * Takes every account of a snapshot archive, a file under the name that its validator gave it. `order` as in
+   * Takes every account of a snapshot archive, at a path or an `http(s)://` address. `order` as in
    * `push`.
    */
   loadArchive(place: string, order: number): Promise<LoaderReply>
   /** Makes the store at `dir`, which must hold nothing. The loader is used up. */
   finish(dir: string, base: LoaderBase): Promise<LoaderReply>
+  /**
+   * Makes the store at `dir` of the copy at `copy_dir`, which nobody has opened, and what was taken: every change
+   * after `from_slot`, as an incremental archive has it. The copy must not be older. The loader is used up.
+   */
+  update(copyDir: string, dir: string, fromSlot: number, base: LoaderBase): Promise<LoaderReply>
   /** Counts what `finish` would write, and writes nothing. The loader is used up. */
   finishDry(): Promise<LoaderReply>
   counts(): LoaderCounts

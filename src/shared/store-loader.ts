@@ -47,6 +47,11 @@ export type StoreLoader = {
   progress(): LoaderProgress
   /** Makes the store, all of it or nothing; `dir` must hold nothing, on the disk of the loader's folder. */
   finish(dir: string, base: LoaderBase): Promise<LoadedStore>
+  /**
+   * Makes the store of a copy that nobody has opened, and of what was taken: every change after `fromSlot`, as an
+   * incremental archive has it. The copy must not be older than that; after a failure it is of no use.
+   */
+  update(copyDir: string, dir: string, fromSlot: number, base: LoaderBase): Promise<LoadedStore>
   /** Counts what `finish` would write, `fileBytes` at most, and writes nothing. */
   finishDry(): Promise<LoadedStore>
   /** Has the call that runs, and all later ones, end with NativeError `cancelled`. */
@@ -103,6 +108,8 @@ export const openStoreLoader = (
     counts: () => call(() => native.counts()),
     progress: () => call(() => native.progress()),
     finish: async (dir, base) => held((await settled(call(() => native.finish(dir, base)))).loaded),
+    update: async (copyDir, dir, fromSlot, base) =>
+      held((await settled(call(() => native.update(copyDir, dir, fromSlot, base)))).loaded),
     finishDry: async () => held((await settled(call(() => native.finishDry()))).loaded),
     cancel: () => call(() => native.cancel()),
     close: () => call(() => native.close()),

@@ -66,6 +66,26 @@ t.test('the newest versions make a store that an indexer goes on with', async t 
   reader.close()
 })
 
+t.test('a copy is brought up to date', async t => {
+  const dir = t.testdir()
+  const [copy, store] = [join(dir, 'copy'), join(dir, 'store')]
+  const load = (name: string) => openStoreLoader(join(dir, name), STORE, BOUNDS)
+  const first = load('first')
+  await first.push(0, packAccounts([version(5, 1, 10n, 'old'), version(5, 2, 20n)]))
+  await first.finish(copy, BASE)
+  first.close()
+  const second = load('second')
+  await second.push(1, packAccounts([version(11, 1, 0n), version(12, 3, 30n, 'new')]))
+  const base = { ...BASE, slot: 12, parentSlot: 11, root: 12 }
+  t.match(await second.update(copy, store, 8, base), { accounts: 1, dataBytes: 3 })
+  second.close()
+  const indexer = openIndexer(store, STORE)
+  t.strictSame(indexer.check(), [])
+  t.match([indexer.tip()?.slot, indexer.stats().accounts], [12, 2])
+  indexer.close()
+  t.notOk(existsSync(copy))
+})
+
 t.test('what cannot be loaded leaves no store', async t => {
   const dir = t.testdir()
   const store = join(dir, 'store')
@@ -75,7 +95,7 @@ t.test('what cannot be loaded leaves no store', async t => {
   await t.rejects(cancelled.finish(store, BASE), { code: 'cancelled' })
   cancelled.close()
   const absent = open()
-  await t.rejects(absent.loadArchive(join(dir, 'none.tar.zst'), 0), { code: 'snapshotInvalid' })
+  await t.rejects(absent.loadArchive(join(dir, 'none.tar.zst'), 0), { code: 'snapshotTransfer' })
   absent.close()
   const dry = open()
   await dry.push(0, packAccounts([version(1, 1, 1n, 'dry')]))

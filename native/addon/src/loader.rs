@@ -172,7 +172,7 @@ impl StoreLoader {
         })
     }
 
-    /// Takes every account of a snapshot archive, a file under the name that its validator gave it. `order` as in
+    /// Takes every account of a snapshot archive, at a path or an `http(s)://` address. `order` as in
     /// `push`.
     #[napi(ts_return_type = "Promise<LoaderReply>")]
     pub fn load_archive<'env>(
@@ -204,6 +204,30 @@ impl StoreLoader {
             let loader = loader.take().ok_or_else(used_up)?;
             loader
                 .finish(&dir, &store, &base, &progress)
+                .map(Done::Made)
+        })
+    }
+
+    /// Makes the store at `dir` of the copy at `copy_dir`, which nobody has opened, and what was taken: every change
+    /// after `from_slot`, as an incremental archive has it. The copy must not be older. The loader is used up.
+    #[napi(ts_return_type = "Promise<LoaderReply>")]
+    pub fn update<'env>(
+        &self,
+        env: &'env Env,
+        copy_dir: String,
+        dir: String,
+        from_slot: f64,
+        base: LoaderBase,
+    ) -> Result<Object<'env>> {
+        let base = checked(|| base.to_kernel())?;
+        let from_slot = checked(|| integer(from_slot, "fromSlot"))?;
+        let (store, progress) = (self.store.clone(), Arc::clone(&self.progress));
+        let (copy, dir) = (PathBuf::from(copy_dir), PathBuf::from(dir));
+        self.start(env, move |loader| {
+            let loader = loader.take().ok_or_else(used_up)?;
+            let onto = (from_slot, &base);
+            loader
+                .update(&copy, &dir, &store, onto, &progress)
                 .map(Done::Made)
         })
     }
