@@ -67,10 +67,15 @@ const askService = async (config: Config, network: string, plan: BootstrapPlan):
   const id = requestBootstrap(stores, plan)
   const steps = createSteps(network)
   // The service goes on with it whatever becomes of this command.
+  let heardMs = performance.now()
   for (;;) {
     await sleep(config.bootstrap.pollMs)
+    // An indexer that was killed is back long before.
+    if (performance.now() - heardMs > config.processes.startMs)
+      throw new Error(`the indexer of ${network} says nothing of this bootstrap: see its log`)
     const bootstrap = readStatus(stores)?.bootstrap
     if (bootstrap?.id === id) {
+      if (isThere()) heardMs = performance.now()
       steps.show(bootstrap)
       if (isFinal(bootstrap)) break
     }
