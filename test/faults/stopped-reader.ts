@@ -23,7 +23,8 @@ t.test('an edge that is stopped in the middle of a read', async t => {
   const service = await openBusyService(
     t,
     { readerSecondsMax: READER_SECONDS_MAX },
-    { processes: { edgeCount: 2, ...CHECKS } },
+    // A client that takes nothing is cut off as soon as its read would be told of.
+    { processes: { edgeCount: 2, ...CHECKS }, server: { replyStallMs: 60_000 } },
   )
   const { accounts, chain, edgePids, indexerPid, metric, output, poller, prepared } = service
   const indexer = indexerPid()
