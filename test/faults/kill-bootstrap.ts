@@ -18,7 +18,13 @@ const KILLS_MAX = 5
 /** About what a start and the load take. */
 const INSTANT_MS = 1_500
 const SLOT_MS = 60
-const BOOTSTRAP = { pollMs: 50, firstBlockMs: 20_000, snapshotPollMs: 100, snapshotWaitMs: 20_000 }
+const BOOTSTRAP = {
+  attemptsMax: KILLS_MAX + 1,
+  pollMs: 50,
+  firstBlockMs: 20_000,
+  snapshotPollMs: 100,
+  snapshotWaitMs: 20_000,
+}
 const skip = process.env['SLOTLINE_SOAK'] !== 'full' && 'only in npm run soak'
 
 t.test('kill -9 of the indexer at random instants of bootstraps', { skip }, async t => {

@@ -8,10 +8,10 @@ import { connect, post } from '../fixtures/server.js'
 import { until } from '../fixtures/until.js'
 
 const isSoak = process.env['SLOTLINE_SOAK'] === 'full'
-const READER_SECONDS_MAX = isSoak ? 10 : 1
+const READER_SECONDS_MAX = isSoak ? 5 : 1
 /** As an operator has them, or faster. */
 const CHECKS = isSoak ? {} : { readersCheckMs: 200, answerMs: 500 }
-const ANSWERED_MS = isSoak ? 5_000 : 1_500
+const ANSWERED_MS = isSoak ? 2_500 : 1_500
 /** Longest that the machine is left to itself after the edge was stopped. */
 const STOP_MS = isSoak ? 60_000 : 15_000
 /** Addresses whose reply is more than the sockets and the pipe of a reply take. */
