@@ -41,7 +41,7 @@ const Empty = () => (
 )
 
 const Skeleton = () => (
-  <div class="columns" aria-busy="true" aria-label="Loading">
+  <div class="columns" role="status" aria-busy="true" aria-label="Loading">
     <div class="skeleton is-tall" />
     <div class="skeleton is-taller" />
   </div>

@@ -80,7 +80,7 @@ export const PlaceView = (options: {
           <Failure message={failure} onRetry={() => void reload()} />
         )}
         {tab === 'connect' && panel === undefined && failure === undefined && (
-          <div class="skeleton is-taller" aria-busy="true" aria-label="Loading" />
+          <div class="skeleton is-taller" role="status" aria-busy="true" aria-label="Loading" />
         )}
         {tab === 'connect' && panel !== undefined && (
           <ConnectTab

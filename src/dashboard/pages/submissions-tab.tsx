@@ -79,7 +79,7 @@ export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
       </div>
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       {list === undefined && failure === undefined && (
-        <div class="skeleton" aria-busy="true" aria-label="Loading" />
+        <div class="skeleton" role="status" aria-busy="true" aria-label="Loading" />
       )}
       {list !== undefined && list.length === 0 && (
         <p class="muted">
