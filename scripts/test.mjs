@@ -1,5 +1,6 @@
-// Runs every test, in two lanes at once: those that open sockets or start processes one after the other, and beside
-// them those that compute. `tap` alone would run the second lane before or after the first.
+// Runs every test, in two lanes at once. In each, one file comes after the other: in the first those that open sockets
+// and start services, in the second those that compute, and those of services that mind no neighbour. `tap` alone would
+// run what is serial by itself.
 import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -9,10 +10,24 @@ import { fileURLToPath } from 'node:url'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const tap = join(root, 'node_modules', '.bin', 'tap')
 const { serial } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).tap
-const isSerial = file => serial.some(place => file === place || file.startsWith(`${place}/`))
+/** Browsers, commands and kills: they wait for what comes, and look at no time. */
+const PATIENT = [
+  'test/browser',
+  'test/sandbox',
+  'test/access-commands.ts',
+  'test/clients/solana-py.ts',
+  'test/faults/kill-bootstrap.ts',
+  'test/faults/kill-indexer.ts',
+  'test/native-memory.ts',
+  'test/store-commands.ts',
+]
+/** They build outside readers and clients for minutes: `npm run soak`. */
+const SOAK_ONLY = ['test/clients/rust.ts', 'test/clients/snapshots.ts']
+const isOf = (places, file) => places.some(place => file === place || file.startsWith(`${place}/`))
+const isSerial = file => isOf(serial, file) && !isOf(PATIENT, file)
 
 const { stdout } = spawnSync(tap, ['list'], { cwd: root, encoding: 'utf8' })
-const files = stdout.split('\n').filter(line => line.startsWith('test/'))
+const files = stdout.split('\n').filter(line => line.startsWith('test/') && !isOf(SOAK_ONLY, line))
 if (files.length === 0) {
   process.stderr.write('slotline: no tests were found\n')
   process.exit(1)
@@ -37,9 +52,9 @@ const runLane = (name, chosen, isShown) =>
   })
 
 const lanes = await Promise.all([
-  runLane('sockets and processes', files.filter(isSerial), true),
+  runLane('services', files.filter(isSerial), true),
   runLane(
-    'everything else',
+    'beside them',
     files.filter(file => !isSerial(file)),
     false,
   ),

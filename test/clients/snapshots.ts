@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import t from 'tap'
+import { soakTest } from '../fixtures/soak.js'
 
 const path = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 const TARGET = path('../../native/target/snapshot-reader/')
@@ -16,10 +16,8 @@ const cargo = (args: readonly string[]): { failure: string | undefined; text: st
   return { failure, text: stdout }
 }
 
-// Its build takes minutes and a network.
-const skip = process.env['SLOTLINE_SOAK'] !== 'full' && 'left to `npm run soak`'
-
-t.test("Agave's own reader finds the same accounts in each archive", { skip }, async t => {
+// Its build takes minutes and a network: left to `npm run soak`.
+soakTest("Agave's own reader finds the same accounts in each archive", {}, async t => {
   t.setTimeout(2 * BUILD_MS)
   const build = ['build', '--locked', '--target-dir', TARGET, '--manifest-path']
   t.equal(cargo([...build, path('snapshots/Cargo.toml')]).failure, undefined, 'it builds')

@@ -3,8 +3,9 @@ import t from 'tap'
 import type { Plan } from '../../src/ingest/geyser.js'
 import type { StoreOptions } from '../../src/shared/native.js'
 import { orderFeed, SCOPE, startFeedWorld } from '../fixtures/feed-world.js'
+import { isSoak } from '../fixtures/soak.js'
 
-const ROUNDS = process.env['SLOTLINE_SOAK'] === 'full' ? 300 : 6
+const ROUNDS = isSoak ? 300 : 6
 /** Rounds between two comparisons of every account. */
 const COMPARE_ROUNDS = 3
 /** A provider that never recovers is a gap for whoever comes back to it. */

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { MIB, openBusyService } from '../fixtures/busy-service.js'
 import { runToEnd } from '../fixtures/deployment.js'
 import { canMount, makeReadOnly, mountDisk } from '../fixtures/small-disk.js'
+import { soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 const DISK_BYTES = 48 * MIB
@@ -17,28 +18,22 @@ const openOnDisk = async (t: Test, store: object) => {
 }
 
 const skip = canMount(t) ? false : 'a disk cannot be mounted here'
-/** What a run of minutes adds. */
-const soakOnly = process.env['SLOTLINE_SOAK'] === 'full' ? skip : 'only in npm run soak'
 
-t.test(
-  'a disk below its reserve stops the writer, and nobody else',
-  { skip: soakOnly },
-  async t => {
-    const service = await openOnDisk(t, { diskReserveBytes: 8 * MIB })
-    const { disk, indexerPid, poller, said } = service
-    const pid = indexerPid()
-    disk?.fill(6 * MIB)
-    await until('the reason is told', () =>
-      said('feed unhealthy: the store stopped at its disk reserve (store.diskReserveBytes), '),
-    )
-    await service.stands()
-    disk?.free()
-    await service.recovers()
-    t.equal(indexerPid(), pid, 'nobody had to be started again')
-    t.equal(poller.brokenCount, 0)
-    await service.examine()
-  },
-)
+soakTest('a disk below its reserve stops the writer, and nobody else', { skip }, async t => {
+  const service = await openOnDisk(t, { diskReserveBytes: 8 * MIB })
+  const { disk, indexerPid, poller, said } = service
+  const pid = indexerPid()
+  disk?.fill(6 * MIB)
+  await until('the reason is told', () =>
+    said('feed unhealthy: the store stopped at its disk reserve (store.diskReserveBytes), '),
+  )
+  await service.stands()
+  disk?.free()
+  await service.recovers()
+  t.equal(indexerPid(), pid, 'nobody had to be started again')
+  t.equal(poller.brokenCount, 0)
+  await service.examine()
+})
 
 t.test('a full disk', { skip }, async t => {
   // Changes that are kept for long need room that no block frees.
@@ -73,7 +68,7 @@ t.test('a full disk', { skip }, async t => {
   await service.examine()
 })
 
-t.test('a folder that can only be read', { skip: soakOnly }, async t => {
+soakTest('a folder that can only be read', { skip }, async t => {
   const service = await openOnDisk(t, {})
   const { accounts, indexerPid, poller, prepared, said } = service
   const pid = indexerPid()
@@ -99,7 +94,7 @@ t.test('a folder that can only be read', { skip: soakOnly }, async t => {
   })
 })
 
-t.test('a map that is full', { skip: soakOnly }, async t => {
+soakTest('a map that is full', { skip }, async t => {
   const service = await openBusyService(t, { mapBytes: 6 * MIB, feedSlotsMax: 512 })
   const { prepared, said } = service
   await until('the reason is told', () =>

@@ -10,9 +10,10 @@ import { call, runToEnd } from '../fixtures/deployment.js'
 import { conservationQuestions, startPoller } from '../fixtures/poller.js'
 import { prepareServe } from '../fixtures/serve.js'
 import { recordChain } from '../fixtures/snapshot-archive.js'
+import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
-const BOOTSTRAPS = 20
+const BOOTSTRAPS = isSoak ? 20 : 1
 /** Kills of the indexer in one of them, if it takes long enough for so many. */
 const KILLS_MAX = 5
 /** About what a start and the load take. */
@@ -25,9 +26,8 @@ const BOOTSTRAP = {
   snapshotPollMs: 100,
   snapshotWaitMs: 20_000,
 }
-const skip = process.env['SLOTLINE_SOAK'] !== 'full' && 'only in npm run soak'
 
-t.test('kill -9 of the indexer at random instants of bootstraps', { skip }, async t => {
+t.test('kill -9 of the indexer at random instants of bootstraps', async t => {
   const sandbox = await startSandboxChain({ seed: 'boot', firstSlot: 1, slotMs: 0 })
   t.teardown(() => sandbox.close())
   const { chain, world, samples } = sandbox

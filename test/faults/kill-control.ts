@@ -3,8 +3,9 @@ import t from 'tap'
 import { askAdmin, grantPlace, type AdminAnswer } from '../fixtures/admin.js'
 import { startDeployment } from '../fixtures/deployment.js'
 import { until } from '../fixtures/until.js'
+import { isSoak } from '../fixtures/soak.js'
 
-const ROUNDS = process.env['SLOTLINE_SOAK'] === 'full' ? 200 : 8
+const ROUNDS = isSoak ? 200 : 8
 /** A change is over by then: kills fall before, into and after it. */
 const CHANGE_MS = 16
 

@@ -7,8 +7,9 @@ import { call } from '../fixtures/deployment.js'
 import { conservationQuestions, startPoller } from '../fixtures/poller.js'
 import { prepareServe } from '../fixtures/serve.js'
 import { until } from '../fixtures/until.js'
+import { isSoak } from '../fixtures/soak.js'
 
-const ROUNDS = process.env['SLOTLINE_SOAK'] === 'full' ? 700 : 20
+const ROUNDS = isSoak ? 700 : 80
 const SLOT_MS = 30
 const TRANSFERS_PER_SECOND = 200
 /** Every other kill falls into a start, which takes about this long; the others among commits. */

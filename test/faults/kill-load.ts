@@ -8,8 +8,9 @@ import { openIndexer } from '../../src/shared/native.js'
 import { ACCOUNTS, BASE, loadStore } from '../fixtures/loaded-store.js'
 import { canMount, mountDisk } from '../fixtures/small-disk.js'
 import { STORE } from '../fixtures/store.js'
+import { isSoak } from '../fixtures/soak.js'
 
-const ROUNDS = process.env['SLOTLINE_SOAK'] === 'full' ? 100 : 3
+const ROUNDS = isSoak ? 100 : 3
 const SCRIPT = fileURLToPath(new URL('../fixtures/load-writer.ts', import.meta.url))
 const DISK_BYTES = 64 * 1024 ** 2
 

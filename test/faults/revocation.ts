@@ -6,8 +6,9 @@ import { startHammer } from '../fixtures/hammer.js'
 import { connect, replyCount, statusOf } from '../fixtures/server.js'
 import { openFleet } from '../fixtures/socket-fleet.js'
 import { until } from '../fixtures/until.js'
+import { isSoak } from '../fixtures/soak.js'
 
-const ROUNDS = process.env['SLOTLINE_SOAK'] === 'full' ? 200 : 10
+const ROUNDS = isSoak ? 200 : 6
 /** In one of so many rounds an edge is stopped while the token is taken away. */
 const STOP_EVERY = 3
 const PER_SECOND = 5_000

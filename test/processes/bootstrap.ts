@@ -11,6 +11,7 @@ import { call, runToEnd } from '../fixtures/deployment.js'
 import { toBigInt } from '../fixtures/exact-json.js'
 import { prepareServe } from '../fixtures/serve.js'
 import { recordChain } from '../fixtures/snapshot-archive.js'
+import { soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 type Held = {
@@ -52,7 +53,6 @@ const open = async (
 }
 
 /** Each of these is a deployment of its own. */
-const SOAK = { skip: process.env['SLOTLINE_SOAK'] !== 'full' && 'is a part of npm run soak' }
 
 const slotOf = async (url: string): Promise<number> => {
   const key = 'SysvarC1ock11111111111111111111111111111111'
@@ -126,7 +126,7 @@ const openFiles = async (t: Test) => {
   }
 }
 
-t.test('a snapshot becomes the store of a running service', SOAK, async t => {
+soakTest('a snapshot becomes the store of a running service', {}, async t => {
   const world = await open(t)
   const { archives, chain, load, prepared, record, slotline, stores } = world
   await until('the chain has some slots', () => chain.chain.tip.slot > 5)
@@ -201,7 +201,7 @@ t.test(
   },
 )
 
-t.test('without a service: the command does the work', SOAK, async t => {
+soakTest('without a service: the command does the work', {}, async t => {
   const world = await open(t)
   const { archives, chain, prepared, record, load, slotline } = world
   await until('the chain has some slots', () => chain.chain.tip.slot > 8)
@@ -220,7 +220,7 @@ t.test('without a service: the command does the work', SOAK, async t => {
   t.equal((await slotline('verify')).code, 0)
 })
 
-t.test('what cannot be continued is refused before it is loaded', SOAK, async t => {
+soakTest('what cannot be continued is refused before it is loaded', {}, async t => {
   const world = await open(t, { geyser: { replaySlotsMax: 2 } })
   const { archives, chain, prepared, record, load } = world
   await until('the chain has some slots', () => chain.chain.tip.slot > 10)
@@ -244,7 +244,7 @@ t.test('what cannot be continued is refused before it is loaded', SOAK, async t 
   }
 })
 
-t.test('a scoped network from its upstream RPC', SOAK, async t => {
+soakTest('a scoped network from its upstream RPC', {}, async t => {
   const token = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
   const world = await open(t, {}, ({ rpc }) => ({
     scope: { programs: [token] },
