@@ -9,7 +9,7 @@ import { defaults as dashboardDefaults } from './dashboard/options.js'
 import { defaults as usage } from './access/usage.js'
 import { defaults as bootstrap } from './ingest/bootstrap-options.js'
 import { defaults as feedDefaults, PLANS, TRANSACTIONS } from './ingest/geyser.js'
-import { defaults as repair, OFFERED_STEPS } from './ingest/repair-options.js'
+import { defaults as repair, REPAIR_STEPS } from './ingest/repair-options.js'
 import { defaults as processes } from './processes/options.js'
 import { defaults as status } from './processes/status-options.js'
 import { defaults as verify } from './processes/verify-options.js'
@@ -247,12 +247,12 @@ const network = v.strictObject({
   feed,
   repair: section(optionsSchema(repair)),
   repairSteps: described(
-    v.optional(v.array(oneOf(OFFERED_STEPS)), []),
-    'What a gap is mended by that no server replays, in this order: rpc reads the scope from accountsRpc, snapshot loads `snapshots`. Each makes a new store beside the old one.',
+    v.optional(v.array(oneOf(REPAIR_STEPS)), []),
+    'What a gap is mended by that no server replays, in this order: incremental brings a copy of the store up to date from the last of `snapshots`, rpc reads the scope from accountsRpc, snapshot loads all `snapshots`. Each makes a new store beside the old one.',
   ),
   snapshots: described(
     v.optional(v.pipe(v.array(text('a file or a URL')), v.maxLength(2, 'at most two')), []),
-    'Where snapshots are for that: a full one, and an incremental one that builds on it. What follows the host is never printed.',
+    'Where snapshots are for that: a full one, and an incremental one that builds on it; the latter alone is enough for incremental. What follows the host is never printed.',
   ),
   changedPrograms: described(
     v.optional(v.array(pubkey)),

@@ -126,12 +126,20 @@ const checkTogether = (config: Config, source: Source | undefined): void => {
     const { accountsRpc, repairSteps, scope, snapshots } = network
     const lacks = {
       rpc: accountsRpc === undefined || scope === undefined ? 'accountsRpc and scope' : undefined,
+      incremental: snapshots.length === 0 ? 'snapshots' : undefined,
       snapshot: snapshots.length === 0 ? 'snapshots' : undefined,
     }
     const step = repairSteps.find(name => lacks[name] !== undefined)
     const keys = ['networks', String(index), 'repairSteps']
     if (step !== undefined)
       fail(source, keys, `networks[${index}].repairSteps: ${step} needs ${lacks[step]}`)
+    if (repairSteps.includes('incremental') && repairSteps.includes('snapshot'))
+      if (snapshots.length < 2)
+        fail(
+          source,
+          keys,
+          `networks[${index}].repairSteps: incremental and snapshot need two snapshots, a full one and an incremental one`,
+        )
   }
   for (const [index, { feed, scope }] of config.networks.entries())
     for (const [place, { plan = feed.plan }] of [feed, ...feed.fallbacks].entries()) {

@@ -51,9 +51,10 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
     /^src\/shared\/(corrections|rpc-answer)\.ts$/,
     'test/ingest/rpc-sweep.ts and rpc-scope.ts work with them on real stores',
   ],
+  [/^src\/shared\/store-copy\.ts$/, 'test/store-commands.ts backs up, repair-steps.ts catches up'],
   [
-    /^src\/ingest\/(bootstrap|load-snapshot)\.ts$/,
-    'test/processes/bootstrap.ts runs each step over real archives and a real feed',
+    /^src\/ingest\/(bootstrap|load-snapshot|load-incremental)\.ts$/,
+    'test/processes/bootstrap.ts and repair-steps.ts run each step over real archives and a real feed',
   ],
   [/^src\/access\/tables\.ts$/, 'declarations: test/access/store.ts reads and writes by them'],
   [

@@ -88,6 +88,8 @@ export declare class Indexer {
   /** The reads of this store that are open now, in whatever process. */
   openReads(): Array<OpenReadData>
   stats(): StoreStats
+  /** Writes the store as of its last commit into a new file, on a thread of its own, while blocks are applied. */
+  copyTo(path: string): Promise<CopyResult>
   /** Stops the feed and lets the store go. */
   close(): void
 }

@@ -2,10 +2,10 @@ import { statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { shownPlace, type StepProgress } from '../shared/indexer-status.js'
 import { decodePubkey } from '../shared/native.js'
-import type { LoadedArchive, StoreLoader } from '../shared/store-loader.js'
+import type { LoadedArchive, LoaderBase, StoreLoader } from '../shared/store-loader.js'
 import type { LoadedBase, LoadStore, SpoolView } from './bootstrap.js'
 import type { Options } from './bootstrap-options.js'
-import { isUrl, resolveSnapshot } from './snapshot-place.js'
+import { isUrl, resolveSnapshot, type SnapshotName } from './snapshot-place.js'
 
 /** What loading from archives works with. */
 export type SnapshotParts = {
@@ -34,8 +34,18 @@ const showArchive = (loader: StoreLoader, total: number): StepProgress => {
   return { done: bytesRead, total, unit: 'bytes', detail }
 }
 
+/** How far the making of a store is. */
+export const showRows = (loader: StoreLoader): StepProgress => {
+  const { rowsMerged: done, rowsTotal: total } = loader.progress()
+  return { done, total, unit: 'rows', detail: `${loader.counts().kept} accounts` }
+}
+
 /** Shows how far a call is, until it has ended. */
-const watched = async <T>(call: Promise<T>, everyMs: number, show: () => void): Promise<T> => {
+export const watched = async <T>(
+  call: Promise<T>,
+  everyMs: number,
+  show: () => void,
+): Promise<T> => {
   const timer = setInterval(show, everyMs)
   return call.finally(() => {
     clearInterval(timer)
@@ -55,21 +65,58 @@ const tooOld = (place: string, slot: number, spool: SpoolView): Error => {
   )
 }
 
-/** Waits until the place names a snapshot that the spool continues. What cannot change is refused at once. */
-const untilFresh = async (
+/**
+ * Waits until the place names a snapshot that the spool continues. What cannot change is refused at once, as is what
+ * `check` throws for.
+ */
+export const untilFresh = async (
   place: string,
   spool: SpoolView,
   { resolveMs, snapshotPollMs, snapshotWaitMs }: Options,
   signal: AbortSignal,
-): Promise<void> => {
+  check: (name: SnapshotName) => void = () => {},
+): Promise<SnapshotName> => {
   const endMs = performance.now() + snapshotWaitMs
   for (;;) {
-    const { slot } = await resolveSnapshot(place, resolveMs)
-    if (!isTooOld(spool, slot)) return
+    const name = await resolveSnapshot(place, resolveMs)
+    check(name)
+    if (!isTooOld(spool, name.slot)) return name
     if (!isUrl(place) || performance.now() + snapshotPollMs > endMs)
-      throw tooOld(place, slot, spool)
+      throw tooOld(place, name.slot, spool)
     await sleep(snapshotPollMs, undefined, { signal })
   }
+}
+
+/** Has a loader take an archive, after those that it took. */
+export const readArchive = async (
+  loader: StoreLoader,
+  place: string,
+  order: number,
+  { pollMs, resolveMs }: Options,
+  show: (progress: StepProgress) => void,
+): Promise<LoadedArchive> => {
+  const total = loader.progress().bytesRead + (await sizeOf(place, resolveMs))
+  const reading = loader.loadArchive(place, order)
+  return watched(reading, pollMs, () => show(showArchive(loader, total)))
+}
+
+/** The block that a store of an archive begins with: a snapshot is of a final slot. */
+export const baseOf = ({
+  blockHeight,
+  blockhash,
+  parentSlot,
+  slot,
+}: LoadedArchive): LoaderBase => ({
+  slot,
+  parentSlot,
+  blockHeight,
+  blockhash: decodePubkey(blockhash),
+  root: slot,
+})
+
+/** What the spool does not continue, although its name said so. */
+export const demandFresh = (place: string, { slot }: LoadedArchive, spool: SpoolView): void => {
+  if (isTooOld(spool, slot)) throw tooOld(place, slot, spool)
 }
 
 const load = async (
@@ -79,7 +126,6 @@ const load = async (
   show: (progress: StepProgress) => void,
   signal: AbortSignal,
 ): Promise<LoadedBase> => {
-  const { pollMs, resolveMs } = options
   const last = places.at(-1) ?? ''
   // Hours of loading end here where they would be for nothing.
   if (places.length === 1 || !isUrl(last)) await untilFresh(last, spool, options, signal)
@@ -88,26 +134,18 @@ const load = async (
   signal.addEventListener('abort', cancel, { once: true })
   try {
     let newest: LoadedArchive | undefined
-    let bytesBefore = 0
     for (const [order, place] of places.entries()) {
       if (order > 0) await untilFresh(place, spool, options, signal)
       signal.throwIfAborted()
-      const total = bytesBefore + (await sizeOf(place, resolveMs))
-      const reading = loader.loadArchive(place, order)
-      const archive = await watched(reading, pollMs, () => show(showArchive(loader, total)))
-      bytesBefore = loader.progress().bytesRead
+      const archive = await readArchive(loader, place, order, options, show)
       checkOrder(place, archive, newest)
       newest = archive
     }
     if (newest === undefined) throw new Error('no snapshot is named')
-    if (isTooOld(spool, newest.slot)) throw tooOld(last, newest.slot, spool)
-    const { blockHeight, blockhash, parentSlot, slot } = newest
-    const base = { slot, parentSlot, blockHeight, blockhash: decodePubkey(blockhash), root: slot }
-    await watched(loader.finish(dir, base), pollMs, () => {
-      const { rowsMerged: done, rowsTotal: total } = loader.progress()
-      show({ done, total, unit: 'rows', detail: `${loader.counts().kept} accounts` })
-    })
-    return { slot }
+    demandFresh(last, newest, spool)
+    const finishing = loader.finish(dir, baseOf(newest))
+    await watched(finishing, options.pollMs, () => show(showRows(loader)))
+    return { slot: newest.slot }
   } finally {
     signal.removeEventListener('abort', cancel)
     loader.close()
@@ -148,12 +186,8 @@ export const countSnapshot = async (
   const loader = openLoader()
   try {
     let newest: LoadedArchive | undefined
-    let bytesBefore = 0
     for (const [order, place] of places.entries()) {
-      const total = bytesBefore + (await sizeOf(place, options.resolveMs))
-      const reading = loader.loadArchive(place, order)
-      const archive = await watched(reading, options.pollMs, () => show(showArchive(loader, total)))
-      bytesBefore = loader.progress().bytesRead
+      const archive = await readArchive(loader, place, order, options, show)
       checkOrder(place, archive, newest)
       newest = archive
     }

@@ -2,9 +2,6 @@
 export const REPAIR_STEPS = ['incremental', 'rpc', 'snapshot'] as const
 export type RepairStepName = (typeof REPAIR_STEPS)[number]
 
-/** Those of them that can be configured. */
-export const OFFERED_STEPS = ['rpc', 'snapshot'] as const
-
 /** Bounds of mending a feed. */
 export const defaults = {
   /**

@@ -35,7 +35,7 @@ export type RunnerParts = {
   readonly log: Log
   readonly openSpool: (dir: string) => Spool
   readonly startFeed: (spool: GeyserIndexer, startSlot: number | undefined) => FeedSource
-  /** How a plan's store is made; `workDir` is for what is sorted. */
+  /** How a plan's store is made; `workDir` is for `sort` and `copy`, which are not there. */
   readonly loading: (plan: BootstrapPlan, workDir: string) => LoadStore
   /** The new store is at the chain's head: it takes the place of the one before. */
   readonly goLive: (indexer: Indexer, generation: string) => void
@@ -87,7 +87,8 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
   /** Forgets the store, or also the blocks of the feed. */
   const clean = (generation: string, isAll: boolean): void => {
     rmSync(join(stores, generation), { recursive: true, force: true })
-    rmSync(isAll ? work : join(work, 'sort'), { recursive: true, force: true })
+    for (const name of isAll ? [''] : ['sort', 'copy'])
+      rmSync(join(work, name), { recursive: true, force: true })
   }
 
   const openSpool = (): Spool => {
@@ -112,7 +113,7 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
     try {
       indexer = await bootstrap({
         spool,
-        loading: parts.loading(request.plan, join(work, 'sort')),
+        loading: parts.loading(request.plan, work),
         dir,
         startFeed: startSlot => parts.startFeed(spool, startSlot),
         options,

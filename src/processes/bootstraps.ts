@@ -1,6 +1,8 @@
+import { dirname, join } from 'node:path'
 import type { Config } from '../config.js'
 import type { BootstrapPlan, LoadStore } from '../ingest/bootstrap.js'
 import { startGeyser } from '../ingest/geyser.js'
+import { loadIncremental, type LiveStore } from '../ingest/load-incremental.js'
 import { loadScope } from '../ingest/load-scope.js'
 import { loadSnapshot } from '../ingest/load-snapshot.js'
 import type { FeedHealth } from '../ingest/source.js'
@@ -9,6 +11,7 @@ import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import { openSpool } from '../shared/spool.js'
 import { openStoreLoader, type StoreLoader } from '../shared/store-loader.js'
+import { demandRoom } from './backup.js'
 import {
   createBootstrapRunner,
   type BootstrapRunner,
@@ -41,6 +44,28 @@ const loadRpc = (
   }
 }
 
+/** A copy cannot be ended: after one that nobody waits for, the next one waits, so that the disk holds one of them. */
+const oneCopyAtATime = (
+  config: Config,
+  live: () => LiveStore | undefined,
+): (() => LiveStore | undefined) => {
+  let last: Promise<void> = Promise.resolve()
+  return () => {
+    const store = live()
+    if (store === undefined) return undefined
+    const copyTo = (file: string): Promise<void> => {
+      last = last
+        .catch(() => {})
+        .then(() => {
+          demandRoom(config, dirname(file), store.stats().usedBytes)
+          return store.copyTo(file)
+        })
+      return last
+    }
+    return { tip: store.tip, stats: store.stats, copyTo }
+  }
+}
+
 const meter = (metrics: Metrics, network: string, runner: BootstrapRunner): void => {
   const done = metrics.gauge('bootstrapDone', { network })
   const steps = BOOTSTRAP_STEPS.map(step => ({
@@ -61,10 +86,13 @@ export const createBootstraps = (
   network: string,
   log: Log,
   {
+    live,
     metrics,
     sourceIndex = () => 0,
     ...on
   }: Pick<RunnerParts, 'goLive' | 'onStatus'> & {
+    /** The store that is live, opened by this process. */
+    readonly live: () => LiveStore | undefined
     readonly metrics?: Metrics
     /** Which server of the feed is in use: one that brings no blocks would bring none to a spool either. */
     readonly sourceIndex?: () => number
@@ -81,12 +109,25 @@ export const createBootstraps = (
     groupBlocksMax,
     groupBytesMax,
   }
+  const copyable = oneCopyAtATime(config, live)
   const loading = (plan: BootstrapPlan, workDir: string): LoadStore => {
-    const open = (): StoreLoader => openLoader(config, network, workDir)
-    if (plan.kind === 'snapshot')
-      return loadSnapshot({ places: plan.places, openLoader: open, options })
-    if (plan.kind === 'rpc') return loadRpc(target, open)
-    throw new Error('an incremental snapshot alone makes no store: name its full snapshot as well')
+    const open = (): StoreLoader => openLoader(config, network, join(workDir, 'sort'))
+    switch (plan.kind) {
+      case 'snapshot':
+        return loadSnapshot({ places: plan.places, openLoader: open, options })
+      case 'incremental': {
+        const copyDir = join(workDir, 'copy')
+        return loadIncremental({
+          place: plan.place,
+          openLoader: open,
+          live: copyable,
+          copyDir,
+          options,
+        })
+      }
+      case 'rpc':
+        return loadRpc(target, open)
+    }
   }
   const runner = createBootstrapRunner({
     ...on,

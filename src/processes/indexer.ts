@@ -1,6 +1,8 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Config } from '../config.js'
 import type { BootstrapPlan } from '../ingest/bootstrap.js'
+import type { RepairStepName } from '../ingest/repair-options.js'
 import { startRepairedFeed } from '../ingest/repair.js'
 import { shownPlace, type IndexerStatus } from '../shared/indexer-status.js'
 import { openLog } from '../shared/log.js'
@@ -27,6 +29,18 @@ import { startStatusWriter, type StatusWriter } from './status-writer.js'
 
 /** Name of the first store of a network. */
 const FIRST_GENERATION = '1'
+
+/** A step of the repair ladder as what it makes a store from. */
+const toPlan = (step: RepairStepName, { snapshots }: Config['networks'][number]): BootstrapPlan => {
+  switch (step) {
+    case 'incremental':
+      return { kind: 'incremental', place: snapshots.at(-1) ?? '' }
+    case 'snapshot':
+      return { kind: 'snapshot', places: snapshots }
+    case 'rpc':
+      return { kind: 'rpc' }
+  }
+}
 
 /** The one writer of a network's accounts store: reads the feed and commits one block after the other. */
 export const startIndexer: Start = async ({ config, network, devChain }, report) => {
@@ -86,6 +100,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
   if (devChain === undefined)
     bootstraps = createBootstraps(config, network, log, {
       onStatus: () => status?.write(),
+      live: () => indexer,
       metrics,
       sourceIndex: () => feed.sourceIndex(),
       goLive: (next, name) => {
@@ -104,11 +119,9 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
     repair: target.repair,
     indexer: () => indexer,
     steps: devChain === undefined ? target.repairSteps : [],
-    run: (step, signal) => {
-      const plan: BootstrapPlan =
-        step === 'rpc' ? { kind: 'rpc' } : { kind: 'snapshot', places: target.snapshots }
-      return bootstraps?.run(plan, signal) ?? Promise.reject(new Error('no bootstrap is offered'))
-    },
+    run: (step, signal) =>
+      bootstraps?.run(toPlan(step, target), signal) ??
+      Promise.reject(new Error('no bootstrap is offered')),
     now: Date.now,
     on: {
       committed: block => {

@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.js'
 import type { BootstrapPlan } from '../ingest/bootstrap.js'
 import { countSnapshot } from '../ingest/load-snapshot.js'
-import { isUrl } from '../ingest/snapshot-place.js'
+import { isUrl, resolveSnapshot } from '../ingest/snapshot-place.js'
+import { openCaretaker, type Caretaker } from '../shared/caretaker.js'
 import { shownPlace, type BootstrapStatus, type StepProgress } from '../shared/indexer-status.js'
 import { openLog } from '../shared/log.js'
 import { lockFile } from '../shared/native.js'
@@ -16,6 +17,7 @@ import {
   setCurrentGeneration,
   storesPath,
 } from './generation.js'
+import { toStoreOptions } from './native-options.js'
 import { createProgress, type Progress } from './progress.js'
 import { readStatus } from './status-file.js'
 import { startStatusWriter } from './status-writer.js'
@@ -92,7 +94,16 @@ const workAlone = async (config: Config, network: string, plan: BootstrapPlan): 
   const ended = new Promise<void>(resolve => (settle = resolve))
   const steps = createSteps(network)
   const left = readState(stores)
+  // Opened once: an attempt may follow another.
+  let live: Caretaker | undefined
+  const openLive = (): Caretaker | undefined => {
+    const generation = currentGeneration(stores)
+    if (generation === undefined) return undefined
+    live ??= openCaretaker(join(stores, generation), toStoreOptions(config, network))
+    return live
+  }
   const bootstraps = createBootstraps(config, network, log, {
+    live: openLive,
     onStatus: status => {
       writer.write()
       if (isFinal(status)) settle()
@@ -188,7 +199,19 @@ const dryRun = async (
   )
 }
 
-/** `slotline snapshot load`: a new store of a network from a full snapshot, and an incremental one over it. */
+/** An incremental snapshot alone continues the store that is there. */
+const planOf = async (config: Config, places: readonly string[]): Promise<BootstrapPlan> => {
+  const [place = '', ...more] = places
+  const { base } = await resolveSnapshot(place, config.bootstrap.resolveMs)
+  return base === undefined || more.length > 0
+    ? { kind: 'snapshot', places }
+    : { kind: 'incremental', place }
+}
+
+/**
+ * `slotline snapshot load`: a new store of a network from a full snapshot, and an incremental one over it; or, from the
+ * latter alone, the store that is there brought up to date.
+ */
 export const loadSnapshots = async (
   config: Config,
   options: {
@@ -209,7 +232,7 @@ export const loadSnapshots = async (
   const missing = places.find(place => !isUrl(place) && !existsSync(place))
   if (missing !== undefined) throw new Error(`${missing} does not exist`)
   if (options.dryRun) return dryRun(config, network, places)
-  return runPlan(config, network, { kind: 'snapshot', places })
+  return runPlan(config, network, await planOf(config, places))
 }
 
 /** `slotline bootstrap rpc`: a new store of a scoped network from its upstream RPC. */

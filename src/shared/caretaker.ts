@@ -1,6 +1,7 @@
 import * as addon from '#native'
 import type { StoreOptions, StoreStats, Tip } from './native.js'
-import { call, toFailure } from './native-failure.js'
+import { call } from './native-failure.js'
+import { toStoreCopy, type StoreCopy } from './store-copy.js'
 
 /** Bounds of one verification. */
 export type VerifyBounds = {
@@ -18,7 +19,7 @@ export type VerifySlice = {
 }
 
 /** A store that a command looks at or copies, while its indexer goes on. */
-export type Caretaker = {
+export type Caretaker = StoreCopy & {
   tip(): Tip | undefined
   stats(): StoreStats
   /** Begins to verify; answers how many rows there are to look at, about. */
@@ -29,8 +30,6 @@ export type Caretaker = {
   differences(): readonly string[]
   /** Programs with too many accounts to be counted; they are in a sum over all programs. */
   uncountedPrograms(): number
-  /** Writes the store as of its last commit, compacted, into a new file and waits for the disk. */
-  copyTo(file: string): Promise<void>
   close(): void
 }
 
@@ -38,16 +37,13 @@ export type Caretaker = {
 export const openCaretaker = (dir: string, store: StoreOptions): Caretaker => {
   const native = call(() => new addon.Caretaker(dir, store))
   return {
+    ...toStoreCopy(native),
     tip: () => call(() => native.tip()) ?? undefined,
     stats: () => call(() => native.stats()),
     beginVerify: bounds => call(() => native.beginVerify(bounds)),
     verifySlice: () => call(() => native.verifySlice()),
     differences: () => call(() => native.differences()),
     uncountedPrograms: () => call(() => native.uncountedPrograms()),
-    copyTo: async file => {
-      const { error, detail = '' } = await call(() => native.copyTo(file))
-      if (error !== undefined) throw toFailure(error, detail)
-    },
     close: () => call(() => native.close()),
   }
 }

@@ -4,6 +4,7 @@ import { ENCODINGS, type DataSlice, type Encoding } from './encodings.js'
 import { toFanout, type Fanout, type FanoutOptions } from './fanout.js'
 import type { BodySource } from './http.js'
 import { call, NativeError, toFailure } from './native-failure.js'
+import { toStoreCopy, type StoreCopy } from './store-copy.js'
 
 export { ENCODINGS, NativeError }
 export type { DataSlice, Encoding }
@@ -254,31 +255,33 @@ export type Applied = {
 }
 
 /** The one writer of a store. */
-export type Indexer = Corrections & {
-  tip(): Tip | undefined
-  /** Applies one block, durably. Throws NativeError `notNextBlock` where it does not continue the chain. */
-  applyBlock(block: BlockData): Applied
-  /** Applies consecutive blocks in one durable commit, all or none, as a feed does that is behind. Throws the same. */
-  applyBlocks(blocks: BlockData[]): Applied
-  /** Differences between the indexes and a recomputation of them, as sentences; none is well. */
-  check(): readonly string[]
-  /** Reads of the same store in this process, which must not open it twice. */
-  openReader(pools: PoolOptions): Reader
-  startFeed(options: FeedOptions, onEvent: (event: FeedEvent) => void): void
-  stopFeed(): void
-  clearStaleReaders(): number
-  /** Number of the last commit. */
-  lastCommit(): number
-  /** Reads of the store that are open now, in whatever process. */
-  openReads(): readonly OpenRead[]
-  stats(): StoreStats
-  close(): void
-}
+export type Indexer = Corrections &
+  StoreCopy & {
+    tip(): Tip | undefined
+    /** Applies one block, durably. Throws NativeError `notNextBlock` where it does not continue the chain. */
+    applyBlock(block: BlockData): Applied
+    /** Applies consecutive blocks in one durable commit, all or none, as a feed does that is behind. Throws the same. */
+    applyBlocks(blocks: BlockData[]): Applied
+    /** Differences between the indexes and a recomputation of them, as sentences; none is well. */
+    check(): readonly string[]
+    /** Reads of the same store in this process, which must not open it twice. */
+    openReader(pools: PoolOptions): Reader
+    startFeed(options: FeedOptions, onEvent: (event: FeedEvent) => void): void
+    stopFeed(): void
+    clearStaleReaders(): number
+    /** Number of the last commit. */
+    lastCommit(): number
+    /** Reads of the store that are open now, in whatever process. */
+    openReads(): readonly OpenRead[]
+    stats(): StoreStats
+    close(): void
+  }
 
 /** A writer that the addon made. */
 export const toIndexer = (native: addon.Indexer): Indexer => {
   return {
     ...toCorrections(native),
+    ...toStoreCopy(native),
     tip: () => call(() => native.tip()) ?? undefined,
     applyBlock: block => call(() => native.applyBlock(block)),
     applyBlocks: blocks => call(() => native.applyBlocks(blocks)),

@@ -1,12 +1,10 @@
-import { once } from 'node:events'
-import { createReadStream, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import { readStatus } from '../../src/processes/status-file.js'
 import { startSandboxChain, type SandboxChain } from '../../src/sandbox/sandbox-chain.js'
+import { serveArchives } from '../fixtures/archive-server.js'
 import { call, runToEnd } from '../fixtures/deployment.js'
 import { toBigInt } from '../fixtures/exact-json.js'
 import { prepareServe } from '../fixtures/serve.js'
@@ -89,43 +87,6 @@ const wrongAt = async (
   return wrong
 }
 
-/** Serves archives, and holds answers back while it is told to. */
-const openFiles = async (t: Test) => {
-  const redirects = new Map<string, string>()
-  const waiting: ServerResponse[] = []
-  let holds = false
-  const send = (file: string, response: ServerResponse, isHead: boolean): void => {
-    response.setHeader('content-length', statSync(file).size)
-    if (isHead) response.end()
-    else createReadStream(file).pipe(response)
-  }
-  let folder = ''
-  const server = createServer((request, response) => {
-    const name = basename(request.url ?? '').replace(/\?.*/, '')
-    const target = redirects.get(name)
-    if (target !== undefined) return void response.writeHead(302, { location: `/${target}` }).end()
-    const file = join(folder, name)
-    if (!existsSync(file)) return void response.writeHead(404).end()
-    if (request.method === 'HEAD') return send(file, response, true)
-    if (!holds) return send(file, response, false)
-    waiting.push(response)
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  return {
-    url: `http://127.0.0.1:${port}`,
-    redirects,
-    waiting,
-    serve: (dir: string) => (folder = dir),
-    hold: (is: boolean) => (holds = is),
-  }
-}
-
 soakTest('a snapshot becomes the store of a running service', {}, async t => {
   const world = await open(t)
   const { archives, chain, load, prepared, record, slotline, stores } = world
@@ -174,7 +135,7 @@ t.test(
         chain.chain.tick()
       }
     }
-    const files = await openFiles(t)
+    const files = await serveArchives(t)
     files.serve(archives)
     tick(6)
     const base = chain.chain.tip.slot

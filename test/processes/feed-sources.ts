@@ -54,6 +54,12 @@ t.test('a repair step without what it needs is no configuration', async t => {
     })
   const scope = { programs: [token] }
   t.throws(open({ repairSteps: ['snapshot'] }), /repairSteps: snapshot needs snapshots/)
+  t.throws(open({ repairSteps: ['incremental'] }), /repairSteps: incremental needs snapshots/)
+  t.throws(
+    open({ repairSteps: ['incremental', 'snapshot'], snapshots: ['/snapshots/a'] }),
+    /repairSteps: incremental and snapshot need two snapshots/,
+  )
+  t.doesNotThrow(open({ repairSteps: ['incremental'], snapshots: ['/snapshots/a'] }))
   t.throws(open({ repairSteps: ['rpc'], scope }), /repairSteps: rpc needs accountsRpc and scope/)
   t.throws(open({ repairSteps: ['magic'] }), /repairSteps\[0\] must be/)
   t.doesNotThrow(open({ repairSteps: ['snapshot'], snapshots: ['/snapshots/a'] }))

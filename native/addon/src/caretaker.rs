@@ -1,19 +1,18 @@
 //! A store that an operator's command looks at, or copies, while its indexer goes on.
 
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
-use kernel::error::{Error, Result as Checked};
+use kernel::error::Result as Checked;
 use kernel::store::{Store, Verifier, VerifyLimits};
 use napi::Env;
 use napi::bindgen_prelude::Object;
 use napi_derive::napi;
 
 use crate::arguments::{count, wrong};
+use crate::copy::copy;
 use crate::failure::{Result, guard, thrown};
 use crate::options::StoreOptions;
-use crate::promises::deferred;
 use crate::stats::{StoreStats, TipData};
 
 /// Bounds of a verification.
@@ -31,13 +30,6 @@ pub struct VerifyProgress {
     pub table: String,
     pub rows: f64,
     pub is_last: bool,
-}
-
-/// How a copy ended: without an error, or with a row of the error table and its detail.
-#[napi(object, object_from_js = false)]
-pub struct CopyResult {
-    pub error: Option<String>,
-    pub detail: Option<String>,
 }
 
 /// One store, opened for reading by a process that does nothing else.
@@ -118,20 +110,7 @@ impl Caretaker {
     #[napi(ts_return_type = "Promise<CopyResult>")]
     pub fn copy_to<'env>(&self, env: &'env Env, path: String) -> Result<Object<'env>> {
         let store = Arc::clone(self.store().map_err(|error| thrown(&error))?);
-        let (deferred, promise) = deferred::<CopyResult>(env)?;
-        let work = move || {
-            let failed = store.copy_to(path.as_ref()).err();
-            // Before the promise: whoever waits for it may close the store.
-            drop(store);
-            deferred.resolve(Box::new(move |_| {
-                Ok(CopyResult {
-                    error: failed.as_ref().map(|error| error.name().into()),
-                    detail: failed.as_ref().map(Error::detail),
-                })
-            }));
-        };
-        guard(|| Ok(thread::Builder::new().name("copy".into()).spawn(work)?))?;
-        Ok(promise)
+        copy(env, store, path)
     }
 
     #[napi]

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kernel::store::{AccountUpdate, Applied, Block, Store, TransactionDetails, TransactionUpdate};
-use napi::bindgen_prelude::{BigInt, Uint8Array};
+use napi::Env;
+use napi::bindgen_prelude::{BigInt, Object, Uint8Array};
 use napi_derive::napi;
 
 use crate::arguments::{exact, integer, pubkey, pubkeys, signature, wrong};
-use crate::failure::{Result, guard};
+use crate::copy::copy;
+use crate::failure::{Result, guard, thrown};
 use crate::options::{PoolOptions, StoreOptions};
 use crate::reader::Reader;
 use crate::stats::{OpenReadData, StoreStats, TipData};
@@ -150,6 +152,13 @@ impl Indexer {
     #[napi]
     pub fn stats(&self) -> Result<StoreStats> {
         guard(|| StoreStats::of(self.store()?))
+    }
+
+    /// Writes the store as of its last commit into a new file, on a thread of its own, while blocks are applied.
+    #[napi(ts_return_type = "Promise<CopyResult>")]
+    pub fn copy_to<'env>(&self, env: &'env Env, path: String) -> Result<Object<'env>> {
+        let store = Arc::clone(self.store().map_err(|error| thrown(&error))?);
+        copy(env, store, path)
     }
 
     /// Stops the feed and lets the store go.

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod caretaker;
+mod copy;
 mod corrections;
 mod failure;
 mod fanout;

@@ -1,0 +1,38 @@
+//! A copy of a store that is in use.
+
+use std::sync::Arc;
+use std::thread;
+
+use kernel::error::Error;
+use kernel::store::Store;
+use napi::Env;
+use napi::bindgen_prelude::Object;
+use napi_derive::napi;
+
+use crate::failure::{Result, guard};
+use crate::promises::deferred;
+
+/// How a copy ended: without an error, or with a row of the error table and its detail.
+#[napi(object, object_from_js = false)]
+pub struct CopyResult {
+    pub error: Option<String>,
+    pub detail: Option<String>,
+}
+
+/// Writes the store as of its last commit into a new file, on a thread of its own. Promises a `CopyResult`.
+pub(crate) fn copy<'env>(env: &'env Env, store: Arc<Store>, path: String) -> Result<Object<'env>> {
+    let (deferred, promise) = deferred::<CopyResult>(env)?;
+    let work = move || {
+        let failed = store.copy_to(path.as_ref()).err();
+        // Before the promise: whoever waits for it may close the store.
+        drop(store);
+        deferred.resolve(Box::new(move |_| {
+            Ok(CopyResult {
+                error: failed.as_ref().map(|error| error.name().into()),
+                detail: failed.as_ref().map(Error::detail),
+            })
+        }));
+    };
+    guard(|| Ok(thread::Builder::new().name("copy".into()).spawn(work)?))?;
+    Ok(promise)
+}

@@ -1,0 +1,290 @@
+import { mkdirSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import bs58 from 'bs58'
+import t, { type Test } from 'tap'
+import { readStatus } from '../../src/processes/status-file.js'
+import { ADDRESSES } from '../../src/sandbox/addresses.js'
+import type { AccountUpdate } from '../../src/sandbox/block.js'
+import { openRpc } from '../../src/sandbox/rpc.js'
+import { serveArchives } from '../fixtures/archive-server.js'
+import { examineStore } from '../fixtures/chain-state.js'
+import { call, runToEnd } from '../fixtures/deployment.js'
+import { toBigInt } from '../fixtures/exact-json.js'
+import { startFeedWorld } from '../fixtures/feed-world.js'
+import { prepareServe } from '../fixtures/serve.js'
+import { recordChain } from '../fixtures/snapshot-archive.js'
+import { soakTest } from '../fixtures/soak.js'
+import { until } from '../fixtures/until.js'
+
+type Held = {
+  readonly lamports: unknown
+  readonly owner: string
+  readonly data: readonly [string, string]
+}
+
+const SLOT_MS = 50
+/** A validator makes one each 100 slots or so. */
+const SLOTS_PER_ARCHIVE = 8
+const TOKEN = bs58.encode(ADDRESSES.token)
+const QUICK = { failuresMax: 2, gapAttemptsMax: 1, backoffInitialMs: 10, backoffMaxMs: 40 }
+const SECTIONS = {
+  processes: { edgeCount: 1 },
+  bootstrap: { pollMs: 50, firstBlockMs: 10_000, snapshotPollMs: 100, snapshotWaitMs: 20_000 },
+  status: { writeMs: 50, staleMs: 5_000 },
+}
+const KEYS_AT_ONCE = 20
+
+/** A service on a feed that will lose slots, and a validator's archives of the same chain. */
+const open = async (t: Test, repairSteps: readonly string[], isScoped = false) => {
+  const { chain, feeds, slots, history } = await startFeedWorld(t, [{}, {}])
+  const [lossy, whole] = feeds
+  if (lossy === undefined || whole === undefined) throw new Error('two feeds')
+  const rpc = await openRpc(chain)
+  t.teardown(() => rpc.close())
+  const record = await recordChain({ chain, geyserUrl: whole.url })
+  t.teardown(() => record.close())
+  const files = await serveArchives(t)
+  const startSlot = chain.options.firstSlot
+  const prepared = await prepareServe(
+    t,
+    { one: { endpoint: lossy.url } },
+    {
+      ...SECTIONS,
+      networks: [
+        {
+          id: 'one',
+          feed: { endpoint: lossy.url, startSlot, ...QUICK, backoffLongMs: 100 },
+          repair: { stepAttemptsMax: 1, sourcesPauseMs: 200 },
+          repairSteps,
+          snapshots: [`${files.url}/snapshot.tar.bz2`, `${files.url}/incremental-snapshot.tar.bz2`],
+          ...(isScoped && {
+            scope: { programs: [TOKEN] },
+            accountsRpc: { endpoint: rpc.url, requestsPerSecondMax: 1_000 },
+          }),
+        },
+      ],
+    },
+  )
+  const archives = join(prepared.dataDir, '..', 'archives')
+  mkdirSync(archives)
+  files.serve(archives)
+  const publish = async (base: number, isFull = false): Promise<void> => {
+    const write = async (name: string, path: Promise<string>): Promise<void> =>
+      void files.redirects.set(name, basename(await path))
+    if (isFull) await write('snapshot.tar.bz2', record.writeFull(archives, base))
+    const newest = record.writeIncremental(archives, base, chain.tip.slot)
+    await write('incremental-snapshot.tar.bz2', newest)
+  }
+  /** Loses slots that the service has not, and lets the chain go on. Answers the first of them. */
+  const lose = (count: number): number => {
+    lossy.dropStreams()
+    const first = chain.slot
+    slots(count)
+    lossy.forgetReplay()
+    return first
+  }
+  const goOn = (): (() => void) => {
+    const timer = setInterval(() => slots(1), SLOT_MS)
+    t.teardown(() => clearInterval(timer))
+    return () => clearInterval(timer)
+  }
+  const url = prepared.urlOf('one')
+  const tipOf = async (): Promise<number> => {
+    const { context } = (await call(url, 'getLatestBlockhash', [])) as {
+      context: { slot: number }
+    }
+    return context.slot
+  }
+  const arrived = (): Promise<unknown> =>
+    until(`slot ${chain.tip.slot} is served`, () =>
+      tipOf().then(
+        slot => slot === chain.tip.slot,
+        () => false,
+      ),
+    )
+  const heldOf = async (key: string): Promise<Held | undefined> => {
+    try {
+      const params = [key, { encoding: 'base64' }]
+      const { value } = (await call(url, 'getAccountInfo', params)) as { value: Held | null }
+      return value ?? undefined
+    } catch (error) {
+      // Nothing is there, and nothing may be.
+      if (isScoped && String(error).includes('-32')) return undefined
+      throw error
+    }
+  }
+  const isRight = async (key: string, state: AccountUpdate): Promise<boolean> => {
+    const owner = bs58.encode(state.owner)
+    const isThere = state.lamports > 0n && (!isScoped || owner === TOKEN)
+    const held = await heldOf(key)
+    return held === undefined
+      ? !isThere
+      : isThere &&
+          toBigInt(held.lamports) === state.lamports &&
+          held.owner === owner &&
+          Buffer.from(held.data[0], 'base64').equals(state.data)
+  }
+  /** Accounts that the service has otherwise than the chain. The clock of a scope is the feed's own. */
+  const wrong = async (): Promise<readonly string[]> => {
+    const found: string[] = []
+    const states = [...history].filter(([key]) => !isScoped || !key.startsWith('Sysvar'))
+    for (let at = 0; at < states.length; at += KEYS_AT_ONCE)
+      await Promise.all(
+        states.slice(at, at + KEYS_AT_ONCE).map(async ([key, versions]) => {
+          const state = versions.findLast(({ slot }) => slot <= chain.tip.slot)
+          if (state !== undefined && !(await isRight(key, state))) found.push(key)
+        }),
+      )
+    return found.length === 0 && states.length < 30 ? [`only ${states.length}`] : found
+  }
+  const stores = join(prepared.dataDir, 'accounts', 'one')
+  return { chain, slots, prepared, stores, publish, lose, goOn, arrived, wrong, files }
+}
+
+type World = Awaited<ReturnType<typeof open>>
+
+/** A validator that makes archives as the chain goes on, until it is told to stop. */
+const publishing = (t: Test, { chain, publish }: World, base: number, isFull = false) => {
+  let isOver = false
+  const over = (): void => void (isOver = true)
+  t.teardown(over)
+  const working = (async () => {
+    for (let last = 0; !isOver;)
+      if (chain.tip.slot < last + SLOTS_PER_ARCHIVE) await new Promise(next => setTimeout(next, 20))
+      else {
+        last = chain.tip.slot
+        await publish(base, isFull)
+      }
+  })()
+  return async (): Promise<void> => {
+    over()
+    await working
+  }
+}
+
+/** Follows a repair to its end, and compares all that there is. */
+const end = async (
+  t: Test,
+  world: World,
+  service: Awaited<ReturnType<World['prepared']['start']>>,
+  kind: string,
+): Promise<void> => {
+  const { arrived, chain, goOn, prepared, slots, stores, wrong } = world
+  const stop = goOn()
+  await until(
+    `a ${kind} is live`,
+    () => {
+      const { bootstrap, isHealthy } = readStatus(stores) ?? {}
+      return isHealthy === true && bootstrap?.kind === kind && bootstrap.state === 'done'
+    },
+    40_000,
+  ).catch((error: unknown) => {
+    throw new Error(`${String(error)}: ${service.output().slice(-3_000)}`)
+  })
+  stop()
+  slots(2)
+  await arrived()
+  t.strictSame(await wrong(), [], 'each account is as the chain has it')
+  t.notOk(readStatus(stores)?.repair, 'nothing is being mended')
+  const metrics = await (await fetch(prepared.metricsUrl)).text()
+  t.match(metrics, new RegExp(`slotline_repairs_total\\{[^}]*step="${kind}"[^}]*\\} 1\n`))
+  t.equal(await service.stop(), 0)
+  const { differences, tip } = examineStore(prepared, 'one')
+  t.strictSame(differences, [], 'every index equals a recomputation')
+  t.match(tip, { slot: chain.tip.slot, blockhash: chain.tip.blockhash })
+}
+
+t.test('a gap beyond replay: a copy of the store catches up from an incremental one', async t => {
+  const world = await open(t, ['incremental', 'snapshot'])
+  const { arrived, chain, lose, prepared, slots } = world
+  slots(6)
+  const service = await prepared.start()
+  await arrived()
+  const stopPublishing = publishing(t, world, chain.tip.slot - 2)
+  lose(9)
+  await end(t, world, service, 'incremental')
+  await stopPublishing()
+  t.match(service.output(), /repair: beginning incremental, because gap after slot \d+/)
+  t.notMatch(service.output(), /repair: beginning snapshot/)
+})
+
+for (const kind of ['snapshot', 'rpc'] as const)
+  soakTest(`an incremental one that does not continue the store: ${kind} is next`, {}, async t => {
+    const world = await open(t, ['incremental', kind], kind === 'rpc')
+    const { arrived, lose, prepared, slots } = world
+    slots(6)
+    const service = await prepared.start()
+    await arrived()
+    const first = lose(9)
+    const stopPublishing = publishing(t, world, first + 2, true)
+    await end(t, world, service, kind)
+    await stopPublishing()
+    const says = `repair: incremental failed: .* holds what changed after slot ${first + 2}, but the store ends at slot ${first - 1}`
+    t.match(service.output(), new RegExp(says))
+  })
+
+soakTest('kill -9 while a copy catches up: it is done again', {}, async t => {
+  const world = await open(t, ['incremental'])
+  const { arrived, chain, files, lose, prepared, slots, stores } = world
+  slots(6)
+  const service = await prepared.start()
+  await arrived()
+  const stopPublishing = publishing(t, world, chain.tip.slot - 2)
+  files.hold(true)
+  lose(9)
+  const stop = world.goOn()
+  await until('an archive is being read', () => files.waiting.length === 1)
+  t.match(readStatus(stores), {
+    repair: { step: 'incremental' },
+    bootstrap: { kind: 'incremental', step: 'load' },
+  })
+  process.kill(service.pidsOf('indexer')[0] ?? 0, 'SIGKILL')
+  files.hold(false)
+  await until('it is live', () => readStatus(stores)?.bootstrap?.state === 'done')
+  t.equal(readStatus(stores)?.bootstrap?.attempts, 2)
+  await until('it is healthy', () => readStatus(stores)?.isHealthy === true)
+  stop()
+  await arrived()
+  t.strictSame(await world.wrong(), [])
+  await stopPublishing()
+  t.equal(await service.stop(), 0)
+  t.strictSame(examineStore(prepared, 'one').differences, [])
+})
+
+soakTest('a command brings a store up to date, or says why it cannot', {}, async t => {
+  const world = await open(t, [])
+  const { arrived, chain, goOn, lose, prepared, publish, slots, stores } = world
+  slots(6)
+  const args = ['--config', prepared.configFile, '--network', 'one']
+  const load = (): ReturnType<typeof runToEnd> =>
+    runToEnd(t, ['snapshot', 'load', `${world.files.url}/incremental-snapshot.tar.bz2`, ...args])
+  await publish(chain.tip.slot - 2)
+  const none = await load()
+  t.equal(none.code, 1)
+  t.match(none.output, /there is no store to bring up to date: load the full snapshot/)
+  const service = await prepared.start()
+  await arrived()
+  const held = chain.tip.slot
+  lose(9)
+  // A node names its newest one again and again.
+  await publish(held)
+  const stopPublishing = publishing(t, world, held)
+  const stop = goOn()
+  const loaded = await load()
+  t.equal(loaded.code, 0, loaded.output)
+  t.match(readStatus(stores)?.bootstrap, { kind: 'incremental', state: 'done' })
+  stop()
+  await stopPublishing()
+  slots(1)
+  await arrived()
+  t.strictSame(await world.wrong(), [])
+  t.equal(await service.stop(), 0)
+  slots(3)
+  // Without a service the feed is asked from the archive's slot on.
+  await publish(chain.tip.slot - 5)
+  const ticking = goOn()
+  const alone = await load()
+  ticking()
+  t.equal(alone.code, 0, alone.output)
+  t.strictSame(examineStore(prepared, 'one').differences, [])
+})
