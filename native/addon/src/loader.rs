@@ -113,8 +113,11 @@ enum Done {
 
 type Answer = Checked<Done>;
 
+/// What a call has the loader's thread do.
+type Work = Box<dyn FnOnce(&mut Option<Loader>) -> Answer + Send>;
+
 struct Job {
-    work: Box<dyn FnOnce(&mut Option<Loader>) -> Answer + Send>,
+    work: Work,
     done: Deferred<LoaderReply>,
 }
 
