@@ -12,6 +12,15 @@ const isDraft = (dir: string): boolean => /^\..+\.unfinished$/.test(basename(dir
 /** Among a network's stores: where a process is making a backup. */
 const NOTE = /^backup-\d+\.draft$/
 
+/** The folder that a note names; undefined where its process has just removed it. */
+const readNote = (note: string): string | undefined => {
+  try {
+    return readFileSync(note, 'utf8').trim()
+  } catch {
+    return undefined
+  }
+}
+
 /** What a folder holds, if it is one of ours: nothing else in it is touched. */
 const partsOf = (dir: string): readonly string[] | undefined => {
   try {
@@ -33,12 +42,20 @@ const removeLeft = (dir: string): void => {
 export const removeLeftDrafts = (stores: string): void => {
   for (const name of readdirSync(stores).filter(name => NOTE.test(name))) {
     const note = join(stores, name)
-    const dir = readFileSync(note, 'utf8').trim()
+    const dir = readNote(note)
+    if (dir === undefined) continue
     removeLeft(dir)
     // A folder that is still there is of a living backup, which removes its note itself.
     if (!existsSync(dir)) rmSync(note, { force: true })
   }
 }
+
+/** Notes that name this folder. */
+const notesOf = (stores: string, dir: string): readonly string[] =>
+  (existsSync(stores) ? readdirSync(stores) : [])
+    .filter(name => NOTE.test(name))
+    .map(name => join(stores, name))
+    .filter(note => readNote(note) === dir)
 
 /** A folder beside the target that one process fills. */
 export type Draft = {
@@ -70,6 +87,8 @@ export const openDraft = (target: string, stores: string): Draft => {
     rmSync(note, { force: true })
     throw new Error(`another backup to ${target} is being made`)
   }
+  // The folder is ours by now, so other notes of it are of killed processes.
+  for (const left of notesOf(stores, dir)) if (left !== note) rmSync(left, { force: true })
   for (const name of [DATA, LOCK, LABEL]) rmSync(join(dir, name), { force: true })
   return {
     dir,

@@ -22,7 +22,7 @@ const setUp = (t: Test) => {
 const LEFT = ['data.mdb', 'lock.mdb', 'backup.lock']
 
 t.test('a draft notes where it is, and clears what killed ones left', t => {
-  const { backups, leave, stores } = setUp(t)
+  const { backups, leave, note, stores } = setUp(t)
   const [own, other] = [leave('.a.unfinished', LEFT), leave('.b.unfinished', LEFT)]
   const kept = [
     leave('.c.unfinished', [...LEFT, 'letter']),
@@ -32,6 +32,7 @@ t.test('a draft notes where it is, and clears what killed ones left', t => {
   ]
   const living = leave('.f.unfinished', LEFT)
   t.ok(lockFile(join(living, 'backup.lock')))
+  note(1, own)
   const draft = openDraft(join(backups, 'a'), stores)
   t.equal(draft.dir, own)
   t.strictSame(readdirSync(own), ['backup.lock'])
