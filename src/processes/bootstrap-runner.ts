@@ -45,7 +45,10 @@ export type RunnerParts = {
 
 /** One network's bootstraps, one at a time. */
 export type BootstrapRunner = {
-  /** Runs a plan until its store is the live one. Rejects with the reason where that fails. */
+  /**
+   * Runs a plan until its store is the live one, or joins a bootstrap that runs already, as after a kill. Rejects with the
+   * reason where that fails.
+   */
   run(plan: BootstrapPlan, signal?: AbortSignal): Promise<void>
   /** Goes on with what a killed process left, and looks for requests. */
   watch(): void
@@ -202,7 +205,8 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
 
   return {
     run: (plan, signal) => {
-      if (running !== undefined) return Promise.reject(new Error('another bootstrap runs'))
+      // Whatever it makes its store from, that will be a newer one: a second would only disturb it.
+      if (running !== undefined) return running
       const all = signal === undefined ? [stopping.signal] : [signal, stopping.signal]
       return begin({ id: `repair-${Date.now()}`, plan }, AbortSignal.any(all))
     },
