@@ -94,9 +94,10 @@ pub(super) fn write(
         }
         for (slot, pubkey) in kept {
             let key = keys::changed(&program, *slot, pubkey);
-            tables.changed.put(txn, &key, &[])?;
+            // A store that catches up may meet a slot again that it has already.
+            let known = tables.changed.get_or_put(txn, &key, &[])?;
+            row.changed_rows += u64::from(known.is_none());
         }
-        row.changed_rows += kept.len() as u64;
         trim(tables, txn, &program, &mut row)?;
         if row.accounts == 0 {
             tables.programs.delete(txn, &program)?;

@@ -58,12 +58,29 @@ proptest! {
             let versions = versions.into_iter();
             versions.map(|(slot, update)| (slot, order, update)).collect()
         };
+        // An archive of what changed after slot 8 holds all of it, closed accounts included.
+        let again = before.iter().filter(|(slot, _)| *slot > 8).cloned();
+        let after = again.chain(after).collect();
         let (before, after) = (of(0, before), of(1, after));
         let dir = TempDir::new().unwrap();
         updated(dir.path(), &options, &before, &after, 8).unwrap();
         let model = expected(&options.scope, &[before, after].concat());
         assert_holds(&dir.path().join("store"), &options, &model);
     }
+}
+
+#[test]
+fn a_slot_that_is_known_already_may_say_something_else() {
+    let program = [80; 32];
+    let before = vec![(10, 0, account(number(1), 1, program, &[]))];
+    let after = vec![
+        (10, 1, account(number(1), 1, program, &[0; 4])),
+        (11, 1, account(number(2), 1, program, &[])),
+    ];
+    let dir = TempDir::new().unwrap();
+    updated(dir.path(), &options(), &before, &after, 8).unwrap();
+    let model = expected(&Scope::All, &[before, after].concat());
+    assert_holds(&dir.path().join("store"), &options(), &model);
 }
 
 #[test]
