@@ -151,6 +151,7 @@ const INDEXER: Row[] = [
   ['clearStaleReaders', []],
   ['close', []],
   ['compareRows', [bytes(new Uint8Array(0)), count(1_000)]],
+  ['copyTo', [text('x')]],
   ['correctionCounts', []],
   ['lastCommit', []],
   ['openReader', [{ right: POOLS, wrong: [undefined, null, 5, {}] }]],
