@@ -17,7 +17,6 @@ const PATIENT = [
   'test/access-commands.ts',
   'test/clients',
   'test/dashboard',
-  'test/faults/kill.ts',
   'test/faults/kill-bootstrap.ts',
   'test/faults/kill-indexer.ts',
   'test/native-memory.ts',

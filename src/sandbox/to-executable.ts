@@ -21,6 +21,7 @@ const UNITS_PER_BUDGET_INSTRUCTION = 150
 /** No transaction may ask for more. */
 const UNITS_MAX = 1_400_000
 const UNIT_LIMIT = 2
+const U64_MAX = 2n ** 64n - 1n
 const UNIT_PRICE = 3
 const HEAP_FRAME = 1
 const LOADED_BYTES = 4
@@ -35,7 +36,8 @@ const word = (tag: number, value: number): Buffer => {
 const price = (microLamports: bigint): Buffer => {
   const data = Buffer.alloc(9)
   data.writeUInt8(UNIT_PRICE)
-  data.writeBigUInt64LE(microLamports, 1)
+  // A fee that nobody can pay, in whatever unit.
+  data.writeBigUInt64LE(microLamports > U64_MAX ? U64_MAX : microLamports, 1)
   return data
 }
 

@@ -177,6 +177,9 @@ t.test('whatever is sent, the process lives', async t => {
     await compileV1(payer, bs58.encode(hash), [move, move], { ...BUDGET, heapSize: 32_768 }),
   ]
   chain.svm.setSigverify(false)
+  // Found by the property below: the price of a unit is over 64 bits.
+  const unpayable = { ...BUDGET, priorityFeeLamports: 2n ** 63n, computeUnitLimit: 1_000 }
+  chain.send(await compileV1(payer, bs58.encode(hash), [move], unpayable))
   let landedCount = 0
   /** Pays, is of its time and, where one signature is enough, signed: so that it is executed. */
   const mend = (bytes: Buffer): void => {
