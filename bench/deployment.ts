@@ -70,8 +70,6 @@ export const benchConfig = async (dataDir: string, upstreamPort: number): Promis
     ],
     metrics: { host: HOST, port: await freePort() },
     processes: { edgeCount: 1 },
-    // A disk that stalls for a moment must not refuse what autocannon sends meanwhile.
-    ledger: { inFlightMax: 2_048 },
     log: { level: 'warn' },
   })
 }
