@@ -13,6 +13,7 @@ import { defaults } from '../../src/processes/options.js'
 import { openServer } from '../../src/server/server.js'
 import type { Grant } from '../../src/shared/grant.js'
 import { createLog } from '../../src/shared/log.js'
+import { boundUnsent } from '../../src/shared/native.js'
 import type { Socket, SocketRoute } from '../../src/shared/socket.js'
 import { onStart } from '../child.js'
 
@@ -209,6 +210,8 @@ const openOurs = async ({ dir, socketCount }: Start): Promise<Listening> => {
     log,
     now: () => performance.now(),
   })
+  // As each edge does.
+  boundUnsent(defaults.unsentBytesMax)
   return { port: server.ports[0] ?? 0 }
 }
 

@@ -33,8 +33,8 @@ export const defaults = {
    */
   socketQueueBytesMax: 16 * 1024 ** 2,
   /**
-   * The same over all WebSockets of a server; over it the fullest are cut. Memory is up to twice this, because
-   * buffers grow by doubling.
+   * The same over all WebSockets of a server, what many hold counted once; over it the fullest are cut. Memory is up to
+   * twice this, because buffers grow by doubling.
    */
   socketsQueuedBytesMax: 512 * 1024 ** 2,
   /** A client that takes nothing of what waits for it for this long does not read: 1013. */
@@ -43,6 +43,8 @@ export const defaults = {
   socketCloseMs: 1_000,
   /** How often queues are looked at. What they grow in between comes on top of their bounds. */
   socketSweepMs: 100,
+  /** What such a look may take of the event loop at a time: a thousand to close at once would hold up all others. */
+  socketTurnMs: 1,
   /** A WebSocket on which nothing is heard for this long is closed; pings ask before. */
   socketIdleSeconds: 120,
   /**

@@ -1,6 +1,7 @@
 import type { TemplatedApp } from 'uWebSockets.js'
 import type { Log } from '../shared/log.js'
 import type { CloseCode } from '../shared/socket.js'
+import { Holdings } from './holdings.js'
 import type { Options } from './options.js'
 import type { ServerSocket } from './server-socket.js'
 
@@ -36,6 +37,7 @@ export class SocketKeeper {
   readonly log: Log
   readonly now: () => number
   readonly isCompressed: boolean
+  readonly holdings = new Holdings()
   messagesCount = 0
   isClosing = false
   private readonly app: TemplatedApp
@@ -46,6 +48,9 @@ export class SocketKeeper {
   private readonly emptied: ServerSocket[] = []
   private readonly closes = new Map<number, number>()
   private readonly sweeper: NodeJS.Timeout
+  /** Where a round of looks stands that takes more than one turn. */
+  private looking: readonly ServerSocket[] = []
+  private lookedCount = 0
   private queuedBytes = 0
   /** What queues may have grown since the last sweep. */
   private grownBytes = 0
@@ -72,7 +77,8 @@ export class SocketKeeper {
   }
 
   publish(topic: string, frame: Uint8Array): void {
-    const { app } = this
+    const { app, holdings } = this
+    if (holdings.publish(topic, frame) > 0) this.grow(frame.byteLength)
     const count = app.numSubscribers(topic)
     if (count === 0) return
     app.publish(topic, frame, false, this.isCompressed)
@@ -142,40 +148,60 @@ export class SocketKeeper {
 
   private grow(bytes: number): void {
     this.grownBytes += bytes
-    if (this.grownBytes > this.options.socketsQueuedBytesMax / 4) this.sweep(true)
+    if (this.grownBytes <= this.options.socketsQueuedBytesMax / 4) return
+    this.watchPublished()
+    this.measure()
   }
 
   private tick(): void {
     const { isPublished } = this
     this.isPublished = false
-    if (isPublished || this.pressed.size > 0) this.sweep(isPublished)
-    else this.queuedBytes = 0
+    if (isPublished) this.watchPublished()
+    this.measure()
+    if (this.looking.length > 0 || this.pressed.size === 0) return
+    this.looking = Array.from(this.pressed)
+    this.lookedCount = 0
+    this.lookOn()
   }
 
-  private sweep(isPublished: boolean): void {
+  /** To ask is to watch it where something waits. */
+  private watchPublished(): void {
+    for (const socket of this.listening) void socket.queuedBytes
+  }
+
+  private measure(): void {
     this.grownBytes = 0
-    if (isPublished)
-      // To ask is to watch it where something waits.
-      for (const socket of this.listening) void socket.queuedBytes
-    const nowMs = this.now()
-    let queuedBytes = 0
-    for (const socket of this.pressed) {
-      const bytes = socket.look(nowMs)
-      queuedBytes += bytes
-      if (bytes === 0) this.pressed.delete(socket)
-    }
+    let queuedBytes = this.holdings.bytes
+    for (const socket of this.pressed) queuedBytes += socket.ownBytes
     this.queuedBytes = queuedBytes
     if (queuedBytes > this.options.socketsQueuedBytesMax) this.relieve()
   }
 
+  /** Looks at those for which something waits, some of them in a turn: to close a thousand takes a while. */
+  private lookOn(): void {
+    const startMs = this.now()
+    for (let nowMs = startMs; nowMs - startMs <= this.options.socketTurnMs; nowMs = this.now()) {
+      const socket = this.looking[this.lookedCount++]
+      if (socket === undefined) {
+        this.looking = []
+        return
+      }
+      socket.look(nowMs)
+      if (socket.queuedBytes === 0) this.pressed.delete(socket)
+    }
+    setImmediate(() => this.lookOn())
+  }
+
   /** Cuts the fullest until the others fit. */
   private relieve(): void {
+    const { holdings } = this
     const fullest = Array.from(this.pressed, socket => ({ socket, bytes: socket.queuedBytes }))
     fullest.sort((a, b) => b.bytes - a.bytes)
-    for (const { socket, bytes } of fullest) {
+    for (const { socket } of fullest) {
       if (this.queuedBytes <= this.options.socketsQueuedBytesMax) return
+      this.queuedBytes -= socket.ownBytes + holdings.bytes
       socket.cut()
-      this.queuedBytes -= bytes
+      this.queuedBytes += holdings.bytes
     }
   }
 }
