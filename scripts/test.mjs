@@ -1,31 +1,23 @@
-// Runs every test, in two lanes at once. In each, one file comes after the other: in the first those that open sockets
-// and start services, in the second those that compute, and those of services that mind no neighbour. `tap` alone would
-// run what is serial by itself.
+// Runs every test: first those that judge how soon something is repaired or cut, with nothing beside them, and then the
+// others in lanes at once. In each lane one file comes after the other. `tap` alone would run what is serial by itself.
 import { spawn, spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const tap = join(root, 'node_modules', '.bin', 'tap')
-const { serial } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).tap
-/** Browsers, commands and kills: they wait for what comes, and look at no time. */
-const PATIENT = [
-  'test/browser',
-  'test/sandbox',
-  'test/access-commands.ts',
-  'test/clients',
-  'test/dashboard',
-  'test/faults/kill-bootstrap.ts',
-  'test/faults/kill-indexer.ts',
-  'test/native-memory.ts',
-  'test/store-commands.ts',
+/** What they say depends on what else the machine does. */
+const ALONE = ['test/faults/kill.ts', 'test/faults/revocation.ts']
+/** Folders and files of each lane; the last one has all that no other has. Each takes about as long. */
+const LANES = [
+  { name: 'services', places: ['test/processes', 'test/server', 'test/websocket', 'test/ingest'] },
+  { name: 'faults and clients', places: ['test/faults', 'test/browser', 'test/clients'] },
+  { name: 'the others', places: ['test'] },
 ]
 /** They build outside readers and clients for minutes: `npm run soak`. */
 const SOAK_ONLY = ['test/clients/rust.ts', 'test/clients/snapshots.ts']
 const isOf = (places, file) => places.some(place => file === place || file.startsWith(`${place}/`))
-const isSerial = file => isOf(serial, file) && !isOf(PATIENT, file)
 
 const { stdout } = spawnSync(tap, ['list'], { cwd: root, encoding: 'utf8' })
 const files = stdout.split('\n').filter(line => line.startsWith('test/') && !isOf(SOAK_ONLY, line))
@@ -34,35 +26,73 @@ if (files.length === 0) {
   process.exit(1)
 }
 
-/** Answers whether all of its tests passed. What they say is shown at once, or kept until the end. */
+/** The files that took longest are named at the end, this many a lane. */
+const SLOWEST_SHOWN = 8
+/** What is said of a failure is shown again at the end, this many lines of each. */
+const FAILURE_LINES = 40
+
+/** What a lane said, with whether all of its tests passed. It is shown at once, or left to the caller. */
 const runLane = (name, chosen, isShown) =>
   new Promise(resolve => {
     const started = Date.now()
     const child = spawn(tap, ['run', '--disable-coverage', '--jobs=1', ...chosen], {
       cwd: root,
-      stdio: ['ignore', isShown ? 'inherit' : 'pipe', isShown ? 'inherit' : 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     })
     let output = ''
-    const keep = chunk => (output += chunk)
-    child.stdout?.setEncoding('utf8').on('data', keep)
-    child.stderr?.setEncoding('utf8').on('data', keep)
+    const keep = chunk => {
+      output += chunk
+      if (isShown) process.stdout.write(chunk)
+    }
+    child.stdout.setEncoding('utf8').on('data', keep)
+    child.stderr.setEncoding('utf8').on('data', keep)
     child.on('close', code => {
       const seconds = Math.round((Date.now() - started) / 1000)
       resolve({ name, count: chosen.length, seconds, output, hasPassed: code === 0 })
     })
   })
 
-const lanes = await Promise.all([
-  runLane('services', files.filter(isSerial), true),
-  runLane(
-    'beside them',
-    files.filter(file => !isSerial(file)),
-    false,
-  ),
-])
-for (const { output } of lanes) process.stdout.write(output)
-for (const { name, count, seconds, hasPassed } of lanes)
+/** The failures within TAP: the file, the failed line, and what is said below it. */
+const failuresIn = output => {
+  const lines = output.split('\n')
+  const found = []
+  let file = ''
+  for (const [at, line] of lines.entries()) {
+    file = /^# Subtest: (test\/.*)/.exec(line)?.[1] ?? file
+    if (!/^\s+not ok /.test(line)) continue
+    const after = lines.slice(at + 1, at + 1 + FAILURE_LINES)
+    const end = after.findIndex(text => text.trim() === '...')
+    const detail = after[0]?.trim() === '---' ? after.slice(0, end < 0 ? undefined : end) : []
+    found.push([`${file}: ${line.trim()}`, ...detail].join('\n'))
+  }
+  return found
+}
+
+/** The files that took longest, in seconds. */
+const slowestIn = output =>
+  [...output.matchAll(/^(?:not )?ok \d+ - (test\/\S+) # time=([\d.]+)ms/gm)]
+    .map(([, file, time]) => ({ file, seconds: Math.round(Number(time) / 1000) }))
+    .sort((one, other) => other.seconds - one.seconds)
+    .slice(0, SLOWEST_SHOWN)
+    .map(({ file, seconds }) => `${file} ${seconds} s`)
+
+/** Each file is of the first lane that has it. */
+const isChosen = new Set()
+const choose = places => {
+  const chosen = files.filter(file => !isChosen.has(file) && isOf(places, file))
+  for (const file of chosen) isChosen.add(file)
+  return chosen
+}
+const lanes = [await runLane('alone', choose(ALONE), true)]
+const running = LANES.map(({ name, places }, index) => runLane(name, choose(places), index === 0))
+lanes.push(...(await Promise.all(running)))
+for (const { output } of lanes.slice(2)) process.stdout.write(output)
+for (const { name, count, seconds, output, hasPassed } of lanes) {
   process.stdout.write(
     `# ${name}: ${count} files, ${hasPassed ? 'passed' : 'FAILED'}, ${seconds} s\n`,
   )
+  process.stdout.write(`#   longest: ${slowestIn(output).join(', ')}\n`)
+}
+for (const { output } of lanes)
+  for (const failure of failuresIn(output)) process.stdout.write(`${failure}\n`)
 process.exitCode = lanes.every(({ hasPassed }) => hasPassed) ? 0 : 1
