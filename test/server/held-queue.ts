@@ -5,7 +5,7 @@ import { HeldQueue, type HeldFrame } from '../../src/server/held-queue.js'
 t.test('queues that share frames', t => {
   const act = fc.oneof(
     fc.record({ kind: fc.constant('push' as const), queues: fc.subarray([0, 1, 2]) }),
-    fc.record({ kind: fc.constant('drop' as const), queues: fc.constantFrom([0], [1], [2]) }),
+    fc.record({ kind: fc.constant('drop' as const), queues: fc.nat({ max: 2 }).map(at => [at]) }),
   )
   const check = () =>
     fc.assert(
