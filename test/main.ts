@@ -4,13 +4,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { EXAMPLE, formatConfig, parseConfig } from '../src/config.js'
+import { ownDir } from './fixtures/own-dir.js'
 
 // What `npm test` has built: compiling it anew for each call would take longer than all other tests.
 const main = fileURLToPath(new URL('../dist/main.js', import.meta.url))
 const run = (...args: string[]) =>
   spawnSync(process.execPath, [main, ...args], { encoding: 'utf8' })
 
-const dir = t.testdir()
+const dir = ownDir(t)
 const good = join(dir, 'good.toml')
 const bad = join(dir, 'bad.toml')
 writeFileSync(good, formatConfig(EXAMPLE))

@@ -7,6 +7,7 @@ import { METHODS } from '../src/rpc/registry.js'
 import { startDeployment } from './fixtures/deployment.js'
 import { parseExact } from './fixtures/exact-json.js'
 import { blocksOf, readPage } from './fixtures/markdown.js'
+import { ownDir } from './fixtures/own-dir.js'
 
 const run = promisify(execFile)
 const readme = readPage('README.md')
@@ -40,7 +41,7 @@ t.test('npm commands of the README are scripts', async t => {
 })
 
 t.test('what the README prints is what happens', async t => {
-  const dataDir = t.testdir()
+  const dataDir = ownDir(t)
   const accountDir = join(dataDir, 'accounts-to-load')
   mkdirSync(accountDir)
   writeFileSync(join(accountDir, 'own.json'), dump)

@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { METHODS } from '../../src/rpc/registry.js'
 import { RPC_METHODS } from '../../src/sandbox/rpc-methods.js'
 import { startDeployment, type Deployment } from '../fixtures/deployment.js'
+import { ownDir } from '../fixtures/own-dir.js'
 import { splitReplies } from '../fixtures/server.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
 import { readVectors } from '../fixtures/vectors.js'
@@ -209,7 +210,7 @@ const checkWorkload = async (t: Test, { url }: Deployment): Promise<void> => {
 }
 
 t.test('real clients, as they are', async t => {
-  const dir = t.testdir()
+  const dir = ownDir(t)
   const folder = join(dir, 'accounts')
   writeDumps(folder)
   const args = ['--edges', '2', '--slot-ms', '100', '--account-dir', folder]

@@ -3,6 +3,7 @@ import t from 'tap'
 import type { Plan } from '../../src/ingest/geyser.js'
 import type { StoreOptions } from '../../src/shared/native.js'
 import { orderFeed, SCOPE, startFeedWorld } from '../fixtures/feed-world.js'
+import { ownDir } from '../fixtures/own-dir.js'
 import { isSoak } from '../fixtures/soak.js'
 
 const ROUNDS = isSoak ? 300 : 6
@@ -34,7 +35,7 @@ t.test(`${ROUNDS} rounds of random faults at two providers`, async t => {
   const { chain, feeds, slots, follow } = await startFeedWorld(t, [{}, {}])
   const [first, second] = feeds
   if (first === undefined || second === undefined) throw new Error('two feeds')
-  const dir = t.testdir()
+  const dir = ownDir(t)
   const followers = CASES.map(([plan, scope], index) => ({
     plan,
     follower: follow(join(dir, plan), {

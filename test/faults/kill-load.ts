@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { openIndexer } from '../../src/shared/native.js'
 import { ACCOUNTS, BASE, loadStore } from '../fixtures/loaded-store.js'
+import { ownDir } from '../fixtures/own-dir.js'
 import { canMount, mountDisk } from '../fixtures/small-disk.js'
 import { STORE } from '../fixtures/store.js'
 import { isSoak } from '../fixtures/soak.js'
@@ -24,7 +25,7 @@ const examine = (t: Test, dir: string): void => {
 }
 
 t.test(`kill -9 of a load at ${ROUNDS} random instants`, async t => {
-  const dir = t.testdir()
+  const dir = ownDir(t)
   // As tap's own hook is of no use to what is killed.
   const flags = process.execArgv.filter(flag => !flag.includes('processinfo'))
   const run = async (killMs: number): Promise<number> => {
@@ -57,7 +58,7 @@ t.test(`kill -9 of a load at ${ROUNDS} random instants`, async t => {
 const skip = canMount(t) ? false : 'a disk cannot be mounted here'
 
 t.test('a disk that fills up during a load', { skip }, async t => {
-  const dir = join(t.testdir(), 'disk')
+  const dir = join(ownDir(t), 'disk')
   const disk = mountDisk(t, dir, DISK_BYTES)
   // From too little for the first run to nearly enough.
   for (const leaveMib of [1, 8, 24]) {

@@ -5,11 +5,12 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { startDeployment } from '../fixtures/deployment.js'
 import { blocksOf, readPage } from '../fixtures/markdown.js'
+import { ownDir } from '../fixtures/own-dir.js'
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
 t.test('every command of docs/access.md does what it says', async t => {
-  const dir = t.testdir()
+  const dir = ownDir(t)
   const dataDir = join(dir, '.slotline')
   const { port } = await startDeployment(t, { dataDir, args: ['--edges', '1'] })
   const blocks = blocksOf(readPage('docs/access.md')).filter(({ language }) => language === 'sh')

@@ -11,6 +11,7 @@ import { readUsage } from '../../src/access/usage-reader.js'
 import type { Limits } from '../../src/shared/grant.js'
 import { LIMITS } from '../fixtures/access.js'
 import { startDeployment, type Deployment } from '../fixtures/deployment.js'
+import { ownDir } from '../fixtures/own-dir.js'
 import { connect, post, replyCount, splitReplies, type Connection } from '../fixtures/server.js'
 import { order } from '../fixtures/upstream.js'
 import { until } from '../fixtures/until.js'
@@ -110,7 +111,7 @@ const start = (t: Test, dataDir: string): Promise<Deployment> =>
   startDeployment(t, { dataDir, args: ['--edges', String(EDGES)] })
 
 t.test('limits of an access hold over all edges and routes of a machine', async t => {
-  const dataDir = t.testdir()
+  const dataDir = ownDir(t)
   const endsAtMs = Date.now() + 8_000
   const [rated, narrow, small, ending] = await hold(dataDir, [
     { requestsPerSecondMax: 200, requestsBurstMax: 40 },

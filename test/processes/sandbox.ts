@@ -12,6 +12,7 @@ import {
   type Deployment,
 } from '../fixtures/deployment.js'
 import { parseExact } from '../fixtures/exact-json.js'
+import { ownDir } from '../fixtures/own-dir.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
 import type { AccountDump } from '../fixtures/store.js'
 import { expandFrame } from '../fixtures/zstd.js'
@@ -159,7 +160,7 @@ t.test('a sandbox from its first start to its second', async t => {
     t.match(output, /^slotline: another Slotline runs on the data directory [^\n]+\n$/)
   })
   await t.test('a second start on its ports is refused', async t => {
-    const again = ['sandbox', '--port', String(first.port), '--data-dir', t.testdir()]
+    const again = ['sandbox', '--port', String(first.port), '--data-dir', ownDir(t)]
     const { code, output } = await runToEnd(t, again)
     t.equal(code, 1)
     t.match(output, /^slotline: Cannot listen on 127\.0\.0\.1:\d+: the port is in use\n$/)
@@ -212,14 +213,14 @@ for (const [name, portOf] of CASES)
     const server = createServer().listen(portOf(first), '127.0.0.1')
     await once(server, 'listening')
     t.teardown(() => server.close())
-    const args = ['sandbox', '--port', String(first), '--data-dir', t.testdir()]
+    const args = ['sandbox', '--port', String(first), '--data-dir', ownDir(t)]
     const { code, output } = await runToEnd(t, args)
     t.equal(code, 1)
     t.equal(output, `slotline: Cannot listen on 127.0.0.1:${portOf(first)}: the port is in use\n`)
   })
 
 t.test('a bad account dump is one line that names it', async t => {
-  const dir = t.testdir({ data: {}, accounts: { 'bad.json': '{"pubkey":' } })
+  const dir = ownDir(t, { data: {}, accounts: { 'bad.json': '{"pubkey":' } })
   const port = await freePorts()
   const dirs = ['--data-dir', join(dir, 'data'), '--account-dir', join(dir, 'accounts')]
   const { code, output } = await runToEnd(t, ['sandbox', '--port', String(port), ...dirs])
