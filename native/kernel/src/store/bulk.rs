@@ -12,6 +12,7 @@ use super::options::{Changed, Options};
 use super::record::{Tip, encode_block};
 use super::room::keep_reserve;
 use super::tables::{Db, Tables};
+use super::write_back::WriteBack;
 use crate::error::Result;
 
 /// A store that is being made.
@@ -20,6 +21,7 @@ pub(crate) struct Bulk {
     tables: Tables,
     options: Options,
     dir: PathBuf,
+    write_back: WriteBack,
 }
 
 /// The tables that are filled from rows.
@@ -47,6 +49,7 @@ impl Bulk {
             env,
             tables,
             options: options.clone(),
+            write_back: WriteBack::start(&dir.join("data.mdb"))?,
             dir: dir.to_path_buf(),
         })
     }
@@ -71,6 +74,7 @@ impl Bulk {
             self.tables.meta.put(&mut txn, word.as_bytes(), &value)?;
         }
         txn.commit()?;
+        drop(self.write_back);
         self.env.force_sync()?;
         let bytes = self.env.real_disk_size()?;
         // What opens the folder next must not meet this environment in the same process.
@@ -130,6 +134,7 @@ impl<'b> BulkWriter<'b> {
             return Ok(());
         };
         txn.commit()?;
+        self.bulk.write_back.ask();
         keep_reserve(&self.bulk.dir, self.bulk.options.disk_reserve_bytes)
     }
 }

@@ -27,6 +27,7 @@ mod signatures;
 mod snapshot;
 mod tables;
 mod verify;
+mod write_back;
 
 pub use apply::Applied;
 pub(crate) use bulk::{Bulk, BulkTable, BulkWriter};
