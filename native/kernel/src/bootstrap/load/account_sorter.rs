@@ -1,7 +1,8 @@
-//! Versions of accounts on their way into sorted runs. While one half of the memory is filled, a
-//! thread of its own sorts and writes the other.
+//! Versions of accounts on their way into sorted runs. While one part of the memory is filled,
+//! threads of their own sort and write the others: to read an archive takes a third of that.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::merge::prefix_of;
@@ -18,7 +19,10 @@ const ENTRY_BYTES: usize = size_of::<Entry>();
 /// number, without a look at the record.
 type Entry = (u64, u64);
 
-/// Half of the memory.
+/// Threads that sort.
+const SORTERS: usize = 2;
+
+/// A part of the memory: one for each sorter, and one that is filled.
 #[derive(Default)]
 struct Arena {
     bytes: Vec<u8>,
@@ -31,7 +35,7 @@ impl Arena {
     }
 
     /// Writes everything as one run, and empties it.
-    fn spill(&mut self, out: &mut SpillWriter) -> Result<Span> {
+    fn spill(&mut self, out: &Mutex<SpillWriter>) -> Result<Span> {
         let bytes = &self.bytes;
         let from = |at: u64| bytes.get(at as usize..).unwrap_or_default();
         let key = |at: u64| {
@@ -42,45 +46,53 @@ impl Arena {
             let by_prefix = a.0.cmp(&b.0);
             by_prefix.then_with(|| key(a.1).cmp(key(b.1)))
         });
+        let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
         let start = out.position();
         for (_, at) in &self.entries {
             let record = from(*at);
             let length = record.first_chunk().map_or(0, record::length_at);
             out.write(record.get(..length).unwrap_or_default())?;
         }
+        let span = out.end_run(start)?;
+        drop(out);
         self.bytes.clear();
         self.entries.clear();
-        out.end_run(start)
+        Ok(span)
     }
 }
 
 /// Sorts versions into runs.
 pub(super) struct AccountSorter {
     current: Arena,
-    half_bytes: usize,
+    part_bytes: usize,
     full: Option<SyncSender<Arena>>,
     emptied: Receiver<Arena>,
-    thread: Option<JoinHandle<Result<Vec<Span>>>>,
+    threads: Vec<JoinHandle<Result<Vec<Span>>>>,
     file: SpillFile,
 }
 
 impl AccountSorter {
     pub fn start(out: SpillWriter, memory_bytes: usize) -> Result<AccountSorter> {
-        let (full, to_sort) = sync_channel::<Arena>(1);
-        let (give_back, emptied) = sync_channel(2);
+        let (full, to_sort) = sync_channel::<Arena>(SORTERS);
+        let (give_back, emptied) = sync_channel(SORTERS + 1);
         let file = out.file();
-        // The second arena waits for its turn.
-        let _ = give_back.send(Arena::default());
-        let work = move || sort_all(&to_sort, &give_back, out);
-        let thread = thread::Builder::new()
-            .name("load-sort".into())
-            .spawn(work)?;
+        let out = Arc::new(Mutex::new(out));
+        let to_sort = Arc::new(Mutex::new(to_sort));
+        let mut threads = Vec::with_capacity(SORTERS);
+        for _ in 0..SORTERS {
+            // Another one waits for its turn.
+            let _ = give_back.send(Arena::default());
+            let (to_sort, give_back) = (Arc::clone(&to_sort), give_back.clone());
+            let out = Arc::clone(&out);
+            let thread = thread::Builder::new().name("load-sort".into());
+            threads.push(thread.spawn(move || sort_all(&to_sort, &give_back, &out))?);
+        }
         Ok(AccountSorter {
             current: Arena::default(),
-            half_bytes: memory_bytes / 2,
+            part_bytes: memory_bytes / (SORTERS + 1),
             full: Some(full),
             emptied,
-            thread: Some(thread),
+            threads,
             file,
         })
     }
@@ -94,13 +106,13 @@ impl AccountSorter {
     ) -> Result<()> {
         let bytes = record::bytes_of(kind, account) + ENTRY_BYTES;
         let held = self.current.held_bytes();
-        if held > 0 && held + bytes > self.half_bytes {
+        if held > 0 && held + bytes > self.part_bytes {
             self.hand_over()?;
         }
         let arena = &mut self.current;
         if arena.bytes.capacity() == 0 {
             // Growing would copy what is there, and take twice the room meanwhile.
-            arena.bytes.reserve_exact(self.half_bytes);
+            arena.bytes.reserve_exact(self.part_bytes);
         }
         let at = arena.bytes.len() as u64;
         arena.entries.push((prefix_of(pubkey), at));
@@ -114,46 +126,63 @@ impl AccountSorter {
             self.hand_over()?;
         }
         let file = self.file.clone();
-        Ok((file, self.end_thread()?))
+        Ok((file, self.end_threads()?))
     }
 
     fn hand_over(&mut self) -> Result<()> {
-        if let (Ok(empty), Some(full)) = (self.emptied.recv(), &self.full) {
+        // By itself a thread ends only where it failed.
+        if !self.threads.iter().any(JoinHandle::is_finished)
+            && let (Ok(empty), Some(full)) = (self.emptied.recv(), &self.full)
+        {
             let arena = std::mem::replace(&mut self.current, empty);
             if full.send(arena).is_ok() {
                 return Ok(());
             }
         }
-        // The thread has ended, which it does by itself only where it failed.
-        self.end_thread()?;
+        self.end_threads()?;
         Err(Error::Internal("the sort of a load has ended early".into()))
     }
 
-    fn end_thread(&mut self) -> Result<Vec<Span>> {
+    fn end_threads(&mut self) -> Result<Vec<Span>> {
         self.full = None;
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(spans)) => spans,
-            _ => Err(Error::Internal("the sort of a load has failed".into())),
+        let mut spans = Vec::new();
+        let mut failure = None;
+        for thread in self.threads.drain(..) {
+            match thread.join() {
+                Ok(Ok(of_thread)) => spans.extend(of_thread),
+                Ok(Err(error)) => failure = failure.or(Some(error)),
+                Err(_) => {
+                    let panicked = || Error::Internal("the sort of a load has failed".into());
+                    failure = failure.or_else(|| Some(panicked()));
+                }
+            }
         }
+        failure.map_or(Ok(spans), Err)
     }
 }
 
 impl Drop for AccountSorter {
     fn drop(&mut self) {
-        let _ = self.end_thread();
+        let _ = self.end_threads();
     }
 }
 
 fn sort_all(
-    to_sort: &Receiver<Arena>,
+    to_sort: &Mutex<Receiver<Arena>>,
     give_back: &SyncSender<Arena>,
-    mut out: SpillWriter,
+    out: &Mutex<SpillWriter>,
 ) -> Result<Vec<Span>> {
     let mut spans = Vec::new();
-    while let Ok(mut arena) = to_sort.recv() {
-        spans.push(arena.spill(&mut out)?);
+    loop {
+        let next = to_sort
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .recv();
+        let Ok(mut arena) = next else {
+            return Ok(spans);
+        };
+        spans.push(arena.spill(out)?);
         // Nobody waits for it after the last one.
         let _ = give_back.send(arena);
     }
-    Ok(spans)
 }

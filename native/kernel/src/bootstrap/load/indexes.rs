@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use super::build::Meter;
 use super::merge::Merge;
-use super::row_sorter::RowSorter;
+use super::row_run::{self, ENTRY_BYTES};
 use super::spill::{Span, SpillFile, SpillWriter};
 use super::{LoadOptions, Progress};
 use crate::error::{Error, Result};
@@ -17,18 +17,25 @@ use crate::store::{BulkWriter, IndexKind, IndexWriter};
 const BATCH_BYTES: usize = 64 << 10;
 /// Batches that may wait between two threads.
 const BATCHES_MAX: usize = 16;
+/// Parts of the memory beside one of each index that is filled: one is sorted, one waits for that.
+const PARTS_SORTED: usize = 2;
+
+/// Rows of an index, in the order that they came.
+type Part = (IndexKind, Vec<u8>);
 
 /// Takes rows of all indexes and sorts them on a thread of its own.
 pub(super) struct IndexSorter {
-    batches: [(IndexKind, Vec<u8>); 4],
-    full: Option<SyncSender<(IndexKind, Vec<u8>)>>,
+    current: [Part; 4],
+    part_bytes: usize,
+    full: Option<SyncSender<Part>>,
+    emptied: Receiver<Vec<u8>>,
     thread: Option<JoinHandle<Result<IndexRuns>>>,
 }
 
 /// The sorted rows of all indexes.
 pub(super) struct IndexRuns {
     file: SpillFile,
-    of: Vec<(IndexKind, u64, Vec<Span>)>,
+    of: [(IndexKind, u64, Vec<Span>); 4],
 }
 
 impl IndexRuns {
@@ -46,51 +53,58 @@ impl IndexRuns {
 impl IndexSorter {
     pub fn start(work_dir: &Path, options: &LoadOptions) -> Result<IndexSorter> {
         let out = SpillWriter::create(work_dir, "indexes", options.disk_reserve_bytes)?;
-        let memory = options.sort_memory_bytes / 4 * 3 / IndexKind::ALL.len();
-        let sorters = IndexKind::ALL.map(|kind| (kind, RowSorter::new(kind, memory)));
-        let (full, to_sort) = sync_channel(BATCHES_MAX);
-        let work = move || sort_all(&to_sort, sorters, out);
+        let memory = options.sort_memory_bytes / 4 * 3 / (IndexKind::ALL.len() + PARTS_SORTED);
+        // What is sorted takes an entry for each row beside it.
+        let row_bytes = IndexKind::ALL.iter().map(|kind| kind.row_bytes()).min();
+        let row_bytes = row_bytes.unwrap_or(ENTRY_BYTES);
+        let part_bytes = memory / (row_bytes + ENTRY_BYTES) * row_bytes;
+        let (full, to_sort) = sync_channel(PARTS_SORTED);
+        let (give_back, emptied) = sync_channel(PARTS_SORTED);
+        for _ in 0..PARTS_SORTED {
+            let _ = give_back.send(Vec::new());
+        }
+        let thread = thread::Builder::new().name("load-index".into());
         Ok(IndexSorter {
-            batches: IndexKind::ALL.map(|kind| (kind, Vec::with_capacity(BATCH_BYTES))),
+            current: IndexKind::ALL.map(|kind| (kind, Vec::new())),
+            part_bytes: part_bytes.min(row_bytes * u32::MAX as usize),
             full: Some(full),
-            thread: Some(
-                thread::Builder::new()
-                    .name("load-index".into())
-                    .spawn(work)?,
-            ),
+            emptied,
+            thread: Some(thread.spawn(move || sort_all(&to_sort, &give_back, out))?),
         })
     }
 
     /// Takes one row, in parts.
     #[inline]
     pub fn push(&mut self, kind: IndexKind, parts: &[&[u8]]) -> Result<()> {
-        let Some((_, batch)) = self.batches.iter_mut().find(|(of, _)| *of == kind) else {
+        let part_bytes = self.part_bytes;
+        let Some((_, rows)) = self.current.iter_mut().find(|(of, _)| *of == kind) else {
             return Ok(());
         };
-        for part in parts {
-            batch.extend_from_slice(part);
+        if rows.capacity() == 0 {
+            rows.reserve_exact(part_bytes.max(kind.row_bytes()));
         }
-        if batch.len() + kind.row_bytes() <= BATCH_BYTES {
+        for part in parts {
+            rows.extend_from_slice(part);
+        }
+        if rows.len() + kind.row_bytes() <= part_bytes {
             return Ok(());
         }
-        let rows = std::mem::replace(batch, Vec::with_capacity(BATCH_BYTES));
-        self.send(kind, rows)
+        self.hand_over(kind)
     }
 
     /// Answers where all sorted rows are.
     pub fn finish(mut self) -> Result<IndexRuns> {
-        for i in 0..self.batches.len() {
-            if let Some((kind, batch)) = self.batches.get_mut(i) {
-                let (kind, rows) = (*kind, std::mem::take(batch));
-                self.send(kind, rows)?;
-            }
+        for kind in IndexKind::ALL {
+            self.hand_over(kind)?;
         }
         self.end_thread()
     }
 
-    fn send(&mut self, kind: IndexKind, rows: Vec<u8>) -> Result<()> {
-        if let Some(full) = &self.full
-            && full.send((kind, rows)).is_ok()
+    /// Gives away the rows of an index, and takes an empty part for those to come.
+    fn hand_over(&mut self, kind: IndexKind) -> Result<()> {
+        if let Some((_, rows)) = self.current.iter_mut().find(|(of, _)| *of == kind)
+            && let (Ok(empty), Some(full)) = (self.emptied.recv(), &self.full)
+            && full.send((kind, std::mem::replace(rows, empty))).is_ok()
         {
             return Ok(());
         }
@@ -116,19 +130,21 @@ impl Drop for IndexSorter {
 }
 
 fn sort_all(
-    to_sort: &Receiver<(IndexKind, Vec<u8>)>,
-    mut sorters: [(IndexKind, RowSorter); 4],
+    to_sort: &Receiver<Part>,
+    give_back: &SyncSender<Vec<u8>>,
     mut out: SpillWriter,
 ) -> Result<IndexRuns> {
-    while let Ok((kind, rows)) = to_sort.recv() {
-        if let Some((_, sorter)) = sorters.iter_mut().find(|(of, _)| *of == kind) {
-            sorter.push(&rows, &mut out)?;
+    let mut of = IndexKind::ALL.map(|kind| (kind, 0, Vec::new()));
+    while let Ok((kind, mut rows)) = to_sort.recv() {
+        if let Some((_, count, spans)) = of.iter_mut().find(|(of, _, _)| *of == kind)
+            && !rows.is_empty()
+        {
+            *count += (rows.len() / kind.row_bytes()) as u64;
+            spans.push(row_run::write_run(kind, &rows, &mut out)?);
         }
-    }
-    let mut of = Vec::with_capacity(sorters.len());
-    for (kind, sorter) in sorters {
-        let (rows, spans) = sorter.finish(&mut out)?;
-        of.push((kind, rows, spans));
+        rows.clear();
+        // Nobody waits for it after the last one.
+        let _ = give_back.send(rows);
     }
     Ok(IndexRuns {
         file: out.file(),
@@ -147,7 +163,7 @@ pub(super) fn write(
     let Some((_, _, spans)) = runs.of.iter().find(|(of, _, _)| *of == kind) else {
         return Ok(());
     };
-    let layout = RowSorter::layout(kind);
+    let layout = row_run::layout(kind);
     let merge = Merge::new(&runs.file, spans, layout, memory_bytes)?;
     let mut writer = IndexWriter::new(kind, out.changed());
     let mut meter = Meter::new(progress);

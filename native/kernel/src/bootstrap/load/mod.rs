@@ -9,7 +9,7 @@ mod indexes;
 mod merge;
 mod options;
 mod record;
-mod row_sorter;
+mod row_run;
 mod scope_filter;
 mod spill;
 #[cfg(test)]
