@@ -7,17 +7,50 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const tap = join(root, 'node_modules', '.bin', 'tap')
+/** Files that lie in no folder of `test`. */
+const TOP = 'test/*.ts'
 /** What they say depends on what else the machine does. */
 const ALONE = ['test/faults/kill.ts', 'test/faults/revocation.ts']
-/** Folders and files of each lane; the last one has all that no other has. Each takes about as long. */
+/** Folders and files of each lane; the last one has all that no other has. The two long ones take about as long. */
 const LANES = [
-  { name: 'services', places: ['test/processes', 'test/server', 'test/websocket', 'test/ingest'] },
-  { name: 'faults and clients', places: ['test/faults', 'test/browser', 'test/clients'] },
+  {
+    // Half of their time or more nothing happens.
+    name: 'those that mostly wait',
+    places: [
+      'test/clients/sandbox.ts',
+      'test/clients/solana-py.ts',
+      'test/faults/relay-once.ts',
+      'test/processes/attack.ts',
+      'test/processes/backpressure.ts',
+      'test/processes/drain.ts',
+      'test/processes/pubsub.ts',
+      'test/processes/subscription-churn.ts',
+      'test/server/server-socket.ts',
+      'test/submission/upstream.ts',
+      'test/websocket/stopped-readers.ts',
+    ],
+  },
+  {
+    name: 'kills of the indexer, browsers, clients, and what computes',
+    places: [
+      'test/faults/kill-indexer.ts',
+      'test/browser',
+      'test/clients',
+      'test/pubsub',
+      'test/rpc',
+      'test/sandbox',
+      'test/shared',
+      TOP,
+    ],
+  },
   { name: 'the others', places: ['test'] },
 ]
 /** They build outside readers and clients for minutes: `npm run soak`. */
 const SOAK_ONLY = ['test/clients/rust.ts', 'test/clients/snapshots.ts']
-const isOf = (places, file) => places.some(place => file === place || file.startsWith(`${place}/`))
+const isOf = (places, file) =>
+  places.some(place =>
+    place === TOP ? dirname(file) === 'test' : file === place || file.startsWith(`${place}/`),
+  )
 
 const { stdout } = spawnSync(tap, ['list'], { cwd: root, encoding: 'utf8' })
 const files = stdout.split('\n').filter(line => line.startsWith('test/') && !isOf(SOAK_ONLY, line))
@@ -59,7 +92,7 @@ const failuresIn = output => {
   let file = ''
   for (const [at, line] of lines.entries()) {
     file = /^# Subtest: (test\/.*)/.exec(line)?.[1] ?? file
-    if (!/^\s+not ok /.test(line)) continue
+    if (!/^\s*not ok /.test(line)) continue
     const after = lines.slice(at + 1, at + 1 + FAILURE_LINES)
     const end = after.findIndex(text => text.trim() === '...')
     const detail = after[0]?.trim() === '---' ? after.slice(0, end < 0 ? undefined : end) : []
@@ -76,11 +109,11 @@ const slowestIn = output =>
     .slice(0, SLOWEST_SHOWN)
     .map(({ file, seconds }) => `${file} ${seconds} s`)
 
-/** Each file is of the first lane that has it. */
-const isChosen = new Set()
+/** Each file is of the first that has it. */
+const left = new Set(files)
 const choose = places => {
-  const chosen = files.filter(file => !isChosen.has(file) && isOf(places, file))
-  for (const file of chosen) isChosen.add(file)
+  const chosen = Array.from(left).filter(file => isOf(places, file))
+  for (const file of chosen) left.delete(file)
   return chosen
 }
 const lanes = [await runLane('alone', choose(ALONE), true)]
