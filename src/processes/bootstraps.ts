@@ -5,7 +5,7 @@ import { startGeyser } from '../ingest/geyser.js'
 import { loadIncremental, type LiveStore } from '../ingest/load-incremental.js'
 import { loadScope } from '../ingest/load-scope.js'
 import { loadSnapshot } from '../ingest/load-snapshot.js'
-import type { FeedHealth } from '../ingest/source.js'
+import type { FeedHealth, FeedSource } from '../ingest/source.js'
 import { BOOTSTRAP_STEPS } from '../shared/indexer-status.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
@@ -94,7 +94,10 @@ export const createBootstraps = (
     /** The store that is live, opened by this process. */
     readonly live: () => LiveStore | undefined
     readonly metrics?: Metrics
-    /** Which server of the feed is in use: one that brings no blocks would bring none to a spool either. */
+    /**
+     * Which server of the feed is in use. A spool follows where its own brings no blocks: the feed of the live store
+     * has turned away from that one.
+     */
     readonly sourceIndex?: () => number
   },
 ): BootstrapRunner => {
@@ -142,19 +145,36 @@ export const createBootstraps = (
     loading,
     openSpool: dir => openSpool(dir, spoolBounds, toStoreOptions(config, network)),
     startFeed: (spool, startSlot) => {
-      // Where an empty store begins is another matter.
-      const { startSlot: _startSlot, ...source } = sources[sourceIndex()] ?? sources[0]
-      return startGeyser(
-        spool,
-        { ...bounds, ...source, ...(startSlot === undefined ? {} : { startSlot }) },
-        {
-          committed: () => {},
-          health: (health: FeedHealth) => {
-            if (!health.isHealthy) log.warn({ reason: health.reason }, 'the feed of a bootstrap')
+      let index = sourceIndex()
+      const start = (): FeedSource => {
+        // Where an empty store begins is another matter.
+        const { startSlot: _startSlot, ...source } = sources[index] ?? sources[0]
+        return startGeyser(
+          spool,
+          { ...bounds, ...source, ...(startSlot === undefined ? {} : { startSlot }) },
+          {
+            committed: () => {},
+            health: (health: FeedHealth) => {
+              if (!health.isHealthy) log.warn({ reason: health.reason }, 'the feed of a bootstrap')
+            },
+            log: line => log[line.level]({ network }, `bootstrap: ${line.text}`),
           },
-          log: line => log[line.level]({ network }, `bootstrap: ${line.text}`),
+        )
+      }
+      let feed = start()
+      return {
+        // A bootstrap asks all the time, until the subscription is the new store's.
+        health: () => {
+          const next = sourceIndex()
+          if (next !== index && !feed.health().isHealthy) {
+            feed.stop()
+            index = next
+            feed = start()
+          }
+          return feed.health()
         },
-      )
+        stop: () => feed.stop(),
+      }
     },
   })
   if (metrics !== undefined) meter(metrics, network, runner)
