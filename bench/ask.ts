@@ -16,7 +16,7 @@ export type Question = {
  */
 export const askAll = async (
   target: Target,
-  questions: readonly Question[],
+  questions: Iterable<Question>,
 ): Promise<Exchange[]> => {
   const client = new Client(`http://127.0.0.1:${target.port}`)
   const exchanges: Exchange[] = []

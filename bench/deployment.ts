@@ -40,9 +40,14 @@ const freePort = (): Promise<number> =>
   })
 
 /**
- * The configuration of one edge on a data directory of its own: defaults but for places and names.
+ * The configuration of one edge on a data directory of its own: defaults but for places and names, and for what `rpc`
+ * names.
  */
-export const benchConfig = async (dataDir: string, upstreamPort: number): Promise<Config> => {
+export const benchConfig = async (
+  dataDir: string,
+  upstreamPort: number,
+  rpc: Partial<Config['rpc']> = {},
+): Promise<Config> => {
   const upstream = { urls: [`http://${HOST}:${upstreamPort}`] }
   const relay = {
     upstream,
@@ -55,6 +60,7 @@ export const benchConfig = async (dataDir: string, upstreamPort: number): Promis
   }
   return toConfig({
     dataDir,
+    rpc,
     // Never called: the edge runs without an indexer, on a store that stands still.
     networks: [
       {

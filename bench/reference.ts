@@ -17,7 +17,7 @@ const u64 = (value: bigint): Json =>
   value < 10n ** 15n ? Number(value) : { $u64: value.toString() }
 
 /** An account object as spec §2.2 has it, base64, written independently of the service. */
-export const accountValue = (account: Account): Json => ({
+export const accountValue = (account: Omit<Account, 'pubkey'>): Json => ({
   lamports: u64(account.lamports),
   data: [account.data.toString('base64'), 'base64'],
   owner: bs58.encode(account.owner),

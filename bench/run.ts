@@ -7,6 +7,7 @@ import { setCurrentGeneration, storesPath } from '../src/processes/generation.js
 import { lockFile } from '../src/shared/native.js'
 import { parseArguments } from './arguments.js'
 import { askAll, type Question } from './ask.js'
+import { tryToKeepAwake } from './awake.js'
 import { startChild } from './child.js'
 import type { Context } from './context.js'
 import { describeDataSet, sampleTokens, tokenPubkey } from './data.js'
@@ -29,7 +30,6 @@ import { FULL, QUICK, SAMPLE_COUNT } from './options.js'
 import { accountValue } from './reference.js'
 import { formatFigure, meetsTarget, regressions, type Figure } from './report.js'
 import { readBaseline, saveBaseline, saveRun, toRun, workDir } from './results.js'
-import { keepAwake } from '../src/processes/keep-awake.js'
 import { benchScale, type Alone } from './scale.js'
 import { createWorld, type World } from './world.js'
 
@@ -60,17 +60,6 @@ const AWAKE: ReadonlySet<string> = new Set([
   'stopped-readers',
 ])
 const GENERATION = '1'
-
-const tryToKeepAwake = (note: (text: string) => void): (() => void) | undefined => {
-  try {
-    const rest = keepAwake()
-    note('processors are kept awake (processes.keepsAwake)')
-    return rest
-  } catch {
-    note('processors fall asleep when they are idle, which all figures in ms contain')
-    return undefined
-  }
-}
 
 const print = (text: string): void => {
   process.stdout.write(`${text}\n`)

@@ -51,11 +51,16 @@ export class Connection {
   readonly #onReply: (connection: Connection, outcome: Outcome) => void
   #wire: Wire | undefined
   #parts: Buffer[] = []
+  #partsBytes = 0
+  /** Below so many there is nothing to look at: each look costs a copy. */
+  #replyBytes = 0
   /**
    * Bytes of a reply's head, as they were the last time; a server's heads are all of one length.
    */
   #headBytes = 0
   sentAt = 0
+  /** When the last bytes of a reply came, before they were looked at. */
+  receivedAt = 0
 
   constructor(
     port: number,
@@ -89,16 +94,20 @@ export class Connection {
 
   #onData(chunk: Buffer): void {
     if (this.#wire === undefined) return
+    this.receivedAt = performance.now()
     if (this.#parts.length === 0 && this.#isReply(chunk, this.#headBytes)) return this.#finish('ok')
     // The slow way: the first reply, and one that came in parts.
     this.#parts.push(chunk)
+    this.#partsBytes += chunk.length
+    if (this.#partsBytes < this.#replyBytes) return
     const all = Buffer.concat(this.#parts)
     const headEnd = all.indexOf(HEAD_END)
     if (headEnd < 0) return
     this.#headBytes = headEnd + HEAD_END.length
     const length = LENGTH.exec(all.toString('latin1', 0, headEnd))?.[1]
     if (length === undefined || !startsWell(all)) return this.#finish('wrong')
-    if (all.length < this.#headBytes + Number(length)) return
+    this.#replyBytes = this.#headBytes + Number(length)
+    if (all.length < this.#replyBytes) return
     this.#finish(this.#isReply(all, this.#headBytes) ? 'ok' : 'wrong')
   }
 
@@ -119,6 +128,8 @@ export class Connection {
   #finish(outcome: Outcome): void {
     this.#wire = undefined
     if (this.#parts.length > 0) this.#parts = []
+    this.#partsBytes = 0
+    this.#replyBytes = 0
     this.#onReply(this, outcome)
   }
 }

@@ -37,6 +37,11 @@ pub fn key(kind: u64, i: u64) -> Pubkey {
     key
 }
 
+/// What a token account holds after a change of this salt; 0 is the loaded one.
+pub fn balance(i: u64, salt: u64) -> u64 {
+    mix(i ^ salt) % 1_000_000_000
+}
+
 impl Set {
     pub fn of(accounts: u64) -> Set {
         assert!(
@@ -56,24 +61,22 @@ impl Set {
         self.tokens + self.of_program + self.mints
     }
 
-    /// One token account in four has the first mint.
-    pub fn mint_of(&self, i: u64) -> Pubkey {
-        let mint = if i.is_multiple_of(4) {
+    /// Number of a token account's mint: one in four has the first.
+    pub fn mint_of(&self, i: u64) -> u64 {
+        if i.is_multiple_of(4) {
             0
         } else {
             1 + mix(i) % (self.mints - 1)
-        };
-        key(1, mint)
+        }
     }
 
-    /// One token account in forty belongs to the first wallet.
-    pub fn wallet_of(&self, i: u64) -> Pubkey {
-        let wallet = if i % 40 == 1 {
+    /// Number of a token account's wallet: one in forty belongs to the first.
+    pub fn wallet_of(&self, i: u64) -> u64 {
+        if i % 40 == 1 {
             0
         } else {
             1 + mix(i ^ 0xAA) % (self.wallets - 1)
-        };
-        key(2, wallet)
+        }
     }
 
     pub fn token_key(&self, i: u64) -> Pubkey {
@@ -83,14 +86,14 @@ impl Set {
     /// A token account with a balance that follows from `salt`.
     pub fn token(&self, i: u64, salt: u64) -> AccountUpdate {
         let mut data = vec![0; 165];
-        data[0..32].copy_from_slice(&self.mint_of(i));
-        data[32..64].copy_from_slice(&self.wallet_of(i));
-        data[64..72].copy_from_slice(&(mix(i ^ salt) % 1_000_000_000).to_le_bytes());
+        data[0..32].copy_from_slice(&key(1, self.mint_of(i)));
+        data[32..64].copy_from_slice(&key(2, self.wallet_of(i)));
+        data[64..72].copy_from_slice(&balance(i, salt).to_le_bytes());
         data[108] = 1;
         account(self.token_key(i), TOKEN_PROGRAM, 2_039_280, data)
     }
 
-    fn mint(&self, i: u64) -> AccountUpdate {
+    pub fn mint(&self, i: u64) -> AccountUpdate {
         let mut data = vec![0; 82];
         data[36..44].copy_from_slice(&(1_000_000_000_000 + i).to_le_bytes());
         data[44] = 6;
@@ -98,7 +101,7 @@ impl Set {
         account(key(1, i), TOKEN_PROGRAM, 1_461_600, data)
     }
 
-    fn program_account(&self, i: u64) -> AccountUpdate {
+    pub fn program_account(&self, i: u64) -> AccountUpdate {
         let mut data = vec![0; 128];
         data[0..8].copy_from_slice(&(i % KINDS).to_le_bytes());
         data[8..40].copy_from_slice(&key(6, i));

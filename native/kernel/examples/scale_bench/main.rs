@@ -1,12 +1,17 @@
 //! One size of the data set: a snapshot archive of it is written, loaded, read and written to. Checks answers
-//! before it times them. `cargo run --release -p kernel --example scale_bench -- <folder> <accounts>`: the
+//! before it times them. `cargo run --release -p kernel --example scale_bench -- <folder> <accounts> [wait]`: the
 //! folder is made, and gone afterwards. Each line on standard output is one figure as JSON.
+//!
+//! With `wait` it stops once, before the updates, so that another process can read the store as it was loaded:
+//! `<folder>/store`, all of it in memory, beside `<folder>/sample.json`. The figure `loaded` says that it waits, and a
+//! line on standard input that it may go on.
 
 mod apply;
 mod data;
 mod load;
 mod machine;
 mod reads;
+mod sample;
 #[path = "../../src/bootstrap/archive/tests/writer.rs"]
 #[allow(dead_code)]
 mod writer;
@@ -39,10 +44,14 @@ impl Drop for Folder {
 
 fn main() {
     let mut args = std::env::args().skip(1);
-    let (Some(dir), Some(count)) = (args.next(), args.next()) else {
-        eprintln!("scale_bench <folder> <accounts>");
+    let (Some(dir), Some(count), wait) = (args.next(), args.next(), args.next()) else {
+        eprintln!("scale_bench <folder> <accounts> [wait]");
         std::process::exit(2);
     };
+    let waits = wait.is_some_and(|word| {
+        assert_eq!(word, "wait");
+        true
+    });
     let set = Set::of(count.parse().expect("a number of accounts"));
     let dir = Folder(PathBuf::from(dir));
     std::fs::create_dir(&dir.0).expect("a folder that is not there yet");
@@ -59,6 +68,17 @@ fn main() {
     let store = Store::open_writer(&store_dir, &options).expect("the loaded store");
     reads::pages(&store, &store_dir, &set);
     reads::warm(&store, &set);
+    if waits {
+        sample::write(&dir.0.join("sample.json"), &set);
+        machine::recall_pages(&store_dir);
+        report("loaded", set.accounts() as f64, "accounts", "higher", None);
+        let mut line = String::new();
+        let bytes = std::io::stdin().read_line(&mut line).expect("a line");
+        if bytes == 0 {
+            eprintln!("nobody waits for the rest");
+            return;
+        }
+    }
     apply::apply(&store, &set);
     if set.accounts() <= 1_100_000 {
         let differences = store.check().expect("a store that can be read");

@@ -1,0 +1,13 @@
+import { keepAwake } from '../src/processes/keep-awake.js'
+
+/** Keeps processors awake where the system allows it, and says which it is. Returns what ends it. */
+export const tryToKeepAwake = (note: (text: string) => void): (() => void) | undefined => {
+  try {
+    const rest = keepAwake()
+    note('processors are kept awake (processes.keepsAwake)')
+    return rest
+  } catch {
+    note('processors fall asleep when they are idle, which all figures in ms contain')
+    return undefined
+  }
+}
