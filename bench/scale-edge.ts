@@ -4,66 +4,93 @@ import { setCurrentGeneration, storesPath } from '../src/processes/generation.js
 import { askAll } from './ask.js'
 import { tryToKeepAwake } from './awake.js'
 import { runJob } from './child.js'
-import type { OneByOne, Timed } from './clients/one-by-one.js'
+import type { Asked, Case, OneByOne, RoundTimes, Timed } from './clients/one-by-one.js'
 import { benchConfig, createToken, NETWORK, startEdge } from './deployment.js'
 import { median, type Figure } from './report.js'
 import { casesOf, readSample } from './scale-sample.js'
 
 const GENERATION = '1'
-const ROUNDS = 5
+const ROUNDS = 9
 /** Nothing is submitted. */
 const NO_UPSTREAM = 9
+/** Design §9. */
+const GROWTH_MAX = 1.3
 
-/** Which store, and where the edge that reads it has its own files; they are gone afterwards. */
-export type EdgeOver = {
-  readonly storeDir: string
-  readonly samplePath: string
-  readonly dataDir: string
-  readonly note: (text: string) => void
-}
+/** An edge over a store that stands still, and questions whose answers have been checked in value. */
+export type ScaleEdge = { readonly names: readonly string[]; readonly asked: Asked }
 
 /**
- * What each method takes at a real edge over a store that stands still: one connection, one request after the other,
- * every answer checked in value before and byte for byte while it is timed.
+ * Runs a real edge over the store in `folder`, which scale_bench has loaded, for as long as `work` takes. The edge's own
+ * files are in `dataDir`; they are gone afterwards.
  */
-export const measureEdge = async (over: EdgeOver): Promise<Figure[]> => {
-  const { storeDir, samplePath, dataDir, note } = over
+export const withScaleEdge = async (
+  { folder, dataDir }: { readonly folder: string; readonly dataDir: string },
+  work: (edge: ScaleEdge) => Promise<void>,
+): Promise<void> => {
   // Every answer is read: with as few mints as the small set has, kept results would answer for it alone.
   const config = await benchConfig(dataDir, NO_UPSTREAM, { recentResultsMax: 0 })
   const stores = storesPath(dataDir, NETWORK)
   try {
     mkdirSync(stores, { recursive: true, mode: 0o700 })
-    symlinkSync(resolve(storeDir), join(stores, GENERATION))
+    symlinkSync(resolve(folder, 'store'), join(stores, GENERATION))
     setCurrentGeneration(stores, GENERATION)
     const edge = await startEdge(config, await createToken(config))
-    const rest = tryToKeepAwake(note)
     try {
-      const cases = casesOf(readSample(samplePath))
-      const asked: OneByOne['cases'][number][] = []
-      for (const { roundRequests, questions } of cases) {
-        const exchanges = await askAll(edge.target, questions())
-        // The small set has fewer members; what the client holds of its own must not differ with the size.
-        const count = exchanges.length < roundRequests ? roundRequests * ROUNDS : exchanges.length
-        const filled = Array.from({ length: count }, (_, nth) => exchanges[nth % exchanges.length])
-        asked.push({ exchanges: filled.filter(one => one !== undefined), roundRequests })
+      const wanted = casesOf(readSample(join(folder, 'sample.json')))
+      const cases: Case[] = []
+      for (const { roundRequests, requestCount, questions } of wanted) {
+        const some = await askAll(edge.target, questions())
+        const exchanges = Array.from({ length: requestCount }, (_, nth) => some[nth % some.length])
+        cases.push({ exchanges: exchanges.filter(one => one !== undefined), roundRequests })
       }
-      const { target } = edge
-      const start = { target, cases: asked, rounds: ROUNDS }
-      const timed = await runJob<OneByOne, Timed>('clients/one-by-one.js', start)
-      return cases.flatMap(({ name }, nth) =>
-        (['p50', 'p99'] as const).map(quantile => ({
-          name: `${name} at an edge: ${quantile}`,
-          value: median((timed[nth] ?? []).map(round => round[quantile])),
-          unit: 'µs',
-          better: 'lower' as const,
-          isTail: quantile !== 'p50',
-        })),
-      )
+      await work({ names: wanted.map(({ name }) => name), asked: { target: edge.target, cases } })
     } finally {
-      rest?.()
       await edge.stop()
     }
   } finally {
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
+
+/** Rounds of each case at each edge, the edges in turn; every answer is compared byte for byte. */
+export const timeEdges = async (
+  edges: readonly ScaleEdge[],
+  note: (text: string) => void,
+): Promise<Timed> => {
+  const rest = tryToKeepAwake(note)
+  try {
+    const servers = edges.map(({ asked }) => asked)
+    return await runJob<OneByOne, Timed>('clients/one-by-one.js', { servers, rounds: ROUNDS })
+  } finally {
+    rest?.()
+  }
+}
+
+type Cases = readonly (readonly RoundTimes[])[]
+
+/** Medians over the rounds. */
+export const edgeFigures = (names: readonly string[], timed: Cases): Figure[] =>
+  names.flatMap((name, nth) =>
+    (['p50', 'p99'] as const).map(quantile => ({
+      name: `${name} at an edge: ${quantile}`,
+      value: median((timed[nth] ?? []).map(round => round[quantile])),
+      unit: 'µs',
+      better: 'lower' as const,
+      isTail: quantile !== 'p50',
+    })),
+  )
+
+/** What the larger store costs: the median of the ratios, each of two rounds of the same second. */
+export const growthFigures = (names: readonly string[], large: Cases, small: Cases): Figure[] =>
+  names.map((name, nth) => {
+    const before = small[nth] ?? []
+    const ratios = (large[nth] ?? []).map(({ p50 }, round) => p50 / (before[round]?.p50 ?? NaN))
+    const value = median(ratios)
+    return {
+      name: `${name} at an edge: p50`,
+      value,
+      unit: '×',
+      better: 'lower',
+      target: GROWTH_MAX,
+    }
+  })

@@ -24,6 +24,11 @@ export type Case = {
   readonly name: string
   /** Requests of a round: each asks for other members, until there are no more. */
   readonly roundRequests: number
+  /**
+   * Different requests of the largest set. A smaller one has fewer members, which are asked for again: what the client
+   * holds of its own must not differ with the size.
+   */
+  readonly requestCount: number
   questions(): Iterable<Question>
 }
 
@@ -64,84 +69,73 @@ const pageOf = (accounts: readonly Row[]): Json => ({
   paginationKey: accounts.length === PAGE_LIMIT ? accounts.at(-1)?.[0] : null,
 })
 
+type Ask = { readonly params: readonly unknown[]; readonly result: Json }
+
+const toCase = <T>(
+  method: string,
+  counts: Pick<Case, 'roundRequests' | 'requestCount'>,
+  members: readonly T[],
+  ask: (member: T) => Ask,
+): Case => ({
+  name: method,
+  ...counts,
+  *questions() {
+    for (const member of members) yield { name: method, method, ...ask(member) }
+  },
+})
+
+const POINT = { roundRequests: 2_048, requestCount: 10_240 }
+const LIST = { roundRequests: 1_024, requestCount: 5_120 }
+/** A page reads a megabyte of the store: all of them are more than a processor's caches hold. */
+const PAGE = { roundRequests: 64, requestCount: 64 }
+
 /** Each method with what it is asked for and what must come. Questions are made as they are asked: there are many. */
 export const casesOf = (sample: Sample): Case[] => {
   const { slot, tokens, mints, wallets, pages, program } = sample
-  const encoding = 'base64'
-  const each = <T>(
-    { method, roundRequests }: { readonly method: string; readonly roundRequests: number },
-    members: readonly T[],
-    ask: (member: T, nth: number) => { readonly params: readonly unknown[]; readonly result: Json },
-  ): Case => ({
-    name: method,
-    roundRequests,
-    *questions() {
-      for (const [nth, member] of members.entries())
-        yield { name: method, method, ...ask(member, nth) }
-    },
-  })
+  const config = { encoding: 'base64' }
+  const pageConfig = { ...config, limit: PAGE_LIMIT }
   const atSlot = (value: Json): Json => ({ context: { slot }, value })
-  const some = (nth: number): Row[] =>
-    Array.from({ length: MULTIPLE }, (_, place) => {
-      const row = tokens[((nth * MULTIPLE + place) * STRIDE) % tokens.length]
-      if (row === undefined) throw new Error('the sample has no token accounts')
-      return row
-    })
-  const multiple = each(
-    { method: 'getMultipleAccounts', roundRequests: 1_024 },
-    // As many calls as wallets are asked for.
-    tokens.slice(0, tokens.length / 2),
-    (_row, nth) => {
-      const rows = some(nth)
-      return {
-        params: [rows.map(([pubkey]) => pubkey), { encoding }],
-        result: atSlot(rows.map(valueOf)),
-      }
-    },
+  const groups = Array.from({ length: LIST.requestCount }, (_none, nth) =>
+    Array.from({ length: MULTIPLE }, (_, place) => (nth * MULTIPLE + place) * STRIDE)
+      .map(at => tokens[at % tokens.length])
+      .filter(row => row !== undefined),
   )
-  const point = 2_048
   return [
-    each({ method: 'getAccountInfo', roundRequests: point }, tokens, row => ({
-      params: [row[0], { encoding }],
+    toCase('getAccountInfo', POINT, tokens, row => ({
+      params: [row[0], config],
       result: atSlot(valueOf(row)),
     })),
-    { ...multiple, name: `getMultipleAccounts of ${MULTIPLE}` },
-    each({ method: 'getTokenAccountBalance', roundRequests: point }, tokens, row => ({
+    {
+      ...toCase('getMultipleAccounts', LIST, groups, rows => ({
+        params: [rows.map(([pubkey]) => pubkey), config],
+        result: atSlot(rows.map(valueOf)),
+      })),
+      name: `getMultipleAccounts of ${MULTIPLE}`,
+    },
+    toCase('getTokenAccountBalance', POINT, tokens, row => ({
       params: [row[0]],
       result: atSlot(amountOf(numberAt(row, 64))),
     })),
-    each({ method: 'getTokenSupply', roundRequests: point }, mints, ({ account }) => ({
+    toCase('getTokenSupply', POINT, mints, ({ account }) => ({
       params: [account[0]],
       result: atSlot(amountOf(numberAt(account, 36))),
     })),
-    each(
-      { method: 'getTokenLargestAccounts', roundRequests: point },
-      mints,
-      ({ account, holders }) => ({
-        params: [account[0]],
-        result: atSlot(
-          holders.map(([address, amount]) => ({ address, ...amountOf(BigInt(amount)) })),
-        ),
-      }),
-    ),
-    each(
-      { method: 'getTokenAccountsByOwnerV2', roundRequests: 1_024 },
-      wallets,
-      ({ pubkey, accounts }) => ({
-        params: [pubkey, { programId: TOKEN_PROGRAM }, { encoding, limit: PAGE_LIMIT }],
-        result: atSlot(pageOf(accounts)),
-      }),
-    ),
-    {
-      ...each(
-        { method: 'getProgramAccountsV2', roundRequests: pages.length },
-        pages,
-        ({ after, accounts }) => ({
-          params: [program, { encoding, limit: PAGE_LIMIT, paginationKey: after }],
-          result: pageOf(accounts),
-        }),
+    toCase('getTokenLargestAccounts', POINT, mints, ({ account, holders }) => ({
+      params: [account[0]],
+      result: atSlot(
+        holders.map(([address, amount]) => ({ address, ...amountOf(BigInt(amount)) })),
       ),
-      name: 'getProgramAccountsV2, 1,000 rows',
+    })),
+    toCase('getTokenAccountsByOwnerV2', LIST, wallets, ({ pubkey, accounts }) => ({
+      params: [pubkey, { programId: TOKEN_PROGRAM }, pageConfig],
+      result: atSlot(pageOf(accounts)),
+    })),
+    {
+      ...toCase('getProgramAccountsV2', PAGE, pages, ({ after, accounts }) => ({
+        params: [program, { ...pageConfig, paginationKey: after }],
+        result: pageOf(accounts),
+      })),
+      name: `getProgramAccountsV2, ${PAGE_LIMIT} rows`,
     },
   ]
 }

@@ -5,7 +5,13 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Figure } from './report.js'
-import { measureEdge } from './scale-edge.js'
+import {
+  edgeFigures,
+  growthFigures,
+  timeEdges,
+  withScaleEdge,
+  type ScaleEdge,
+} from './scale-edge.js'
 
 /** What a part needs that builds its own stores. */
 export type Alone = {
@@ -17,48 +23,46 @@ export type Alone = {
 
 /** From what a cache holds to ten million; the last needs 15 GB of disk for some minutes. */
 const SIZES = [100_000, 1_000_000, 10_000_000] as const
-/** What is compared between the smallest and the largest: the kernel's own part, and what a client sees. */
+/** The kernel's own part of what is compared between the smallest and the largest; the target is of the whole. */
 const IN_KERNEL = ', warm: p50'
-const AT_EDGE = ' at an edge: p50'
-/** Design §9, of a read as a client sees it. */
-const GROWTH_MAX = 1.3
 /** What scale_bench says when its store is loaded and it waits. */
 const LOADED = 'loaded'
 
 const MANIFEST = fileURLToPath(new URL('../../../native/Cargo.toml', import.meta.url))
 
-/**
- * Runs one size in a process of its own: its memory is measured, and gone before the next. An edge reads the store after
- * it is loaded and before it is changed, so that what is right follows from the set.
- */
-const measure = async (
-  size: number,
-  { dir, report, note }: Alone,
-): Promise<Map<string, number>> => {
+type Size = {
+  readonly size: number
+  readonly dir: string
+  /** Each figure as it comes. */
+  readonly onFigure: (figure: Figure) => void
+  /** While the store is loaded, not yet changed, and nothing else is done with it. */
+  readonly whileLoaded: (folder: string) => Promise<void>
+  /** False where what comes after the loading is not asked for. */
+  readonly isWhole: boolean
+}
+
+/** Runs one size in a process of its own: its memory is measured, and gone before the next. */
+const runSize = async ({ size, dir, onFigure, whileLoaded, isWhole }: Size): Promise<void> => {
   const folder = join(dir, `scale-${size}`)
   const cargo = ['run', '--release', '--quiet', '--manifest-path', MANIFEST, '-p', 'kernel']
   const run = ['--example', 'scale_bench', '--', folder, String(size), 'wait']
   const child = spawn('cargo', [...cargo, ...run], { stdio: ['pipe', 'pipe', 'inherit'] })
-  const ended = once(child, 'close')
-  const values = new Map<string, number>()
-  const add = ({ name, ...figure }: Figure): void => {
-    values.set(name, figure.value)
-    report({ ...figure, name: `scale ${size}: ${name}` })
-  }
+  const ended = once(child, 'exit')
+  // Its exit code tells what became of it.
+  child.stdin.on('error', () => {})
   try {
     for await (const line of createInterface({ input: child.stdout })) {
       const { target, ...figure } = JSON.parse(line) as Figure & { target: number | null }
-      if (figure.name !== LOADED) add({ ...figure, ...(target === null ? {} : { target }) })
-      else {
-        const places = { storeDir: join(folder, 'store'), dataDir: join(dir, `edge-${size}`) }
-        const samplePath = join(folder, 'sample.json')
-        for (const each of await measureEdge({ ...places, samplePath, note })) add(each)
-        child.stdin.end('\n')
+      if (figure.name !== LOADED) {
+        onFigure({ ...figure, ...(target === null ? {} : { target }) })
+        continue
       }
+      await whileLoaded(folder)
+      if (!isWhole) return
+      child.stdin.end('\n')
     }
     const [code] = await ended
     if (code !== 0) throw new Error(`scale_bench ended with ${String(code)}`)
-    return values
   } finally {
     // `cargo run` becomes what it runs: this is its pid, unless it has ended.
     child.kill('SIGKILL')
@@ -67,28 +71,75 @@ const measure = async (
   }
 }
 
+type Sink = (figure: Figure) => void
+
+/** What a client sees of this size alone. */
+const timeAlone = async (edge: ScaleEdge, { note }: Alone, onFigure: Sink): Promise<void> => {
+  const [timed = []] = await timeEdges([edge], note)
+  edgeFigures(edge.names, timed).forEach(onFigure)
+}
+
+/**
+ * What a client sees of this size and of the smallest, which is loaded once more: times of different minutes differ by
+ * more than what is looked for.
+ */
+const timeAgainst = (
+  edge: ScaleEdge,
+  smallest: number,
+  { alone: { dir, note, report }, onFigure }: { readonly alone: Alone; readonly onFigure: Sink },
+): Promise<void> =>
+  runSize({
+    size: smallest,
+    dir,
+    onFigure: () => {},
+    whileLoaded: folder =>
+      withScaleEdge({ folder, dataDir: join(dir, `edge-${smallest}`) }, async small => {
+        const [timed = [], before = []] = await timeEdges([edge, small], note)
+        edgeFigures(edge.names, timed).forEach(onFigure)
+        for (const { name, ...figure } of edgeFigures(small.names, before))
+          report({ ...figure, name: `scale ${smallest} in turn: ${name}` })
+        for (const { name, ...figure } of growthFigures(edge.names, timed, before))
+          report({ ...figure, name: `scale: ${name}, against ${smallest}` })
+      }),
+    isWhole: false,
+  })
+
 /** How load, files, reads and writes grow with the number of accounts. */
 export const benchScale = async (
   alone: Alone,
   sizes: readonly number[] = alone.isQuick ? SIZES.slice(0, 1) : SIZES,
 ): Promise<void> => {
+  const { dir, report, note } = alone
+  const [smallest] = sizes
   let first: Map<string, number> | undefined
   for (const size of sizes) {
-    alone.note(`${size} accounts and their mints, from an archive of them`)
-    const values = await measure(size, alone)
+    note(`${size} accounts and their mints, from an archive of them`)
+    const values = new Map<string, number>()
+    const onFigure = ({ name, ...figure }: Figure): void => {
+      values.set(name, figure.value)
+      report({ ...figure, name: `scale ${size}: ${name}` })
+    }
+    const isCompared = size === sizes.at(-1) && size !== smallest
+    const other = isCompared ? smallest : undefined
+    await runSize({
+      size,
+      dir,
+      onFigure,
+      whileLoaded: folder =>
+        withScaleEdge({ folder, dataDir: join(dir, `edge-${size}`) }, edge =>
+          other === undefined
+            ? timeAlone(edge, alone, onFigure)
+            : timeAgainst(edge, other, { alone, onFigure }),
+        ),
+      isWhole: true,
+    })
     first ??= values
-    if (size !== sizes.at(-1) || values === first) continue
+    if (!isCompared) continue
     for (const [name, value] of values) {
       const before = first.get(name)
-      const isAtEdge = name.endsWith(AT_EDGE)
-      if (before === undefined || !(isAtEdge || name.endsWith(IN_KERNEL))) continue
-      alone.report({
-        name: `scale: ${name}, against ${sizes[0]}`,
-        value: value / before,
-        unit: '×',
-        better: 'lower',
-        ...(isAtEdge ? { target: GROWTH_MAX } : {}),
-      })
+      if (before === undefined || !name.endsWith(IN_KERNEL)) continue
+      const growth = { value: value / before, unit: '×', better: 'lower' } as const
+      report({ name: `scale: ${name}, against ${smallest}`, ...growth })
     }
   }
 }

@@ -1,4 +1,5 @@
-// One connection with one request on its way: what each method takes where nothing waits for anything else.
+// One connection to each server, and one request on its way at a time: what each method takes where nothing waits for
+// anything else.
 import { setRealtime, setSlice } from '../../src/shared/native.js'
 import { onStart } from '../child.js'
 import {
@@ -17,59 +18,87 @@ export type Case = {
   readonly roundRequests: number
 }
 
-export type OneByOne = {
-  readonly target: Target
-  readonly cases: readonly Case[]
-  readonly rounds: number
-}
+/** A server, and what it is asked; all of them have the same cases. */
+export type Asked = { readonly target: Target; readonly cases: readonly Case[] }
+
+export type OneByOne = { readonly servers: readonly Asked[]; readonly rounds: number }
 
 /** Microseconds from the sending of a request to the last bytes of its reply, of one round. */
 export type RoundTimes = { readonly p50: number; readonly p99: number }
 
-/** Of each case, its rounds. */
-export type Timed = readonly (readonly RoundTimes[])[]
+/** Of each server, of each case, its rounds. */
+export type Timed = readonly (readonly (readonly RoundTimes[])[])[]
 
 /** Microseconds. */
 const OWN_TURN = 100
 
-onStart<OneByOne, Timed>(async ({ target, cases, rounds }) => {
-  // Its own wait for the processor is not the server's.
-  if (!setRealtime()) setSlice(OWN_TURN)
+type Ask = (wire: Wire) => Promise<number>
+
+/** What asks over a connection of its own; it resolves with the microseconds that an answer took. */
+const openAsk = async ({ port }: Target): Promise<Ask> => {
   let isIn: (outcome: Outcome) => void = () => {}
   const connection = await new Promise<Connection>(resolve => {
     const opened = new Connection(
-      target.port,
+      port,
       () => resolve(opened),
       (_connection, outcome) => isIn(outcome),
     )
   })
-  const ask = (wire: Wire): Promise<void> =>
+  return wire =>
     new Promise((resolve, reject) => {
-      isIn = outcome =>
-        outcome === 'ok' ? resolve() : reject(new Error(`an answer was ${outcome}`))
+      isIn = outcome => {
+        if (outcome !== 'ok') reject(new Error(`an answer was ${outcome}`))
+        else resolve((connection.receivedAt - connection.sentAt) * 1000)
+      }
       connection.send(wire)
     })
+}
 
-  const all = cases.map(({ exchanges, roundRequests }) => ({
-    wires: toWire(target, exchanges),
-    roundRequests,
-    times: [] as RoundTimes[],
-  }))
-  for (const { wires } of all) for (const wire of wires) await ask(wire)
-  // Methods take turns: what disturbs the machine for some seconds disturbs one round of each.
-  for (let round = 0; round < rounds; round++)
-    for (const { wires, roundRequests, times } of all) {
-      const micros = new Float64Array(roundRequests)
-      for (let nth = 0; nth < roundRequests; nth++) {
-        const wire = wires[(round * roundRequests + nth) % wires.length]
-        if (wire === undefined) throw new Error('there is nothing to ask')
-        await ask(wire)
-        micros[nth] = (connection.receivedAt - connection.sentAt) * 1000
-      }
-      micros.sort()
-      const at = (share: number) => micros[Math.floor((roundRequests - 1) * share)] ?? NaN
-      times.push({ p50: at(0.5), p99: at(0.99) })
+/** One case at one server. */
+class Subject {
+  readonly times: RoundTimes[] = []
+  readonly #ask: Ask
+  readonly #wires: readonly Wire[]
+  readonly #micros: Float64Array
+  #next = 0
+
+  constructor(ask: Ask, target: Target, { exchanges, roundRequests }: Case) {
+    this.#ask = ask
+    this.#wires = toWire(target, exchanges)
+    this.#micros = new Float64Array(roundRequests)
+  }
+
+  async warm(): Promise<void> {
+    for (const wire of this.#wires) await this.#ask(wire)
+  }
+
+  async time(): Promise<void> {
+    const micros = this.#micros
+    for (let nth = 0; nth < micros.length; nth++) {
+      const wire = this.#wires[this.#next++ % this.#wires.length]
+      if (wire === undefined) throw new Error('there is nothing to ask')
+      micros[nth] = await this.#ask(wire)
     }
-  connection.close()
-  return all.map(({ times }) => times)
+    const sorted = micros.toSorted()
+    const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? NaN
+    this.times.push({ p50: at(0.5), p99: at(0.99) })
+  }
+}
+
+onStart<OneByOne, Timed>(async ({ servers, rounds }) => {
+  // Its own wait for the processor is not the server's.
+  if (!setRealtime()) setSlice(OWN_TURN)
+  const subjects: Subject[][] = []
+  for (const { target, cases } of servers) {
+    const ask = await openAsk(target)
+    subjects.push(cases.map(each => new Subject(ask, target, each)))
+  }
+  for (const subject of subjects.flat()) await subject.warm()
+  // Servers take turns at each method, and methods in each round: what disturbs the machine disturbs all alike.
+  for (let round = 0; round < rounds; round++)
+    for (const nth of subjects[0]?.keys() ?? []) {
+      const turns = round % 2 === 0 ? subjects : subjects.toReversed()
+      for (const server of turns) await server[nth]?.time()
+    }
+  return subjects.map(server => server.map(({ times }) => times))
 })
