@@ -133,7 +133,9 @@ pub(super) fn build(
             return Ok(());
         };
         loaded.accounts += 1;
-        loaded.data_bytes += store::decode(record)?.data.len() as u64;
+        let account = store::decode(record)?;
+        loaded.lamports += u128::from(account.lamports);
+        loaded.data_bytes += account.data.len() as u64;
         out.append(BulkTable::Accounts, pubkey, record)?;
         store::rows_of(pubkey, record, &mut |kind, parts| rows.push(kind, parts))
     })?;

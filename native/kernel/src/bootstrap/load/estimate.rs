@@ -37,7 +37,9 @@ pub(super) fn estimate(sorted: &Sorted, progress: &Progress) -> Result<Loaded> {
             return Ok(());
         };
         loaded.accounts += 1;
-        loaded.data_bytes += store::decode(record)?.data.len() as u64;
+        let account = store::decode(record)?;
+        loaded.lamports += u128::from(account.lamports);
+        loaded.data_bytes += account.data.len() as u64;
         let length = record.len() as u64;
         if NODE_BYTES + 32 + length > NODE_BYTES_MAX {
             node_bytes += NODE_BYTES + 32 + OVERFLOW_BYTES;
@@ -45,8 +47,7 @@ pub(super) fn estimate(sorted: &Sorted, progress: &Progress) -> Result<Loaded> {
         } else {
             node_bytes += (NODE_BYTES + 32 + length).next_multiple_of(2);
         }
-        let owner = store::decode(record)?.owner;
-        node_bytes += changed.bytes_for(owner);
+        node_bytes += changed.bytes_for(account.owner);
         store::rows_of(pubkey, record, &mut |kind, _| {
             let bytes = kind.row_bytes() as u64;
             row_bytes += bytes;

@@ -38,5 +38,6 @@ pub fn load_archive(
             end.manifest.slot
         )));
     }
+    loader.expect_lamports(end.manifest.capitalization);
     Ok((name.base(), end))
 }

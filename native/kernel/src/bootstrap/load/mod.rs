@@ -58,6 +58,7 @@ pub struct Counts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Loaded {
     pub accounts: u64,
+    pub lamports: u128,
     /// Bytes of their data.
     pub data_bytes: u64,
     /// Versions that a newer one replaced.
@@ -76,6 +77,8 @@ pub struct Loader {
     filter: ScopeFilter,
     sorter: AccountSorter,
     counts: Counts,
+    /// Lamports of all accounts together, as a bank says them.
+    capitalization: Option<u64>,
 }
 
 impl Loader {
@@ -91,6 +94,7 @@ impl Loader {
             filter: ScopeFilter::new(scope),
             sorter: AccountSorter::start(spill, options.sort_memory_bytes)?,
             counts: Counts::default(),
+            capitalization: None,
             options: options.clone(),
         })
     }
@@ -118,6 +122,12 @@ impl Loader {
         Ok(())
     }
 
+    /// What was pushed is all accounts of a bank that says this of them: a load of every account ends
+    /// with [`Error::SnapshotInvalid`] where they hold something else. 0 is not said.
+    pub fn expect_lamports(&mut self, capitalization: u64) {
+        self.capitalization = Some(capitalization).filter(|lamports| *lamports > 0);
+    }
+
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -135,6 +145,7 @@ impl Loader {
         let sorted = self.sort()?;
         let draft = sorted.work_dir.join("store");
         let loaded = build::build(&sorted, &draft, options, base, progress)?;
+        sorted.check_lamports(&loaded)?;
         publish(&draft, store_dir)?;
         Ok(loaded)
     }
@@ -162,7 +173,10 @@ impl Loader {
 
     /// Counts what [`Loader::finish`] would write, and writes nothing.
     pub fn finish_dry(self, progress: &Progress) -> Result<Loaded> {
-        estimate::estimate(&self.sort()?, progress)
+        let sorted = self.sort()?;
+        let loaded = estimate::estimate(&sorted, progress)?;
+        sorted.check_lamports(&loaded)?;
+        Ok(loaded)
     }
 
     /// A store of another scope would miss accounts, or hold some that are never updated.
@@ -177,7 +191,9 @@ impl Loader {
 
     fn sort(self) -> Result<Sorted> {
         let (file, spans) = self.sorter.finish()?;
+        let is_whole = matches!(self.scope, Scope::All);
         Ok(Sorted {
+            capitalization: self.capitalization.filter(|_| is_whole),
             work_dir: self.work_dir,
             options: self.options,
             filter: self.filter,
@@ -196,6 +212,8 @@ struct Sorted {
     counts: Counts,
     file: SpillFile,
     spans: Vec<Span>,
+    /// Only where every account is kept.
+    capitalization: Option<u64>,
 }
 
 impl Sorted {
@@ -205,6 +223,20 @@ impl Sorted {
         let rows = rows_before + self.counts.versions;
         progress.rows_total.store(rows, Ordering::Relaxed);
         Winners::open(self, progress)
+    }
+
+    /// Lamports come from nowhere and go nowhere: another sum is accounts that are missing, or too
+    /// many.
+    fn check_lamports(&self, loaded: &Loaded) -> Result<()> {
+        match self.capitalization {
+            Some(said) if u128::from(said) != loaded.lamports => {
+                Err(Error::SnapshotInvalid(format!(
+                    "its accounts hold {} lamports together, and its bank says {said}",
+                    loaded.lamports
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

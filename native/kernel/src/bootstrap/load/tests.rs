@@ -286,3 +286,55 @@ fn a_store_that_is_there_is_not_replaced() {
     let store = dir.path().join("store");
     assert_holds(&store, &options(), &expected(&Scope::All, &one(1)));
 }
+
+#[test]
+fn accounts_that_hold_another_sum_than_their_bank_says_are_no_store() {
+    let versions: Vec<Version> = vec![
+        (1, 0, account(number(1), 10, [8; 32], b"one")),
+        (2, 0, account(number(1), 7, [8; 32], b"one")),
+        (1, 0, account(number(2), 5, [8; 32], b"two")),
+        (2, 0, account(number(3), 0, [8; 32], b"")),
+    ];
+    let listed = Scope::Listed {
+        programs: vec![[8; 32]],
+        mints: vec![],
+        pubkeys: vec![],
+    };
+    // 0 is not said, and of a scope the bank says nothing.
+    for (scope, said, is_sound) in [
+        (Scope::All, 12, true),
+        (Scope::All, 0, true),
+        (Scope::All, 11, false),
+        (Scope::All, 22, false),
+        (listed, 11, true),
+    ] {
+        let dir = TempDir::new().unwrap();
+        let options = Options {
+            scope: scope.clone(),
+            ..options()
+        };
+        let progress = Progress::default();
+        let loader = || {
+            let work = dir.path().join("work");
+            let mut loader = pushed(&work, &scope, &small(), &versions);
+            loader.expect_lamports(said);
+            loader
+        };
+        let dry = loader().finish_dry(&progress);
+        let store = dir.path().join("store");
+        let made = loader().finish(&store, &options, &BASE, &progress);
+        assert_eq!(store.exists(), is_sound, "{scope:?} {said}");
+        for answer in [dry, made] {
+            match answer {
+                Ok(loaded) => assert!(is_sound && loaded.lamports == 12, "{scope:?} {said}"),
+                Err(error) => assert_eq!(
+                    (error.detail(), is_sound),
+                    (
+                        format!("its accounts hold 12 lamports together, and its bank says {said}"),
+                        false
+                    )
+                ),
+            }
+        }
+    }
+}
