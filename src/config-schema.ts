@@ -254,6 +254,10 @@ const network = v.strictObject({
     v.optional(v.pipe(v.array(text('a file or a URL')), v.maxLength(2, 'at most two')), []),
     'Where snapshots are for that: a full one, and an incremental one that builds on it; the latter alone is enough for incremental. What follows the host is never printed.',
   ),
+  snapshotsCaFile: described(
+    v.optional(text('a file')),
+    'PEM of a private certificate authority of their servers, in place of those of the system.',
+  ),
   changedPrograms: described(
     v.optional(v.array(pubkey)),
     'Programs whose changes are indexed by slot; absent is all, empty is none. Without it `changedSinceSlot` is right, only slower.',

@@ -205,9 +205,9 @@ export declare class StoreLoader {
   push(order: number, rows: Uint8Array): Promise<LoaderReply>
   /**
    * Takes every account of a snapshot archive, at a path or an `http(s)://` address. `order` as in
-   * `push`.
+   * `push`. `ca_certificate_pem` is a private certificate authority, in place of the system's.
    */
-  loadArchive(place: string, order: number): Promise<LoaderReply>
+  loadArchive(place: string, order: number, caCertificatePem?: string | undefined | null): Promise<LoaderReply>
   /** Makes the store at `dir`, which must hold nothing. The loader is used up. */
   finish(dir: string, base: LoaderBase): Promise<LoaderReply>
   /**

@@ -28,7 +28,7 @@ export type SpoolView = Pick<Spool, 'stats'> & {
 /** Makes the store of a plan. */
 export type LoadStore = {
   /** The slot that the feed should begin at, where that is known before it is loaded. */
-  startSlot(): Promise<number | undefined>
+  startSlot(signal: AbortSignal): Promise<number | undefined>
   /** Loads into `dir`, which holds nothing. */
   load(
     dir: string,
@@ -147,7 +147,8 @@ export const bootstrap = async (parts: BootstrapParts): Promise<Indexer> => {
   let { loaded } = parts
   onStep(loaded === undefined ? 'spool' : 'replay', loaded)
   const isResumed = spool.stats().first !== undefined
-  const startSlot = isResumed || loaded !== undefined ? loaded?.slot : await loading.startSlot()
+  const startSlot =
+    isResumed || loaded !== undefined ? loaded?.slot : await loading.startSlot(signal)
   const feed = await spoolFirst(parts, startSlot)
   try {
     if (loaded === undefined) {

@@ -4,8 +4,15 @@ import { shownPlace, type StepProgress } from '../shared/indexer-status.js'
 import type { StoreCopy } from '../shared/store-copy.js'
 import type { StoreLoader } from '../shared/store-loader.js'
 import type { LoadedBase, LoadStore, SpoolView } from './bootstrap.js'
-import type { Options } from './bootstrap-options.js'
-import { baseOf, demandFresh, readArchive, showRows, untilFresh, watched } from './load-snapshot.js'
+import {
+  baseOf,
+  demandFresh,
+  readArchive,
+  showRows,
+  untilFresh,
+  watched,
+  type SnapshotOptions,
+} from './load-snapshot.js'
 import { resolveSnapshot, type SnapshotName } from './snapshot-place.js'
 
 /** The store that is live, which stays as it is. */
@@ -22,7 +29,7 @@ export type IncrementalParts = {
   readonly live: () => LiveStore | undefined
   /** Folder for the copy, which is not there, on the disk of the stores. */
   readonly copyDir: string
-  readonly options: Options
+  readonly options: SnapshotOptions
 }
 
 /** A file of this name is a store. */
@@ -96,7 +103,7 @@ const load = async (
   signal.addEventListener('abort', cancel, { once: true })
   try {
     signal.throwIfAborted()
-    const archive = await readArchive(loader, place, 0, options, show)
+    const archive = await readArchive(loader, place, 0, options, show, signal)
     demandFresh(place, archive, spool)
     // Its name may have led to a newer one since.
     const base = demandContinues(place, { base: archive.baseSlot }, tip.slot)
@@ -113,6 +120,6 @@ const load = async (
 
 /** Brings a copy of the live store up to date with what an incremental snapshot holds. */
 export const loadIncremental = (parts: IncrementalParts): LoadStore => ({
-  startSlot: async () => (await resolveSnapshot(parts.place, parts.options.resolveMs)).slot,
+  startSlot: async signal => (await resolveSnapshot(parts.place, parts.options, signal)).slot,
   load: (dir, spool, show, signal) => load(parts, dir, spool, show, signal),
 })

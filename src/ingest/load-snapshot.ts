@@ -5,27 +5,40 @@ import { decodePubkey } from '../shared/native.js'
 import type { LoadedArchive, LoaderBase, StoreLoader } from '../shared/store-loader.js'
 import type { LoadedBase, LoadStore, SpoolView } from './bootstrap.js'
 import type { Options } from './bootstrap-options.js'
-import { isUrl, resolveSnapshot, type SnapshotName } from './snapshot-place.js'
+import { isUrl, REDIRECTS_MAX, resolveSnapshot, type SnapshotName } from './snapshot-place.js'
+import { askHead, type SnapshotServerOptions } from './snapshot-server.js'
+
+/** Bounds of a bootstrap, and how the servers of its archives are asked. */
+export type SnapshotOptions = Options & SnapshotServerOptions
 
 /** What loading from archives works with. */
 export type SnapshotParts = {
   /** A full archive, and none or one that builds on it. */
   readonly places: readonly string[]
   readonly openLoader: () => StoreLoader
-  readonly options: Options
+  readonly options: SnapshotOptions
 }
 
 /** Bytes at a place; 0 where nobody tells. */
-const sizeOf = async (place: string, timeoutMs: number): Promise<number> => {
+const sizeOf = async (
+  place: string,
+  options: SnapshotServerOptions,
+  stop: AbortSignal | undefined,
+): Promise<number> => {
   if (!isUrl(place)) return statSync(place).size
   try {
-    const signal = AbortSignal.timeout(timeoutMs)
-    const { headers } = await fetch(place, { method: 'HEAD', signal })
-    return Number(headers.get('content-length') ?? 0) || 0
+    const limit = AbortSignal.timeout(options.resolveMs)
+    const signal = stop === undefined ? limit : AbortSignal.any([limit, stop])
+    let at = place
+    for (let hops = 0; hops <= REDIRECTS_MAX; hops += 1) {
+      const { headers } = await askHead(at, options, signal)
+      if (headers.location === undefined) return Number(headers['content-length'] ?? 0) || 0
+      at = new URL(headers.location, at).href
+    }
   } catch {
     // It is for the display; whether the place can be read, reading it says.
-    return 0
   }
+  return 0
 }
 
 const showArchive = (loader: StoreLoader, total: number): StepProgress => {
@@ -72,13 +85,14 @@ const tooOld = (place: string, slot: number, spool: SpoolView): Error => {
 export const untilFresh = async (
   place: string,
   spool: SpoolView,
-  { resolveMs, snapshotPollMs, snapshotWaitMs }: Options,
+  options: SnapshotOptions,
   signal: AbortSignal,
   check: (name: SnapshotName) => void = () => {},
 ): Promise<SnapshotName> => {
+  const { snapshotPollMs, snapshotWaitMs } = options
   const endMs = performance.now() + snapshotWaitMs
   for (;;) {
-    const name = await resolveSnapshot(place, resolveMs)
+    const name = await resolveSnapshot(place, options, signal)
     check(name)
     if (!isTooOld(spool, name.slot)) return name
     if (!isUrl(place) || performance.now() + snapshotPollMs > endMs)
@@ -92,12 +106,14 @@ export const readArchive = async (
   loader: StoreLoader,
   place: string,
   order: number,
-  { pollMs, resolveMs }: Options,
+  options: SnapshotOptions,
   show: (progress: StepProgress) => void,
+  signal?: AbortSignal,
 ): Promise<LoadedArchive> => {
-  const total = loader.progress().bytesRead + (await sizeOf(place, resolveMs))
-  const reading = loader.loadArchive(place, order)
-  return watched(reading, pollMs, () => show(showArchive(loader, total)))
+  const total = loader.progress().bytesRead + (await sizeOf(place, options, signal))
+  signal?.throwIfAborted()
+  const reading = loader.loadArchive(place, order, options.caCertificatePem)
+  return watched(reading, options.pollMs, () => show(showArchive(loader, total)))
 }
 
 /** The block that a store of an archive begins with: a snapshot is of a final slot. */
@@ -137,7 +153,7 @@ const load = async (
     for (const [order, place] of places.entries()) {
       if (order > 0) await untilFresh(place, spool, options, signal)
       signal.throwIfAborted()
-      const archive = await readArchive(loader, place, order, options, show)
+      const archive = await readArchive(loader, place, order, options, show, signal)
       checkOrder(place, archive, newest)
       newest = archive
     }
@@ -169,8 +185,8 @@ const checkOrder = (
 
 /** Loads a full snapshot, and an incremental one over it. */
 export const loadSnapshot = (parts: SnapshotParts): LoadStore => ({
-  startSlot: async () =>
-    (await resolveSnapshot(parts.places.at(-1) ?? '', parts.options.resolveMs)).slot,
+  startSlot: async signal =>
+    (await resolveSnapshot(parts.places.at(-1) ?? '', parts.options, signal)).slot,
   load: (dir, spool, show, signal) => load(parts, dir, spool, show, signal),
 })
 

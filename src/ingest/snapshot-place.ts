@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
 import { shownPlace } from '../shared/indexer-status.js'
+import { askHead, type SnapshotServerOptions } from './snapshot-server.js'
 
 /** What the name of a snapshot archive says. */
 export type SnapshotName = {
@@ -24,30 +25,31 @@ export const parseSnapshotName = (name: string): SnapshotName | undefined => {
 export const isUrl = (place: string): boolean => /^https?:\/\//i.test(place)
 
 /** Redirects on the way to a file: a node makes one. */
-const REDIRECTS_MAX = 5
+export const REDIRECTS_MAX = 5
 
 /**
  * What stands at a place now: of a URL, where its redirects lead to. Throws where the server does not answer within
- * `timeoutMs`, and where the name is none of a snapshot.
+ * `resolveMs`, and where the name is none of a snapshot.
  */
-export const resolveSnapshot = async (place: string, timeoutMs: number): Promise<SnapshotName> => {
+export const resolveSnapshot = async (
+  place: string,
+  options: SnapshotServerOptions,
+  stop?: AbortSignal,
+): Promise<SnapshotName> => {
   let at = place
   if (isUrl(place)) {
-    const signal = AbortSignal.timeout(timeoutMs)
+    const limit = AbortSignal.timeout(options.resolveMs)
+    const signal = stop === undefined ? limit : AbortSignal.any([limit, stop])
     for (let hops = 0; ; hops += 1) {
       const name = parseSnapshotName(basename(new URL(at).pathname))
       if (name !== undefined) return name
-      const answer = await fetch(at, { method: 'HEAD', redirect: 'manual', signal }).catch(
-        (error: unknown) => {
-          // The text of such a failure may hold the URL.
-          const cause = error instanceof Error ? (error.cause ?? error) : error
-          const why = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no answer'
-          throw new Error(`${shownPlace(at)} cannot be asked for its newest snapshot: ${why}`)
-        },
-      )
-      await answer.body?.cancel()
-      const location = answer.headers.get('location')
-      if (location === null || hops === REDIRECTS_MAX) break
+      const { headers } = await askHead(at, options, signal).catch((error: unknown) => {
+        stop?.throwIfAborted()
+        const why = error instanceof Error ? error.message : 'no answer'
+        throw new Error(`${shownPlace(at)} cannot be asked for its newest snapshot: ${why}`)
+      })
+      const { location } = headers
+      if (location === undefined || hops === REDIRECTS_MAX) break
       at = new URL(location, at).href
       if (!isUrl(at)) break
     }

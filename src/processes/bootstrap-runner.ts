@@ -21,12 +21,14 @@ import type { Indexer } from '../shared/native.js'
 import type { Spool } from '../shared/spool.js'
 import {
   BOOTSTRAP_DIR,
+  forgetRequest,
+  readRequest,
   readState,
-  takeRequest,
   writeState,
   type BootstrapRequest,
   type BootstrapState,
 } from './bootstrap-state.js'
+import { currentGeneration } from './generation.js'
 
 /** What the runner of one network's bootstraps works with. */
 export type RunnerParts = {
@@ -64,9 +66,9 @@ const placesOf = (plan: BootstrapPlan): readonly string[] =>
 
 const words = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** One more than the greatest number among the generations. */
+/** One more than the greatest number among the generations, and not the first: a service that starts may begin that. */
 const nextGeneration = (stores: string): string =>
-  String(1 + Math.max(0, ...readdirSync(stores).map(Number).filter(Number.isSafeInteger)))
+  String(1 + Math.max(1, ...readdirSync(stores).map(Number).filter(Number.isSafeInteger)))
 
 export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
   const { log, options, stores } = parts
@@ -79,7 +81,12 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
   const change = (to: Partial<BootstrapStatus>, more: Partial<BootstrapState> = {}): void => {
     if (state === undefined) return
     state = { ...state, ...more, status: { ...state.status, ...to } }
-    writeState(stores, state)
+    try {
+      writeState(stores, state)
+    } catch (error) {
+      // On a full disk it goes on as it can; who starts after a kill then begins from an earlier step.
+      log.warn({ err: error }, 'the state of a bootstrap cannot be kept')
+    }
     parts.onStatus(state.status)
   }
   const show = (progress: StepProgress): void => {
@@ -133,9 +140,20 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
       spool.close()
     }
     parts.goLive(indexer, generation)
+    finish(generation)
+  }
+
+  const finish = (generation: string): void => {
     change({ step: 'live', state: 'done', stepAtMs: Date.now(), endedAtMs: Date.now() })
     rmSync(work, { recursive: true, force: true })
     log.info({ generation }, 'bootstrap is done')
+  }
+
+  /** Ends what a killed process left unsaid, and removes what it left. */
+  const settleLeft = (): void => {
+    if (state?.status.state !== 'running') rmSync(work, { recursive: true, force: true })
+    // The store that is live by now is not to be made again: others read it.
+    else if (state.generation === currentGeneration(stores)) finish(state.generation)
   }
 
   const fail = (reason: string): Error => {
@@ -165,7 +183,12 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
       try {
         return await attempt(state, signal)
       } catch (error) {
-        stopping.signal.throwIfAborted()
+        if (stopping.signal.aborted) {
+          log.info('bootstrap stops with its process: the next one goes on with it')
+          // Not in vain, so it is not counted.
+          change({ attempts })
+          throw stopping.signal.reason
+        }
         if (!(error instanceof SpoolLost)) throw fail(words(error))
         beginAnew(error.message)
       }
@@ -197,10 +220,13 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
   }
 
   const look = (): void => {
-    const request = takeRequest(stores)
-    if (request === undefined) return
-    if (running !== undefined) return log.warn('a bootstrap was asked for while another one runs')
-    begin(request, stopping.signal).catch(() => {})
+    const request = readRequest(stores)
+    if (request !== undefined && request.id !== state?.request.id) {
+      if (running === undefined) begin(request, stopping.signal).catch(() => {})
+      else log.warn('a bootstrap was asked for while another one runs')
+    }
+    // Not before its state is kept: a kill in between would lose it.
+    forgetRequest(stores)
   }
 
   return {
@@ -211,6 +237,7 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
       return begin({ id: `repair-${Date.now()}`, plan }, AbortSignal.any(all))
     },
     watch: () => {
+      settleLeft()
       // It has said why by its status, and in the log.
       if (state?.status.state === 'running') go(stopping.signal).catch(() => {})
       timer = setInterval(look, options.pollMs)

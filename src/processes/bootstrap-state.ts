@@ -70,12 +70,20 @@ export const requestBootstrap = (stores: string, plan: BootstrapPlan): string =>
   return request.id
 }
 
-/** Takes the request that lies there; undefined where there is none. What is none of ours is removed. */
-export const takeRequest = (stores: string): BootstrapRequest | undefined => {
-  const path = join(stores, REQUEST)
-  const value = readJson(path)
-  rmSync(path, { force: true })
+/** The request that lies there; undefined where there is none, or none of ours. */
+export const readRequest = (stores: string): BootstrapRequest | undefined => {
+  const value = readJson(join(stores, REQUEST))
   return isRequest(value) ? value : undefined
+}
+
+/** Removes the request that lies there. */
+export const forgetRequest = (stores: string): void =>
+  rmSync(join(stores, REQUEST), { force: true })
+
+/** Removes what is known of a bootstrap and of a request for one: nobody goes on with it. */
+export const forgetBootstrap = (stores: string): void => {
+  forgetRequest(stores)
+  rmSync(join(stores, STATE), { force: true })
 }
 
 /** The last bootstrap of these stores, or undefined before the first. */

@@ -1,10 +1,11 @@
+import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config.js'
 import type { BootstrapPlan, LoadStore } from '../ingest/bootstrap.js'
 import { startGeyser } from '../ingest/geyser.js'
 import { loadIncremental, type LiveStore } from '../ingest/load-incremental.js'
 import { loadScope } from '../ingest/load-scope.js'
-import { loadSnapshot } from '../ingest/load-snapshot.js'
+import { loadSnapshot, type SnapshotOptions } from '../ingest/load-snapshot.js'
 import type { FeedHealth, FeedSource } from '../ingest/source.js'
 import { BOOTSTRAP_STEPS } from '../shared/indexer-status.js'
 import type { Log } from '../shared/log.js'
@@ -25,6 +26,13 @@ import { toStoreOptions } from './native-options.js'
 export const openLoader = (config: Config, network: string, workDir: string): StoreLoader => {
   const bounds = { ...config.bootstrap.load, diskReserveBytes: config.store.diskReserveBytes }
   return openStoreLoader(workDir, toStoreOptions(config, network), bounds)
+}
+
+/** Bounds of a network's bootstraps, with its certificate authority. Reads that file, and throws where it cannot. */
+export const toSnapshotOptions = (config: Config, network: string): SnapshotOptions => {
+  const caFile = config.networks.find(({ id }) => id === network)?.snapshotsCaFile
+  const ca = caFile === undefined ? {} : { caCertificatePem: readFileSync(caFile, 'utf8') }
+  return { ...config.bootstrap, ...ca }
 }
 
 /** Rows of the network's upstream RPC. The feed is spooled from its head on: what comes before is in the rows. */
@@ -103,7 +111,7 @@ export const createBootstraps = (
 ): BootstrapRunner => {
   const target = config.networks.find(({ id }) => id === network)
   if (target === undefined) throw new Error(`no network ${network}`)
-  const { bootstrap: options } = config
+  const options = toSnapshotOptions(config, network)
   const { groupBlocksMax, groupBytesMax } = target.feed
   const { bounds, sources } = toFeedSources(target.feed, undefined)
   const spoolBounds = {

@@ -2,6 +2,7 @@ import {
   accessSync,
   closeSync,
   constants,
+  existsSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -64,12 +65,22 @@ export const setCurrentGeneration = (stores: string, generation: string): void =
 export const clearCurrentGeneration = (stores: string): void =>
   rmSync(join(stores, 'CURRENT'), { force: true })
 
+const DRY_RUN = /^dry-run-(?<pid>\d+)$/
+/** Folder in which a process sorts what it only counts. No generation is called so. */
+export const dryRunName = (pid: number): string => `dry-run-${pid}`
+
+/** Whether a folder is of a dry run that goes on. */
+const isOfDryRun = (name: string): boolean => {
+  const pid = DRY_RUN.exec(name)?.groups?.['pid']
+  return pid !== undefined && existsSync(`/proc/${pid}`)
+}
+
 /**
- * Removes every store but the given ones. Readers that still map a removed one keep it until they let go:
+ * Removes every store but the given ones, and what killed processes left beside them. Readers that still map a removed one keep it until they let go:
  * the files lose their names at once and their space then.
  */
 export const removeOtherGenerations = (stores: string, kept: readonly string[]): void => {
   for (const entry of readdirSync(stores, { withFileTypes: true }))
-    if (entry.isDirectory() && !kept.includes(entry.name))
+    if (entry.isDirectory() && !kept.includes(entry.name) && !isOfDryRun(entry.name))
       rmSync(join(stores, entry.name), { recursive: true, force: true })
 }

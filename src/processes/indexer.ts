@@ -113,6 +113,9 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
         last.close()
       },
     })
+  // A process may have been killed before it removed the store before its own.
+  if (devChain === undefined)
+    removeOtherGenerations(stores, [generation, ...(bootstraps?.folders() ?? [])])
   const feed = startRepairedFeed({
     sources,
     feed: bounds,

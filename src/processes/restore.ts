@@ -6,6 +6,7 @@ import { openCaretaker } from '../shared/caretaker.js'
 import { lockFile, type StoreOptions, type Tip } from '../shared/native.js'
 import { demandRoom, readLabel, removeUnfinished, watchFile } from './backup.js'
 import { DATA, LOCK } from './backup-draft.js'
+import { forgetBootstrap } from './bootstrap-state.js'
 import {
   removeOtherGenerations,
   RESTORE_DRAFT,
@@ -67,6 +68,8 @@ export const restore = async (
   rmSync(join(draft, LOCK), { force: true })
   for (const path of [file, draft]) syncPath(path)
 
+  // It would replace what is restored now.
+  forgetBootstrap(stores)
   const generation = nextGeneration(stores)
   renameSync(draft, join(stores, generation))
   keep()

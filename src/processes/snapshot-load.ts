@@ -9,10 +9,11 @@ import { openCaretaker, type Caretaker } from '../shared/caretaker.js'
 import { shownPlace, type BootstrapStatus, type StepProgress } from '../shared/indexer-status.js'
 import { openLog } from '../shared/log.js'
 import { lockFile } from '../shared/native.js'
-import { BOOTSTRAP_DIR, readState, requestBootstrap } from './bootstrap-state.js'
-import { createBootstraps, openLoader } from './bootstraps.js'
+import { BOOTSTRAP_DIR, forgetBootstrap, readState, requestBootstrap } from './bootstrap-state.js'
+import { createBootstraps, openLoader, toSnapshotOptions } from './bootstraps.js'
 import {
   currentGeneration,
+  dryRunName,
   removeOtherGenerations,
   setCurrentGeneration,
   storesPath,
@@ -68,7 +69,11 @@ const askService = async (config: Config, network: string, plan: BootstrapPlan):
     throw new Error(`a bootstrap of network ${network} runs already: see slotline status`)
   const id = requestBootstrap(stores, plan)
   const steps = createSteps(network)
-  // The service goes on with it whatever becomes of this command.
+  onStop(() => {
+    steps.end()
+    process.stderr.write(`slotline: the service goes on with it: see slotline status\n`)
+    process.exit(1)
+  })
   let heardMs = performance.now()
   for (;;) {
     await sleep(config.bootstrap.pollMs)
@@ -86,6 +91,28 @@ const askService = async (config: Config, network: string, plan: BootstrapPlan):
   end(network, readStatus(stores)?.bootstrap)
 }
 
+/** Once: whoever asks again means at once. */
+const onStop = (stop: () => void): void => {
+  let isStopping = false
+  const hear = (): void => {
+    if (isStopping) process.exit(1)
+    isStopping = true
+    stop()
+  }
+  process.on('SIGTERM', hear).on('SIGINT', hear).on('SIGHUP', hear)
+}
+
+/** Asks for this plan, unless a process that has ended left it: then that goes on. What it left of another plan goes. */
+const forgetOther = (stores: string, plan: BootstrapPlan): void => {
+  const left = readState(stores)
+  const isRunning = left?.status.state === 'running'
+  if (isRunning && JSON.stringify(left.request.plan) === JSON.stringify(plan)) return
+  if (isRunning && left.generation !== currentGeneration(stores))
+    rmSync(join(stores, left.generation), { recursive: true, force: true })
+  forgetBootstrap(stores)
+  requestBootstrap(stores, plan)
+}
+
 /** Does the work in this process: no service runs, and none can start meanwhile. */
 const workAlone = async (config: Config, network: string, plan: BootstrapPlan): Promise<void> => {
   const stores = storesPath(config.dataDir, network)
@@ -93,7 +120,7 @@ const workAlone = async (config: Config, network: string, plan: BootstrapPlan): 
   let settle = (): void => {}
   const ended = new Promise<void>(resolve => (settle = resolve))
   const steps = createSteps(network)
-  const left = readState(stores)
+  forgetOther(stores, plan)
   // Opened once: an attempt may follow another.
   let live: Caretaker | undefined
   const openLive = (): Caretaker | undefined => {
@@ -128,19 +155,15 @@ const workAlone = async (config: Config, network: string, plan: BootstrapPlan): 
     },
     log,
   )
-  const stop = (): void => {
-    void bootstraps.stop().finally(() => process.exit(1))
-  }
-  process.once('SIGTERM', stop).once('SIGINT', stop).once('SIGHUP', stop)
-  const isSame =
-    left?.status.state === 'running' && JSON.stringify(left.request.plan) === JSON.stringify(plan)
-  // The same command again goes on with what a killed one left; another one does not.
-  if (!isSame) {
-    if (left?.status.state === 'running')
-      rmSync(join(stores, left.generation), { recursive: true, force: true })
-    rmSync(join(stores, 'bootstrap.json'), { force: true })
-    requestBootstrap(stores, plan)
-  }
+  onStop(() => {
+    clearInterval(shown)
+    steps.end()
+    const says = `slotline: stopped at ${bootstraps.status()?.step ?? 'its beginning'}: the same command, or the service when it starts, goes on with it\n`
+    void bootstraps.stop().finally(() => {
+      process.stderr.write(says)
+      process.exit(1)
+    })
+  })
   const shown = setInterval(() => {
     const status = bootstraps.status()
     if (status !== undefined) steps.show(status)
@@ -177,7 +200,7 @@ const dryRun = async (
   network: string,
   places: readonly string[],
 ): Promise<void> => {
-  const workDir = join(storesPath(config.dataDir, network), `dry-run-${process.pid}`)
+  const workDir = join(storesPath(config.dataDir, network), dryRunName(process.pid))
   const remove = (): void => rmSync(workDir, { recursive: true, force: true })
   process.once('exit', remove)
   process.once('SIGTERM', () => process.exit(1)).once('SIGINT', () => process.exit(1))
@@ -186,7 +209,7 @@ const dryRun = async (
   const show = ({ detail, done, total }: StepProgress): void =>
     progress.show(done, total, `${network}, ${detail}`)
   const open = () => openLoader(config, network, workDir)
-  const options = config.bootstrap
+  const options = toSnapshotOptions(config, network)
   const { accounts, archive, bytes } = await countSnapshot(
     { places, openLoader: open, options },
     show,
@@ -200,9 +223,13 @@ const dryRun = async (
 }
 
 /** An incremental snapshot alone continues the store that is there. */
-const planOf = async (config: Config, places: readonly string[]): Promise<BootstrapPlan> => {
+const planOf = async (
+  config: Config,
+  network: string,
+  places: readonly string[],
+): Promise<BootstrapPlan> => {
   const [place = '', ...more] = places
-  const { base } = await resolveSnapshot(place, config.bootstrap.resolveMs)
+  const { base } = await resolveSnapshot(place, toSnapshotOptions(config, network))
   return base === undefined || more.length > 0
     ? { kind: 'snapshot', places }
     : { kind: 'incremental', place }
@@ -232,7 +259,7 @@ export const loadSnapshots = async (
   const missing = places.find(place => !isUrl(place) && !existsSync(place))
   if (missing !== undefined) throw new Error(`${missing} does not exist`)
   if (options.dryRun) return dryRun(config, network, places)
-  return runPlan(config, network, await planOf(config, places))
+  return runPlan(config, network, await planOf(config, network, places))
 }
 
 /** `slotline bootstrap rpc`: a new store of a scoped network from its upstream RPC. */

@@ -37,8 +37,11 @@ export type AccountVersion = {
  * done; await one before the next call. After a failure the loader can only be closed.
  */
 export type StoreLoader = {
-  /** Takes every account of a snapshot archive. Of equal slots the higher `order` (0–255) wins, then the later one. */
-  loadArchive(place: string, order: number): Promise<LoadedArchive>
+  /**
+   * Takes every account of a snapshot archive. Of equal slots the higher `order` (0–255) wins, then the later one.
+   * Of an address, `caCertificatePem` is a private certificate authority, in place of the system's.
+   */
+  loadArchive(place: string, order: number, caCertificatePem?: string): Promise<LoadedArchive>
   /** Takes versions as `packAccounts` packs them. */
   push(order: number, packed: Uint8Array): Promise<void>
   /** What was taken, as of the last call that has ended. */
@@ -100,8 +103,8 @@ export const openStoreLoader = (
 ): StoreLoader => {
   const native = call(() => new addon.StoreLoader(workDir, store, options))
   return {
-    loadArchive: async (place, order) =>
-      held((await settled(call(() => native.loadArchive(place, order)))).archive),
+    loadArchive: async (place, order, ca) =>
+      held((await settled(call(() => native.loadArchive(place, order, ca)))).archive),
     push: async (order, packed) => {
       await settled(call(() => native.push(order, packed)))
     },

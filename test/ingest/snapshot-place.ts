@@ -48,8 +48,8 @@ t.test('a server’s newest snapshot is where its redirects lead to', async t =>
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   location = `/x/incremental-snapshot-3-9-${HASH}.tar.zst?key=4711`
-  t.strictSame(await resolveSnapshot(`${url}/one?key=4711`, 5_000), { slot: 9, base: 3 })
-  t.strictSame(await resolveSnapshot(`/a/snapshot-3-${HASH}.tar.zst`, 5_000), {
+  t.strictSame(await resolveSnapshot(`${url}/one?key=4711`, { resolveMs: 5_000 }), { slot: 9, base: 3 })
+  t.strictSame(await resolveSnapshot(`/a/snapshot-3-${HASH}.tar.zst`, { resolveMs: 5_000 }), {
     slot: 3,
     base: undefined,
   })
@@ -60,11 +60,11 @@ t.test('a server’s newest snapshot is where its redirects lead to', async t =>
     ['/a/x.tar.zst', /x\.tar\.zst has no name of a snapshot/],
   ]
   for (const [place, says] of refused) {
-    const error: unknown = await resolveSnapshot(place, 300).catch((error: unknown) => error)
+    const error: unknown = await resolveSnapshot(place, { resolveMs: 300 }).catch((error: unknown) => error)
     t.ok(error instanceof Error)
     t.match(String(error), says)
     t.notMatch(String(error), /4711/)
   }
   location = 'file:///etc/passwd'
-  await t.rejects(resolveSnapshot(`${url}/two`, 5_000), /has no name of a snapshot/)
+  await t.rejects(resolveSnapshot(`${url}/two`, { resolveMs: 5_000 }), /has no name of a snapshot/)
 })

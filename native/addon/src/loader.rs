@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use kernel::bootstrap::archive::ArchiveEnd;
+use kernel::bootstrap::archive::{ArchiveEnd, SourceOptions, open_source};
 use kernel::bootstrap::load::{
-    Base, Counts, LoadOptions, Loaded, Loader, SORT_MEMORY_BYTES_MIN, load_archive,
+    Base, Counts, LoadOptions, Loaded, Loader, SORT_MEMORY_BYTES_MIN, load_source,
 };
 use kernel::bootstrap::packed::PackedRows;
 use kernel::bootstrap::progress::Progress;
@@ -176,18 +176,24 @@ impl StoreLoader {
     }
 
     /// Takes every account of a snapshot archive, at a path or an `http(s)://` address. `order` as in
-    /// `push`.
+    /// `push`. `ca_certificate_pem` is a private certificate authority, in place of the system's.
     #[napi(ts_return_type = "Promise<LoaderReply>")]
     pub fn load_archive<'env>(
         &self,
         env: &'env Env,
         place: String,
         order: f64,
+        ca_certificate_pem: Option<String>,
     ) -> Result<Object<'env>> {
         let order = checked(|| whole(order, ORDER_MAX, "an order"))? as u8;
         let progress = Arc::clone(&self.progress);
+        let options = SourceOptions {
+            ca_certificate_pem,
+            ..SourceOptions::default()
+        };
         self.start(env, move |loader| {
-            let (base, end) = load_archive(open(loader)?, &place, order, &progress)?;
+            let source = open_source(&place, &options, &progress)?;
+            let (base, end) = load_source(open(loader)?, source, order, &progress)?;
             Ok(Done::Read(base, Box::new(end)))
         })
     }

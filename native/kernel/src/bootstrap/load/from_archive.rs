@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Loader;
 use crate::bootstrap::archive::{
-    ArchiveEnd, ArchiveLimits, SourceOptions, open_source, read_archive,
+    ArchiveEnd, ArchiveLimits, Source, SourceOptions, open_source, read_archive,
 };
 use crate::bootstrap::progress::Progress;
 use crate::error::{Error, Result};
@@ -19,6 +19,16 @@ pub fn load_archive(
     progress: &Arc<Progress>,
 ) -> Result<(Option<u64>, ArchiveEnd)> {
     let source = open_source(place, &SourceOptions::default(), progress)?;
+    load_source(loader, source, order, progress)
+}
+
+/// The same of an archive that was opened with options of its own.
+pub fn load_source(
+    loader: &mut Loader,
+    source: Source,
+    order: u8,
+    progress: &Arc<Progress>,
+) -> Result<(Option<u64>, ArchiveEnd)> {
     let name = source.name;
     let limits = ArchiveLimits::default();
     let end = read_archive(source.reader, &limits, progress, &mut |entry| {

@@ -28,7 +28,7 @@ use record::{Kind, Newness};
 use scope_filter::ScopeFilter;
 use spill::{Span, SpillFile, SpillWriter};
 
-pub use from_archive::load_archive;
+pub use from_archive::{load_archive, load_source};
 pub use options::{LoadOptions, SORT_MEMORY_BYTES_MIN};
 
 use super::progress::Progress;

@@ -114,8 +114,17 @@ fn scope() -> impl Strategy<Value = Scope> {
     ]
 }
 
+/// So many cases, or as many as `PROPTEST_CASES` says. What fails is kept beside the crate's sources.
+pub(super) fn cases(count: u32) -> ProptestConfig {
+    match std::env::var("PROPTEST_CASES") {
+        // The default has read it.
+        Ok(_) => ProptestConfig::default(),
+        Err(_) => ProptestConfig::with_cases(count),
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(cases(48))]
 
     #[test]
     fn the_newest_versions_are_loaded(

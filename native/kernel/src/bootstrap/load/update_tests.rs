@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::tests::{BASE, Version, assert_holds, expected, load_into, pushed, small};
+use super::tests::{BASE, Version, assert_holds, cases, expected, load_into, pushed, small};
 use super::{Base, Loaded};
 use crate::bootstrap::progress::Progress;
 use crate::error::Result;
@@ -40,7 +40,7 @@ fn updated(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn a_copy_catches_up_with_what_changed(

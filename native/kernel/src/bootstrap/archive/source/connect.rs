@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+use tokio_rustls::rustls::{self, ClientConfig, RootCertStore, crypto};
 use url::{Host, Url};
 
 use super::SourceOptions;
@@ -63,7 +63,15 @@ async fn connect(
     let tls = TlsConnector::from(Arc::new(tls_config(options)?))
         .connect(name, tcp)
         .await;
-    let tls = tls.map_err(|error| Failure::again(format!("TLS fails: {error}")))?;
+    let tls = tls.map_err(|error| {
+        let reason = format!("TLS fails: {error}");
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+        match inner {
+            // A server's certificate is the same at the next try.
+            Some(rustls::Error::InvalidCertificate(_)) => Failure::last(reason),
+            _ => Failure::again(reason),
+        }
+    })?;
     handshake(TokioIo::new(tls)).await
 }
 

@@ -232,7 +232,10 @@ impl Transfer {
     async fn attempt(&mut self) -> std::result::Result<(), Failure> {
         for _ in 0..=self.options.redirects_max {
             self.progress.check().map_err(Failure::Own)?;
-            let response = connect::send(&self.url, self.request()?, &self.options).await?;
+            // Its own bound ends it; here a stop is noticed before.
+            let sending = connect::send(&self.url, self.request()?, &self.options);
+            let limit = Duration::from_millis(self.options.connect_timeout_ms) + TICK;
+            let response = self.within(sending, limit).await??;
             let response = self.within(response, self.idle_limit()).await?;
             let response = response.map_err(|error| Failure::again(error.to_string()))?;
             if !is_redirect(response.status()) {
