@@ -31,9 +31,9 @@ const sizeOf = async (
     const signal = stop === undefined ? limit : AbortSignal.any([limit, stop])
     let at = place
     for (let hops = 0; hops <= REDIRECTS_MAX; hops += 1) {
-      const { headers } = await askHead(at, options, signal)
-      if (headers.location === undefined) return Number(headers['content-length'] ?? 0) || 0
-      at = new URL(headers.location, at).href
+      const { bytes, location } = await askHead(at, options, signal)
+      if (location === undefined) return bytes
+      at = new URL(location, at).href
     }
   } catch {
     // It is for the display; whether the place can be read, reading it says.

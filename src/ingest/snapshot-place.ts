@@ -43,12 +43,11 @@ export const resolveSnapshot = async (
     for (let hops = 0; ; hops += 1) {
       const name = parseSnapshotName(basename(new URL(at).pathname))
       if (name !== undefined) return name
-      const { headers } = await askHead(at, options, signal).catch((error: unknown) => {
+      const { location } = await askHead(at, options, signal).catch((error: unknown) => {
         stop?.throwIfAborted()
         const why = error instanceof Error ? error.message : 'no answer'
         throw new Error(`${shownPlace(at)} cannot be asked for its newest snapshot: ${why}`)
       })
-      const { location } = headers
       if (location === undefined || hops === REDIRECTS_MAX) break
       at = new URL(location, at).href
       if (!isUrl(at)) break

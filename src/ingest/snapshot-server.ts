@@ -1,5 +1,4 @@
-import { request as requestPlain, type IncomingMessage } from 'node:http'
-import { request as requestTls } from 'node:https'
+import { Agent, request } from 'undici'
 import type { Options } from './bootstrap-options.js'
 
 /** How a server of snapshots is asked. */
@@ -8,28 +7,36 @@ export type SnapshotServerOptions = Pick<Options, 'resolveMs'> & {
   readonly caCertificatePem?: string | undefined
 }
 
-/** The head of an answer. */
-export type SnapshotHead = Pick<IncomingMessage, 'headers'>
+/** What the head of an answer says. */
+export type SnapshotHead = {
+  /** Where else it is. */
+  readonly location: string | undefined
+  /** Its size; 0 where that is not told. */
+  readonly bytes: number
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : 'no answer'
 
 /** Asks for what a server would send. Rejects with the system's code for why it does not answer, which holds no URL. */
-export const askHead = (
+export const askHead = async (
   url: string,
   { caCertificatePem: ca }: SnapshotServerOptions,
   signal: AbortSignal,
-): Promise<SnapshotHead> =>
-  new Promise((resolve, reject) => {
-    const isTls = new URL(url).protocol === 'https:'
-    // Asked once in minutes: no connection is kept.
-    const options = { method: 'HEAD', agent: false as const, signal }
-    const hear = (answer: IncomingMessage): void => {
-      answer.on('error', () => {}).resume()
-      resolve(answer)
+): Promise<SnapshotHead> => {
+  // Asked once in minutes: no connection is kept.
+  const dispatcher = new Agent(ca === undefined ? {} : { connect: { ca } })
+  try {
+    const { body, headers } = await request(url, { method: 'HEAD', dispatcher, signal })
+    await body.dump()
+    const { location, 'content-length': length } = headers
+    return {
+      location: typeof location === 'string' ? location : undefined,
+      bytes: Number(length ?? 0) || 0,
     }
-    const sent = isTls
-      ? requestTls(url, ca === undefined ? options : { ...options, ca }, hear)
-      : requestPlain(url, options, hear)
-    sent.on('error', (error: NodeJS.ErrnoException) =>
-      reject(new Error(signal.aborted ? 'no answer' : (error.code ?? 'no answer'))),
-    )
-    sent.end()
-  })
+  } catch (error) {
+    throw new Error(signal.aborted ? 'no answer' : codeOf(error))
+  } finally {
+    await dispatcher.destroy()
+  }
+}

@@ -94,8 +94,8 @@ t.test('a snapshot over https, from a server of an authority of one’s own', as
   const resolveMs = 5_000
   await t.rejects(askHead(place, { resolveMs }, signal), { message: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
   const caCertificatePem = readFileSync(CA_FILE, 'utf8')
-  const { headers } = await askHead(place, { caCertificatePem, resolveMs }, signal)
-  t.match(headers.location, /^\/snapshot-\d+-\w+\.tar\.zst\?/)
+  const { location } = await askHead(place, { caCertificatePem, resolveMs }, signal)
+  t.match(location ?? '', /^\/snapshot-\d+-\w+\.tar\.zst\?/)
 
   await t.test('a connection that is reset in the middle', async t => {
     cut(Math.floor(size / 2))
