@@ -35,7 +35,7 @@ export const askHead = async (
       bytes: Number(length ?? 0) || 0,
     }
   } catch (error) {
-    throw new Error(signal.aborted ? 'no answer' : codeOf(error))
+    throw new Error(signal.aborted ? 'no answer' : codeOf(error), { cause: error })
   } finally {
     await dispatcher.destroy()
   }

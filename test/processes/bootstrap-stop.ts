@@ -1,0 +1,104 @@
+import { mkdirSync, readdirSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import t from 'tap'
+import { readStatus } from '../../src/processes/status-file.js'
+import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
+import { serveArchives } from '../fixtures/archive-server.js'
+import { examineStore } from '../fixtures/chain-state.js'
+import { startCommand } from '../fixtures/deployment.js'
+import { prepareServe } from '../fixtures/serve.js'
+import { recordChain } from '../fixtures/snapshot-archive.js'
+import { isSoak } from '../fixtures/soak.js'
+import { until } from '../fixtures/until.js'
+
+/** Of the 15 s that a drain may take. */
+const STOP_MS = 8_000
+const GOES_ON =
+  /^slotline: stopped at load: the same command, or the service when it starts, goes on with it$/m
+
+t.test('a bootstrap that is told to stop', async t => {
+  const chain = await startSandboxChain({ slotMs: 40, trafficPerSecond: 50 })
+  t.teardown(() => chain.close())
+  const record = await recordChain(chain)
+  t.teardown(() => record.close())
+  const files = await serveArchives(t)
+  const prepared = await prepareServe(
+    t,
+    { one: { endpoint: chain.geyserUrl } },
+    {
+      processes: { edgeCount: 1 },
+      bootstrap: { pollMs: 30, firstBlockMs: 10_000, snapshotPollMs: 100 },
+      status: { writeMs: 30, staleMs: 5_000 },
+    },
+  )
+  const archives = join(prepared.dataDir, '..', 'archives')
+  mkdirSync(archives)
+  files.serve(archives)
+  const full = await record.writeFull(archives, chain.chain.tip.slot - 1)
+  const place = `${files.url}/${basename(full)}`
+  const stores = join(prepared.dataDir, 'accounts', 'one')
+  const statusOf = () => readStatus(stores)?.bootstrap
+  const foldersOf = (): readonly string[] =>
+    readdirSync(stores, { withFileTypes: true })
+      .filter(entry => entry.isDirectory())
+      .map(({ name }) => name)
+  const load = (from: string) => {
+    const args = ['--config', prepared.configFile, '--network', 'one']
+    return startCommand(t, ['snapshot', 'load', from, ...args])
+  }
+  /** A load that waits for its archive. */
+  const loadHeld = async () => {
+    files.waiting.length = 0
+    files.hold(true)
+    const command = load(place)
+    await until('the archive is asked for', () => files.waiting.length > 0)
+    await until('it says so', () => statusOf()?.step === 'load' && statusOf()?.state === 'running')
+    return command
+  }
+  const timed = async (what: string, end: Promise<unknown>): Promise<void> => {
+    const begunMs = performance.now()
+    await end
+    t.ok(performance.now() - begunMs < STOP_MS, what)
+  }
+  const untilDone = (): Promise<void> => until('it is live', () => statusOf()?.state === 'done')
+
+  const alone = await loadHeld()
+  alone.child.kill('SIGTERM')
+  await timed('the command ends soon', alone.exit)
+  t.equal(await alone.exit, 1)
+  t.match(alone.output(), GOES_ON)
+
+  // Nothing but what that left is there.
+  files.hold(false)
+  let service = await prepared.start()
+  await untilDone()
+  t.match(statusOf(), { kind: 'snapshot', attempts: 1 }, 'to stop is no failure')
+  t.strictSame(foldersOf(), [readStatus(stores)?.generation])
+
+  if (isSoak) {
+    const watching = await loadHeld()
+    watching.child.kill('SIGINT')
+    t.equal(await watching.exit, 1)
+    t.match(watching.output(), /^slotline: the service goes on with it: see slotline status$/m)
+    t.match(statusOf(), { step: 'load', state: 'running' })
+    await timed('the service drains as ever', service.stop())
+    t.match(service.output(), 'bootstrap stops with its process: the next one goes on with it')
+    t.notMatch(service.output(), 'bootstrap failed')
+    files.hold(false)
+    service = await prepared.start()
+    await untilDone()
+    t.match(statusOf(), { attempts: 1 })
+    t.strictSame(foldersOf(), [readStatus(stores)?.generation])
+  }
+  t.equal(await service.stop(), 0)
+
+  const other = await loadHeld()
+  other.child.kill('SIGINT')
+  t.equal(await other.exit, 1)
+  // The plan of the one before would wait for ever.
+  const last = load(full)
+  t.equal(await last.exit, 0, last.output())
+  t.match(statusOf(), { places: [full], state: 'done', attempts: 1 })
+  t.equal(foldersOf().length, 1)
+  t.strictSame(examineStore(prepared, 'one').differences, [])
+})
