@@ -1,6 +1,7 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { shownPlace, type StepProgress } from '../shared/indexer-status.js'
+import { NativeError } from '../shared/native.js'
 import type { StoreCopy } from '../shared/store-copy.js'
 import type { StoreLoader } from '../shared/store-loader.js'
 import type { LoadedBase, LoadStore, SpoolView } from './bootstrap.js'
@@ -74,7 +75,12 @@ const copy = async (
   mkdirSync(copyDir, { mode: 0o700 })
   const file = join(copyDir, DATA)
   const { usedBytes: total } = store.stats()
-  await watched(unlessAborted(store.copyTo(file), signal), options.pollMs, () => {
+  const copying = store.copyTo(file).catch((error: unknown) => {
+    // Its words begin after the name of what failed.
+    if (!(error instanceof NativeError)) throw error
+    throw new Error(`the copy of the live store ${error.message}`, { cause: error })
+  })
+  await watched(unlessAborted(copying, signal), options.pollMs, () => {
     const done = statSync(file, { throwIfNoEntry: false })?.size ?? 0
     show({ done, total, unit: 'bytes', detail: 'a copy of the store' })
   })
