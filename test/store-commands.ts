@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { writeState } from '../src/processes/bootstrap-state.js'
 import { decodePubkey, openIndexer } from '../src/shared/native.js'
 import { defaults as storeDefaults } from '../src/shared/store-options.js'
 import { startSandboxChain } from '../src/sandbox/sandbox-chain.js'
@@ -186,7 +187,16 @@ t.test('a backup under load is a whole store, and serves the same answers', asyn
   t.equal(store.tip()?.slot, labelOf(loaded).slot)
   store.close()
 
+  // A bootstrap that was interrupted, whose store would have the number of the restored one.
+  const atMs = Date.now()
+  const times = { begunAtMs: atMs, stepAtMs: atMs, attempts: 1 }
+  writeState(stores, {
+    request: { id: 'left', plan: { kind: 'rpc' } },
+    generation: '3',
+    status: { id: 'left', kind: 'rpc', places: [], step: 'spool', state: 'running', ...times },
+  })
   t.equal((await slotline('restore', '--from', settled)).code, 0)
+  t.notOk(existsSync(join(stores, 'bootstrap.json')), 'what is restored takes its place')
   const second = await prepared.start()
   t.strictSame(await answers(), answered)
   t.equal(await second.stop(), 0)

@@ -372,3 +372,23 @@ fn no_redirect_leaves_tls() {
     assert!(!from("https://one/y"));
     assert!(from("http://one/y"));
 }
+
+#[test]
+fn who_is_told_to_stop_stops_while_it_connects() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = format!("https://{}/{NAME}", silent.local_addr().unwrap());
+    let patient = SourceOptions {
+        connect_timeout_ms: 10_000,
+        ..options()
+    };
+    let progress = Arc::new(Progress::default());
+    let watcher = Arc::clone(&progress);
+    thread::spawn(move || {
+        thread::sleep(Duration::from_millis(50));
+        watcher.cancel();
+    });
+    let begun = Instant::now();
+    let ended = open_source(&place, &patient, &progress).err();
+    assert!(matches!(ended, Some(Error::Cancelled)), "{ended:?}");
+    assert!(begun.elapsed() < Duration::from_secs(2));
+}
