@@ -76,8 +76,8 @@ const isOfDryRun = (name: string): boolean => {
 }
 
 /**
- * Removes every store but the given ones, and what killed processes left beside them. Readers that still map a removed one keep it until they let go:
- * the files lose their names at once and their space then.
+ * Removes every store but the given ones, and what killed processes left beside them. Readers that still map a removed
+ * one keep it until they let go: the files lose their names at once and their space then.
  */
 export const removeOtherGenerations = (stores: string, kept: readonly string[]): void => {
   for (const entry of readdirSync(stores, { withFileTypes: true }))
