@@ -9,8 +9,8 @@ import { prepareServe } from '../fixtures/serve.js'
 import { until } from '../fixtures/until.js'
 import { isSoak } from '../fixtures/soak.js'
 
-const ROUNDS = isSoak ? 700 : 80
-// A round takes a second, and three where others are at work.
+const ROUNDS = isSoak ? 700 : 70
+// A round takes a second, and some where others are at work.
 t.setTimeout(ROUNDS * 5_000)
 const SLOT_MS = 30
 const TRANSFERS_PER_SECOND = 200

@@ -15,7 +15,7 @@ import { recordChain } from '../fixtures/snapshot-archive.js'
 const TLS = new URL('../../native/kernel/tests/geyser_reader/tls/', import.meta.url)
 /** Of 127.0.0.1, signed by itself. */
 const CA_FILE = fileURLToPath(new URL('cert.pem', TLS))
-const SECRET = 'api-key=4711'
+const SECRET = 'api-key=qzx11'
 
 /** Serves one archive in TLS. Of a transfer from its beginning it sends so much, and resets the connection. */
 const serveInTls = async (t: Test, archive: string) => {

@@ -9,8 +9,8 @@ t.test('a service turns to the next server, says so, and hides what opens it', a
   const first = await startSandboxChain({ slotMs: 0 })
   t.teardown(() => first.close())
   const feed = {
-    endpoint: `${first.geyserUrl}/key-4711`,
-    xToken: 'canary-4712',
+    endpoint: `${first.geyserUrl}/key-qzx11`,
+    xToken: 'canary-qzx12',
     startSlot: 1,
     failuresMax: 2,
     backoffInitialMs: 10,
@@ -19,7 +19,7 @@ t.test('a service turns to the next server, says so, and hides what opens it', a
     gapAttemptsMax: 1,
     fallbacks: [
       // Nobody listens there.
-      { endpoint: 'http://127.0.0.1:9/key-4713', xToken: 'canary-4714' },
+      { endpoint: 'http://127.0.0.1:9/key-qzx13', xToken: 'canary-qzx14' },
       { endpoint: first.geyserUrl },
     ],
   }
@@ -34,7 +34,7 @@ t.test('a service turns to the next server, says so, and hides what opens it', a
   const service = await prepared.start()
   const status = async () => {
     const { output } = await runToEnd(t, ['status', '--config', prepared.configFile, '--json'])
-    t.notMatch(output, /471\d/, 'no path and no token')
+    t.notMatch(output, /qzx1\d/, 'no path and no token')
     return JSON.parse(output).networks[0]
   }
   await until('the first source is healthy', async () => (await status()).isHealthy)
@@ -51,6 +51,6 @@ t.test('a service turns to the next server, says so, and hides what opens it', a
   t.match(metrics, /slotline_repairs_total\{[^}]*step="source"[^}]*\} 2\n/)
   t.match(service.output(), /repair: turning to source 2 of 3, because /)
   t.match(service.output(), /repair: turning to source 3 of 3, because /)
-  t.notMatch(service.output(), /471\d/)
+  t.notMatch(service.output(), /qzx1\d/)
   t.equal(await service.stop(), 0)
 })

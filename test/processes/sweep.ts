@@ -19,8 +19,8 @@ t.test('a service corrects what its feed has missed, and hides what opens the RP
   chain.airdrop(given.publicKey, 1_000_000_000n)
   const feed = { endpoint: sandbox.geyserUrl, startSlot: 1 }
   const accountsRpc = {
-    endpoint: `${sandbox.rpc.url}/path-4711`,
-    credential: 'canary-4712',
+    endpoint: `${sandbox.rpc.url}/path-qzx11`,
+    credential: 'canary-qzx12',
     sweepKeysPerSecond: 10_000,
     requestsPerSecondMax: 20,
   }
@@ -57,6 +57,6 @@ t.test('a service corrects what its feed has missed, and hides what opens the RP
     /slotline_sweep_corrected_total\{[^}]*network="one"[^}]*\} [1-9]/.test(await metrics()),
   )
   t.match(service.output(), /sweep corrected \d+ accounts that the feed had missed/)
-  t.notMatch(service.output() + (await metrics()), /471\d/)
+  t.notMatch(service.output() + (await metrics()), /qzx1\d/)
   t.equal(await service.stop(), 0)
 })
