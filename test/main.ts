@@ -1,15 +1,13 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { EXAMPLE, formatConfig, parseConfig } from '../src/config.js'
+import { commandLine } from './fixtures/deployment.js'
 import { ownDir } from './fixtures/own-dir.js'
 
 // What `npm test` has built: compiling it anew for each call would take longer than all other tests.
-const main = fileURLToPath(new URL('../dist/main.js', import.meta.url))
-const run = (...args: string[]) =>
-  spawnSync(process.execPath, [main, ...args], { encoding: 'utf8' })
+const run = (...args: string[]) => spawnSync(...commandLine(...args), { encoding: 'utf8' })
 
 const dir = ownDir(t)
 const good = join(dir, 'good.toml')

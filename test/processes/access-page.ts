@@ -1,13 +1,10 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { startDeployment } from '../fixtures/deployment.js'
+import { commandLine, startDeployment } from '../fixtures/deployment.js'
 import { blocksOf, readPage } from '../fixtures/markdown.js'
 import { ownDir } from '../fixtures/own-dir.js'
-
-const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
 t.test('every command of docs/access.md does what it says', async t => {
   const dir = ownDir(t)
@@ -18,7 +15,8 @@ t.test('every command of docs/access.md does what it says', async t => {
   const script = blocks
     .map(({ text }) => text.replaceAll('127.0.0.1:8903', `127.0.0.1:${port + 4}`))
     .join('\n')
-  const own = `set -e\nslotline() { "${process.execPath}" "${MAIN}" "$@"; }\n`
+  const [command, args] = commandLine()
+  const own = `set -e\nslotline() { ${[command, ...args].join(' ')} "$@"; }\n`
   const { stdout } = await promisify(execFile)('sh', ['-c', own + script], {
     cwd: dir,
     timeout: 90_000,
