@@ -43,7 +43,7 @@ t.test('control is killed amid changes: each is whole or was never made', async 
         ? askAdmin(deployment, 'DELETE', tokenPath)
         : askAdmin(deployment, 'POST', path)
     const answered = change.catch(() => undefined)
-    await sleep((changeMs * (round + 1)) / ROUNDS)
+    await sleep((changeMs * round) / ROUNDS)
     const [pid] = deployment.pidsOf('control')
     if (pid === undefined) throw new Error('control is not there')
     process.kill(pid, 'SIGKILL')

@@ -9,7 +9,7 @@ import { prepareServe } from '../fixtures/serve.js'
 import { until } from '../fixtures/until.js'
 import { isSoak } from '../fixtures/soak.js'
 
-const ROUNDS = isSoak ? 700 : 70
+const ROUNDS = isSoak ? 700 : 80
 // A round takes a second, and some where others are at work.
 t.setTimeout(ROUNDS * 5_000)
 const SLOT_MS = 30
