@@ -1,32 +1,19 @@
 import * as v from 'valibot'
+import { base, caFile, credential, described, headerName } from './config-values.js'
 import { DATA_ENCODINGS, defaults } from './ingest/rpc-options.js'
-import { integer, leaf, oneOf, optionEntries } from './shared/options-schema.js'
-
-const isText = (value: unknown): value is string => typeof value === 'string'
-const described = <S extends v.GenericSchema>(schema: S, reason: string) =>
-  v.pipe(schema, v.description(reason))
-
-// A query or a user would be a secret in a place that is printed: that is what `credential` is for.
-const endpoint = leaf<string>(
-  value =>
-    isText(value) && /^https?:\/\//.test(value) && URL.canParse(value) && !/[?#@\s]/.test(value),
-  'an http or https URL without user, query and fragment',
-)
-const credential = leaf<string>(
-  value => isText(value) && /^[!-~]+$/.test(value),
-  'a text of visible ASCII characters',
-)
+import { integer, oneOf, optionEntries } from './shared/options-schema.js'
 
 /** The upstream RPC that accounts are read from: a bootstrap without a snapshot, and the sweep. */
 export const accountsRpcSection = v.strictObject({
-  endpoint: described(endpoint, 'Its URL. What follows the host is never printed.'),
+  endpoint: described(base, 'Its URL. What follows the host is never printed.'),
   credential: described(v.optional(credential), 'The service’s own key there. Never printed.'),
+  caFile: described(
+    v.optional(caFile),
+    'PEM of a private certificate authority, in place of those of the system.',
+  ),
   ...optionEntries(defaults, {
     credentialIn: oneOf(['header', 'query']),
-    credentialName: leaf<string>(
-      value => isText(value) && /^[A-Za-z0-9-]+$/.test(value),
-      'a name of letters, digits and -',
-    ),
+    credentialName: headerName,
     encoding: oneOf(DATA_ENCODINGS),
     pageRowsMax: integer(1, 10_000, 'accounts'),
     keysPerCallMax: integer(1, 100, 'addresses'),

@@ -31,6 +31,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   status: 'src/processes/status-options.ts',
   bootstrap: 'src/ingest/bootstrap-options.ts',
   'bootstrap.load': 'src/shared/store-loader.ts',
+  'bootstrap.archive': 'src/ingest/archive-options.ts',
   metrics: 'src/shared/metrics-options.ts',
   log: 'src/shared/log.ts',
 }

@@ -142,6 +142,7 @@ const FUNCTIONS: Row[] = [
   ['setSlice', [whole(0, 100_000)]],
   ['boundUnsent', [whole(0, 2 ** 31 - 1)]],
   ['lockFile', [text('', '', '/', '/dev/null/lock', '\0')]],
+  ['systemAuthorities', []],
   ['sharedCells', [text('', '', '/', '/dev/null/cells', '\0'), whole(1, 2 ** 20, 0)]],
 ]
 const INDEXER: Row[] = [
@@ -226,6 +227,24 @@ const loaderSpec = record({
   transactionBytes: count(2 ** 20),
   diskReserveBytes: count(0),
 })
+const archiveSpec = record({
+  ...Object.fromEntries(
+    ['storageBytesMax', 'membersMax', 'unpackedBytesMax', 'worthwhileBytes'].map(name => [
+      name,
+      whole(1, Number.MAX_SAFE_INTEGER, 0),
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['connectMs', 'silenceMs', 'backoffInitialMs', 'backoffMaxMs'].map(name => [
+      name,
+      whole(1, U32_MAX),
+    ]),
+  ),
+  redirectsMax: whole(1, U32_MAX - 1),
+  attemptsMax: whole(1, U32_MAX, 0),
+  aheadBytesMax: whole(2 ** 18, 2 ** 30, 2 ** 18 - 1),
+  caCertificatePem: optional(text('x')),
+})
 const baseSpec = record({
   slot: whole(10, Number.MAX_SAFE_INTEGER),
   parentSlot: whole(9, Number.MAX_SAFE_INTEGER),
@@ -241,7 +260,7 @@ const LOADER: Row[] = [
   ['counts', []],
   ['finish', [text('x'), baseSpec]],
   ['finishDry', []],
-  ['loadArchive', [text('x'), order]],
+  ['loadArchive', [text('x'), order, archiveSpec]],
   ['progress', []],
   ['push', [order, bytes(new Uint8Array(0))]],
   ['update', [text('x'), text('x'), whole(1, Number.MAX_SAFE_INTEGER), baseSpec]],

@@ -22,7 +22,7 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
     'types, close codes and names: test/websocket/ sees them over sockets',
   ],
   [
-    /^src\/(.*\/)?((rpc|metrics|pool|store|upstream|ledger|relay|lander|product|forward|repair|bootstrap)-)?options\.ts$/,
+    /^src\/(.*\/)?((rpc|archive|metrics|pool|store|upstream|ledger|relay|lander|product|forward|repair|bootstrap)-)?options\.ts$/,
     'defaults: test/config.ts tries each',
   ],
   [
@@ -46,7 +46,14 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
     /^src\/ingest\/rpc-(client|failure|part)\.ts$/,
     'steps of a read of accounts: test/ingest/rpc-scope.ts sees them over sockets',
   ],
-  [/^src\/config-accounts-rpc\.ts$/, 'test/config-schema.ts tries each rule'],
+  [
+    /^src\/config-(accounts-rpc|bootstrap|dashboard|network|submission|values)\.ts$/,
+    'test/config-schema.ts tries each rule',
+  ],
+  [
+    /^src\/shared\/system-authorities\.ts$/,
+    'test/ingest/authorities.ts makes the system trust one',
+  ],
   [
     /^src\/shared\/(corrections|rpc-answer)\.ts$/,
     'test/ingest/rpc-sweep.ts and rpc-scope.ts work with them on real stores',

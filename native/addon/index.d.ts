@@ -203,11 +203,8 @@ export declare class StoreLoader {
    * later one. Wait for the promise before the next call: it is where the disk may be waited for.
    */
   push(order: number, rows: Uint8Array): Promise<LoaderReply>
-  /**
-   * Takes every account of a snapshot archive, at a path or an `http(s)://` address. `order` as in
-   * `push`. `ca_certificate_pem` is a private certificate authority, in place of the system's.
-   */
-  loadArchive(place: string, order: number, caCertificatePem?: string | undefined | null): Promise<LoaderReply>
+  /** Takes every account of a snapshot archive, at a path or an `http(s)://` address. `order` as in `push`. */
+  loadArchive(place: string, order: number, options: ArchiveOptions): Promise<LoaderReply>
   /** Makes the store at `dir`, which must hold nothing. The loader is used up. */
   finish(dir: string, base: LoaderBase): Promise<LoaderReply>
   /**
@@ -261,6 +258,23 @@ export interface AppliedData {
   deleted: number
   /** From the call to the commit, without the way over this boundary: a feed does not go it. */
   micros: number
+}
+
+/** What an archive and its transfer may take. */
+export interface ArchiveOptions {
+  storageBytesMax: number
+  membersMax: number
+  unpackedBytesMax: number
+  connectMs: number
+  silenceMs: number
+  redirectsMax: number
+  attemptsMax: number
+  worthwhileBytes: number
+  backoffInitialMs: number
+  backoffMaxMs: number
+  aheadBytesMax: number
+  /** A private certificate authority, in place of the system's. */
+  caCertificatePem?: string
 }
 
 /** One confirmed block. */
@@ -679,6 +693,9 @@ export interface StoreStats {
   oldestReaderLag: number
   accounts: number
 }
+
+/** Certificate authorities of the system, each as DER: those that the feed and transfers of archives trust. */
+export declare function systemAuthorities(): Array<Uint8Array>
 
 /** What a task resolves to: `reply`, or `error` (a row of the error table) with its `detail`. */
 export interface TaskResult {

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Caretaker, Fanout, Indexer, NativeReply, Reader, RpcAnswer, Spool, StoreLoader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setOrdinary, setRealtime, setSlice, sharedCells } = nativeBinding
+const { Caretaker, Fanout, Indexer, NativeReply, Reader, RpcAnswer, Spool, StoreLoader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
 export { Caretaker }
 export { Fanout }
 export { Indexer }
@@ -795,4 +795,5 @@ export { setOrdinary }
 export { setRealtime }
 export { setSlice }
 export { sharedCells }
+export { systemAuthorities }
 export const __napiBindingTarget = __napiLoadedBindingTarget

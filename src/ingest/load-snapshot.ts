@@ -5,7 +5,7 @@ import { decodePubkey } from '../shared/native.js'
 import type { LoadedArchive, LoaderBase, StoreLoader } from '../shared/store-loader.js'
 import type { LoadedBase, LoadStore, SpoolView } from './bootstrap.js'
 import type { Options } from './bootstrap-options.js'
-import { isUrl, REDIRECTS_MAX, resolveSnapshot, type SnapshotName } from './snapshot-place.js'
+import { isUrl, resolveSnapshot, type SnapshotName } from './snapshot-place.js'
 import { askHead, type SnapshotServerOptions } from './snapshot-server.js'
 
 /** Bounds of a bootstrap, and how the servers of its archives are asked. */
@@ -30,7 +30,7 @@ const sizeOf = async (
     const limit = AbortSignal.timeout(options.resolveMs)
     const signal = stop === undefined ? limit : AbortSignal.any([limit, stop])
     let at = place
-    for (let hops = 0; hops <= REDIRECTS_MAX; hops += 1) {
+    for (let hops = 0; hops <= options.archive.redirectsMax; hops += 1) {
       const { bytes, location } = await askHead(at, options, signal)
       if (location === undefined) return bytes
       at = new URL(location, at).href
@@ -112,7 +112,9 @@ export const readArchive = async (
 ): Promise<LoadedArchive> => {
   const total = loader.progress().bytesRead + (await sizeOf(place, options, signal))
   signal?.throwIfAborted()
-  const reading = loader.loadArchive(place, order, options.caCertificatePem)
+  const { archive, caCertificatePem } = options
+  const ca = caCertificatePem === undefined ? {} : { caCertificatePem }
+  const reading = loader.loadArchive(place, order, { ...archive, ...ca })
   return watched(reading, options.pollMs, () => show(showArchive(loader, total)))
 }
 
@@ -197,7 +199,10 @@ export const countSnapshot = async (
 ): Promise<{
   readonly archive: LoadedArchive
   readonly accounts: number
+  /** Of the store, at most. */
   readonly bytes: number
+  /** Of what is sorted on the disk while it is made. */
+  readonly runBytes: number
 }> => {
   const loader = openLoader()
   try {
@@ -208,8 +213,8 @@ export const countSnapshot = async (
       newest = archive
     }
     if (newest === undefined) throw new Error('no snapshot is named')
-    const { accounts, fileBytes } = await loader.finishDry()
-    return { archive: newest, accounts, bytes: fileBytes }
+    const { accounts, fileBytes, runBytes } = await loader.finishDry()
+    return { archive: newest, accounts, bytes: fileBytes, runBytes }
   } finally {
     loader.close()
   }

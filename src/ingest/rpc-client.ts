@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream'
 import { Client, type Dispatcher } from 'undici'
 import { NativeError } from '../shared/native.js'
 import { createRpcAnswer, type RpcAnswerEnd, type Wanted } from '../shared/rpc-answer.js'
+import { systemAuthorities } from '../shared/system-authorities.js'
 import { isMap, type Members } from '../shared/values.js'
 import type { Options } from './rpc-options.js'
 import { fromRpcError, fromStatus, RpcReadFailure, scrub } from './rpc-failure.js'
@@ -13,6 +14,8 @@ export type RpcTarget = {
   /** Its path may be a secret; it has no query. */
   readonly endpoint: string
   readonly credential?: string | undefined
+  /** PEM of a private certificate authority, in place of the system's. */
+  readonly caCertificatePem?: string | undefined
 }
 
 /** One question for accounts. */
@@ -81,6 +84,9 @@ const reasonOf = (error: unknown): string =>
       : error.name
     : 'unknown'
 
+/** What a server showed is the same at the next try. */
+const isUntrusted = (error: unknown): boolean => /CERT|LEAF_SIGNATURE/.test(reasonOf(error))
+
 const toRpcError = (error: Members) => ({
   code: Number(error['code']),
   message: String(error['message']),
@@ -124,8 +130,10 @@ class RpcClient implements Rpc {
     this.now = parts.now ?? Date.now
     this.sleep = parts.sleep ?? sleepFor
     this.secrets = secretsOf(target)
+    const isTls = origin.startsWith('https:')
+    const ca = isTls ? { ca: target.caCertificatePem ?? systemAuthorities() } : {}
     this.client = new Client(origin, {
-      connect: { timeout: options.connectMs },
+      connect: { timeout: options.connectMs, ...ca },
       headersTimeout: options.answerBeginMs,
       bodyTimeout: options.silenceMs,
       pipelining: 1,
@@ -314,6 +322,12 @@ class RpcClient implements Rpc {
       return new RpcReadFailure('passing', `${said}: ${scrub(error.message, this.secrets)}`)
     if (error instanceof SyntaxError)
       return new RpcReadFailure('passing', `${said}: the answer is no JSON`)
+    if (isUntrusted(error))
+      return new RpcReadFailure(
+        'refused',
+        `${said}: its certificate is not trusted (${reasonOf(error)}): ` +
+          'the PEM of its authority belongs into networks.accountsRpc.caFile',
+      )
     const kind = isTimeout(error) && !/CONNECT/.test(reasonOf(error)) ? 'slow' : 'passing'
     return new RpcReadFailure(kind, `${said}: no whole answer (${reasonOf(error)})`)
   }

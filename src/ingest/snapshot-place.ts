@@ -24,9 +24,6 @@ export const parseSnapshotName = (name: string): SnapshotName | undefined => {
 /** Whether a place is asked over the network. */
 export const isUrl = (place: string): boolean => /^https?:\/\//i.test(place)
 
-/** Redirects on the way to a file: a node makes one. */
-export const REDIRECTS_MAX = 5
-
 /**
  * What stands at a place now: of a URL, where its redirects lead to. Throws where the server does not answer within
  * `resolveMs`, and where the name is none of a snapshot.
@@ -48,7 +45,12 @@ export const resolveSnapshot = async (
         const why = error instanceof Error ? error.message : 'no answer'
         throw new Error(`${shownPlace(at)} cannot be asked for its newest snapshot: ${why}`)
       })
-      if (location === undefined || hops === REDIRECTS_MAX) break
+      if (location === undefined) break
+      const { redirectsMax } = options.archive
+      if (hops === redirectsMax)
+        throw new Error(
+          `${shownPlace(at)} redirects more than ${redirectsMax} times (bootstrap.archive.redirectsMax)`,
+        )
       at = new URL(location, at).href
       if (!isUrl(at)) break
     }

@@ -1,8 +1,12 @@
 import { Agent, request } from 'undici'
+import { systemAuthorities } from '../shared/system-authorities.js'
+import type { Options as ArchiveOptions } from './archive-options.js'
 import type { Options } from './bootstrap-options.js'
 
 /** How a server of snapshots is asked. */
 export type SnapshotServerOptions = Pick<Options, 'resolveMs'> & {
+  /** How its transfers are made. */
+  readonly archive: ArchiveOptions
   /** PEM of a private certificate authority, in place of the system's. */
   readonly caCertificatePem?: string | undefined
 }
@@ -21,11 +25,12 @@ const codeOf = (error: unknown): string =>
 /** Asks for what a server would send. Rejects with the system's code for why it does not answer, which holds no URL. */
 export const askHead = async (
   url: string,
-  { caCertificatePem: ca }: SnapshotServerOptions,
+  { archive, caCertificatePem }: SnapshotServerOptions,
   signal: AbortSignal,
 ): Promise<SnapshotHead> => {
   // Asked once in minutes: no connection is kept.
-  const dispatcher = new Agent(ca === undefined ? {} : { connect: { ca } })
+  const ca = url.startsWith('https:') ? { ca: caCertificatePem ?? systemAuthorities() } : {}
+  const dispatcher = new Agent({ connect: { timeout: archive.connectMs, ...ca } })
   try {
     const { body, headers } = await request(url, { method: 'HEAD', dispatcher, signal })
     await body.dump()

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import type { Config } from '../config.js'
 import type { Options, Target } from '../ingest/geyser.js'
 import type { DevChain } from './messages.js'
+import { readAuthority } from './read-authority.js'
 
 type Feed = Config['networks'][number]['feed']
 
@@ -22,15 +22,23 @@ export const toFeedSources = (feed: Feed, devChain: DevChain | undefined): FeedS
     xToken: _token,
     ...bounds
   } = feed
-  const toTarget = ({ caFile, endpoint, plan, xToken }: Feed['fallbacks'][number]): Target => ({
+  const toTarget = (
+    { caFile, endpoint, plan, xToken }: Feed['fallbacks'][number],
+    option = 'networks.feed.fallbacks',
+  ): Target => ({
     endpoint,
     ...(xToken === undefined ? {} : { xToken }),
-    ...(caFile === undefined ? {} : { caCertificatePem: readFileSync(caFile, 'utf8') }),
+    ...(caFile === undefined
+      ? {}
+      : { caCertificatePem: readAuthority(caFile, `${option}.caFile`) }),
     ...(plan === undefined ? {} : { plan }),
     ...(startSlot === undefined ? {} : { startSlot }),
   })
   if (devChain === undefined)
-    return { bounds, sources: [toTarget(feed), ...fallbacks.map(toTarget)] }
+    return {
+      bounds,
+      sources: [toTarget(feed, 'networks.feed'), ...fallbacks.map(one => toTarget(one))],
+    }
   const { endpoint, firstSlot } = devChain
   return { bounds, sources: [{ endpoint, startSlot: firstSlot }] }
 }

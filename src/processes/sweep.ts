@@ -5,6 +5,7 @@ import { runSweep } from '../ingest/rpc-sweep.js'
 import type { Corrections } from '../shared/corrections.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
+import { toRpcTarget } from './rpc-target.js'
 
 /** What the sweep of an indexer works with. */
 export type SweepParts = {
@@ -25,7 +26,7 @@ export const startSweep = ({ target, store, metrics, log }: SweepParts): (() => 
     return () => undefined
   const stop = new AbortController()
   const { signal } = stop
-  const rpc = openRpc(accountsRpc, accountsRpc, { signal })
+  const rpc = openRpc(toRpcTarget(accountsRpc), accountsRpc, { signal })
   const compared = metrics.counter('sweepCompared', { network })
   const corrected = metrics.counter('sweepCorrected', { network })
   const dropped = metrics.counter('sweepDropped', { network })

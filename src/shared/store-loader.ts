@@ -3,6 +3,7 @@ import type { StoreOptions } from './native.js'
 import { call, toFailure } from './native-failure.js'
 
 export type LoaderOptions = addon.LoaderOptions
+export type ArchiveOptions = Readonly<addon.ArchiveOptions>
 export type LoaderBase = addon.LoaderBase
 export type LoaderCounts = Readonly<addon.LoaderCounts>
 export type LoaderProgress = Readonly<addon.LoaderProgress>
@@ -39,9 +40,9 @@ export type AccountVersion = {
 export type StoreLoader = {
   /**
    * Takes every account of a snapshot archive. Of equal slots the higher `order` (0–255) wins, then the later one.
-   * Of an address, `caCertificatePem` is a private certificate authority, in place of the system's.
+   * Of an address, `options.caCertificatePem` is a private certificate authority, in place of the system's.
    */
-  loadArchive(place: string, order: number, caCertificatePem?: string): Promise<LoadedArchive>
+  loadArchive(place: string, order: number, options: ArchiveOptions): Promise<LoadedArchive>
   /** Takes versions as `packAccounts` packs them. */
   push(order: number, packed: Uint8Array): Promise<void>
   /** What was taken, as of the last call that has ended. */
@@ -103,8 +104,8 @@ export const openStoreLoader = (
 ): StoreLoader => {
   const native = call(() => new addon.StoreLoader(workDir, store, options))
   return {
-    loadArchive: async (place, order, ca) =>
-      held((await settled(call(() => native.loadArchive(place, order, ca)))).archive),
+    loadArchive: async (place, order, bounds) =>
+      held((await settled(call(() => native.loadArchive(place, order, bounds)))).archive),
     push: async (order, packed) => {
       await settled(call(() => native.push(order, packed)))
     },

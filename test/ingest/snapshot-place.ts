@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
+import { defaults as archive } from '../../src/ingest/archive-options.js'
 import { parseSnapshotName, resolveSnapshot } from '../../src/ingest/snapshot-place.js'
 
 const HASH = '5pgMpQj4MZYWauD1VnoNfmGAdUQCe6VVCSCQMNbDoxf7'
@@ -48,22 +49,25 @@ t.test('a server’s newest snapshot is where its redirects lead to', async t =>
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   location = `/x/incremental-snapshot-3-9-${HASH}.tar.zst?key=qzx11`
-  t.strictSame(await resolveSnapshot(`${url}/one?key=qzx11`, { resolveMs: 5_000 }), {
+  t.strictSame(await resolveSnapshot(`${url}/one?key=qzx11`, { archive, resolveMs: 5_000 }), {
     slot: 9,
     base: 3,
   })
-  t.strictSame(await resolveSnapshot(`/a/snapshot-3-${HASH}.tar.zst`, { resolveMs: 5_000 }), {
-    slot: 3,
-    base: undefined,
-  })
+  t.strictSame(
+    await resolveSnapshot(`/a/snapshot-3-${HASH}.tar.zst`, { archive, resolveMs: 5_000 }),
+    {
+      slot: 3,
+      base: undefined,
+    },
+  )
   const refused: [place: string, says: RegExp][] = [
-    [`${url}/loop`, /has no name of a snapshot/],
+    [`${url}/loop`, /redirects more than 5 times \(bootstrap\.archive\.redirectsMax\)$/],
     [`${url}/hang?key=qzx11`, /cannot be asked for its newest snapshot/],
     ['http://127.0.0.1:2/one?key=qzx11', /cannot be asked.*ECONNREFUSED/],
     ['/a/x.tar.zst', /x\.tar\.zst has no name of a snapshot/],
   ]
   for (const [place, says] of refused) {
-    const error: unknown = await resolveSnapshot(place, { resolveMs: 300 }).catch(
+    const error: unknown = await resolveSnapshot(place, { archive, resolveMs: 300 }).catch(
       (error: unknown) => error,
     )
     t.ok(error instanceof Error)
@@ -71,5 +75,8 @@ t.test('a server’s newest snapshot is where its redirects lead to', async t =>
     t.notMatch(String(error), /qzx11/)
   }
   location = 'file:///etc/passwd'
-  await t.rejects(resolveSnapshot(`${url}/two`, { resolveMs: 5_000 }), /has no name of a snapshot/)
+  await t.rejects(
+    resolveSnapshot(`${url}/two`, { archive, resolveMs: 5_000 }),
+    /has no name of a snapshot/,
+  )
 })

@@ -6,6 +6,7 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
+import { defaults as archive } from '../../src/ingest/archive-options.js'
 import { askHead } from '../../src/ingest/snapshot-server.js'
 import { examineStore } from '../fixtures/chain-state.js'
 import { runToEnd } from '../fixtures/deployment.js'
@@ -80,28 +81,31 @@ t.test('a snapshot over https, from a server of an authority of one’s own', as
   )
   const archives = join(prepared.dataDir, '..', 'archives')
   mkdirSync(archives)
-  const archive = await record.writeFull(archives, chain.chain.tip.slot - 1)
-  const { size } = statSync(archive)
-  const { cut, ranges, url } = await serveInTls(t, archive)
+  const snapshot = await record.writeFull(archives, chain.chain.tip.slot - 1)
+  const { size } = statSync(snapshot)
+  const { cut, ranges, url } = await serveInTls(t, snapshot)
   const load = (place: string, network: string, ...more: readonly string[]) => {
     const args = ['--config', prepared.configFile, '--network', network]
     return runToEnd(t, ['snapshot', 'load', place, ...args, ...more])
   }
-  const counts = (output: string): string => /slot \d+, .*/.exec(output)?.[0] ?? output
+  const counts = (output: string): string =>
+    /slot \d+, .* while it is loaded/.exec(output)?.[0] ?? output
 
   const place = `${url}/snapshot.tar.bz2?${SECRET}`
   const signal = AbortSignal.timeout(5_000)
   const resolveMs = 5_000
-  await t.rejects(askHead(place, { resolveMs }, signal), { message: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+  await t.rejects(askHead(place, { archive, resolveMs }, signal), {
+    message: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+  })
   const caCertificatePem = readFileSync(CA_FILE, 'utf8')
-  const { location } = await askHead(place, { caCertificatePem, resolveMs }, signal)
+  const { location } = await askHead(place, { archive, caCertificatePem, resolveMs }, signal)
   t.match(location ?? '', /^\/snapshot-\d+-\w+\.tar\.zst\?/)
 
   await t.test('a connection that is reset in the middle', async t => {
     cut(Math.floor(size / 2))
     const dry = await load(place, 'one', '--dry-run')
     t.equal(dry.code, 0, dry.output)
-    const ofFile = await load(archive, 'one', '--dry-run')
+    const ofFile = await load(snapshot, 'one', '--dry-run')
     t.equal(counts(dry.output), counts(ofFile.output), 'as of the file')
     t.strictSame(ranges, [undefined, `bytes=${Math.floor(size / 2)}-`], 'the rest alone came again')
     const loaded = await load(place, 'one')
@@ -117,7 +121,7 @@ t.test('a snapshot over https, from a server of an authority of one’s own', as
     const before = ranges.length
     for (const [asked, says] of [
       [place, /^slotline: .*: DEPTH_ZERO_SELF_SIGNED_CERT$/m],
-      [`${url}/${basename(archive)}?${SECRET}`, /TLS fails: .*certificate/],
+      [`${url}/${basename(snapshot)}?${SECRET}`, /TLS fails: .*certificate/],
     ] as const) {
       const refused = await load(asked, 'other')
       t.equal(refused.code, 1)

@@ -14,7 +14,8 @@ const feedOf = (feed: object) => {
 }
 
 t.test('each server has its own secrets, and no other’s', async t => {
-  const dir = t.testdir({ 'ca.pem': 'a certificate' })
+  const pem = '-----BEGIN CERTIFICATE-----\n…'
+  const dir = t.testdir({ 'ca.pem': pem, 'other.pem': 'no certificate' })
   const caFile = join(dir, 'ca.pem')
   const first = { endpoint: 'https://one.example', xToken: 'canary', caFile, startSlot: 9 }
   const second = { endpoint: 'https://two.example' }
@@ -27,7 +28,7 @@ t.test('each server has its own secrets, and no other’s', async t => {
     {
       endpoint: 'https://one.example',
       xToken: 'canary',
-      caCertificatePem: 'a certificate',
+      caCertificatePem: pem,
       plan: 'auto',
       startSlot: 9,
     },
@@ -36,6 +37,17 @@ t.test('each server has its own secrets, and no other’s', async t => {
   ])
   t.match(bounds, { silenceMs: 7_000, plan: 'auto' })
   t.notMatch(JSON.stringify(bounds), /canary|example/)
+
+  const refused: [file: string, says: RegExp][] = [
+    ['none.pem', /^networks\.feed\.fallbacks\.caFile cannot be read: ENOENT/],
+    ['other.pem', /^networks\.feed\.fallbacks\.caFile: .*other\.pem holds no certificate in PEM$/],
+  ]
+  for (const [file, message] of refused) {
+    const fallback = { endpoint: 'https://two.example', caFile: join(dir, file) }
+    t.throws(() => toFeedSources(feedOf({ ...first, fallbacks: [fallback] }), undefined), {
+      message,
+    })
+  }
 })
 
 t.test('a dev chain has its own server only', async t => {

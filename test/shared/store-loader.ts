@@ -9,6 +9,7 @@ import {
   type AccountVersion,
   type LoaderBase,
 } from '../../src/shared/store-loader.js'
+import { defaults as archive } from '../../src/ingest/archive-options.js'
 import { POOLS, STORE } from '../fixtures/store.js'
 
 const BOUNDS = { sortMemoryBytes: 8 * 1024 ** 2, transactionBytes: 1024, diskReserveBytes: 0 }
@@ -95,7 +96,9 @@ t.test('what cannot be loaded leaves no store', async t => {
   await t.rejects(cancelled.finish(store, BASE), { code: 'cancelled' })
   cancelled.close()
   const absent = open()
-  await t.rejects(absent.loadArchive(join(dir, 'none.tar.zst'), 0), { code: 'snapshotTransfer' })
+  await t.rejects(absent.loadArchive(join(dir, 'none.tar.zst'), 0, archive), {
+    code: 'snapshotTransfer',
+  })
   absent.close()
   const dry = open()
   await dry.push(0, packAccounts([version(1, 1, 1n, 'dry')]))

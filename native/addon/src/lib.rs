@@ -30,7 +30,7 @@ use kernel::encoding;
 use kernel::process::LockFile;
 use kernel::shared_cells::SharedCells;
 use napi::Env;
-use napi::bindgen_prelude::{Float64Array, Uint8ArraySlice};
+use napi::bindgen_prelude::{Float64Array, Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
 
 use failure::{Result, guard};
@@ -143,6 +143,15 @@ pub fn shared_cells(path: String, count: f64) -> Result<Float64Array> {
         let (address, count) = cells.as_raw();
         // SAFETY: the mapping lives until the finaliser drops it, and is `count` cells long.
         Ok(unsafe { Float64Array::with_external_data(address, count, move |_, _| drop(cells)) })
+    })
+}
+
+/// Certificate authorities of the system, each as DER: those that the feed and transfers of archives trust.
+#[napi]
+pub fn system_authorities() -> Result<Vec<Uint8Array>> {
+    guard(|| {
+        let found = kernel::bootstrap::archive::system_authorities();
+        Ok(found.iter().map(|der| der.to_vec().into()).collect())
     })
 }
 

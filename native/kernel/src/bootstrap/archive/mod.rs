@@ -20,4 +20,4 @@ pub use limits::ArchiveLimits;
 pub use manifest::Manifest;
 pub use name::{ArchiveKind, ArchiveName, Compression};
 pub use read::{ArchiveEnd, read_archive};
-pub use source::{Source, SourceOptions, open_source};
+pub use source::{READ_BYTES, Source, SourceOptions, open_source, system_authorities};

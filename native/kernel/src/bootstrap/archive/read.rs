@@ -153,10 +153,8 @@ impl Seen {
         match kind {
             Kind::Version => self.read_version(window, bytes),
             Kind::Manifest(slot) => self.read_manifest(window, bytes, slot),
-            Kind::Storage(slot) if bytes > limits.storage_bytes_max => Err(Error::SnapshotInvalid(
-                format!("a storage of slot {slot} claims {bytes} bytes"),
-            )),
             Kind::Storage(slot) => {
+                limits.check_storage(&format!("a storage of slot {slot}"), bytes)?;
                 let end = read_storage(window, bytes, slot, limits, visit)?;
                 self.newest_slot = self.newest_slot.max(slot);
                 self.storages += 1;

@@ -35,6 +35,8 @@ pub(super) fn padding_of(bytes: u64) -> u64 {
 #[derive(Default)]
 pub(super) struct Members {
     count: u64,
+    /// Bytes that sparse files have and the tar does not.
+    hole_bytes: u64,
 }
 
 impl Members {
@@ -46,21 +48,15 @@ impl Members {
     ) -> Result<Option<Member>> {
         let (mut long_name, mut pax) = (None, Pax::default());
         loop {
-            if window.passed() > limits.unpacked_bytes_max {
-                return Err(invalid("it is larger than the limit"));
-            }
+            let passed = window.passed().saturating_add(self.hole_bytes);
             let header = window.take(BLOCK_BYTES)?;
             if header.iter().all(|byte| *byte == 0) {
                 return Ok(None);
             }
             let head = Head::parse(header)?;
             self.count += 1;
-            if head.bytes > limits.unpacked_bytes_max {
-                return Err(invalid("a member is larger than the limit of all"));
-            }
-            if self.count > limits.members_max {
-                return Err(invalid("it has more members than the limit"));
-            }
+            limits.check_members(self.count)?;
+            limits.check_unpacked(passed, head.bytes)?;
             let pieces = match head.kind {
                 b'S' => sparse::of_header(header)?,
                 _ => Vec::new(),
@@ -73,9 +69,7 @@ impl Members {
                 b'K' | b'g' => window.skip(head.bytes + padding_of(head.bytes))?,
                 b'0' | 0 | b'7' => {
                     let bytes = pax.bytes.unwrap_or(head.bytes);
-                    if bytes > limits.unpacked_bytes_max {
-                        return Err(invalid("a member is larger than the limit of all"));
-                    }
+                    limits.check_unpacked(passed, bytes)?;
                     let name = pax.name.or(long_name).unwrap_or(head.name);
                     return Ok(Some(Member {
                         name,
@@ -88,9 +82,9 @@ impl Members {
                     let pieces = sparse::extended(window, is_extended, pieces)?;
                     let bytes = real_bytes.ok_or_else(|| invalid("a sparse file has no size"))?;
                     sparse::check(&pieces, bytes, head.bytes)?;
-                    if bytes > limits.storage_bytes_max {
-                        return Err(invalid("a sparse file is larger than the limit"));
-                    }
+                    limits.check_storage("a sparse file", bytes)?;
+                    limits.check_unpacked(passed, bytes)?;
+                    self.hole_bytes += bytes.saturating_sub(head.bytes);
                     return Ok(Some(Member {
                         name: pax.name.or(long_name).unwrap_or(head.name),
                         bytes,

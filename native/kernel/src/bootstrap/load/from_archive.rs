@@ -19,19 +19,19 @@ pub fn load_archive(
     progress: &Arc<Progress>,
 ) -> Result<(Option<u64>, ArchiveEnd)> {
     let source = open_source(place, &SourceOptions::default(), progress)?;
-    load_source(loader, source, order, progress)
+    load_source(loader, source, order, &ArchiveLimits::default(), progress)
 }
 
-/// The same of an archive that was opened with options of its own.
+/// The same of an archive that was opened with options of its own, within bounds of its own.
 pub fn load_source(
     loader: &mut Loader,
     source: Source,
     order: u8,
+    limits: &ArchiveLimits,
     progress: &Arc<Progress>,
 ) -> Result<(Option<u64>, ArchiveEnd)> {
     let name = source.name;
-    let limits = ArchiveLimits::default();
-    let end = read_archive(source.reader, &limits, progress, &mut |entry| {
+    let end = read_archive(source.reader, limits, progress, &mut |entry| {
         let account = AccountRef {
             slot: entry.slot,
             lamports: entry.lamports,

@@ -20,7 +20,7 @@ use super::SourceOptions;
 use super::http::Failure;
 
 /// Bytes of one read of the socket, and so of one piece in the queue.
-const READ_BYTES: usize = 256 << 10;
+pub const READ_BYTES: usize = 256 << 10;
 
 /// Connects and sends one request; the answer's head is awaited by the caller.
 pub(super) async fn send(
@@ -28,10 +28,15 @@ pub(super) async fn send(
     request: Request<Empty<Bytes>>,
     options: &SourceOptions,
 ) -> Result<impl Future<Output = hyper::Result<hyper::Response<Incoming>>> + use<>, Failure> {
-    let limit = Duration::from_millis(options.connect_timeout_ms);
+    let limit = Duration::from_millis(options.connect_ms);
     let mut sender = match tokio::time::timeout(limit, connect(url, options)).await {
         Ok(connected) => connected?,
-        Err(_) => return Err(Failure::again("it does not answer a connection")),
+        Err(_) => {
+            let max = options.connect_ms;
+            return Err(Failure::again(format!(
+                "it does not answer a connection for {max} ms (bootstrap.archive.connectMs)"
+            )));
+        }
     };
     Ok(async move { sender.send_request(request).await })
 }
@@ -90,6 +95,15 @@ where
     Ok(sender)
 }
 
+/// Certificate authorities of the system, as DER: those that are trusted where none is given.
+pub fn system_authorities() -> Vec<CertificateDer<'static>> {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs().certs;
+    // A system may hold some that nobody can read: they are not trusted anywhere.
+    let is_readable = |one: &CertificateDer<'static>| roots.add(one.clone()).is_ok();
+    found.into_iter().filter(is_readable).collect()
+}
+
 fn tls_config(options: &SourceOptions) -> Result<ClientConfig, Failure> {
     let mut roots = RootCertStore::empty();
     match &options.ca_certificate_pem {
@@ -100,7 +114,7 @@ fn tls_config(options: &SourceOptions) -> Result<ClientConfig, Failure> {
             }
         }
         None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            roots.add_parsable_certificates(system_authorities());
         }
     }
     let provider = Arc::new(crypto::ring::default_provider());

@@ -18,10 +18,8 @@ use crate::bootstrap::archive::name::ArchiveName;
 use crate::bootstrap::progress::Progress;
 use crate::error::{Error, Result};
 
-/// Pieces that are fetched ahead, of up to 256 KiB each.
-const PIECES_AHEAD: usize = 64;
-/// So much more than at the last break, and the tries are counted anew.
-const WORTHWHILE_BYTES: u64 = 64 << 20;
+/// The queue has room for all of them from the beginning on; so many are 16 GiB.
+const PIECES_MAX: usize = 1 << 16;
 /// How soon a stop is noticed.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -67,7 +65,7 @@ pub(super) fn open(
         let reason = "user and password in a snapshot's address are not sent: leave them out";
         return Err(Error::SnapshotInvalid(reason.into()));
     }
-    let (sender, receiver) = sync_channel(PIECES_AHEAD);
+    let (sender, receiver) = sync_channel(pieces_ahead(options));
     let is_read = Arc::new(AtomicBool::new(true));
     let transfer = Transfer {
         url,
@@ -162,13 +160,16 @@ impl Transfer {
                 Err(Failure::Own(error)) => return self.end(Piece::Failed(error)),
                 Err(Failure::Unread) => return,
             };
-            if self.offset >= mark + WORTHWHILE_BYTES {
+            if self.offset - mark >= self.options.worthwhile_bytes {
                 failures = 0;
             }
             mark = self.offset;
             failures += 1;
             if failures >= self.options.attempts_max {
-                let so_far = format!("{reason} ({failures} tries, {} bytes came)", self.offset);
+                let so_far = format!(
+                    "{reason} ({failures} tries, {} bytes came: bootstrap.archive.attemptsMax)",
+                    self.offset
+                );
                 return self.end_for(&so_far);
             }
             let longest = Duration::from_millis(self.options.backoff_max_ms);
@@ -219,13 +220,15 @@ impl Transfer {
                 return Err(Failure::Unread);
             }
             if Instant::now() >= end {
-                return Err(Failure::again("it is silent"));
+                let ms = limit.as_millis();
+                let reason = format!("it is silent for {ms} ms (bootstrap.archive.silenceMs)");
+                return Err(Failure::again(reason));
             }
         }
     }
 
     fn idle_limit(&self) -> Duration {
-        Duration::from_millis(self.options.idle_timeout_ms)
+        Duration::from_millis(self.options.silence_ms)
     }
 
     /// One request, its redirects, and as much of the body as comes.
@@ -234,7 +237,7 @@ impl Transfer {
             self.progress.check().map_err(Failure::Own)?;
             // Its own bound ends it; here a stop is noticed before.
             let sending = connect::send(&self.url, self.request()?, &self.options);
-            let limit = Duration::from_millis(self.options.connect_timeout_ms) + TICK;
+            let limit = Duration::from_millis(self.options.connect_ms) + TICK;
             let response = self.within(sending, limit).await??;
             let response = self.within(response, self.idle_limit()).await?;
             let response = response.map_err(|error| Failure::again(error.to_string()))?;
@@ -244,7 +247,10 @@ impl Transfer {
             }
             self.url = follow(&self.url, response.headers())?;
         }
-        Err(Failure::last("it redirects without end"))
+        Err(Failure::Last(format!(
+            "it redirects more than {} times (bootstrap.archive.redirectsMax)",
+            self.options.redirects_max
+        )))
     }
 
     fn request(&self) -> std::result::Result<Request<Empty<Bytes>>, Failure> {
@@ -346,6 +352,14 @@ impl Transfer {
             _ => Ok(()),
         }
     }
+}
+
+/// Each of at most [`connect::READ_BYTES`].
+fn pieces_ahead(options: &SourceOptions) -> usize {
+    let pieces = options.ahead_bytes_max / connect::READ_BYTES as u64;
+    usize::try_from(pieces)
+        .unwrap_or(usize::MAX)
+        .clamp(1, PIECES_MAX)
 }
 
 fn is_redirect(status: StatusCode) -> bool {

@@ -5,6 +5,8 @@ mod http;
 #[cfg(test)]
 mod tests;
 
+pub use connect::{READ_BYTES, system_authorities};
+
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -18,17 +20,21 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceOptions {
     /// Time for TCP and TLS to come up. A far server needs under 1 s; more is an outage.
-    pub connect_timeout_ms: u64,
+    pub connect_ms: u64,
     /// No byte for this long: the transfer counts as broken. A busy disk answers within seconds.
-    pub idle_timeout_ms: u64,
+    pub silence_ms: u64,
     /// Redirects that are followed in a row. Validators send one, a balancer before them another.
     pub redirects_max: u32,
-    /// Tries in a row that bring nothing worth mentioning (64 MiB) before the transfer is given up.
+    /// Tries in a row that bring nothing worth mentioning before the transfer is given up.
     pub attempts_max: u32,
+    /// What is worth mentioning: so much more than at the last break, and the tries are counted anew.
+    pub worthwhile_bytes: u64,
     /// First pause between two tries; each further one doubles it.
     pub backoff_initial_ms: u64,
     /// Longest pause, also where a server asks for a longer one.
     pub backoff_max_ms: u64,
+    /// Bytes that are fetched ahead of the reader; [`READ_BYTES`] at least.
+    pub ahead_bytes_max: u64,
     /// PEM of a private certificate authority, in place of the system's.
     pub ca_certificate_pem: Option<String>,
 }
@@ -36,12 +42,14 @@ pub struct SourceOptions {
 impl Default for SourceOptions {
     fn default() -> Self {
         SourceOptions {
-            connect_timeout_ms: 10_000,
-            idle_timeout_ms: 60_000,
+            connect_ms: 10_000,
+            silence_ms: 60_000,
             redirects_max: 5,
             attempts_max: 8,
+            worthwhile_bytes: 64 << 20,
             backoff_initial_ms: 500,
             backoff_max_ms: 30_000,
+            ahead_bytes_max: 16 << 20,
             ca_certificate_pem: None,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -52,8 +53,8 @@ impl Server {
 
 fn options() -> SourceOptions {
     SourceOptions {
-        connect_timeout_ms: 2_000,
-        idle_timeout_ms: 400,
+        connect_ms: 2_000,
+        silence_ms: 400,
         attempts_max: 3,
         backoff_initial_ms: 10,
         backoff_max_ms: 50,
@@ -221,6 +222,48 @@ fn tries_have_an_end() {
 }
 
 #[test]
+fn what_is_worthwhile_is_an_option() {
+    let body = packed();
+    let served = body.clone();
+    let server = Server::start(move |_, request, socket| serve(socket, request, &served, 500));
+    let patient = SourceOptions {
+        worthwhile_bytes: 500,
+        attempts_max: 2,
+        ..options()
+    };
+    let place = server.url(&format!("/{NAME}"));
+    let source = open_source(&place, &patient, &Arc::default()).unwrap();
+    assert_eq!(all_of(source).unwrap(), body);
+    assert!(server.requests().len() > 2);
+}
+
+/// A server that is faster than its reader is not read to its end.
+#[test]
+fn no_more_is_fetched_ahead_than_is_said() {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&sent);
+    let server = Server::start(move |_, _, socket| {
+        let piece = vec![7; 64 << 10];
+        let head = "content-length: 1073741824\r\n";
+        send(socket, "200 OK", head, &[]);
+        while socket.write_all(&piece).is_ok() {
+            counted.fetch_add(piece.len(), Ordering::Relaxed);
+        }
+    });
+    let narrow = SourceOptions {
+        ahead_bytes_max: READ_BYTES as u64,
+        ..options()
+    };
+    let place = server.url(&format!("/{NAME}"));
+    let source = open_source(&place, &narrow, &Arc::default()).unwrap();
+    thread::sleep(Duration::from_millis(300));
+    // Sockets hold some MB on both sides.
+    let ahead = sent.load(Ordering::Relaxed);
+    assert!(ahead < 32 << 20, "{ahead}");
+    drop(source);
+}
+
+#[test]
 fn a_pause_is_made_where_the_server_asks() {
     let server = Server::start(|index, request, socket| match index {
         0 => send(
@@ -255,7 +298,7 @@ fn each_refusal_is_named_without_the_address() {
         (
             "302 Found",
             moved("/secret/again"),
-            "redirects without end",
+            "redirects more than 5 times (bootstrap.archive.redirectsMax)",
             6,
         ),
         ("302 Found", length.into(), "redirects to no address", 1),
@@ -346,7 +389,7 @@ fn who_is_told_to_stop_stops_while_it_waits() {
         thread::sleep(Duration::from_secs(10));
     });
     let patient = SourceOptions {
-        idle_timeout_ms: 60_000,
+        silence_ms: 60_000,
         ..options()
     };
     let progress = Arc::new(Progress::default());
@@ -378,7 +421,7 @@ fn who_is_told_to_stop_stops_while_it_connects() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = format!("https://{}/{NAME}", silent.local_addr().unwrap());
     let patient = SourceOptions {
-        connect_timeout_ms: 10_000,
+        connect_ms: 10_000,
         ..options()
     };
     let progress = Arc::new(Progress::default());

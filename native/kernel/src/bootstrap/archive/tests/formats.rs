@@ -247,6 +247,31 @@ fn holes_of_sparse_files_are_zeros() {
 }
 
 #[test]
+fn holes_count_among_what_an_archive_unpacks_to() {
+    // A few bytes of tar, and 60,000 to go through for each.
+    let of_tar = |count: usize| {
+        let mut tar = Tar::new(Vec::new());
+        tar.begin(&Bank::at(5)).unwrap();
+        for _ in 0..count {
+            tar.raw(&sparse_header(&[(0, 200)], 200, 60_000, false), &[0; 200])
+                .unwrap();
+        }
+        tar.finish().unwrap()
+    };
+    let limits = ArchiveLimits {
+        unpacked_bytes_max: 200_000,
+        ..ArchiveLimits::default()
+    };
+    assert!(read_within(of_tar(3).as_slice(), &limits).is_ok());
+    let refused = read_within(of_tar(4).as_slice(), &limits).unwrap_err();
+    assert!(
+        refused.detail().contains("more than 200000 bytes"),
+        "{}",
+        refused.detail()
+    );
+}
+
+#[test]
 fn names_are_read_and_written_alike() {
     let hash = "5pgMpQj4MZYWauD1VnoNfmGAdUQCe6VVCSCQMNbDoxf7";
     for (text, kind, slot) in [

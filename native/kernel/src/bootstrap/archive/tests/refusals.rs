@@ -158,7 +158,7 @@ fn every_bound_ends_the_reading() {
     let usual = ArchiveLimits::default();
     for (expected, limits) in [
         (
-            "more members",
+            "it has more than 6 members; if it is sound, raise bootstrap.archive.membersMax",
             ArchiveLimits {
                 members_max: 6,
                 ..usual.clone()
@@ -172,14 +172,14 @@ fn every_bound_ends_the_reading() {
             },
         ),
         (
-            "claims 3146",
+            "more than 3145728; if it is sound, raise bootstrap.archive.storageBytesMax",
             ArchiveLimits {
                 storage_bytes_max: 3 << 20,
                 ..usual.clone()
             },
         ),
         (
-            "larger than the limit",
+            "unpacks to more than 10000 bytes; if it is sound, raise bootstrap.archive.unpackedBytesMax",
             ArchiveLimits {
                 unpacked_bytes_max: 10_000,
                 ..usual.clone()

@@ -1,0 +1,98 @@
+//! What a loader answers, as JavaScript gets it.
+
+use kernel::encoding::encode_pubkey;
+use napi_derive::napi;
+
+use super::jobs::{Answer, Done};
+
+/// What a loader was given so far.
+#[napi(object, object_from_js = false)]
+pub struct LoaderCounts {
+    pub versions: f64,
+    pub kept: f64,
+    pub tombstones: f64,
+    pub out_of_scope: f64,
+    pub run_bytes: f64,
+}
+
+/// How far a loader is.
+#[napi(object, object_from_js = false)]
+pub struct LoaderProgress {
+    /// Bytes of archives as they came.
+    pub bytes_read: f64,
+    pub entries: f64,
+    /// Rows that go into the store, and those that are through. The total grows once.
+    pub rows_total: f64,
+    pub rows_merged: f64,
+}
+
+/// What a store was loaded with.
+#[napi(object, object_from_js = false)]
+pub struct LoadedData {
+    pub accounts: f64,
+    pub data_bytes: f64,
+    pub superseded: f64,
+    pub file_bytes: f64,
+    pub run_bytes: f64,
+}
+
+/// What an archive was.
+#[napi(object, object_from_js = false)]
+pub struct LoadedArchive {
+    /// The slot that an incremental one builds on; absent is a full one.
+    pub base_slot: Option<f64>,
+    pub slot: f64,
+    pub parent_slot: f64,
+    pub block_height: f64,
+    pub blockhash: String,
+    pub epoch: f64,
+    /// Accounts and tombstones.
+    pub entries: f64,
+}
+
+/// How a call ended: without an error, or with a row of the error table and its detail.
+#[napi(object, object_from_js = false)]
+pub struct LoaderReply {
+    pub error: Option<String>,
+    pub detail: Option<String>,
+    pub loaded: Option<LoadedData>,
+    pub archive: Option<LoadedArchive>,
+}
+
+pub(super) fn reply(answer: Answer) -> LoaderReply {
+    let mut reply = LoaderReply {
+        error: None,
+        detail: None,
+        loaded: None,
+        archive: None,
+    };
+    match answer {
+        Ok(Done::Pushed) => {}
+        Ok(Done::Made(loaded)) => {
+            reply.loaded = Some(LoadedData {
+                accounts: loaded.accounts as f64,
+                data_bytes: loaded.data_bytes as f64,
+                superseded: loaded.superseded as f64,
+                file_bytes: loaded.file_bytes as f64,
+                run_bytes: loaded.run_bytes as f64,
+            });
+        }
+        Ok(Done::Read(base_slot, end)) => {
+            let manifest = &end.manifest;
+            reply.archive = Some(LoadedArchive {
+                base_slot: base_slot.map(|slot| slot as f64),
+                slot: manifest.slot as f64,
+                parent_slot: manifest.parent_slot as f64,
+                block_height: manifest.block_height as f64,
+                blockhash: encode_pubkey(&manifest.blockhash),
+                epoch: manifest.epoch as f64,
+                entries: end.entries as f64,
+            });
+        }
+        Err(error) => {
+            reply.error = Some(error.name().into());
+            reply.detail = Some(error.detail());
+        }
+    }
+    reply
+}

@@ -1,0 +1,53 @@
+//! The thread of a loader: one job after the other, in the order of the calls.
+
+use std::mem;
+use std::sync::mpsc::Receiver;
+use std::sync::{Mutex, PoisonError};
+
+use kernel::bootstrap::archive::ArchiveEnd;
+use kernel::bootstrap::load::{Counts, Loaded, Loader};
+use kernel::bootstrap::progress::Progress;
+use kernel::error::{Error, Result as Checked};
+
+use super::answers::{LoaderReply, reply};
+use crate::promises::Deferred;
+
+/// What a job answers.
+pub(super) enum Done {
+    Pushed,
+    Read(Option<u64>, Box<ArchiveEnd>),
+    Made(Loaded),
+}
+
+pub(super) type Answer = Checked<Done>;
+
+/// What a call has the loader's thread do.
+pub(super) type Work = Box<dyn FnOnce(&mut Option<Loader>) -> Answer + Send>;
+
+pub(super) struct Job {
+    pub(super) work: Work,
+    pub(super) done: Deferred<LoaderReply>,
+}
+
+/// Does what comes until nobody can ask any more.
+pub(super) fn work(
+    queue: &Receiver<Job>,
+    loader: Loader,
+    counts: &Mutex<Counts>,
+    progress: &Progress,
+) {
+    let mut loader = Some(loader);
+    while let Ok(job) = queue.recv() {
+        let run = || progress.check().and_then(|()| (job.work)(&mut loader));
+        let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
+            .unwrap_or_else(|_| Err(Error::Internal("panic in the native layer".into())));
+        if answer.is_err() {
+            // What is half taken must not become a store.
+            drop(mem::take(&mut loader));
+        }
+        if let Some(loader) = &loader {
+            *counts.lock().unwrap_or_else(PoisonError::into_inner) = loader.counts();
+        }
+        job.done.resolve(Box::new(move |_| Ok(reply(answer))));
+    }
+}

@@ -1,0 +1,14 @@
+import { readFileSync } from 'node:fs'
+
+/** Reads the PEM of a certificate authority. `option` is what names the file; throws where it is of no use. */
+export const readAuthority = (file: string, option: string): string => {
+  let pem: string
+  try {
+    pem = readFileSync(file, 'utf8')
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new Error(`${option} cannot be read: ${why}`, { cause: error })
+  }
+  if (pem.includes('-----BEGIN CERTIFICATE-----')) return pem
+  throw new Error(`${option}: ${file} holds no certificate in PEM`)
+}

@@ -1,0 +1,110 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { parse, stringify } from 'smol-toml'
+import t, { type Test } from 'tap'
+import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
+import { serveArchives } from '../fixtures/archive-server.js'
+import { examineStore } from '../fixtures/chain-state.js'
+import { runToEnd } from '../fixtures/deployment.js'
+import { prepareServe } from '../fixtures/serve.js'
+import { recordChain } from '../fixtures/snapshot-archive.js'
+
+const SECRET = 'api-key=qzx11'
+const BOOTSTRAP = { pollMs: 30, firstBlockMs: 10_000 }
+
+const open = async (t: Test) => {
+  const chain = await startSandboxChain({ slotMs: 40, trafficPerSecond: 50 })
+  t.teardown(() => chain.close())
+  const record = await recordChain(chain)
+  t.teardown(() => record.close())
+  const files = await serveArchives(t)
+  const prepared = await prepareServe(t, { one: { endpoint: chain.geyserUrl } })
+  const archives = join(prepared.dataDir, '..', 'archives')
+  mkdirSync(archives)
+  files.serve(archives)
+  const file = await record.writeFull(archives, chain.chain.tip.slot - 1)
+  const stores = join(prepared.dataDir, 'accounts', 'one')
+  return { prepared, files, file, stores }
+}
+
+t.test('an archive over a bound ends its load, and the setting is named', async t => {
+  const { file, files, prepared, stores } = await open(t)
+  const url = `${files.url}/${basename(file)}?${SECRET}`
+  const plain = parse(readFileSync(prepared.configFile, 'utf8'))
+  const load = (archive: object, place: string, ...more: readonly string[]) => {
+    const config = { ...plain, bootstrap: { ...BOOTSTRAP, archive } }
+    writeFileSync(prepared.configFile, stringify(config))
+    const args = ['--config', prepared.configFile, '--network', 'one']
+    return runToEnd(t, ['snapshot', 'load', place, ...args, ...more])
+  }
+  files.redirects.set('loop', 'loop')
+  const sound = 'if it is sound, raise bootstrap\\.archive'
+  const cases: [name: string, archive: object, place: string, says: string][] = [
+    ['files', { membersMax: 2 }, file, `it has more than 2 members; ${sound}\\.membersMax`],
+    [
+      'bytes of a file',
+      { storageBytesMax: 100 },
+      url,
+      `a storage of slot \\d+ claims \\d+ bytes, more than 100; ${sound}\\.storageBytesMax`,
+    ],
+    [
+      'bytes of all',
+      { unpackedBytesMax: 2_000 },
+      file,
+      `it unpacks to more than 2000 bytes; ${sound}\\.unpackedBytesMax`,
+    ],
+    [
+      'redirects',
+      { redirectsMax: 1 },
+      `${files.url}/loop?${SECRET}`,
+      'redirects more than 1 times \\(bootstrap\\.archive\\.redirectsMax\\)',
+    ],
+  ]
+  for (const [name, archive, place, says] of cases)
+    await t.test(name, async t => {
+      const { code, output } = await load(archive, place)
+      t.equal(code, 1)
+      t.match(output, new RegExp(`^slotline: .*${says}$`, 'm'))
+      t.notMatch(output, SECRET)
+      const left = readdirSync(stores, { withFileTypes: true })
+      const isOther = (one: (typeof left)[number]): boolean =>
+        one.isDirectory() || /request|cancel|CURRENT/.test(one.name)
+      t.strictSame(left.filter(isOther), [], 'nothing is left behind')
+    })
+
+  await t.test('tries of a server that is silent', async t => {
+    files.hold(true)
+    const impatient = { silenceMs: 300, attemptsMax: 2, backoffInitialMs: 10 }
+    const { code, output } = await load(impatient, url)
+    files.hold(false)
+    t.equal(code, 1)
+    t.match(
+      output,
+      /^slotline: .*127\.0\.0\.1:\d+: it is silent for 300 ms \(bootstrap\.archive\.silenceMs\) \(2 tries, 0 bytes came: bootstrap\.archive\.attemptsMax\)$/m,
+    )
+    t.notMatch(output, SECRET)
+  })
+
+  const dry = await load({ membersMax: 2 }, file, '--dry-run')
+  t.equal(dry.code, 1)
+  t.match(dry.output, 'raise bootstrap.archive.membersMax')
+  const loaded = await load({}, url)
+  t.equal(loaded.code, 0, loaded.output)
+  t.strictSame(examineStore(prepared, 'one').differences, [])
+})
+
+t.test('what is no bound is refused when the configuration is read', async t => {
+  const { configFile } = await prepareServe(t, { one: { endpoint: 'http://127.0.0.1:1' } })
+  const plain = parse(readFileSync(configFile, 'utf8'))
+  const cases: [archive: object, says: string][] = [
+    [{ membersMax: 0 }, 'bootstrap.archive.membersMax must be an integer from 1'],
+    [{ aheadBytesMax: 1 }, 'bootstrap.archive.aheadBytesMax must be an integer from 262144'],
+    [{ memberMax: 1 }, 'bootstrap.archive.memberMax is unknown; did you mean membersMax?'],
+  ]
+  for (const [archive, says] of cases) {
+    writeFileSync(configFile, stringify({ ...plain, bootstrap: { archive } }))
+    const { code, output } = await runToEnd(t, ['config', 'check', configFile])
+    t.equal(code, 1)
+    t.match(output, says)
+  }
+})
