@@ -24,6 +24,15 @@ export const instant = (value: string): number => {
 export const instantOrNever = (value: string): number | 'never' =>
   value === 'never' ? value : instant(value)
 
+const TEXT_CHARS_MAX = 200
+
+/** Words of a person that are shown in one line. */
+export const line = (value: string): string => {
+  const words = value.trim()
+  if (words !== '' && words.length <= TEXT_CHARS_MAX && !/\p{C}/u.test(words)) return words
+  throw new InvalidArgumentError(`It must be one line of at most ${TEXT_CHARS_MAX} characters.`)
+}
+
 /** All values of an option that may be said again. */
 export const collect = (value: string, all: readonly string[] = []): readonly string[] => [
   ...all,

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { integer } from './command-arguments.js'
+import { integer, line } from './command-arguments.js'
 import type { Config } from './config.js'
 
 const fail = (error: unknown, exitCode: number): void => {
@@ -11,7 +11,7 @@ const fail = (error: unknown, exitCode: number): void => {
 /** Rows a second: from one that is hardly there to one that knows no bound. */
 const rate = integer(1, 1_000_000_000)
 
-/** `slotline status`, `verify`, `backup`, `restore`: what is done with stores beside the service. */
+/** `slotline status`, `verify`, `backup`, `snapshot`, `bootstrap`, `restore`: what is done with stores beside the service. */
 export const addStoreCommands = (program: Command, load: (file: string) => Config): void => {
   program
     .command('status')
@@ -69,9 +69,10 @@ export const addStoreCommands = (program: Command, load: (file: string) => Confi
         places,
       }),
     )
-  program
+  const bootstrap = program
     .command('bootstrap')
-    .description('make the store of a network from another source')
+    .description('make the store of a network from another source, or end that')
+  bootstrap
     .command('rpc')
     .description('from networks.accountsRpc, for a network with a scope')
     .requiredOption('--config <file>', 'configuration of the service on this machine')
@@ -79,6 +80,21 @@ export const addStoreCommands = (program: Command, load: (file: string) => Confi
     .action(async ({ config, ...options }) =>
       (await import('./processes/snapshot-load.js')).loadFromRpc(load(config), options),
     )
+  bootstrap
+    .command('cancel')
+    .description('end a bootstrap that runs, of a snapshot too, and remove what it made')
+    .requiredOption('--config <file>', 'configuration of the service on this machine')
+    .requiredOption('--network <id>', 'the network')
+    .option('--reason <text>', 'what for: shown by `slotline status` and in the log', line)
+    .action(async ({ config, network, reason = 'by `slotline bootstrap cancel`' }) => {
+      try {
+        const { cancelBootstrap } = await import('./processes/bootstrap-cancel.js')
+        process.exitCode = await cancelBootstrap(load(config), { network, reason })
+      } catch (error) {
+        // 1 is said where there is nothing to cancel.
+        fail(error, 2)
+      }
+    })
   program
     .command('restore')
     .description('make a backup the store of a network, while the service is stopped')

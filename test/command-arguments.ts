@@ -1,11 +1,19 @@
 import t from 'tap'
-import { collect, instant, instantOrNever, integer } from '../src/command-arguments.js'
+import { collect, instant, instantOrNever, integer, line } from '../src/command-arguments.js'
 
 t.test('integers within bounds', t => {
   const read = integer(1, 10)
   for (const value of ['1', '10']) t.equal(read(value), Number(value))
   for (const value of ['0', '11', '1.5', 'x', 'NaN', '1e9'])
     t.throws(() => read(value), { message: /integer from 1 to 10/ }, value)
+  t.end()
+})
+
+t.test('words of a person are one line', t => {
+  t.equal(line(' the wrong cluster '), 'the wrong cluster')
+  t.equal(line('x'.repeat(200)).length, 200)
+  for (const value of ['', ' ', 'a\nb', 'a\u001b[2J', 'a\u202eb', 'x'.repeat(201)])
+    t.throws(() => line(value), { message: /one line of at most 200/ }, JSON.stringify(value))
   t.end()
 })
 

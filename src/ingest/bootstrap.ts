@@ -58,6 +58,9 @@ export type BootstrapParts = {
 /** The blocks of the spool cannot be continued: what lies between is nowhere. Only a new spool helps. */
 export class SpoolLost extends Error {}
 
+/** Somebody ended it, for the reason that is its message. Whoever asked for it does not ask again by itself. */
+export class BootstrapCancelled extends Error {}
+
 const isLost = (health: FeedHealth): boolean =>
   !health.isHealthy && /^gap after slot|cannot begin at start_slot/.test(health.reason)
 
@@ -117,6 +120,8 @@ const watchReplay = async (
 
 /** Follows the replay to its hand-over; ends it where it cannot come there. */
 const replay = async (parts: BootstrapParts, feed: FeedSource, base: LoadedBase): Promise<void> => {
+  // An end that was asked for before this listens would never be heard.
+  parts.signal.throwIfAborted()
   const ended = new AbortController()
   const cancel = (): void => parts.spool.cancel()
   parts.signal.addEventListener('abort', cancel, { once: true })
@@ -190,6 +195,8 @@ export const bootstrap = async (parts: BootstrapParts): Promise<Indexer> => {
       onStep('replay', loaded)
     }
     await replay(parts, feed, loaded)
+    // What was told to end meanwhile must not become the live store.
+    signal.throwIfAborted()
     return spool.handOver()
   } catch (error) {
     feed.stop()

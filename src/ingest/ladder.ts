@@ -15,6 +15,8 @@ export type LadderParts = {
   readonly steps: readonly RepairStepName[]
   readonly options: Options
   readonly now: () => number
+  /** Somebody cancelled a step, and nothing has changed since: none is taken. */
+  readonly isHeld: () => boolean
 }
 
 /**
@@ -87,7 +89,8 @@ export class Ladder {
   }
 
   private nextStep(): RepairStepName | undefined {
-    const { steps, options, now } = this.parts
+    const { steps, options, now, isHeld } = this.parts
+    if (isHeld()) return undefined
     if (this.stepIndex === 0 && this.attempts === 0) {
       const begun = this.stepsBegunMs
       if (begun !== undefined && now() - begun < options.stepsPauseMs) return undefined

@@ -1,3 +1,4 @@
+import { BootstrapCancelled } from './bootstrap.js'
 import {
   startGeyser,
   type GeyserIndexer,
@@ -31,6 +32,8 @@ export type RepairParts = {
   /** Steps that are configured, and who runs them. */
   readonly steps: readonly RepairStepName[]
   readonly run: RunStep
+  /** Whether no step may be taken, because somebody cancelled the last one and the store has got no block since. */
+  readonly isHeld: () => boolean
   readonly on: FeedListeners & {
     /** A step began, or all is well again. */
     repair(state: RepairState | undefined): void
@@ -69,8 +72,8 @@ const describe = (rung: Rung, sourceCount: number): string => {
  * No step is taken while the feed is healthy, and each is said with its reason.
  */
 export const startRepairedFeed = (parts: RepairParts): RepairedFeed => {
-  const { sources, feed: options, repair, on, steps, now } = parts
-  const ladder = new Ladder({ sourceCount: sources.length, steps, options: repair, now })
+  const { sources, feed: options, repair, on, steps, now, isHeld } = parts
+  const ladder = new Ladder({ sourceCount: sources.length, steps, options: repair, now, isHeld })
   const stopping = new AbortController()
   let feed: FeedSource | undefined
   let health: FeedHealth = { isHealthy: false, reason: 'the feed has not brought a block yet' }
@@ -166,11 +169,13 @@ export const startRepairedFeed = (parts: RepairParts): RepairedFeed => {
     } catch (error) {
       if (!isCurrent()) return
       const why = error instanceof Error ? error.message : String(error)
-      on.log({ level: 'error', text: `repair: ${step} failed: ${why}` })
+      const isCancelled = error instanceof BootstrapCancelled
+      const ended = isCancelled ? 'was cancelled' : 'failed'
+      on.log({ level: isCancelled ? 'warn' : 'error', text: `repair: ${step} ${ended}: ${why}` })
       const rung = ladder.onStepFailed()
       // The old feed goes on while nothing better is known.
       if (rung.kind === 'pause') startFeed()
-      climb(rung, `${step} failed (${why}), after: ${reason}`)
+      climb(rung, `${step} ${ended} (${why}), after: ${reason}`)
     }
   }
 

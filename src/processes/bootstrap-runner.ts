@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   bootstrap,
+  BootstrapCancelled,
   SpoolLost,
   type BootstrapPlan,
   type LoadedBase,
@@ -21,7 +22,9 @@ import type { Indexer } from '../shared/native.js'
 import type { Spool } from '../shared/spool.js'
 import {
   BOOTSTRAP_DIR,
+  forgetCancel,
   forgetRequest,
+  readCancel,
   readRequest,
   readState,
   writeState,
@@ -39,6 +42,8 @@ export type RunnerParts = {
   readonly startFeed: (spool: GeyserIndexer, startSlot: number | undefined) => FeedSource
   /** How a plan's store is made; `workDir` is for `sort` and `copy`, which are not there. */
   readonly loading: (plan: BootstrapPlan, workDir: string) => LoadStore
+  /** Tip of the live store; null where there is none. */
+  readonly tipSlot: () => number | null
   /** The new store is at the chain's head: it takes the place of the one before. */
   readonly goLive: (indexer: Indexer, generation: string) => void
   /** Something has changed that an operator watches. */
@@ -49,12 +54,14 @@ export type RunnerParts = {
 export type BootstrapRunner = {
   /**
    * Runs a plan until its store is the live one, or joins a bootstrap that runs already, as after a kill. Rejects with the
-   * reason where that fails.
+   * reason where that fails, with `BootstrapCancelled` where somebody ended it.
    */
   run(plan: BootstrapPlan, signal?: AbortSignal): Promise<void>
   /** Goes on with what a killed process left, and looks for requests. */
   watch(): void
   status(): BootstrapStatus | undefined
+  /** Whether the last one was cancelled, and the live store has got no block since: nothing may begin one by itself. */
+  isHeld(): boolean
   /** Folders that belong to it, beside the live store. */
   folders(): readonly string[]
   /** Ends what runs; the next process goes on with it. */
@@ -77,17 +84,28 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
   let state = readState(stores)
   let running: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
+  /** Ends the bootstrap that runs. */
+  let cancelling: AbortController | undefined
 
-  const change = (to: Partial<BootstrapStatus>, more: Partial<BootstrapState> = {}): void => {
-    if (state === undefined) return
-    state = { ...state, ...more, status: { ...state.status, ...to } }
+  /** Answers whether it is on the disk now. */
+  const keep = (): boolean => {
+    if (state === undefined) return false
     try {
       writeState(stores, state)
+      return true
     } catch (error) {
       // On a full disk it goes on as it can; who starts after a kill then begins from an earlier step.
       log.warn({ err: error }, 'the state of a bootstrap cannot be kept')
+      return false
     }
+  }
+
+  const change = (to: Partial<BootstrapStatus>, more: Partial<BootstrapState> = {}): boolean => {
+    if (state === undefined) return false
+    state = { ...state, ...more, status: { ...state.status, ...to } }
+    const isKept = keep()
     parts.onStatus(state.status)
+    return isKept
   }
   const show = (progress: StepProgress): void => {
     // Not on the disk: it is told by the status alone.
@@ -96,7 +114,9 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
 
   /** Forgets the store, or also the blocks of the feed. */
   const clean = (generation: string, isAll: boolean): void => {
-    rmSync(join(stores, generation), { recursive: true, force: true })
+    // A store that is live is not to be removed, whatever failed after it became so.
+    if (generation !== currentGeneration(stores))
+      rmSync(join(stores, generation), { recursive: true, force: true })
     for (const name of isAll ? [''] : ['sort', 'copy'])
       rmSync(join(work, name), { recursive: true, force: true })
   }
@@ -154,6 +174,19 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
     if (state?.status.state !== 'running') rmSync(work, { recursive: true, force: true })
     // The store that is live by now is not to be made again: others read it.
     else if (state.generation === currentGeneration(stores)) finish(state.generation)
+    else {
+      const asked = readCancel(stores)
+      if (asked?.id === state.request.id) cancel(asked.reason)
+    }
+  }
+
+  /** What asked for it is forgotten last: a kill before that does all of this again. */
+  const cancel = (reason: string): BootstrapCancelled => {
+    log.info({ reason, step: state?.status.step }, 'bootstrap is cancelled')
+    if (state !== undefined) clean(state.generation, true)
+    const ended = { state: 'cancelled', reason, endedAtMs: Date.now() } as const
+    if (change(ended, { cancelledAtSlot: parts.tipSlot() })) forgetCancel(stores)
+    return new BootstrapCancelled(reason)
   }
 
   const fail = (reason: string): Error => {
@@ -173,7 +206,7 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
     change({ step: 'spool', stepAtMs: Date.now() })
   }
 
-  const runAttempts = async (signal: AbortSignal): Promise<void> => {
+  const runAttempts = async (signal: AbortSignal, cancelled: AbortSignal): Promise<void> => {
     for (;;) {
       if (state === undefined) return
       const { attempts } = state.status
@@ -183,6 +216,7 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
       try {
         return await attempt(state, signal)
       } catch (error) {
+        if (cancelled.aborted) throw cancel(words(cancelled.reason))
         if (stopping.signal.aborted) {
           log.info('bootstrap stops with its process: the next one goes on with it')
           // Not in vain, so it is not counted.
@@ -196,7 +230,9 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
   }
 
   const go = (signal: AbortSignal): Promise<void> => {
-    running = runAttempts(signal).finally(() => (running = undefined))
+    const { signal: cancelled } = (cancelling = new AbortController())
+    const all = AbortSignal.any([signal, cancelled])
+    running = runAttempts(all, cancelled).finally(() => (running = undefined))
     return running
   }
 
@@ -227,6 +263,16 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
     }
     // Not before its state is kept: a kill in between would lose it.
     forgetRequest(stores)
+    lookForCancel()
+  }
+
+  const lookForCancel = (): void => {
+    const asked = readCancel(stores)
+    if (asked === undefined) return
+    const isThis = asked.id === state?.request.id
+    if (isThis && running !== undefined) cancelling?.abort(new Error(asked.reason))
+    // The disk was full when it ended, and would have the next process go on with it.
+    else if (!isThis || state?.status.state !== 'cancelled' || keep()) forgetCancel(stores)
   }
 
   return {
@@ -245,6 +291,7 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
       look()
     },
     status: () => state?.status,
+    isHeld: () => state?.status.state === 'cancelled' && state.cancelledAtSlot === parts.tipSlot(),
     folders: () => (state?.status.state === 'running' ? [BOOTSTRAP_DIR, state.generation] : []),
     stop: async () => {
       clearInterval(timer)

@@ -20,8 +20,18 @@ export type BootstrapState = {
   /** Where the store is whole. */
   readonly loaded?: LoadedBase
   readonly status: BootstrapStatus
+  /** Where it was cancelled: the tip of the live store at that moment, null where it had none. */
+  readonly cancelledAtSlot?: number | null
 }
 
+/** Somebody wants a bootstrap to end. */
+export type BootstrapCancel = {
+  /** Of the request: what comes after it is not meant. */
+  readonly id: string
+  readonly reason: string
+}
+
+const CANCEL = 'bootstrap.cancel.json'
 const REQUEST = 'bootstrap.request.json'
 const STATE = 'bootstrap.json'
 /** Folder of the spool and of what is sorted. No generation is called so. */
@@ -80,8 +90,34 @@ export const readRequest = (stores: string): BootstrapRequest | undefined => {
 export const forgetRequest = (stores: string): void =>
   rmSync(join(stores, REQUEST), { force: true })
 
+const isCancel = (value: unknown): value is BootstrapCancel =>
+  typeof value === 'object' &&
+  value !== null &&
+  'id' in value &&
+  typeof value.id === 'string' &&
+  'reason' in value &&
+  typeof value.reason === 'string'
+
+/** Asks whoever carries out a bootstrap to end it. It lies there until that is done, whatever process does it. */
+export const requestCancel = (stores: string, cancel: BootstrapCancel): void => {
+  const path = join(stores, CANCEL)
+  replaceFile(path, `${JSON.stringify(cancel)}\n`)
+  syncPath(path)
+  syncPath(stores)
+}
+
+/** What somebody wants to end; undefined where nobody does. */
+export const readCancel = (stores: string): BootstrapCancel | undefined => {
+  const value = readJson(join(stores, CANCEL))
+  return isCancel(value) ? value : undefined
+}
+
+/** Removes what `requestCancel` left. */
+export const forgetCancel = (stores: string): void => rmSync(join(stores, CANCEL), { force: true })
+
 /** Removes what is known of a bootstrap and of a request for one: nobody goes on with it. */
 export const forgetBootstrap = (stores: string): void => {
+  forgetCancel(stores)
   forgetRequest(stores)
   rmSync(join(stores, STATE), { force: true })
 }

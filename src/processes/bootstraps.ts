@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config.js'
 import type { BootstrapPlan, LoadStore } from '../ingest/bootstrap.js'
@@ -21,6 +20,8 @@ import {
 import { toFeedSources } from './feed-sources.js'
 import { storesPath } from './generation.js'
 import { toStoreOptions } from './native-options.js'
+import { readAuthority } from './read-authority.js'
+import { toRpcTarget } from './rpc-target.js'
 
 /** A loader for the stores of one network. */
 export const openLoader = (config: Config, network: string, workDir: string): StoreLoader => {
@@ -31,7 +32,10 @@ export const openLoader = (config: Config, network: string, workDir: string): St
 /** Bounds of a network's bootstraps, with its certificate authority. Reads that file, and throws where it cannot. */
 export const toSnapshotOptions = (config: Config, network: string): SnapshotOptions => {
   const caFile = config.networks.find(({ id }) => id === network)?.snapshotsCaFile
-  const ca = caFile === undefined ? {} : { caCertificatePem: readFileSync(caFile, 'utf8') }
+  const ca =
+    caFile === undefined
+      ? {}
+      : { caCertificatePem: readAuthority(caFile, 'networks.snapshotsCaFile') }
   return { ...config.bootstrap, ...ca }
 }
 
@@ -44,7 +48,7 @@ const loadRpc = (
     throw new Error(
       `network ${id} has no ${scope === undefined ? 'scope' : 'accountsRpc'}: both are needed to read its accounts from an RPC`,
     )
-  const from = { target: accountsRpc, options: accountsRpc, scope, openLoader }
+  const from = { target: toRpcTarget(accountsRpc), options: accountsRpc, scope, openLoader }
   return {
     startSlot: () => Promise.resolve(undefined),
     load: (dir, spool, show, signal) =>
@@ -148,6 +152,7 @@ export const createBootstraps = (
       on.onStatus(status)
     },
     stores: storesPath(config.dataDir, network),
+    tipSlot: () => live()?.tip()?.slot ?? null,
     options,
     log,
     loading,

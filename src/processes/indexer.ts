@@ -125,6 +125,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
     run: (step, signal) =>
       bootstraps?.run(toPlan(step, target), signal) ??
       Promise.reject(new Error('no bootstrap is offered')),
+    isHeld: () => bootstraps?.isHeld() ?? false,
     now: Date.now,
     on: {
       committed: block => {

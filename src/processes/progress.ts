@@ -3,7 +3,7 @@ const TERMINAL_MS = 250
 const LOG_MS = 10_000
 
 export type Progress = {
-  /** Shows where it is, if it is time to. */
+  /** Shows where it is, if it is time to. A total of 0 is not known. */
   show(done: number, total: number, words: string): void
   /** Ends the line. */
   end(): void
@@ -14,7 +14,9 @@ type Output = Pick<NodeJS.WriteStream, 'write'> & { readonly isTTY?: boolean }
 /** A time as people say it. */
 export const formatDuration = (seconds: number): string => {
   const whole = Math.ceil(seconds)
-  return whole < 120 ? `${whole} s` : `${Math.ceil(whole / 60)} min`
+  if (whole < 120) return `${whole} s`
+  const minutes = Math.ceil(whole / 60)
+  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
 /** How far a command is: one line that is drawn anew on a terminal, a line now and then elsewhere. */
@@ -29,12 +31,14 @@ export const createProgress = (output: Output, unit: string, now: () => number):
       if (atMs - shownMs < everyMs) return
       shownMs = atMs
       const rate = (done * 1_000) / (atMs - begunMs)
+      const count = (number: number): string => Math.round(number).toLocaleString('en')
       const left = rate > 0 ? formatDuration(Math.max(0, total - done) / rate) : 'unknown'
-      const percent = total > 0 ? Math.min(99, Math.floor((done * 100) / total)) : 0
+      const percent = Math.min(99, Math.floor((done * 100) / total))
       const line =
-        `${words}: ${percent} %, ${Math.round(done).toLocaleString('en')} of about ` +
-        `${Math.round(total).toLocaleString('en')} ${unit}, ` +
-        `${Math.round(rate).toLocaleString('en')} ${unit}/s, ${left} left`
+        total > 0
+          ? `${words}: ${percent} %, ${count(done)} of about ${count(total)} ${unit}, ` +
+            `${count(rate)} ${unit}/s, ${left} left`
+          : `${words}: ${count(done)} ${unit}, ${count(rate)} ${unit}/s`
       output.write(output.isTTY ? `\r\x1b[K${line}` : `${line}\n`)
       isDrawn = true
     },

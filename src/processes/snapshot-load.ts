@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, statfsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.js'
@@ -8,7 +8,6 @@ import { isUrl, resolveSnapshot } from '../ingest/snapshot-place.js'
 import { openCaretaker, type Caretaker } from '../shared/caretaker.js'
 import { shownPlace, type BootstrapStatus, type StepProgress } from '../shared/indexer-status.js'
 import { openLog } from '../shared/log.js'
-import { lockFile } from '../shared/native.js'
 import { BOOTSTRAP_DIR, forgetBootstrap, readState, requestBootstrap } from './bootstrap-state.js'
 import { createBootstraps, openLoader, toSnapshotOptions } from './bootstraps.js'
 import {
@@ -18,6 +17,7 @@ import {
   setCurrentGeneration,
   storesPath,
 } from './generation.js'
+import { holdStores } from './hold-stores.js'
 import { toStoreOptions } from './native-options.js'
 import { createProgress, type Progress } from './progress.js'
 import { readStatus } from './status-file.js'
@@ -48,10 +48,11 @@ const createSteps = (network: string): { show(status: BootstrapStatus): void; en
 const isFinal = ({ state }: BootstrapStatus): boolean => state !== 'running'
 
 const end = (network: string, status: BootstrapStatus | undefined): void => {
-  if (status?.state !== 'done')
-    throw new Error(
-      `network ${network} has no new store: ${status?.reason ?? 'no reason is known'}`,
-    )
+  if (status?.state !== 'done') {
+    const why = status?.reason ?? 'no reason is known'
+    const how = status?.state === 'cancelled' ? 'the bootstrap was cancelled: ' : ''
+    throw new Error(`network ${network} has no new store: ${how}${why}`)
+  }
   const seconds = Math.round(((status.endedAtMs ?? 0) - status.begunAtMs) / 1_000)
   process.stdout.write(`network ${network}: the new store is live, after ${seconds} s\n`)
 }
@@ -66,12 +67,16 @@ const askService = async (config: Config, network: string, plan: BootstrapPlan):
   if (!isThere())
     throw new Error(`a Slotline runs on ${config.dataDir}, but not its indexer of ${network}`)
   if (readStatus(stores)?.bootstrap?.state === 'running')
-    throw new Error(`a bootstrap of network ${network} runs already: see slotline status`)
+    throw new Error(
+      `a bootstrap of network ${network} runs already: see slotline status; slotline bootstrap cancel ends it`,
+    )
   const id = requestBootstrap(stores, plan)
   const steps = createSteps(network)
   onStop(() => {
     steps.end()
-    process.stderr.write(`slotline: the service goes on with it: see slotline status\n`)
+    process.stderr.write(
+      'slotline: the service goes on with it: see slotline status; slotline bootstrap cancel ends it\n',
+    )
     process.exit(1)
   })
   let heardMs = performance.now()
@@ -158,7 +163,8 @@ const workAlone = async (config: Config, network: string, plan: BootstrapPlan): 
   onStop(() => {
     clearInterval(shown)
     steps.end()
-    const says = `slotline: stopped at ${bootstraps.status()?.step ?? 'its beginning'}: the same command, or the service when it starts, goes on with it\n`
+    const step = bootstraps.status()?.step ?? 'its beginning'
+    const says = `slotline: stopped at ${step}: the same command, or the service when it starts, goes on with it; slotline bootstrap cancel removes it\n`
     void bootstraps.stop().finally(() => {
       process.stderr.write(says)
       process.exit(1)
@@ -186,11 +192,12 @@ export const runPlan = async (
   plan: BootstrapPlan,
 ): Promise<void> => {
   if (!config.networks.some(({ id }) => id === network)) throw new Error(`no network ${network}`)
+  // A certificate file that is none is refused before anything is asked for, which would be left behind.
+  toSnapshotOptions(config, network)
   const stores = storesPath(config.dataDir, network)
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
   mkdirSync(stores, { recursive: true })
-  const locks = [join(config.dataDir, 'supervisor.lock'), join(stores, 'indexer.lock')]
-  const isAlone = locks.every(lockFile)
+  const isAlone = holdStores(config, network)
   await (isAlone ? workAlone : askService)(config, network, plan)
 }
 
@@ -210,15 +217,18 @@ const dryRun = async (
     progress.show(done, total, `${network}, ${detail}`)
   const open = () => openLoader(config, network, workDir)
   const options = toSnapshotOptions(config, network)
-  const { accounts, archive, bytes } = await countSnapshot(
+  const { accounts, archive, bytes, runBytes } = await countSnapshot(
     { places, openLoader: open, options },
     show,
   )
   progress.end()
+  const { bavail, bsize } = statfsSync(workDir)
+  const count = (number: number): string => number.toLocaleString('en')
   process.stdout.write(
     `network ${network}, ${places.map(shownPlace).join(' and ')}: slot ${archive.slot}, ` +
-      `${accounts.toLocaleString('en')} accounts in scope, a store of about ` +
-      `${bytes.toLocaleString('en')} bytes; nothing was written\n`,
+      `${count(accounts)} accounts in scope, a store of about ${count(bytes)} bytes, and ` +
+      `${count(runBytes)} more while it is loaded; ${count(bavail * bsize)} are free; ` +
+      'nothing was written\n',
   )
 }
 

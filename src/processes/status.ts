@@ -34,7 +34,11 @@ const isAlive = (pid: number): boolean => {
 }
 
 /** The tip that lies in a store which nobody writes. */
-const storedTip = (config: Config, network: string, generation: string): IndexerStatus['tip'] => {
+export const storedTip = (
+  config: Config,
+  network: string,
+  generation: string,
+): IndexerStatus['tip'] => {
   try {
     const dir = join(storesPath(config.dataDir, network), generation)
     const store = openCaretaker(dir, toStoreOptions(config, network))
@@ -78,26 +82,30 @@ export const networkStatus = (config: Config, network: string, nowMs: number): N
   return { ...known, isHealthy: false, reason, tipSlot, tipAgeMs, source: null, bootstrap }
 }
 
-const formatBootstrap = (bootstrap: BootstrapStatus): string => {
+const formatBootstrap = (bootstrap: BootstrapStatus, isRunning: boolean): string => {
   const { kind, places, progress, reason, state, step } = bootstrap
   const what = `${kind}${places.length === 0 ? '' : ` from ${places.join(', ')}`}`
   if (state === 'failed') return `${what} failed at the step ${step}: ${reason ?? 'no reason'}`
+  if (state === 'cancelled') return `${what} was cancelled at the step ${step}: ${reason ?? ''}`
   if (state === 'done') return `${what}: done`
+  if (!isRunning) return `${what}: stopped at ${step}; the next start goes on with it`
   if (progress === undefined) return `${what}: ${step}`
   const { detail, done, total, unit } = progress
+  const percent = Math.floor((done * 100) / total)
   const ofTotal = total > 0 ? ` of ${total.toLocaleString('en')}` : ''
-  return `${what}: ${step}, ${done.toLocaleString('en')}${ofTotal} ${unit}${detail === '' ? '' : `, ${detail}`}`
+  const share = total > 0 ? ` (${percent} %)` : ''
+  return `${what}: ${step}, ${done.toLocaleString('en')}${ofTotal} ${unit}${share}${detail === '' ? '' : `, ${detail}`}`
 }
 
 const formatNetwork = (status: NetworkStatus): string => {
-  const { bootstrap, generation, isHealthy, network, reason, repair, source } = status
+  const { bootstrap, generation, isHealthy, isRunning, network, reason, repair, source } = status
   const age = status.tipAgeMs === null ? '' : `, ${formatDuration(status.tipAgeMs / 1_000)} old`
   const tip = status.tipSlot === null ? 'no block yet' : `slot ${status.tipSlot}${age}`
   const lines = [
     `network ${network}: ${isHealthy ? 'healthy' : `not healthy: ${reason ?? 'no reason'}`}`,
     `  tip        ${tip}${generation === null ? '' : ` (store ${generation})`}`,
     ...(source === null ? [] : [`  feed       ${source}`]),
-    ...(bootstrap === null ? [] : [`  bootstrap  ${formatBootstrap(bootstrap)}`]),
+    ...(bootstrap === null ? [] : [`  bootstrap  ${formatBootstrap(bootstrap, isRunning)}`]),
     ...(repair === null ? [] : [`  repair     ${repair.step}: ${repair.reason}`]),
   ]
   return `${lines.join('\n')}\n`

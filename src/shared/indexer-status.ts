@@ -20,8 +20,8 @@ export type BootstrapStatus = {
   /** Files and URLs, as they may be shown. */
   readonly places: readonly string[]
   readonly step: BootstrapStep
-  readonly state: 'running' | 'done' | 'failed'
-  /** Where it failed: why, and what mends it. */
+  readonly state: 'running' | 'done' | 'failed' | 'cancelled'
+  /** Where it failed: why, and what mends it. Where it was cancelled: what for. */
   readonly reason?: string
   /** Starts of it, the first included: a killed process goes on with it. */
   readonly attempts: number

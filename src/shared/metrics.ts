@@ -60,7 +60,7 @@ export const METRICS = {
   sweepRoundSeconds: { name: 'slotline_sweep_round_seconds', type: 'gauge', unit: 'seconds', labels: ['network'], help: 'How long the last way along the whole store took' },
   bootstrapRunning:  { name: 'slotline_bootstrap_running', type: 'gauge', unit: '0 or 1', labels: ['network', 'step'], help: 'Whether a bootstrap is at this step' },
   bootstrapDone:     { name: 'slotline_bootstrap_done', type: 'gauge', unit: 'as the step counts', labels: ['network'], help: 'How far the step of a bootstrap is: bytes, rows or slots, as slotline status says' },
-  bootstraps:        { name: 'slotline_bootstraps_total', type: 'counter', unit: 'bootstraps', labels: ['network', 'outcome'], help: 'Bootstraps that ended; outcome is done or failed' },
+  bootstraps:        { name: 'slotline_bootstraps_total', type: 'counter', unit: 'bootstraps', labels: ['network', 'outcome'], help: 'Bootstraps that ended; outcome is done, failed or cancelled' },
   storeUsed:         { name: 'slotline_store_used_bytes', type: 'gauge', unit: 'bytes', labels: ['store'], help: 'Pages in use' },
   storeMap:          { name: 'slotline_store_map_bytes', type: 'gauge', unit: 'bytes', labels: ['store'], help: 'Address space of the map: the size that the store cannot outgrow' },
   storeReaders:      { name: 'slotline_store_readers', type: 'gauge', unit: 'reads', labels: ['store'], help: 'Read transactions that are open' },

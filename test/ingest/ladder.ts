@@ -5,8 +5,11 @@ import { defaults, REPAIR_STEPS, type RepairStepName } from '../../src/ingest/re
 
 const open = (sourceCount: number, steps: readonly RepairStepName[] = []) => {
   let nowMs = 1_000
-  const ladder = new Ladder({ sourceCount, steps, options: defaults, now: () => nowMs })
-  return { ladder, wait: (ms: number) => void (nowMs += ms) }
+  let isHeld = false
+  const now = () => nowMs
+  const ladder = new Ladder({ sourceCount, steps, options: defaults, now, isHeld: () => isHeld })
+  const hold = (is: boolean) => void (isHeld = is)
+  return { ladder, hold, wait: (ms: number) => void (nowMs += ms) }
 }
 const source = (index: number): Rung => ({ kind: 'source', index })
 const pause: Rung = { kind: 'pause', ms: defaults.sourcesPauseMs }
@@ -50,6 +53,21 @@ t.test('a gap climbs the steps, each a bounded number of times', async t => {
   ladder.onPauseEnd()
   ladder.onUnhealthy('gap')
   t.strictSame(ladder.onUnhealthy('gap'), step('incremental'), 'from the first again')
+})
+
+t.test('after a step was cancelled none is taken, until a block came', async t => {
+  const { hold, ladder, wait } = open(1, ['incremental', 'snapshot'])
+  t.match(ladder.onUnhealthy('gap'), { kind: 'step', step: 'incremental' })
+  hold(true)
+  t.strictSame(ladder.onStepFailed(), pause)
+  for (let times = 3; times > 0; times -= 1) {
+    wait(defaults.stepsPauseMs)
+    ladder.onPauseEnd()
+    t.strictSame(ladder.onUnhealthy('gap'), pause)
+  }
+  hold(false)
+  ladder.onHealthy()
+  t.match(ladder.onUnhealthy('gap'), { kind: 'step', step: 'incremental' })
 })
 
 t.test('what cannot be reached is no reason for a bootstrap', async t => {

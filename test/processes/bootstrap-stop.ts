@@ -5,7 +5,7 @@ import { readStatus } from '../../src/processes/status-file.js'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { serveArchives } from '../fixtures/archive-server.js'
 import { examineStore } from '../fixtures/chain-state.js'
-import { startCommand } from '../fixtures/deployment.js'
+import { runToEnd, startCommand } from '../fixtures/deployment.js'
 import { prepareServe } from '../fixtures/serve.js'
 import { recordChain } from '../fixtures/snapshot-archive.js'
 import { isSoak } from '../fixtures/soak.js'
@@ -14,7 +14,7 @@ import { until } from '../fixtures/until.js'
 /** Of the 15 s that a drain may take. */
 const STOP_MS = 8_000
 const GOES_ON =
-  /^slotline: stopped at load: the same command, or the service when it starts, goes on with it$/m
+  /^slotline: stopped at load: the same command, or the service when it starts, goes on with it; slotline bootstrap cancel removes it$/m
 
 t.test('a bootstrap that is told to stop', async t => {
   const chain = await startSandboxChain({ slotMs: 40, trafficPerSecond: 50 })
@@ -67,6 +67,8 @@ t.test('a bootstrap that is told to stop', async t => {
   await timed('the command ends soon', alone.exit)
   t.equal(await alone.exit, 1)
   t.match(alone.output(), GOES_ON)
+  const shown = await runToEnd(t, ['status', '--config', prepared.configFile])
+  t.match(shown.output, /: stopped at load; the next start goes on with it$/m)
 
   // Nothing but what that left is there.
   files.hold(false)
@@ -79,7 +81,10 @@ t.test('a bootstrap that is told to stop', async t => {
     const watching = await loadHeld()
     watching.child.kill('SIGINT')
     t.equal(await watching.exit, 1)
-    t.match(watching.output(), /^slotline: the service goes on with it: see slotline status$/m)
+    t.match(
+      watching.output(),
+      /^slotline: the service goes on with it: see slotline status; slotline bootstrap cancel ends it$/m,
+    )
     t.match(statusOf(), { step: 'load', state: 'running' })
     await timed('the service drains as ever', service.stop())
     t.match(service.output(), 'bootstrap stops with its process: the next one goes on with it')

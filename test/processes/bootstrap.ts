@@ -99,6 +99,10 @@ soakTest('a snapshot becomes the store of a running service', {}, async t => {
   const dry = await load(full, '--dry-run')
   t.equal(dry.code, 0, dry.output)
   t.match(dry.output, new RegExp(`slot ${slot}, [\\d,]+ accounts in scope, a store of about `))
+  t.match(
+    dry.output,
+    /bytes, and [\d,]+ more while it is loaded; [\d,]{8,} are free; nothing was written\n$/,
+  )
   t.notOk(existsSync(join(stores, '2')))
 
   const loaded = await load(full)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createProgress } from '../../src/processes/progress.js'
+import { createProgress, formatDuration } from '../../src/processes/progress.js'
 
 const record = (isTTY: boolean) => {
   const lines: string[] = []
@@ -22,6 +22,19 @@ t.test('a terminal has one line, drawn anew', t => {
   t.end()
 })
 
+t.test('times as people say them', t => {
+  const cases: [seconds: number, says: string][] = [
+    [0, '0 s'],
+    [119, '119 s'],
+    [120, '2 min'],
+    [7_140, '119 min'],
+    [7_200, '2 h 0 min'],
+    [36_061, '10 h 2 min'],
+  ]
+  for (const [seconds, says] of cases) t.equal(formatDuration(seconds), says)
+  t.end()
+})
+
 t.test('a log has a line now and then', t => {
   const { at, lines, progress } = record(false)
   at(9_999)
@@ -33,7 +46,7 @@ t.test('a log has a line now and then', t => {
   progress.show(30, 10, 'c')
   progress.end()
   t.strictSame(lines, [
-    'b: 0 %, 0 of about 0 rows, 0 rows/s, unknown left\n',
+    'b: 0 rows, 0 rows/s\n',
     'c: 99 %, 30 of about 10 rows, 2 rows/s, 0 s left\n',
   ])
   t.end()

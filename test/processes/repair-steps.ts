@@ -35,7 +35,12 @@ const SECTIONS = {
 const KEYS_AT_ONCE = 20
 
 /** A service on a feed that will lose slots, and a validator's archives of the same chain. */
-const open = async (t: Test, repairSteps: readonly string[], isScoped = false) => {
+const open = async (
+  t: Test,
+  repairSteps: readonly string[],
+  isScoped = false,
+  repair: object = {},
+) => {
   const { chain, feeds, slots, history } = await startFeedWorld(t, [{}, {}])
   const [lossy, whole] = feeds
   if (lossy === undefined || whole === undefined) throw new Error('two feeds')
@@ -54,7 +59,7 @@ const open = async (t: Test, repairSteps: readonly string[], isScoped = false) =
         {
           id: 'one',
           feed: { endpoint: lossy.url, startSlot, ...QUICK, backoffLongMs: 100 },
-          repair: { stepAttemptsMax: 1, sourcesPauseMs: 200 },
+          repair: { stepAttemptsMax: 1, sourcesPauseMs: 200, ...repair },
           repairSteps,
           snapshots: [`${files.url}/snapshot.tar.bz2`, `${files.url}/incremental-snapshot.tar.bz2`],
           ...(isScoped && {
@@ -250,6 +255,40 @@ soakTest('kill -9 while a copy catches up: it is done again', {}, async t => {
   await stopPublishing()
   t.equal(await service.stop(), 0)
   t.strictSame(examineStore(prepared, 'one').differences, [])
+})
+
+soakTest('a step that was cancelled is not taken again before a block came', {}, async t => {
+  const world = await open(t, ['incremental'], false, { sourcesPauseMs: 50, stepsPauseMs: 100 })
+  const { arrived, chain, files, lose, prepared, slots, stores } = world
+  slots(6)
+  const service = await prepared.start()
+  await arrived()
+  const stopPublishing = publishing(t, world, chain.tip.slot - 2)
+  files.hold(true)
+  lose(9)
+  const stop = world.goOn()
+  await until('an archive is being read', () => files.waiting.length === 1)
+  const args = ['--config', prepared.configFile, '--network', 'one']
+  const cancelled = await runToEnd(t, ['bootstrap', 'cancel', ...args])
+  t.equal(cancelled.code, 0, cancelled.output)
+  const times = (says: string): number => service.output().split(says).length - 1
+  const turns = times('repair: turning to source')
+  await until('all sources were tried again', () => times('repair: turning to source') > turns + 5)
+  t.match(service.output(), /repair: incremental was cancelled: by `slotline bootstrap cancel`/)
+  t.equal(times('repair: beginning incremental'), 1)
+  t.notMatch(service.output(), 'bootstrap failed')
+  t.match(readStatus(stores), { isHealthy: false, bootstrap: { state: 'cancelled' } })
+  t.equal(files.waiting.length, 1)
+  files.hold(false)
+  const place = `${files.url}/incremental-snapshot.tar.bz2`
+  const loaded = await runToEnd(t, ['snapshot', 'load', place, ...args])
+  t.equal(loaded.code, 0, loaded.output)
+  await until('it is healthy', () => readStatus(stores)?.isHealthy === true)
+  stop()
+  await stopPublishing()
+  await arrived()
+  t.strictSame(await world.wrong(), [])
+  t.equal(await service.stop(), 0)
 })
 
 soakTest('a command brings a store up to date, or says why it cannot', {}, async t => {
