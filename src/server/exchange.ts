@@ -78,7 +78,7 @@ export class Exchange extends Responder implements Request {
     shared.requestsCount++
     shared.requestsInFlight++
     const { scan } = shared
-    if (req === undefined || !scan.scan(req)) return this.sendAndClose(shared.failures.badRequest)
+    if (req === undefined || !scan.scan(req)) return this.refuse(shared.failures.badRequest, true)
     const { bodyBytesMax, contentType } = mounted.route
     const claimedBytes = scan.contentLength
     const isTooLong = claimedBytes !== undefined && claimedBytes > bodyBytesMax
