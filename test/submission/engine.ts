@@ -69,6 +69,12 @@ t.test('what the engine answers to a bundle, and what the client hears', async t
       'accepted',
     ],
     [
+      'accepted, with an error that is null',
+      json('200 OK', { ...JSON.parse(ACCEPTED), error: null }),
+      { result: ID },
+      'accepted',
+    ],
+    [
       'another id',
       json('200 OK', { jsonrpc: '2.0', result: 'f'.repeat(64), id: 1 }),
       { result: 'f'.repeat(64) },

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { RpcError } from '../../src/shared/errors.js'
 import { answer, openRawUpstream } from '../fixtures/raw-upstream.js'
 import {
   type MachineOptions,
@@ -46,6 +47,11 @@ t.test('what is no call is told so, and has a submission id all the same', async
     ['{"id":3,"method":"sendBundle"}', -32_600, 3],
     ['{"jsonrpc":"2.0","id":3,"method":"sendBundle","params":"x"}', -32_600, 3],
     ['{"jsonrpc":"2.0","id":3,"method":"sendTransaction"}', -32_601, 3],
+    // What is said first is that it is no JSON, then that there is no such method, then what its parameters lack.
+    ['{"jsonrpc":"2.0","id":3,"method":"sendTransaction","params":[', -32_700, null],
+    ['{"jsonrpc":"2.0","id":3,"method":"sendTransaction","params":{"a":1}}', -32_601, 3],
+    ['{"jsonrpc":"2.0","id":3,"method":"sendTransaction","params":[[],{}]}', -32_601, 3],
+    ['{"jsonrpc":"2.0","id":3,"method":"sendBundle","params":[[],{}]}', -32_602, 3],
     ['{"jsonrpc":"2.0","id":3,"method":"sendbundle"}', -32_601, 3],
     ['{"jsonrpc":"2.0","id":3,"method":"__proto__"}', -32_601, 3],
     ['{"jsonrpc":"2.0","id":3,"method":"getAccountInfo","params":[]}', -32_601, 3],
@@ -242,6 +248,18 @@ t.test('a fault of ours is told without its words, and logged with its ids', asy
   t.strictSame(json, { jsonrpc: '2.0', error: { code: -32_603, message: 'Internal error' }, id: 7 })
   t.ok(edge.lines.some(line => line.includes(String(headers['x-relay-submission-id']))))
   t.equal(engine.received.length, 0)
+})
+
+t.test('checks that have no room say so, and nothing is forwarded', async t => {
+  const checkBundle = () => Promise.reject(new RpcError('checksOverloaded'))
+  const { engine, call } = await open(t, 1, { checkBundle })
+  const bundle = [toBundle('/relay-bundle'), { encoding: 'base64' }]
+  const { status, json, headers } = await call('/relay-bundle', 'sendBundle', bundle)
+  t.equal(status, 200)
+  t.match(json.error?.message, 'Too many transaction checks in flight; retry with backoff')
+  t.equal(engine.received.length, 0)
+  const found = await call('/relay', 'getSubmission', [headers['x-relay-submission-id']])
+  t.match(found.json.result, { outcome: 'full', forwardedAtMs: null, engine: null })
 })
 
 t.test('every call is counted by its method and its end', async t => {

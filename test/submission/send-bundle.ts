@@ -141,6 +141,9 @@ const casesOf = (route: RelayRoute): Case[] => {
       ]
     }),
     ['wrong options and too many', [of(6), bad], exactly],
+    ['wrong options and none', [[], bad], exactly],
+    ['wrong options and no base64', [['?'], bad], exactly],
+    ['no options and too many', [of(6)], 'Missing param at index 1'],
 
     // count
     ['no transaction', [[], options], 'sendBundle holds no transaction'],
@@ -205,6 +208,12 @@ const casesOf = (route: RelayRoute): Case[] => {
       'transaction 1 is not canonical padded base64',
     ],
 
+    [
+      'too large behind what is malformed',
+      [['AAAA', base64(ofBytes(route, 1_233))], options],
+      'transaction 1 exceeds 1232 bytes',
+    ],
+
     // parse and sanitise
     ['an empty text', [[''], options], malformed(0, 'no bytes')],
     ['three zeros', [['AAAA'], options], malformed(0, none)],
@@ -224,6 +233,7 @@ const casesOf = (route: RelayRoute): Case[] => {
       malformed(0, 'the fee payer is read-only'),
     ],
     ['malformed twice', [['AAAA', 'AAAA'], options], malformed(0, none)],
+    ['malformed behind two that are the same', [[text, text, 'AAAA'], options], malformed(2, none)],
     [
       'malformed, beside a wrong signature',
       [[base64(flip(one, 20)), 'AAAA'], options],
@@ -236,6 +246,16 @@ const casesOf = (route: RelayRoute): Case[] => {
       'the same, not side by side',
       [[text, member({ name: 'x' }), text], options],
       'transactions 0 and 2 are the same',
+    ],
+    [
+      'the same twice behind a wrong signature',
+      [[base64(flip(toTransaction(route, { name: 'w' }), 20)), text, text], options],
+      'transactions 1 and 2 are the same',
+    ],
+    [
+      'the same twice where none qualifies',
+      [[member({ engineLamports: 0n }), member({ engineLamports: 0n })], options],
+      'transactions 0 and 1 are the same',
     ],
     [
       'the same message under another signature',
@@ -353,9 +373,7 @@ t.test('an id of a bundle is there as soon as every member has a signature', asy
   t.equal(malformed.headers['x-bundle-id'], undefined)
 })
 
-t.test('both vectors of a bundle id hold', async t => {
-  // The documented ones: a bundle id is made of texts of signatures, and the kernel's own tests hold them for
-  // bytes. Here it is that the reference of these tests is the documented one.
+t.test('the reference of these tests has the documented ids', async t => {
   const ids = (texts: readonly string[]) =>
     createHash('sha256').update(texts.join(',')).digest('hex')
   t.equal(
@@ -364,6 +382,13 @@ t.test('both vectors of a bundle id hold', async t => {
       '8t9hKYEYNbLvNqiSzP96S13XF1C2f1ro271Kdf7bkZ6EpjPLuDff1ywRy4gfaGSTubsM2FeYGDoT64ZwPm1cQUt',
     ]),
     '892b79ed49138bfb3aa5441f0df6e06ef34f9ee8f3976c15b323605bae0cf51d',
+  )
+  t.equal(
+    ids([
+      '2EKVNQoeihFQfepJukLFtE4BpkNyYsZ1cdocSZzsz6En8nQ3D72M24zLFTJmbpd31hvbF9SpbQG2XPqawGoDxq2s',
+      'w4fJGQcZGhHzeYELeiVW2PM5iypNEsWExSuUnmfVA4hHC21CRtBSqovRYj884jRVkPqdBY4Lt1owK8LPnyE4Ahs',
+    ]),
+    'eb06826b16e608a7568f6ab091c26b47d4a43d847dc1e6d34172e0e778e01cc1',
   )
 })
 
