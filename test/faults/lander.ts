@@ -3,11 +3,12 @@ import t from 'tap'
 import { answer, openRawUpstream, type Script } from '../fixtures/raw-upstream.js'
 import { connect, post as toPost } from '../fixtures/server.js'
 import { openSubmissionEdge } from '../fixtures/submission-edge.js'
-import { base64, FLOOR, tipping, TIPS } from '../fixtures/tipping.js'
+import { base64, FLOOR, frame, tipping, TIPS } from '../fixtures/tipping.js'
 import { until } from '../fixtures/until.js'
 
 const SUBMISSIONS = 10_000
 const CLIENTS = 32
+const ROUTES = ['/lander', '/lander-submit-bundle', '/lander-submit-batch'] as const
 const OK = '{"result":"ok"}'
 
 const later = (write: () => void, ms: number): void => void setTimeout(write, ms)
@@ -38,11 +39,24 @@ t.test('10,000 submissions, faults and clients that leave: none is sent twice', 
     upstream: { urls: [raw.url], answerMs: 2_000 },
     tipAddresses: TIPS,
   })
-  const transaction = base64(tipping([FLOOR, 0]))
-  const path = `/${edge.token}/lander`
-  const type = 'Content-Type: application/json'
-  const bodyOf = (id: number): string =>
-    `{"jsonrpc":"2.0","id":${id},"method":"sendTransaction","params":["${transaction}"]}`
+  const tip = tipping([FLOOR, 0])
+  const transaction = base64(tip)
+  const call = (id: number, method: string, sent: unknown): string =>
+    JSON.stringify({ jsonrpc: '2.0', id, method, params: [sent] })
+  /** Each route in turn. In a batch the number stands where a call would have its id: in its first record. */
+  const bodyOf = (id: number): string | Buffer => {
+    if (id % 3 === 0) return call(id, 'sendTransaction', transaction)
+    if (id % 3 === 1) return call(id, 'sendBundle', [transaction])
+    const record = Buffer.alloc(66 + (id % 100))
+    record.writeUInt32BE(id)
+    return frame(record, tip)
+  }
+  const routeOf = (id: number): (typeof ROUTES)[number] => ROUTES[id % 3] ?? ROUTES[0]
+  const pathOf = (id: number): string => `/${edge.token}${routeOf(id)}`
+  const typeOf = (id: number): string =>
+    id % 3 === 2 ? 'application/octet-stream' : 'application/json'
+  const idOf = ({ path, body }: { readonly path: string; readonly body: Buffer }): number =>
+    path === '/sendBatch' ? body.readUInt32BE(2) : JSON.parse(body.toString()).id
   const statuses = new Map<number, number>()
   const cut = new Set<number>()
   let next = 0
@@ -50,7 +64,8 @@ t.test('10,000 submissions, faults and clients that leave: none is sent twice', 
   const leave = async (id: number): Promise<void> => {
     const isWhole = random() < 0.5
     const client = await connect(edge.port)
-    const request = toPost(path, bodyOf(id), [type])
+    const body = Buffer.from(bodyOf(id)).toString('latin1')
+    const request = toPost(pathOf(id), body, [`Content-Type: ${typeOf(id)}`])
     client.socket.write(isWhole ? request : request.slice(0, -5), 'latin1')
     if (!isWhole) cut.add(id)
     if (random() < 0.7) await sleep(random() * 3)
@@ -61,7 +76,7 @@ t.test('10,000 submissions, faults and clients that leave: none is sent twice', 
       const id = next++
       if (random() < 0.1) await leave(id)
       else {
-        const reply = await edge.post(path, bodyOf(id), { 'content-type': 'application/json' })
+        const reply = await edge.post(pathOf(id), bodyOf(id), { 'content-type': typeOf(id) })
         statuses.set(id, reply.status)
       }
     }
@@ -71,7 +86,7 @@ t.test('10,000 submissions, faults and clients that leave: none is sent twice', 
     /upstream_in_flight\{[^}]*\} 0$/m.test(await edge.metrics()),
   )
 
-  const received = raw.received.map(({ body }) => Number(/"id":(\d+)/.exec(String(body))?.[1]))
+  const received = raw.received.map(idOf)
   const unique = new Set(received)
   t.equal(received.length, unique.size, 'none twice')
   t.ok(
@@ -85,12 +100,20 @@ t.test('10,000 submissions, faults and clients that leave: none is sent twice', 
   t.strictSame([...new Set(statuses.values())].toSorted(), [200, 400, 503, 504])
 
   const page = await edge.metrics()
-  const counts = [
-    ...page.matchAll(/^slotline_submissions_total\{.*route="\/lander",outcome="(\w+)"\} (\d+)$/gm),
-  ]
-  const ended = new Map(counts.map(([, outcome = '', count]) => [outcome, Number(count)]))
-  t.strictSame([...ended.keys()].toSorted(), ['forwarded', 'outcomeUnknown'])
-  const sum = (ended.get('forwarded') ?? 0) + (ended.get('outcomeUnknown') ?? 0)
-  t.equal(sum, received.length, 'the lander has what the edge says that it sent')
-  t.comment(`${received.length} received, ${ended.get('outcomeUnknown')} of them unknown`)
+  let unknown = 0
+  for (const [nth, route] of ROUTES.entries()) {
+    const series = new RegExp(
+      `^slotline_submissions_total\\{.*route="${route}",outcome="(\\w+)"\\} (\\d+)$`,
+      'gm',
+    )
+    const ended = new Map(
+      [...page.matchAll(series)].map(([, outcome = '', count]) => [outcome, Number(count)]),
+    )
+    t.strictSame([...ended.keys()].toSorted(), ['forwarded', 'outcomeUnknown'], route)
+    const sum = (ended.get('forwarded') ?? 0) + (ended.get('outcomeUnknown') ?? 0)
+    const mine = received.filter(id => id % 3 === nth).length
+    t.equal(sum, mine, `${route}: the lander has what the edge says that it sent`)
+    unknown += ended.get('outcomeUnknown') ?? 0
+  }
+  t.comment(`${received.length} received, ${unknown} of them unknown`)
 })

@@ -10,7 +10,13 @@ import { openUpstream } from '../../src/submission/upstream.js'
 import { defaults as upstreamDefaults } from '../../src/submission/upstream-options.js'
 import { RpcError } from '../../src/shared/errors.js'
 import { createLog } from '../../src/shared/log.js'
-import { answer, openRawUpstream, refusedPort, type Script } from '../fixtures/raw-upstream.js'
+import {
+  answer,
+  blackholePort,
+  openRawUpstream,
+  refusedPort,
+  type Script,
+} from '../fixtures/raw-upstream.js'
 import { connect, openTestServer, post as toPost } from '../fixtures/server.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
 import {
@@ -28,6 +34,12 @@ const BATCH = '/lander-submit-batch'
 const JSON_TYPE = { 'content-type': 'application/json' }
 const BYTES_TYPE = { 'content-type': 'application/octet-stream' }
 const OK = '{"jsonrpc":"2.0","result":"ok","id":1}'
+/** Where the lander has what each route is for. */
+const PATHS: Readonly<Record<string, string>> = {
+  [SINGLE]: '/send',
+  [BUNDLE]: '/sendBundle',
+  [BATCH]: '/sendBatch',
+}
 
 type Options = Partial<LanderSection>
 
@@ -151,6 +163,11 @@ t.test('the token in every form that is allowed, and in no other', async t => {
       })
       t.equal(got, status, `${route}: ${name}`)
       t.equal(raw.received.length - before, status === 200 ? 1 : 0, 'and what is forwarded')
+      if (status === 200) {
+        const { path: asked, head } = raw.received.at(-1) ?? {}
+        t.equal(asked, PATHS[route], 'without the client’s query')
+        t.notMatch(head, token, 'without its token')
+      }
       t.equal(lines['access-control-allow-origin'], '*')
       if (status === 401) t.equal(text, '{"error":{"message":"Unauthorized"}}')
       if (status === 404) t.equal(text, '{"error":{"message":"This network has no lander"}}')
@@ -242,11 +259,6 @@ t.test('the body goes on byte for byte, and nothing else of the client does', as
     [BUNDLE, bundle([GOOD])],
     [BATCH, frame(GOOD, tipping(), sized(1232))],
   ]
-  const paths: Readonly<Record<string, string>> = {
-    [SINGLE]: '/send',
-    [BUNDLE]: '/sendBundle',
-    [BATCH]: '/sendBatch',
-  }
   const own = {
     cookie: 'a=b',
     authorization: 'Bearer client',
@@ -266,7 +278,7 @@ t.test('the body goes on byte for byte, and nothing else of the client does', as
     const [request] = raw.received
     t.strictSame(request?.body, Buffer.from(body), 'the bytes')
     t.strictSame(request?.head.split('\r\n').toSorted(), [
-      `POST ${paths[route]} HTTP/1.1`,
+      `POST ${PATHS[route]} HTTP/1.1`,
       'connection: keep-alive',
       `content-length: ${Buffer.byteLength(body)}`,
       `content-type: ${route === BATCH ? 'application/octet-stream' : 'application/json'}`,
@@ -301,6 +313,50 @@ t.test('what belongs to one connection stays on it', async t => {
   ])
 })
 
+t.test('a body in chunks goes on as one', async t => {
+  const { raw, edge, token } = await open(t)
+  for (const [route, body] of BODIES) {
+    const bytes = Buffer.from(body)
+    const chunks = [bytes.subarray(0, 40), bytes.subarray(40)].map(chunk =>
+      Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from('\r\n')]),
+    )
+    const type = route === BATCH ? 'application/octet-stream' : 'application/json'
+    const client = await connect(edge.port)
+    client.socket.write(
+      `POST /${token}${route} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    )
+    for (const chunk of chunks) client.socket.write(chunk)
+    client.socket.write('0\r\n\r\n')
+    t.match(await client.until(received => received.includes(OK)), /^HTTP\/1.1 200 /, route)
+    client.socket.destroy()
+    const [seen] = raw.received.splice(0)
+    t.strictSame(seen?.body, bytes)
+    t.strictSame(seen?.head.split('\r\n').toSorted(), [
+      `POST ${PATHS[route]} HTTP/1.1`,
+      'connection: keep-alive',
+      `content-length: ${bytes.length}`,
+      `content-type: ${type}`,
+      `host: 127.0.0.1:${raw.port}`,
+      `x-api-key: ${LANDER_CREDENTIAL}`,
+    ])
+  }
+})
+
+t.test('the credential may go in the query, in the place of what the client has there', async t => {
+  const upstream = { credentialIn: 'query', credentialName: 'api-key' }
+  const { raw, edge, token } = await open(t, undefined, { upstream })
+  for (const [route, body] of BODIES) {
+    const type = route === BATCH ? BYTES_TYPE : JSON_TYPE
+    t.match(await edge.post(`${route}?mev-protect=true&api-key=${token}`, body, type), {
+      status: 200,
+      text: OK,
+    })
+    const [seen] = raw.received.splice(0)
+    t.equal(seen?.path, `${PATHS[route]}?api-key=${LANDER_CREDENTIAL}`)
+    t.notMatch(seen?.head, 'x-api-key')
+  }
+})
+
 t.test('what comes back is what the lander said', async t => {
   const lines = (type: string, ...more: string[]): string[] => [
     ...(type === '' ? [] : [`Content-Type: ${type}`]),
@@ -309,6 +365,15 @@ t.test('what comes back is what the lander said', async t => {
     'X-Powered-By: lander',
     'Via: 1.1 lander',
     'Access-Control-Allow-Origin: https://lander.example',
+    // What is about the connection between the two, and what would lead the client elsewhere.
+    'Connection: keep-alive, X-Hop',
+    'X-Hop: 1',
+    'Keep-Alive: timeout=77',
+    'Proxy-Authenticate: Basic',
+    'Trailer: x',
+    'WWW-Authenticate: Basic',
+    'Location: http://lander.example/',
+    'X-Bundle-Id: 1',
     ...more,
   ]
   const counts = '{ "attempted":3,"accepted":2, "rejected":1,"parse_error":null}\n'
@@ -320,6 +385,9 @@ t.test('what comes back is what the lander said', async t => {
     ['blocked', '403 Forbidden', 'text/plain', 'transaction contains blocked arb program', []],
     ['a page', '429 Too Many', 'text/html', '<html>ä</html>', ['Retry-After: 2']],
     ['nothing', '503 Service Unavailable', '', '', []],
+    ['nothing at all', '204 No Content', '', '', []],
+    ['another place', '302 Found', 'text/plain', 'elsewhere', []],
+    ['who are you', '401 Unauthorized', 'text/plain', 'invalid api key', []],
     ['no type', '200 OK', '', 'x', []],
     ['bytes', '200 OK', 'application/octet-stream', Buffer.of(0, 255, 13, 10, 128), []],
     ['compressed', '200 OK', 'text/plain', Buffer.of(31, 139, 8), ['Content-Encoding: gzip']],
@@ -349,6 +417,7 @@ t.test('what comes back is what the lander said', async t => {
         [],
         'no header of the lander’s own',
       )
+      t.not(reply.headers['keep-alive'], 'timeout=77')
       t.equal(reply.headers['access-control-allow-origin'], '*')
       for (const header of EXPOSED_HEADERS)
         t.match(reply.headers['access-control-expose-headers'], header)
@@ -842,6 +911,31 @@ t.test('when the lander fails', async t => {
     t.match(await first, { status: 200 })
     t.equal(raw.received.length, 1)
   })
+})
+
+t.test('nothing hangs: by default a connection has one second, and an answer five', async t => {
+  const lost = await open(t, undefined, {
+    upstream: { urls: [`http://127.0.0.1:${await blackholePort(t)}`] },
+  })
+  const silent = await open(t, () => {})
+  const timed = async (sent: Promise<HttpAnswer>): Promise<[status: number, elapsedMs: number]> => {
+    const startMs = performance.now()
+    const { status } = await sent
+    return [status, performance.now() - startMs]
+  }
+  const cases = [
+    [lost, 502, 1_000],
+    [silent, 504, 5_000],
+  ] as const
+  await Promise.all(
+    cases.flatMap(([{ post }, wanted, afterMs]) =>
+      BODIES.map(async ([route, body]) => {
+        const [status, elapsedMs] = await timed(post(route, body))
+        t.equal(status, wanted, route)
+        t.ok(elapsedMs > afterMs - 10 && elapsedMs < afterMs + 900, `${elapsedMs} ms`)
+      }),
+    ),
+  )
 })
 
 t.test('the answer keeps the id as it came', async t => {
