@@ -1,16 +1,11 @@
-import { execFile } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { Keypair, PublicKey, SystemProgram, Transaction } from '@solana/web3.js'
 import bs58 from 'bs58'
 import t from 'tap'
 import { call, startDeployment } from '../fixtures/deployment.js'
-import { blocksOf, readPage } from '../fixtures/markdown.js'
+import { runDocumented } from '../fixtures/documented.js'
 import { base64, frame } from '../fixtures/tipping.js'
 import { until } from '../fixtures/until.js'
 
-const run = promisify(execFile)
 const SOL = 1_000_000_000
 const FLOOR = 1_000_000
 const JSON_TYPE = 'application/json'
@@ -85,25 +80,17 @@ t.test('what is sent to the lander of a sandbox is read back from the index', as
     )
   t.equal(await lamportsOf(batch[1]?.to ?? payer.publicKey), 0, 'without a tip it did not land')
 
-  const shown = await pay()
-  const file = join(dataDir, 'batch')
-  writeFileSync(file, frame(shown.bytes))
-  const env = {
-    PATH: process.env['PATH'],
-    SUBMIT: submitUrl,
-    TRANSACTION: base64(shown.bytes),
-    BATCH: file,
-  }
-  const [, routes = ''] = readPage('docs/submission.md').split('\n## Lander routes\n')
-  const commands = blocksOf(routes).find(({ language }) => language === 'sh')
-  const said: unknown[] = []
-  for (const command of commands?.text.split('\n') ?? [])
-    said.push(JSON.parse((await run('sh', ['-c', command], { env })).stdout))
-  t.match(said, [
-    { jsonrpc: '2.0', id: 1, result: shown.signature },
-    { jsonrpc: '2.0', id: 1, result: /^[0-9a-f]{64}$/ },
-    { attempted: 1, accepted: 1, rejected: 0, parse_error: null },
-  ])
+  const said = await runDocumented('Lander routes', dataDir)
+  t.match(
+    said.map(({ answer }) => answer),
+    [
+      { jsonrpc: '2.0', id: 1, result: /^[1-9A-HJ-NP-Za-km-z]{86,88}$/ },
+      { jsonrpc: '2.0', id: 1, result: /^[0-9a-f]{64}$/ },
+      { attempted: 2, accepted: 2, rejected: 0, parse_error: null },
+    ],
+  )
+  for (const { wallet } of said.slice(0, 2))
+    await until('it landed', async () => (await lamportsOf(new PublicKey(wallet))) === SOL)
 
   const control = (order: object): Promise<Response> =>
     fetch(`${landerUrl}/_control`, { method: 'POST', body: JSON.stringify(order) })
@@ -125,7 +112,20 @@ t.test('what is sent to the lander of a sandbox is read back from the index', as
   t.equal(sum('submissions_total\\{.*outcome="outcomeUnknown"'), 1)
   t.equal(sum('lander_findings_total\\{.*kind="tip"'), 1)
   t.equal(sum('upstream_requests_total\\{.*upstream="lander",outcome="silent"'), 1)
+
+  // What was forwarded is answered, though the service is told to stop meanwhile.
+  await control({ clear: true })
+  await control({ delayMs: 1_500 })
+  const last = await pay()
+  const answered = send('sendTransaction', '/lander', base64(last.bytes))
+  await until('it is at the lander', async () => {
+    const { received } = (await (await fetch(`${landerUrl}/_control`)).json()) as {
+      received: { path: string }[]
+    }
+    return received.some(({ path }) => path === '/send')
+  })
   t.equal(await stop(), 0)
+  t.match(await answered, { status: 200, reply: { result: last.signature, id: 'a' } })
   for (const [where, text] of Object.entries({ page, output: output() })) {
     t.notMatch(text, 'hml-sandbox', `no credential in ${where}`)
     t.notMatch(where === 'page' ? text : '', /slt_/, 'no token')

@@ -1,7 +1,5 @@
-import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import {
   Keypair,
   PublicKey,
@@ -12,13 +10,12 @@ import {
 import bs58 from 'bs58'
 import t from 'tap'
 import { call, childPids, startDeployment, type Deployment } from '../fixtures/deployment.js'
-import { blocksOf, readPage } from '../fixtures/markdown.js'
+import { runDocumented } from '../fixtures/documented.js'
 import { post, sendBundle, type Answered } from '../fixtures/relay.js'
 import { order, received } from '../fixtures/upstream.js'
 import { until } from '../fixtures/until.js'
 import { foundPid } from '../fixtures/found-pid.js'
 
-const run = promisify(execFile)
 const ATA_PROGRAM = new PublicKey('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL')
 const TOKEN_PROGRAM = new PublicKey('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA')
 const SOL = 1_000_000_000
@@ -130,32 +127,23 @@ t.test('the relay routes of a deployment with two edges', async t => {
   })
 
   await t.test('the commands of the documentation work', async t => {
-    const [, routes = ''] = readPage('docs/submission.md').split('\n## Relay routes\n')
-    const commands = blocksOf(routes).find(({ language }) => language === 'sh')
-    const said: unknown[] = []
-    let member = ''
-    for (const command of commands?.text.split('\n') ?? []) {
-      // A transaction lands once, so that each command has one of its own.
-      const { texts } = await newBundle()
-      if (said.length === 0) member = String(texts[0])
-      const env = {
-        PATH: process.env['PATH'],
-        SUBMIT: url,
-        MEMBER: texts[0],
-        BUNDLE_ID: 'ab'.repeat(32),
-        SUBMISSION_ID: '01890a5d-ac96-774b-bcce-b302099a8057',
-      }
-      said.push(JSON.parse((await run('sh', ['-c', command], { env })).stdout))
-    }
-    t.match(said, [
-      { result: [bs58.encode(Buffer.from(member, 'base64').subarray(1, 65))] },
-      { result: /^[0-9a-f]{64}$/ },
-      { result: { value: Array } },
-      { result: { value: [{ bundle_id: 'ab'.repeat(32), status: 'Invalid' }] } },
-      { result: description.tips.engine },
-      { result: { serviceTipAccounts: description.tips.service } },
-      { result: null },
-    ])
+    const said = await runDocumented('Relay routes', dataDir, {
+      SUBMISSION_ID: '01890a5d-ac96-774b-bcce-b302099a8057',
+    })
+    const [, second, third, fourth] = said
+    t.match(
+      said.map(({ answer }) => answer),
+      [
+        { result: [/^[1-9A-HJ-NP-Za-km-z]{86,88}$/] },
+        { result: second?.bundleId },
+        { result: { value: [] } },
+        { result: { value: [{ bundle_id: fourth?.bundleId, status: 'Invalid' }] } },
+        { result: description.tips.engine },
+        { result: { serviceTipAccounts: description.tips.service } },
+        { result: null },
+      ],
+    )
+    t.match(third?.bundleId, /^[0-9a-f]{64}$/)
   })
 
   await t.test('the token may stand where a client can put it', async t => {
@@ -264,5 +252,13 @@ t.test('the relay routes of a deployment with two edges', async t => {
     for (const secret of [token, 'iris-sandbox', '5a11d8b0-51f7'])
       t.notOk(later.includes(secret), 'in the log')
   })
+
+  // What was forwarded is answered, though the service is told to stop meanwhile.
+  await order(engine, { clear: true })
+  await order(engine, { delayMs: 1_500 })
+  const { texts, signature } = await newBundle()
+  const answered = send(`/${token}/relay`, sendBundle('/relay', texts))
+  await until('it is at the engine', async () => (await bundlesAt(engine)) === 1)
   t.equal(await deployment.stop(), 0)
+  t.strictSame((await answered).json.result, [signature])
 })

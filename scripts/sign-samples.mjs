@@ -1,0 +1,75 @@
+// Signs what the commands of docs/submission.md send to a sandbox that runs, and prints it for a shell:
+//   eval "$(node scripts/sign-samples.mjs)"
+// The only argument is the sandbox's data directory, `.slotline` without one.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import process from 'node:process'
+import bs58 from 'bs58'
+import { compileTransaction } from '../dist/sandbox/compile-transaction.js'
+import { deriveBundleId } from '../dist/sandbox/derive-bundle-id.js'
+import { createKeypair } from '../dist/sandbox/keypair.js'
+import { transferLamports } from '../dist/sandbox/system-instructions.js'
+import { mintTo } from '../dist/sandbox/token-instructions.js'
+
+const SOL = 1_000_000_000n
+/** What the lander asks for, and the service on relay routes. */
+const TIP_LAMPORTS = 1_000_000n
+const ENGINE_TIP_LAMPORTS = 1_000n
+const LENGTH_BYTES = 2
+
+const dataDir = process.argv[2] ?? '.slotline'
+const { locations, tips, samples } = JSON.parse(readFileSync(join(dataDir, 'sandbox.json'), 'utf8'))
+const [{ rpcUrl, submitUrl }] = locations
+const payer = createKeypair(bs58.decode(samples.payerSecretKey).subarray(0, 32))
+
+const latestBlockhash = async () => {
+  const response = await fetch(rpcUrl, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}',
+  })
+  const { result } = await response.json()
+  return bs58.decode(result.value.blockhash)
+}
+const blockhash = await latestBlockhash()
+
+const pay = (to, lamports) => transferLamports(payer.publicKey, bs58.decode(to), lamports)
+/** One SOL for a wallet that nobody has: each transaction is another one. */
+const sign = (...instructions) => {
+  const wallet = bs58.encode(randomBytes(32))
+  const bytes = compileTransaction([pay(wallet, SOL), ...instructions], [payer], blockhash)
+  return { bytes, wallet, base64: Buffer.from(bytes).toString('base64') }
+}
+const signForLander = () => sign(pay(tips.lander[0], TIP_LAMPORTS))
+const frame = bytes => {
+  const length = Buffer.alloc(LENGTH_BYTES)
+  length.writeUInt16BE(bytes.length)
+  return [length, bytes]
+}
+
+const transaction = signForLander()
+const batch = join(dataDir, 'batch.bin')
+const records = [signForLander(), signForLander()].flatMap(({ bytes }) => frame(bytes))
+writeFileSync(batch, Buffer.concat(records), { mode: 0o600 })
+// A relay asks for one member that pays both, and calls a program that writes.
+const member = sign(
+  pay(tips.service[0], TIP_LAMPORTS),
+  pay(tips.engine[0], ENGINE_TIP_LAMPORTS),
+  mintTo(
+    bs58.decode(samples.program),
+    { mint: bs58.decode(samples.mint), account: bs58.decode(samples.tokenAccount) },
+    payer.publicKey,
+    1n,
+  ),
+)
+const variables = {
+  SUBMIT: submitUrl,
+  TRANSACTION: transaction.base64,
+  WALLET: transaction.wallet,
+  BATCH: batch,
+  MEMBER: member.base64,
+  BUNDLE_ID: deriveBundleId([member.bytes.subarray(1, 65)]),
+}
+for (const [name, value] of Object.entries(variables))
+  process.stdout.write(`${name}='${value.replaceAll("'", `'\\''`)}'\n`)
