@@ -31,7 +31,7 @@ export type Plan = {
 
 const HISTORY: History = {
   fillBlockAccounts: 50_000,
-  changeBlocks: 160,
+  changeBlocks: 320,
   changeBlockAccounts: 5_000,
 }
 

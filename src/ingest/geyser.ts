@@ -71,7 +71,7 @@ export const defaults = {
    * Waiting blocks that one commit takes when the writer is behind. More of them are cheaper together, but readers see
    * none before all: so many take a second or two.
    */
-  groupBlocksMax: 32,
+  groupBlocksMax: 64,
   /** Bytes of the same; a larger block is committed alone. Their pages fit the writer's memory at once. */
   groupBytesMax: 128 * 1024 ** 2,
   /** Largest single message. An account is up to 10 MiB, and gRPC's own limit is 4 MiB. */

@@ -163,7 +163,7 @@ impl Default for GeyserConfig {
             reorder_blocks_max: 4,
             buffer_bytes_max: 512 << 20,
             queue_bytes_max: 512 << 20,
-            group_blocks_max: 32,
+            group_blocks_max: 64,
             group_bytes_max: 128 << 20,
             decode_bytes_max: 64 << 20,
             window_bytes: 16 << 20,
