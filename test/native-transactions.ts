@@ -77,7 +77,7 @@ const member = (nonce: number): Buffer =>
 /** Too large for Buffer's shared pool: memory of its own, which the collector could free. */
 const fullBody = (): Buffer =>
   Buffer.concat(Array.from({ length: 16 }, (_, nonce) => frame(member(nonce))))
-const checkOne = (text: string): Promise<Verdict> => checks.checkBundle([text], 4_096, false)
+const checkOne = (text: string): Promise<Verdict> => checks.checkBundle([text], 4_096)
 
 t.test('every real transaction gets its verdict', async t => {
   const folder = sharedPath('transactions')
@@ -120,7 +120,7 @@ t.test('tweetnacl and the kernel agree on honest keys, and on what is spoilt', a
 t.test('a bundle, member by member', async t => {
   const poor = signed(new Uint8Array(32).fill(2), [999_999n, 2n ** 64n - 1n], Uint8Array.of(1))
   const texts = [member(1), poor.bytes].map(bytes => bytes.toString('base64'))
-  const verdict = await checks.checkBundle(texts, 1_232, true)
+  const verdict = await checks.checkBundle(texts, 1_232)
   const common = { start: 0, problem: undefined, isSigned: true, hasApplication: true }
   t.strictSame(verdict, {
     members: [
@@ -143,21 +143,38 @@ t.test('a bundle, member by member', async t => {
     bundleId: verdict.bundleId,
   })
   t.match(verdict.bundleId, /^[0-9a-f]{64}$/)
-  const twice = await checks.checkBundle(
-    [texts[0] ?? '', texts[1] ?? '', texts[0] ?? ''],
-    1_232,
-    true,
-  )
-  t.strictSame(twice.duplicate, [0, 2])
-  t.strictSame(
-    twice.members.map(({ isSigned }) => isSigned),
-    [undefined, undefined, undefined],
-  )
-  t.strictSame(await checks.checkBundle([], 1_232, true), {
+  const begun = checks.beginBundle(texts, 1_232)
+  const unsigned = verdict.members.map(found => ({ ...found, isSigned: undefined }))
+  t.strictSame(begun.verdict, { ...verdict, members: unsigned }, 'the same, signatures left out')
+  t.equal(await begun.wrongSignature, undefined)
+  t.strictSame(await checks.checkBundle([], 1_232), {
     members: [],
     duplicate: undefined,
     bundleId: undefined,
   })
+})
+
+t.test('a bundle that has begun, and what is wrong with it', async t => {
+  const [one, two, three] = [1, 2, 3].map(nonce => member(nonce).toString('base64'))
+  const forge = (nonce: number): string => {
+    const bytes = member(nonce)
+    bytes[5] = (bytes[5] ?? 0) ^ 1
+    return bytes.toString('base64')
+  }
+  const begin = (...texts: (string | undefined)[]) =>
+    checks.beginBundle(
+      texts.map(text => text ?? ''),
+      1_232,
+    )
+  t.equal(await begin(one, two, three).wrongSignature, undefined)
+  t.equal(await begin(one, forge(2), three).wrongSignature, 1)
+  t.equal(await begin(forge(1), two, forge(3)).wrongSignature, 0, 'the first one')
+  const twice = begin(one, two, one)
+  t.strictSame(twice.verdict.duplicate, [0, 2])
+  t.equal(twice.wrongSignature, undefined, 'no signature is looked at')
+  const broken = begin(one, two?.slice(4))
+  t.match(broken.verdict.members[1], { problem: String, isSigned: undefined })
+  t.equal(broken.wrongSignature, undefined, 'nor here')
 })
 
 t.test('texts that are no canonical base64, or too long', async t => {
@@ -178,7 +195,7 @@ t.test('texts that are no canonical base64, or too long', async t => {
     ],
   ]
   for (const [name, text, problem] of cases) {
-    const [found] = (await checks.checkBundle([text], 1_232, true)).members
+    const [found] = (await checks.checkBundle([text], 1_232)).members
     t.equal(found?.problem, problem, name)
   }
 })
@@ -242,6 +259,13 @@ t.test('a full queue refuses, and what waits is still judged', async t => {
   for (const outcome of outcomes)
     if (outcome.status === 'fulfilled') t.equal(outcome.value.members.length, 16)
   t.equal(checks.stats().verifyWaiting, 0)
+  const filled = Promise.allSettled(Array.from({ length: 64 }, () => checks.checkBatch(body)))
+  const begun = [1, 2, 3].map(() => checks.beginBundle([member(1).toString('base64')], 1_232))
+  for (const { verdict } of begun) t.ok(verdict.bundleId, 'all but the signatures is known')
+  // Of the others nobody hears, which must not end the process.
+  await t.rejects(Promise.resolve(begun[0]?.wrongSignature), { name: 'checksOverloaded' })
+  await filled
+  await setImmediate()
 })
 
 t.test('a process may end while its transactions are checked', async t => {
@@ -270,7 +294,7 @@ t.test('rules that cannot be right', async t => {
   t.throws(() => make([], ['l'.repeat(32)]), { name: 'pubkeyDecode' })
   t.doesNotThrow(() => make([[SERVICE_TIP, SERVICE_TIP]], [SYSTEM, SYSTEM]))
   // Without a class there is nothing to pay.
-  const free = await make([]).checkBundle([member(1).toString('base64')], 1_232, true)
+  const free = await make([]).checkBundle([member(1).toString('base64')], 1_232)
   t.match(free.members, [{ tips: [], qualifies: true }])
 })
 

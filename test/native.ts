@@ -188,7 +188,8 @@ const ANSWER: Row[] = [
 ]
 const CHECKS: Row[] = [
   ['checkBatch', [bytes(new Uint8Array(0))]],
-  ['checkBundle', [list(text('')), whole(1_232, 4_096), flag(false)]],
+  ['beginBundle', [list(text('')), whole(1_232, 4_096)]],
+  ['checkBundle', [list(text('')), whole(1_232, 4_096)]],
   ['frameBatch', [bytes(new Uint8Array(0))]],
   ['stats', []],
 ]
@@ -481,14 +482,10 @@ t.test('wrong arguments of transaction checks are refused', async t => {
   )
   for (const [name, specs] of CHECKS)
     t.strictSame(notRefused(checks, name, wrongCalls(specs)), [], name)
-  t.throws(() =>
-    checks.checkBundle(
-      Array.from({ length: 17 }, () => ''),
-      1_232,
-      false,
-    ),
-  )
-  t.match(await checks.checkBundle([''], 1_232, false), { members: [{ byteLength: 0 }] })
+  const tooMany = Array.from({ length: 17 }, () => '')
+  t.throws(() => checks.checkBundle(tooMany, 1_232))
+  t.throws(() => checks.beginBundle(tooMany, 1_232))
+  t.match(await checks.checkBundle([''], 1_232), { members: [{ byteLength: 0 }] })
   const twice = { addresses: ['1'.repeat(32)], floorLamports: 1n }
   t.throws(() =>
     make({ tipClasses: [twice, twice], exemptPrograms: [] }, verifySpec.right as never),

@@ -232,11 +232,13 @@ export declare class TransactionChecks {
    * neither changed, resized nor transferred.
    */
   checkBatch(body: Uint8Array): Promise<VerdictData>
+  /** Checks a bundle's members on the pool: base64 texts as they came. */
+  checkBundle(transactions: string[], bytesMax: number): Promise<VerdictData>
   /**
-   * Checks a bundle's members: base64 texts as they came. `stops_early` looks at signatures only where nothing
-   * else is wrong, and only up to the first wrong one.
+   * Judges a bundle's members at once but for their signatures. The pool looks at those where nothing else is wrong,
+   * up to the first wrong one.
    */
-  checkBundle(transactions: string[], bytesMax: number, stopsEarly: boolean): Promise<VerdictData>
+  beginBundle(transactions: string[], bytesMax: number): BegunBundle
   stats(): VerifyStats
 }
 
@@ -275,6 +277,14 @@ export interface ArchiveOptions {
   aheadBytesMax: number
   /** A private certificate authority, in place of the system's. */
   caCertificatePem?: string
+}
+
+/** A bundle of which the signatures are still looked at. */
+export interface BegunBundle {
+  /** Without signatures. */
+  verdict: VerdictData
+  /** Absent where something else is wrong. */
+  signed?: Promise<SignedData>
 }
 
 /** One confirmed block. */
@@ -645,6 +655,14 @@ export declare function setSlice(micros: number): void
 
 /** Maps `count` 8-byte cells that every process which maps the same file sees. */
 export declare function sharedCells(path: string, count: number): Float64Array
+
+/** Whether all signatures are right, or why that is not known: a row of the error table with its detail. */
+export interface SignedData {
+  /** The first member that is not signed as it says. */
+  wrong?: number
+  error?: string
+  detail?: string
+}
 
 /** Bounds of a spool and of its replay. */
 export interface SpoolOptions {

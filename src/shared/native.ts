@@ -393,7 +393,7 @@ export type Verdict = {
 
 export type VerifyPoolOptions = addon.VerifyPoolOptions
 
-/** The checks of one route. Both reject with the error `checksOverloaded` where too many wait. */
+/** The checks of one route. What they promise rejects with the error `checksOverloaded` where too many wait. */
 export type TransactionChecks = {
   /**
    * The frames alone, at once: complete records before the fault, and the fault with its record
@@ -405,16 +405,22 @@ export type TransactionChecks = {
    * nor transferred.
    */
   checkBatch(body: Uint8Array): Promise<Verdict>
-  /**
-   * Base64 texts as they stand in the request, of at most `bytesMax` bytes each. With `stopsEarly`,
-   * signatures are looked at only where nothing else is wrong, and up to the first wrong one.
-   */
-  checkBundle(
-    transactions: readonly string[],
-    bytesMax: number,
-    stopsEarly: boolean,
-  ): Promise<Verdict>
+  /** Base64 texts as they stand in the request, of at most `bytesMax` bytes each. */
+  checkBundle(transactions: readonly string[], bytesMax: number): Promise<Verdict>
+  /** The same, all at once but the signatures. */
+  beginBundle(transactions: readonly string[], bytesMax: number): BegunBundle
   stats(): { readonly verifyWaiting: number; readonly verifyRunning: number }
+}
+
+/** A bundle of which the signatures are still looked at. */
+export type BegunBundle = {
+  /** Each `isSigned` is undefined. */
+  readonly verdict: Verdict
+  /**
+   * The first member that is not signed as it says, by its index; undefined where all are. Absent where a member is no
+   * transaction, or there is a duplicate. Not heard, a rejection harms nothing.
+   */
+  readonly wrongSignature: Promise<number | undefined> | undefined
 }
 
 const toMember = (member: addon.MemberData): MemberVerdict => ({
@@ -428,15 +434,28 @@ const toMember = (member: addon.MemberData): MemberVerdict => ({
   qualifies: member.qualifies,
 })
 
-const toVerdict = async (task: Promise<addon.VerdictData>): Promise<Verdict> => {
-  const { members, duplicate, bundleId, error, detail } = await task
-  if (error !== undefined) throw toFailure(error, detail ?? '')
+const toVerdict = ({ members, duplicate, bundleId }: addon.VerdictData): Verdict => {
   const [one, other] = duplicate ?? []
   return {
     members: members.map(toMember),
     duplicate: one === undefined || other === undefined ? undefined : [one, other],
     bundleId,
   }
+}
+
+const toWholeVerdict = async (task: Promise<addon.VerdictData>): Promise<Verdict> => {
+  const data = await task
+  if (data.error !== undefined) throw toFailure(data.error, data.detail ?? '')
+  return toVerdict(data)
+}
+
+const toWrongSignature = (task: Promise<addon.SignedData>): Promise<number | undefined> => {
+  const found = task.then(({ wrong, error, detail }) => {
+    if (error !== undefined) throw toFailure(error, detail ?? '')
+    return wrong
+  })
+  found.catch(() => {})
+  return found
 }
 
 /**
@@ -465,9 +484,16 @@ export const createTransactionChecks = (
       const { count, problem } = call(() => native.frameBatch(body))
       return { count, problem }
     },
-    checkBatch: body => toVerdict(call(() => native.checkBatch(body))),
-    checkBundle: (transactions, bytesMax, stopsEarly) =>
-      toVerdict(call(() => native.checkBundle([...transactions], bytesMax, stopsEarly))),
+    checkBatch: body => toWholeVerdict(call(() => native.checkBatch(body))),
+    checkBundle: (transactions, bytesMax) =>
+      toWholeVerdict(call(() => native.checkBundle([...transactions], bytesMax))),
+    beginBundle: (transactions, bytesMax) => {
+      const { verdict, signed } = call(() => native.beginBundle([...transactions], bytesMax))
+      return {
+        verdict: toVerdict(verdict),
+        wrongSignature: signed === undefined ? undefined : toWrongSignature(signed),
+      }
+    },
     stats: () => call(() => native.stats()),
   }
 }

@@ -70,13 +70,10 @@ export const toTransactions = (params: Params, form: BundleForm): readonly strin
 export type TipFloors = { readonly service: number; readonly engine: number }
 
 /**
- * Passes a bundle whose members were checked, or says what is wrong: each rule over all members before the
- * next rule, in the order of design §6.
+ * Says what is wrong with a bundle but for its signatures and tips: each rule over all members before the next rule, in
+ * the order of design §6.
  */
-export const judgeBundle = (
-  { members, duplicate, bundleId }: Verdict,
-  floors: TipFloors,
-): { readonly bundleId: string; readonly signatures: readonly string[] } => {
+export const judgeMembers = ({ members, duplicate }: Verdict): void => {
   for (const [index, { problem }] of members.entries()) {
     if (problem === 'base64') throw new RpcError('transactionBase64', { index })
     if (problem === 'size')
@@ -84,20 +81,20 @@ export const judgeBundle = (
   }
   for (const [index, { problem }] of members.entries())
     if (problem !== undefined) throw new RpcError('transactionMalformed', { index, problem })
-  if (duplicate !== undefined) {
-    const [first, second] = duplicate
-    throw new RpcError('transactionTwice', { first, second })
-  }
-  for (const [index, { isSigned }] of members.entries())
-    if (isSigned !== true) throw new RpcError('transactionSignature', { index })
+  if (duplicate === undefined) return
+  const [first, second] = duplicate
+  throw new RpcError('transactionTwice', { first, second })
+}
+
+/** Says what is wrong with the signatures and tips of a bundle that `judgeMembers` has passed, in this order. */
+export const judgeSigned = (
+  { members }: Verdict,
+  wrongSignature: number | undefined,
+  floors: TipFloors,
+): void => {
+  if (wrongSignature !== undefined)
+    throw new RpcError('transactionSignature', { index: wrongSignature })
   if (!members.some(({ qualifies }) => qualifies)) throw new RpcError('noQualifyingMember', floors)
-  const signatures = members.flatMap(({ signature }) =>
-    signature === undefined ? [] : [signature],
-  )
-  // A well-formed transaction has a signature: without one this is a fault of ours, and nothing is forwarded.
-  if (bundleId === undefined || signatures.length !== members.length)
-    throw new Error('a bundle that passed its checks has no id')
-  return { bundleId, signatures }
 }
 
 const BUNDLE_ID = /^[0-9a-fA-F]{64}$/

@@ -224,7 +224,7 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
       if (isRefusal(call)) throw call.error
       if (call.method !== method) throw METHOD_NOT_FOUND
       const texts = toTexts(call.params)
-      const check = (): Promise<Verdict> => checks.checkBundle(texts, TRANSACTION_BYTES_MAX, false)
+      const check = (): Promise<Verdict> => checks.checkBundle(texts, TRANSACTION_BYTES_MAX)
       const kept = Buffer.from(body)
       const contentType = JSON_TYPE
       return forward({ route, path, contentType, body: kept, check, refuse, recheck }, startMs)

@@ -110,10 +110,10 @@ export type LedgerStats = {
 /** The ledger of one edge, which alone writes it. No call waits for the disk. */
 export type Ledger = {
   /**
-   * Keeps that a submission is about to be forwarded, in a way that outlives this process at once. Undefined
-   * where too many are in flight.
+   * The answered function, to be called at most once, keeps that a submission is about to be forwarded, in a way that
+   * outlives this process at once. It answers undefined where too many are in flight.
    */
-  begin(id: Uint8Array, submission: Submission): Flight | undefined
+  prepare(id: Uint8Array, submission: Submission): () => Flight | undefined
   /** Keeps a submission that is not forwarded for itself. */
   record(id: Uint8Array, submission: Submission): void
   /** What is known of a submission, whether it has reached the disk or not. */
@@ -234,33 +234,36 @@ export const openLedger = async (
   timer.unref()
 
   return {
-    begin(id, submission) {
+    prepare(id, submission) {
       const [entry, value] = pack(id, submission)
-      const place = isClosed ? undefined : journal.begin(entry)
-      if (place === undefined) return undefined
-      inFlight++
-      const known = { submission, writes: 1 }
-      waiting.set(formatId(id), known)
-      const dueMs = performance.now() + options.pendingMs
-      const unwritten = { dueMs, write: () => put(id, value, submission) }
-      young.add(unwritten)
-      watchYoung()
-      return {
-        id,
-        end: async last => {
-          young.delete(unwritten)
-          const [entry, value] = pack(id, last)
-          // Its words are what can be long, and the least that is missed.
-          if (!journal.end(place, entry)) journal.end(place, pack(id, { ...last, engine: null })[0])
-          const stored = put(id, value, last)
-          known.writes--
-          const isStored = await stored
-          // The next start of this edge finds it in the journal.
-          if (!isStored && isClosed) return false
-          journal.clear(place)
-          inFlight--
-          return isStored
-        },
+      return () => {
+        const place = isClosed ? undefined : journal.begin(entry)
+        if (place === undefined) return undefined
+        inFlight++
+        const known = { submission, writes: 1 }
+        waiting.set(formatId(id), known)
+        const dueMs = performance.now() + options.pendingMs
+        const unwritten = { dueMs, write: () => put(id, value, submission) }
+        young.add(unwritten)
+        watchYoung()
+        return {
+          id,
+          end: async last => {
+            young.delete(unwritten)
+            const [entry, value] = pack(id, last)
+            // Its words are what can be long, and the least that is missed.
+            if (!journal.end(place, entry))
+              journal.end(place, pack(id, { ...last, engine: null })[0])
+            const stored = put(id, value, last)
+            known.writes--
+            const isStored = await stored
+            // The next start of this edge finds it in the journal.
+            if (!isStored && isClosed) return false
+            journal.clear(place)
+            inFlight--
+            return isStored
+          },
+        }
       }
     },
     record(id, submission) {

@@ -20,8 +20,11 @@ export type RelayOptions = Options & {
 
 /** What the relay keeps its submissions in. */
 export type Book = {
-  /** Undefined where too many are in flight. */
-  begin(id: Uint8Array, submission: Submission): Flight | undefined
+  /**
+   * Makes what is kept of a submission that may be forwarded. The answered function keeps it, to be called at most once;
+   * undefined where too many are in flight.
+   */
+  prepare(id: Uint8Array, submission: Submission): () => Flight | undefined
   record(id: Uint8Array, submission: Submission): void
   /** A submission of any edge of the machine. */
   find(id: Uint8Array): Promise<Submission | undefined>
@@ -29,7 +32,7 @@ export type Book = {
 
 /** What one relay route is made of. */
 export type RelayModules = {
-  readonly checks: Pick<TransactionChecks, 'checkBundle'>
+  readonly checks: Pick<TransactionChecks, 'beginBundle'>
   readonly upstream: Pick<Upstream, 'send'>
   readonly bucket: TokenBucket
   readonly flights: Flights

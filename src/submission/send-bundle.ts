@@ -2,20 +2,31 @@ import { createHash } from 'node:crypto'
 import { RpcError } from '../shared/errors.js'
 import type { Params } from '../shared/jsonrpc.js'
 import type { Verdict } from '../shared/native.js'
-import { BUNDLE_FORMS, judgeBundle, toTransactions, TRANSACTION_BYTES_MAX } from './bundle.js'
+import {
+  BUNDLE_FORMS,
+  judgeMembers,
+  judgeSigned,
+  toTransactions,
+  TRANSACTION_BYTES_MAX,
+} from './bundle.js'
 import type { Engine } from './engine.js'
 import type { EngineAnswer } from './engine-answer.js'
 import type { Begun, Flown } from './flights.js'
+import type { Flight } from './ledger.js'
 import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from './relay-parts.js'
 import { createSeldom, LOG_PAUSE_MS } from './seldom.js'
 import { formatId } from './submission-id.js'
 import type { Submission } from './submission.js'
 
-/** A bundle that passed every check. */
-type Checked = {
-  readonly send: () => Promise<EngineAnswer>
+/** A bundle as it would fly. */
+type Prepared = {
   readonly bundleId: string
   readonly signatures: readonly string[]
+  readonly key: Uint8Array
+  readonly send: () => Promise<EngineAnswer>
+  readonly pending: Submission
+  /** Keeps `pending` in the ledger. */
+  readonly begin: () => Flight | undefined
 }
 
 /** Answers one `sendBundle`. Rejects only with faults of ours, before anything is sent. */
@@ -66,7 +77,7 @@ export const createSendBundle = (
   })
 
   /** The engine's answer as this route takes it; what differs from what the bundle says is told. */
-  const compare = (answer: EngineAnswer, { bundleId, signatures }: Checked): EngineAnswer => {
+  const compare = (answer: EngineAnswer, { bundleId, signatures }: Prepared): EngineAnswer => {
     if (answer.outcome !== 'accepted') return answer
     const own = JSON.stringify(route === '/relay' ? signatures : bundleId)
     if (answer.result === own) return answer
@@ -82,22 +93,57 @@ export const createSendBundle = (
     return isId ? answer : { ...answer, outcome: 'unknown', result: null }
   }
 
-  const fly = (checked: Checked, record: Submission, submissionId: Uint8Array, startMs: number) => {
-    const { bundleId, send } = checked
-    return flights.fly({
+  const toPending = (record: Submission): Submission => ({
+    ...record,
+    outcome: 'pending',
+    forwardedAtMs: now(),
+  })
+
+  /** All that can be made of a bundle before its signatures are known to be right. */
+  const prepare = (
+    transactions: readonly string[],
+    { bundleId }: Verdict,
+    record: Submission,
+    submissionId: Uint8Array,
+  ): Prepared => {
+    const { signatures } = record
+    // A well-formed transaction has a signature: without one this is a fault of ours, and nothing is forwarded.
+    if (bundleId === undefined || signatures.length !== transactions.length)
+      throw new Error('a bundle that passed its checks has no id')
+    const pending = toPending(record)
+    return {
+      bundleId,
+      signatures,
       key: keyOf(bundleId),
+      send: engine.prepareBundle(transactions),
+      pending,
+      begin: book.prepare(submissionId, pending),
+    }
+  }
+
+  const fly = (
+    prepared: Prepared,
+    record: Submission,
+    submissionId: Uint8Array,
+    startMs: number,
+  ) => {
+    const { bundleId, key, send } = prepared
+    return flights.fly({
+      key,
       id: submissionId,
       isSame: other =>
         other.bundleId === bundleId && other.route === route && other.network === network,
       prepare: () => {
         if (!bucket.take()) return 'full'
-        const pending: Submission = { ...record, outcome: 'pending', forwardedAtMs: now() }
-        const flight = book.begin(submissionId, pending)
+        // Time has passed in the checks, mostly less than the clock shows.
+        const isNow = prepared.pending.forwardedAtMs === now()
+        const pending = isNow ? prepared.pending : toPending(record)
+        const flight = (isNow ? prepared.begin : book.prepare(submissionId, pending))()
         if (flight === undefined) return 'full'
         return (): Begun => {
           meter.onForward(clock() - startMs)
           const ended = send().then(answer => {
-            const compared = compare(answer, checked)
+            const compared = compare(answer, prepared)
             const isSent = compared.engine !== null || compared.outcome === 'unknown'
             const forwardedAtMs = isSent ? pending.forwardedAtMs : null
             return { ...pending, ...compared, forwardedAtMs, answeredAtMs: now() }
@@ -151,14 +197,16 @@ export const createSendBundle = (
     const { submissionId } = origin
     const startMs = clock()
     let record = toRecord(origin, now())
-    let checked: Checked
+    let prepared: Prepared
     try {
       const transactions = toTransactions(params, form)
-      const checking = checks.checkBundle(transactions, TRANSACTION_BYTES_MAX, true)
-      const send = engine.prepareBundle(transactions)
-      const verdict = await checking
+      const { verdict, wrongSignature } = checks.beginBundle(transactions, TRANSACTION_BYTES_MAX)
       record = { ...record, bundleId: verdict.bundleId ?? null, signatures: signaturesOf(verdict) }
-      checked = { send, ...judgeBundle(verdict, floors) }
+      judgeMembers(verdict)
+      if (wrongSignature === undefined) throw new Error('signatures are not looked at')
+      // Meanwhile other threads check them.
+      prepared = prepare(transactions, verdict, record, submissionId)
+      judgeSigned(verdict, await wrongSignature, floors)
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
       const outcome = error.name === 'checksOverloaded' ? 'full' : 'invalid'
@@ -166,10 +214,11 @@ export const createSendBundle = (
       book.record(submissionId, refused)
       return { outcome: error, bundleId: record.bundleId ?? undefined }
     }
+    const { bundleId } = prepared
     const refused = origin.recheck()
-    if (refused !== undefined) return { outcome: { reply: refused }, bundleId: checked.bundleId }
-    const flown = await fly(checked, record, submissionId, startMs)
+    if (refused !== undefined) return { outcome: { reply: refused }, bundleId }
+    const flown = await fly(prepared, record, submissionId, startMs)
     const ended = keep(flown, record, submissionId)
-    return { outcome: toOutcome(ended, submissionId), bundleId: checked.bundleId }
+    return { outcome: toOutcome(ended, submissionId), bundleId }
   }
 }

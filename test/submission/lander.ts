@@ -1001,7 +1001,13 @@ const openOver = async (
     { ...defaults, ...options },
     {
       upstream,
-      checks: { frameBatch: never, checkBatch: never, checkBundle, stats: never },
+      checks: {
+        frameBatch: never,
+        checkBatch: never,
+        checkBundle,
+        beginBundle: never,
+        stats: never,
+      },
       meter: {
         onEnd: (_route, outcome) => void outcomes.push(outcome),
         onFinding: (_route, kind) => void findings.push(kind),

@@ -12,6 +12,17 @@ import {
 
 const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const ID = 'ab'.repeat(32)
+/** What the checks say of a transaction before they have looked at its signatures. */
+const MEMBER = {
+  start: 0,
+  byteLength: 200,
+  problem: undefined,
+  signature: '1'.repeat(64),
+  isSigned: undefined,
+  tips: [1n, 1n],
+  hasApplication: true,
+  qualifies: true,
+}
 const ids = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => String(index).repeat(64))
 
@@ -238,8 +249,10 @@ t.test('an access that ends meanwhile forwards nothing, and is told nothing', as
 })
 
 t.test('a fault of ours is told without its words, and logged with its ids', async t => {
-  const checkBundle = () => Promise.reject(new Error('canary'))
-  const { engine, edge, call } = await open(t, 1, { checkBundle })
+  const beginBundle = (): never => {
+    throw new Error('canary')
+  }
+  const { engine, edge, call } = await open(t, 1, { beginBundle })
   const { status, json, headers } = await call('/relay-bundle', 'sendBundle', [
     toBundle('/relay-bundle'),
     { encoding: 'base64' },
@@ -250,16 +263,22 @@ t.test('a fault of ours is told without its words, and logged with its ids', asy
   t.equal(engine.received.length, 0)
 })
 
-t.test('checks that have no room say so, and nothing is forwarded', async t => {
-  const checkBundle = () => Promise.reject(new RpcError('checksOverloaded'))
-  const { engine, call } = await open(t, 1, { checkBundle })
-  const bundle = [toBundle('/relay-bundle'), { encoding: 'base64' }]
-  const { status, json, headers } = await call('/relay-bundle', 'sendBundle', bundle)
-  t.equal(status, 200)
-  t.match(json.error?.message, 'Too many transaction checks in flight; retry with backoff')
+t.test('where too many signatures wait, a bundle is refused and kept as that', async t => {
+  const { engine, call } = await open(t, 1, {
+    beginBundle: texts => ({
+      verdict: { members: texts.map(() => MEMBER), duplicate: undefined, bundleId: ID },
+      wrongSignature: Promise.reject(new RpcError('checksOverloaded')),
+    }),
+  })
+  const params = [toBundle('/relay-bundle'), { encoding: 'base64' }]
+  const { json, headers } = await call('/relay-bundle', 'sendBundle', params)
+  const message = 'Too many transaction checks in flight; retry with backoff'
+  t.strictSame(json, { jsonrpc: '2.0', error: { code: -32_603, message }, id: 7 })
+  t.equal(headers['x-bundle-id'], ID)
   t.equal(engine.received.length, 0)
-  const found = await call('/relay', 'getSubmission', [headers['x-relay-submission-id']])
-  t.match(found.json.result, { outcome: 'full', forwardedAtMs: null, engine: null })
+  const id = headers['x-relay-submission-id']
+  const { result } = (await call('/relay-bundle', 'getSubmission', [id])).json
+  t.match(result, { outcome: 'full', checks: message, bundleId: ID, forwardedAtMs: null })
 })
 
 t.test('every call is counted by its method and its end', async t => {

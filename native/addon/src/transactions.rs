@@ -15,7 +15,7 @@ use napi_derive::napi;
 
 use crate::arguments::{exact, whole, wrong};
 use crate::failure::{Result, guard};
-use crate::promises::{Deferred, deferred};
+use crate::promises::deferred;
 use crate::tasks::{NICENESS_MAX, THREADS_MAX};
 
 /// Addresses and programs of one list: more than any operator has, few enough to look through.
@@ -177,6 +177,46 @@ impl MemberData {
     }
 }
 
+/// A bundle of which the signatures are still looked at.
+#[napi(object, object_from_js = false)]
+pub struct BegunBundle<'env> {
+    /// Without signatures.
+    pub verdict: VerdictData,
+    /// Absent where something else is wrong.
+    #[napi(ts_type = "Promise<SignedData>")]
+    pub signed: Option<Object<'env>>,
+}
+
+/// Whether all signatures are right, or why that is not known: a row of the error table with its detail.
+#[napi(object, object_from_js = false)]
+pub struct SignedData {
+    /// The first member that is not signed as it says.
+    pub wrong: Option<u32>,
+    pub error: Option<String>,
+    pub detail: Option<String>,
+}
+
+impl SignedData {
+    fn of(outcome: Checked<Verdict>) -> SignedData {
+        match outcome {
+            Ok(verdict) => {
+                let is_wrong = |member: &Member| member.is_signed != Some(true);
+                let wrong = verdict.members.iter().position(is_wrong);
+                SignedData {
+                    wrong: wrong.map(|index| index as u32),
+                    error: None,
+                    detail: None,
+                }
+            }
+            Err(error) => SignedData {
+                wrong: None,
+                error: Some(error.name().into()),
+                detail: Some(error.detail()),
+            },
+        }
+    }
+}
+
 /// The pool that checks signatures, in numbers.
 #[napi(object, object_from_js = false)]
 pub struct VerifyStats {
@@ -227,32 +267,46 @@ impl TransactionChecks {
         self.start(env, Given::Batch(body))
     }
 
-    /// Checks a bundle's members: base64 texts as they came. `stops_early` looks at signatures only where nothing
-    /// else is wrong, and only up to the first wrong one.
+    /// Checks a bundle's members on the pool: base64 texts as they came.
     #[napi(ts_return_type = "Promise<VerdictData>")]
     pub fn check_bundle<'env>(
         &self,
         env: &'env Env,
         #[napi(ts_arg_type = "string[]")] transactions: Vec<JsString<'_>>,
         bytes_max: f64,
-        stops_early: bool,
     ) -> Result<Object<'env>> {
-        let given = guard(|| {
-            let bytes_max = whole(bytes_max, transaction::BYTES_MAX as u32, "bytesMax")? as usize;
-            if transactions.len() > RECORDS_MAX {
-                return Err(wrong("too many transactions"));
-            }
-            let texts: Checked<Vec<Text>> = transactions
-                .into_iter()
-                .map(|text| take_text(text, bytes_max))
-                .collect();
-            Ok(Given::Bundle {
-                texts: texts?,
-                bytes_max,
-                stops_early,
-            })
-        })?;
+        let given = guard(|| take_bundle(transactions, bytes_max, false))?;
         self.start(env, given)
+    }
+
+    /// Judges a bundle's members at once but for their signatures. The pool looks at those where nothing else is wrong,
+    /// up to the first wrong one.
+    #[napi]
+    pub fn begin_bundle<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "string[]")] transactions: Vec<JsString<'_>>,
+        bytes_max: f64,
+    ) -> Result<BegunBundle<'env>> {
+        let (check, verdict) = guard(|| {
+            let check = Check::new(take_bundle(transactions, bytes_max, true)?);
+            let verdict = check.look(&self.rules).cloned();
+            let verdict = verdict.ok_or_else(|| Error::Internal("no verdict".into()))?;
+            Ok((check, verdict))
+        })?;
+        let signed = if check.wants_signatures() {
+            let (deferred, promise) = deferred::<SignedData>(env)?;
+            self.submit(check, move |_, outcome| {
+                deferred.resolve(Box::new(move |_| Ok(SignedData::of(outcome))));
+            });
+            Some(promise)
+        } else {
+            None
+        };
+        Ok(BegunBundle {
+            verdict: VerdictData::of(Ok(verdict)),
+            signed,
+        })
     }
 
     #[napi]
@@ -269,23 +323,40 @@ impl TransactionChecks {
     /// Queues a check. What is given lives until JavaScript has the verdict.
     fn start<'env>(&self, env: &'env Env, given: Given<Uint8Array>) -> Result<Object<'env>> {
         let (deferred, promise) = deferred::<VerdictData>(env)?;
+        self.submit(Check::new(given), move |check, outcome| {
+            deferred.resolve(Box::new(move |_| {
+                // A JavaScript buffer is let go on JavaScript's own thread.
+                drop(check);
+                Ok(VerdictData::of(outcome))
+            }));
+        });
+        Ok(promise)
+    }
+
+    fn submit(
+        &self,
+        check: Check<Uint8Array>,
+        settle: impl FnOnce(Check<Uint8Array>, Checked<Verdict>) + Send + 'static,
+    ) {
         let job = Arc::new(Job {
-            ends: Some((Check::new(given), Mutex::new(deferred))),
+            ends: Some((check, Mutex::new(Box::new(settle)))),
             rules: Arc::clone(&self.rules),
             has_begun: AtomicBool::new(false),
         });
         let pool = Arc::downgrade(&self.pool);
         // A refused job is dropped, and so settles; hence nothing is to be done with the failure.
         let _ = self.pool.submit(move || Job::run(job, &pool));
-        Ok(promise)
     }
 }
+
+/// Tells JavaScript what came out of a check.
+type Settle = Box<dyn FnOnce(Check<Uint8Array>, Checked<Verdict>) + Send>;
 
 /// One check on the pool. It settles when it is dropped by the last thread that works at it: so a job which panics,
 /// or is refused, is heard, and no thread reads what JavaScript has back.
 struct Job {
     /// Taken only when the job is dropped. The lock is never contended: it lets threads share what stands beside it.
-    ends: Option<(Check<Uint8Array>, Mutex<Deferred<VerdictData>>)>,
+    ends: Option<(Check<Uint8Array>, Mutex<Settle>)>,
     rules: Arc<Rules>,
     has_begun: AtomicBool,
 }
@@ -311,7 +382,7 @@ impl Job {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        let Some((mut check, deferred)) = self.ends.take() else {
+        let Some((mut check, settle)) = self.ends.take() else {
             return;
         };
         let outcome = if *self.has_begun.get_mut() {
@@ -321,15 +392,30 @@ impl Drop for Job {
         } else {
             Err(Error::ChecksOverloaded)
         };
-        let deferred = deferred
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        deferred.resolve(Box::new(move |_| {
-            // A JavaScript buffer is let go on JavaScript's own thread.
-            drop(check);
-            Ok(VerdictData::of(outcome))
-        }));
+        let settle = settle.into_inner().unwrap_or_else(PoisonError::into_inner);
+        settle(check, outcome);
     }
+}
+
+/// Takes the members of a bundle over.
+fn take_bundle(
+    transactions: Vec<JsString<'_>>,
+    bytes_max: f64,
+    stops_early: bool,
+) -> Checked<Given<Uint8Array>> {
+    let bytes_max = whole(bytes_max, transaction::BYTES_MAX as u32, "bytesMax")? as usize;
+    if transactions.len() > RECORDS_MAX {
+        return Err(wrong("too many transactions"));
+    }
+    let texts: Checked<Vec<Text>> = transactions
+        .into_iter()
+        .map(|text| take_text(text, bytes_max))
+        .collect();
+    Ok(Given::Bundle {
+        texts: texts?,
+        bytes_max,
+        stops_early,
+    })
 }
 
 /// Takes a text over, unless it is too long to be a transaction: an 8 MiB string is not worth its copy.

@@ -90,9 +90,42 @@ impl<B: AsRef<[u8]>> Check<B> {
         }
     }
 
-    /// All of it, less what others take over. `call_help` is called at most once, where there is work for two: then
-    /// another thread may call `help`.
+    /// Everything but the signatures, on this thread: what is left for [`Check::run`] is those. `None` only where that
+    /// has failed before.
+    pub fn look(&self, rules: &Rules) -> Option<&Verdict> {
+        self.decode_all();
+        self.look_at(&self.sources(), rules);
+        self.verdict.get()
+    }
+
+    /// Whether signatures are still to be checked, once everything else was looked at.
+    pub fn wants_signatures(&self) -> bool {
+        self.turns.get().is_some()
+    }
+
+    /// All that is left, less what others take over. `call_help` is called at most once, where there is work for two:
+    /// then another thread may call `help`.
     pub fn run(&self, rules: &Rules, call_help: impl FnOnce()) {
+        self.decode_all();
+        let sources = self.sources();
+        let views = match self.verdict.get() {
+            Some(_) => None,
+            None => Some(self.look_at(&sources, rules)),
+        };
+        let (Some(turns), Some(verdict)) = (self.turns.get(), self.verdict.get()) else {
+            return;
+        };
+        let is_whole = |member: &&Member| member.problem.is_none();
+        if verdict.members.iter().filter(is_whole).count() > 1 {
+            call_help();
+        }
+        match views {
+            Some(views) => turns.work(|index| views.get(index)?.as_ref().map(is_signed)),
+            None => turns.work(|index| is_signed_at(&sources, index)),
+        }
+    }
+
+    fn decode_all(&self) {
         if let Given::Bundle {
             texts, bytes_max, ..
         } = &self.given
@@ -100,7 +133,10 @@ impl<B: AsRef<[u8]>> Check<B> {
             let decode = || texts.iter().map(|text| decode(text, *bytes_max)).collect();
             self.decoded.get_or_init(decode);
         }
-        let sources = self.sources();
+    }
+
+    /// Keeps the verdict without signatures, and makes turns where these are to be looked at.
+    fn look_at<'a>(&self, sources: &[Source<'a>], rules: &Rules) -> Vec<Option<View<'a>>> {
         let stops_early = matches!(
             self.given,
             Given::Bundle {
@@ -108,22 +144,18 @@ impl<B: AsRef<[u8]>> Check<B> {
                 ..
             }
         );
-        let (verdict, views) = look_all(&sources, rules);
+        let (verdict, views) = look_all(sources, rules);
         let is_refused = verdict.duplicate.is_some()
             || verdict
                 .members
                 .iter()
                 .any(|member| member.problem.is_some());
         if !(stops_early && is_refused) {
-            let turns = self
-                .turns
+            self.turns
                 .get_or_init(|| Turns::new(views.len(), stops_early));
-            if views.iter().flatten().count() > 1 {
-                call_help();
-            }
-            turns.work(|index| views.get(index)?.as_ref().map(is_signed));
         }
         self.verdict.get_or_init(|| verdict);
+        views
     }
 
     /// Checks signatures that no other thread has begun with.
@@ -132,10 +164,7 @@ impl<B: AsRef<[u8]>> Check<B> {
             return;
         };
         let sources = self.sources();
-        turns.work(|index| {
-            let bytes = sources.get(index)?.bytes.as_ref().ok()?;
-            parse(bytes).ok().as_ref().map(is_signed)
-        });
+        turns.work(|index| is_signed_at(&sources, index));
     }
 
     /// What came out, once no thread is at work any more. `None`: one of them has failed.
@@ -178,6 +207,12 @@ impl<B: AsRef<[u8]>> Check<B> {
 struct Source<'a> {
     start: usize,
     bytes: Result<&'a [u8], Problem>,
+}
+
+/// Of a member that another thread, or an earlier call, has looked at: parsing takes 1 µs.
+fn is_signed_at(sources: &[Source<'_>], index: usize) -> Option<bool> {
+    let bytes = sources.get(index)?.bytes.as_ref().ok()?;
+    parse(bytes).ok().as_ref().map(is_signed)
 }
 
 /// A whole check on this thread alone.
