@@ -138,10 +138,11 @@ export const startGeyser = (
       case 'connected':
         return on.log({ level: 'info', text: `feed connected from ${describeStart(event.slot)}` })
       case 'disconnected':
-        return on.log({
+        on.log({
           level: 'warn',
           text: `feed disconnected, next try in ${event.retryInMs} ms: ${event.text}`,
         })
+        return on.interrupted(event.text)
       case 'gap':
         return on.log({ level: 'warn', text: event.text })
       case 'unhealthy':

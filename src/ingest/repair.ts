@@ -7,7 +7,7 @@ import {
 } from './geyser.js'
 import { Ladder, type Rung } from './ladder.js'
 import type { Options, RepairStepName } from './repair-options.js'
-import type { FeedHealth, FeedListeners, FeedSource } from './source.js'
+import type { CommittedBlock, FeedHealth, FeedListeners, FeedSource } from './source.js'
 
 /** What is being tried, and why. */
 export type RepairState = {
@@ -34,7 +34,7 @@ export type RepairParts = {
   readonly run: RunStep
   /** Whether no step may be taken, because somebody cancelled the last one and the store has got no block since. */
   readonly isHeld: () => boolean
-  readonly on: FeedListeners & {
+  readonly on: Omit<FeedListeners, 'interrupted'> & {
     /** A step began, or all is well again. */
     repair(state: RepairState | undefined): void
     /** Another source is in use. */
@@ -110,13 +110,31 @@ export const startRepairedFeed = (parts: RepairParts): RepairedFeed => {
       parts.indexer(),
       { ...options, ...target },
       {
-        committed: block => isCurrent() && on.committed(block),
+        committed: block => {
+          if (isCurrent()) hearCommitted(block)
+        },
+        interrupted: reason => {
+          if (isCurrent()) hearInterrupted(reason)
+        },
         log: line => isCurrent() && on.log(line),
         health: next => {
           if (isCurrent()) hearHealth(next)
         },
       },
     )
+  }
+
+  const hearCommitted = (block: CommittedBlock): void => {
+    on.committed(block)
+    // Of a reader that was never unhealthy this is all that tells of its end.
+    if (health.isHealthy && state?.step === 'replay') setState(undefined)
+  }
+
+  /** The first rung, which the reader takes by itself. */
+  const hearInterrupted = (reason: string): void => {
+    if (state !== undefined) return
+    on.log({ level: 'warn', text: `repair: replaying after the tip, because ${reason}` })
+    enter('replay', reason)
   }
 
   const hearHealth = (next: FeedHealth): void => {

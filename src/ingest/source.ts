@@ -45,5 +45,7 @@ export type FeedListeners = {
   committed(block: CommittedBlock): void
   /** Only where it changed. */
   health(health: FeedHealth): void
+  /** The stream has ended for this reason. Another one is asked to replay what comes after the tip. */
+  interrupted(reason: string): void
   log(line: FeedLine): void
 }

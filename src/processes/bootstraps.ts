@@ -167,6 +167,8 @@ export const createBootstraps = (
           { ...bounds, ...source, ...(startSlot === undefined ? {} : { startSlot }) },
           {
             committed: () => {},
+            // It has a line in the log of its own.
+            interrupted: () => {},
             health: (health: FeedHealth) => {
               if (!health.isHealthy) log.warn({ reason: health.reason }, 'the feed of a bootstrap')
             },

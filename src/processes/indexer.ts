@@ -95,6 +95,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
     return { slot, blockHeight, blockTime, committedAtMs }
   }
   let status: StatusWriter | undefined
+  let isReplaying = false
   const sourceIndex = metrics.gauge('feedSource', { network })
   // A sandbox's chain lives as long as its process, and is indexed from its first slot.
   if (devChain === undefined)
@@ -145,8 +146,10 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
         status?.write()
       },
       repair: state => {
-        if (state !== undefined && state.step !== 'replay')
+        // A replay is entered again with each reason that it fails for.
+        if (state !== undefined && !(state.step === 'replay' && isReplaying))
           metrics.counter('repairs', { network, step: state.step }).add(1)
+        isReplaying = state?.step === 'replay'
         status?.write()
       },
       source: index => {

@@ -47,7 +47,7 @@ export const METRICS = {
   feedLag:           { name: 'slotline_feed_lag_seconds', type: 'gauge', unit: 'seconds', labels: ['network'], help: 'From the server\'s stamp on the newest block to its commit here, by both clocks' },
   feedHealthy:       { name: 'slotline_feed_healthy', type: 'gauge', unit: '0 or 1', labels: ['network'], help: 'Whether the tip follows the chain' },
   feedSource:        { name: 'slotline_feed_source', type: 'gauge', unit: 'index', labels: ['network'], help: 'Server that is read: 0 is `feed.endpoint`, the others are its fallbacks' },
-  repairs:           { name: 'slotline_repairs_total', type: 'counter', unit: 'steps', labels: ['network', 'step'], help: 'Steps of the repair ladder that were taken; step is source, or how the store was made anew' },
+  repairs:           { name: 'slotline_repairs_total', type: 'counter', unit: 'steps', labels: ['network', 'step'], help: 'Steps of the repair ladder that were taken; step is replay, source, or how the store was made anew' },
   feedBuffer:        { name: 'slotline_feed_buffer_bytes', type: 'gauge', unit: 'bytes', labels: ['network'], help: 'Updates that wait for their block marker' },
   blocksApplied:     { name: 'slotline_blocks_applied_total', type: 'counter', unit: 'blocks', labels: ['network'], help: 'Blocks written to the accounts store' },
   accountsApplied:   { name: 'slotline_accounts_applied_total', type: 'counter', unit: 'accounts', labels: ['network'], help: 'Account changes written to the accounts store' },

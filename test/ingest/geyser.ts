@@ -20,7 +20,7 @@ const silent: GeyserEvent = {
 }
 
 const open = () => {
-  const said: (CommittedBlock | FeedHealth | FeedLine)[] = []
+  const said: (CommittedBlock | FeedHealth | FeedLine | { interrupted: string })[] = []
   const given: unknown[] = []
   let hear: (event: GeyserEvent) => void = () => t.fail('not started')
   const indexer: GeyserIndexer = {
@@ -32,7 +32,9 @@ const open = () => {
   }
   const options = { ...defaults, endpoint: 'http://127.0.0.1:1', xToken: 's3cret' }
   const push = (item: CommittedBlock | FeedHealth | FeedLine) => said.push(item)
-  const source = startGeyser(indexer, options, { committed: push, health: push, log: push })
+  const interrupted = (reason: string) => said.push({ interrupted: reason })
+  const on = { committed: push, health: push, log: push, interrupted }
+  const source = startGeyser(indexer, options, on)
   return {
     source,
     said,
@@ -83,7 +85,10 @@ const cases: [name: string, event: Partial<GeyserEvent>, said: object[]][] = [
   [
     'disconnected',
     { kind: 'disconnected', text: 'gone', retryInMs: 500 },
-    [{ level: 'warn', text: 'feed disconnected, next try in 500 ms: gone' }],
+    [
+      { level: 'warn', text: 'feed disconnected, next try in 500 ms: gone' },
+      { interrupted: 'gone' },
+    ],
   ],
   [
     'a gap',

@@ -48,9 +48,41 @@ t.test('a service turns to the next server, says so, and hides what opens it', a
   t.match(await status(), { isHealthy: true, repair: null })
   const metrics = await (await fetch(prepared.metricsUrl)).text()
   t.match(metrics, /slotline_feed_source\{[^}]*network="one"[^}]*\} 2\n/)
+  t.match(metrics, /slotline_repairs_total\{[^}]*step="replay"[^}]*\} 1\n/)
   t.match(metrics, /slotline_repairs_total\{[^}]*step="source"[^}]*\} 2\n/)
+  t.match(service.output(), /repair: replaying after the tip, because [^"]*catching up/)
   t.match(service.output(), /repair: turning to source 2 of 3, because /)
   t.match(service.output(), /repair: turning to source 3 of 3, because /)
   t.notMatch(service.output(), /qzx1\d/)
+  t.equal(await service.stop(), 0)
+})
+
+t.test('a replay that is being tried is told with its reason, and so is its end', async t => {
+  const { chain, close, geyserUrl: endpoint } = await startSandboxChain({ slotMs: 0 })
+  t.teardown(close)
+  // So many that the feed counts as healthy all the time.
+  const patient = { failuresMax: 1_000, backoffInitialMs: 10, backoffMaxMs: 50 }
+  const prepared = await prepareServe(
+    t,
+    { one: { endpoint, startSlot: 1, ...patient } },
+    { processes: { edgeCount: 1 }, status: { writeMs: 50, staleMs: 2_000 } },
+  )
+  const service = await prepared.start()
+  const status = () => runToEnd(t, ['status', '--config', prepared.configFile])
+  await until('it is healthy', async () => (await status()).code === 0)
+  const refusal = { fault: 'refuse', code: 13, details: 'catching up' }
+  await orderFeed(endpoint, { ...refusal, times: 1_000_000 })
+  await orderFeed(endpoint, { fault: 'drop', code: 13, details: 'catching up' })
+  let seen = await status()
+  await until('it is told', async () => (seen = await status()).output.includes('  repair  '))
+  t.match(seen.output, /^network one: healthy\n/)
+  t.match(
+    seen.output,
+    /^ {2}repair {5}replay: the feed ended the stream \(Internal\): catching up$/m,
+  )
+  await orderFeed(endpoint, { ...refusal, times: 0 })
+  chain.tick()
+  await until('it is over', async () => (seen = await status()).output.includes('slot 2,'))
+  t.notMatch(seen.output, 'repair')
   t.equal(await service.stop(), 0)
 })

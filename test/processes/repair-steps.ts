@@ -176,10 +176,13 @@ const end = async (
 ): Promise<void> => {
   const { arrived, chain, goOn, prepared, slots, stores, wrong } = world
   const stop = goOn()
+  /** What the status showed as being tried, with the reason at that time. */
+  const shown = new Map<string, string>()
   await until(
     `a ${kind} is live`,
     () => {
-      const { bootstrap, isHealthy } = readStatus(stores) ?? {}
+      const { bootstrap, isHealthy, repair } = readStatus(stores) ?? {}
+      if (repair !== undefined) shown.set(repair.step, repair.reason)
       return isHealthy === true && bootstrap?.kind === kind && bootstrap.state === 'done'
     },
     40_000,
@@ -192,7 +195,13 @@ const end = async (
   t.strictSame(await wrong(), [], 'each account is as the chain has it')
   t.notOk(readStatus(stores)?.repair, 'nothing is being mended')
   const metrics = await (await fetch(prepared.metricsUrl)).text()
+  t.match(metrics, /slotline_repairs_total\{[^}]*step="replay"[^}]*\} [1-9]/)
   t.match(metrics, new RegExp(`slotline_repairs_total\\{[^}]*step="${kind}"[^}]*\\} 1\n`))
+  t.match(shown.get(kind), /gap after slot \d+: /, 'the status said what for')
+  const lines = service.output()
+  t.match(lines, /repair: replaying after the tip, because the feed ended the stream/)
+  t.match(lines, new RegExp(`repair: beginning ${kind}, because .*gap after slot \\d+`))
+  t.match(lines, new RegExp(`repair: ${kind} is done`))
   t.equal(await service.stop(), 0)
   const { differences, tip } = examineStore(prepared, 'one')
   t.strictSame(differences, [], 'every index equals a recomputation')
