@@ -102,7 +102,10 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
 
   const change = (to: Partial<BootstrapStatus>, more: Partial<BootstrapState> = {}): boolean => {
     if (state === undefined) return false
-    state = { ...state, ...more, status: { ...state.status, ...to } }
+    const { progress, ...before } = state.status
+    // How far the step before had come is nothing to the next one.
+    const kept = to.step === undefined && progress !== undefined ? { progress } : {}
+    state = { ...state, ...more, status: { ...before, ...kept, ...to } }
     const isKept = keep()
     parts.onStatus(state.status)
     return isKept

@@ -26,6 +26,7 @@ import { startStatusWriter } from './status-writer.js'
 /** Shows the steps of a bootstrap, each with a line of its own. */
 const createSteps = (network: string): { show(status: BootstrapStatus): void; end(): void } => {
   let step = ''
+  let unit = ''
   let progress: Progress | undefined
   const end = (): void => progress?.end()
   return {
@@ -34,13 +35,18 @@ const createSteps = (network: string): { show(status: BootstrapStatus): void; en
       if (step !== status.step) {
         end()
         step = status.step
-        progress = undefined
+        unit = ''
         process.stderr.write(`${network}: ${step}\n`)
       }
       const at = status.progress
       if (at === undefined) return
-      progress ??= createProgress(process.stderr, at.unit, () => performance.now())
-      progress.show(at.done, at.total, `${network}, ${step}, ${at.detail}`)
+      if (unit !== at.unit) {
+        // A load counts bytes, and then rows: another rate, and another time left.
+        end()
+        unit = at.unit
+        progress = createProgress(process.stderr, unit, () => performance.now())
+      }
+      progress?.show(at.done, at.total, `${network}, ${step}, ${at.detail}`)
     },
   }
 }
