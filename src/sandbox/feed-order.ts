@@ -34,6 +34,7 @@ const FAULTS: Readonly<Record<string, readonly [members: readonly string[], faul
   ],
   cut: [[], feed => feed.dropConnections()],
   stall: [['ms'], (feed, { ms }) => feed.stall(integer(ms, 'ms', 1, WAIT_MS_MAX))],
+  burst: [['slots'], (feed, { slots }) => feed.burst(integer(slots, 'slots', 1, SLOTS_AHEAD_MAX))],
   omit: [
     ['slot', 'isReplayed'],
     (feed, { isReplayed = false }, slot) => feed.omitSlot(slot(), isReplayed ? 'live' : 'always'),

@@ -43,6 +43,8 @@ export type GeyserServer = {
   dropConnections(): void
   /** Nothing is sent for a while, pings included; connections stay. */
   stall(ms: number): void
+  /** Nothing is sent until so many more slots have begun, and then all of it at once. */
+  burst(slots: number): void
   /**
    * Of a slot that is open or to come nothing is said: to nobody, or (`live`) only to those who
    * replay it later.
@@ -136,6 +138,8 @@ export const openGeyser = async (
   const log = new GeyserLog(chain, limits, now)
   const subscribers = new Set<GeyserSubscriber>()
   let stalls: NodeJS.Timeout | undefined
+  let burstSlots = 0
+  const isStalled = (): boolean => stalls !== undefined || burstSlots > 0
   let refusal: { end: GrpcStatus; count: number } | undefined
 
   const refusalOf = (): GrpcStatus | undefined => {
@@ -148,7 +152,7 @@ export const openGeyser = async (
     const subscriber = new GeyserSubscriber(stream, log, { ...limits, check }, now)
     if (refused !== undefined) subscriber.fail(refused)
     else subscribers.add(subscriber)
-    if (stalls !== undefined) subscriber.setStalled(true)
+    if (isStalled()) subscriber.setStalled(true)
     return {
       message: bytes => subscriber.receive(bytes),
       drained: () => subscriber.drained(),
@@ -177,9 +181,14 @@ export const openGeyser = async (
     limits,
   )
 
-  const setStalled = (isStalled: boolean): void => {
-    for (const subscriber of subscribers) subscriber.setStalled(isStalled)
+  const setStalled = (): void => {
+    for (const subscriber of subscribers) subscriber.setStalled(isStalled())
   }
+  chain.on('slotStarted', () => {
+    if (burstSlots === 0) return
+    burstSlots -= 1
+    setStalled()
+  })
   const feed: GeyserServer = {
     url: `http://${limits.host}:${server.port}`,
     dropConnections: () => server.dropConnections(),
@@ -188,11 +197,15 @@ export const openGeyser = async (
     },
     stall(ms) {
       clearTimeout(stalls)
-      setStalled(true)
       stalls = setTimeout(() => {
         stalls = undefined
-        setStalled(false)
+        setStalled()
       }, ms)
+      setStalled()
+    },
+    burst(slots) {
+      burstSlots = slots
+      setStalled()
     },
     omitSlot: (slot, hidden = 'always') => log.omit(slot, hidden),
     forgeParent: slot => void log.faults.forgedParents.add(slot),

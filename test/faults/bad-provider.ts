@@ -58,6 +58,7 @@ t.test(`${ROUNDS} rounds of random faults at two providers`, async t => {
       { fault: 'fork', slot },
       { fault: 'omit', slot, isReplayed: true },
       { fault: 'stall', ms: 1 + random(600) },
+      { fault: 'burst', slots: 1 + random(6) },
     ]
     return faults[random(faults.length)] ?? {}
   }

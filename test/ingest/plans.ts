@@ -42,11 +42,12 @@ t.test('a bad provider changes nothing about what each plan stores', async t => 
     ['forks are told', () => order({ fault: 'fork', slot: chain.slot })],
     ['a slot is left out, but replayed', () => order({ fault: 'omit', isReplayed: true })],
     ['it falls silent', () => order({ fault: 'stall', ms: 600 })],
+    ['ten times its rate comes at once', () => order({ fault: 'burst', slots: 10 })],
   ]
   for (const [name, fault] of faults) {
     await fault()
-    // Enough for what is out of order to be a gap.
-    slots(7)
+    // Enough for what is out of order to be a gap, and for what is held back to come.
+    slots(10)
     await arrived()
     for (const { name: plan, follower } of followers)
       t.strictSame(await follower.wrong(), [], `${plan}: ${name}`)

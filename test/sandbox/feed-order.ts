@@ -14,6 +14,7 @@ const open = () => {
     dropStreams: note('dropStreams'),
     dropConnections: note('dropConnections'),
     stall: note('stall'),
+    burst: note('burst'),
     omitSlot: note('omitSlot'),
     forgeParent: note('forgeParent'),
     doubleSlot: note('doubleSlot'),
@@ -31,6 +32,7 @@ const orders: readonly [order: object, done: unknown[]][] = [
   [{ fault: 'drop', code: 13, details: 'x' }, ['dropStreams', { code: 13, details: 'x' }]],
   [{ fault: 'cut' }, ['dropConnections']],
   [{ fault: 'stall', ms: 5 }, ['stall', 5]],
+  [{ fault: 'burst', slots: 10 }, ['burst', 10]],
   [{ fault: 'omit', slot: 9 }, ['omitSlot', 9, 'always']],
   [{ fault: 'omit', isReplayed: true }, ['omitSlot', 7, 'live']],
   [{ fault: 'forgeParent' }, ['forgeParent', 7]],
@@ -55,6 +57,7 @@ const wrong: readonly [order: string, said: RegExp][] = [
   ['{"fault":"cut","slot":7}', /slot is unknown/],
   ['{"fault":"omit","slot":6}', /slot must be a whole number from 7/],
   ['{"fault":"stall"}', /ms must be a whole number/],
+  ['{"fault":"burst","slots":0}', /slots must be a whole number from 1/],
   ['{"fault":"refuse","code":17}', /code must be a whole number from 1 to 16/],
   ['{"fault":"drop","code":1,"details":5}', /details must be a text/],
 ]

@@ -569,4 +569,14 @@ t.test('faults for tests: drop, cut, stall, omit, forge, refuse', async t => {
   chain.tick()
   omitted.ask({ ping: { id: 3 } })
   t.strictSame(await metasUntil(omitted, 7), [7], 'after the stall it goes on')
+
+  geyser.burst(3)
+  chain.tick()
+  chain.tick()
+  geyser.stall(20)
+  // A stall that ends meanwhile does not end it.
+  await new Promise(next => setTimeout(next, 60))
+  t.strictSame(omitted.updates, [], 'nothing is said')
+  chain.tick()
+  t.strictSame(await metasUntil(omitted, 10), [8, 9, 10], 'and then all at once')
 })
