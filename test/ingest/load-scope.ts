@@ -3,11 +3,11 @@ import t from 'tap'
 import { defaults as feedDefaults } from '../../src/ingest/geyser.js'
 import { loadScope } from '../../src/ingest/load-scope.js'
 import { defaults } from '../../src/ingest/rpc-options.js'
-import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
-import { createTransfers } from '../../src/sandbox/traffic.js'
+import { openRpc } from '../../src/sandbox/rpc.js'
 import { decodePubkey } from '../../src/shared/native.js'
 import { openSpool } from '../../src/shared/spool.js'
 import { openStoreLoader } from '../../src/shared/store-loader.js'
+import { startFeedWorld } from '../fixtures/feed-world.js'
 import { STORE } from '../fixtures/store.js'
 import { until } from '../fixtures/until.js'
 
@@ -45,24 +45,17 @@ for (const isPaged of [false, true])
   t.test(
     `a scope that is read while blocks go on becomes the chain’s state: ${isPaged ? 'pages' : 'whole programs'}`,
     async t => {
-      const sandbox = await startSandboxChain({ slotMs: 0, seed: 'test' })
-      const { chain, world } = sandbox
-      const transfer = createTransfers(chain, world)
-      const tick = (): void => {
-        for (let i = 0; i < 5; i++) transfer()
-        chain.tick()
-      }
-      tick()
-      const blocks = setInterval(tick, 20)
-      t.teardown(async () => {
-        clearInterval(blocks)
-        await sandbox.close()
-      })
+      const { chain, feeds, slots } = await startFeedWorld(t)
+      const rpc = await openRpc(chain)
+      t.teardown(() => rpc.close())
+      // In each slot accounts change, come, go, and come back.
+      const blocks = setInterval(() => slots(1, 5), 20)
+      t.teardown(() => clearInterval(blocks))
       const dir = t.testdir({ work: {} })
       const scope = { programs: [TOKEN, TOKEN_2022], mints: [], pubkeys: [] }
       const keys = { programs: scope.programs.map(decodePubkey), mints: [], pubkeys: [] }
       const store = { ...STORE, feedSlotsMax: 512, scope: keys }
-      const feed = { ...feedDefaults, endpoint: sandbox.geyserUrl }
+      const feed = { ...feedDefaults, endpoint: feeds[0]?.url ?? '' }
       const spool = openSpool(join(dir, 'spool'), SPOOL, store)
       t.teardown(() => spool.close())
       spool.startFeed(feed, () => {})
@@ -70,7 +63,7 @@ for (const isPaged of [false, true])
       const { first } = spool.stats()
       const { slot, rowsSlot } = await loadScope(
         {
-          target: { endpoint: sandbox.rpc.url },
+          target: { endpoint: rpc.url },
           // So slow that each request is of another slot.
           options: {
             ...defaults,
