@@ -1,8 +1,12 @@
 //! The reader against a real gRPC server in this process.
 
+#[path = "../geyser_slots/capture.rs"]
+mod capture;
 mod chain;
 mod failures;
 mod groups;
 mod harness;
+mod memory;
+mod recorded;
 mod server;
 mod streams;

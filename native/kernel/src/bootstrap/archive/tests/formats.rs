@@ -2,7 +2,7 @@
 
 use std::io::{self, Cursor, Read, Write};
 
-use super::writer::{Tar, append_vec, archive, header, manifest, sign};
+use super::writer::{Tar, append_vec, append_vec_with, archive, header, manifest, sign};
 use super::*;
 use crate::error::Error;
 
@@ -112,6 +112,45 @@ fn many_storages_of_one_slot_come_in_the_order_of_the_file() {
     let (shown, end) = read(archive(&Bank::at(100), &storages).as_slice()).unwrap();
     assert_eq!(shown, expected(&storages));
     assert_eq!(end.storages, 50);
+}
+
+/// Old headers hold a write version and a hash where new ones hold zeros: the accounts are the same, and the
+/// newer of two is told by their order, not by that number.
+#[test]
+fn headers_of_older_validators_hold_the_same_accounts() {
+    let older = [row(1, 13), row(2, 0), row(1, 200)];
+    let body = append_vec_with(&older[..2], u64::MAX, [0xC3; 32]);
+    let tail = append_vec_with(&older[2..], 1, [0xFF; 32]);
+    assert_ne!(body, append_vec(&older[..2]));
+    let mut tar = Tar::new(Vec::new());
+    tar.begin(&Bank::at(5)).unwrap();
+    tar.file("accounts/5.0", &[body, tail].concat()).unwrap();
+    tar.storage(4, 1, &[row(77, 1)]).unwrap();
+    let (shown, end) = read(tar.finish().unwrap().as_slice()).unwrap();
+    let older = older.into_iter().map(|row| (5, row));
+    assert_eq!(shown, older.chain([(4, row(77, 1))]).collect::<Vec<_>>());
+    assert_eq!((end.entries, end.cut_storages), (4, 0));
+}
+
+/// Validators up to 4.3 list every storage's length behind the bank, newer ones an empty map: nobody looks.
+#[test]
+fn the_manifest_s_own_list_of_storages_is_not_looked_at() {
+    let storages = vec![(5, 0, vec![row(1, 13), row(2, 300)])];
+    let number = |n: u64| n.to_le_bytes();
+    let listed: Vec<u8> = [1, 5, 1, 0, 1 << 40]
+        .iter()
+        .flat_map(|n| number(*n))
+        .collect();
+    let wrong: Vec<u8> = [u64::MAX; 9].iter().flat_map(|n| number(*n)).collect();
+    for list in [number(0).to_vec(), listed, wrong, Vec::new()] {
+        let mut tar = Tar::new(Vec::new());
+        tar.file("version", b"1.2.0").unwrap();
+        let body = [manifest(&Bank::at(5), 0), list].concat();
+        tar.file("snapshots/5/5", &body).unwrap();
+        tar.storage(5, 0, &storages[0].2).unwrap();
+        let (shown, _) = read(tar.finish().unwrap().as_slice()).unwrap();
+        assert_eq!(shown, expected(&storages));
+    }
 }
 
 #[test]

@@ -46,9 +46,18 @@ pub fn hash_of(slot: u64) -> [u8; 32] {
 
 /// The bytes of an AppendVec file; the last account keeps its padding.
 pub fn append_vec<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<u8> {
+    append_vec_with(rows, 0, [0; 32])
+}
+
+/// The same with the write version and the hash that validators wrote into each header until 2024.
+pub fn append_vec_with<'a>(
+    rows: impl IntoIterator<Item = &'a Row>,
+    write_version: u64,
+    hash: [u8; 32],
+) -> Vec<u8> {
     let mut bytes = Vec::new();
     for row in rows {
-        bytes.extend_from_slice(&0u64.to_le_bytes());
+        bytes.extend_from_slice(&write_version.to_le_bytes());
         bytes.extend_from_slice(&(row.data.len() as u64).to_le_bytes());
         bytes.extend_from_slice(&row.pubkey);
         bytes.extend_from_slice(&row.lamports.to_le_bytes());
@@ -56,7 +65,7 @@ pub fn append_vec<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<u8> {
         bytes.extend_from_slice(&row.owner);
         bytes.push(u8::from(row.executable));
         bytes.extend_from_slice(&[0; 7]);
-        bytes.extend_from_slice(&[0; 32]);
+        bytes.extend_from_slice(&hash);
         bytes.extend_from_slice(&row.data);
         bytes.resize(bytes.len().next_multiple_of(8), 0);
     }

@@ -1,8 +1,10 @@
 //! Real archives: a pair with listed contents, and one that Agave 3.1 wrote with the fixture accounts in it.
 
+#[path = "../fixtures/mod.rs"]
 #[allow(dead_code)]
 mod fixtures;
-#[path = "../src/bootstrap/archive/tests/writer.rs"]
+mod loads;
+#[path = "../../src/bootstrap/archive/tests/writer.rs"]
 #[allow(dead_code)]
 mod writer;
 
