@@ -1,0 +1,223 @@
+//! Each message in its forms, and whatever bytes there may be.
+
+use proptest::prelude::*;
+use yellowstone_grpc_proto::geyser::{SubscribeUpdateTransaction, SubscribeUpdateTransactionInfo};
+use yellowstone_grpc_proto::prost::Message as _;
+use yellowstone_grpc_proto::solana::storage::confirmed_block::{
+    BlockHeight, Message as Message_, Transaction, TransactionStatusMeta,
+};
+
+use super::*;
+
+const ALL: Taken = Taken {
+    transactions: true,
+    closes: false,
+};
+const CLOSES: Taken = Taken {
+    transactions: false,
+    closes: true,
+};
+
+fn wrap(update: UpdateOneof) -> SubscribeUpdate {
+    SubscribeUpdate {
+        update_oneof: Some(update),
+        ..SubscribeUpdate::default()
+    }
+}
+
+#[test]
+fn a_field_of_another_length_is_named() {
+    let account = |pubkey: usize, owner: usize| {
+        wrap(UpdateOneof::Account(SubscribeUpdateAccount {
+            account: Some(SubscribeUpdateAccountInfo {
+                pubkey: vec![1; pubkey],
+                owner: vec![2; owner],
+                ..SubscribeUpdateAccountInfo::default()
+            }),
+            slot: 7,
+            ..SubscribeUpdateAccount::default()
+        }))
+    };
+    let meta = |blockhash: &str, parent: &str| {
+        wrap(UpdateOneof::BlockMeta(SubscribeUpdateBlockMeta {
+            slot: 7,
+            blockhash: blockhash.into(),
+            parent_blockhash: parent.into(),
+            block_height: Some(BlockHeight { block_height: 5 }),
+            ..SubscribeUpdateBlockMeta::default()
+        }))
+    };
+    let transaction = |signature: usize, key: usize| {
+        let message = Message_ {
+            account_keys: vec![vec![1; 32], vec![2; key]],
+            ..Message_::default()
+        };
+        let transaction = Transaction {
+            message: Some(message),
+            ..Transaction::default()
+        };
+        wrap(UpdateOneof::Transaction(SubscribeUpdateTransaction {
+            slot: 7,
+            transaction: Some(SubscribeUpdateTransactionInfo {
+                signature: vec![3; signature],
+                transaction: Some(transaction),
+                meta: Some(TransactionStatusMeta::default()),
+                ..SubscribeUpdateTransactionInfo::default()
+            }),
+            ..SubscribeUpdateTransaction::default()
+        }))
+    };
+    let bare = wrap(UpdateOneof::Transaction(SubscribeUpdateTransaction {
+        slot: 7,
+        ..SubscribeUpdateTransaction::default()
+    }));
+    let zero = "11111111111111111111111111111111";
+    let cases = [
+        (account(32, 32), None),
+        (transaction(64, 32), None),
+        (transaction(63, 32), Some("a signature of 63 bytes, not 64")),
+        (
+            transaction(64, 31),
+            Some("an account key of 31 bytes, not 32"),
+        ),
+        (bare, Some("a transaction without its body")),
+        (account(31, 32), Some("a pubkey of 31 bytes, not 32")),
+        (account(33, 32), Some("a pubkey of 33 bytes, not 32")),
+        (account(32, 0), Some("an owner of 0 bytes, not 32")),
+        (meta(zero, zero), None),
+        (
+            meta("", zero),
+            Some("a blockhash that is not 32 bytes in base58"),
+        ),
+        (
+            meta(zero, "l0"),
+            Some("a parent blockhash that is not 32 bytes in base58"),
+        ),
+    ];
+    for (update, expected) in cases {
+        let expected = expected.map(|what| Fault::Malformed {
+            slot: 7,
+            what: what.to_string(),
+        });
+        assert_eq!(translate(update, ALL).err(), expected);
+    }
+}
+
+fn block(accounts: usize, updated: u64) -> SubscribeUpdate {
+    let account = SubscribeUpdateAccountInfo {
+        pubkey: vec![1; 32],
+        owner: vec![2; 32],
+        ..SubscribeUpdateAccountInfo::default()
+    };
+    let zero = "11111111111111111111111111111111";
+    wrap(UpdateOneof::Block(SubscribeUpdateBlock {
+        slot: 7,
+        parent_slot: 6,
+        blockhash: zero.into(),
+        parent_blockhash: zero.into(),
+        block_height: Some(BlockHeight { block_height: 5 }),
+        accounts: vec![account; accounts],
+        updated_account_count: updated,
+        ..SubscribeUpdateBlock::default()
+    }))
+}
+
+#[test]
+fn a_block_is_its_accounts_and_then_its_marker() {
+    let Ok(Message::Updates(updates)) = translate(block(2, 2), ALL) else {
+        panic!("no updates")
+    };
+    assert!(matches!(
+        updates[..],
+        [
+            Update::Account { slot: 7, .. },
+            Update::Account { slot: 7, .. },
+            Update::Meta(BlockMeta {
+                slot: 7,
+                parent_slot: 6,
+                block_height: 5,
+                ..
+            })
+        ]
+    ));
+    let bare = translate(block(0, 2), ALL).err();
+    assert!(matches!(bare, Some(Fault::Malformed { what, .. }) if what.contains("accounts")));
+    assert!(
+        translate(block(0, 0), ALL).is_ok(),
+        "an empty block of a dev chain"
+    );
+}
+
+fn transfer(before: Vec<u64>, after: Vec<u64>) -> SubscribeUpdate {
+    let message = Message_ {
+        account_keys: vec![vec![1; 32], vec![2; 32]],
+        ..Message_::default()
+    };
+    wrap(UpdateOneof::Transaction(SubscribeUpdateTransaction {
+        slot: 7,
+        transaction: Some(SubscribeUpdateTransactionInfo {
+            signature: vec![3; 64],
+            transaction: Some(Transaction {
+                message: Some(message),
+                ..Transaction::default()
+            }),
+            meta: Some(TransactionStatusMeta {
+                pre_balances: before,
+                post_balances: after,
+                loaded_writable_addresses: vec![vec![4; 32]],
+                ..TransactionStatusMeta::default()
+            }),
+            ..SubscribeUpdateTransactionInfo::default()
+        }),
+        ..SubscribeUpdateTransaction::default()
+    }))
+}
+
+#[test]
+fn what_a_transaction_emptied_is_closed() {
+    let closed = |before, after| translate(transfer(before, after), CLOSES);
+    let one = |key: u8| {
+        let pubkeys = vec![[key; 32]];
+        Ok(Message::Updates(vec![Update::Closed { slot: 7, pubkeys }]))
+    };
+    assert_eq!(closed(vec![9, 9, 9], vec![9, 0, 9]), one(2));
+    assert_eq!(closed(vec![9, 9, 9], vec![9, 9, 0]), one(4), "a loaded key");
+    // Nothing was there, or nothing went.
+    assert_eq!(
+        closed(vec![9, 0, 1], vec![1, 0, 9]),
+        Ok(Message::Updates(vec![]))
+    );
+    assert!(
+        closed(vec![9, 9], vec![9, 0]).is_err(),
+        "a balance is missing"
+    );
+    assert!(
+        translate(transfer(vec![], vec![]), ALL).is_ok(),
+        "not looked at"
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_have_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        if let Ok(update) = SubscribeUpdate::decode(bytes.as_slice()) {
+            let _ = translate(update.clone(), ALL);
+            let _ = translate(update, CLOSES);
+        }
+    }
+
+    #[test]
+    fn any_account_fields_have_an_answer(
+        pubkey in prop::collection::vec(any::<u8>(), 0..40),
+        owner in prop::collection::vec(any::<u8>(), 0..40),
+    ) {
+        let is_valid = pubkey.len() == 32 && owner.len() == 32;
+        let account = SubscribeUpdateAccountInfo {
+            pubkey, owner, ..SubscribeUpdateAccountInfo::default()
+        };
+        let update = SubscribeUpdateAccount {
+            account: Some(account), slot: 1, ..SubscribeUpdateAccount::default()
+        };
+        prop_assert_eq!(translate(wrap(UpdateOneof::Account(update)), ALL).is_ok(), is_valid);
+    }
+}
