@@ -1,10 +1,12 @@
-import { statSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { defaults as processDefaults } from '../../src/processes/options.js'
 import { defaults as storeDefaults } from '../../src/shared/store-options.js'
 import { MIB, openBusyService } from '../fixtures/busy-service.js'
+import { commandLine } from '../fixtures/deployment.js'
 import { foundPid } from '../fixtures/found-pid.js'
 import { connect, post } from '../fixtures/server.js'
 import { isSoak, soakTest } from '../fixtures/soak.js'
@@ -143,5 +145,65 @@ soakTest('an edge that is stopped for a minute, by the settings of the product',
   await until('further blocks come', () => poller.slot > slot + 50)
   const after = statSync(file).size
   t.ok(after - grown < MIB, `and by ${after - grown} bytes in 50 blocks after it`)
+  await service.examine()
+})
+
+const COPY_STOP_MS = 60_000
+/** What one block of that chain writes: about as many pages as it changes rows, and those above them. */
+const BLOCK_PAGES_MAX = 150
+const PAGE_BYTES = 4_096
+
+soakTest('a command that is stopped for a minute in the middle of a read', {}, async t => {
+  const service = await openBusyService(t, { readerSecondsMax: 10 })
+  const { accounts, metric, output, poller, prepared } = service
+  const file = join(accounts, 'dev', '1', 'data.mdb')
+  const dir = join(prepared.dataDir, '..', 'backups')
+  mkdirSync(dir)
+  const target = join(dir, 'copy')
+  const draft = join(dir, '.copy.unfinished', 'data.mdb')
+  const args = ['--config', prepared.configFile, '--network', 'dev', '--to', target]
+  /** A backup that stands still with its read open; undefined where it was through by then. */
+  const stopOne = async () => {
+    rmSync(target, { recursive: true, force: true })
+    const [command, words] = commandLine('backup', ...args)
+    const child = spawn(command, words, { stdio: 'ignore' })
+    t.teardown(() => child.kill('SIGKILL'))
+    const ended = new Promise<number | null>(resolve => child.once('close', resolve))
+    const endMs = performance.now() + 20_000
+    while (!existsSync(draft) && performance.now() < endMs) await turn()
+    child.kill('SIGSTOP')
+    await sleep(500)
+    if ((await metric('slotline_store_reader_lag_transactions')) > 5) return { child, ended }
+    child.kill('SIGCONT')
+    await ended
+    return undefined
+  }
+  let stopped: Awaited<ReturnType<typeof stopOne>>
+  await until('it stands still', async () => (stopped = await stopOne()) !== undefined, 60_000)
+  const { size } = statSync(file)
+  const { slot } = poller
+  await until('it is told of', () => output().includes('a read stays open'))
+  const told = output()
+    .split('\n')
+    .find(line => line.includes('a read stays open'))
+  t.equal(JSON.parse(told ?? '{}').childPid, stopped?.child.pid, 'with its process')
+  await sleep(COPY_STOP_MS - 10_000)
+  t.ok((await metric('slotline_store_reader_seconds')) > 45, 'and its age is a metric')
+  const blocks = poller.slot - slot
+  const grown = statSync(file).size
+  t.ok(blocks > 300, `${blocks} blocks came all the time`)
+  const bound = blocks * BLOCK_PAGES_MAX * PAGE_BYTES
+  t.ok(grown - size < bound, `the file grew by ${grown - size} bytes in ${blocks} blocks`)
+  t.ok(existsSync(draft), 'nobody ended it: it is an operator’s')
+  t.notOk(output().includes('its process is ended'))
+
+  stopped?.child.kill('SIGCONT')
+  t.equal(await stopped?.ended, 0, 'its copy is whole')
+  t.ok(existsSync(join(target, 'backup.json')))
+  await until('the read is gone', async () => (await metric('slotline_store_reader_seconds')) === 0)
+  const { tip } = service.chain
+  const before = statSync(file).size
+  await until('further blocks come', () => poller.slot > tip.slot + 50)
+  t.ok(statSync(file).size - before < MIB, 'what it grew by is used again')
   await service.examine()
 })
