@@ -1,5 +1,13 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -63,7 +71,10 @@ t.test('verify, beside a busy service and without it', async t => {
   t.equal(beside.code, 0, beside.output)
   const result = JSON.parse(beside.output)
   t.match(result, { isSound: true, networks: [{ network: 'one', generation: '1' }] })
-  t.ok(result.networks[0].rows > 500 && result.networks[0].slot >= before)
+  const { rows, seconds, slot: from } = result.networks[0]
+  t.ok(rows > 500 && from >= before)
+  // The last slice is of no pause.
+  t.ok((rows - 1_000) / seconds <= 4_000, `${rows} rows in ${seconds} s`)
   t.ok((await slot()) > before + 5, 'blocks were applied meanwhile')
   t.equal(await service.stop(), 0)
 
@@ -116,6 +127,8 @@ t.test('a backup under load is a whole store, and serves the same answers', asyn
   t.match(made.output, `network one as of slot ${labelOf(loaded).slot}, `)
   t.ok(labelOf(loaded).slot >= before)
   t.strictSame(readdirSync(loaded).sort(), ['backup.json', 'data.mdb'])
+  const [copied, live] = [loaded, join(stores, '1')].map(at => statSync(join(at, 'data.mdb')).size)
+  t.ok((copied ?? 0) < (live ?? 0), `compact: ${copied} bytes of ${live}`)
 
   const again = await slotline('backup', '--to', loaded)
   t.equal(again.code, 1)
