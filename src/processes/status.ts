@@ -104,7 +104,7 @@ const formatNetwork = (status: NetworkStatus): string => {
   const lines = [
     `network ${network}: ${isHealthy ? 'healthy' : `not healthy: ${reason ?? 'no reason'}`}`,
     `  tip        ${tip}${generation === null ? '' : ` (store ${generation})`}`,
-    ...(source === null ? [] : [`  feed       ${source}`]),
+    ...(source === null || source === '' ? [] : [`  feed       ${source}`]),
     ...(bootstrap === null ? [] : [`  bootstrap  ${formatBootstrap(bootstrap, isRunning)}`]),
     ...(repair === null ? [] : [`  repair     ${repair.step}: ${repair.reason}`]),
   ]

@@ -107,7 +107,7 @@ t.test('a load on a terminal shows bytes, accounts, rate and time left', { skip 
   const { output: shown } = await runToEnd(t, ['status', ...args])
   t.match(
     shown,
-    /^ {2}bootstrap {2}snapshot from http:\S+\/snapshot-\S+: load, [\d,]+ of [\d,]+ bytes, [\d,]+ accounts$/m,
+    /^ {2}bootstrap {2}snapshot from http:\S+\/snapshot-\S+: load, [\d,]+ of [\d,]+ bytes \(\d+ %\), [\d,]+ accounts$/m,
   )
   child.kill('SIGTERM')
   await ended
