@@ -22,7 +22,10 @@ export type SnapshotHead = {
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : 'no answer'
 
-/** Asks for what a server would send. Rejects with the system's code for why it does not answer, which holds no URL. */
+/** A server's refusal, or the system's code for why it does not answer. It holds no URL. */
+class HeadFailure extends Error {}
+
+/** Asks for what a server would send. Rejects where it refuses or does not answer; no word of that holds the URL. */
 export const askHead = async (
   url: string,
   { archive, caCertificatePem }: SnapshotServerOptions,
@@ -32,15 +35,17 @@ export const askHead = async (
   const ca = url.startsWith('https:') ? { ca: caCertificatePem ?? systemAuthorities() } : {}
   const dispatcher = new Agent({ connect: { timeout: archive.connectMs, ...ca } })
   try {
-    const { body, headers } = await request(url, { method: 'HEAD', dispatcher, signal })
+    const { body, headers, statusCode } = await request(url, { method: 'HEAD', dispatcher, signal })
     await body.dump()
+    if (statusCode >= 400) throw new HeadFailure(`it answers ${statusCode}`)
     const { location, 'content-length': length } = headers
     return {
       location: typeof location === 'string' ? location : undefined,
       bytes: Number(length ?? 0) || 0,
     }
   } catch (error) {
-    throw new Error(signal.aborted ? 'no answer' : codeOf(error), { cause: error })
+    if (error instanceof HeadFailure) throw error
+    throw new HeadFailure(signal.aborted ? 'no answer' : codeOf(error), { cause: error })
   } finally {
     await dispatcher.destroy()
   }

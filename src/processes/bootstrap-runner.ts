@@ -73,6 +73,9 @@ const placesOf = (plan: BootstrapPlan): readonly string[] =>
 
 const words = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
+const withoutProgress = ({ progress: _progress, ...status }: BootstrapStatus): BootstrapStatus =>
+  status
+
 /** One more than the greatest number among the generations, and not the first: a service that starts may begin that. */
 const nextGeneration = (stores: string): string =>
   String(1 + Math.max(1, ...readdirSync(stores).map(Number).filter(Number.isSafeInteger)))
@@ -154,6 +157,8 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
         onStep: (step: BootstrapStep, base: LoadedBase | undefined) => {
           log.info({ step, generation }, 'bootstrap')
           const stepAtMs = Date.now()
+          // Of the step before: it counts something else.
+          if (state !== undefined) state = { ...state, status: withoutProgress(state.status) }
           change({ step, stepAtMs }, base === undefined ? {} : { loaded: base })
         },
         onProgress: show,
@@ -167,8 +172,9 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
   }
 
   const finish = (generation: string): void => {
-    change({ step: 'live', state: 'done', stepAtMs: Date.now(), endedAtMs: Date.now() })
+    // First: who hears that it is done finds nothing of it. A kill in between is settled by the next start.
     rmSync(work, { recursive: true, force: true })
+    change({ step: 'live', state: 'done', stepAtMs: Date.now(), endedAtMs: Date.now() })
     log.info({ generation }, 'bootstrap is done')
   }
 

@@ -39,15 +39,17 @@ export const toSnapshotOptions = (config: Config, network: string): SnapshotOpti
   return { ...config.bootstrap, ...ca }
 }
 
+/** What a network's accounts are read from by an upstream RPC; throws where it is not configured. */
+export const demandRpc = ({ accountsRpc, id, scope }: Config['networks'][number]) => {
+  if (accountsRpc !== undefined && scope !== undefined) return { accountsRpc, scope }
+  throw new Error(
+    `network ${id} has no ${scope === undefined ? 'scope' : 'accountsRpc'}: both are needed to read its accounts from an RPC`,
+  )
+}
+
 /** Rows of the network's upstream RPC. The feed is spooled from its head on: what comes before is in the rows. */
-const loadRpc = (
-  { accountsRpc, id, scope }: Config['networks'][number],
-  openLoader: () => StoreLoader,
-): LoadStore => {
-  if (accountsRpc === undefined || scope === undefined)
-    throw new Error(
-      `network ${id} has no ${scope === undefined ? 'scope' : 'accountsRpc'}: both are needed to read its accounts from an RPC`,
-    )
+const loadRpc = (network: Config['networks'][number], openLoader: () => StoreLoader): LoadStore => {
+  const { accountsRpc, scope } = demandRpc(network)
   const from = { target: toRpcTarget(accountsRpc), options: accountsRpc, scope, openLoader }
   return {
     startSlot: () => Promise.resolve(undefined),

@@ -9,7 +9,7 @@ import { openCaretaker, type Caretaker } from '../shared/caretaker.js'
 import { shownPlace, type BootstrapStatus, type StepProgress } from '../shared/indexer-status.js'
 import { openLog } from '../shared/log.js'
 import { BOOTSTRAP_DIR, forgetBootstrap, readState, requestBootstrap } from './bootstrap-state.js'
-import { createBootstraps, openLoader, toSnapshotOptions } from './bootstraps.js'
+import { createBootstraps, demandRpc, openLoader, toSnapshotOptions } from './bootstraps.js'
 import {
   currentGeneration,
   dryRunName,
@@ -20,6 +20,7 @@ import {
 import { holdStores } from './hold-stores.js'
 import { toStoreOptions } from './native-options.js'
 import { createProgress, type Progress } from './progress.js'
+import { toRpcTarget } from './rpc-target.js'
 import { readStatus } from './status-file.js'
 import { startStatusWriter } from './status-writer.js'
 
@@ -279,10 +280,13 @@ export const loadSnapshots = async (
 }
 
 /** `slotline bootstrap rpc`: a new store of a scoped network from its upstream RPC. */
-export const loadFromRpc = (
+export const loadFromRpc = async (
   config: Config,
   options: { readonly network: string },
 ): Promise<void> => {
   process.title = 'slotline bootstrap'
+  const target = config.networks.find(({ id }) => id === options.network)
+  // What can never go well leaves the last bootstrap in the status alone.
+  if (target !== undefined) toRpcTarget(demandRpc(target).accountsRpc)
   return runPlan(config, options.network, { kind: 'rpc' })
 }

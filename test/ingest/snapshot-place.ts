@@ -36,6 +36,7 @@ t.test('a server’s newest snapshot is where its redirects lead to', async t =>
   let location: string | undefined
   const server = createServer((request, response) => {
     if (request.url?.startsWith('/hang')) return
+    if (request.url?.startsWith('/none')) return void response.writeHead(404).end()
     if (location === undefined) return void response.writeHead(404).end()
     const isLast = request.url === '/two'
     const to = isLast ? location : '/two'
@@ -62,6 +63,7 @@ t.test('a server’s newest snapshot is where its redirects lead to', async t =>
   )
   const refused: [place: string, says: RegExp][] = [
     [`${url}/loop`, /redirects more than 5 times \(bootstrap\.archive\.redirectsMax\)$/],
+    [`${url}/none?key=qzx11`, /cannot be asked for its newest snapshot: it answers 404$/],
     [`${url}/hang?key=qzx11`, /cannot be asked for its newest snapshot/],
     ['http://127.0.0.1:2/one?key=qzx11', /cannot be asked.*ECONNREFUSED/],
     ['/a/x.tar.zst', /x\.tar\.zst has no name of a snapshot/],

@@ -53,6 +53,7 @@ t.test('a bootstrap that is told to stop', async t => {
     const command = load(place)
     await until('the archive is asked for', () => files.waiting.length > 0)
     await until('it says so', () => statusOf()?.step === 'load' && statusOf()?.state === 'running')
+    t.not(statusOf()?.progress?.unit, 'blocks', 'that was the step before')
     return command
   }
   const timed = async (what: string, end: Promise<unknown>): Promise<void> => {
@@ -76,6 +77,14 @@ t.test('a bootstrap that is told to stop', async t => {
   await untilDone()
   t.match(statusOf(), { kind: 'snapshot', attempts: 1 }, 'to stop is no failure')
   t.strictSame(foldersOf(), [readStatus(stores)?.generation])
+
+  const none = await runToEnd(t, [
+    ...['bootstrap', 'rpc', '--config', prepared.configFile],
+    ...['--network', 'one'],
+  ])
+  t.equal(none.code, 1)
+  t.match(none.output, /^slotline: network one has no scope: both are needed/)
+  t.match(statusOf(), { kind: 'snapshot', state: 'done' }, 'what cannot go well is not begun')
 
   if (isSoak) {
     const watching = await loadHeld()
