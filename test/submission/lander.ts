@@ -947,6 +947,27 @@ t.test('the answer keeps the id as it came', async t => {
     })
 })
 
+t.test('what is sent behind a submission that is under way is not forwarded', async t => {
+  const held: net.Socket[] = []
+  const { raw, edge, token } = await open(t, s => held.push(s))
+  const bodyOf = (id: number): string => single(GOOD).replace('"id":1', `"id":${id}`)
+  const lines = ['Content-Type: application/json']
+  const client = await connect(edge.port)
+  for (const id of [1, 2]) client.socket.write(toPost(`/${token}${SINGLE}`, bodyOf(id), lines))
+  await client.closed
+  t.equal(client.received(), '', 'neither is answered')
+  for (const socket of held) socket.write(answer(OK))
+  await until('the first has ended', async () =>
+    /upstream_in_flight\{[^}]*\} 0/.test(await edge.metrics()),
+  )
+  t.ok(raw.received.length <= 1)
+  t.ok(raw.received.every(({ body }) => body.equals(Buffer.from(bodyOf(1)))))
+  const next = edge.post(`/${token}${SINGLE}`, bodyOf(3), JSON_TYPE)
+  await until('the next one comes', () => raw.received.some(({ body }) => body.includes('"id":3')))
+  held.at(-1)?.write(answer(OK))
+  t.match(await next, { status: 200 })
+})
+
 t.test('a client that leaves changes nothing for the lander', async t => {
   const held: net.Socket[] = []
   const { raw, edge, token, post } = await open(t, s => held.push(s))
