@@ -191,6 +191,13 @@ t.test('what the engine answers to a bundle, and what the client hears', async t
     ['a page with 500', page('500 Internal Server Error'), { unknown }, 'unknown'],
     ['a page with 504', page('504 Gateway Timeout'), { unknown }, 'unknown'],
     ['408', page('408 Request Timeout'), { unknown }, 'unknown'],
+    [
+      'a result with 500',
+      json('500 Internal Server Error', JSON.parse(ACCEPTED)),
+      { unknown },
+      'unknown',
+    ],
+    ['a result with 408', json('408 Timeout', JSON.parse(ACCEPTED)), { unknown }, 'unknown'],
     ['nothing with 200', answer('', { lines: [] }), { unknown }, 'unknown'],
     ['null', json('200 OK', null), { unknown }, 'unknown'],
     ['a list', json('200 OK', [{ result: ID }]), { unknown }, 'unknown'],

@@ -108,7 +108,8 @@ t.test('bundle ids: 1 to 5 of them, unique, of 64 hexadecimal characters', async
     ['a space behind', [[ID, `${ID.slice(1)} `]], shape(1)],
     ['a line break behind', [[`${ID}\n`]], shape(0)],
     ['twice', [[ID, ids(1)[0], ID]], 'bundle ids 0 and 2 are the same'],
-    ['twice, once in capitals', [[ID, ID.toUpperCase()]], 'bundle ids 0 and 1 are the same'],
+    ['twice, then in capitals', [[ID, ID.toUpperCase()]], 'bundle ids 0 and 1 are the same'],
+    ['twice, first in capitals', [[ID.toUpperCase(), ID]], 'bundle ids 0 and 1 are the same'],
     [
       'not in a list',
       [ID],

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { createLog } from '../../src/shared/log.js'
 import { Secret } from '../../src/shared/secret.js'
+import { Attempt } from '../../src/submission/upstream-attempt.js'
 import { openUpstream, type UpstreamOptions } from '../../src/submission/upstream.js'
 import { UpstreamFailure } from '../../src/submission/upstream-failure.js'
 import { defaults } from '../../src/submission/upstream-options.js'
@@ -423,6 +424,23 @@ t.test('closed in the middle: what was written is silent, the rest unreachable',
   t.match(await sent, { kind: 'silent' })
   t.match(await send('2'), { kind: 'unreachable' })
   t.equal(raw.received.length, 1)
+})
+
+t.test('an attempt that the HTTP client would begin anew ends instead', async t => {
+  const heard: string[] = []
+  const attempt = new Attempt(
+    { answerMs: 10_000, replyBytesMax: 1_000 },
+    { release: isBroken => heard.push(`release ${isBroken}`) },
+    {
+      onWritten: () => heard.push('written'),
+      onReply: () => heard.push('reply'),
+      onFailure: ({ kind, message }) => heard.push(`${kind}: ${message}`),
+    },
+  )
+  const controller = { abort: (reason: Error) => attempt.onResponseError(undefined, reason) }
+  attempt.onRequestStart(controller)
+  attempt.onRequestStart(controller)
+  t.strictSame(heard, ['written', 'release true', 'silent: the connection was replaced'])
 })
 
 t.test('whatever goes wrong, nothing is sent twice', async t => {
