@@ -160,8 +160,13 @@ export const openLedger = async (
   // lmdb ends the process where something is written to what is closed.
   let isClosed = false
 
-  const put = async (id: Uint8Array, value: Buffer, submission: Submission): Promise<boolean> => {
-    const key = formatId(id)
+  /** `key` is the id's text. */
+  const put = async (
+    key: string,
+    id: Uint8Array,
+    value: Buffer,
+    submission: Submission,
+  ): Promise<boolean> => {
     const entry = waiting.get(key) ?? { submission, writes: 0 }
     waiting.set(key, entry)
     entry.submission = submission
@@ -204,7 +209,7 @@ export const openLedger = async (
       const last: Submission =
         found.outcome === 'pending' ? { ...found, outcome: 'unknown' } : found
       if (stored === undefined || stored.outcome === 'pending')
-        await put(id, pack(id, last)[1], last)
+        await put(formatId(id), id, pack(id, last)[1], last)
     } catch (error) {
       // Of another layout, or torn by a fall of the machine.
       onFault(error)
@@ -235,15 +240,16 @@ export const openLedger = async (
 
   return {
     prepare(id, submission) {
+      const key = formatId(id)
       const [entry, value] = pack(id, submission)
       return () => {
         const place = isClosed ? undefined : journal.begin(entry)
         if (place === undefined) return undefined
         inFlight++
         const known = { submission, writes: 1 }
-        waiting.set(formatId(id), known)
+        waiting.set(key, known)
         const dueMs = performance.now() + options.pendingMs
-        const unwritten = { dueMs, write: () => put(id, value, submission) }
+        const unwritten = { dueMs, write: () => put(key, id, value, submission) }
         young.add(unwritten)
         watchYoung()
         return {
@@ -254,7 +260,7 @@ export const openLedger = async (
             // Its words are what can be long, and the least that is missed.
             if (!journal.end(place, entry))
               journal.end(place, pack(id, { ...last, engine: null })[0])
-            const stored = put(id, value, last)
+            const stored = put(key, id, value, last)
             known.writes--
             const isStored = await stored
             // The next start of this edge finds it in the journal.
@@ -270,7 +276,7 @@ export const openLedger = async (
       const isInvalid = submission.outcome === 'invalid'
       if (isClosed || waiting.size >= options.waitingMax) return
       if (isInvalid && invalidCount > 2 * options.invalidMax) return
-      void put(id, pack(id, submission)[1], submission)
+      void put(formatId(id), id, pack(id, submission)[1], submission)
     },
     get(id) {
       const entry = waiting.get(formatId(id))

@@ -32,7 +32,8 @@ export const createIds = (
 /** An id as it goes over the wire. */
 export const formatId = (id: Uint8Array): string => {
   const hex = Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('hex')
-  return [8, 12, 16, 20, 32].map((end, i, ends) => hex.slice(ends[i - 1] ?? 0, end)).join('-')
+  const [first, second, third] = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16)]
+  return `${first}-${second}-${third}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`
 }
 
 const SHAPE = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
