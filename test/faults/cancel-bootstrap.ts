@@ -1,0 +1,55 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { readStatus } from '../../src/processes/status-file.js'
+import { openBootstrapWorld } from '../fixtures/bootstrap-world.js'
+import { examineStore } from '../fixtures/chain-state.js'
+import { runToEnd } from '../fixtures/deployment.js'
+import { foundPid } from '../fixtures/found-pid.js'
+import { soakTest } from '../fixtures/soak.js'
+import { until } from '../fixtures/until.js'
+
+const ROUNDS = 40
+/** From the beginning of a command to a while after a small bootstrap is done. */
+const INSTANTS_MS = 1_600
+/** A kill comes about when the cancel does. */
+const KILL_AROUND_MS = 400
+
+soakTest('cancelled at random instants, and killed beside it', {}, async t => {
+  const world = await openBootstrapWorld(t)
+  const { begin, chain, examine, goOn, leftIn, prepared, stand, statusOf, storesOf } = world
+  const service = await prepared.start()
+  const generation = (): string => readStatus(storesOf('snapshot'))?.generation ?? ''
+  const kill = async (afterMs: number): Promise<void> => {
+    await wait(afterMs)
+    const said = readStatus(storesOf('snapshot'))?.pid
+    process.kill(foundPid(service.pidsOf('indexer').find(pid => pid === said)), 'SIGKILL')
+  }
+  const ends = new Map<string, number>()
+  goOn()
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    await world.writeFull()
+    const loading = begin('snapshot')
+    const atMs = Math.floor(Math.random() * INSTANTS_MS)
+    const killing =
+      round % 2 === 0
+        ? kill(Math.max(0, atMs + Math.floor((Math.random() - 0.3) * KILL_AROUND_MS)))
+        : Promise.resolve()
+    await wait(atMs)
+    const args = ['--config', prepared.configFile, '--network', 'snapshot']
+    const cancelled = await runToEnd(t, ['bootstrap', 'cancel', ...args])
+    const [loaded] = await Promise.all([loading, killing])
+    const { state = 'none' } = statusOf('snapshot') ?? {}
+    const what = `round ${round}, at ${atMs} ms: ${state}; ${cancelled.output}; ${loaded.output}`
+    t.ok(cancelled.code === 0 || cancelled.code === 1, what)
+    if (cancelled.code === 0) t.match([state, loaded.code], ['cancelled', 1], what)
+    else t.match([state, loaded.code], ['done', 0], what)
+    ends.set(state, (ends.get(state) ?? 0) + 1)
+    const { slot } = chain.tip
+    await until('blocks go on', () => (readStatus(storesOf('snapshot'))?.tip?.slot ?? 0) > slot)
+    t.strictSame(leftIn('snapshot'), [generation()], what)
+  }
+  stand()
+  await examine(t, 'snapshot', generation())
+  t.equal(await service.stop(), 0)
+  t.strictSame(examineStore(prepared, 'snapshot').differences, [])
+  t.ok((ends.get('cancelled') ?? 0) > 5 && (ends.get('done') ?? 0) > 0, JSON.stringify([...ends]))
+})
