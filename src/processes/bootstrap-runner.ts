@@ -73,9 +73,6 @@ const placesOf = (plan: BootstrapPlan): readonly string[] =>
 
 const words = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-const withoutProgress = ({ progress: _progress, ...status }: BootstrapStatus): BootstrapStatus =>
-  status
-
 /** One more than the greatest number among the generations, and not the first: a service that starts may begin that. */
 const nextGeneration = (stores: string): string =>
   String(1 + Math.max(1, ...readdirSync(stores).map(Number).filter(Number.isSafeInteger)))
@@ -157,8 +154,6 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
         onStep: (step: BootstrapStep, base: LoadedBase | undefined) => {
           log.info({ step, generation }, 'bootstrap')
           const stepAtMs = Date.now()
-          // Of the step before: it counts something else.
-          if (state !== undefined) state = { ...state, status: withoutProgress(state.status) }
           change({ step, stepAtMs }, base === undefined ? {} : { loaded: base })
         },
         onProgress: show,
@@ -266,13 +261,17 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
 
   const look = (): void => {
     const request = readRequest(stores)
-    if (request !== undefined && request.id !== state?.request.id) {
+    if (request !== undefined) hear(request)
+    lookForCancel()
+  }
+
+  const hear = (request: BootstrapRequest): void => {
+    if (request.id !== state?.request.id) {
       if (running === undefined) begin(request, stopping.signal).catch(() => {})
       else log.warn('a bootstrap was asked for while another one runs')
     }
-    // Not before its state is kept: a kill in between would lose it.
-    forgetRequest(stores)
-    lookForCancel()
+    // Not before its state is kept: a kill in between would lose it. And no other one, which nobody has heard yet.
+    if (readRequest(stores)?.id === request.id) forgetRequest(stores)
   }
 
   const lookForCancel = (): void => {
