@@ -43,8 +43,8 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
     'parts of one WebSocket: test/server/server-socket.ts sees them from outside',
   ],
   [
-    /^src\/ingest\/rpc-(client|failure|part)\.ts$/,
-    'steps of a read of accounts: test/ingest/rpc-scope.ts sees them over sockets',
+    /^src\/ingest\/(rpc-(client|failure|part)|untrusted)\.ts$/,
+    'steps of a read of accounts: test/ingest/rpc-scope.ts and authorities.ts see them over sockets',
   ],
   [
     /^src\/config-(accounts-rpc|bootstrap|dashboard|network|submission|values)\.ts$/,

@@ -8,6 +8,7 @@ import { systemAuthorities } from '../shared/system-authorities.js'
 import { isMap, type Members } from '../shared/values.js'
 import type { Options } from './rpc-options.js'
 import { fromRpcError, fromStatus, RpcReadFailure, scrub } from './rpc-failure.js'
+import { untrustedHint } from './untrusted.js'
 
 /** Which upstream RPC to read accounts from. */
 export type RpcTarget = {
@@ -83,9 +84,6 @@ const reasonOf = (error: unknown): string =>
       ? error.code
       : error.name
     : 'unknown'
-
-/** What a server showed is the same at the next try. */
-const isUntrusted = (error: unknown): boolean => /CERT|LEAF_SIGNATURE/.test(reasonOf(error))
 
 const toRpcError = (error: Members) => ({
   code: Number(error['code']),
@@ -322,14 +320,12 @@ class RpcClient implements Rpc {
       return new RpcReadFailure('passing', `${said}: ${scrub(error.message, this.secrets)}`)
     if (error instanceof SyntaxError)
       return new RpcReadFailure('passing', `${said}: the answer is no JSON`)
-    if (isUntrusted(error))
-      return new RpcReadFailure(
-        'refused',
-        `${said}: its certificate is not trusted (${reasonOf(error)}): ` +
-          'the PEM of its authority belongs into networks.accountsRpc.caFile',
-      )
-    const kind = isTimeout(error) && !/CONNECT/.test(reasonOf(error)) ? 'slow' : 'passing'
-    return new RpcReadFailure(kind, `${said}: no whole answer (${reasonOf(error)})`)
+    const code = reasonOf(error)
+    const hint = untrustedHint(code, 'networks.accountsRpc.caFile')
+    // What a server showed is the same at the next try.
+    if (hint !== '') return new RpcReadFailure('refused', `${said}: ${code}${hint}`)
+    const kind = isTimeout(error) && !code.includes('CONNECT') ? 'slow' : 'passing'
+    return new RpcReadFailure(kind, `${said}: no whole answer (${code})`)
   }
 }
 

@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
 import { shownPlace } from '../shared/indexer-status.js'
 import { askHead, type SnapshotServerOptions } from './snapshot-server.js'
+import { untrustedHint } from './untrusted.js'
 
 /** What the name of a snapshot archive says. */
 export type SnapshotName = {
@@ -43,7 +44,8 @@ export const resolveSnapshot = async (
       const { location } = await askHead(at, options, signal).catch((error: unknown) => {
         stop?.throwIfAborted()
         const why = error instanceof Error ? error.message : 'no answer'
-        throw new Error(`${shownPlace(at)} cannot be asked for its newest snapshot: ${why}`)
+        const hint = untrustedHint(why, 'networks.snapshotsCaFile')
+        throw new Error(`${shownPlace(at)} cannot be asked for its newest snapshot: ${why}${hint}`)
       })
       if (location === undefined) break
       const { redirectsMax } = options.archive

@@ -120,8 +120,11 @@ t.test('a snapshot over https, from a server of an authority of one’s own', as
   await t.test('without the authority', async t => {
     const before = ranges.length
     for (const [asked, says] of [
-      [place, /^slotline: .*: DEPTH_ZERO_SELF_SIGNED_CERT$/m],
-      [`${url}/${basename(snapshot)}?${SECRET}`, /TLS fails: .*certificate/],
+      [place, /^slotline: .*: DEPTH_ZERO_SELF_SIGNED_CERT, .* into networks\.snapshotsCaFile$/m],
+      [
+        `${url}/${basename(snapshot)}?${SECRET}`,
+        /TLS fails: .*certificate.* into networks\.snapshotsCaFile$/m,
+      ],
     ] as const) {
       const refused = await load(asked, 'other')
       t.equal(refused.code, 1)

@@ -73,7 +73,9 @@ async fn connect(
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
         match inner {
             // A server's certificate is the same at the next try.
-            Some(rustls::Error::InvalidCertificate(_)) => Failure::last(reason),
+            Some(rustls::Error::InvalidCertificate(_)) => Failure::Last(format!(
+                "{reason}: the PEM of its authority belongs into networks.snapshotsCaFile"
+            )),
             _ => Failure::again(reason),
         }
     })?;
