@@ -417,6 +417,33 @@ t.test('more in flight than the ledger has room for are answered the same', asyn
   t.equal(engine.received.length, 1)
 })
 
+t.test('more under way than the engine is asked at once are answered the same', async t => {
+  const waiting: (() => void)[] = []
+  const { engine, send, recorded } = await open(
+    t,
+    socket => void waiting.push(() => socket.write(json('200 OK', JSON.parse(ACCEPTED)))),
+    { upstream: { inFlightMax: 1 } },
+  )
+  const first = send()
+  await until('it is in flight', () => engine.received.length === 1)
+  const other = sendBundle('/relay-bundle', toBundle('/relay-bundle', 'b'), 'other')
+  for (const [body, id] of [
+    [other, 'other'],
+    [STATUS_BODY, 'q'],
+  ] as const) {
+    const { status, headers, json } = await send(body)
+    t.equal(status, 200)
+    t.strictSame(json, { jsonrpc: '2.0', error: FULL, id })
+    t.equal(headers['retry-after'], '1')
+    if (id !== 'other') continue
+    const submission = await recorded(headers['x-relay-submission-id'])
+    t.match(submission, { outcome: 'full', forwardedAtMs: null, engine: null, checks: 'passed' })
+  }
+  waiting.forEach(go => go())
+  t.equal((await first).json.result, ID)
+  t.equal(engine.received.length, 1, 'nothing of it was sent')
+})
+
 t.test('status queries: the engine’s status, type and body, under the client’s id', async t => {
   const cases: [name: string, said: Buffer, status: number, type: string | undefined][] = [
     [

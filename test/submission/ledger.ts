@@ -125,6 +125,27 @@ t.test('what an earlier life left in flight is unknown, and what had ended stays
   t.strictSame(faults, [])
 })
 
+t.test(
+  'what was shown as pending when its edge died is unknown from the next start on',
+  async t => {
+    const { dir, journal, openEdge, newId, faults } = await open(t, { pendingMs: 5 })
+    const first = await openEdge(0)
+    const ledgers = openLedgers(dir, 1)
+    const id = newId()
+    first.prepare(id, PENDING)()
+    await until('others see it', () => ledgers.find(id)?.outcome === 'pending')
+    const atDeath = Uint8Array.from(journal)
+    await first.close()
+    journal.set(atDeath)
+    const again = await openEdge(0)
+    t.strictSame(again.get(id), { ...PENDING, outcome: 'unknown' })
+    t.equal(ledgers.find(id)?.outcome, 'unknown')
+    await ledgers.close()
+    await again.close()
+    t.strictSame(faults, [])
+  },
+)
+
 t.test('words too long for the journal are left out of it, not the end', async t => {
   const { journal, openEdge, newId } = await open(t)
   const ledger = await openEdge(0)
@@ -171,6 +192,31 @@ t.test('the oldest go when there are too many, of each table apart', async t => 
   )
   clock.ms += defaults.ageMsMax + 1
   await until('the old ones are gone', () => ledger.stats().records === 0)
+  await ledger.close()
+})
+
+t.test('a flood of what checks refuse is not kept beyond its bounds', async t => {
+  const invalid = { ...PENDING, outcome: 'invalid', checks: 'no' } as const
+  const isKept = (ledger: { get(id: Uint8Array): unknown }, ids: readonly Uint8Array[]): number =>
+    ids.filter(id => ledger.get(id) !== undefined).length
+
+  const busy = await open(t, { waitingMax: 10 })
+  const waiting = await busy.openEdge(0)
+  const ids = Array.from({ length: 30 }, busy.newId)
+  for (const id of ids) waiting.record(id, invalid)
+  t.equal(isKept(waiting, ids), 10, 'no more wait for the disk')
+  await waiting.close()
+
+  const bounds = { invalidMax: 5, pruneMs: 100, pruneCountMax: 1 }
+  const { openEdge, newId } = await open(t, bounds, join(t.testdirName, 'flood'))
+  const ledger = await openEdge(0)
+  const before = Array.from({ length: 40 }, newId)
+  for (const id of before) ledger.record(id, invalid)
+  await until('the oldest goes: they were counted', () => isKept(ledger, before) < 40)
+  const after = Array.from({ length: 40 }, newId)
+  for (const id of after) ledger.record(id, invalid)
+  t.equal(isKept(ledger, after), 0, 'with so many over the bound no more are taken')
+  t.equal(await ledger.prepare(newId(), PENDING)()?.end(ACCEPTED), true, 'but what is forwarded is')
   await ledger.close()
 })
 
