@@ -41,7 +41,7 @@ const settleLeft = (config: Config, network: string, reason: string): Ended => {
   const status = { ...state.status, ...ended }
   const tip = live === undefined ? null : storedTip(config, network, live)
   writeState(stores, { ...state, status, cancelledAtSlot: tip?.slot ?? null })
-  forgetCancel(stores)
+  forgetCancel(stores, state.request.id)
   const said = readStatus(stores)
   if (said !== undefined) writeStatus(stores, { ...said, bootstrap: status })
   return status

@@ -73,6 +73,9 @@ const placesOf = (plan: BootstrapPlan): readonly string[] =>
 
 const words = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
+const withoutProgress = ({ progress: _progress, ...status }: BootstrapStatus): BootstrapStatus =>
+  status
+
 /** One more than the greatest number among the generations, and not the first: a service that starts may begin that. */
 const nextGeneration = (stores: string): string =>
   String(1 + Math.max(1, ...readdirSync(stores).map(Number).filter(Number.isSafeInteger)))
@@ -154,6 +157,8 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
         onStep: (step: BootstrapStep, base: LoadedBase | undefined) => {
           log.info({ step, generation }, 'bootstrap')
           const stepAtMs = Date.now()
+          // Of the step before: it counts something else.
+          if (state !== undefined) state = { ...state, status: withoutProgress(state.status) }
           change({ step, stepAtMs }, base === undefined ? {} : { loaded: base })
         },
         onProgress: show,
@@ -189,7 +194,8 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
     log.info({ reason, step: state?.status.step }, 'bootstrap is cancelled')
     if (state !== undefined) clean(state.generation, true)
     const ended = { state: 'cancelled', reason, endedAtMs: Date.now() } as const
-    if (change(ended, { cancelledAtSlot: parts.tipSlot() })) forgetCancel(stores)
+    const isKept = change(ended, { cancelledAtSlot: parts.tipSlot() })
+    if (isKept && state !== undefined) forgetCancel(stores, state.request.id)
     return new BootstrapCancelled(reason)
   }
 
@@ -276,11 +282,13 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
 
   const lookForCancel = (): void => {
     const asked = readCancel(stores)
-    if (asked === undefined) return
+    // Its request may have come since: the next look hears both.
+    if (asked === undefined || asked.id === readRequest(stores)?.id) return
     const isThis = asked.id === state?.request.id
     if (isThis && running !== undefined) cancelling?.abort(new Error(asked.reason))
     // The disk was full when it ended, and would have the next process go on with it.
-    else if (!isThis || state?.status.state !== 'cancelled' || keep()) forgetCancel(stores)
+    else if (!isThis || state?.status.state !== 'cancelled' || keep())
+      forgetCancel(stores, asked.id)
   }
 
   return {

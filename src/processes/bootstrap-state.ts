@@ -112,12 +112,14 @@ export const readCancel = (stores: string): BootstrapCancel | undefined => {
   return isCancel(value) ? value : undefined
 }
 
-/** Removes what `requestCancel` left. */
-export const forgetCancel = (stores: string): void => rmSync(join(stores, CANCEL), { force: true })
+/** Removes what `requestCancel` left of this request, and of no other one: that nobody has heard yet. */
+export const forgetCancel = (stores: string, id: string): void => {
+  if (readCancel(stores)?.id === id) rmSync(join(stores, CANCEL), { force: true })
+}
 
 /** Removes what is known of a bootstrap and of a request for one: nobody goes on with it. */
 export const forgetBootstrap = (stores: string): void => {
-  forgetCancel(stores)
+  rmSync(join(stores, CANCEL), { force: true })
   forgetRequest(stores)
   rmSync(join(stores, STATE), { force: true })
 }
