@@ -28,8 +28,8 @@ pub fn apply(store: &Store, set: &Set) {
     run(
         store,
         set,
-        "apply, as blocks do, 32 to a commit",
-        32,
+        "apply, as blocks do, 64 to a commit",
+        64,
         skewed,
         Some(100_000.0),
     );
