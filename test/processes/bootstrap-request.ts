@@ -56,7 +56,7 @@ t.test('no request for a bootstrap is lost, whenever it comes', async t => {
   await once(asker, 'online')
   for (let count = 1; count <= REQUESTS; count += 1) {
     const id = `request ${count}`
-    asker.postMessage(id)
+    asker.postMessage(id, [])
     await until(`${id} is heard`, () => runner.status()?.id === id, 5_000)
     t.match(runner.status(), { state: 'failed', reason: 'there is no feed' })
   }
