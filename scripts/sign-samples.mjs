@@ -19,7 +19,19 @@ const ENGINE_TIP_LAMPORTS = 1_000n
 const LENGTH_BYTES = 2
 
 const dataDir = process.argv[2] ?? '.slotline'
-const { locations, tips, samples } = JSON.parse(readFileSync(join(dataDir, 'sandbox.json'), 'utf8'))
+const fail = () => {
+  process.stderr.write(`slotline: no sandbox runs with its data in ${dataDir}\n`)
+  process.exit(1)
+}
+
+const readDescription = () => {
+  try {
+    return JSON.parse(readFileSync(join(dataDir, 'sandbox.json'), 'utf8'))
+  } catch {
+    return fail()
+  }
+}
+const { locations, tips, samples } = readDescription()
 const [{ rpcUrl, submitUrl }] = locations
 const payer = createKeypair(bs58.decode(samples.payerSecretKey).subarray(0, 32))
 
@@ -28,7 +40,7 @@ const latestBlockhash = async () => {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}',
-  })
+  }).catch(fail)
   const { result } = await response.json()
   return bs58.decode(result.value.blockhash)
 }

@@ -125,7 +125,7 @@ t.test('of bundles with spoiled members only the whole ones reach an engine', as
         )
         return isAnswered && isTaken === isWhole && seen.length === (isWhole ? 1 : 0)
       }),
-      { numRuns: 400 },
+      { numRuns: 200 },
     )
     const whole = JSON.stringify({
       jsonrpc: '2.0',
@@ -149,7 +149,7 @@ t.test('of bundles with spoiled members only the whole ones reach an engine', as
           new Set(texts).size === texts.length
         )
       }),
-      { numRuns: 400 },
+      { numRuns: 200 },
     )
     t.ok(forwarded > 20, `${route}: ${forwarded} were whole`)
   }
