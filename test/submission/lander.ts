@@ -622,7 +622,7 @@ t.test('calls that are answered here, and their neighbours that are not', async 
 })
 
 t.test('batches that are answered here, and their neighbours that are not', async t => {
-  const { raw, post } = await open(t)
+  const { raw, post, edge } = await open(t)
   const record = (byteCount: number): Buffer => Buffer.alloc(byteCount, 1)
   const sixteen = Array<Buffer>(16).fill(record(66))
   const largest = frame(...Array<Buffer>(16).fill(record(1232)))
@@ -703,6 +703,10 @@ t.test('batches that are answered here, and their neighbours that are not', asyn
     )
     t.equal(raw.received.length, 0, 'nothing is forwarded')
   }
+  const page = await edge.metrics()
+  const faulty = cases.filter(([, , , problem]) => problem !== undefined).length
+  t.match(page, `route="/lander-submit-batch",outcome="framing"} ${faulty}\n`)
+  t.match(page, `route="/lander-submit-batch",outcome="forwarded"} ${cases.length - faulty}\n`)
 })
 
 t.test('findings travel beside the answer', async t => {
