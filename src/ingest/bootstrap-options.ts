@@ -13,6 +13,11 @@ export const defaults = {
   firstBlockMs: 120_000,
   /** The replay waits this long for a further block, while the feed tries by itself. */
   replayStallMs: 600_000,
+  /**
+   * The new store takes the place of the live one once it is as far, so that no reader sees a slot go back. It waits no
+   * longer than this: where the chain began anew it will not be for days.
+   */
+  catchUpMs: 60_000,
   /** A snapshot that ends before the feed begins is looked for anew this often. Nodes make one each 100 s or so. */
   snapshotPollMs: 30_000,
   /** And for this long; then the bootstrap fails and says what is missing. */

@@ -49,6 +49,10 @@ export type RepairedFeed = FeedSource & {
   sourceIndex(): number
   /** The live store is another one by now: goes on into that. */
   restart(): void
+  /** Reads no further for now; what is under way becomes durable first. */
+  hold(): void
+  /** Reads on where `hold` ended it. */
+  release(): void
   /** What is being tried now; undefined while all is well. */
   repair(): RepairState | undefined
 }
@@ -79,6 +83,7 @@ export const startRepairedFeed = (parts: RepairParts): RepairedFeed => {
   let health: FeedHealth = { isHealthy: false, reason: 'the feed has not brought a block yet' }
   let state: RepairState | undefined
   let timer: NodeJS.Timeout | undefined
+  let isHeldHere = false
   // Events of a reader that was stopped may still be on their way.
   let turn = 0
 
@@ -204,7 +209,19 @@ export const startRepairedFeed = (parts: RepairParts): RepairedFeed => {
     repair: () => state,
     restart() {
       if (stopping.signal.aborted) return
+      isHeldHere = false
       stopFeed()
+      startFeed()
+    },
+    hold() {
+      // While a step runs nothing is read, and whoever runs it goes on by itself.
+      if (feed === undefined) return
+      isHeldHere = true
+      stopFeed()
+    },
+    release() {
+      if (!isHeldHere || stopping.signal.aborted) return
+      isHeldHere = false
       startFeed()
     },
     stop() {

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   bootstrap,
   BootstrapCancelled,
@@ -44,6 +45,8 @@ export type RunnerParts = {
   readonly loading: (plan: BootstrapPlan, workDir: string) => LoadStore
   /** Tip of the live store; null where there is none. */
   readonly tipSlot: () => number | null
+  /** Has the feed of the live store stand still, or go on. */
+  readonly holdLive: (isHeld: boolean) => void
   /** The new store is at the chain's head: it takes the place of the one before. */
   readonly goLive: (indexer: Indexer, generation: string) => void
   /** Something has changed that an operator watches. */
@@ -71,10 +74,10 @@ export type BootstrapRunner = {
 const placesOf = (plan: BootstrapPlan): readonly string[] =>
   plan.kind === 'snapshot' ? plan.places : plan.kind === 'incremental' ? [plan.place] : []
 
-const words = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+/** How often a new store that is behind the live one is looked at: some times in a slot. */
+const CATCH_UP_LOOK_MS = 20
 
-const withoutProgress = ({ progress: _progress, ...status }: BootstrapStatus): BootstrapStatus =>
-  status
+const words = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** One more than the greatest number among the generations, and not the first: a service that starts may begin that. */
 const nextGeneration = (stores: string): string =>
@@ -157,8 +160,6 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
         onStep: (step: BootstrapStep, base: LoadedBase | undefined) => {
           log.info({ step, generation }, 'bootstrap')
           const stepAtMs = Date.now()
-          // Of the step before: it counts something else.
-          if (state !== undefined) state = { ...state, status: withoutProgress(state.status) }
           change({ step, stepAtMs }, base === undefined ? {} : { loaded: base })
         },
         onProgress: show,
@@ -167,8 +168,31 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
     } finally {
       spool.close()
     }
+    try {
+      await catchUp(indexer, signal)
+    } catch (error) {
+      indexer.stopFeed()
+      indexer.close()
+      parts.holdLive(false)
+      throw error
+    }
     parts.goLive(indexer, generation)
     finish(generation)
+  }
+
+  /** Its feed is another one than that of the live store, and may be behind it: readers would see a slot go back. */
+  const catchUp = async (indexer: Indexer, signal: AbortSignal): Promise<void> => {
+    const endMs = performance.now() + options.catchUpMs
+    const isThere = (): boolean => (indexer.tip()?.slot ?? 0) >= (parts.tipSlot() ?? 0)
+    for (let isHeld = false; !isThere() || !isHeld;) {
+      // What is committed before this returns is the last that readers see of it.
+      if (isThere()) parts.holdLive((isHeld = true))
+      else if (performance.now() < endMs) await sleep(CATCH_UP_LOOK_MS, undefined, { signal })
+      else {
+        log.warn({ slot: indexer.tip()?.slot, live: parts.tipSlot() }, 'slots go back')
+        return
+      }
+    }
   }
 
   const finish = (generation: string): void => {

@@ -104,7 +104,7 @@ export const createBootstraps = (
     metrics,
     sourceIndex = () => 0,
     ...on
-  }: Pick<RunnerParts, 'goLive' | 'onStatus'> & {
+  }: Pick<RunnerParts, 'goLive' | 'holdLive' | 'onStatus'> & {
     /** The store that is live, opened by this process. */
     readonly live: () => LiveStore | undefined
     readonly metrics?: Metrics

@@ -104,6 +104,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
       live: () => indexer,
       metrics,
       sourceIndex: () => feed.sourceIndex(),
+      holdLive: isHeld => (isHeld ? feed.hold() : feed.release()),
       goLive: (next, name) => {
         const last = indexer
         indexer = next

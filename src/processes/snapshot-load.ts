@@ -147,6 +147,8 @@ const workAlone = async (config: Config, network: string, plan: BootstrapPlan): 
       writer.write()
       if (isFinal(status)) settle()
     },
+    // Nobody feeds it.
+    holdLive: () => {},
     goLive: (indexer, generation) => {
       // What the feed brings from here on, the service asks for when it starts.
       indexer.stopFeed()

@@ -4,6 +4,10 @@ import { ADDRESSES } from '../../src/sandbox/addresses.js'
 import { orderFeed, SCOPE, startFeedWorld } from '../fixtures/feed-world.js'
 import { until } from '../fixtures/until.js'
 
+/** A chain that stands still is silent, and a reader asks anew: replays may come at any time. */
+const turnsIn = (repairs: readonly (string | undefined)[]) =>
+  repairs.filter(step => step !== undefined && step !== 'replay')
+
 const PLANS = ['blocks', 'accounts', 'scoped', 'narrow'] as const
 
 t.test('what one provider cannot mend, the next one does, for every plan', async t => {
@@ -55,8 +59,9 @@ t.test('what one provider cannot mend, the next one does, for every plan', async
       t.strictSame(await wrong(), [], `${plan}: ${name}`)
       await until('it is healthy', () => feed.health().isHealthy)
       t.equal(feed.sourceIndex(), 1, `${plan}: the second source is in use`)
-      t.equal(feed.repair(), undefined)
-      t.strictSame(repairs, ['replay', 'source', undefined], 'each was said, and the end')
+      t.not(feed.repair()?.step, 'source')
+      t.strictSame(turnsIn(repairs), ['source'], 'it was said when it began')
+      t.ok(repairs.includes(undefined), 'and when it ended')
       t.ok(said.some(text => /^repair: turning to source 2 of 2, because /.test(text)))
       stop()
     }
@@ -101,7 +106,8 @@ t.test('no source is left: the steps, with their reasons, then the feed goes on'
   await arrived()
   await until('it is healthy', () => feed.health().isHealthy)
   t.ok(tipSlot() > held)
-  t.strictSame(repairs, ['replay', 'incremental', 'snapshot', undefined])
+  t.strictSame(turnsIn(repairs), ['incremental', 'snapshot'])
+  t.ok(repairs.includes('replay') && repairs.includes(undefined), 'as were the replay and the end')
   t.ok(said.some(text => text.startsWith('repair: beginning incremental, because gap after slot')))
   t.ok(said.includes('repair: incremental failed: no snapshot covers the hole'))
   t.ok(said.includes('repair: snapshot is done'))
@@ -148,7 +154,7 @@ t.test('a store that took the place of another is fed from its own tip', async t
   await arrived()
   t.ok(tipSlot() > held)
   t.strictSame(await wrong(), [])
-  t.strictSame(repairs, [], 'that is no repair')
+  t.strictSame(turnsIn(repairs), [], 'that is no repair')
 })
 
 t.test('what runs when it is stopped is not heard any more', async t => {

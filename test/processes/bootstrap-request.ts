@@ -40,6 +40,7 @@ t.test('no request for a bootstrap is lost, whenever it comes', async t => {
     startFeed: none,
     loading: none,
     tipSlot: () => null,
+    holdLive: none,
     goLive: none,
     onStatus: () => {},
   })

@@ -48,7 +48,7 @@ t.test('a service turns to the next server, says so, and hides what opens it', a
   t.match(await status(), { isHealthy: true, repair: null })
   const metrics = await (await fetch(prepared.metricsUrl)).text()
   t.match(metrics, /slotline_feed_source\{[^}]*network="one"[^}]*\} 2\n/)
-  t.match(metrics, /slotline_repairs_total\{[^}]*step="replay"[^}]*\} 1\n/)
+  t.match(metrics, /slotline_repairs_total\{[^}]*step="replay"[^}]*\} [1-9]/)
   t.match(metrics, /slotline_repairs_total\{[^}]*step="source"[^}]*\} 2\n/)
   t.match(service.output(), /repair: replaying after the tip, because [^"]*catching up/)
   t.match(service.output(), /repair: turning to source 2 of 3, because /)
