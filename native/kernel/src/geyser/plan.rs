@@ -22,7 +22,8 @@ pub enum Plan {
     /// alive to another program, or closed and made anew under one within a slot.
     Scoped,
     /// The scope's accounts by owner or address, and the transactions that name its programs: a close
-    /// is inside one of them. Missed: what [`Plan::Scoped`] misses, without the second half.
+    /// is inside one of them. Missed: what [`Plan::Scoped`] misses; of the second half only what happens
+    /// within one transaction.
     Narrow,
 }
 

@@ -21,8 +21,10 @@ const FIRST: u64 = 11;
 const LAST: u64 = 90;
 const ACCOUNTS: u64 = 2_000;
 const DATA_BYTES: usize = 1_000;
-/// What a slot takes in the writer at least: about a hundred times what it takes on the wire.
-const SLOT_MS: u64 = 15;
+/// What a slot takes in the writer at least: some times what it takes on the wire.
+const SLOT_MS: u64 = 10;
+/// Queue of the reader that is bounded, and of the one that holds all.
+const QUEUES_MIB: [usize; 2] = [16, 512];
 /// All of the feed, which a queue without a bound would hold nearly all of.
 const FEED_BYTES: u64 = (LAST - FIRST + 1) * ACCOUNTS * DATA_BYTES as u64;
 /// Beside queue, buffer and window: the runtime, the store's own pages of one block, messages under way.
@@ -45,17 +47,30 @@ fn slot_of(slot: u64) -> Vec<Step> {
     steps
 }
 
-/// A real store whose disk takes its time.
-struct Slow(Store);
+/// A real store whose disk hangs at its first block, until what the feed may bring meanwhile is here.
+struct Slow {
+    store: Store,
+    has_hung: AtomicBool,
+    /// Memory at the start.
+    before: u64,
+    /// The longest that it hangs: where all is held, as long as a busy machine takes to bring it.
+    hangs: Duration,
+}
 
 impl Sink for Slow {
     fn tip(&self) -> Result<Option<Tip>> {
-        self.0.tip()
+        self.store.tip()
     }
 
     fn apply(&self, blocks: &[Block]) -> Result<()> {
+        if !self.has_hung.swap(true, Ordering::Relaxed) {
+            let begun = Instant::now();
+            while begun.elapsed() < self.hangs && anonymous_bytes() < self.before + FEED_BYTES / 2 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
         std::thread::sleep(Duration::from_millis(SLOT_MS * blocks.len() as u64));
-        self.0.apply_all(blocks).map(|_| ())
+        self.store.apply_all(blocks).map(|_| ())
     }
 }
 
@@ -104,7 +119,13 @@ fn measured() {
         })
     };
     let begun = Instant::now();
-    let h = read_from(Arc::new(Slow(store)), endpoint, |config| {
+    let slow = Slow {
+        store,
+        has_hung: AtomicBool::new(false),
+        before,
+        hangs: Duration::from_secs(if queue_mib == QUEUES_MIB[0] { 2 } else { 15 }),
+    };
+    let h = read_from(Arc::new(slow), endpoint, |config| {
         config.queue_bytes_max = queue_mib << 20;
         config.buffer_bytes_max = 16 << 20;
         config.group_blocks_max = 1;
@@ -118,7 +139,7 @@ fn measured() {
     h.reader.stop().unwrap();
     let slots: Vec<u64> = crate::harness::committed(&events);
     assert_eq!(slots, (FIRST..=LAST).collect::<Vec<_>>(), "each slot, once");
-    let store = &h.sink.0;
+    let store = &h.sink.store;
     let snapshot = store.snapshot().unwrap();
     for index in 0..ACCOUNTS {
         let account = snapshot.account(&pubkey(index)).unwrap().unwrap();
@@ -164,7 +185,7 @@ fn a_feed_far_over_the_writer_s_rate_takes_the_memory_of_its_bounds() {
         let from = request.from_slot.unwrap_or(FIRST);
         Ok(then_hang((from..=LAST).flat_map(slot_of).collect()))
     });
-    let (bounded, streams) = run(&server, 16);
+    let (bounded, streams) = run(&server, QUEUES_MIB[0]);
     // Queue, buffer, and the stream's window.
     let bounds = (16 + 16 + 1) << 20;
     assert!(bounded < bounds + OTHER_BYTES, "{bounded} bytes");
@@ -173,7 +194,7 @@ fn a_feed_far_over_the_writer_s_rate_takes_the_memory_of_its_bounds() {
         "the feed was never too fast, and nothing is shown"
     );
     // What is bounded is the queue: with a larger one the same feed fills it.
-    let (unbounded, streams) = run(&server, 512);
+    let (unbounded, streams) = run(&server, QUEUES_MIB[1]);
     assert_eq!(streams, 1);
     assert!(
         unbounded > FEED_BYTES / 2,
