@@ -187,6 +187,7 @@ const ANSWER: Row[] = [
   ['feed', [bytes(Buffer.from('{"result":[]}'))]],
 ]
 const CHECKS: Row[] = [
+  ['announce', []],
   ['checkBatch', [bytes(new Uint8Array(0))]],
   ['beginBundle', [list(text('')), whole(1_232, 4_096)]],
   ['checkBundle', [list(text('')), whole(1_232, 4_096)]],

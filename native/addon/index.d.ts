@@ -239,6 +239,8 @@ export declare class TransactionChecks {
    * up to the first wrong one.
    */
   beginBundle(transactions: string[], bytesMax: number): BegunBundle
+  /** Says that a bundle may be about to begin. */
+  announce(): void
   stats(): VerifyStats
 }
 

@@ -16,6 +16,8 @@ import { formatId } from './submission-id.js'
 
 /** One relay route of one network. */
 export type Relay = {
+  /** The head of a request is here, and its body will be. */
+  expect(): void
   /** Never rejects. `body` is not kept. */
   handle(body: Uint8Array, origin: RelayOrigin): Promise<Reply>
 }
@@ -124,6 +126,7 @@ export const createRelay = (options: RelayOptions, modules: RelayModules): Relay
   }
 
   return {
+    expect: () => modules.checks.announce(),
     async handle(body, origin) {
       const refused = origin.recheck()
       if (refused !== undefined) return toReply('null', { outcome: { reply: refused } }, origin)

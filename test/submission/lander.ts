@@ -1031,6 +1031,7 @@ const openOver = async (
         checkBatch: never,
         checkBundle,
         beginBundle: never,
+        announce: never,
         stats: never,
       },
       meter: {

@@ -309,6 +309,15 @@ impl TransactionChecks {
         })
     }
 
+    /// Says that a bundle may be about to begin.
+    #[napi]
+    pub fn announce(&self) -> Result<()> {
+        guard(|| {
+            self.pool.announce();
+            Ok(())
+        })
+    }
+
     #[napi]
     pub fn stats(&self) -> VerifyStats {
         let depth = self.pool.depth();
