@@ -27,9 +27,8 @@ struct Queue {
 
 impl Queue {
     /// Adds a job; says whether a thread must be woken for it.
-    fn push(&mut self, shared: &Shared, job: Job) -> bool {
+    fn push(&mut self, job: Job) -> bool {
         self.jobs.push_back(job);
-        shared.pushed.fetch_add(1, Ordering::Release);
         if std::mem::take(&mut self.is_announced) {
             // The thread that wakes up finds the job before it would look out for one.
             return false;
@@ -102,11 +101,9 @@ impl Pool {
         if queue.is_closed || queue.jobs.len() >= self.shared.queue_max {
             return Err(Error::Overloaded);
         }
-        let wakes = queue.push(&self.shared, Box::new(job));
+        let wakes = queue.push(Box::new(job));
         drop(queue);
-        if wakes {
-            self.shared.wake.notify_one();
-        }
+        self.tell(wakes);
         Ok(())
     }
 
@@ -129,8 +126,14 @@ impl Pool {
         if queue.is_closed || queue.running + queue.jobs.len() >= self.threads.len() {
             return;
         }
-        let wakes = queue.push(&self.shared, Box::new(job));
+        let wakes = queue.push(Box::new(job));
         drop(queue);
+        self.tell(wakes);
+    }
+
+    /// Without the lock: who looks out takes it at once.
+    fn tell(&self, wakes: bool) {
+        self.shared.pushed.fetch_add(1, Ordering::Release);
         if wakes {
             self.shared.wake.notify_one();
         }
@@ -203,7 +206,7 @@ fn work(shared: &Shared, niceness: i32) {
             }
             if std::mem::take(&mut queue.is_announced) {
                 queue.looking += 1;
-                // Under the lock: what is queued later wakes nobody, and must be seen here.
+                // Under the lock: what is queued later may wake nobody, and must be seen here.
                 let pushed = shared.pushed.load(Ordering::Acquire);
                 drop(queue);
                 look_out(shared, pushed);
