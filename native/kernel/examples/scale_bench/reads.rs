@@ -94,6 +94,19 @@ fn methods(set: &Set) -> Vec<(&'static str, Read)> {
             "getTokenAccountsByOwnerV2, 8 accounts",
             Box::new(move |s, n, out| by_owner(s, 1 + mix(n) % (wallets - 1), out)),
         ),
+        (
+            "getProgramAccountsV2, a page of 100 rows",
+            Box::new(move |s, n, out| {
+                let query = ProgramQuery {
+                    program: TOKEN_PROGRAM,
+                    filters: Vec::new(),
+                    limit: 100,
+                    after: Some(token(n)),
+                    changed_since: None,
+                };
+                reads::program_accounts(s, &query, &PAGE, &mut budget(), out)
+            }),
+        ),
     ]
 }
 
