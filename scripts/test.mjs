@@ -38,8 +38,13 @@ const LANES = [
   { name: 'faults and clients', places: ['test/clients', 'test/faults', 'test/pubsub'] },
   { name: 'the others', places: ['test'] },
 ]
-/** They build outside readers and clients for minutes: `npm run soak`. */
-const SOAK_ONLY = ['test/clients/rust.ts', 'test/clients/snapshots.ts']
+/** They build outside readers and clients for minutes, or are nothing but long faults: `npm run soak`. */
+const SOAK_ONLY = [
+  'test/clients/rust.ts',
+  'test/clients/snapshots.ts',
+  'test/faults/cancel-bootstrap.ts',
+  'test/faults/copy-full-disk.ts',
+]
 const isOf = (places, file) => places.some(place => file === place || file.startsWith(`${place}/`))
 
 const { stdout } = spawnSync(tap, ['list'], { cwd: root, encoding: 'utf8' })
