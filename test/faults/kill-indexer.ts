@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { startTraffic } from '../../src/sandbox/traffic.js'
-import { examineStore, trackChain } from '../fixtures/chain-state.js'
+import { examineStore, recomputeBeside, trackChain } from '../fixtures/chain-state.js'
 import { call } from '../fixtures/deployment.js'
 import { conservationQuestions, startPoller } from '../fixtures/poller.js'
 import { prepareServe } from '../fixtures/serve.js'
@@ -49,6 +49,7 @@ t.test(`kill -9 of the indexer at ${ROUNDS} random instants`, async t => {
     await until('the first blocks', () => poller.slot > 5)
     let killed = 0
     let atCommit = 0
+    const differences: string[] = []
     for (let round = 0; round < ROUNDS; round += 1) {
       await until('an indexer runs', () => service.pidsOf('indexer').some(pid => pid !== killed))
       if (round % 2 === 0) {
@@ -60,7 +61,9 @@ t.test(`kill -9 of the indexer at ${ROUNDS} random instants`, async t => {
       killed = service.pidsOf('indexer')[0] ?? 0
       // It may be just now that the last one has not been started again.
       if (killed > 0) process.kill(killed, 'SIGKILL')
+      differences.push(...recomputeBeside(prepared, 'dev'))
     }
+    t.strictSame(differences.slice(0, 5), [], 'after each kill every index equals a recomputation')
     t.comment(`${atCommit} kills among commits, ${poller.answerCount} answers, slot ${poller.slot}`)
     stopChain()
     await until('the tip is the chain’s', () => poller.slot === chain.tip.slot)
