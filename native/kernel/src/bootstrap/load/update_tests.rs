@@ -144,7 +144,7 @@ fn loading() {
 #[test]
 fn a_killed_load_leaves_a_whole_store_or_none() {
     let is_soak = std::env::var_os("SLOTLINE_SOAK").is_some_and(|value| value == "full");
-    let rounds: u64 = if is_soak { 100 } else { 6 };
+    let rounds: u64 = if is_soak { 200 } else { 6 };
     let versions = many();
     let model = expected(&Scope::All, &versions);
     let begun = Instant::now();
