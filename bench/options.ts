@@ -1,7 +1,9 @@
 import { defaults as rpc } from '../src/rpc/options.js'
 import { defaults as pools } from '../src/shared/pool-options.js'
 import { defaults as store } from '../src/shared/store-options.js'
-import type { PoolOptions, ReadLimits, StoreOptions } from '../src/shared/native.js'
+import type { PoolOptions } from '../src/shared/reader.js'
+import type { ReadLimits } from '../src/shared/reads.js'
+import type { StoreOptions } from '../src/shared/store.js'
 import type { DataSet } from './data.js'
 import type { History } from './world.js'
 

@@ -6,16 +6,11 @@ import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import { defaults } from '../src/rpc/options.js'
 import { RpcError } from '../src/shared/errors.js'
-import {
-  createTransactionChecks,
-  decodeMemcmp,
-  decodePubkey,
-  encodePubkey,
-  sharedCells,
-  type Reader,
-  type Reads,
-  type ReplyBytes,
-} from '../src/shared/native.js'
+import { createTransactionChecks } from '../src/shared/native.js'
+import { decodeMemcmp, decodePubkey, encodePubkey } from '../src/shared/native-encoding.js'
+import { sharedCells } from '../src/shared/operating-system.js'
+import type { Reader } from '../src/shared/reader.js'
+import type { Reads, ReplyBytes } from '../src/shared/reads.js'
 import { createRpcAnswer } from '../src/shared/rpc-answer.js'
 import { applyAccounts, openStore, openStoreAt } from './fixtures/store.js'
 import { readVectors, VECTOR_SLOT } from './fixtures/vectors.js'

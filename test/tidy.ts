@@ -13,9 +13,10 @@ const read = (file: string): string => readFileSync(`${root}${file}`, 'utf8')
 /** Files with code that need no test of their own, and why. Files of types only never do. */
 const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
   [/^src\/shared\/http\.ts$/, 'types, and the test of a tag that every server test needs'],
+  [/^src\/shared\/encodings\.ts$/, 'test/native.ts sees each encoding'],
   [
-    /^src\/shared\/(native-failure|encodings)\.ts$/,
-    'test/shared/native.ts and test/native.ts see each failure and each encoding',
+    /^src\/shared\/(indexer|native|native-encoding|operating-system|reader)\.ts$/,
+    'calls of the addon: test/native*.ts, test/pages.ts and each golden vector see their answers',
   ],
   [
     /^src\/shared\/socket\.ts$/,
@@ -150,7 +151,7 @@ t.test('the rules catch what they are for', t => {
     ['src/server/a.ts', "import { b } from './b'", /does not end with .js/],
     ['src/elsewhere/a.ts', "import { b } from '../shared/b.js'", /elsewhere has no rule/],
     ['src/rpc/a.ts', "import { App } from 'uWebSockets.js'", /belongs to src\/server/],
-    ['src/rpc/a.ts', "import * as native from '#native'", /belongs to src\/shared\/native/],
+    ['src/rpc/a.ts', "import * as native from '#native'", /belongs to src\/shared\/caretaker/],
     ['src/rpc/a.ts', "import type { Database } from 'lmdb'", /belongs to src\/access/],
     ['src/rpc/a.ts', "import { x } from 'left-pad'", /has no owner/],
     ['src/rpc/a.ts', "import { request } from 'node:https'", /belongs to nobody/],

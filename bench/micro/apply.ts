@@ -5,7 +5,7 @@
 import { defaults as feed } from '../../src/ingest/geyser.js'
 import { onStart } from '../child.js'
 import type { DataSet, Spread } from '../data.js'
-import { openIndexer, type Indexer } from '../../src/shared/native.js'
+import { openIndexer, type Indexer } from '../../src/shared/indexer.js'
 import { STORE_OPTIONS } from '../options.js'
 import { blocksOf, spreadOf, type Block, type History } from '../world.js'
 

@@ -13,7 +13,7 @@ import { defaults } from '../../src/processes/options.js'
 import { openServer } from '../../src/server/server.js'
 import type { Grant } from '../../src/shared/grant.js'
 import { createLog } from '../../src/shared/log.js'
-import { boundUnsent } from '../../src/shared/native.js'
+import { boundUnsent } from '../../src/shared/operating-system.js'
 import type { Socket, SocketRoute } from '../../src/shared/socket.js'
 import { onStart } from '../child.js'
 

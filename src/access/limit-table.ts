@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { sharedCells } from '../shared/native.js'
+import { sharedCells } from '../shared/operating-system.js'
 import { allocateFile } from './allocate-file.js'
 
 /**

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { sharedCells } from '../shared/native.js'
+import { sharedCells } from '../shared/operating-system.js'
 import { allocateFile } from './allocate-file.js'
 import {
   ADDRESS_AT,

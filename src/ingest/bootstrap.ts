@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Indexer } from '../shared/indexer.js'
 import type { BootstrapStep, StepProgress } from '../shared/indexer-status.js'
-import type { Indexer } from '../shared/native.js'
 import type { Spool } from '../shared/spool.js'
 import type { Options } from './bootstrap-options.js'
 import type { FeedHealth, FeedSource } from './source.js'

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { shownPlace, type StepProgress } from '../shared/indexer-status.js'
-import { NativeError } from '../shared/native.js'
+import { NativeError } from '../shared/native-failure.js'
 import type { StoreCopy } from '../shared/store-copy.js'
 import type { StoreLoader } from '../shared/store-loader.js'
 import type { LoadedBase, LoadStore, SpoolView } from './bootstrap.js'

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { shownPlace, type StepProgress } from '../shared/indexer-status.js'
-import { decodePubkey } from '../shared/native.js'
+import { decodePubkey } from '../shared/native-encoding.js'
 import type { LoadedArchive, LoaderBase, StoreLoader } from '../shared/store-loader.js'
 import type { LoadedBase, LoadStore, SpoolView } from './bootstrap.js'
 import type { Options } from './bootstrap-options.js'

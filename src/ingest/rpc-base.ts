@@ -1,4 +1,4 @@
-import { decodePubkey } from '../shared/native.js'
+import { decodePubkey } from '../shared/native-encoding.js'
 import { isMap } from '../shared/values.js'
 import type { Rpc } from './rpc-client.js'
 import { RpcReadFailure } from './rpc-failure.js'

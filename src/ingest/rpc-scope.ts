@@ -1,4 +1,4 @@
-import { decodePubkey, encodePubkey } from '../shared/native.js'
+import { decodePubkey, encodePubkey } from '../shared/native-encoding.js'
 import { unpackRows } from '../shared/rpc-answer.js'
 import type { Rpc, RpcCost, TakeRows } from './rpc-client.js'
 import { RpcReadFailure } from './rpc-failure.js'

@@ -1,4 +1,4 @@
-import { encodePubkey } from '../shared/native.js'
+import { encodePubkey } from '../shared/native-encoding.js'
 import type { ComparedRows, Corrections } from '../shared/corrections.js'
 import type { Rpc } from './rpc-client.js'
 import type { Options } from './rpc-options.js'

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { lockFile } from '../shared/native.js'
+import { lockFile } from '../shared/operating-system.js'
 
 /** LMDB's name of a store's file, and of the one that its readers make beside it. */
 export const [DATA, LOCK] = ['data.mdb', 'lock.mdb']

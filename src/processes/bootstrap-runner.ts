@@ -12,6 +12,7 @@ import {
 import type { Options } from '../ingest/bootstrap-options.js'
 import type { GeyserIndexer } from '../ingest/geyser.js'
 import type { FeedSource } from '../ingest/source.js'
+import type { Indexer } from '../shared/indexer.js'
 import {
   shownPlace,
   type BootstrapStatus,
@@ -19,7 +20,6 @@ import {
   type StepProgress,
 } from '../shared/indexer-status.js'
 import type { Log } from '../shared/log.js'
-import type { Indexer } from '../shared/native.js'
 import type { Spool } from '../shared/spool.js'
 import {
   BOOTSTRAP_DIR,

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import type { Config } from '../config.js'
 import type { Log } from '../shared/log.js'
-import { setOrdinary, setRealtime, setSlice } from '../shared/native.js'
+import { setOrdinary, setRealtime, setSlice } from '../shared/operating-system.js'
 import { edgeCountOf } from './edge-count.js'
 
 /** How often it is looked at how busy the loop was. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Config } from '../config.js'
-import { lockFile } from '../shared/native.js'
+import { lockFile } from '../shared/operating-system.js'
 import { storesPath } from './generation.js'
 
 /**

@@ -1,5 +1,6 @@
 import type { Config } from '../config.js'
-import { decodePubkey, type StoreOptions } from '../shared/native.js'
+import { decodePubkey } from '../shared/native-encoding.js'
+import type { StoreOptions } from '../shared/store.js'
 
 const decodeAll = (texts: readonly string[]): Uint8Array[] => texts.map(decodePubkey)
 

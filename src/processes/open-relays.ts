@@ -3,12 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.js'
 import type { Metrics } from '../shared/metrics.js'
-import {
-  createTransactionChecks,
-  lockFile,
-  sharedCells,
-  type TransactionChecks,
-} from '../shared/native.js'
+import { createTransactionChecks, type TransactionChecks } from '../shared/native.js'
+import { lockFile, sharedCells } from '../shared/operating-system.js'
 import { createBook } from '../submission/book.js'
 import { CLAIM_WORDS, createClaims } from '../submission/claims.js'
 import { createFlights } from '../submission/flights.js'

@@ -1,7 +1,9 @@
 import type { Config } from '../config.js'
+import type { Indexer } from '../shared/indexer.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
-import { type Indexer, NativeError, type OpenRead } from '../shared/native.js'
+import { NativeError } from '../shared/native-failure.js'
+import type { OpenRead } from '../shared/store.js'
 import type { Report } from './messages.js'
 
 const TOO_LONG = 'a read stays open, and the store grows'

@@ -1,4 +1,4 @@
-import { dieWithParent } from '../shared/native.js'
+import { dieWithParent } from '../shared/operating-system.js'
 import type { Assignment, DevChain, Order, Report, Role } from './messages.js'
 
 /** What a role hands back once it runs. */

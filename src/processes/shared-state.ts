@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { sharedCells } from '../shared/native.js'
+import { sharedCells } from '../shared/operating-system.js'
 
 /** Cells that all processes of a machine map. Their number never shrinks: a file of an older start is lengthened. */
 const CELLS = 1024

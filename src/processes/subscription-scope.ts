@@ -1,7 +1,8 @@
 import type { Config } from '../config.js'
 import type { IndexedScope } from '../pubsub/subscription.js'
 import { RpcError } from '../shared/errors.js'
-import { decodePubkey, type Filter, type Reads } from '../shared/native.js'
+import { decodePubkey } from '../shared/native-encoding.js'
+import type { Filter, Reads } from '../shared/reads.js'
 
 type Listed = NonNullable<Config['networks'][number]['scope']>
 

@@ -2,7 +2,7 @@ import { toDataSlice, toEncoding } from '../shared/account-view.js'
 import { RpcError } from '../shared/errors.js'
 import type { Fanout, FanoutView } from '../shared/fanout.js'
 import { toFilters } from '../shared/filters.js'
-import type { Filter } from '../shared/native.js'
+import type { Filter } from '../shared/reads.js'
 import { onlyMember, type Members } from '../shared/values.js'
 import { checkCount, toCommitment, toFlag, toKey, toOptions, toSignatureBytes } from './params.js'
 

@@ -9,7 +9,7 @@ import {
   type Id,
   type Refusal,
 } from '../shared/jsonrpc.js'
-import type { ReplyBytes, Reads } from '../shared/native.js'
+import type { ReplyBytes, Reads } from '../shared/reads.js'
 import { SOCKET_METHODS } from '../shared/socket.js'
 import { runBatch } from './batch.js'
 import type { Forward } from './forward.js'

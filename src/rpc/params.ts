@@ -1,6 +1,7 @@
 import { toDataSlice, toEncoding } from '../shared/account-view.js'
 import { RpcError } from '../shared/errors.js'
-import { decodePubkey, decodePubkeys, type Page } from '../shared/native.js'
+import { decodePubkey, decodePubkeys } from '../shared/native-encoding.js'
+import type { Page } from '../shared/reads.js'
 import { toFilters } from '../shared/filters.js'
 import { optional, required } from './method.js'
 import {

@@ -1,5 +1,5 @@
 import { RpcError } from '../shared/errors.js'
-import type { Tip } from '../shared/native.js'
+import type { Tip } from '../shared/store.js'
 import type { View } from './method.js'
 
 /** The newest indexed block. Throws `noIndex` before the first. */

@@ -1,5 +1,5 @@
 import { RpcError } from '../shared/errors.js'
-import type { ReplyBytes } from '../shared/native.js'
+import type { ReplyBytes } from '../shared/reads.js'
 
 /**
  * The result, or `readTimeout` where it takes longer than `waitMs`. A source that comes too late is

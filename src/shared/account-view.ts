@@ -1,6 +1,6 @@
+import { ENCODINGS, type DataSlice, type Encoding } from './encodings.js'
 import { RpcError } from './errors.js'
 import { formatEcho, formatType } from './format-type.js'
-import { ENCODINGS, type DataSlice, type Encoding } from './native.js'
 import { isAbsent, isCount, isMap, toCount } from './values.js'
 
 /** How account data is written; base64 where nothing is said (spec §4.1). */

@@ -1,6 +1,6 @@
 import * as addon from '#native'
-import type { StoreOptions, StoreStats, Tip } from './native.js'
 import { call } from './native-failure.js'
+import type { StoreOptions, StoreStats, Tip } from './store.js'
 import { toStoreCopy, type StoreCopy } from './store-copy.js'
 
 /** Bounds of one verification. */

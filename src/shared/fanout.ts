@@ -1,7 +1,7 @@
 import type * as addon from '#native'
 import { ENCODINGS, type DataSlice, type Encoding } from './encodings.js'
-import type { Filter } from './native.js'
 import { call, toFailure } from './native-failure.js'
+import type { Filter } from './reads.js'
 
 /** How a subscriber sees accounts. */
 export type FanoutView = { readonly encoding: Encoding; readonly slice?: DataSlice | undefined }

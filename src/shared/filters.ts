@@ -1,5 +1,6 @@
 import { RpcError } from './errors.js'
-import { decodeMemcmp, type Filter } from './native.js'
+import { decodeMemcmp } from './native-encoding.js'
+import type { Filter } from './reads.js'
 import { isAbsent, isCount, isMap, onlyMember, toCount, type Members } from './values.js'
 
 /** Bytes that one `memcmp` may compare: Agave's bound. */

@@ -1,5 +1,5 @@
 import * as addon from '#native'
-import { toIndexer, type FeedEvent, type FeedOptions, type Indexer } from './native.js'
+import { toIndexer, type FeedEvent, type FeedOptions, type Indexer } from './indexer.js'
 import { call, toFailure } from './native-failure.js'
 
 export type SpoolOptions = addon.SpoolOptions

@@ -1,6 +1,6 @@
 import * as addon from '#native'
-import type { StoreOptions } from './native.js'
 import { call, toFailure } from './native-failure.js'
+import type { StoreOptions } from './store.js'
 
 export type LoaderOptions = addon.LoaderOptions
 export type ArchiveOptions = Readonly<addon.ArchiveOptions>

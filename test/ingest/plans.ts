@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import type { Plan } from '../../src/ingest/geyser.js'
-import type { StoreOptions } from '../../src/shared/native.js'
+import type { StoreOptions } from '../../src/shared/store.js'
 import { orderFeed, SCOPE, startFeedWorld } from '../fixtures/feed-world.js'
 import { until } from '../fixtures/until.js'
 

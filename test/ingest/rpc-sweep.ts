@@ -5,7 +5,7 @@ import { openRpc } from '../../src/ingest/rpc-client.js'
 import { defaults, type Options } from '../../src/ingest/rpc-options.js'
 import { runSweep } from '../../src/ingest/rpc-sweep.js'
 import type { FeedLine } from '../../src/ingest/source.js'
-import { openIndexer } from '../../src/shared/native.js'
+import { openIndexer } from '../../src/shared/indexer.js'
 import { type Held, type Misdeed, openProvider } from '../fixtures/rpc-provider.js'
 import { POOLS, STORE } from '../fixtures/store.js'
 

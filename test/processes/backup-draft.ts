@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openDraft, removeLeftDrafts } from '../../src/processes/backup-draft.js'
-import { lockFile } from '../../src/shared/native.js'
+import { lockFile } from '../../src/shared/operating-system.js'
 
 /** A folder of stores, one of backups, and what a killed backup leaves in it. */
 const setUp = (t: Test) => {

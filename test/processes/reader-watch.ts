@@ -4,7 +4,8 @@ import type { Report } from '../../src/processes/messages.js'
 import { watchReaders } from '../../src/processes/reader-watch.js'
 import { openLog } from '../../src/shared/log.js'
 import { createMetrics } from '../../src/shared/metrics.js'
-import { NativeError, type OpenRead } from '../../src/shared/native.js'
+import { NativeError } from '../../src/shared/native-failure.js'
+import type { OpenRead } from '../../src/shared/store.js'
 import { until } from '../fixtures/until.js'
 
 const CHECK_MS = 5

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { within } from '../../src/rpc/within.js'
 import { RpcError } from '../../src/shared/errors.js'
-import type { ReplyBytes } from '../../src/shared/native.js'
+import type { ReplyBytes } from '../../src/shared/reads.js'
 import { textSource } from '../fixtures/fake-reads.js'
 
 t.test('in time', async t => {

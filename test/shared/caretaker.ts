@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openCaretaker, type VerifyBounds } from '../../src/shared/caretaker.js'
-import { openIndexer } from '../../src/shared/native.js'
+import { openIndexer } from '../../src/shared/indexer.js'
 import { STORE } from '../fixtures/store.js'
 
 const BOUNDS: VerifyBounds = {

@@ -1,7 +1,8 @@
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import type { Fanout, Pass } from '../../src/shared/fanout.js'
-import { NativeError, type BlockData, type Indexer } from '../../src/shared/native.js'
+import type { BlockData, Indexer } from '../../src/shared/indexer.js'
+import { NativeError } from '../../src/shared/native-failure.js'
 import { openStore } from '../fixtures/store.js'
 
 const OPTIONS = { subscriptionsMax: 1_000, chunkBytesMax: 4 * 1024 ** 2 }

@@ -2,7 +2,8 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { openIndexer, openReader } from '../../src/shared/native.js'
+import { openIndexer } from '../../src/shared/indexer.js'
+import { openReader } from '../../src/shared/reader.js'
 import {
   openStoreLoader,
   packAccounts,

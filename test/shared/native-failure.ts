@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { ERRORS, RpcError } from '../../src/shared/errors.js'
-import * as native from '../../src/shared/native.js'
+import { openIndexer, type BlockData } from '../../src/shared/indexer.js'
+import { decodeMemcmp, decodePubkey, encodePubkey } from '../../src/shared/native-encoding.js'
+import { NativeError } from '../../src/shared/native-failure.js'
 import { openStoreAt, STORE } from '../fixtures/store.js'
 
 /** Kernel failures that never reach a client: the indexer's, named in its log. */
@@ -31,7 +33,7 @@ t.test('names of kernel failures', async t => {
 })
 
 const KEY = new Uint8Array(32).fill(7)
-const block: native.BlockData = {
+const block: BlockData = {
   slot: 10,
   parentSlot: 9,
   blockhash: KEY,
@@ -52,22 +54,14 @@ t.test('failures as TypeScript hears them', async t => {
   }
   t.match(indexer.applyBlocks([block, next]), { isNew: true })
   t.equal(indexer.tip()?.slot, 11)
-  const cases: [
-    run: () => unknown,
-    type: typeof native.NativeError | typeof RpcError,
-    name: string,
-  ][] = [
-    [
-      () => indexer.applyBlock({ ...block, slot: 13, parentSlot: 12 }),
-      native.NativeError,
-      'notNextBlock',
-    ],
-    [() => indexer.applyBlocks([next, { ...next, slot: 13 }]), native.NativeError, 'notNextBlock'],
-    [() => openStoreAt('/dev/null/store'), native.NativeError, 'internal'],
-    [() => native.encodePubkey(new Uint8Array(5)), native.NativeError, 'internal'],
-    [() => native.decodePubkey('0'), RpcError, 'pubkeyDecode'],
-    [() => native.decodePubkey('1'), RpcError, 'pubkeySize'],
-    [() => native.decodeMemcmp('0', 'base58'), RpcError, 'memcmpBytes'],
+  const cases: [run: () => unknown, type: typeof NativeError | typeof RpcError, name: string][] = [
+    [() => indexer.applyBlock({ ...block, slot: 13, parentSlot: 12 }), NativeError, 'notNextBlock'],
+    [() => indexer.applyBlocks([next, { ...next, slot: 13 }]), NativeError, 'notNextBlock'],
+    [() => openStoreAt('/dev/null/store'), NativeError, 'internal'],
+    [() => encodePubkey(new Uint8Array(5)), NativeError, 'internal'],
+    [() => decodePubkey('0'), RpcError, 'pubkeyDecode'],
+    [() => decodePubkey('1'), RpcError, 'pubkeySize'],
+    [() => decodeMemcmp('0', 'base58'), RpcError, 'memcmpBytes'],
   ]
   for (const [run, type, name] of cases) {
     const thrown = caught(run)
@@ -77,7 +71,7 @@ t.test('failures as TypeScript hears them', async t => {
   close()
   const scoped = { ...STORE, scope: { programs: [KEY], mints: [], pubkeys: [] } }
   t.match(
-    caught(() => native.openIndexer(join(dir, 'store'), scoped)),
+    caught(() => openIndexer(join(dir, 'store'), scoped)),
     { code: 'storeUnusable' },
   )
 })
