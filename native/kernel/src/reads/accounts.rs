@@ -5,7 +5,7 @@ use crate::Pubkey;
 use crate::account_json::{AccountWriter, Encoding, Mints, View};
 use crate::encoding::BASE58_BYTES_MAX;
 use crate::error::{Error, Result};
-use crate::store::{AccountRef, Scope, Snapshot};
+use crate::store::{AccountRef, LOOK_AHEAD_KEYS, Scope, Snapshot};
 
 /// Addresses that one call of [`multiple_accounts`] answers at once (design §3).
 pub const ADDRESSES_AT_ONCE_MAX: usize = 128;
@@ -44,8 +44,12 @@ pub fn multiple_accounts(
     let Some(found) = found.get_mut(..pubkeys.len()) else {
         return Ok(Outcome::TooLarge);
     };
-    for (found, pubkey) in found.iter_mut().zip(pubkeys) {
-        *found = find(snapshot, pubkey)?;
+    let groups = found.chunks_mut(LOOK_AHEAD_KEYS);
+    for (found, pubkeys) in groups.zip(pubkeys.chunks(LOOK_AHEAD_KEYS)) {
+        snapshot.look_ahead(pubkeys);
+        for (found, pubkey) in found.iter_mut().zip(pubkeys) {
+            *found = find(snapshot, pubkey)?;
+        }
     }
     if is_over(found, view, limits) {
         return Ok(Outcome::TooLarge);
@@ -158,15 +162,20 @@ fn stream(
     };
     push_context(snapshot, &mut out)?;
     out.extend_from_slice(before);
-    for (index, pubkey) in pubkeys.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
+    let mut is_first = true;
+    for pubkeys in pubkeys.chunks(LOOK_AHEAD_KEYS) {
+        snapshot.look_ahead(pubkeys);
+        for pubkey in pubkeys {
+            if !is_first {
+                out.push(b',');
+            }
+            is_first = false;
+            match snapshot.account(pubkey)? {
+                Some(account) => writer.write_pieces(&mut out, &account, &mut spill)?,
+                None => out.extend_from_slice(b"null"),
+            }
+            spill(&mut out)?;
         }
-        match snapshot.account(pubkey)? {
-            Some(account) => writer.write_pieces(&mut out, &account, &mut spill)?,
-            None => out.extend_from_slice(b"null"),
-        }
-        spill(&mut out)?;
     }
     out.extend_from_slice(after);
     sink.write(&out)

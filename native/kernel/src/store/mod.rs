@@ -14,6 +14,7 @@ mod feed;
 mod feed_read;
 mod holders;
 mod keys;
+mod look_ahead;
 mod open;
 mod options;
 mod plan;
@@ -37,6 +38,7 @@ pub use change::{Change, Logs};
 pub use correct::{Compared, CorrectionStats};
 pub use feed_read::{FeedEnd, FeedPlace, FeedVisit};
 pub use holders::{HOLDERS_MAX, HOLDERS_MIN};
+pub use look_ahead::LOOK_AHEAD_KEYS;
 pub use open::{Stats, Store};
 pub use options::{ACCOUNT_DATA_BYTES_MAX, BLOCKS_KEPT, Changed, Options, Scope};
 pub use plan::Plan;
@@ -52,5 +54,7 @@ pub(crate) use snapshot::decode;
 pub use tables::{SCHEMA, TABLES, Table};
 pub use verify::{Verifier, VerifyLimits, VerifySlice};
 
+#[cfg(test)]
+pub(crate) use look_ahead::tests::take_found;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn};
 
 use super::correct::Corrections;
+use super::look_ahead::{self, Mapped};
 use super::options::Options;
 use super::readers::{self, OpenRead};
 use super::record::Tip;
@@ -24,6 +25,8 @@ pub struct Store {
     pub(super) tables: Tables,
     pub(super) options: Options,
     pub(super) dir: PathBuf,
+    /// Where hints find the pages, if the system tells it.
+    pub(super) mapped: Option<Mapped>,
     /// The tip of the transaction with this id: looked up once a block, not once a read.
     last_tip: Mutex<(usize, Option<Tip>)>,
     /// What the next block corrects.
@@ -114,12 +117,14 @@ impl Store {
         dir: &Path,
         options: &Options,
     ) -> Result<Store> {
+        let mapped = Mapped::of(&env, look_ahead::TABLE);
         Ok(Store {
             lock_file,
             env,
             tables,
             options: options.clone(),
             dir: dir.to_path_buf(),
+            mapped,
             last_tip: Mutex::new((usize::MAX, None)),
             corrections: Mutex::default(),
         })

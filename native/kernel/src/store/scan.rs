@@ -5,6 +5,7 @@ use std::iter::Peekable;
 use std::ops::Bound;
 
 use super::keys;
+use super::look_ahead::prefetch;
 use super::plan::{Plan, Run, as_slices, changed_bounds};
 use super::query::{Budget, OwnerFilter, OwnerQuery, PageEnd, ProgramQuery};
 use super::record::{AccountRef, HEAD_BYTES, OWNER_AT};
@@ -15,19 +16,6 @@ use crate::token::{self, TokenProgram};
 
 /// Rows of a walk whose memory is on its way while those before them are tested.
 const ROWS_AHEAD: usize = 16;
-
-/// Asks for the line of memory at `at`, which is only a hint: nothing is read here.
-#[inline]
-fn prefetch(value: &[u8], at: usize) {
-    #[cfg(target_arch = "x86_64")]
-    if at < value.len() {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the address lies in `value`, and a prefetch reads nothing that a program sees.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(value.as_ptr().add(at).cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (value, at);
-}
 
 /// Receives the rows of a page; its failure ends the page.
 pub type Visit<'v> = dyn FnMut(&Pubkey, AccountRef<'_>) -> Result<()> + 'v;

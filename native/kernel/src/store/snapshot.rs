@@ -1,11 +1,13 @@
 //! One moment of the store, and the point reads on it.
 
+use std::cell::OnceCell;
 use std::ops::Bound;
 
 use heed::{RoTxn, WithTls};
 
 use super::holders::{self, HOLDERS_MIN};
 use super::keys;
+use super::look_ahead::Tree;
 use super::open::Store;
 use super::options::Scope;
 use super::record::{self, AccountRef, Tip};
@@ -19,13 +21,20 @@ pub struct Snapshot<'s> {
     pub(super) store: &'s Store,
     pub(super) txn: RoTxn<'s, WithTls>,
     tip: Option<Tip>,
+    /// Looked up when it is first looked ahead.
+    pub(super) accounts_tree: OnceCell<Option<Tree>>,
 }
 
 impl<'s> Snapshot<'s> {
     pub(super) fn begin(store: &'s Store) -> Result<Self> {
         let txn = store.env.read_txn()?;
         let tip = store.tip_at(&txn)?;
-        Ok(Snapshot { store, txn, tip })
+        Ok(Snapshot {
+            store,
+            txn,
+            tip,
+            accounts_tree: OnceCell::new(),
+        })
     }
 
     pub(super) fn tables(&self) -> &'s Tables {

@@ -275,3 +275,26 @@ fn a_stream_refuses_before_its_first_piece() {
     let ended = stream_accounts(&snapshot, &keys, view, &mut sink);
     assert_eq!(ended.unwrap_err().name(), "base58TooLong");
 }
+
+#[test]
+fn several_accounts_are_looked_ahead_to() {
+    let accounts: Vec<AccountUpdate> = (1..=200).map(|n| account(n, WALLET, vec![n])).collect();
+    let (_dir, store) = open(accounts, Scope::All);
+    let snapshot = store.snapshot().unwrap();
+    let keys: Vec<Pubkey> = (1..=255).map(|n| [n; 32]).collect();
+    let (mut out, limits) = (Vec::new(), Limits::default());
+    let mut found_of = |keys: &[Pubkey]| {
+        out.clear();
+        take_found();
+        let ended = multiple_accounts(&snapshot, keys, BASE64, &limits, &mut out).unwrap();
+        assert_eq!(ended, Outcome::Written);
+        take_found()
+    };
+    assert_eq!(found_of(&keys[..1]), 0);
+    assert_eq!(found_of(&keys[..2]), 2);
+    assert_eq!(found_of(&keys[..128]), 128);
+    assert_eq!(found_of(&keys[130..]), 70);
+    stream_accounts(&snapshot, &keys, BASE64, &mut Vec::new()).unwrap();
+    // The last group of sixteen has fifteen.
+    assert_eq!(take_found(), 200);
+}

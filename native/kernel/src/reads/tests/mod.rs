@@ -11,6 +11,7 @@ use super::*;
 use crate::account_json::{DataSlice, Encoding, View};
 use crate::store::{
     AccountUpdate, Block, Budget, Options, OwnerFilter, OwnerQuery, ProgramQuery, Scope, Store,
+    take_found,
 };
 use crate::token::{CLOCK_SYSVAR, NATIVE_MINT, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, TokenProgram};
 

@@ -22,7 +22,7 @@ use crate::token::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 /// A folder and the store in it.
 pub(crate) struct Temporary {
     pub store: Store,
-    dir: tempfile::TempDir,
+    pub dir: tempfile::TempDir,
 }
 
 pub(crate) fn options() -> Options {
