@@ -3,6 +3,7 @@
 mod cases;
 mod cost;
 mod naive;
+mod passes;
 mod properties;
 mod signatures;
 
@@ -92,6 +93,13 @@ fn split(pass: &Pass) -> Vec<Frame> {
     let frames = frames.collect();
     assert!(rest.is_empty());
     frames
+}
+
+fn to_account(key: u8) -> Interest {
+    Interest::Account {
+        pubkey: [key; 32],
+        view: BASE64,
+    }
 }
 
 fn signature(n: u8) -> [u8; 64] {

@@ -1,10 +1,13 @@
+//! Blocks on disk before a store can take them; what they are made of, and one rule, one test.
+
+mod properties;
+
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
 
 use super::*;
@@ -337,98 +340,4 @@ fn a_block_that_does_not_continue_the_spool_is_refused() {
     assert_eq!(spool.tip().unwrap().unwrap().slot, 8);
     spool.apply(&chain(9..=9)).unwrap();
     assert_eq!(spool.stats().failure, None);
-}
-
-fn accounts() -> impl Strategy<Value = Vec<AccountUpdate>> {
-    let data = proptest::collection::vec(any::<u8>(), 0..300);
-    let account = (any::<[u8; 32]>(), any::<u64>(), any::<bool>(), data);
-    let account = account.prop_map(|(pubkey, lamports, executable, data)| AccountUpdate {
-        pubkey,
-        lamports,
-        rent_epoch: !lamports,
-        executable,
-        owner: pubkey,
-        data,
-    });
-    proptest::collection::vec(account, 0..20)
-}
-
-fn transactions() -> impl Strategy<Value = Vec<TransactionUpdate>> {
-    let details = (any::<bool>(), any::<Vec<[u8; 32]>>(), any::<Vec<String>>());
-    let details = details.prop_map(|(is_vote, keys, logs)| TransactionDetails {
-        is_vote,
-        keys,
-        logs,
-    });
-    let transaction = (
-        any::<u8>(),
-        any::<Option<Vec<u8>>>(),
-        proptest::option::of(details),
-    );
-    let transaction = transaction.prop_map(|(byte, error, details)| TransactionUpdate {
-        signature: [byte; 64],
-        error,
-        details,
-    });
-    proptest::collection::vec(transaction, 0..8)
-}
-
-fn block() -> impl Strategy<Value = Block> {
-    let numbers = (
-        any::<[u64; 3]>(),
-        any::<[u8; 32]>(),
-        any::<Option<i64>>(),
-        any::<Option<u64>>(),
-    );
-    (numbers, accounts(), transactions()).prop_map(|(numbers, accounts, transactions)| {
-        let ([slot, parent_slot, block_height], blockhash, block_time, root) = numbers;
-        Block {
-            slot,
-            parent_slot,
-            blockhash,
-            parent_blockhash: blockhash.map(|byte| !byte),
-            block_height,
-            block_time,
-            accounts,
-            transactions,
-            root,
-        }
-    })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn any_block_is_read_as_it_was_written(block in block()) {
-        let mut bytes = Vec::new();
-        codec::encode(&block, &mut bytes).unwrap();
-        let mut rest = bytes.as_slice();
-        prop_assert_eq!(codec::decode(&mut rest).unwrap(), block);
-        prop_assert!(rest.is_empty());
-    }
-
-    #[test]
-    fn no_bytes_make_the_reader_panic(
-        block in block(), at in any::<prop::sample::Index>(), byte in any::<u8>(), len in any::<prop::sample::Index>()
-    ) {
-        let mut bytes = Vec::new();
-        codec::encode(&block, &mut bytes).unwrap();
-        let at = at.index(bytes.len());
-        bytes[at] = byte;
-        let _ = codec::decode(&mut bytes.as_slice());
-        bytes.truncate(len.index(bytes.len()));
-        prop_assert!(codec::decode(&mut bytes.as_slice()).is_err());
-    }
-
-    #[test]
-    fn any_bytes_as_a_segment_open_or_are_cut(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
-        let dir = tempdir().unwrap();
-        fs::create_dir(dir.path().join("spool")).unwrap();
-        fs::write(dir.path().join("spool/0000000001.spool"), &bytes).unwrap();
-        let spool = open(&dir);
-        prop_assert_eq!(spool.tip().unwrap(), None);
-        spool.apply(&chain(6..=7)).unwrap();
-        prop_assert_eq!(open(&dir).tip().unwrap().unwrap().slot, 7);
-    }
 }
