@@ -132,10 +132,7 @@ pub(super) fn build(
         let Winner::Kept(record) = winner else {
             return Ok(());
         };
-        loaded.accounts += 1;
-        let account = store::decode(record)?;
-        loaded.lamports += u128::from(account.lamports);
-        loaded.data_bytes += account.data.len() as u64;
+        loaded.count(&store::decode(record)?);
         out.append(BulkTable::Accounts, pubkey, record)?;
         store::rows_of(pubkey, record, &mut |kind, parts| rows.push(kind, parts))
     })?;

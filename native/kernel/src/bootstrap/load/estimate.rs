@@ -36,10 +36,8 @@ pub(super) fn estimate(sorted: &Sorted, progress: &Progress) -> Result<Loaded> {
         let Winner::Kept(record) = winner else {
             return Ok(());
         };
-        loaded.accounts += 1;
         let account = store::decode(record)?;
-        loaded.lamports += u128::from(account.lamports);
-        loaded.data_bytes += account.data.len() as u64;
+        loaded.count(&account);
         let length = record.len() as u64;
         if NODE_BYTES + 32 + length > NODE_BYTES_MAX {
             node_bytes += NODE_BYTES + 32 + OVERFLOW_BYTES;

@@ -69,6 +69,15 @@ pub struct Loaded {
     pub run_bytes: u64,
 }
 
+impl Loaded {
+    /// Takes one account of the store into the sums.
+    fn count(&mut self, account: &AccountRef<'_>) {
+        self.accounts += 1;
+        self.lamports += u128::from(account.lamports);
+        self.data_bytes += account.data.len() as u64;
+    }
+}
+
 /// Takes versions of accounts and makes a store of the newest ones.
 pub struct Loader {
     work_dir: PathBuf,
