@@ -242,6 +242,19 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
+    /// Holds one thread of the pool until what this returns hears of it, or is dropped.
+    fn occupy(pool: &Pool) -> mpsc::Sender<()> {
+        let (started, is_started) = mpsc::channel();
+        let (release, is_released) = mpsc::channel::<()>();
+        pool.submit(move || {
+            started.send(()).unwrap();
+            let _ = is_released.recv();
+        })
+        .unwrap();
+        is_started.recv().unwrap();
+        release
+    }
+
     #[test]
     fn runs_jobs_and_survives_a_panic() {
         let pool = Pool::new("test", 2, 0, 16).unwrap();
@@ -354,14 +367,7 @@ mod tests {
             (2, Ok("helped")),
         ] {
             let pool = Pool::new("test", threads, 0, 8).unwrap();
-            let (started, is_started) = mpsc::channel();
-            let (release, is_released) = mpsc::channel::<()>();
-            pool.submit(move || {
-                started.send(()).unwrap();
-                let _ = is_released.recv();
-            })
-            .unwrap();
-            is_started.recv().unwrap();
+            let release = occupy(&pool);
             let (sender, receiver) = mpsc::channel();
             pool.submit_if_free(move || sender.send("helped").unwrap());
             assert_eq!(receiver.recv_timeout(Duration::from_secs(5)), expected);
@@ -372,14 +378,7 @@ mod tests {
     #[test]
     fn refuses_over_its_queue() {
         let pool = Pool::new("test", 1, 0, 2).unwrap();
-        let (started, is_started) = mpsc::channel();
-        let (release, is_released) = mpsc::channel::<()>();
-        pool.submit(move || {
-            started.send(()).unwrap();
-            let _ = is_released.recv();
-        })
-        .unwrap();
-        is_started.recv().unwrap();
+        let release = occupy(&pool);
         pool.submit(|| {}).unwrap();
         pool.submit(|| {}).unwrap();
         assert!(matches!(pool.submit(|| {}), Err(Error::Overloaded)));
