@@ -1,20 +1,19 @@
 //! What the reading of an archive and the making of a store take of memory, measured in processes of their own:
 //! several times the accounts, and the same memory.
 
+mod measuring;
 #[path = "../src/bootstrap/archive/tests/writer.rs"]
 #[allow(dead_code)]
 mod writer;
 
 use std::io::{self, Read};
-use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use kernel::bootstrap::archive::{ArchiveLimits, read_archive};
 use kernel::bootstrap::load::{Base, LoadOptions, Loader, SORT_MEMORY_BYTES_MIN};
 use kernel::bootstrap::progress::Progress;
 use kernel::store::{AccountRef, Options, Scope, Store};
 use kernel::token::TOKEN_PROGRAM;
+use measuring::{anonymous_bytes, peak_of, tell};
 use writer::{Bank, Row, Tar, hash_of};
 
 const TASK: &str = "SLOTLINE_TEST_TASK";
@@ -92,37 +91,6 @@ impl Read for Made {
     }
 }
 
-/// Memory of this process that is no file's.
-fn anonymous_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"));
-    let kib: u64 = line
-        .unwrap()
-        .trim()
-        .trim_end_matches(" kB")
-        .parse()
-        .unwrap();
-    kib * 1024
-}
-
-/// The most memory that this process has while `run` runs.
-fn peak_of(run: impl FnOnce()) -> u64 {
-    let (peak, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                peak.fetch_max(anonymous_bytes(), Ordering::Relaxed);
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        });
-        run();
-        is_over.store(true, Ordering::Relaxed);
-    });
-    peak.load(Ordering::Relaxed)
-}
-
 fn read_made(storages: u64, is_packed: bool) {
     let progress = Progress::default();
     let (mut accounts, mut bytes) = (0, 0);
@@ -195,35 +163,18 @@ fn measured() {
     };
     let count: u64 = count.parse().unwrap();
     let before = anonymous_bytes();
-    let peak = peak_of(|| match task.as_str() {
+    let ((), peak) = peak_of(|| match task.as_str() {
         "zstd" => read_made(count, true),
         "tar" => read_made(count, false),
         "load" => load_made(count),
         other => panic!("{other}"),
     });
-    println!("measured {}", peak.saturating_sub(before));
+    tell(&[peak.saturating_sub(before)]);
 }
 
 fn measure(task: &str, count: u64) -> u64 {
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "measured", "--nocapture"])
-        .env(TASK, task)
-        .env(COUNT, count.to_string())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&child.stdout).into_owned();
-    assert!(
-        child.status.success(),
-        "{text}{}",
-        String::from_utf8_lossy(&child.stderr)
-    );
-    let found = text
-        .split("measured ")
-        .nth(1)
-        .and_then(|rest| rest.split_whitespace().next());
-    let bytes = found.unwrap().parse().unwrap();
-    println!("{task} of {count}: {bytes} bytes");
-    bytes
+    let variables = [(TASK, task.to_string()), (COUNT, count.to_string())];
+    measuring::measure("measured", &variables)[0]
 }
 
 #[test]

@@ -6,6 +6,8 @@ mod chain;
 mod failures;
 mod groups;
 mod harness;
+#[path = "../measuring/mod.rs"]
+mod measuring;
 mod memory;
 mod recorded;
 mod server;

@@ -1,9 +1,8 @@
 //! A feed that is many times faster than the writer, and the memory that the reader's process takes meanwhile.
 
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kernel::error::Result;
@@ -13,6 +12,7 @@ use yellowstone_grpc_proto::geyser::SlotStatus;
 
 use crate::chain::*;
 use crate::harness::read_from;
+use crate::measuring::{anonymous_bytes, measure, peak_of, tell};
 use crate::server::{FeedServer, Step};
 
 const ENDPOINT: &str = "SLOTLINE_TEST_FEED";
@@ -74,21 +74,6 @@ impl Sink for Slow {
     }
 }
 
-/// Memory of this process that is no file's, in bytes.
-fn anonymous_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"));
-    let kib: u64 = line
-        .unwrap()
-        .trim()
-        .trim_end_matches(" kB")
-        .parse()
-        .unwrap();
-    kib * 1024
-}
-
 /// Not a test of its own: the reader whose memory the test below looks at.
 #[test]
 fn measured() {
@@ -104,38 +89,24 @@ fn measured() {
         ..Options::default()
     };
     let store = Store::open_writer(&PathBuf::from(dir.path()), &options).unwrap();
-    let (peak, is_over) = (
-        Arc::new(AtomicU64::new(0)),
-        Arc::new(AtomicBool::new(false)),
-    );
     let before = anonymous_bytes();
-    let sampler = {
-        let (peak, is_over) = (Arc::clone(&peak), Arc::clone(&is_over));
-        std::thread::spawn(move || {
-            while !is_over.load(Ordering::Relaxed) {
-                peak.fetch_max(anonymous_bytes(), Ordering::Relaxed);
-                std::thread::sleep(Duration::from_millis(2));
-            }
-        })
-    };
-    let begun = Instant::now();
     let slow = Slow {
         store,
         has_hung: AtomicBool::new(false),
         before,
         hangs: Duration::from_secs(if queue_mib == QUEUES_MIB[0] { 2 } else { 15 }),
     };
-    let h = read_from(Arc::new(slow), endpoint, |config| {
-        config.queue_bytes_max = queue_mib << 20;
-        config.buffer_bytes_max = 16 << 20;
-        config.group_blocks_max = 1;
-        config.window_bytes = 1 << 20;
-        config.accept_zstd = false;
+    let ((h, events), peak) = peak_of(|| {
+        let h = read_from(Arc::new(slow), endpoint, |config| {
+            config.queue_bytes_max = queue_mib << 20;
+            config.buffer_bytes_max = 16 << 20;
+            config.group_blocks_max = 1;
+            config.window_bytes = 1 << 20;
+            config.accept_zstd = false;
+        });
+        let events = h.events.wait_committed(LAST);
+        (h, events)
     });
-    let events = h.events.wait_committed(LAST);
-    let seconds = begun.elapsed().as_secs_f64();
-    is_over.store(true, Ordering::Relaxed);
-    sampler.join().unwrap();
     h.reader.stop().unwrap();
     let slots: Vec<u64> = crate::harness::committed(&events);
     assert_eq!(slots, (FIRST..=LAST).collect::<Vec<_>>(), "each slot, once");
@@ -152,31 +123,17 @@ fn measured() {
         .iter()
         .filter(|event| matches!(event, kernel::geyser::Event::Connected { .. }))
         .count();
-    let grown = peak.load(Ordering::Relaxed).saturating_sub(before);
-    println!("measured {grown} bytes {replays} streams {seconds:.1} s");
+    tell(&[peak.saturating_sub(before), replays as u64]);
 }
 
 /// Bytes that a reader with such a queue grew by, and the streams that it opened.
 fn run(server: &FeedServer, queue_mib: usize) -> (u64, u64) {
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "memory::measured", "--nocapture"])
-        .env(ENDPOINT, format!("http://{}", server.address))
-        .env(QUEUE, queue_mib.to_string())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&child.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&child.stderr).into_owned();
-    assert!(child.status.success(), "{text}{errors}");
-    let line = text
-        .lines()
-        .find(|line| line.contains("measured "))
-        .unwrap();
-    println!("queue of {queue_mib} MiB: {line}");
-    let numbers: Vec<u64> = line
-        .split_whitespace()
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    (numbers[0], numbers[1])
+    let variables = [
+        (ENDPOINT, format!("http://{}", server.address)),
+        (QUEUE, queue_mib.to_string()),
+    ];
+    let figures = measure("memory::measured", &variables);
+    (figures[0], figures[1])
 }
 
 #[test]
