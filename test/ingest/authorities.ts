@@ -1,32 +1,21 @@
-import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { createServer, type Server } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:https'
 import { basename, join } from 'node:path'
 import bs58 from 'bs58'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { ADDRESSES } from '../../src/sandbox/addresses.js'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { systemAuthorities } from '../../src/shared/system-authorities.js'
 import { makeAuthority } from '../fixtures/authority.js'
 import { examineStore } from '../fixtures/chain-state.js'
 import { runToEnd } from '../fixtures/deployment.js'
+import { listen } from '../fixtures/listen.js'
 import { prepareServe } from '../fixtures/serve.js'
 import { recordChain } from '../fixtures/snapshot-archive.js'
 import { isSoak } from '../fixtures/soak.js'
 
 const SECRET = 'qzx11'
-
-const listen = async (t: Test, server: Server): Promise<string> => {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
 
 /** What the system of each process that is started from here on trusts. */
 const trust = (file: string | undefined): void => {
@@ -61,8 +50,8 @@ t.test('whom an operator trusts, and whom the system trusts', async t => {
     })
     incoming.pipe(sent)
   })
-  const filesUrl = await listen(t, files)
-  const rpcUrl = await listen(t, rpc)
+  const filesUrl = `https://127.0.0.1:${await listen(t, files)}`
+  const rpcUrl = `https://127.0.0.1:${await listen(t, rpc)}`
   const feed = { endpoint: chain.geyserUrl }
   const caFile = join(t.testdir(), 'ca.pem')
   const scope = { programs: [bs58.encode(ADDRESSES.token)] }

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import bs58 from 'bs58'
 import t from 'tap'
 import { openRpc } from '../../src/ingest/rpc-client.js'
 import { defaults } from '../../src/ingest/rpc-options.js'
 import { unpackRows } from '../../src/shared/rpc-answer.js'
+import { listen } from '../fixtures/listen.js'
 
 const MIB = 1024 ** 2
 const PROGRAM = bs58.encode(Buffer.alloc(32, 9))
@@ -45,10 +45,7 @@ t.test('an answer of 200 MB passes in the memory of some chunks', async t => {
       response.end(`${rows[0]}]}}`)
     })()
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const port = await listen(t, server)
   const { signal } = new AbortController()
   const rpc = openRpc({ endpoint: `http://127.0.0.1:${port}` }, defaults, { signal })
   t.teardown(() => rpc.close())

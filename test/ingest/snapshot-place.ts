@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
 import { defaults as archive } from '../../src/ingest/archive-options.js'
 import { parseSnapshotName, resolveSnapshot } from '../../src/ingest/snapshot-place.js'
+import { listen } from '../fixtures/listen.js'
 
 const HASH = '5pgMpQj4MZYWauD1VnoNfmGAdUQCe6VVCSCQMNbDoxf7'
 
@@ -42,13 +41,7 @@ t.test('a server’s newest snapshot is where its redirects lead to', async t =>
     const to = isLast ? location : '/two'
     response.writeHead(302, { location: request.url === '/loop' ? '/loop' : to }).end()
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `http://127.0.0.1:${await listen(t, server)}`
   location = `/x/incremental-snapshot-3-9-${HASH}.tar.zst?key=qzx11`
   t.strictSame(await resolveSnapshot(`${url}/one?key=qzx11`, { archive, resolveMs: 5_000 }), {
     slot: 9,

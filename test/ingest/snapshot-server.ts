@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { createReadStream, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -10,6 +9,7 @@ import { defaults as archive } from '../../src/ingest/archive-options.js'
 import { askHead } from '../../src/ingest/snapshot-server.js'
 import { examineStore } from '../fixtures/chain-state.js'
 import { runToEnd } from '../fixtures/deployment.js'
+import { listen } from '../fixtures/listen.js'
 import { prepareServe } from '../fixtures/serve.js'
 import { recordChain } from '../fixtures/snapshot-archive.js'
 
@@ -52,13 +52,7 @@ const serveInTls = async (t: Test, archive: string) => {
     // What was written is to arrive before the reset takes the rest away.
     body.on('end', () => setTimeout(() => raw?.resetAndDestroy(), 200))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await listen(t, server)
   return { url: `https://127.0.0.1:${port}`, ranges, cut: (at: number) => (cutAt = at) }
 }
 
