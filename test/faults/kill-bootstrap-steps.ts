@@ -4,36 +4,30 @@ import t from 'tap'
 import { readStatus } from '../../src/processes/status-file.js'
 import {
   bringTo,
+  indexerOf,
   openBootstrapWorld,
+  PLACES,
   release,
   type Kind,
   type Step,
 } from '../fixtures/bootstrap-world.js'
 import { examineStore } from '../fixtures/chain-state.js'
-import { foundPid } from '../fixtures/found-pid.js'
 import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 /** The load of a snapshot is killed by test/processes/bootstrap.ts. */
-const KILLS: readonly (readonly [Kind, Step])[] = isSoak
-  ? (['snapshot', 'rpc'] as const).flatMap(kind =>
-      (['spool', 'load', 'replay'] as const).map(step => [kind, step] as const),
-    )
-  : [['rpc', 'load']]
+const KILLS: readonly (readonly [Kind, Step])[] = isSoak ? PLACES : [['rpc', 'load']]
 
 t.test('kill -9 at each step of a bootstrap', async t => {
   const world = await openBootstrapWorld(t)
   const { chain, examine, prepared, stand, statusOf, storesOf, tick } = world
   let service = await prepared.start()
   const generations = { snapshot: 1, rpc: 1 }
-  /** In the order of the networks. */
-  const pidOf = (kind: Kind): number =>
-    foundPid(service.pidsOf('indexer').find(pid => readStatus(storesOf(kind))?.pid === pid))
 
   for (const [kind, step] of KILLS)
     await t.test(`${kind}, ${step}`, async t => {
       const { loading } = await bringTo(world, kind, step)
-      process.kill(pidOf(kind), 'SIGKILL')
+      process.kill(indexerOf(world, service, kind), 'SIGKILL')
       release(world)
       const { code, output } = await loading
       t.equal(code, 0, output)

@@ -4,22 +4,19 @@ import t from 'tap'
 import { readStatus } from '../../src/processes/status-file.js'
 import {
   bringTo,
+  indexerOf,
   openBootstrapWorld,
+  PLACES,
   release,
   type Kind,
   type Step,
 } from '../fixtures/bootstrap-world.js'
 import { examineStore } from '../fixtures/chain-state.js'
 import { runToEnd } from '../fixtures/deployment.js'
-import { foundPid } from '../fixtures/found-pid.js'
 import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
-const STEPS: readonly (readonly [Kind, Step])[] = isSoak
-  ? (['snapshot', 'rpc'] as const).flatMap(kind =>
-      (['spool', 'load', 'replay'] as const).map(step => [kind, step] as const),
-    )
-  : [['snapshot', 'replay']]
+const STEPS: readonly (readonly [Kind, Step])[] = isSoak ? PLACES : [['snapshot', 'replay']]
 const REASON = 'of the wrong cluster'
 const NOTHING = (kind: Kind): string => `slotline: no bootstrap of network ${kind} runs\n`
 
@@ -35,8 +32,6 @@ t.test('a bootstrap that is cancelled', async t => {
 
   t.strictSame(await cancel('snapshot'), { code: 1, output: NOTHING('snapshot') }, 'before any')
   let service = await prepared.start()
-  const pidOf = (kind: Kind): number =>
-    foundPid(service.pidsOf('indexer').find(pid => readStatus(storesOf(kind))?.pid === pid))
 
   for (const [kind, step] of STEPS)
     await t.test(`${kind}, at the step ${step}`, async t => {
@@ -58,7 +53,7 @@ t.test('a bootstrap that is cancelled', async t => {
 
   await t.test('kill -9 before it has heard of it', async t => {
     const { loading } = await bringTo(world, 'snapshot', 'load')
-    const pid = pidOf('snapshot')
+    const pid = indexerOf(world, service, 'snapshot')
     process.kill(pid, 'SIGSTOP')
     const cancelling = cancel('snapshot')
     await until('it is asked', () => existsSync(pathOf('snapshot', 'bootstrap.cancel.json')))
