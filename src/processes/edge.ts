@@ -21,6 +21,7 @@ import { describeFailure, REFUSED_AS, type RefusedAs } from './admission.js'
 import { edgeCountOf } from './edge-count.js'
 import { createEdgeRoutes } from './edge-routes.js'
 import { createEdgeSockets, type EdgeSockets } from './edge-sockets.js'
+import { reportSnapshot } from './report-snapshot.js'
 import { createJudge } from './socket-group.js'
 import { createSubmissionRoutes } from './edge-submission.js'
 import { createNetworkView, type NetworkView } from './network-view.js'
@@ -332,10 +333,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
       // What the others read is closed by now.
       if (isClosed) return
       if (order.kind === 'committed' || order.kind === 'storeReplaced') refresh()
-      else if (order.kind === 'collect')
-        void metrics
-          .snapshot()
-          .then(snapshot => report({ kind: 'snapshot', call: order.call, snapshot }))
+      else if (order.kind === 'collect') void reportSnapshot(metrics, report, order.call)
     },
     drain: async () => {
       isDraining = true

@@ -24,6 +24,7 @@ import {
 } from './generation.js'
 import { toStoreOptions } from './native-options.js'
 import { watchReaders } from './reader-watch.js'
+import { reportSnapshot } from './report-snapshot.js'
 import type { Start } from './role.js'
 import { startSweep } from './sweep.js'
 import { startStatusWriter, type StatusWriter } from './status-writer.js'
@@ -204,10 +205,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
 
   return {
     onOrder: order => {
-      if (order.kind === 'collect')
-        void metrics
-          .snapshot()
-          .then(snapshot => report({ kind: 'snapshot', call: order.call, snapshot }))
+      if (order.kind === 'collect') void reportSnapshot(metrics, report, order.call)
     },
     drain: async () => {
       stopWatch()

@@ -7,6 +7,7 @@ import { startSandboxChain } from '../sandbox/sandbox-chain.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import { publicUrlOf } from './public-url.js'
+import { reportSnapshot } from './report-snapshot.js'
 import { layoutOf } from './sandbox-config.js'
 import type { Start } from './role.js'
 
@@ -57,10 +58,7 @@ export const startSandbox: Start = async ({ config, sandbox }, report) => {
       firstSlot: chain.options.firstSlot,
     },
     onOrder: order => {
-      if (order.kind === 'collect')
-        void metrics
-          .snapshot()
-          .then(snapshot => report({ kind: 'snapshot', call: order.call, snapshot }))
+      if (order.kind === 'collect') void reportSnapshot(metrics, report, order.call)
     },
     drain: async () => {
       await Promise.all([lander.close(), engine.close(), identity.close()])
