@@ -146,7 +146,7 @@ t.test('a bundle, member by member', async t => {
   const begun = checks.beginBundle(texts, 1_232)
   const unsigned = verdict.members.map(found => ({ ...found, isSigned: undefined }))
   t.strictSame(begun.verdict, { ...verdict, members: unsigned }, 'the same, signatures left out')
-  t.equal(await begun.wrongSignature, undefined)
+  t.equal(await begun.wrongSignature?.(), undefined)
   t.strictSame(await checks.checkBundle([], 1_232), {
     members: [],
     duplicate: undefined,
@@ -166,15 +166,65 @@ t.test('a bundle that has begun, and what is wrong with it', async t => {
       texts.map(text => text ?? ''),
       1_232,
     )
-  t.equal(await begin(one, two, three).wrongSignature, undefined)
-  t.equal(await begin(one, forge(2), three).wrongSignature, 1)
-  t.equal(await begin(forge(1), two, forge(3)).wrongSignature, 0, 'the first one')
+  t.equal(await begin(one, two, three).wrongSignature?.(), undefined)
+  t.equal(await begin(one, forge(2), three).wrongSignature?.(), 1)
+  t.equal(await begin(forge(1), two, forge(3)).wrongSignature?.(), 0, 'the first one')
   const twice = begin(one, two, one)
   t.strictSame(twice.verdict.duplicate, [0, 2])
   t.equal(twice.wrongSignature, undefined, 'no signature is looked at')
   const broken = begin(one, two?.slice(4))
   t.match(broken.verdict.members[1], { problem: String, isSigned: undefined })
   t.equal(broken.wrongSignature, undefined, 'nor here')
+})
+
+const bodyOf = (texts: readonly string[]): Uint8Array =>
+  Buffer.from(JSON.stringify({ method: 'sendBundle', params: [texts] }))
+
+t.test('what was foreseen changes no verdict', async t => {
+  const good = Array.from({ length: 4 }, (_, nonce) => member(nonce).toString('base64'))
+  const spoil = (text: string, at: number): string => {
+    const bytes = Buffer.from(text, 'base64')
+    bytes[at % bytes.length] = (bytes[at % bytes.length] ?? 0) ^ 1
+    return bytes.toString('base64')
+  }
+  const texts = fc.array(
+    fc.oneof(
+      fc.constantFrom(...good),
+      fc.tuple(fc.constantFrom(...good), fc.nat()).map(([text, at]) => spoil(text, at)),
+      fc.base64String({ maxLength: 60 }),
+    ),
+    { minLength: 1, maxLength: 5 },
+  )
+  await fc.assert(
+    fc.asyncProperty(texts, texts, fc.boolean(), async (bundle, other, isOther) => {
+      const alone = checks.beginBundle(bundle, 1_232)
+      const wrong = await alone.wrongSignature?.()
+      checks.foresee(bodyOf(isOther ? other : bundle), 5, 1_232)
+      const foreseen = checks.beginBundle(bundle, 1_232)
+      t.strictSame(foreseen.verdict, alone.verdict)
+      t.equal(foreseen.wrongSignature === undefined, alone.wrongSignature === undefined)
+      t.equal(await foreseen.wrongSignature?.(), wrong)
+    }),
+    { numRuns: 200 },
+  )
+})
+
+t.test('a bundle that was foreseen is looked at once, and known without waiting', async t => {
+  const text = member(1).toString('base64')
+  const { verifyWaiting, verifyRunning } = checks.stats()
+  t.equal(verifyWaiting + verifyRunning, 0)
+  checks.foresee(bodyOf([text]), 4, 1_232)
+  const endMs = performance.now() + 5_000
+  const isBusy = () => checks.stats().verifyWaiting + checks.stats().verifyRunning > 0
+  while (isBusy() && performance.now() < endMs);
+  // No thread begins anew, and the loop has not turned once.
+  const { wrongSignature } = checks.beginBundle([text], 1_232)
+  t.notOk(isBusy())
+  t.equal(wrongSignature?.(), undefined)
+  // It is another one's by now.
+  checks.foresee(bodyOf([text]), 4, 1_232)
+  const later = checks.beginBundle([text], 1_231).wrongSignature?.()
+  t.equal(await later, undefined)
 })
 
 t.test('texts that are no canonical base64, or too long', async t => {
@@ -265,7 +315,7 @@ t.test('a full queue refuses, and what waits is still judged', async t => {
   for (const { verdict } of begun) t.ok(verdict.bundleId, 'all but the signatures is known')
   // Of these nobody hears, which must not end the process.
   for (let nth = 0; nth < 64; nth++) checks.beginBundle([text], 1_232)
-  const heard = await Promise.allSettled(begun.map(({ wrongSignature }) => wrongSignature))
+  const heard = await Promise.allSettled(begun.map(({ wrongSignature }) => wrongSignature?.()))
   const overloaded = heard.flatMap(one =>
     one.status === 'rejected' ? [one.reason as unknown] : [],
   )

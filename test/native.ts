@@ -186,12 +186,17 @@ const ANSWER: Row[] = [
   ['end', []],
   ['feed', [bytes(Buffer.from('{"result":[]}'))]],
 ]
+/** Made by `beginBundle` alone. */
+const signing: Spec = { right: undefined, wrong: [undefined, null, 5, 'x', {}, []] }
 const CHECKS: Row[] = [
   ['announce', []],
   ['checkBatch', [bytes(new Uint8Array(0))]],
   ['beginBundle', [list(text('')), whole(1_232, 4_096)]],
   ['checkBundle', [list(text('')), whole(1_232, 4_096)]],
+  ['foresee', [bytes(new Uint8Array(0)), whole(5, 16), whole(1_232, 4_096)]],
   ['frameBatch', [bytes(new Uint8Array(0))]],
+  ['knownSigned', [signing]],
+  ['signed', [signing]],
   ['stats', []],
 ]
 const id = whole(1, U32_MAX)

@@ -64,6 +64,12 @@ export type TransactionChecks = {
   checkBundle(transactions: readonly string[], bytesMax: number): Promise<Verdict>
   /** The same, all at once but the signatures. */
   beginBundle(transactions: readonly string[], bytesMax: number): BegunBundle
+  /**
+   * Has the signatures of the bundle that a request's body seems to hold looked at before the body is read: up to
+   * `countMax` texts of at most `bytesMax` bytes. Nothing else comes of it but that `beginBundle`, next with the very same
+   * texts, finds them under way.
+   */
+  foresee(body: Uint8Array, countMax: number, bytesMax: number): void
   /** Has a free thread awake when, within a tenth of a millisecond, a bundle is begun. */
   announce(): void
   stats(): { readonly verifyWaiting: number; readonly verifyRunning: number }
@@ -74,10 +80,11 @@ export type BegunBundle = {
   /** Each `isSigned` is undefined. */
   readonly verdict: Verdict
   /**
-   * The first member that is not signed as it says, by its index; undefined where all are. Absent where a member is no
-   * transaction, or there is a duplicate. Not heard, a rejection harms nothing.
+   * The first member that is not signed as it says, by its index; undefined where all are. A promise where that is not
+   * known by now, which rejects with `checksOverloaded` where too many wait. To be called once. Absent where a member is
+   * no transaction, or there is a duplicate.
    */
-  readonly wrongSignature: Promise<number | undefined> | undefined
+  readonly wrongSignature: (() => number | undefined | Promise<number | undefined>) | undefined
 }
 
 const toMember = (member: addon.MemberData): MemberVerdict => ({
@@ -106,13 +113,16 @@ const toWholeVerdict = async (task: Promise<addon.VerdictData>): Promise<Verdict
   return toVerdict(data)
 }
 
-const toWrongSignature = (task: Promise<addon.SignedData>): Promise<number | undefined> => {
-  const found = task.then(({ wrong, error, detail }) => {
-    if (error !== undefined) throw toFailure(error, detail ?? '')
-    return wrong
-  })
-  found.catch(() => {})
-  return found
+const awaitWrong = async (task: Promise<addon.SignedData>): Promise<number | undefined> => {
+  const { wrong, error, detail } = await task
+  if (error !== undefined) throw toFailure(error, detail ?? '')
+  return wrong
+}
+
+const toWrong = (native: addon.TransactionChecks, signing: addon.ExternalObject<unknown>) => {
+  const known = call(() => native.knownSigned(signing))
+  if (known === null) return awaitWrong(call(() => native.signed(signing)))
+  return known === -1 ? undefined : known
 }
 
 /**
@@ -145,11 +155,12 @@ export const createTransactionChecks = (
     checkBundle: (transactions, bytesMax) =>
       toWholeVerdict(call(() => native.checkBundle([...transactions], bytesMax))),
     announce: () => call(() => native.announce()),
+    foresee: (body, countMax, bytesMax) => call(() => native.foresee(body, countMax, bytesMax)),
     beginBundle: (transactions, bytesMax) => {
-      const { verdict, signed } = call(() => native.beginBundle([...transactions], bytesMax))
+      const { verdict, signing } = call(() => native.beginBundle([...transactions], bytesMax))
       return {
         verdict: toVerdict(verdict),
-        wrongSignature: signed === undefined ? undefined : toWrongSignature(signed),
+        wrongSignature: signing === undefined ? undefined : () => toWrong(native, signing),
       }
     },
     stats: () => call(() => native.stats()),

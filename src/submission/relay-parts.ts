@@ -32,7 +32,7 @@ export type Book = {
 
 /** What one relay route is made of. */
 export type RelayModules = {
-  readonly checks: Pick<TransactionChecks, 'announce' | 'beginBundle'>
+  readonly checks: Pick<TransactionChecks, 'announce' | 'foresee' | 'beginBundle'>
   readonly upstream: Pick<Upstream, 'send'>
   readonly bucket: TokenBucket
   readonly flights: Flights

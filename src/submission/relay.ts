@@ -7,7 +7,13 @@ import {
   RESULT_PREFIX,
   type Id,
 } from '../shared/jsonrpc.js'
-import { toBundleIds, toNothing, toSubmissionId } from './bundle.js'
+import {
+  BUNDLE_FORMS,
+  toBundleIds,
+  toNothing,
+  toSubmissionId,
+  TRANSACTION_BYTES_MAX,
+} from './bundle.js'
 import { parseSubmission, type SubmissionCall } from './call.js'
 import { createEngine } from './engine.js'
 import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from './relay-parts.js'
@@ -50,7 +56,7 @@ const nameOf = (outcome: Outcome) =>
 
 export const createRelay = (options: RelayOptions, modules: RelayModules): Relay => {
   const { route, engineTipAccounts, serviceTipAccounts } = options
-  const { bucket, book, meter, log } = modules
+  const { bucket, book, checks, meter, log } = modules
   const engine = createEngine(options, modules)
   const sendBundle = createSendBundle(options, engine, modules)
   const tipAccounts = { result: JSON.stringify(engineTipAccounts) }
@@ -126,10 +132,12 @@ export const createRelay = (options: RelayOptions, modules: RelayModules): Relay
   }
 
   return {
-    expect: () => modules.checks.announce(),
+    expect: () => checks.announce(),
     async handle(body, origin) {
       const refused = origin.recheck()
       if (refused !== undefined) return toReply('null', { outcome: { reply: refused } }, origin)
+      // First of all: signatures take as long as the rest, and other threads check them.
+      checks.foresee(body, BUNDLE_FORMS[route].transactionsMax, TRANSACTION_BYTES_MAX)
       const call = parseSubmission(body, NESTING_MAX)
       const isCall = !isRefusal(call)
       const answered = isCall ? await settle(call, origin) : { outcome: call.error }

@@ -206,7 +206,7 @@ export const createSendBundle = (
       if (wrongSignature === undefined) throw new Error('signatures are not looked at')
       // Meanwhile other threads check them.
       prepared = prepare(transactions, verdict, record, submissionId)
-      judgeSigned(verdict, await wrongSignature, floors)
+      judgeSigned(verdict, await wrongSignature(), floors)
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
       const outcome = error.name === 'checksOverloaded' ? 'full' : 'invalid'

@@ -1032,6 +1032,7 @@ const openOver = async (
         checkBundle,
         beginBundle: never,
         announce: never,
+        foresee: never,
         stats: never,
       },
       meter: {

@@ -268,7 +268,7 @@ t.test('where too many signatures wait, a bundle is refused and kept as that', a
   const { engine, call } = await open(t, 1, {
     beginBundle: texts => ({
       verdict: { members: texts.map(() => MEMBER), duplicate: undefined, bundleId: ID },
-      wrongSignature: Promise.reject(new RpcError('checksOverloaded')),
+      wrongSignature: () => Promise.reject(new RpcError('checksOverloaded')),
     }),
   })
   const params = [toBundle('/relay-bundle'), { encoding: 'base64' }]

@@ -3,6 +3,7 @@
 #![deny(clippy::all)]
 
 mod arguments;
+mod bundles;
 mod caretaker;
 mod copy;
 mod corrections;

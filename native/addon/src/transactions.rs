@@ -14,6 +14,7 @@ use napi::{Env, JsString};
 use napi_derive::napi;
 
 use crate::arguments::{exact, whole, wrong};
+use crate::bundles::Foreseen;
 use crate::failure::{Result, guard};
 use crate::promises::deferred;
 use crate::tasks::{NICENESS_MAX, THREADS_MAX};
@@ -140,7 +141,7 @@ pub struct VerdictData {
 }
 
 impl VerdictData {
-    fn of(outcome: Checked<Verdict>) -> VerdictData {
+    pub(crate) fn of(outcome: Checked<Verdict>) -> VerdictData {
         match outcome {
             Ok(verdict) => VerdictData {
                 members: verdict.members.into_iter().map(MemberData::of).collect(),
@@ -177,46 +178,6 @@ impl MemberData {
     }
 }
 
-/// A bundle of which the signatures are still looked at.
-#[napi(object, object_from_js = false)]
-pub struct BegunBundle<'env> {
-    /// Without signatures.
-    pub verdict: VerdictData,
-    /// Absent where something else is wrong.
-    #[napi(ts_type = "Promise<SignedData>")]
-    pub signed: Option<Object<'env>>,
-}
-
-/// Whether all signatures are right, or why that is not known: a row of the error table with its detail.
-#[napi(object, object_from_js = false)]
-pub struct SignedData {
-    /// The first member that is not signed as it says.
-    pub wrong: Option<u32>,
-    pub error: Option<String>,
-    pub detail: Option<String>,
-}
-
-impl SignedData {
-    fn of(outcome: Checked<Verdict>) -> SignedData {
-        match outcome {
-            Ok(verdict) => {
-                let is_wrong = |member: &Member| member.is_signed != Some(true);
-                let wrong = verdict.members.iter().position(is_wrong);
-                SignedData {
-                    wrong: wrong.map(|index| index as u32),
-                    error: None,
-                    detail: None,
-                }
-            }
-            Err(error) => SignedData {
-                wrong: None,
-                error: Some(error.name().into()),
-                detail: Some(error.detail()),
-            },
-        }
-    }
-}
-
 /// The pool that checks signatures, in numbers.
 #[napi(object, object_from_js = false)]
 pub struct VerifyStats {
@@ -227,7 +188,8 @@ pub struct VerifyStats {
 /// Checks of one route's transactions.
 #[napi]
 pub struct TransactionChecks {
-    rules: Arc<Rules>,
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) foreseen: Foreseen,
     pool: Arc<Pool>,
 }
 
@@ -242,6 +204,7 @@ impl TransactionChecks {
         guard(|| {
             Ok(TransactionChecks {
                 rules: Arc::new(rules.to_kernel()?),
+                foreseen: Foreseen::default(),
                 pool: verify_pool(env, &pool)?,
             })
         })
@@ -275,38 +238,15 @@ impl TransactionChecks {
         #[napi(ts_arg_type = "string[]")] transactions: Vec<JsString<'_>>,
         bytes_max: f64,
     ) -> Result<Object<'env>> {
-        let given = guard(|| take_bundle(transactions, bytes_max, false))?;
-        self.start(env, given)
-    }
-
-    /// Judges a bundle's members at once but for their signatures. The pool looks at those where nothing else is wrong,
-    /// up to the first wrong one.
-    #[napi]
-    pub fn begin_bundle<'env>(
-        &self,
-        env: &'env Env,
-        #[napi(ts_arg_type = "string[]")] transactions: Vec<JsString<'_>>,
-        bytes_max: f64,
-    ) -> Result<BegunBundle<'env>> {
-        let (check, verdict) = guard(|| {
-            let check = Check::new(take_bundle(transactions, bytes_max, true)?);
-            let verdict = check.look(&self.rules).cloned();
-            let verdict = verdict.ok_or_else(|| Error::Internal("no verdict".into()))?;
-            Ok((check, verdict))
+        let given = guard(|| {
+            let bytes_max = to_bytes_max(bytes_max)?;
+            Ok(Given::Bundle {
+                texts: take_texts(transactions, bytes_max)?,
+                bytes_max,
+                stops_early: false,
+            })
         })?;
-        let signed = if check.wants_signatures() {
-            let (deferred, promise) = deferred::<SignedData>(env)?;
-            self.submit(check, move |_, outcome| {
-                deferred.resolve(Box::new(move |_| Ok(SignedData::of(outcome))));
-            });
-            Some(promise)
-        } else {
-            None
-        };
-        Ok(BegunBundle {
-            verdict: VerdictData::of(Ok(verdict)),
-            signed,
-        })
+        self.start(env, given)
     }
 
     /// Says that a bundle may be about to begin.
@@ -342,7 +282,7 @@ impl TransactionChecks {
         Ok(promise)
     }
 
-    fn submit(
+    pub(crate) fn submit(
         &self,
         check: Check<Uint8Array>,
         settle: impl FnOnce(Check<Uint8Array>, Checked<Verdict>) + Send + 'static,
@@ -406,25 +346,20 @@ impl Drop for Job {
     }
 }
 
+/// The longest transaction that a route takes.
+pub fn to_bytes_max(bytes_max: f64) -> Checked<usize> {
+    Ok(whole(bytes_max, transaction::BYTES_MAX as u32, "bytesMax")? as usize)
+}
+
 /// Takes the members of a bundle over.
-fn take_bundle(
-    transactions: Vec<JsString<'_>>,
-    bytes_max: f64,
-    stops_early: bool,
-) -> Checked<Given<Uint8Array>> {
-    let bytes_max = whole(bytes_max, transaction::BYTES_MAX as u32, "bytesMax")? as usize;
+pub fn take_texts(transactions: Vec<JsString<'_>>, bytes_max: usize) -> Checked<Vec<Text>> {
     if transactions.len() > RECORDS_MAX {
         return Err(wrong("too many transactions"));
     }
-    let texts: Checked<Vec<Text>> = transactions
+    transactions
         .into_iter()
         .map(|text| take_text(text, bytes_max))
-        .collect();
-    Ok(Given::Bundle {
-        texts: texts?,
-        bytes_max,
-        stops_early,
-    })
+        .collect()
 }
 
 /// Takes a text over, unless it is too long to be a transaction: an 8 MiB string is not worth its copy.

@@ -3,6 +3,7 @@
 mod check;
 mod ed25519;
 mod fixtures;
+mod foresee;
 mod frames;
 mod properties;
 mod real;
