@@ -1,7 +1,11 @@
 //! Bundles that are judged while their signatures are looked at elsewhere.
 
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use kernel::error::{Error, Result as Checked};
 use kernel::transaction::{Check, Given, Member, RECORDS_MAX, Text, Verdict, foresee_bundle};
@@ -55,8 +59,20 @@ impl SignedData {
     }
 }
 
+static PROCESSORS: LazyLock<usize> =
+    LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get));
+
+/// How long the event loop looks out for a verdict that is nearly there: what one signature takes. A turn of the loop for
+/// it takes 20 µs more.
+const LOOKOUT: Duration = Duration::from_micros(50);
+
 /// The signatures of one bundle, of which the pool tells and JavaScript asks.
-pub struct Signing(Mutex<State>);
+pub struct Signing {
+    state: Mutex<State>,
+    /// Set once `state` is known, for who looks out without the lock.
+    is_known: AtomicBool,
+    count: usize,
+}
 
 enum State {
     Unknown,
@@ -65,14 +81,31 @@ enum State {
 }
 
 impl Signing {
+    fn new(count: usize) -> Signing {
+        Signing {
+            state: Mutex::new(State::Unknown),
+            is_known: AtomicBool::new(false),
+            count,
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tell(&self, found: SignedData) {
         let before = mem::replace(&mut *self.state(), State::Known(found.clone()));
+        self.is_known.store(true, Ordering::Release);
         if let State::Awaited(deferred) = before {
             deferred.resolve(Box::new(move |_| Ok(found)));
+        }
+    }
+
+    /// Until it is known, or the time is over.
+    fn look_out(&self) {
+        let until = Instant::now() + LOOKOUT;
+        while !self.is_known.load(Ordering::Acquire) && Instant::now() < until {
+            std::hint::spin_loop();
         }
     }
 }
@@ -155,6 +188,10 @@ impl TransactionChecks {
         &self,
         #[napi(ts_arg_type = "ExternalObject<unknown>")] signing: &External<Arc<Signing>>,
     ) -> Option<i32> {
+        // Where all signatures are looked at in this moment, and the loop takes no processor from them.
+        if signing.count < *PROCESSORS && self.pool.depth().waiting == 0 {
+            signing.look_out();
+        }
         match &*signing.state() {
             State::Known(found) if found.error.is_none() => {
                 Some(found.wrong.map_or(-1, |index| index as i32))
@@ -196,7 +233,7 @@ impl TransactionChecks {
         if !check.wants_signatures() {
             return Ok((verdict, None));
         }
-        let signing = Arc::new(Signing(Mutex::new(State::Unknown)));
+        let signing = Arc::new(Signing::new(verdict.members.len()));
         let told = Arc::clone(&signing);
         self.submit(check, move |_, outcome| told.tell(SignedData::of(outcome)));
         Ok((verdict, Some(signing)))

@@ -190,7 +190,7 @@ pub struct VerifyStats {
 pub struct TransactionChecks {
     pub(crate) rules: Arc<Rules>,
     pub(crate) foreseen: Foreseen,
-    pool: Arc<Pool>,
+    pub(crate) pool: Arc<Pool>,
 }
 
 #[napi]
