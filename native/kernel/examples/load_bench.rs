@@ -5,6 +5,8 @@
 //! Sketch of one token account: 276 bytes written and read once more as a version, 243 as rows of three
 //! indexes; then 265 bytes of a page of `accounts` and 258 of three indexes, each page written once.
 
+mod seeded;
+
 use std::path::Path;
 use std::time::Instant;
 
@@ -13,6 +15,7 @@ use kernel::bootstrap::load::{Base, LoadOptions, Loader};
 use kernel::bootstrap::progress::Progress;
 use kernel::store::{AccountRef, Options, Scope, Store};
 use kernel::token::TOKEN_PROGRAM;
+use seeded::mix;
 
 const SEED: u64 = 0x5107;
 const MINTS: u64 = 50_000;
@@ -20,20 +23,8 @@ const WALLETS: u64 = 1_000_000;
 /// Of so many versions one is older than another of its account.
 const OLD_EVERY: u64 = 50;
 
-/// SplitMix64: a number for a number, the same everywhere.
-fn mix(mut x: u64) -> u64 {
-    x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
-}
-
 fn key(kind: u64, i: u64) -> Pubkey {
-    let mut key = [0; 32];
-    for (part, chunk) in (0..).zip(key.chunks_exact_mut(8)) {
-        chunk.copy_from_slice(&mix(SEED ^ (kind << 56) ^ (i << 3) ^ part).to_be_bytes());
-    }
-    key
+    seeded::key(SEED, kind, i)
 }
 
 fn main() {

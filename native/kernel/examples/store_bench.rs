@@ -6,6 +6,8 @@
 //! in `accounts`, a delete and a put in `holders` and in `changed`, and about 260 bytes appended to
 //! `feed`. One commit per block, with LMDB's two syncs.
 
+mod seeded;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -14,26 +16,15 @@ use kernel::store::{
     AccountUpdate, Block, Budget, Filter, Options, OwnerFilter, OwnerQuery, ProgramQuery, Store,
 };
 use kernel::token::{TOKEN_PROGRAM, TokenProgram};
+use seeded::mix;
 
 const SEED: u64 = 0x5107;
 const MINTS: u64 = 1_000;
 const BLOCK_UPDATES: u64 = 5_000;
 const PLAIN_PROGRAM: Pubkey = [9; 32];
 
-/// SplitMix64: a number for a number, the same everywhere.
-fn mix(mut x: u64) -> u64 {
-    x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
-}
-
 fn key(kind: u64, i: u64) -> Pubkey {
-    let mut key = [0; 32];
-    for (part, chunk) in (0..).zip(key.chunks_exact_mut(8)) {
-        chunk.copy_from_slice(&mix(SEED ^ (kind << 56) ^ (i << 3) ^ part).to_be_bytes());
-    }
-    key
+    seeded::key(SEED, kind, i)
 }
 
 fn mint_of(i: u64) -> Pubkey {

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use kernel::store::{Block, Store};
 
-use crate::data::{Set, key, mix};
+use crate::data::{Set, key};
+use crate::seeded::mix;
 use crate::{machine, report};
 
 const BLOCK_UPDATES: u64 = 5_000;

@@ -4,6 +4,7 @@ use kernel::Pubkey;
 use kernel::store::AccountUpdate;
 use kernel::token::TOKEN_PROGRAM;
 
+use crate::seeded::{self, mix};
 use crate::writer::Row;
 
 const SEED: u64 = 0x5C41_E000;
@@ -21,20 +22,8 @@ pub struct Set {
     pub of_program: u64,
 }
 
-/// SplitMix64: a number for a number, the same everywhere.
-pub fn mix(mut x: u64) -> u64 {
-    x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
-}
-
 pub fn key(kind: u64, i: u64) -> Pubkey {
-    let mut key = [0; 32];
-    for (part, chunk) in (0..).zip(key.chunks_exact_mut(8)) {
-        chunk.copy_from_slice(&mix(SEED ^ (kind << 56) ^ (i << 3) ^ part).to_be_bytes());
-    }
-    key
+    seeded::key(SEED, kind, i)
 }
 
 /// What a token account holds after a change of this salt; 0 is the loaded one.

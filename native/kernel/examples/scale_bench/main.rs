@@ -12,6 +12,8 @@ mod load;
 mod machine;
 mod reads;
 mod sample;
+#[path = "../seeded/mod.rs"]
+mod seeded;
 #[path = "../../src/bootstrap/archive/tests/writer.rs"]
 #[allow(dead_code)]
 mod writer;

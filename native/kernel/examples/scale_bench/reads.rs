@@ -12,7 +12,8 @@ use kernel::store::{
 };
 use kernel::token::{TOKEN_PROGRAM, TokenProgram};
 
-use crate::data::{KINDS, PROGRAM, Set, key, mix};
+use crate::data::{KINDS, PROGRAM, Set, key};
+use crate::seeded::mix;
 use crate::{machine, report};
 
 const NONE: &Limits = &Limits::NONE;

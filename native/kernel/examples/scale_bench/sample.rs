@@ -12,8 +12,9 @@ use kernel::encoding::{encode_pubkey, push_base64};
 use kernel::store::AccountUpdate;
 use serde::Serialize;
 
-use crate::data::{PROGRAM, Set, balance, key, mix};
+use crate::data::{PROGRAM, Set, balance, key};
 use crate::load::SLOT;
+use crate::seeded::mix;
 
 /// Each leads to leaves of its own: 10,000 of them are more than a processor's caches hold.
 const TOKENS: u64 = 10_240;
