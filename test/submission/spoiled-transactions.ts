@@ -7,6 +7,7 @@ import { RELAY_ROUTES } from '../../src/submission/submission.js'
 import { answer, openRawUpstream } from '../fixtures/raw-upstream.js'
 import { openMachine, OPTIONS, post, QUALIFYING, toTransaction } from '../fixtures/relay.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
+import { anyEdits, edit } from '../fixtures/spoiled.js'
 import { openSubmissionEdge } from '../fixtures/submission-edge.js'
 import { base64, FLOOR, frame, tipping, TIPS } from '../fixtures/tipping.js'
 
@@ -59,33 +60,6 @@ const change = (bytes: Buffer, how: Change): Buffer => {
     : Buffer.concat([before, how.bytes, after])
 }
 
-/** A change of a text of JSON. */
-const anyEdit = fc.tuple(
-  fc.nat(10_000),
-  fc.nat(3),
-  fc.constantFrom(
-    '',
-    '"',
-    '{',
-    '}',
-    '[',
-    ']',
-    ',',
-    ':',
-    '=',
-    'A',
-    '/',
-    '\\u0041',
-    ' ',
-    'null',
-    '1',
-  ),
-)
-const edit = (text: string, [at, cut, put]: readonly [number, number, string]): string => {
-  const from = at % text.length
-  return text.slice(0, from) + put + text.slice(from + cut)
-}
-
 t.test('of bundles with spoiled members only the whole ones reach an engine', async t => {
   const engine = await openRawUpstream(t, (socket, { body }) => {
     const [texts] = JSON.parse(body.toString()).params
@@ -135,7 +109,7 @@ t.test('of bundles with spoiled members only the whole ones reach an engine', as
     })
     const wanted = new Set(members.map(base64))
     await fc.assert(
-      fc.asyncProperty(fc.array(anyEdit, { minLength: 1, maxLength: 3 }), async edits => {
+      fc.asyncProperty(anyEdits, async edits => {
         const { isAnswered, isTaken, seen } = await submit(edits.reduce(edit, whole))
         if (!isTaken) return isAnswered && seen.length === 0
         // What leaves is made anew: members that were there, and exactly the options.
