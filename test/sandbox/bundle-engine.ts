@@ -1,11 +1,4 @@
 import { readFileSync } from 'node:fs'
-import {
-  AddressLookupTableAccount,
-  Keypair,
-  PublicKey,
-  TransactionMessage,
-  VersionedTransaction,
-} from '@solana/web3.js'
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import { ADDRESSES } from '../../src/sandbox/addresses.js'
@@ -13,6 +6,7 @@ import { type BundleEngineOptions, openBundleEngine } from '../../src/sandbox/bu
 import { readonly } from '../../src/sandbox/compile-transaction.js'
 import { deriveBundleId } from '../../src/sandbox/derive-bundle-id.js'
 import { transferLamports } from '../../src/sandbox/system-instructions.js'
+import { compileV0, NEVER_CLOSED } from '../fixtures/compile-v0.js'
 import { compileV1 } from '../fixtures/compile-v1.js'
 import { key } from '../fixtures/sandbox.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
@@ -241,22 +235,10 @@ t.test('what is turned away, and in which words', async t => {
 t.test('a transaction that locks very many accounts through a table', async t => {
   const { chain, payer, tip, engineTip, sendBundle } = await open(t)
   const table = key('table').publicKey
-  const addresses = Array.from(
-    { length: 70 },
-    (_none, index) => new PublicKey(key(`lock ${index}`).publicKey),
-  )
-  const signer = Keypair.fromSecretKey(payer.secretKey)
-  const state = {
-    deactivationSlot: 2n ** 64n - 1n,
-    lastExtendedSlot: 0,
-    lastExtendedSlotStartIndex: 0,
-    authority: signer.publicKey,
-    addresses,
-  }
-  const lookup = new AddressLookupTableAccount({ key: new PublicKey(table), state })
+  const addresses = Array.from({ length: 70 }, (_none, index) => key(`lock ${index}`).publicKey)
   const header = Buffer.alloc(56)
   header.writeUInt32LE(1)
-  header.writeBigUInt64LE(state.deactivationSlot, 4)
+  header.writeBigUInt64LE(NEVER_CLOSED, 4)
   header[21] = 1
   header.set(payer.publicKey, 22)
   chain.load(table, {
@@ -264,31 +246,15 @@ t.test('a transaction that locks very many accounts through a table', async t =>
     owner: ADDRESSES.lookupTable,
     executable: false,
     rentEpoch: 0n,
-    data: Buffer.concat([header, ...addresses.map(each => each.toBytes())]),
+    data: Buffer.concat([header, ...addresses]),
   })
   const transfer = tip(FLOOR, engineTip)
   const make = (count: number): Buffer => {
-    const message = new TransactionMessage({
-      payerKey: signer.publicKey,
-      recentBlockhash: chain.tip.blockhash,
-      instructions: [
-        {
-          programId: new PublicKey(transfer.programId),
-          data: Buffer.from(transfer.data),
-          keys: [
-            ...transfer.accounts,
-            ...addresses.slice(0, count).map(each => readonly(each.toBytes())),
-          ].map(({ pubkey, isSigner, isWritable }) => ({
-            pubkey: new PublicKey(pubkey),
-            isSigner,
-            isWritable,
-          })),
-        },
-      ],
-    }).compileToV0Message([lookup])
-    const transaction = new VersionedTransaction(message)
-    transaction.sign([signer])
-    return Buffer.from(transaction.serialize())
+    const accounts = [...transfer.accounts, ...addresses.slice(0, count).map(readonly)]
+    return compileV0([{ ...transfer, accounts }], payer, chain.tip.blockhash, {
+      key: table,
+      addresses,
+    })
   }
   t.match(await sendBundle([make(62)]), {
     status: 400,

@@ -1,10 +1,3 @@
-import {
-  AddressLookupTableAccount,
-  Keypair,
-  PublicKey,
-  TransactionMessage,
-  VersionedTransaction,
-} from '@solana/web3.js'
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import {
@@ -18,6 +11,7 @@ import { deriveBundleId } from '../../src/sandbox/derive-bundle-id.js'
 import { deriveBytes, deriveKeypair } from '../../src/sandbox/keypair.js'
 import { transferLamports } from '../../src/sandbox/system-instructions.js'
 import { RELAY_ROUTES, type RelayRoute } from '../../src/submission/submission.js'
+import { compileV0 } from '../fixtures/compile-v0.js'
 import { compileV1 } from '../fixtures/compile-v1.js'
 import { answer, openRawUpstream } from '../fixtures/raw-upstream.js'
 import { base64, openMachine, post, sendBundle, TIPS } from '../fixtures/relay.js'
@@ -118,34 +112,8 @@ t.test('which programs are an application', async t => {
 })
 
 /** A version 0 transaction whose further keys come from a lookup table. */
-const signV0 = (instructions: readonly Instruction[], inTable: readonly Uint8Array[]): Buffer => {
-  const signer = Keypair.fromSecretKey(payer.secretKey)
-  const table = new AddressLookupTableAccount({
-    key: new PublicKey(deriveBytes('table')),
-    state: {
-      deactivationSlot: 2n ** 64n - 1n,
-      lastExtendedSlot: 0,
-      lastExtendedSlotStartIndex: 0,
-      addresses: inTable.map(each => new PublicKey(each)),
-    },
-  })
-  const message = new TransactionMessage({
-    payerKey: signer.publicKey,
-    recentBlockhash: bs58.encode(blockhash()),
-    instructions: instructions.map(({ programId, accounts, data }) => ({
-      programId: new PublicKey(programId),
-      data: Buffer.from(data),
-      keys: accounts.map(({ pubkey, isSigner, isWritable }) => ({
-        pubkey: new PublicKey(pubkey),
-        isSigner,
-        isWritable,
-      })),
-    })),
-  }).compileToV0Message([table])
-  const transaction = new VersionedTransaction(message)
-  transaction.sign([signer])
-  return Buffer.from(transaction.serialize())
-}
+const signV0 = (instructions: readonly Instruction[], addresses: readonly Uint8Array[]): Buffer =>
+  compileV0(instructions, payer, bs58.encode(blockhash()), { key: deriveBytes('table'), addresses })
 
 /** A System instruction with its number, lamports, and whatever follows. */
 const system = (kind: number, lamports: bigint, more: Uint8Array = new Uint8Array()): Buffer => {
