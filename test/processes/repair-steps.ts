@@ -8,7 +8,7 @@ import type { AccountUpdate } from '../../src/sandbox/block.js'
 import { openRpc } from '../../src/sandbox/rpc.js'
 import { serveArchives } from '../fixtures/archive-server.js'
 import { examineStore } from '../fixtures/chain-state.js'
-import { call, runToEnd } from '../fixtures/deployment.js'
+import { call, runToEnd, type Service } from '../fixtures/deployment.js'
 import { toBigInt } from '../fixtures/exact-json.js'
 import { startFeedWorld } from '../fixtures/feed-world.js'
 import { prepareServe } from '../fixtures/serve.js'
@@ -168,12 +168,7 @@ const publishing = (t: Test, { chain, publish }: World, base: number, isFull = f
 }
 
 /** Follows a repair to its end, and compares all that there is. */
-const end = async (
-  t: Test,
-  world: World,
-  service: Awaited<ReturnType<World['prepared']['start']>>,
-  kind: string,
-): Promise<void> => {
+const end = async (t: Test, world: World, service: Service, kind: string): Promise<void> => {
   const { arrived, chain, goOn, prepared, slots, stores, wrong } = world
   const stop = goOn()
   /** What the status showed as being tried, with the reason at that time. */
@@ -208,12 +203,30 @@ const end = async (
   t.match(tip, { slot: chain.tip.slot, blockhash: chain.tip.blockhash })
 }
 
-t.test('a gap beyond replay: a copy of the store catches up from an incremental one', async t => {
-  const world = await open(t, ['incremental', 'snapshot'])
-  const { arrived, chain, lose, prepared, slots } = world
+/** Starts the service, and waits until it has what the chain has. */
+const begin = async ({ arrived, prepared, slots }: World): Promise<Service> => {
   slots(6)
   const service = await prepared.start()
   await arrived()
+  return service
+}
+
+/** A service that has lost slots and needs an archive, of which it gets nothing yet. */
+const openHeld = async (t: Test, repair: object = {}) => {
+  const world = await open(t, ['incremental'], false, repair)
+  const service = await begin(world)
+  const stopPublishing = publishing(t, world, world.chain.tip.slot - 2)
+  world.files.hold(true)
+  world.lose(9)
+  const stop = world.goOn()
+  await until('an archive is being read', () => world.files.waiting.length === 1)
+  return { service, stop, stopPublishing, world }
+}
+
+t.test('a gap beyond replay: a copy of the store catches up from an incremental one', async t => {
+  const world = await open(t, ['incremental', 'snapshot'])
+  const { chain, lose } = world
+  const service = await begin(world)
   const stopPublishing = publishing(t, world, chain.tip.slot - 2)
   lose(9)
   await end(t, world, service, 'incremental')
@@ -225,10 +238,8 @@ t.test('a gap beyond replay: a copy of the store catches up from an incremental 
 for (const kind of ['snapshot', 'rpc'] as const)
   soakTest(`an incremental one that does not continue the store: ${kind} is next`, {}, async t => {
     const world = await open(t, ['incremental', kind], kind === 'rpc')
-    const { arrived, lose, prepared, slots } = world
-    slots(6)
-    const service = await prepared.start()
-    await arrived()
+    const { lose } = world
+    const service = await begin(world)
     const first = lose(9)
     const stopPublishing = publishing(t, world, first + 2, true)
     await end(t, world, service, kind)
@@ -238,16 +249,8 @@ for (const kind of ['snapshot', 'rpc'] as const)
   })
 
 soakTest('kill -9 while a copy catches up: it is done again', {}, async t => {
-  const world = await open(t, ['incremental'])
-  const { arrived, chain, files, lose, prepared, slots, stores } = world
-  slots(6)
-  const service = await prepared.start()
-  await arrived()
-  const stopPublishing = publishing(t, world, chain.tip.slot - 2)
-  files.hold(true)
-  lose(9)
-  const stop = world.goOn()
-  await until('an archive is being read', () => files.waiting.length === 1)
+  const { service, stop, stopPublishing, world } = await openHeld(t)
+  const { arrived, files, prepared, stores } = world
   t.match(readStatus(stores), {
     repair: { step: 'incremental' },
     bootstrap: { kind: 'incremental', step: 'load' },
@@ -267,16 +270,11 @@ soakTest('kill -9 while a copy catches up: it is done again', {}, async t => {
 })
 
 soakTest('a step that was cancelled is not taken again before a block came', {}, async t => {
-  const world = await open(t, ['incremental'], false, { sourcesPauseMs: 50, stepsPauseMs: 100 })
-  const { arrived, chain, files, lose, prepared, slots, stores } = world
-  slots(6)
-  const service = await prepared.start()
-  await arrived()
-  const stopPublishing = publishing(t, world, chain.tip.slot - 2)
-  files.hold(true)
-  lose(9)
-  const stop = world.goOn()
-  await until('an archive is being read', () => files.waiting.length === 1)
+  const { service, stop, stopPublishing, world } = await openHeld(t, {
+    sourcesPauseMs: 50,
+    stepsPauseMs: 100,
+  })
+  const { arrived, files, prepared, stores } = world
   const args = ['--config', prepared.configFile, '--network', 'one']
   const cancelled = await runToEnd(t, ['bootstrap', 'cancel', ...args])
   t.equal(cancelled.code, 0, cancelled.output)
