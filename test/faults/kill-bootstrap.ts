@@ -6,7 +6,8 @@ import { readStatus } from '../../src/processes/status-file.js'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { startTraffic } from '../../src/sandbox/traffic.js'
 import { examineStore, trackChain } from '../fixtures/chain-state.js'
-import { call, runToEnd } from '../fixtures/deployment.js'
+import { runToEnd } from '../fixtures/deployment.js'
+import { untilFirstBlock } from '../fixtures/first-block.js'
 import { conservationQuestions, startPoller } from '../fixtures/poller.js'
 import { prepareServe } from '../fixtures/serve.js'
 import { recordChain } from '../fixtures/snapshot-archive.js'
@@ -55,12 +56,7 @@ t.test('kill -9 of the indexer at random instants of bootstraps', async t => {
   const stores = join(prepared.dataDir, 'accounts', 'dev')
   const service = await prepared.start()
   const url = prepared.urlOf('dev')
-  await until('the first block', () =>
-    call(url, 'getLatestBlockhash', []).then(
-      () => true,
-      () => false,
-    ),
-  )
+  await untilFirstBlock(url)
   const poller = startPoller(url, conservationQuestions(samples), 2)
   t.teardown(() => poller.stop())
   let kills = 0

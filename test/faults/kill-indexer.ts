@@ -3,7 +3,7 @@ import t from 'tap'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { startTraffic } from '../../src/sandbox/traffic.js'
 import { examineStore, recomputeBeside, trackChain } from '../fixtures/chain-state.js'
-import { call } from '../fixtures/deployment.js'
+import { untilFirstBlock } from '../fixtures/first-block.js'
 import { conservationQuestions, startPoller } from '../fixtures/poller.js'
 import { prepareServe } from '../fixtures/serve.js'
 import { until } from '../fixtures/until.js'
@@ -37,13 +37,7 @@ t.test(`kill -9 of the indexer at ${ROUNDS} random instants`, async t => {
     log: { level: 'info' },
   })
   const service = await prepared.start()
-  // Before the first block there is nothing to be right about.
-  await until('the first block', () =>
-    call(prepared.urlOf('dev'), 'getLatestBlockhash', []).then(
-      () => true,
-      () => false,
-    ),
-  )
+  await untilFirstBlock(prepared.urlOf('dev'))
   const poller = startPoller(prepared.urlOf('dev'), conservationQuestions(samples), 3)
   try {
     await until('the first blocks', () => poller.slot > 5)
