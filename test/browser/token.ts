@@ -7,10 +7,9 @@ import {
   openBrowser,
   openVisit,
   signIn,
-  statusOf,
   untilFocused,
 } from '../fixtures/browser.js'
-import { startDeployment } from '../fixtures/deployment.js'
+import { startDeployment, statusOf } from '../fixtures/deployment.js'
 
 const browser = await openBrowser(t)
 if (browser !== undefined) {

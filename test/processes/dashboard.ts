@@ -1,5 +1,5 @@
 import t from 'tap'
-import { startDeployment } from '../fixtures/deployment.js'
+import { startDeployment, statusOf } from '../fixtures/deployment.js'
 import { until } from '../fixtures/until.js'
 import { Visitor } from '../fixtures/visitor.js'
 import { foundPid } from '../fixtures/found-pid.js'
@@ -7,17 +7,6 @@ import { foundPid } from '../fixtures/found-pid.js'
 /** Members of a JSON object; none where it is no object. */
 const membersOf = (json: unknown): Readonly<Record<string, unknown>> =>
   typeof json === 'object' && json !== null ? { ...json } : {}
-
-/** Status of a read through an URL of the RPC port. */
-const read = async (url: string): Promise<number> => {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'getLatestBlockhash' }),
-  })
-  await response.arrayBuffer()
-  return response.status
-}
 
 t.test('what is done in the dashboard counts at the RPC port when it answers', async t => {
   const { description, pidsOf, output } = await startDeployment(t, { args: ['--edges', '2'] })
@@ -40,23 +29,23 @@ t.test('what is done in the dashboard counts at the RPC port when it answers', a
   t.equal(made.status, 201)
   const first = urlOf(made.json)
   t.ok(first.startsWith(`${new URL(description.locations[0].rpcUrl).origin}/slt_`))
-  t.equal(await read(first), 200, 'generated')
+  t.equal(await statusOf(first), 200, 'generated')
   const nyc = urlOf((await visitor.call('POST', `${placeOf('nyc')}/token`)).json)
   const elsewhere = first.replace(new URL(first).origin, new URL(nyc).origin)
-  t.equal(await read(elsewhere), 401, 'at another location')
+  t.equal(await statusOf(elsewhere), 401, 'at another location')
 
   const regenerated = await visitor.call('POST', `${fra}/token/regenerate`)
   const second = urlOf(regenerated.json)
-  t.equal(await read(first), 401, 'regenerated: the one before')
-  t.equal(await read(second), 200, 'regenerated: the new one')
+  t.equal(await statusOf(first), 401, 'regenerated: the one before')
+  t.equal(await statusOf(second), 200, 'regenerated: the new one')
 
   t.equal(
     (await visitor.call('PUT', `${fra}/token/restriction`, { address: '8.8.8.8' })).status,
     200,
   )
-  t.equal(await read(second), 403, 'restricted to another address')
+  t.equal(await statusOf(second), 403, 'restricted to another address')
   t.equal((await visitor.call('PUT', `${fra}/token/restriction`, { address: '' })).status, 200)
-  t.equal(await read(second), 200, 'and no longer')
+  t.equal(await statusOf(second), 200, 'and no longer')
 
   // What the relay refuses is found in the dashboard, with the words of the check.
   const relayed = await fetch(`${second}/relay`, {
@@ -88,14 +77,18 @@ t.test('what is done in the dashboard counts at the RPC port when it answers', a
     return minutes.some(({ requests }) => requests > 0)
   })
 
-  const burst = await Promise.all(Array.from({ length: 40 }, () => read(second)))
+  const burst = await Promise.all(Array.from({ length: 40 }, () => statusOf(second)))
   t.ok(burst.includes(429), 'over the limits of the rental')
   t.ok(burst.includes(200))
-  t.equal(await read(description.locations[0].rpcUrl), 200, "another person's access has its own")
+  t.equal(
+    await statusOf(description.locations[0].rpcUrl),
+    200,
+    "another person's access has its own",
+  )
 
   t.equal((await visitor.call('DELETE', `${fra}/token`)).status, 204)
-  t.equal(await read(second), 401, 'revoked')
-  t.not(await read(nyc), 401, 'the other location was not touched')
+  t.equal(await statusOf(second), 401, 'revoked')
+  t.not(await statusOf(nyc), 401, 'the other location was not touched')
 
   // The session is on disk, so it outlives the process that made it.
   const control = foundPid(pidsOf('control')[0])
@@ -106,6 +99,6 @@ t.test('what is done in the dashboard counts at the RPC port when it answers', a
       () => false,
     ),
   )
-  t.equal(await read(second), 401, 'and what is revoked stays so')
+  t.equal(await statusOf(second), 401, 'and what is revoked stays so')
   t.notMatch(output(), /slt_[0-9A-Za-z]{38}.*"level"/)
 })
