@@ -1,7 +1,6 @@
-import type { Secret } from '../shared/secret.js'
-import type { Credentials, NewToken, TokenInfo } from './credential.js'
+import type { Credentials } from './credential.js'
 import type { Entitlement, NewAccess } from './entitlement.js'
-import type { Access, Place } from './tables.js'
+import type { Access } from './tables.js'
 
 /** Makes edges know of a change that is on disk. */
 export type Effect = {
@@ -13,10 +12,10 @@ export type Effect = {
 
 /**
  * Everything that can be done to accesses and tokens: what the dashboard, the admin API and the command line call. A
- * change is on disk and in effect at every edge when its promise resolves. Wrong input rejects with an RpcError, whose
- * name, status and message may be shown.
+ * change, also that of a token, is on disk and in effect at every edge when its promise resolves. Wrong input rejects
+ * with an RpcError, whose name, status and message may be shown.
  */
-export type Administration = {
+export type Administration = Credentials & {
   grant(access: NewAccess): Promise<Access>
   /** Sets the end (exclusive; null is without). Its tokens live again where it had ended. */
   extend(accessId: string, validUntilMs: number | null): Promise<Access>
@@ -27,15 +26,6 @@ export type Administration = {
   listOf(subject: string): readonly Access[]
   /** Up to `countMax` accesses of everybody in the order of their ids, from the one after this id on. */
   page(afterId: string, countMax: number): readonly Access[]
-  generate(place: Place): Promise<NewToken>
-  regenerate(place: Place): Promise<NewToken>
-  revoke(place: Place): Promise<void>
-  /** Blank lifts the restriction. */
-  restrict(place: Place, address: string): Promise<TokenInfo>
-  /** The token itself, to be shown again; undefined where the place has none. */
-  reveal(place: Place): Promise<Secret | undefined>
-  /** Active tokens of one access. */
-  list(accessId: string): readonly TokenInfo[]
 }
 
 export const createAdministration = (options: {
