@@ -235,7 +235,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
     const nowMs = performance.now()
     let worst: 'ok' | 'behind' = 'ok'
     for (const view of views.values()) {
-      if (view.tipSlot === undefined) return 'unknown'
+      if (view.tipSlot === undefined || view.isIncomplete) return 'unknown'
       if (view.tipAgeMs(nowMs) > config.processes.tipAgeMaxMs) worst = 'behind'
     }
     return worst

@@ -61,6 +61,21 @@ export const setCurrentGeneration = (stores: string, generation: string): void =
   renameSync(draft, join(stores, 'CURRENT'))
 }
 
+/** Name of the first store of a network. It begins where its feed does: what did not change since is not in it. */
+export const FIRST_GENERATION = '1'
+
+/** Is there while a network that never had a whole store is given one: edges say so by their health. */
+const INCOMPLETE = 'INCOMPLETE'
+
+/** Whether a network's live store is known to lack what is being loaded. */
+export const isIncomplete = (stores: string): boolean => existsSync(join(stores, INCOMPLETE))
+
+/** Says that to every process of the network, until it is taken back; a start finds it as it was left. */
+export const setIncomplete = (stores: string, value: boolean): void => {
+  if (value) writeFileSync(join(stores, INCOMPLETE), '')
+  else rmSync(join(stores, INCOMPLETE), { force: true })
+}
+
 /** Takes the live store away from readers that open one from now on, without another in its place yet. */
 export const clearCurrentGeneration = (stores: string): void =>
   rmSync(join(stores, 'CURRENT'), { force: true })

@@ -4,6 +4,7 @@ import type { Config } from '../config.js'
 import type { BootstrapPlan } from '../ingest/bootstrap.js'
 import type { RepairStepName } from '../ingest/repair-options.js'
 import { startRepairedFeed } from '../ingest/repair.js'
+import type { FeedHealth } from '../ingest/source.js'
 import { shownPlace, type IndexerStatus } from '../shared/indexer-status.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
@@ -17,9 +18,11 @@ import {
   clearCurrentGeneration,
   currentGeneration,
   demandWritable,
+  FIRST_GENERATION,
   removeOtherGenerations,
   RESTORE_DRAFT,
   setCurrentGeneration,
+  setIncomplete,
   storesPath,
 } from './generation.js'
 import { toStoreOptions } from './native-options.js'
@@ -29,8 +32,10 @@ import type { Start } from './role.js'
 import { startSweep } from './sweep.js'
 import { startStatusWriter, type StatusWriter } from './status-writer.js'
 
-/** Name of the first store of a network. */
-const FIRST_GENERATION = '1'
+const LOADING: FeedHealth = {
+  isHealthy: false,
+  reason: 'its first whole store is being made',
+}
 
 /** A step of the repair ladder as what it makes a store from. */
 const toPlan = (step: RepairStepName, { snapshots }: Config['networks'][number]): BootstrapPlan => {
@@ -98,11 +103,22 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
   }
   let status: StatusWriter | undefined
   let isReplaying = false
+  /** Of what the live store lacks a bootstrap is making a whole one. */
+  let isIncomplete = false
+  const watchCompleteness = (): void => {
+    const isLoading = bootstraps?.status()?.state === 'running'
+    const next = isLoading && generation === FIRST_GENERATION
+    if (next !== isIncomplete) setIncomplete(stores, next)
+    isIncomplete = next
+  }
   const sourceIndex = metrics.gauge('feedSource', { network })
   // A sandbox's chain lives as long as its process, and is indexed from its first slot.
   if (devChain === undefined)
     bootstraps = createBootstraps(config, network, log, {
-      onStatus: () => status?.write(),
+      onStatus: () => {
+        watchCompleteness()
+        status?.write()
+      },
       live: () => indexer,
       metrics,
       sourceIndex: () => feed.sourceIndex(),
@@ -113,10 +129,14 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
         generation = name
         isLive = false
         goLive()
+        watchCompleteness()
         feed.restart()
         last.close()
       },
     })
+  // As a killed process left it, or not.
+  setIncomplete(stores, false)
+  watchCompleteness()
   // A process may have been killed before it removed the store before its own.
   if (devChain === undefined)
     removeOtherGenerations(stores, [generation, ...(bootstraps?.folders() ?? [])])
@@ -187,7 +207,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
         tip: describeTip(),
         source: shownPlace(sources[feed.sourceIndex()]?.endpoint ?? ''),
       }
-      const health = feed.health()
+      const health: FeedHealth = isIncomplete ? LOADING : feed.health()
       const repair = feed.repair()
       const bootstrap = bootstraps?.status()
       return {

@@ -6,7 +6,7 @@ import type { Log } from '../shared/log.js'
 import { openReader, type Reader } from '../shared/reader.js'
 import type { Reads } from '../shared/reads.js'
 import type { Tip } from '../shared/store.js'
-import { currentGeneration, storesPath } from './generation.js'
+import { currentGeneration, isIncomplete, storesPath } from './generation.js'
 import { toStoreOptions } from './native-options.js'
 
 /** One network as an edge serves it, whichever store is the live one. */
@@ -17,6 +17,8 @@ export type NetworkView = {
   readonly reader: Reader | undefined
   /** Newest slot, or undefined before the first block. */
   readonly tipSlot: number | undefined
+  /** Its first whole store is being made: what did not change since it began is not there yet. */
+  readonly isIncomplete: boolean
   /** Monotonic milliseconds since the tip last moved. */
   tipAgeMs(nowMs: number): number
   /** Looks at the tip, and at which store is the live one. */
@@ -64,7 +66,9 @@ export const createNetworkView = (
   const stores = storesPath(config.dataDir, network)
   const tipAgeMs = (nowMs: number): number => nowMs - tipMovedMs
   const isHealthy = (): boolean =>
-    tipSlot !== undefined && tipAgeMs(modules.now()) <= config.processes.tipAgeMaxMs
+    !lacksAccounts &&
+    tipSlot !== undefined &&
+    tipAgeMs(modules.now()) <= config.processes.tipAgeMaxMs
   const create = (reads: Reads): Dispatch =>
     createDispatch(config.rpc, { ...modules, isHealthy, reads })
   let dispatch = create(NO_READS)
@@ -73,6 +77,7 @@ export const createNetworkView = (
   let reader: Reader | undefined
   let tipSlot: number | undefined
   let tipMovedMs = 0
+  let lacksAccounts = false
 
   const follow = (): void => {
     const current = currentGeneration(stores)
@@ -118,7 +123,12 @@ export const createNetworkView = (
       return tipSlot
     },
     tipAgeMs,
+    get isIncomplete() {
+      return lacksAccounts
+    },
     refresh: nowMs => {
+      // Before the store: a whole one is live a moment before it is called so.
+      lacksAccounts = isIncomplete(stores)
       follow()
       const tip = look()
       if (tip === undefined || tip.slot === tipSlot) return

@@ -152,6 +152,13 @@ t.test(
     const ticking = setInterval(() => tick(1), 40)
     await until('an archive is being read', () => files.waiting.length === 1)
     t.match(readStatus(stores)?.bootstrap, { step: 'load', attempts: 1 })
+    // What is read meanwhile holds what changed since the service began, and nothing else.
+    const health = async () => (await fetch(new URL('/health', url))).text()
+    await until('no edge calls itself healthy', async () => (await health()) === 'unknown')
+    await t.rejects(call(url, 'getHealth', []), { message: /-32005.*Node is unhealthy/ })
+    const reason = 'its first whole store is being made'
+    t.match(readStatus(stores), { isHealthy: false, reason })
+    t.match((await slotline('status')).output, `network one: not healthy: ${reason}`)
     process.kill(service.pidsOf('indexer')[0] ?? 0, 'SIGKILL')
     files.hold(false)
     const loaded = await loading.finally(() => clearInterval(ticking))
@@ -161,6 +168,9 @@ t.test(
     t.notMatch(service.output() + loaded.output, /qzx11/)
     await until('every block is there', async () => (await slotOf(url)) === chain.chain.tip.slot)
     t.strictSame(await wrongAt(url, { chain, record }), [])
+    await until('it is healthy only then', async () => (await health()) === 'ok')
+    t.equal(await call(url, 'getHealth', []), 'ok')
+    t.match(readStatus(stores), { isHealthy: true })
     t.equal(await service.stop(), 0)
     t.equal((await slotline('verify')).code, 0)
   },
