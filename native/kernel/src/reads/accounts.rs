@@ -6,6 +6,7 @@ use crate::account_json::{AccountWriter, Encoding, Mints, View};
 use crate::encoding::BASE58_BYTES_MAX;
 use crate::error::{Error, Result};
 use crate::store::{AccountRef, LOOK_AHEAD_KEYS, Scope, Snapshot};
+use crate::token::{self, NATIVE_MINT, TokenProgram};
 
 /// Addresses that one call of [`multiple_accounts`] answers at once (design §3).
 pub const ADDRESSES_AT_ONCE_MAX: usize = 128;
@@ -50,6 +51,9 @@ pub fn multiple_accounts(
         for (found, pubkey) in found.iter_mut().zip(pubkeys) {
             *found = find(snapshot, pubkey)?;
         }
+        if view.encoding == Encoding::JsonParsed {
+            look_ahead_to_mints(snapshot, found);
+        }
     }
     if is_over(found, view, limits) {
         return Ok(Outcome::TooLarge);
@@ -61,6 +65,24 @@ pub fn multiple_accounts(
         out.extend_from_slice(b"]}");
         Ok(outcome)
     })
+}
+
+/// jsonParsed reads the mint of each token account, every one once.
+fn look_ahead_to_mints(snapshot: &Snapshot<'_>, found: &[Option<AccountRef<'_>>]) {
+    let mut mints = [NATIVE_MINT; LOOK_AHEAD_KEYS];
+    let mut count = 0;
+    for account in found.iter().flatten() {
+        let is_token = TokenProgram::of(account.owner).is_some() && token::is_account(account.data);
+        if is_token
+            && let Some(mint) = token::mint_of(account.data)
+            && !mints.iter().take(count).any(|known| known == mint)
+            && let Some(place) = mints.get_mut(count)
+        {
+            *place = *mint;
+            count += 1;
+        }
+    }
+    snapshot.look_ahead(mints.get(..count).unwrap_or_default());
 }
 
 /// Whether the data to be written is over the limits. Lengths are all it looks at.

@@ -149,11 +149,11 @@ impl Snapshot<'_> {
         page: &mut Page<'_, '_>,
     ) -> Result<()> {
         let bounds = run.bounds(query.after.as_ref());
-        for row in run.table.range(&self.txn, &as_slices(&bounds))? {
-            let (key, _) = row?;
+        let rows = run.table.range(&self.txn, &as_slices(&bounds))?;
+        for pubkey in self.keys_ahead(rows.filter_map(pubkey_of_row), query.limit) {
+            let pubkey = pubkey?;
             budget.count()?;
-            if let Some(pubkey) = keys::pubkey_of(key)
-                && let Some(account) = self.account(pubkey)?
+            if let Some(account) = self.account(pubkey)?
                 && query.matches(&account)
                 && page.push(pubkey, account)?
             {
@@ -185,7 +185,8 @@ impl Snapshot<'_> {
         pubkeys.sort_unstable();
         // An account has a row for each of its writes.
         pubkeys.dedup();
-        for pubkey in &pubkeys {
+        for pubkey in self.keys_ahead(pubkeys.iter().map(Ok), query.limit) {
+            let pubkey = pubkey?;
             budget.count()?;
             if let Some(account) = self.account(pubkey)?
                 && query.matches(&account)
@@ -212,10 +213,11 @@ impl Snapshot<'_> {
             OwnerFilter::Program(program) => {
                 let run = self.wallet_run(query, program);
                 let bounds = run.bounds(query.after.as_ref());
-                let mut rows = run.table.range(&self.txn, &as_slices(&bounds))?;
-                while let Some((key, _)) = rows.next().transpose()? {
+                let rows = run.table.range(&self.txn, &as_slices(&bounds))?;
+                for pubkey in self.keys_ahead(rows.filter_map(pubkey_of_row), query.limit) {
+                    let pubkey = pubkey?;
                     budget.count()?;
-                    if self.push_token_account(key, &mut page)? {
+                    if self.push_token_account(pubkey, &mut page)? {
                         break;
                     }
                 }
@@ -247,7 +249,10 @@ impl Snapshot<'_> {
         while let Some(row) = next_of_two(&mut left, &mut right) {
             let (key, value) = row?;
             budget.count()?;
-            if value == mint && self.push_token_account(key, page)? {
+            if value == mint
+                && let Some(pubkey) = keys::pubkey_of(key)
+                && self.push_token_account(pubkey, page)?
+            {
                 break;
             }
         }
@@ -262,18 +267,20 @@ impl Snapshot<'_> {
         }
     }
 
-    fn push_token_account(&self, key: &[u8], page: &mut Page<'_, '_>) -> Result<bool> {
-        match keys::pubkey_of(key) {
-            Some(pubkey) => match self.account(pubkey)? {
-                Some(account) if token::is_account(account.data) => page.push(pubkey, account),
-                _ => Ok(false),
-            },
-            None => Ok(false),
+    fn push_token_account(&self, pubkey: &Pubkey, page: &mut Page<'_, '_>) -> Result<bool> {
+        match self.account(pubkey)? {
+            Some(account) if token::is_account(account.data) => page.push(pubkey, account),
+            _ => Ok(false),
         }
     }
 }
 
 type Row<'t> = heed::Result<(&'t [u8], &'t [u8])>;
+
+/// The pubkey at the end of an index's key; a failed row stays one.
+fn pubkey_of_row<'t>(row: Row<'t>) -> Option<heed::Result<&'t Pubkey>> {
+    row.map(|(key, _)| keys::pubkey_of(key)).transpose()
+}
 
 /// The row with the smaller pubkey; a failed row comes at once.
 fn next_of_two<'t, I: Iterator<Item = Row<'t>>>(

@@ -298,3 +298,21 @@ fn several_accounts_are_looked_ahead_to() {
     // The last group of sixteen has fifteen.
     assert_eq!(take_found(), 200);
 }
+
+#[test]
+fn mints_of_parsed_accounts_are_looked_ahead_to() {
+    let mut accounts: Vec<AccountUpdate> = (1..=10)
+        .map(|n| account(n, TOKEN_PROGRAM, token_data(&[100 + n % 3; 32], 5)))
+        .collect();
+    accounts.extend((100..=102).map(|n| account(n, TOKEN_PROGRAM, mint_data(6, 1_000))));
+    let (_dir, store) = open(accounts, Scope::All);
+    let snapshot = store.snapshot().unwrap();
+    let keys: Vec<Pubkey> = (1..=10).map(|n| [n; 32]).collect();
+    for (view, found) in [(BASE64, 10), (PARSED, 13)] {
+        take_found();
+        let mut out = Vec::new();
+        let ended = multiple_accounts(&snapshot, &keys, view, &Limits::NONE, &mut out).unwrap();
+        assert_eq!(ended, Outcome::Written);
+        assert_eq!(take_found(), found);
+    }
+}

@@ -3,11 +3,14 @@
 //! together, and the memory of all comes at the same time. Nothing is decided here: each record is still found by
 //! LMDB, so that a wrong hint could cost time and nothing else.
 
+mod keys_ahead;
 mod mapped;
 mod walk;
 
 pub(super) use mapped::Mapped;
 pub(super) use walk::Tree;
+
+use std::borrow::Borrow;
 
 use super::snapshot::Snapshot;
 use crate::Pubkey;
@@ -25,17 +28,17 @@ pub(super) const TABLE: &str = "accounts";
 impl Snapshot<'_> {
     /// Asks for the memory of these accounts, at most [`LOOK_AHEAD_KEYS`], and of the way to them: the next
     /// [`Snapshot::account`] of each finds it in the processor's caches.
-    pub fn look_ahead(&self, pubkeys: &[Pubkey]) {
+    pub fn look_ahead<K: Borrow<Pubkey>>(&self, pubkeys: &[K]) {
         if pubkeys.len() < KEYS_MIN {
             return;
         }
         let Some(mapped) = &self.store.mapped else {
             return;
         };
-        let Some(tree) = *self
+        let tree = self
             .accounts_tree
-            .get_or_init(|| mapped.tree(&self.txn, TABLE))
-        else {
+            .get_or_init(|| mapped.tree(&self.txn, TABLE));
+        let Some(tree) = *tree else {
             return;
         };
         let pages = mapped.pages(&self.txn, self.store.env.info().last_page_number);

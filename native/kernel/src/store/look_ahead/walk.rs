@@ -4,6 +4,7 @@
 //! Layouts are those of liblmdb 0.9.70 on 64 bits (`MDB_db`, `MDB_page`, `MDB_node` in mdb.c), in the machine's byte
 //! order. Each read is checked: from bytes that are no tree comes another end of the walk, and nothing worse.
 
+use std::borrow::Borrow;
 use std::cmp::Ordering;
 
 use super::{prefetch, prefetch_run};
@@ -50,7 +51,7 @@ pub trait Pages {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tree {
     root: u64,
-    depth: u16,
+    pub(super) depth: u16,
 }
 
 impl Tree {
@@ -187,7 +188,7 @@ impl<'p> Walk<'p> {
 pub fn walk<'p>(
     pages: &'p impl Pages,
     tree: Tree,
-    keys: &[Pubkey],
+    keys: &[impl Borrow<Pubkey>],
 ) -> [Option<&'p [u8]>; KEYS_AT_ONCE] {
     let mut values = [None; KEYS_AT_ONCE];
     let Some(root) = pages.page(tree.root) else {
@@ -212,7 +213,7 @@ pub fn walk<'p>(
             let mut is_done = true;
             for (walk, key) in walks.iter_mut().zip(keys) {
                 if walk.low < walk.high {
-                    let step = walk.step(key);
+                    let step = walk.step(key.borrow());
                     walk.or_end(step);
                     is_done = false;
                 }

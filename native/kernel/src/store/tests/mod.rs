@@ -98,7 +98,7 @@ pub(crate) fn number(n: u64) -> Pubkey {
     pubkey
 }
 
-fn long_budget() -> Budget {
+pub(crate) fn long_budget() -> Budget {
     Budget::until(Instant::now() + Duration::from_secs(60))
 }
 
