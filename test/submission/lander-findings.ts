@@ -25,6 +25,12 @@ import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
 import { FLOOR, forged, frame, sized, tipping } from '../fixtures/tipping.js'
 import { until } from '../fixtures/until.js'
 
+const bodyOf = (route: string, transactions: readonly Buffer[]): string | Buffer => {
+  if (route === BATCH) return frame(...transactions)
+  const [first = Buffer.alloc(0)] = transactions
+  return route === BUNDLE ? bundle(transactions) : single(first)
+}
+
 t.test('findings travel beside the answer', async t => {
   const { post, edge } = await openLander(t)
   const half = FLOOR / 2n
@@ -68,13 +74,7 @@ t.test('findings travel beside the answer', async t => {
     ['all kinds', BATCH, [junk, forged(none), good, poor], '0:structure;1:signature,tip;3:tip'],
   ]
   for (const [name, route, transactions, findings] of cases) {
-    const [first = Buffer.alloc(0)] = transactions
-    const body =
-      route === BATCH
-        ? frame(...transactions)
-        : route === BUNDLE
-          ? bundle(transactions)
-          : single(first)
+    const body = bodyOf(route, transactions)
     const reply = await post(route, body)
     t.equal(reply.status, 200, `${route}: ${name}`)
     t.equal(findingsOf(reply), findings)
@@ -143,14 +143,8 @@ t.test('enforced, a finding is an error and nothing is forwarded', async t => {
     ]
   for (const [name, route, transactions, error] of cases) {
     raw.received.length = 0
-    const [first = Buffer.alloc(0)] = transactions
     const count = transactions.length
-    const body =
-      route === BATCH
-        ? frame(...transactions)
-        : route === BUNDLE
-          ? bundle(transactions)
-          : single(first)
+    const body = bodyOf(route, transactions)
     const reply = await post(route, body)
     const batch = { attempted: count, accepted: 0, rejected: count, parse_error: error }
     const wanted = route === BATCH ? JSON.stringify(batch) : failure(-32602, error ?? '')
