@@ -11,7 +11,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import nacl from 'tweetnacl'
 import { RpcError } from '../src/shared/errors.js'
-import { createTransactionChecks, type Verdict } from '../src/shared/native.js'
+import { createTransactionChecks, type Verdict } from '../src/shared/transaction-checks.js'
 import { SHARED_ABSENT, sharedPath } from './fixtures/shared.js'
 
 const QUEUE_MAX = 4

@@ -15,7 +15,7 @@ const UNMIRRORED: readonly [file: RegExp, reason: string][] = [
   [/^src\/shared\/http\.ts$/, 'types, and the test of a tag that every server test needs'],
   [/^src\/shared\/encodings\.ts$/, 'test/native.ts sees each encoding'],
   [
-    /^src\/shared\/(indexer|native|native-encoding|operating-system|reader)\.ts$/,
+    /^src\/shared\/(indexer|native-encoding|operating-system|reader|transaction-checks)\.ts$/,
     'calls of the addon: test/native*.ts, test/pages.ts and each golden vector see their answers',
   ],
   [

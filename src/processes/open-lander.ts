@@ -1,7 +1,7 @@
 import type { Config } from '../config.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
-import { createTransactionChecks, type TransactionChecks } from '../shared/native.js'
+import { createTransactionChecks, type TransactionChecks } from '../shared/transaction-checks.js'
 import { Secret } from '../shared/secret.js'
 import { createLander, LANDER_ROUTES, type Lander, type LanderMeter } from '../submission/lander.js'
 import {

@@ -1,6 +1,6 @@
 import { RpcError } from '../shared/errors.js'
 import type { Params } from '../shared/jsonrpc.js'
-import type { Verdict } from '../shared/native.js'
+import type { Verdict } from '../shared/transaction-checks.js'
 import { isAbsent, isMap, toText, wrongType } from '../shared/values.js'
 import { parseId } from './submission-id.js'
 import type { RelayRoute } from './submission.js'

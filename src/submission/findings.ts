@@ -1,5 +1,5 @@
 import { RpcError } from '../shared/errors.js'
-import type { MemberVerdict, Verdict } from '../shared/native.js'
+import type { MemberVerdict, Verdict } from '../shared/transaction-checks.js'
 
 /** What can be found, in the order in which it counts. */
 export const FINDING_KINDS = ['structure', 'signature', 'tip'] as const

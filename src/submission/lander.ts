@@ -1,7 +1,7 @@
 import { RpcError, type ErrorName } from '../shared/errors.js'
 import type { Reply } from '../shared/http.js'
 import { formatError, isRefusal, type Id, type Params } from '../shared/jsonrpc.js'
-import type { TransactionChecks, Verdict } from '../shared/native.js'
+import type { TransactionChecks, Verdict } from '../shared/transaction-checks.js'
 import { parseSubmission } from './call.js'
 import { findAll, formatFindings, gravest, type Finding, type FindingKind } from './findings.js'
 import type { Options } from './lander-options.js'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { RpcError } from '../shared/errors.js'
 import type { Params } from '../shared/jsonrpc.js'
-import type { Verdict } from '../shared/native.js'
+import type { Verdict } from '../shared/transaction-checks.js'
 import {
   BUNDLE_FORMS,
   judgeMembers,
