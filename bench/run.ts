@@ -20,7 +20,7 @@ import { benchNotifications } from './load/notifications.js'
 import { benchStoppedReaders } from './load/stopped-readers.js'
 import { benchSubmission } from './load/submission.js'
 import { benchWebsockets } from './load/websockets.js'
-import { describeMachine } from './machine.js'
+import { describeMachine, measurePace } from './machine.js'
 import { buildStore } from './micro/build-store.js'
 import { benchKernel } from './micro/kernel.js'
 import { benchParts } from './micro/parts.js'
@@ -91,6 +91,11 @@ const run = async (words: readonly string[]): Promise<number> => {
     print(formatFigure(figure))
   }
   const note = (text: string): void => print(`  ${text}`)
+  const begin = (part: string): void => {
+    print(`\n${part}`)
+    const [value, unit] = [measurePace(), 'ns'] as const
+    report({ name: `${part}: the host's memory`, value, unit, better: 'lower', isTail: true })
+  }
 
   const dir = workDir()
   if (!lockFile(`${dir}.lock`)) throw new Error('another run of the bench is under way here')
@@ -104,7 +109,7 @@ const run = async (words: readonly string[]): Promise<number> => {
     const stores = storesPath(config.dataDir, NETWORK)
     const storeDir = join(stores, GENERATION)
     mkdirSync(storeDir, { recursive: true, mode: 0o700 })
-    print('\napply')
+    begin('apply')
     await buildStore({ plan, storeDir, report, note })
     setCurrentGeneration(stores, GENERATION)
     const token = await createToken(config)
@@ -116,7 +121,7 @@ const run = async (words: readonly string[]): Promise<number> => {
       const shared = { plan, world, dir, config, storeDir, ...servers, accountInfo, report, note }
       for (const [name, measure] of Object.entries({ ...PARTS, ...ON_DEMAND })) {
         if (!parts.has(name)) continue
-        print(`\n${name}`)
+        begin(name)
         const rest = AWAKE.has(name) ? tryToKeepAwake(note) : undefined
         await measure({ ...shared, accountQuestions: questions })
         rest?.()
@@ -130,7 +135,7 @@ const run = async (words: readonly string[]): Promise<number> => {
     if ([...parts].some(part => !Object.hasOwn(ALONE, part))) await overStore()
     for (const [name, measure] of Object.entries(ALONE)) {
       if (!parts.has(name)) continue
-      print(`\n${name}`)
+      begin(name)
       await measure({ dir, isQuick, report, note })
     }
   } finally {
