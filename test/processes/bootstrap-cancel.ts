@@ -36,6 +36,7 @@ t.test('a bootstrap that is cancelled', async t => {
   for (const [kind, step] of STEPS)
     await t.test(`${kind}, at the step ${step}`, async t => {
       const { loading } = await bringTo(world, kind, step)
+      t.ok(existsSync(pathOf(kind, 'INCOMPLETE')), 'no edge calls itself healthy')
       t.strictSame(await cancel(kind, '--reason', REASON), {
         code: 0,
         output: `network ${kind}: the bootstrap is cancelled at the step ${step}; the store before it is as it was\n`,
@@ -48,6 +49,7 @@ t.test('a bootstrap that is cancelled', async t => {
       release(world)
       stand()
       await examine(t, kind, '1')
+      t.notOk(existsSync(pathOf(kind, 'INCOMPLETE')), 'as it was before')
       t.strictSame(await cancel(kind), { code: 1, output: NOTHING(kind) }, 'only once')
     })
 
@@ -64,6 +66,7 @@ t.test('a bootstrap that is cancelled', async t => {
     release(world)
     stand()
     await examine(t, 'snapshot', '1')
+    t.notOk(existsSync(pathOf('snapshot', 'INCOMPLETE')), 'nor is it left by a killed one')
   })
 
   await t.test('it is counted, and no failure', async t => {

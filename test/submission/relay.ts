@@ -282,6 +282,15 @@ t.test('where too many signatures wait, a bundle is refused and kept as that', a
   t.match(result, { outcome: 'full', checks: message, bundleId: ID, forwardedAtMs: null })
 })
 
+t.test('the signatures of a bundle are begun before its call is read', async t => {
+  const { edge, call } = await open(t)
+  await call('/relay-bundle', 'sendBundle', [toBundle('/relay-bundle'), { encoding: 'base64' }])
+  t.strictSame(edge.checkCalls, ['foresee', 'begin'])
+  // Before it is known to be no call at all.
+  await post(edge.port, '/relay', '{')
+  t.strictSame(edge.checkCalls, ['foresee', 'begin', 'foresee'])
+})
+
 t.test('every call is counted by its method and its end', async t => {
   const { edge, call } = await open(t)
   const before = edge.told.length
