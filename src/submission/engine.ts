@@ -11,16 +11,13 @@ const HEADERS = { 'content-type': 'application/json', accept: 'application/json'
 /** How a submission ends that has no answer, by why there is none. */
 const FAILED = { unreachable: 'unreachable', full: 'full', silent: 'unknown' } as const
 
-/** Five transactions are 8,220. What is longer is refused by its checks, and not worth a copy before them. */
-const PREPARED_CHARS_MAX = 10_000
-
 const bytes = (text: string): Uint8Array => Buffer.from(text)
 
 /** The bundle engine of one route. What it is sent is made here, of what was checked and nothing else. */
 export type Engine = {
   /**
-   * Makes what is sent of a bundle while its checks run elsewhere. The answered function sends it, to be called once.
-   * That never rejects: what went wrong is how the submission ended.
+   * Makes what is sent of a bundle, of which all but the signatures is right, while those are looked at elsewhere. The
+   * answered function sends it, to be called once. That never rejects: what went wrong is how the submission ended.
    */
   prepareBundle(transactions: readonly string[]): () => Promise<EngineAnswer>
   /** Asks about bundles, and answers what the engine does. Throws RpcErrors where it answers nothing. */
@@ -38,12 +35,10 @@ export const createEngine = (
   return {
     prepareBundle: transactions => {
       // Canonical base64 needs no escapes, and what is not canonical is never sent.
-      const toBody = () => bytes(`${head}"${transactions.join('","')}"${tail}`)
-      const length = transactions.reduce((sum, { length }) => sum + length, 0)
-      const body = length <= PREPARED_CHARS_MAX ? toBody() : undefined
+      const body = bytes(`${head}"${transactions.join('","')}"${tail}`)
       return async () => {
         try {
-          return readEngineAnswer(await post(body ?? toBody()))
+          return readEngineAnswer(await post(body))
         } catch (failure) {
           const isExpected = failure instanceof UpstreamFailure
           if (!isExpected) log.error({ err: failure, route }, 'a bundle may not have been sent')
