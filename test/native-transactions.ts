@@ -12,6 +12,7 @@ import t from 'tap'
 import nacl from 'tweetnacl'
 import { RpcError } from '../src/shared/errors.js'
 import { createTransactionChecks, type Verdict } from '../src/shared/transaction-checks.js'
+import { findAll } from '../src/submission/findings.js'
 import { SHARED_ABSENT, sharedPath } from './fixtures/shared.js'
 
 const QUEUE_MAX = 4
@@ -225,6 +226,50 @@ t.test('a bundle that was foreseen is looked at once, and known without waiting'
   checks.foresee(bodyOf([text]), 4, 1_232)
   const later = checks.beginBundle([text], 1_231).wrongSignature?.()
   t.equal(await later, undefined)
+})
+
+t.test('what is clean is what nothing is found in', async t => {
+  const floorLamports = 1_000_000n
+  const tipClasses = [{ addresses: [SERVICE_TIP], floorLamports }]
+  const ofLander = createTransactionChecks({ tipClasses, exemptPrograms: [SYSTEM] }, POOL)
+  const paying = (lamports: bigint, nonce: number): Buffer =>
+    signed(new Uint8Array(32).fill(1), [lamports, 0n], Uint8Array.of(nonce)).bytes
+  const good = [paying(floorLamports, 1), paying(floorLamports + 1n, 2)]
+  const poor = [paying(floorLamports - 1n, 3), paying(0n, 4)]
+  const forged = good.map(bytes => Buffer.from(bytes).fill(7, 5, 6))
+  const junk = [Buffer.alloc(70), Buffer.concat([...good.slice(0, 1), Buffer.of(0)])]
+  const all = [...good, ...poor, ...forged, ...junk]
+  const cases = [
+    [good[0]],
+    [good[0], poor[0]],
+    [poor[0], poor[1]],
+    [forged[0]],
+    [junk[1]],
+    good,
+    [],
+  ]
+  const examples = cases.map(some => [some.flatMap(one => (one === undefined ? [] : [one]))])
+  let cleanCount = 0
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.oneof(fc.constantFrom(...good), fc.constantFrom(...all)), { maxLength: 5 }),
+      async members => {
+        const texts = members.map(bytes => bytes.toString('base64'))
+        const batch = Buffer.concat(members.map(frame))
+        for (const payers of ['each', 'one'] as const) {
+          const rule = { isPerBundle: payers === 'one', floorLamports }
+          const whole = await ofLander.checkBundle(texts, 1_232)
+          const isClean = members.length > 0 ? findAll(whole, rule).length === 0 : payers === 'each'
+          const found = await ofLander.checkBundle(texts, 1_232, payers)
+          t.strictSame(found, isClean ? undefined : whole)
+          if (isClean) cleanCount++
+          t.equal((await ofLander.checkBatch(batch, payers)) === undefined, isClean)
+        }
+      },
+    ),
+    { numRuns: 150, examples: examples as [Buffer[]][] },
+  )
+  t.ok(cleanCount > 20)
 })
 
 t.test('texts that are no canonical base64, or too long', async t => {

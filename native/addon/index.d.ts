@@ -253,11 +253,12 @@ export declare class TransactionChecks {
   frameBatch(body: Uint8Array): FrameVerdict
   /**
    * Checks the complete records of a batch, on the pool and in place: until the promise settles, `body` must be
-   * neither changed, resized nor transferred.
+   * neither changed, resized nor transferred. Where it is said whether one tip is enough for all, a clean batch
+   * resolves to null.
    */
-  checkBatch(body: Uint8Array): Promise<VerdictData>
-  /** Checks a bundle's members on the pool: base64 texts as they came. */
-  checkBundle(transactions: string[], bytesMax: number): Promise<VerdictData>
+  checkBatch(body: Uint8Array, isOneEnough?: boolean | undefined | null): Promise<VerdictData | null>
+  /** Checks a bundle's members on the pool, likewise: base64 texts as they came. */
+  checkBundle(transactions: string[], bytesMax: number, isOneEnough?: boolean | undefined | null): Promise<VerdictData | null>
   /** Says that a bundle may be about to begin. */
   announce(): void
   stats(): VerifyStats

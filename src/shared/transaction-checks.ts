@@ -46,6 +46,12 @@ export type Verdict = {
   readonly bundleId: string | undefined
 }
 
+/**
+ * Who must pay each tip class its floor: every transaction, or one of them. Where they do, and every member is a transaction
+ * that is signed, the request is clean.
+ */
+export type Payers = 'each' | 'one'
+
 export type VerifyPoolOptions = addon.VerifyPoolOptions
 
 /** The checks of one route. What they promise rejects with the error `checksOverloaded` where too many wait. */
@@ -60,8 +66,16 @@ export type TransactionChecks = {
    * nor transferred.
    */
   checkBatch(body: Uint8Array): Promise<Verdict>
+  /** The same; undefined where the batch is clean. */
+  checkBatch(body: Uint8Array, payers: Payers): Promise<Verdict | undefined>
   /** Base64 texts as they stand in the request, of at most `bytesMax` bytes each. */
   checkBundle(transactions: readonly string[], bytesMax: number): Promise<Verdict>
+  /** The same; undefined where the bundle is clean. */
+  checkBundle(
+    transactions: readonly string[],
+    bytesMax: number,
+    payers: Payers,
+  ): Promise<Verdict | undefined>
   /** The same, all at once but the signatures. */
   beginBundle(transactions: readonly string[], bytesMax: number): BegunBundle
   /**
@@ -107,8 +121,11 @@ const toVerdict = ({ members, duplicate, bundleId }: addon.VerdictData): Verdict
   }
 }
 
-const toWholeVerdict = async (task: Promise<addon.VerdictData>): Promise<Verdict> => {
+const toWholeVerdict = async (
+  task: Promise<addon.VerdictData | null>,
+): Promise<Verdict | undefined> => {
   const data = await task
+  if (data === null) return undefined
   if (data.error !== undefined) throw toFailure(data.error, data.detail ?? '')
   return toVerdict(data)
 }
@@ -146,14 +163,34 @@ export const createTransactionChecks = (
         pool,
       ),
   )
+  const isOneEnough = (payers: Payers | undefined): boolean | undefined =>
+    payers === undefined ? undefined : payers === 'one'
+  function checkBatch(body: Uint8Array): Promise<Verdict>
+  function checkBatch(body: Uint8Array, payers?: Payers): Promise<Verdict | undefined>
+  function checkBatch(body: Uint8Array, payers?: Payers): Promise<Verdict | undefined> {
+    return toWholeVerdict(call(() => native.checkBatch(body, isOneEnough(payers))))
+  }
+  function checkBundle(transactions: readonly string[], bytesMax: number): Promise<Verdict>
+  function checkBundle(
+    transactions: readonly string[],
+    bytesMax: number,
+    payers?: Payers,
+  ): Promise<Verdict | undefined>
+  function checkBundle(
+    transactions: readonly string[],
+    bytesMax: number,
+    payers?: Payers,
+  ): Promise<Verdict | undefined> {
+    const one = isOneEnough(payers)
+    return toWholeVerdict(call(() => native.checkBundle([...transactions], bytesMax, one)))
+  }
   return {
     frameBatch: body => {
       const { count, problem } = call(() => native.frameBatch(body))
       return { count, problem }
     },
-    checkBatch: body => toWholeVerdict(call(() => native.checkBatch(body))),
-    checkBundle: (transactions, bytesMax) =>
-      toWholeVerdict(call(() => native.checkBundle([...transactions], bytesMax))),
+    checkBatch,
+    checkBundle,
     announce: () => call(() => native.announce()),
     foresee: (body, countMax, bytesMax) => call(() => native.foresee(body, countMax, bytesMax)),
     beginBundle: (transactions, bytesMax) => {

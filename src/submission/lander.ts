@@ -1,7 +1,7 @@
 import { RpcError, type ErrorName } from '../shared/errors.js'
 import type { Reply } from '../shared/http.js'
 import { formatError, isRefusal, type Id, type Params } from '../shared/jsonrpc.js'
-import type { TransactionChecks, Verdict } from '../shared/transaction-checks.js'
+import type { Payers, TransactionChecks, Verdict } from '../shared/transaction-checks.js'
 import { parseSubmission } from './call.js'
 import { findAll, formatFindings, gravest, type Finding, type FindingKind } from './findings.js'
 import type { Options } from './lander-options.js'
@@ -61,6 +61,14 @@ const CALLS: Readonly<Record<Exclude<LanderRoute, '/lander-submit-batch'>, CallR
   '/lander-submit-bundle': { method: 'sendBundle', toTexts: toBundle, pathOption: 'bundlePath' },
 }
 
+/** Of a bundle one transaction pays the tip. */
+const PAYERS: Readonly<Record<LanderRoute, Payers>> = {
+  '/lander': 'each',
+  '/lander-submit-bundle': 'one',
+  '/lander-submit-batch': 'each',
+}
+const NOTHING_FOUND: readonly Finding[] = []
+
 const JSON_TYPE = 'application/json'
 const BYTES_TYPE = 'application/octet-stream'
 const UNCHECKED = 'unchecked'
@@ -87,8 +95,8 @@ type Work = {
   readonly contentType: string
   /** A copy: the server's own memory is gone with the first await. */
   readonly body: Buffer
-  /** Runs the checks, on their pool. */
-  readonly check: () => Promise<Verdict>
+  /** Runs the checks, on their pool. Undefined where there is nothing to find. */
+  readonly check: () => Promise<Verdict | undefined>
   readonly refuse: (error: RpcError, finding?: Finding) => Reply
   readonly recheck: Recheck
 }
@@ -143,8 +151,10 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
   const { upstream, checks, meter, now, nestingMax } = modules
   const floorLamports = BigInt(options.tipFloorLamports)
 
-  const find = (route: LanderRoute, verdict: Verdict): readonly Finding[] =>
-    findAll(verdict, { isPerBundle: route === '/lander-submit-bundle', floorLamports })
+  const find = (route: LanderRoute, verdict: Verdict | undefined): readonly Finding[] =>
+    verdict === undefined
+      ? NOTHING_FOUND
+      : findAll(verdict, { isPerBundle: PAYERS[route] === 'one', floorLamports })
 
   /** Never rejects: what is only looked at must not fail a request. */
   const look = async ({ route, check }: Work): Promise<string> => {
@@ -224,7 +234,7 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
       if (isRefusal(call)) throw call.error
       if (call.method !== method) throw METHOD_NOT_FOUND
       const texts = toTexts(call.params)
-      const check = (): Promise<Verdict> => checks.checkBundle(texts, TRANSACTION_BYTES_MAX)
+      const check = () => checks.checkBundle(texts, TRANSACTION_BYTES_MAX, PAYERS[route])
       const kept = Buffer.from(body)
       const contentType = JSON_TYPE
       return forward({ route, path, contentType, body: kept, check, refuse, recheck }, startMs)
@@ -250,7 +260,7 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
         path: options.batchPath,
         contentType: BYTES_TYPE,
         body: kept,
-        check: () => checks.checkBatch(kept),
+        check: () => checks.checkBatch(kept, PAYERS[route]),
         recheck,
         // What is found in a batch has the batch's form; the rest is about the way to the lander.
         refuse: (error, finding) =>

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { RpcError } from '../../src/shared/errors.js'
 import { createLog } from '../../src/shared/log.js'
-import type { TransactionChecks, Verdict } from '../../src/shared/transaction-checks.js'
+import type { Verdict } from '../../src/shared/transaction-checks.js'
 import { createLander, type Recheck } from '../../src/submission/lander.js'
 import { defaults, type Options as LanderOptions } from '../../src/submission/lander-options.js'
 import { openUpstream } from '../../src/submission/upstream.js'
@@ -164,7 +164,7 @@ const never = (): never => {
 /** `/lander` on a server of its own, over checks that are not the kernel's. */
 const openOver = async (
   t: Test,
-  checkBundle: TransactionChecks['checkBundle'],
+  checkBundle: () => Promise<Verdict>,
   { recheck = () => undefined, ...options }: Partial<LanderOptions> & { recheck?: Recheck },
 ) => {
   const raw = await openRawUpstream(t, s => s.write(answer(OK)))
@@ -216,7 +216,7 @@ const openOver = async (
 }
 
 t.test('checks that are late or fail never hold up an answer', async t => {
-  const cases: [name: string, checkBundle: TransactionChecks['checkBundle']][] = [
+  const cases: [name: string, checkBundle: () => Promise<Verdict>][] = [
     ['late', () => new Promise(() => {})],
     ['refused', () => Promise.reject(new RpcError('checksOverloaded'))],
     ['broken', never],

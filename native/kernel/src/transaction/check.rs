@@ -56,6 +56,33 @@ pub struct Verdict {
     pub bundle_id: Option<String>,
 }
 
+/// Who must pay each class of tip addresses what its rules ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Payers {
+    /// Every transaction.
+    Each,
+    /// One transaction of them.
+    One,
+}
+
+impl Verdict {
+    /// Whether every member is a transaction that all of its signers have signed, and the tips are paid.
+    pub fn is_clean(&self, rules: &Rules, payers: Payers) -> bool {
+        let is_right = |member: &Member| member.problem.is_none() && member.is_signed == Some(true);
+        let pays = |member: &Member| {
+            let classes = rules.tip_classes.iter();
+            classes
+                .zip(&member.tips.lamports)
+                .all(|(class, paid)| *paid >= class.floor_lamports)
+        };
+        self.members.iter().all(is_right)
+            && match payers {
+                Payers::Each => self.members.iter().all(pays),
+                Payers::One => self.members.iter().any(pays),
+            }
+    }
+}
+
 /// A request's transactions as they came.
 #[derive(Debug)]
 pub enum Given<B> {

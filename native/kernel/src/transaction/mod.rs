@@ -18,7 +18,7 @@ mod turns;
 
 pub use base64::{decode_canonical, text_length};
 pub use bundle::bundle_id;
-pub use check::{Check, Given, Member, Problem, Text, Verdict, check_batch, check_bundle};
+pub use check::{Check, Given, Member, Payers, Problem, Text, Verdict, check_batch, check_bundle};
 pub use foresee::foresee_bundle;
 pub use frames::{Fault, RECORD_BYTES_MAX, RECORD_BYTES_MIN, RECORDS_MAX, frame_batch};
 pub use loops::{Loops, compare_loops};
