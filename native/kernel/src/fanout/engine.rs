@@ -205,6 +205,8 @@ impl Engine {
                 signatures.see(signature, outcome, self.root, &mut settled);
             }
         }
+        // As they were added: of several that await the same signature, all were seen with the first.
+        settled.sort_by_key(|settled| settled.id);
         self.settle(settled);
         Ok(())
     }

@@ -115,7 +115,7 @@ fn to_block(slot: u64, next: &mut u8, step: &Step) -> Block {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
     fn frames_equal_those_of_plain_loops(

@@ -69,6 +69,17 @@ fn what_is_confirmed_already_is_told_at_once() {
         (2, true, 2, SUCCESS.to_string()),
     ];
     assert_eq!(told(&bench), expected);
+    // In the order in which they were added, also where two await the same one.
+    bench.add(4, to_signature(2, false, true));
+    bench.add(5, to_signature(1, false, false));
+    bench.add(6, to_signature(2, false, false));
+    let expected = [
+        (4, false, 2, RECEIVED.to_string()),
+        (4, true, 2, SUCCESS.to_string()),
+        (5, true, 1, SUCCESS.to_string()),
+        (6, true, 2, SUCCESS.to_string()),
+    ];
+    assert_eq!(told(&bench), expected);
     // Added before the pass that meets its slot: told once.
     bench.add(3, to_signature(3, false, false));
     bench.apply(&with_transactions(3, vec![transaction(3, None, None)]));
