@@ -11,7 +11,7 @@ use kernel::store::{Block, Tip};
 use crate::server::FeedServer;
 
 /// Longest wait of a test for what must come.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A store in memory with the same gate as the real one, which can be told to wait, refuse or panic.
 #[derive(Default)]

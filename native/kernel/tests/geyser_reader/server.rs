@@ -13,6 +13,8 @@ use yellowstone_grpc_proto::tonic::transport::server::TcpIncoming;
 use yellowstone_grpc_proto::tonic::transport::{Identity, Server, ServerTlsConfig};
 use yellowstone_grpc_proto::tonic::{Request, Response, Status, Streaming, async_trait};
 
+use crate::harness::PATIENCE;
+
 /// Of 127.0.0.1, signed by itself, for these tests alone. Valid until 2126.
 pub const CERTIFICATE: &str = include_str!("tls/cert.pem");
 const KEY: &str = include_str!("tls/key.pem");
@@ -97,6 +99,19 @@ impl FeedServer {
 
     pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
+    }
+
+    /// Waits until `is_here` holds of what was seen: what a reader sends comes here when it comes.
+    pub fn wait_seen(&self, what: &str, is_here: impl Fn(&[Seen]) -> bool) -> Vec<Seen> {
+        let begun = Instant::now();
+        loop {
+            let seen = self.seen();
+            if is_here(&seen) {
+                return seen;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{what} never came: {seen:?}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     pub fn asked_slots(&self) -> Vec<Option<u64>> {

@@ -54,8 +54,9 @@ fn blocks_become_durable_in_order() {
     assert_eq!(blocks[0].block_time, Some(1_700_000_000));
     assert_eq!(blocks[0].transactions[0].error, None);
     assert_eq!(blocks[2].transactions[0].error, Some(vec![8, 0, 0, 0]));
+    let seen = server.wait_seen("the answer to the ping", |seen| !seen[0].pings.is_empty());
     h.reader.stop().unwrap();
-    let seen = &server.seen()[0];
+    let seen = &seen[0];
     assert_eq!(seen.x_token.as_deref(), Some("s3cret"));
     assert_eq!(seen.pings, [1], "the ping was answered");
     assert_eq!(seen.request.transactions_status.len(), 1);
