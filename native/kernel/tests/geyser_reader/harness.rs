@@ -2,16 +2,13 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use kernel::error::{ChainBreak, Error, Result};
 use kernel::geyser::{Event, GeyserConfig, Reader, Sink, start};
 use kernel::store::{Block, Tip};
 
-use crate::server::FeedServer;
-
-/// Longest wait of a test for what must come.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+use crate::server::{FeedServer, PATIENCE};
 
 /// A store in memory with the same gate as the real one, which can be told to wait, refuse or panic.
 #[derive(Default)]

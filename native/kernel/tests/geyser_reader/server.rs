@@ -13,11 +13,12 @@ use yellowstone_grpc_proto::tonic::transport::server::TcpIncoming;
 use yellowstone_grpc_proto::tonic::transport::{Identity, Server, ServerTlsConfig};
 use yellowstone_grpc_proto::tonic::{Request, Response, Status, Streaming, async_trait};
 
-use crate::harness::PATIENCE;
-
 /// Of 127.0.0.1, signed by itself, for these tests alone. Valid until 2126.
 pub const CERTIFICATE: &str = include_str!("tls/cert.pem");
 const KEY: &str = include_str!("tls/key.pem");
+
+/// Longest wait of a test for what must come.
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What the server does next. After the last step it closes the stream.
 #[derive(Debug, Clone)]
