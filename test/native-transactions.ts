@@ -257,7 +257,7 @@ t.test('what is clean is what nothing is found in', async t => {
         const texts = members.map(bytes => bytes.toString('base64'))
         const batch = Buffer.concat(members.map(frame))
         for (const payers of ['each', 'one'] as const) {
-          const rule = { isPerBundle: payers === 'one', floorLamports }
+          const rule = { payers, floorLamports }
           const whole = await ofLander.checkBundle(texts, 1_232)
           const isClean = members.length > 0 ? findAll(whole, rule).length === 0 : payers === 'each'
           const found = await ofLander.checkBundle(texts, 1_232, payers)

@@ -190,9 +190,9 @@ const ANSWER: Row[] = [
 const signing: Spec = { right: undefined, wrong: [undefined, null, 5, 'x', {}, []] }
 const CHECKS: Row[] = [
   ['announce', []],
-  ['checkBatch', [bytes(new Uint8Array(0))]],
+  ['checkBatch', [bytes(new Uint8Array(0)), optional(flag(true))]],
   ['beginBundle', [list(text('')), whole(1_232, 4_096)]],
-  ['checkBundle', [list(text('')), whole(1_232, 4_096)]],
+  ['checkBundle', [list(text('')), whole(1_232, 4_096), optional(flag(true))]],
   ['foresee', [bytes(new Uint8Array(0)), whole(5, 16), whole(1_232, 4_096)]],
   ['frameBatch', [bytes(new Uint8Array(0))]],
   ['knownSigned', [signing]],

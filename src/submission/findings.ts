@@ -1,5 +1,5 @@
 import { RpcError } from '../shared/errors.js'
-import type { MemberVerdict, Verdict } from '../shared/transaction-checks.js'
+import type { MemberVerdict, Payers, Verdict } from '../shared/transaction-checks.js'
 
 /** What can be found, in the order in which it counts. */
 export const FINDING_KINDS = ['structure', 'signature', 'tip'] as const
@@ -14,8 +14,8 @@ export type Finding = {
   readonly toError: () => RpcError
 }
 
-/** How tips are asked for: of each transaction, or once in a bundle. */
-export type TipRule = { readonly isPerBundle: boolean; readonly floorLamports: bigint }
+/** How tips are asked for. */
+export type TipRule = { readonly payers: Payers; readonly floorLamports: bigint }
 
 const paidBy = ({ tips }: MemberVerdict): bigint => tips.reduce((sum, tip) => sum + tip, 0n)
 
@@ -40,7 +40,7 @@ const ownFinding = ({ problem, isSigned }: MemberVerdict, index: number): Findin
  */
 export const findAll = (
   { members }: Verdict,
-  { isPerBundle, floorLamports }: TipRule,
+  { payers, floorLamports }: TipRule,
 ): readonly Finding[] => {
   const findings: Finding[] = []
   let best = 0n
@@ -54,10 +54,10 @@ export const findAll = (
     }
     const paid = paidBy(member)
     if (paid > best) best = paid
-    if (!isPerBundle && paid < floorLamports)
+    if (payers === 'each' && paid < floorLamports)
       findings.push({ kind: 'tip', member: index, toError: () => tipError(paid, floorLamports) })
   }
-  if (isPerBundle && isReadable && best < floorLamports)
+  if (payers === 'one' && isReadable && best < floorLamports)
     findings.push({ kind: 'tip', member: undefined, toError: () => tipError(best, floorLamports) })
   return findings
 }

@@ -154,7 +154,7 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
   const find = (route: LanderRoute, verdict: Verdict | undefined): readonly Finding[] =>
     verdict === undefined
       ? NOTHING_FOUND
-      : findAll(verdict, { isPerBundle: PAYERS[route] === 'one', floorLamports })
+      : findAll(verdict, { payers: PAYERS[route], floorLamports })
 
   /** Never rejects: what is only looked at must not fail a request. */
   const look = async ({ route, check }: Work): Promise<string> => {
