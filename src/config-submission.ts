@@ -34,6 +34,7 @@ const upstream = (own: Partial<typeof upstreamDefaults> = {}) =>
         pingPath: pathOrEmpty,
         inFlightMax: integer(1, 65_536, 'requests'),
         warmCount: integer(1, 256, 'connections'),
+        lookOutMicros: integer(0, 100_000, 'microseconds'),
       },
     ),
   })

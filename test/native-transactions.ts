@@ -11,7 +11,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import nacl from 'tweetnacl'
 import { RpcError } from '../src/shared/errors.js'
+import { isRefusal } from '../src/shared/jsonrpc.js'
 import { createTransactionChecks, type Verdict } from '../src/shared/transaction-checks.js'
+import { BUNDLE_FORMS, toTransactions } from '../src/submission/bundle.js'
+import { parseSubmission } from '../src/submission/call.js'
 import { findAll } from '../src/submission/findings.js'
 import { SHARED_ABSENT, sharedPath } from './fixtures/shared.js'
 
@@ -144,10 +147,16 @@ t.test('a bundle, member by member', async t => {
     bundleId: verdict.bundleId,
   })
   t.match(verdict.bundleId, /^[0-9a-f]{64}$/)
-  const begun = checks.beginBundle(texts, 1_232)
-  const unsigned = verdict.members.map(found => ({ ...found, isSigned: undefined }))
-  t.strictSame(begun.verdict, { ...verdict, members: unsigned }, 'the same, signatures left out')
-  t.equal(await begun.wrongSignature?.(), undefined)
+  const { wrongSignature, ...begun } = checks.beginBundle(texts, 1_232)
+  t.strictSame(begun, {
+    signatures: verdict.members.map(({ signature }) => signature),
+    faults: [],
+    duplicate: undefined,
+    bundleId: verdict.bundleId,
+    qualifies: true,
+  })
+  t.equal(await wrongSignature?.(), undefined)
+  t.equal(checks.beginBundle(texts.slice(1), 1_232).qualifies, false)
   t.strictSame(await checks.checkBundle([], 1_232), {
     members: [],
     duplicate: undefined,
@@ -171,61 +180,129 @@ t.test('a bundle that has begun, and what is wrong with it', async t => {
   t.equal(await begin(one, forge(2), three).wrongSignature?.(), 1)
   t.equal(await begin(forge(1), two, forge(3)).wrongSignature?.(), 0, 'the first one')
   const twice = begin(one, two, one)
-  t.strictSame(twice.verdict.duplicate, [0, 2])
+  t.strictSame(twice.duplicate, [0, 2])
   t.equal(twice.wrongSignature, undefined, 'no signature is looked at')
   const broken = begin(one, two?.slice(4))
-  t.match(broken.verdict.members[1], { problem: /./, isSigned: undefined })
+  t.match(broken.faults, [{ index: 1, problem: /./ }])
+  t.equal(broken.bundleId, undefined)
   t.equal(broken.wrongSignature, undefined, 'nor here')
 })
 
-const bodyOf = (texts: readonly string[]): Uint8Array =>
-  Buffer.from(JSON.stringify({ method: 'sendBundle', params: [texts] }))
+/** Nothing waits for the pool, nor is at work there. */
+const rested = async (): Promise<void> => {
+  const isBusy = () => checks.stats().verifyWaiting + checks.stats().verifyRunning > 0
+  for (const endMs = performance.now() + 5_000; isBusy() && performance.now() < endMs;)
+    await setImmediate()
+}
 
-t.test('what was foreseen changes no verdict', async t => {
+const isCanonical = (text: string): boolean =>
+  Buffer.from(text, 'base64').toString('base64') === text
+
+const FORM = { transactionsMax: 4, bytesMax: 1_232, options: { encoding: 'base64' } }
+
+t.test('a call that is read with its bundle is the call that JSON says', async t => {
+  const reading = createTransactionChecks({ ...RULES, bundle: FORM }, POOL)
   const good = Array.from({ length: 4 }, (_, nonce) => member(nonce).toString('base64'))
   const spoil = (text: string, at: number): string => {
     const bytes = Buffer.from(text, 'base64')
     bytes[at % bytes.length] = (bytes[at % bytes.length] ?? 0) ^ 1
     return bytes.toString('base64')
   }
-  const texts = fc.array(
-    fc.oneof(
-      fc.constantFrom(...good),
-      fc.tuple(fc.constantFrom(...good), fc.nat()).map(([text, at]) => spoil(text, at)),
-      fc.base64String({ maxLength: 60 }),
+  const text = fc.oneof(
+    { weight: 12, arbitrary: fc.constantFrom(...good) },
+    fc.tuple(fc.constantFrom(...good), fc.nat()).map(([text, at]) => spoil(text, at)),
+    fc.base64String({ maxLength: 60 }),
+    fc.constantFrom('', 'A===', 'AB==', ' ', '\u0041', 'é', '"', '\\', good[0]?.slice(1) ?? ''),
+  )
+  const anyCall = fc.record({
+    texts: fc.array(text, { maxLength: 5 }),
+    id: fc.oneof(
+      { weight: 4, arbitrary: fc.nat() },
+      fc.string({ maxLength: 6 }),
+      fc.constant(null),
+      fc.double(),
     ),
-    { minLength: 1, maxLength: 5 },
-  )
+    options: fc.oneof(
+      { weight: 6, arbitrary: fc.constant<unknown>({ encoding: 'base64' }) },
+      fc.constantFrom<unknown>({ encoding: 'base58' }, {}, null, { encoding: 'base64', more: 1 }),
+    ),
+    edit: fc.oneof(
+      fc.constant(undefined),
+      fc.record({
+        at: fc.nat(),
+        count: fc.nat(2),
+        put: fc.constantFrom(
+          '',
+          ' ',
+          '"',
+          ',',
+          '\\',
+          '{',
+          '}',
+          '[',
+          ']',
+          '\u00a0',
+          '\n',
+          '0',
+          ':1',
+        ),
+      }),
+    ),
+  })
+  let readCount = 0
   await fc.assert(
-    fc.asyncProperty(texts, texts, fc.boolean(), async (bundle, other, isOther) => {
-      const alone = checks.beginBundle(bundle, 1_232)
-      const wrong = await alone.wrongSignature?.()
-      checks.foresee(bodyOf(isOther ? other : bundle), 5, 1_232)
-      const foreseen = checks.beginBundle(bundle, 1_232)
-      t.strictSame(foreseen.verdict, alone.verdict)
-      t.equal(foreseen.wrongSignature === undefined, alone.wrongSignature === undefined)
-      t.equal(await foreseen.wrongSignature?.(), wrong)
+    fc.asyncProperty(anyCall, async ({ texts, id, options, edit }) => {
+      const whole = { jsonrpc: '2.0', id, method: 'sendBundle', params: [texts, options] }
+      const json = JSON.stringify(whole)
+      const at = (edit?.at ?? 0) % json.length
+      const edited =
+        edit === undefined ? json : json.slice(0, at) + edit.put + json.slice(at + edit.count)
+      const body = Buffer.from(edited)
+      await rested()
+      const read = reading.readBundle(body)
+      const isUsual =
+        edit === undefined &&
+        options !== null &&
+        JSON.stringify(options) === '{"encoding":"base64"}' &&
+        (typeof id === 'string'
+          ? /^[ !#-[\]-~]*$/.test(id)
+          : /^\d{1,15}$/.test(JSON.stringify(id))) &&
+        texts.length >= 1 &&
+        texts.length <= 4 &&
+        texts.every(text => isCanonical(text))
+      if (isUsual) t.ok(read, json)
+      if (read === undefined) return
+      readCount++
+      const call = parseSubmission(body, 32)
+      if (isRefusal(call)) return void t.fail(`no call: ${edited}`)
+      t.equal(call.method, 'sendBundle')
+      t.equal(read.id, call.id)
+      t.strictSame(call.params, [
+        JSON.parse(`[${body.toString('latin1', read.start, read.end)}]`),
+        FORM.options,
+      ])
+      const given = toTransactions(call.params, BUNDLE_FORMS['/relay-bundle'])
+      const { wrongSignature, ...verdict } = reading.beginBundle(given, 1_232)
+      const { wrongSignature: readWrong, ...readVerdict } = read.begun
+      t.strictSame(readVerdict, verdict)
+      t.equal(readWrong === undefined, wrongSignature === undefined)
+      t.equal(await readWrong?.(), await wrongSignature?.())
     }),
-    { numRuns: 200 },
+    { numRuns: 600 },
   )
+  t.ok(readCount > 50, `${readCount} of 600 were read`)
+  t.throws(() => checks.readBundle(Buffer.from('{}')), { code: 'internal' }, 'no form was given')
 })
 
-t.test('a bundle that was foreseen is looked at once, and known without waiting', async t => {
+t.test('a bundle whose signatures are known is told of without waiting', async t => {
+  await rested()
   const text = member(1).toString('base64')
-  const { verifyWaiting, verifyRunning } = checks.stats()
-  t.equal(verifyWaiting + verifyRunning, 0)
-  checks.foresee(bodyOf([text]), 4, 1_232)
+  const { wrongSignature } = checks.beginBundle([text], 1_232)
   const endMs = performance.now() + 5_000
   const isBusy = () => checks.stats().verifyWaiting + checks.stats().verifyRunning > 0
   while (isBusy() && performance.now() < endMs);
-  // No thread begins anew, and the loop has not turned once.
-  const { wrongSignature } = checks.beginBundle([text], 1_232)
-  t.notOk(isBusy())
+  // The loop has not turned once.
   t.equal(wrongSignature?.(), undefined)
-  // It is another one's by now.
-  checks.foresee(bodyOf([text]), 4, 1_232)
-  const later = checks.beginBundle([text], 1_231).wrongSignature?.()
-  t.equal(await later, undefined)
 })
 
 t.test('what is clean is what nothing is found in', async t => {
@@ -357,7 +434,7 @@ t.test('a full queue refuses, and what waits is still judged', async t => {
   const filled = Promise.allSettled(Array.from({ length: 64 }, () => checks.checkBatch(body)))
   const text = member(1).toString('base64')
   const begun = Array.from({ length: 64 }, () => checks.beginBundle([text], 1_232))
-  for (const { verdict } of begun) t.ok(verdict.bundleId, 'all but the signatures is known')
+  for (const { bundleId } of begun) t.ok(bundleId, 'all but the signatures is known')
   // Of these nobody hears, which must not end the process.
   for (let nth = 0; nth < 64; nth++) checks.beginBundle([text], 1_232)
   const heard = await Promise.allSettled(begun.map(({ wrongSignature }) => wrongSignature?.()))

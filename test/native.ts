@@ -193,9 +193,9 @@ const CHECKS: Row[] = [
   ['checkBatch', [bytes(new Uint8Array(0)), optional(flag(true))]],
   ['beginBundle', [list(text('')), whole(1_232, 4_096)]],
   ['checkBundle', [list(text('')), whole(1_232, 4_096), optional(flag(true))]],
-  ['foresee', [bytes(new Uint8Array(0)), whole(5, 16), whole(1_232, 4_096)]],
   ['frameBatch', [bytes(new Uint8Array(0))]],
   ['knownSigned', [signing]],
+  ['readBundle', [bytes(new Uint8Array(0))]],
   ['signed', [signing]],
   ['stats', []],
 ]

@@ -232,14 +232,11 @@ export declare class StoreLoader {
 /** Checks of one route's transactions. */
 export declare class TransactionChecks {
   /**
-   * Has the signatures of the bundle that a body seems to hold looked at before the body is read. Nothing else comes
-   * of it: `begin_bundle` takes what was found where it is given these very texts.
+   * Reads a body that is nothing but a right `sendBundle` of the route, with canonical base64, and begins as
+   * `begin_bundle` does. Absent where it is anything else, or may be.
    */
-  foresee(body: Uint8Array, countMax: number, bytesMax: number): void
-  /**
-   * Judges a bundle's members at once but for their signatures. The pool looks at those where nothing else is wrong,
-   * up to the first wrong one.
-   */
+  readBundle(body: Uint8Array): ReadBundle | null
+  /** Judges a bundle's members at once but for their signatures. The pool looks at those, up to the first wrong one. */
   beginBundle(transactions: string[], bytesMax: number): BegunBundle
   /**
    * What is known of the signatures by now: −1 where all are right, the index of the first wrong one, or undefined
@@ -248,7 +245,7 @@ export declare class TransactionChecks {
   knownSigned(signing: ExternalObject<unknown>): number | null
   /** The same when it is known. To be asked once for each bundle. */
   signed(signing: ExternalObject<unknown>): Promise<SignedData>
-  constructor(rules: TransactionRules, pool: VerifyPoolOptions)
+  constructor(rules: TransactionRules, pool: VerifyPoolOptions, form?: BundleFormData | undefined | null)
   /** Looks at the frames of a batch alone. */
   frameBatch(body: Uint8Array): FrameVerdict
   /**
@@ -303,8 +300,15 @@ export interface ArchiveOptions {
 
 /** A bundle of which the signatures are still looked at. */
 export interface BegunBundle {
-  /** Without signatures. */
-  verdict: VerdictData
+  /** Base58 of first signatures, of the members whose layout could be read. */
+  signatures: Array<string>
+  bundleId?: string
+  /** One of the members qualifies. */
+  qualifies: boolean
+  /** Absent where there is none. */
+  faults?: Array<FaultData>
+  /** The first two equal members, as two indexes. */
+  duplicate?: Array<number>
   /** Absent where something else is wrong. */
   signing?: ExternalObject<unknown>
 }
@@ -328,6 +332,14 @@ export interface BlockData {
  * many sockets listen.
  */
 export declare function boundUnsent(bytes: number): number
+
+/** What a route takes as a bundle's call. */
+export interface BundleFormData {
+  transactionsMax: number
+  bytesMax: number
+  /** Names and values, the latter as JSON. */
+  options: Array<Array<string>>
+}
 
 /** What a comparison of rows with the store said of them. */
 export interface ComparedRows {
@@ -383,6 +395,13 @@ export interface FanoutStats {
   comparisons: number
   frames: number
   bytes: number
+}
+
+/** A member that is no transaction. */
+export interface FaultData {
+  index: number
+  /** `base64`, `size`, or why it is no transaction. */
+  problem: string
 }
 
 /**
@@ -616,6 +635,16 @@ export interface ProgramPageQuery {
   filters: Array<FilterData>
   changedSinceSlot: number
   page: PageData
+}
+
+/** A call that was read, and the bundle that it is of. */
+export interface ReadBundle {
+  /** As JSON. */
+  id: string
+  /** Where in the body the transactions stand, with their quotes. */
+  start: number
+  end: number
+  begun: BegunBundle
 }
 
 /** How a replay ended: with `slot`, the tip at the hand-over, or with a row of the error table and its detail. */

@@ -1,9 +1,8 @@
-import { availableParallelism } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import type { Config } from '../config.js'
 import type { Log } from '../shared/log.js'
 import { setOrdinary, setRealtime, setSlice } from '../shared/operating-system.js'
-import { edgeCountOf } from './edge-count.js'
+import { leavesCore } from './edge-count.js'
 
 /** How often it is looked at how busy the loop was. */
 const LOOK_MS = 100
@@ -41,7 +40,7 @@ export const comeFirst = (config: Config, log: Log): (() => void) => {
 
   if (!attempt(beOrdinary)) return () => {}
   // Where edges take every core, nothing would be left for the indexer.
-  if (!edgeRealtime || edgeCountOf(config) >= availableParallelism()) return () => {}
+  if (!edgeRealtime || !leavesCore(config)) return () => {}
   if (!attempt(beRealtime) || !isRealtime) return () => {}
   let last = performance.eventLoopUtilization()
   const timer = setInterval(() => {

@@ -7,3 +7,6 @@ export const edgeCountOf = (config: Config): number =>
   config.processes.edgeCount > 0
     ? config.processes.edgeCount
     : Math.min(EDGES_MAX, Math.max(1, availableParallelism() - 1))
+
+/** True where edges leave the others a core: only then may one of them rest less than it could. */
+export const leavesCore = (config: Config): boolean => edgeCountOf(config) < availableParallelism()

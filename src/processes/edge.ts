@@ -18,7 +18,7 @@ import { comeFirst } from './come-first.js'
 import { boundUnsent } from '../shared/operating-system.js'
 import { CLOSE, SOCKET_METHODS } from '../shared/socket.js'
 import { describeFailure, REFUSED_AS, type RefusedAs } from './admission.js'
-import { edgeCountOf } from './edge-count.js'
+import { edgeCountOf, leavesCore } from './edge-count.js'
 import { createEdgeRoutes } from './edge-routes.js'
 import { createEdgeSockets, type EdgeSockets } from './edge-sockets.js'
 import { reportSnapshot } from './report-snapshot.js'
@@ -165,13 +165,14 @@ export const startEdge: Start = async ({ config, index }, report) => {
     refusalMeter.onRefused,
   )
 
+  const now = (): number => performance.now()
   const modules = {
     onCall: createCallMeter(metrics),
     onFault: (fault: unknown, method: string, { id, tokenId }: Origin): void =>
       log.error({ err: fault, method, requestId: id, tokenId }, 'a read failed'),
-    now: () => performance.now(),
+    now,
   }
-  const submission = { log, metrics, now: () => performance.now() }
+  const submission = { log, metrics, now, looksOut: leavesCore(config) }
   const forwards = await Promise.all(
     config.networks.map(async network => ({
       id: network.id,

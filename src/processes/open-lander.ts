@@ -20,6 +20,8 @@ export type SubmissionModules = {
   readonly metrics: Metrics
   /** Monotonic milliseconds. */
   readonly now: () => number
+  /** The event loop may stay awake for answers. */
+  readonly looksOut: boolean
 }
 
 /**
@@ -29,7 +31,7 @@ export type SubmissionModules = {
 export const openNamedUpstream = async (
   { credential, ...options }: UpstreamConfig,
   { network, name }: { readonly network: string; readonly name: string },
-  { log, metrics, now }: SubmissionModules,
+  { log, metrics, now, looksOut }: SubmissionModules,
 ): Promise<Upstream> => {
   const labels = { network, upstream: name }
   const counters = new Map(
@@ -42,6 +44,7 @@ export const openNamedUpstream = async (
   const inFlight = metrics.gauge('upstreamInFlight', labels)
   const given: UpstreamOptions = {
     ...options,
+    ...(!looksOut && { lookOutMicros: 0 }),
     ...(credential !== undefined && { credential: new Secret(credential) }),
   }
   const upstream = await openUpstream(given, {

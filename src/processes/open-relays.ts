@@ -6,6 +6,7 @@ import type { Metrics } from '../shared/metrics.js'
 import { createTransactionChecks, type TransactionChecks } from '../shared/transaction-checks.js'
 import { lockFile, sharedCells } from '../shared/operating-system.js'
 import { createBook } from '../submission/book.js'
+import { BUNDLE_FORMS, TRANSACTION_BYTES_MAX } from '../submission/bundle.js'
 import { CLAIM_WORDS, createClaims } from '../submission/claims.js'
 import { createFlights } from '../submission/flights.js'
 import { edgePath, journalBytes, openLedger, openLedgers } from '../submission/ledger.js'
@@ -141,7 +142,7 @@ const openRoute = async (
 ) => {
   const { upstream: engine, serviceTipAddresses, engineTipAddresses, exemptPrograms } = section
   const { network, route, name } = place
-  const { log, metrics, now, flights, book, words } = modules
+  const { log, metrics, now, looksOut, flights, book, words } = modules
   const options = {
     ...section,
     network,
@@ -159,10 +160,15 @@ const openRoute = async (
         { addresses: engineTipAddresses, floorLamports: BigInt(section.engineTipFloorLamports) },
       ],
       exemptPrograms,
+      bundle: { ...BUNDLE_FORMS[route], bytesMax: TRANSACTION_BYTES_MAX },
     },
     config.pools,
   )
-  const upstream = await openNamedUpstream(engine, { network, name }, { log, metrics, now })
+  const upstream = await openNamedUpstream(
+    engine,
+    { network, name },
+    { log, metrics, now, looksOut },
+  )
   const nth =
     config.networks.findIndex(({ id }) => id === network) * SECTIONS.length +
     SECTIONS.findIndex(([known]) => known === route)

@@ -20,4 +20,6 @@ export const upstreamDefaults = {
   /** The longest usual answer is a block of some MiB; with `inFlightMax` it bounds memory to 1 GiB. */
   replyBytesMax: 16 * 1024 ** 2,
   inFlightMax: 64,
+  /** What it answers is not awaited in microseconds. */
+  lookOutMicros: 0,
 }

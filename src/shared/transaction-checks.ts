@@ -13,6 +13,17 @@ export type TransactionRules = {
   }[]
   /** Programs that are no application. */
   readonly exemptPrograms: readonly string[]
+  /** Of a route that takes bundles one by one. */
+  readonly bundle?: BundleCallForm
+}
+
+/** What a route takes as a call of `sendBundle`. */
+export type BundleCallForm = {
+  readonly transactionsMax: number
+  /** The longest transaction. */
+  readonly bytesMax: number
+  /** The second parameter: these members and no other. */
+  readonly options: Readonly<Record<string, unknown>>
 }
 
 /** What is known of one transaction. */
@@ -76,29 +87,50 @@ export type TransactionChecks = {
     bytesMax: number,
     payers: Payers,
   ): Promise<Verdict | undefined>
-  /** The same, all at once but the signatures. */
+  /** Judges a bundle at once but for its signatures. */
   beginBundle(transactions: readonly string[], bytesMax: number): BegunBundle
   /**
-   * Has the signatures of the bundle that a request's body seems to hold looked at before the body is read: up to
-   * `countMax` texts of at most `bytesMax` bytes. Nothing else comes of it but that `beginBundle`, next with the very same
-   * texts, finds them under way.
+   * The same of the body of a request, where that is nothing but a call of `sendBundle` that is right for the route, with
+   * an id and canonical base64, written as nearly every client does. Undefined where it is anything else, or may be.
    */
-  foresee(body: Uint8Array, countMax: number, bytesMax: number): void
+  readBundle(body: Uint8Array): ReadBundle | undefined
   /** Has a free thread awake when, within a tenth of a millisecond, a bundle is begun. */
   announce(): void
   stats(): { readonly verifyWaiting: number; readonly verifyRunning: number }
 }
 
+/** What is known of a bundle but for its signatures. */
+export type BundleVerdict = {
+  /** Base58 of each member's first signature, of those whose layout could be read. */
+  readonly signatures: readonly string[]
+  /** Members that are no transactions, in order: `base64`, `size`, or why in words. */
+  readonly faults: readonly { readonly index: number; readonly problem: string }[]
+  /** The first two, counted from 0, that are equal in their bytes or in what is signed. */
+  readonly duplicate: readonly [number, number] | undefined
+  /** Where every member has a first signature. */
+  readonly bundleId: string | undefined
+  /** One of the members qualifies. */
+  readonly qualifies: boolean
+}
+
 /** A bundle of which the signatures are still looked at. */
-export type BegunBundle = {
-  /** Each `isSigned` is undefined. */
-  readonly verdict: Verdict
+export type BegunBundle = BundleVerdict & {
   /**
    * The first member that is not signed as it says, by its index; undefined where all are. A promise where that is not
    * known by now, which rejects with `checksOverloaded` where too many wait. To be called once. Absent where a member is
    * no transaction, or there is a duplicate.
    */
   readonly wrongSignature: (() => number | undefined | Promise<number | undefined>) | undefined
+}
+
+/** A call of `sendBundle`. */
+export type ReadBundle = {
+  /** As its raw JSON token. */
+  readonly id: string
+  /** Where in the body the transactions stand, with their quotes and nothing but commas between them. */
+  readonly start: number
+  readonly end: number
+  readonly begun: BegunBundle
 }
 
 const toMember = (member: addon.MemberData): MemberVerdict => ({
@@ -112,14 +144,18 @@ const toMember = (member: addon.MemberData): MemberVerdict => ({
   qualifies: member.qualifies,
 })
 
-const toVerdict = ({ members, duplicate, bundleId }: addon.VerdictData): Verdict => {
+const toPair = (
+  duplicate: readonly number[] | undefined,
+): readonly [number, number] | undefined => {
   const [one, other] = duplicate ?? []
-  return {
-    members: members.map(toMember),
-    duplicate: one === undefined || other === undefined ? undefined : [one, other],
-    bundleId,
-  }
+  return one === undefined || other === undefined ? undefined : [one, other]
 }
+
+const toVerdict = ({ members, duplicate, bundleId }: addon.VerdictData): Verdict => ({
+  members: members.map(toMember),
+  duplicate: toPair(duplicate),
+  bundleId,
+})
 
 const toWholeVerdict = async (
   task: Promise<addon.VerdictData | null>,
@@ -142,6 +178,28 @@ const toWrong = (native: addon.TransactionChecks, signing: addon.ExternalObject<
   return known === -1 ? undefined : known
 }
 
+const NO_FAULTS: BundleVerdict['faults'] = []
+
+const toBegun = (native: addon.TransactionChecks, begun: addon.BegunBundle): BegunBundle => {
+  const { signatures, bundleId, qualifies, faults, duplicate, signing } = begun
+  return {
+    signatures,
+    bundleId,
+    qualifies,
+    faults:
+      faults === undefined ? NO_FAULTS : faults.map(({ index, problem }) => ({ index, problem })),
+    duplicate: duplicate === undefined ? undefined : toPair(duplicate),
+    wrongSignature: signing === undefined ? undefined : () => toWrong(native, signing),
+  }
+}
+
+/** JavaScript values as the addon takes them. */
+const toForm = ({ transactionsMax, bytesMax, options }: BundleCallForm): addon.BundleFormData => ({
+  transactionsMax,
+  bytesMax,
+  options: Object.entries(options).map(([name, value]) => [name, JSON.stringify(value)]),
+})
+
 /**
  * Makes the checks of one route. The first options of a process make its pool; all its routes
  * share it.
@@ -161,6 +219,7 @@ export const createTransactionChecks = (
           exemptPrograms: [...rules.exemptPrograms],
         },
         pool,
+        rules.bundle && toForm(rules.bundle),
       ),
   )
   const isOneEnough = (payers: Payers | undefined): boolean | undefined =>
@@ -192,13 +251,16 @@ export const createTransactionChecks = (
     checkBatch,
     checkBundle,
     announce: () => call(() => native.announce()),
-    foresee: (body, countMax, bytesMax) => call(() => native.foresee(body, countMax, bytesMax)),
-    beginBundle: (transactions, bytesMax) => {
-      const { verdict, signing } = call(() => native.beginBundle([...transactions], bytesMax))
-      return {
-        verdict: toVerdict(verdict),
-        wrongSignature: signing === undefined ? undefined : () => toWrong(native, signing),
-      }
+    beginBundle: (transactions, bytesMax) =>
+      toBegun(
+        native,
+        call(() => native.beginBundle([...transactions], bytesMax)),
+      ),
+    readBundle: body => {
+      const read = call(() => native.readBundle(body))
+      if (read === null) return undefined
+      const { id, start, end, begun } = read
+      return { id, start, end, begun: toBegun(native, begun) }
     },
     stats: () => call(() => native.stats()),
   }

@@ -1,6 +1,6 @@
 import { RpcError } from '../shared/errors.js'
 import type { Params } from '../shared/jsonrpc.js'
-import type { Verdict } from '../shared/transaction-checks.js'
+import type { BundleVerdict } from '../shared/transaction-checks.js'
 import { isAbsent, isMap, toText, wrongType } from '../shared/values.js'
 import { parseId } from './submission-id.js'
 import type { RelayRoute } from './submission.js'
@@ -66,6 +66,10 @@ export const toTransactions = (params: Params, form: BundleForm): readonly strin
   return transactions.map(transaction => toText(transaction, 0))
 }
 
+/** Transactions as JSON texts, with commas between them. Canonical base64 needs no escapes; what is none is never sent. */
+export const toListJson = (transactions: readonly string[]): Uint8Array =>
+  Buffer.from(`"${transactions.join('","')}"`)
+
 /** What each class of tip accounts must be paid. */
 export type TipFloors = { readonly service: number; readonly engine: number }
 
@@ -73,14 +77,14 @@ export type TipFloors = { readonly service: number; readonly engine: number }
  * Says what is wrong with a bundle but for its signatures and tips: each rule over all members before the next rule, in
  * the order of design §6.
  */
-export const judgeMembers = ({ members, duplicate }: Verdict): void => {
-  for (const [index, { problem }] of members.entries()) {
+export const judgeMembers = ({ faults, duplicate }: BundleVerdict): void => {
+  for (const { index, problem } of faults) {
     if (problem === 'base64') throw new RpcError('transactionBase64', { index })
     if (problem === 'size')
       throw new RpcError('transactionSize', { index, max: TRANSACTION_BYTES_MAX })
   }
-  for (const [index, { problem }] of members.entries())
-    if (problem !== undefined) throw new RpcError('transactionMalformed', { index, problem })
+  const [malformed] = faults
+  if (malformed !== undefined) throw new RpcError('transactionMalformed', malformed)
   if (duplicate === undefined) return
   const [first, second] = duplicate
   throw new RpcError('transactionTwice', { first, second })
@@ -88,13 +92,13 @@ export const judgeMembers = ({ members, duplicate }: Verdict): void => {
 
 /** Says what is wrong with the signatures and tips of a bundle that `judgeMembers` has passed, in this order. */
 export const judgeSigned = (
-  { members }: Verdict,
+  { qualifies }: BundleVerdict,
   wrongSignature: number | undefined,
   floors: TipFloors,
 ): void => {
   if (wrongSignature !== undefined)
     throw new RpcError('transactionSignature', { index: wrongSignature })
-  if (!members.some(({ qualifies }) => qualifies)) throw new RpcError('noQualifyingMember', floors)
+  if (!qualifies) throw new RpcError('noQualifyingMember', floors)
 }
 
 const BUNDLE_ID = /^[0-9a-fA-F]{64}$/

@@ -4,7 +4,7 @@ import type { Id } from '../shared/jsonrpc.js'
 import { BUNDLE_FORMS } from './bundle.js'
 import { readEngineAnswer, type EngineAnswer } from './engine-answer.js'
 import type { RelayModules, RelayOptions } from './relay-parts.js'
-import { UpstreamFailure } from './upstream-failure.js'
+import { HeldBack, UpstreamFailure } from './upstream-failure.js'
 
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
 
@@ -13,13 +13,25 @@ const FAILED = { unreachable: 'unreachable', full: 'full', silent: 'unknown' } a
 
 const bytes = (text: string): Uint8Array => Buffer.from(text)
 
+/**
+ * Sends what was prepared. Never rejects: what went wrong is how the submission ended. `mayWrite` is asked in the turn of
+ * the loop in which the first byte would be written, at most once; where it says no, nothing is sent, and the answer is
+ * undefined.
+ */
+export type SendPrepared = {
+  (): Promise<EngineAnswer>
+  (mayWrite: () => boolean): Promise<EngineAnswer | undefined>
+}
+
 /** The bundle engine of one route. What it is sent is made here, of what was checked and nothing else. */
 export type Engine = {
   /**
-   * Makes what is sent of a bundle, of which all but the signatures is right, while those are looked at elsewhere. The
-   * answered function sends it, to be called once. That never rejects: what went wrong is how the submission ended.
+   * Makes what is sent of a bundle, of which all but the signatures is right, while those are looked at elsewhere:
+   * `list` has its transactions as JSON texts with commas between them, and is not kept.
    */
-  prepareBundle(transactions: readonly string[]): () => Promise<EngineAnswer>
+  prepareBundle(list: Uint8Array): SendPrepared
+  /** Whether what is sent now finds a connection open and free. */
+  isWarm(): boolean
   /** Asks about bundles, and answers what the engine does. Throws RpcErrors where it answers nothing. */
   askStatuses(method: string, bundleIds: readonly string[], id: Id): Promise<Reply>
 }
@@ -28,25 +40,33 @@ export const createEngine = (
   { route, path }: Pick<RelayOptions, 'route' | 'path'>,
   { upstream, log }: Pick<RelayModules, 'upstream' | 'log'>,
 ): Engine => {
-  const post = (body: Uint8Array) => upstream.send({ method: 'POST', path, headers: HEADERS, body })
-  const head = '{"jsonrpc":"2.0","id":1,"method":"sendBundle","params":[['
-  const tail = `],${BUNDLE_FORMS[route].optionsJson}]}`
+  const post = (body: Uint8Array, mayWrite?: () => boolean) =>
+    upstream.send({
+      method: 'POST',
+      path,
+      headers: HEADERS,
+      body,
+      ...(mayWrite !== undefined && { mayWrite }),
+    })
+  const head = bytes('{"jsonrpc":"2.0","id":1,"method":"sendBundle","params":[[')
+  const tail = bytes(`],${BUNDLE_FORMS[route].optionsJson}]}`)
 
   return {
-    prepareBundle: transactions => {
-      // Canonical base64 needs no escapes, and what is not canonical is never sent.
-      const body = bytes(`${head}"${transactions.join('","')}"${tail}`)
-      return async () => {
+    prepareBundle: list => {
+      const body = Buffer.concat([head, list, tail])
+      return (async (mayWrite?: () => boolean) => {
         try {
-          return readEngineAnswer(await post(body))
+          return readEngineAnswer(await post(body, mayWrite))
         } catch (failure) {
+          if (failure instanceof HeldBack) return undefined
           const isExpected = failure instanceof UpstreamFailure
           if (!isExpected) log.error({ err: failure, route }, 'a bundle may not have been sent')
           const outcome = isExpected ? FAILED[failure.kind] : 'unknown'
           return { outcome, result: null, error: null, engine: null }
         }
-      }
+      }) as SendPrepared
     },
+    isWarm: () => upstream.isWarm(),
     askStatuses: async (method, bundleIds, id) => {
       const params = JSON.stringify([bundleIds])
       try {

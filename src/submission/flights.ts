@@ -33,17 +33,20 @@ export type Flown =
 
 /** The same bundle in flight at any edge of the machine is sent once, and all who come meanwhile share its end. */
 export type Flights = {
+  /** Makes a flight of the bundle's own at once: its end, `full`, or `flying` where there is one. */
+  begin(bundle: Bundle): Promise<Flown> | 'full' | 'flying'
   /**
-   * Joins the flight of this bundle, or makes one of its own. `prepare` keeps what is to be sent, or finds that
-   * it cannot be; what it answers then sends. `isSame` tells the bundle's submissions from those of another one with
-   * the same claim.
+   * Joins the flight of this bundle, or makes one of its own. `isSame` tells the bundle's submissions from those of
+   * another one with the same claim.
    */
-  fly(bundle: {
-    readonly key: Uint8Array
-    readonly id: Uint8Array
-    readonly prepare: () => (() => Begun) | 'full'
-    readonly isSame: (submission: Submission) => boolean
-  }): Promise<Flown>
+  fly(bundle: Bundle & { readonly isSame: (submission: Submission) => boolean }): Promise<Flown>
+}
+
+/** What may fly. `prepare` keeps what is to be sent, or finds that it cannot be; what it answers then sends. */
+export type Bundle = {
+  readonly key: Uint8Array
+  readonly id: Uint8Array
+  readonly prepare: () => (() => Begun) | 'full'
 }
 
 /** At first the other edge is looked at in each turn of the loop: it may have begun in this very instant. */
@@ -129,32 +132,40 @@ export const createFlights = (
     return own
   }
 
+  const nameOf = (key: Uint8Array): string => Buffer.from(key).toString('latin1')
+
+  const begin = ({ key, id, prepare }: Bundle, name: string): ReturnType<Flights['begin']> => {
+    if (here.has(name)) return 'flying'
+    const old = ending.get(name)
+    if (old !== undefined) {
+      ending.delete(name)
+      claims.release(old)
+    }
+    const claim = claims.take(key)
+    if (claim === 'full') return 'full'
+    if (claim === 'held') return 'flying'
+    const send = prepareOrRelease(claim, prepare)
+    if (send === 'full') return 'full'
+    // Before a byte is sent: whoever waits for this flight must know of it when this process dies amid it.
+    claims.begin(claim, id)
+    const started = send()
+    keep(name, claim, id, started)
+    return started.ended.then(submission => ({ submission, joined: null }))
+  }
+
   return {
-    async fly({ key, id, prepare, isSame }) {
-      const name = Buffer.from(key).toString('latin1')
+    begin: bundle => begin(bundle, nameOf(bundle.key)),
+    async fly(bundle) {
+      const { key, isSame } = bundle
+      const name = nameOf(key)
       for (;;) {
         const known = here.get(name)
         if (known !== undefined)
           return { submission: await known.ended, joined: formatId(known.id) }
-        const old = ending.get(name)
-        if (old !== undefined) {
-          ending.delete(name)
-          claims.release(old)
-        }
-        const claim = claims.take(key)
-        if (claim === 'full') return 'full'
-        if (claim === 'held') {
-          const end = await followTogether(name, key, isSame)
-          if (end !== 'gone') return end
-          continue
-        }
-        const send = prepareOrRelease(claim, prepare)
-        if (send === 'full') return 'full'
-        // Before a byte is sent: whoever waits for this flight must know of it when this process dies amid it.
-        claims.begin(claim, id)
-        const started = send()
-        keep(name, claim, id, started)
-        return { submission: await started.ended, joined: null }
+        const begun = begin(bundle, name)
+        if (begun !== 'flying') return begun
+        const end = await followTogether(name, key, isSame)
+        if (end !== 'gone') return end
       }
     },
   }

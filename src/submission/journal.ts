@@ -1,4 +1,4 @@
-/** Bytes of one place: an entry as it was begun, and the same as it ended. */
+/** Bytes of one place: an entry as it was begun, and how it ended. */
 const BEGUN_BYTES = 1_280
 const ENDED_BYTES = 2_816
 const LENGTH_BYTES = 4
@@ -17,12 +17,19 @@ export const ENDED_BYTES_MAX = ENDED_BYTES - LENGTH_BYTES
 export type Journal = {
   /** The place of a new entry; undefined where all are taken, or it is too long. */
   begin(entry: Uint8Array): number | undefined
-  /** Puts a later state beside the first. False where it is too long: then the first stands. */
-  end(place: number, entry: Uint8Array): boolean
+  /** Puts beside an entry how it ended. False where that is too long: then the entry stands alone. */
+  end(place: number, ended: Uint8Array): boolean
   /** Frees a place. */
   clear(place: number): void
-  /** What an earlier life left, the later state of each, to be looked at before the first `begin`. */
-  left(): readonly { readonly place: number; readonly entry: Uint8Array }[]
+  /** What an earlier life left, to be looked at before the first `begin`. */
+  left(): readonly Left[]
+}
+
+/** An entry, and how it ended where that is known. */
+export type Left = {
+  readonly place: number
+  readonly entry: Uint8Array
+  readonly ended: Uint8Array | undefined
 }
 
 /** A journal in `bytes`, which are a whole number of places, zero at first. */
@@ -40,12 +47,14 @@ export const createJournal = (bytes: Uint8Array): Journal => {
     bytes.set(entry, start + LENGTH_BYTES)
     view.setUint32(start, entry.byteLength)
   }
-  const latest = (place: number): Uint8Array | undefined =>
-    entryAt(startOf(place) + BEGUN_BYTES, ENDED_BYTES_MAX) ??
-    entryAt(startOf(place), BEGUN_BYTES_MAX)
+  const leftAt = (place: number): Left | undefined => {
+    const entry = entryAt(startOf(place), BEGUN_BYTES_MAX)
+    const ended = entryAt(startOf(place) + BEGUN_BYTES, ENDED_BYTES_MAX)
+    return entry && { place, entry, ended }
+  }
 
   const free: number[] = []
-  for (let place = count - 1; place >= 0; place--) if (latest(place) === undefined) free.push(place)
+  for (let place = count - 1; place >= 0; place--) if (leftAt(place) === undefined) free.push(place)
 
   return {
     begin(entry) {
@@ -54,20 +63,17 @@ export const createJournal = (bytes: Uint8Array): Journal => {
       if (place !== undefined) write(startOf(place), entry)
       return place
     },
-    end(place, entry) {
-      if (entry.byteLength > ENDED_BYTES_MAX) return false
-      write(startOf(place) + BEGUN_BYTES, entry)
+    end(place, ended) {
+      if (ended.byteLength > ENDED_BYTES_MAX) return false
+      write(startOf(place) + BEGUN_BYTES, ended)
       return true
     },
     clear(place) {
-      // The first state last: a death in between leaves one of the two.
+      // The entry last: a death in between leaves it alone.
       view.setUint32(startOf(place) + BEGUN_BYTES, 0)
       view.setUint32(startOf(place), 0)
       free.push(place)
     },
-    left: () =>
-      Array.from({ length: count }, (_, place) => ({ place, entry: latest(place) })).flatMap(
-        ({ place, entry }) => (entry === undefined ? [] : [{ place, entry }]),
-      ),
+    left: () => Array.from({ length: count }, (_, place) => leftAt(place) ?? []).flat(),
   }
 }

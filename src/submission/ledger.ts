@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { open, type Database, type RootDatabase } from 'lmdb'
 import { Packr } from 'msgpackr'
 import * as v from 'valibot'
-import { createJournal, JOURNAL_PLACE_BYTES } from './journal.js'
+import { createJournal, JOURNAL_PLACE_BYTES, type Left } from './journal.js'
 import { defaults, type Options } from './ledger-options.js'
 import { formatId, ID_BYTES, timeOfId } from './submission-id.js'
 import { submissionSchema, type Submission } from './submission.js'
@@ -23,12 +23,20 @@ type TableName = (typeof TABLES)[number]
 
 // Plain maps, so that any msgpack tool can read a value.
 const packr = new Packr({ useRecords: false })
-/** A journal entry: the id and the value of a record. */
-const pack = (id: Uint8Array, submission: Submission): [entry: Buffer, value: Buffer] => {
-  const value = packr.pack(submission)
-  return [Buffer.concat([id, value]), value]
-}
 const unpack = (value: Uint8Array): Submission => v.parse(submissionSchema, packr.unpack(value))
+
+/** What the journal keeps of the end of a submission that it has. */
+const toEnd = ({ outcome, result, error, engine, forwardedAtMs, answeredAtMs }: Submission) => ({
+  outcome,
+  result,
+  error,
+  engine,
+  forwardedAtMs,
+  answeredAtMs,
+})
+
+const Members = v.record(v.string(), v.unknown())
+const unpackMembers = (bytes: Uint8Array) => v.parse(Members, packr.unpack(bytes))
 
 const Owned = v.object({ accessId: v.string() })
 
@@ -161,12 +169,7 @@ export const openLedger = async (
   let isClosed = false
 
   /** `key` is the id's text. */
-  const put = async (
-    key: string,
-    id: Uint8Array,
-    value: Buffer,
-    submission: Submission,
-  ): Promise<boolean> => {
+  const put = async (key: string, id: Uint8Array, submission: Submission): Promise<boolean> => {
     const entry = waiting.get(key) ?? { submission, writes: 0 }
     waiting.set(key, entry)
     entry.submission = submission
@@ -174,7 +177,7 @@ export const openLedger = async (
     try {
       // Writing takes a tenth of a millisecond of the event loop: an answer that is ready goes first.
       await new Promise(setImmediate)
-      return !isClosed && (await tables[tableOf(submission)].put(id, value))
+      return !isClosed && (await tables[tableOf(submission)].put(id, packr.pack(submission)))
     } catch (error) {
       onFault(heard(error))
       return false
@@ -201,20 +204,33 @@ export const openLedger = async (
     }, options.pendingMs / 2).unref()
   }
 
-  for (const { place, entry } of journal.left()) {
+  const recallEnd = (ended: Uint8Array | undefined): Readonly<Record<string, unknown>> => {
     try {
-      const id = Buffer.from(entry.subarray(0, ID_BYTES))
-      const found = unpack(entry.subarray(ID_BYTES))
+      return ended === undefined ? {} : unpackMembers(ended)
+    } catch (error) {
+      onFault(error)
+      return {}
+    }
+  }
+  const recall = ({ entry, ended }: Left): Submission =>
+    v.parse(submissionSchema, {
+      ...unpackMembers(entry.subarray(ID_BYTES)),
+      ...recallEnd(ended),
+    })
+
+  for (const left of journal.left()) {
+    try {
+      const id = Buffer.from(left.entry.subarray(0, ID_BYTES))
+      const found = recall(left)
       const stored = read(tables, id)
       const last: Submission =
         found.outcome === 'pending' ? { ...found, outcome: 'unknown' } : found
-      if (stored === undefined || stored.outcome === 'pending')
-        await put(formatId(id), id, pack(id, last)[1], last)
+      if (stored === undefined || stored.outcome === 'pending') await put(formatId(id), id, last)
     } catch (error) {
       // Of another layout, or torn by a fall of the machine.
       onFault(error)
     }
-    journal.clear(place)
+    journal.clear(left.place)
   }
 
   const prune = (): void => {
@@ -241,7 +257,7 @@ export const openLedger = async (
   return {
     prepare(id, submission) {
       const key = formatId(id)
-      const [entry, value] = pack(id, submission)
+      const entry = Buffer.concat([id, packr.pack(submission)])
       return () => {
         const place = isClosed ? undefined : journal.begin(entry)
         if (place === undefined) return undefined
@@ -249,18 +265,17 @@ export const openLedger = async (
         const known = { submission, writes: 1 }
         waiting.set(key, known)
         const dueMs = performance.now() + options.pendingMs
-        const unwritten = { dueMs, write: () => put(key, id, value, submission) }
+        const unwritten = { dueMs, write: () => put(key, id, submission) }
         young.add(unwritten)
         watchYoung()
         return {
           id,
           end: async last => {
             young.delete(unwritten)
-            const [entry, value] = pack(id, last)
             // Its words are what can be long, and the least that is missed.
-            if (!journal.end(place, entry))
-              journal.end(place, pack(id, { ...last, engine: null })[0])
-            const stored = put(key, id, value, last)
+            if (!journal.end(place, packr.pack(toEnd(last))))
+              journal.end(place, packr.pack(toEnd({ ...last, engine: null })))
+            const stored = put(key, id, last)
             known.writes--
             const isStored = await stored
             // The next start of this edge finds it in the journal.
@@ -276,7 +291,7 @@ export const openLedger = async (
       const isInvalid = submission.outcome === 'invalid'
       if (isClosed || waiting.size >= options.waitingMax) return
       if (isInvalid && invalidCount > 2 * options.invalidMax) return
-      void put(formatId(id), id, pack(id, submission)[1], submission)
+      void put(formatId(id), id, submission)
     },
     get(id) {
       const entry = waiting.get(formatId(id))

@@ -32,8 +32,8 @@ export type Book = {
 
 /** What one relay route is made of. */
 export type RelayModules = {
-  readonly checks: Pick<TransactionChecks, 'announce' | 'foresee' | 'beginBundle'>
-  readonly upstream: Pick<Upstream, 'send'>
+  readonly checks: Pick<TransactionChecks, 'announce' | 'readBundle' | 'beginBundle'>
+  readonly upstream: Pick<Upstream, 'send' | 'isWarm'>
   readonly bucket: TokenBucket
   readonly flights: Flights
   readonly book: Book

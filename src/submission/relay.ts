@@ -6,18 +6,21 @@ import {
   isRefusal,
   RESULT_PREFIX,
   type Id,
+  type Params,
 } from '../shared/jsonrpc.js'
 import {
   BUNDLE_FORMS,
   toBundleIds,
+  toListJson,
   toNothing,
   toSubmissionId,
+  toTransactions,
   TRANSACTION_BYTES_MAX,
 } from './bundle.js'
 import { parseSubmission, type SubmissionCall } from './call.js'
 import { createEngine } from './engine.js'
 import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from './relay-parts.js'
-import { createSendBundle } from './send-bundle.js'
+import { createSendBundle, type Opened } from './send-bundle.js'
 import { formatId } from './submission-id.js'
 
 /** One relay route of one network. */
@@ -93,9 +96,15 @@ export const createRelay = (options: RelayOptions, modules: RelayModules): Relay
     return { outcome: { result: JSON.stringify(submission) } }
   }
 
+  const openBundle = (params: Params): Opened => {
+    const transactions = toTransactions(params, BUNDLE_FORMS[route])
+    const begun = checks.beginBundle(transactions, TRANSACTION_BYTES_MAX)
+    return { begun, list: toListJson(transactions) }
+  }
+
   const answer = async (call: SubmissionCall, origin: RelayOrigin): Promise<Answer> => {
     const { method, params } = call
-    if (method === 'sendBundle') return sendBundle(params, origin)
+    if (method === 'sendBundle') return sendBundle(() => openBundle(params), origin)
     if (route === '/relay-bundle' && STATUS_METHODS.has(method)) return askStatuses(call)
     if (method === 'getSubmission') return getSubmission(call, origin)
     if (method !== 'getTipAccounts' && method !== 'getServiceTipConfig')
@@ -104,9 +113,9 @@ export const createRelay = (options: RelayOptions, modules: RelayModules): Relay
     return { outcome: method === 'getTipAccounts' ? tipAccounts : tipConfig }
   }
 
-  const settle = async (call: SubmissionCall, origin: RelayOrigin): Promise<Answer> => {
+  const settle = async (answering: Promise<Answer>, origin: RelayOrigin): Promise<Answer> => {
     try {
-      return await answer(call, origin)
+      return await answering
     } catch (error) {
       if (error instanceof RpcError && error.row.code !== undefined) return { outcome: error }
       const { tokenId } = origin.grant
@@ -136,11 +145,17 @@ export const createRelay = (options: RelayOptions, modules: RelayModules): Relay
     async handle(body, origin) {
       const refused = origin.recheck()
       if (refused !== undefined) return toReply('null', { outcome: { reply: refused } }, origin)
-      // First of all: signatures take as long as the rest, and other threads check them.
-      checks.foresee(body, BUNDLE_FORMS[route].transactionsMax, TRANSACTION_BYTES_MAX)
+      const read = checks.readBundle(body)
+      if (read !== undefined) {
+        const list = body.subarray(read.start, read.end)
+        const sent = sendBundle(() => ({ begun: read.begun, list }), origin)
+        const answered = await settle(sent, origin)
+        meter.onCall('sendBundle', nameOf(answered.outcome))
+        return toReply(read.id, answered, origin)
+      }
       const call = parseSubmission(body, NESTING_MAX)
       const isCall = !isRefusal(call)
-      const answered = isCall ? await settle(call, origin) : { outcome: call.error }
+      const answered = isCall ? await settle(answer(call, origin), origin) : { outcome: call.error }
       const { outcome } = answered
       const isUnknown = outcome instanceof RpcError && outcome.name === 'methodNotFound'
       meter.onCall(isCall ? (isUnknown ? 'unknown' : call.method) : 'none', nameOf(outcome))

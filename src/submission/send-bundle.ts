@@ -1,17 +1,11 @@
 import { createHash } from 'node:crypto'
 import { RpcError } from '../shared/errors.js'
-import type { Params } from '../shared/jsonrpc.js'
-import type { Verdict } from '../shared/transaction-checks.js'
-import {
-  BUNDLE_FORMS,
-  judgeMembers,
-  judgeSigned,
-  toTransactions,
-  TRANSACTION_BYTES_MAX,
-} from './bundle.js'
-import type { Engine } from './engine.js'
+import type { Reply } from '../shared/http.js'
+import type { BegunBundle } from '../shared/transaction-checks.js'
+import { judgeMembers, judgeSigned } from './bundle.js'
+import type { Engine, SendPrepared } from './engine.js'
 import type { EngineAnswer } from './engine-answer.js'
-import type { Begun, Flown } from './flights.js'
+import type { Begun, Bundle, Flown } from './flights.js'
 import type { Flight } from './ledger.js'
 import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from './relay-parts.js'
 import { createSeldom, LOG_PAUSE_MS } from './seldom.js'
@@ -23,25 +17,61 @@ type Prepared = {
   readonly bundleId: string
   readonly signatures: readonly string[]
   readonly key: Uint8Array
-  readonly send: () => Promise<EngineAnswer>
+  readonly send: SendPrepared
   readonly pending: Submission
   /** Keeps `pending` in the ledger. */
   readonly begin: () => Flight | undefined
 }
 
-/** Answers one `sendBundle`. Rejects only with faults of ours, before anything is sent. */
-export type SendBundle = (params: Params, origin: RelayOrigin) => Promise<Answer>
+/** What is known of a submission from its beginning. */
+type Attempted = {
+  readonly record: Submission
+  readonly submissionId: Uint8Array
+  /** Monotonic milliseconds. */
+  readonly startMs: number
+}
 
-const signaturesOf = ({ members }: Verdict): string[] =>
-  members.flatMap(({ signature }) => (signature === undefined ? [] : [signature]))
+type Wrong = number | undefined | Promise<number | undefined>
+
+type EarlyParts = {
+  readonly attempted: Attempted
+  readonly origin: RelayOrigin
+  /** Throws RpcErrors. */
+  readonly judge: (wrong: number | undefined) => void
+  readonly wrongSignature: () => Wrong
+}
+
+/** What came of a bundle that was to fly early: how it flew, or why it did not. Empty where nobody was asked. */
+type Early = {
+  readonly flown?: Promise<Flown> | 'full'
+  readonly refused?: Reply
+  readonly error?: unknown
+  /** What was asked, and is not to be asked again. */
+  readonly wrong?: Wrong
+}
+
+/** Where signatures are not known in time, they will not be for the next ones. */
+const EARLY_PAUSE = 32
+
+/** A bundle whose signatures are looked at. */
+export type Opened = {
+  readonly begun: BegunBundle
+  /** Its transactions as JSON texts, with commas between them. */
+  readonly list: Uint8Array
+}
+
+/**
+ * Answers one `sendBundle`. `open` throws RpcErrors where there is no bundle in it. Rejects only with faults of ours,
+ * before anything is sent.
+ */
+export type SendBundle = (open: () => Opened, origin: RelayOrigin) => Promise<Answer>
 
 export const createSendBundle = (
   options: RelayOptions,
   engine: Engine,
-  { checks, bucket, flights, book, log, now, clock, meter }: RelayModules,
+  { bucket, flights, book, log, now, clock, meter }: Omit<RelayModules, 'checks'>,
 ): SendBundle => {
   const { network, route } = options
-  const form = BUNDLE_FORMS[route]
   const floors = {
     service: options.serviceTipFloorLamports,
     engine: options.engineTipFloorLamports,
@@ -101,57 +131,110 @@ export const createSendBundle = (
 
   /** All that can be made of a bundle before its signatures are known to be right. */
   const prepare = (
-    transactions: readonly string[],
-    { bundleId }: Verdict,
+    { begun, list }: Opened,
     record: Submission,
     submissionId: Uint8Array,
   ): Prepared => {
-    const { signatures } = record
+    const { bundleId, signatures } = begun
     // A well-formed transaction has a signature: without one this is a fault of ours, and nothing is forwarded.
-    if (bundleId === undefined || signatures.length !== transactions.length)
-      throw new Error('a bundle that passed its checks has no id')
+    if (bundleId === undefined) throw new Error('a bundle that passed its checks has no id')
     const pending = toPending(record)
     return {
       bundleId,
       signatures,
       key: keyOf(bundleId),
-      send: engine.prepareBundle(transactions),
+      send: engine.prepareBundle(list),
       pending,
       begin: book.prepare(submissionId, pending),
     }
   }
 
-  const fly = (
+  /** A prepared bundle as it flies. `send` is called when nothing stands in its way any more. */
+  const toBundle = (
     prepared: Prepared,
-    record: Submission,
-    submissionId: Uint8Array,
-    startMs: number,
-  ) => {
-    const { bundleId, key, send } = prepared
+    { record, submissionId, startMs }: Attempted,
+    send: () => Promise<EngineAnswer>,
+  ): Bundle => ({
+    key: prepared.key,
+    id: submissionId,
+    prepare: () => {
+      if (!bucket.take()) return 'full'
+      // Time has passed in the checks, mostly less than the clock shows.
+      const isNow = prepared.pending.forwardedAtMs === now()
+      const pending = isNow ? prepared.pending : toPending(record)
+      const flight = (isNow ? prepared.begin : book.prepare(submissionId, pending))()
+      if (flight === undefined) return 'full'
+      return (): Begun => {
+        meter.onForward(clock() - startMs)
+        const ended = send().then(answer => {
+          const compared = compare(answer, prepared)
+          const isSent = compared.engine !== null || compared.outcome === 'unknown'
+          const forwardedAtMs = isSent ? pending.forwardedAtMs : null
+          return { ...pending, ...compared, forwardedAtMs, answeredAtMs: now() }
+        })
+        return { ended, stored: ended.then(submission => flight.end(submission)) }
+      }
+    },
+  })
+
+  const fly = (prepared: Prepared, attempted: Attempted): Promise<Flown> => {
+    const { bundleId } = prepared
     return flights.fly({
-      key,
-      id: submissionId,
+      ...toBundle(prepared, attempted, () => prepared.send()),
       isSame: other =>
         other.bundleId === bundleId && other.route === route && other.network === network,
-      prepare: () => {
-        if (!bucket.take()) return 'full'
-        // Time has passed in the checks, mostly less than the clock shows.
-        const isNow = prepared.pending.forwardedAtMs === now()
-        const pending = isNow ? prepared.pending : toPending(record)
-        const flight = (isNow ? prepared.begin : book.prepare(submissionId, pending))()
-        if (flight === undefined) return 'full'
-        return (): Begun => {
-          meter.onForward(clock() - startMs)
-          const ended = send().then(answer => {
-            const compared = compare(answer, prepared)
-            const isSent = compared.engine !== null || compared.outcome === 'unknown'
-            const forwardedAtMs = isSent ? pending.forwardedAtMs : null
-            return { ...pending, ...compared, forwardedAtMs, answeredAtMs: now() }
-          })
-          return { ended, stored: ended.then(submission => flight.end(submission)) }
-        }
-      },
     })
+  }
+
+  /** Bundles that do not fly early, after one whose signatures were not known in time. */
+  let earlyPause = 0
+  const mayFlyEarly = (): boolean => {
+    if (earlyPause === 0) return engine.isWarm()
+    earlyPause--
+    return false
+  }
+
+  /**
+   * Sends a bundle whose signatures are still looked at: the HTTP client takes a turn of the loop before it writes. All
+   * that must be before the first byte is asked in that turn; where one answer is no, or not there, nothing is written.
+   */
+  const flyEarly = async (
+    prepared: Prepared,
+    { attempted, origin, judge, wrongSignature }: EarlyParts,
+  ): Promise<Early> => {
+    let early: Early = {}
+    let sent: Promise<EngineAnswer | undefined> | undefined
+    const answer = async (): Promise<EngineAnswer> => {
+      // A connection that was never used is written to at once: then there is nothing to wait for yet.
+      if (sent === undefined) await undefined
+      const answered = await sent
+      if (answered === undefined) throw new Error('a bundle that flies was held back')
+      return answered
+    }
+    const mayWrite = (): boolean => {
+      try {
+        const wrong = wrongSignature()
+        early = { wrong }
+        if (wrong instanceof Promise) {
+          earlyPause = EARLY_PAUSE
+          return false
+        }
+        judge(wrong)
+        const refused = origin.recheck()
+        if (refused !== undefined) early = { refused }
+        if (refused !== undefined) return false
+        const flown = flights.begin(toBundle(prepared, attempted, answer))
+        if (flown === 'flying') return false
+        early = { flown }
+        return flown !== 'full'
+      } catch (error) {
+        early = { error }
+        return false
+      }
+    }
+    sent = prepared.send(mayWrite)
+    await sent
+    return early
   }
 
   /** What of a flight is this submission's own, where it was another one that flew, or none. */
@@ -193,20 +276,28 @@ export const createSendBundle = (
     }
   }
 
-  return async (params, origin) => {
+  return async (open, origin) => {
     const { submissionId } = origin
     const startMs = clock()
     let record = toRecord(origin, now())
     let prepared: Prepared
+    let early: Early = {}
     try {
-      const transactions = toTransactions(params, form)
-      const { verdict, wrongSignature } = checks.beginBundle(transactions, TRANSACTION_BYTES_MAX)
-      record = { ...record, bundleId: verdict.bundleId ?? null, signatures: signaturesOf(verdict) }
-      judgeMembers(verdict)
+      const opened = open()
+      const { bundleId = null, signatures, wrongSignature } = opened.begun
+      record = { ...record, bundleId, signatures: [...signatures] }
+      judgeMembers(opened.begun)
       if (wrongSignature === undefined) throw new Error('signatures are not looked at')
       // Meanwhile other threads check them.
-      prepared = prepare(transactions, verdict, record, submissionId)
-      judgeSigned(verdict, await wrongSignature(), floors)
+      prepared = prepare(opened, record, submissionId)
+      const judge = (wrong: number | undefined): void => judgeSigned(opened.begun, wrong, floors)
+      if (mayFlyEarly()) {
+        const attempted = { record, submissionId, startMs }
+        early = await flyEarly(prepared, { attempted, origin, judge, wrongSignature })
+      }
+      if ('error' in early) throw early.error
+      const isJudged = early.flown !== undefined || early.refused !== undefined
+      if (!isJudged) judge(await ('wrong' in early ? early.wrong : wrongSignature()))
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
       const outcome = error.name === 'checksOverloaded' ? 'full' : 'invalid'
@@ -215,9 +306,9 @@ export const createSendBundle = (
       return { outcome: error, bundleId: record.bundleId ?? undefined }
     }
     const { bundleId } = prepared
-    const refused = origin.recheck()
+    const refused = early.flown === undefined ? (early.refused ?? origin.recheck()) : undefined
     if (refused !== undefined) return { outcome: { reply: refused }, bundleId }
-    const flown = await fly(prepared, record, submissionId, startMs)
+    const flown = await (early.flown ?? fly(prepared, { record, submissionId, startMs }))
     const ended = keep(flown, record, submissionId)
     return { outcome: toOutcome(ended, submissionId), bundleId }
   }

@@ -1,4 +1,4 @@
-import { reasonOf, UpstreamFailure } from './upstream-failure.js'
+import { HeldBack, reasonOf, UpstreamFailure } from './upstream-failure.js'
 
 /** A whole answer, whatever its status. */
 export type UpstreamReply = {
@@ -12,8 +12,9 @@ export type UpstreamReply = {
 
 /** Who waits for one attempt. Told of its end once. */
 export type Listener = {
-  /** The first byte is about to be written. */
-  onWritten(): void
+  /** The first byte is about to be written. False has nothing written: `onHeldBack` follows. */
+  onWrite(): boolean
+  onHeldBack(): void
   onReply(reply: UpstreamReply): void
   /** `unreachable` where not a byte was written, else `silent`. */
   onFailure(failure: UpstreamFailure): void
@@ -68,6 +69,8 @@ export class Attempt {
     // undici starts a request anew where it believes that nothing was sent. It is not the judge of
     // that.
     if (this.isWritten) return this.abort(controller, 'the connection was replaced')
+    // Thrown, so that undici forgets the request and keeps the connection: there is nothing to take back.
+    if (!this.listener.onWrite()) throw new HeldBack()
     this.isWritten = true
     const { answerMs } = this.bounds
     // undici's own time-outs are for each silence, and half a second late.
@@ -75,7 +78,6 @@ export class Attempt {
       () => this.abort(controller, `no whole answer in ${answerMs} ms`),
       answerMs,
     )
-    this.listener.onWritten()
   }
 
   onResponseStart(controller: Controller, status: number, headers: Headers): void {
@@ -103,7 +105,9 @@ export class Attempt {
   }
 
   onResponseError(_controller: unknown, error: unknown): void {
-    if (!this.settle(true)) return
+    const isHeldBack = error instanceof HeldBack
+    if (!this.settle(!isHeldBack)) return
+    if (isHeldBack) return this.listener.onHeldBack()
     const failure =
       error instanceof UpstreamFailure
         ? error

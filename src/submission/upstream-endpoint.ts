@@ -65,6 +65,11 @@ export class Endpoint {
     this.connect = createConnect(parts.options.connectMs)
   }
 
+  /** A connection is open and free. */
+  get isWarm(): boolean {
+    return this.idle.length > 0
+  }
+
   send(sent: Sent, listener: Listener): void {
     this.dispatch(this.idle.pop() ?? this.open(), sent, listener)
   }
@@ -145,7 +150,8 @@ export class Endpoint {
     }
     this.pingsLeft--
     this.dispatch(connection, ping, {
-      onWritten: () => listener.onWritten(),
+      onWrite: () => listener.onWrite(),
+      onHeldBack: () => listener.onHeldBack(),
       onReply: reply => {
         listener.onReply(reply)
         this.pingNext(listener)

@@ -28,6 +28,11 @@ export const defaults = {
    */
   answerMs: 5_000,
   /**
+   * The event loop stays awake for an answer up to this long, microseconds, at most half of the time, where answers of
+   * late came sooner and fewer edges than cores leave others one. To wake it takes some 20 µs. 0 is never.
+   */
+  lookOutMicros: 500,
+  /**
    * An idle connection is closed after this. Servers that say no Keep-Alive close theirs after 60 s
    * and more.
    */

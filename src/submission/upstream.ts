@@ -1,8 +1,9 @@
 import type { Log } from '../shared/log.js'
 import { REDACTED, type Secret } from '../shared/secret.js'
+import { LookOut } from './look-out.js'
 import type { Listener, UpstreamReply } from './upstream-attempt.js'
 import { Endpoint, type Sent } from './upstream-endpoint.js'
-import { UpstreamFailure } from './upstream-failure.js'
+import { HeldBack, UpstreamFailure } from './upstream-failure.js'
 import type { Options } from './upstream-options.js'
 
 export type { UpstreamReply } from './upstream-attempt.js'
@@ -49,16 +50,23 @@ export type UpstreamRequest = {
    * upstream's.
    */
   readonly onWritten?: () => void
+  /**
+   * Asked at most once, in the turn of the loop in which the first byte would be written. False has nothing written, and
+   * `send` rejects with HeldBack.
+   */
+  readonly mayWrite?: () => boolean
 }
 
 /** One upstream, over warm connections. */
 export type Upstream = {
   /**
    * Sends a request at most once, and answers whatever whole answer comes. Rejects with
-   * UpstreamFailure and nothing else. Where no connection comes up the next URL is tried; once a
+   * UpstreamFailure and, where `mayWrite` says so, HeldBack. Where no connection comes up the next URL is tried; once a
    * byte was written, nothing is.
    */
   send(request: UpstreamRequest): Promise<UpstreamReply>
+  /** Whether a request that is sent now finds a connection open and free. */
+  isWarm(): boolean
   inFlight(): number
   /** Cuts off what is under way. */
   close(): Promise<void>
@@ -77,7 +85,7 @@ class Sending implements Listener {
   private readonly sent: Sent
   private readonly request: UpstreamRequest
   private readonly resolve: (reply: UpstreamReply) => void
-  private readonly reject: (failure: UpstreamFailure) => void
+  private readonly reject: (failure: UpstreamFailure | HeldBack) => void
   private readonly startMs: number
   private readonly tried: Endpoint[] = []
 
@@ -91,7 +99,7 @@ class Sending implements Listener {
     this.sent = upstream.toSent(request)
     this.resolve = resolve
     this.reject = reject
-    this.startMs = upstream.now()
+    this.startMs = upstream.begin()
   }
 
   /** False where every URL was tried. */
@@ -103,13 +111,20 @@ class Sending implements Listener {
     return true
   }
 
-  onWritten(): void {
+  onWrite(): boolean {
+    if (this.request.mayWrite?.() === false) return false
     this.request.onWritten?.()
+    return true
   }
 
   onReply(reply: UpstreamReply): void {
     this.upstream.end(outcomeOf(reply.status), this.startMs)
     this.resolve(this.upstream.clean(reply))
+  }
+
+  onHeldBack(): void {
+    this.upstream.forget()
+    this.reject(new HeldBack())
   }
 
   onFailure(failure: UpstreamFailure): void {
@@ -123,12 +138,15 @@ class Sending implements Listener {
 
 /** What the requests of one upstream share. */
 type Core = {
-  now(): number
   toSent(request: UpstreamRequest): Sent
   clean(reply: UpstreamReply): UpstreamReply
   choose(tried: readonly Endpoint[]): Endpoint | undefined
   rest(endpoint: Endpoint, failure: UpstreamFailure): void
+  /** Answers when that was. */
+  begin(): number
   end(outcome: UpstreamOutcome, startMs: number): void
+  /** Of what was not sent. */
+  forget(): void
 }
 
 /** Adds the credential to whatever is sent. */
@@ -169,15 +187,15 @@ export const openUpstream = async (
   { log, now, onEnd = () => {} }: UpstreamModules,
 ): Promise<Upstream> => {
   const { Client } = await import('undici')
-  const { inFlightMax, pingPath, pingMs } = options
+  const { inFlightMax, pingPath, pingMs, lookOutMicros } = options
   const toSent = createToSent(options)
   const ping = pingPath === '' ? undefined : toSent({ method: 'GET', path: pingPath, headers: {} })
   const endpoints = options.urls.map(url => new Endpoint(url, { options, ping, now, Client }))
+  const lookOut = new LookOut({ lookOutMs: lookOutMicros / 1_000, now })
   let inFlight = 0
   let isClosed = false
 
   const core: Core = {
-    now,
     toSent,
     clean: createClean(options),
     choose: tried => {
@@ -197,15 +215,28 @@ export const openUpstream = async (
         log.warn({ host: endpoint.host, outcome: kind, reason: message }, 'an upstream failed')
       endpoint.restUntilMs = nowMs + options.restMs
     },
+    begin: () => {
+      inFlight++
+      const startMs = now()
+      lookOut.begin(startMs)
+      return startMs
+    },
     end: (outcome, startMs) => {
       inFlight--
-      onEnd(outcome, now() - startMs)
+      const elapsedMs = now() - startMs
+      lookOut.end(elapsedMs)
+      onEnd(outcome, elapsedMs)
+    },
+    forget: () => {
+      inFlight--
+      lookOut.drop()
     },
   }
 
   const keepWarm = (endpoint: Endpoint): void =>
     endpoint.keepWarm({
-      onWritten: () => {},
+      onWrite: () => true,
+      onHeldBack: () => {},
       // Any status is an answer: the connection is there.
       onReply: () => {
         if (endpoint.restUntilMs > now()) log.info({ host: endpoint.host }, 'an upstream is back')
@@ -224,11 +255,11 @@ export const openUpstream = async (
         onEnd('full', 0)
         return Promise.reject(new UpstreamFailure('full', `${inFlightMax} requests under way`))
       }
-      inFlight++
       return new Promise((resolve, reject) => {
         new Sending(core, request, [resolve, reject]).tryNext()
       })
     },
+    isWarm: () => !isClosed && inFlight < inFlightMax && core.choose([])?.isWarm === true,
     inFlight: () => inFlight,
     close: async () => {
       isClosed = true

@@ -16,13 +16,13 @@ t.test('places are taken, ended, freed and taken again', t => {
   t.equal(journal.begin(entry(1, 3)), undefined)
   t.equal(journal.end(one ?? -1, entry(7, 4)), true)
   t.strictSame(createJournal(bytes).left(), [
-    { place: one, entry: entry(7, 4) },
-    { place: two, entry: entry(6, 2) },
+    { place: one, entry: entry(5, 1), ended: entry(7, 4) },
+    { place: two, entry: entry(6, 2), ended: undefined },
   ])
   journal.clear(one ?? -1)
-  t.strictSame(createJournal(bytes).left(), [{ place: two, entry: entry(6, 2) }])
+  t.strictSame(createJournal(bytes).left(), [{ place: two, entry: entry(6, 2), ended: undefined }])
   t.equal(journal.begin(entry(1, 3)), one)
-  t.strictSame(createJournal(bytes).left()[0], { place: one, entry: entry(1, 3) })
+  t.strictSame(createJournal(bytes).left()[0], { place: one, entry: entry(1, 3), ended: undefined })
   t.end()
 })
 
@@ -44,15 +44,17 @@ t.test('what is too long is not begun, and leaves the first state where it ends 
   const begun = entry(BEGUN_BYTES_MAX, 1)
   t.equal(journal.begin(begun), 0)
   t.equal(journal.end(0, entry(ENDED_BYTES_MAX + 1, 2)), false)
-  t.strictSame(createJournal(bytes).left(), [{ place: 0, entry: begun }])
+  t.strictSame(createJournal(bytes).left(), [{ place: 0, entry: begun, ended: undefined }])
   t.equal(journal.end(0, entry(ENDED_BYTES_MAX, 2)), true)
-  t.strictSame(createJournal(bytes).left(), [{ place: 0, entry: entry(ENDED_BYTES_MAX, 2) }])
+  t.strictSame(createJournal(bytes).left(), [
+    { place: 0, entry: begun, ended: entry(ENDED_BYTES_MAX, 2) },
+  ])
   t.end()
 })
 
 t.test('a death amid a step leaves the state before it or after it', t => {
   const bytes = new Uint8Array(JOURNAL_PLACE_BYTES)
-  const states: Uint8Array[][] = []
+  const states: unknown[] = []
   // Every write in order, as another process would find it if this one ended just then.
   const spy = new Proxy(bytes, {
     get: (target, name) => {
@@ -65,7 +67,7 @@ t.test('a death amid a step leaves the state before it or after it', t => {
     states.push(
       createJournal(Uint8Array.from(bytes))
         .left()
-        .map(({ entry }) => entry),
+        .map(({ entry, ended }) => [entry, ended]),
     )
   journal.begin(entry(3, 1))
   look()
@@ -73,6 +75,6 @@ t.test('a death amid a step leaves the state before it or after it', t => {
   look()
   journal.clear(0)
   look()
-  t.strictSame(states, [[entry(3, 1)], [entry(4, 2)], []])
+  t.strictSame(states, [[[entry(3, 1), undefined]], [[entry(3, 1), entry(4, 2)]], []])
   t.end()
 })

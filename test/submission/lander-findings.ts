@@ -185,7 +185,7 @@ const openOver = async (
         checkBundle,
         beginBundle: never,
         announce: never,
-        foresee: never,
+        readBundle: never,
         stats: never,
       },
       meter: {

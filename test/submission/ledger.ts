@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import * as v from 'valibot'
 import { sharedCells } from '../../src/shared/operating-system.js'
+import { BEGUN_BYTES_MAX } from '../../src/submission/journal.js'
 import { defaults, type Options } from '../../src/submission/ledger-options.js'
 import { edgePath, journalBytes, openLedger, openLedgers } from '../../src/submission/ledger.js'
 import { createIds, formatId, parseId } from '../../src/submission/submission-id.js'
@@ -161,6 +162,27 @@ t.test('words too long for the journal are left out of it, not the end', async t
   const other = await openEdge(1)
   t.strictSame(other.get(id), { ...ACCEPTED, engine: null })
   await other.close()
+})
+
+t.test('an end that cannot be read is told, and its submission unknown', async t => {
+  const { journal, openEdge, newId, faults } = await open(t)
+  const ledger = await openEdge(0)
+  const id = newId()
+  const stored = ledger.prepare(id, PENDING)()?.end(ACCEPTED)
+  const atDeath = Uint8Array.from(journal)
+  await stored
+  await ledger.close()
+  const endsAt = BEGUN_BYTES_MAX + 8
+  t.equal(atDeath[endsAt], 0xde, 'a map')
+  // No value of msgpack, and one that is no map.
+  for (const [nth, spoilt] of [0xc1, 0x05].entries()) {
+    atDeath[endsAt] = spoilt
+    journal.set(atDeath)
+    const other = await openEdge(1 + nth)
+    t.strictSame(other.get(id), { ...PENDING, outcome: 'unknown' })
+    t.equal(faults.splice(0).length, 1)
+    await other.close()
+  }
 })
 
 t.test('a journal of nonsense stops nothing', async t => {

@@ -1,9 +1,11 @@
 import t, { type Test } from 'tap'
 import { RpcError } from '../../src/shared/errors.js'
+import { RELAY_ROUTES } from '../../src/submission/submission.js'
 import { answer, openRawUpstream } from '../fixtures/raw-upstream.js'
 import {
   type MachineOptions,
   openMachine,
+  OPTIONS,
   post,
   sendBundle,
   TIPS,
@@ -12,17 +14,7 @@ import {
 
 const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const ID = 'ab'.repeat(32)
-/** What the checks say of a transaction before they have looked at its signatures. */
-const MEMBER = {
-  start: 0,
-  byteLength: 200,
-  problem: undefined,
-  signature: '1'.repeat(64),
-  isSigned: undefined,
-  tips: [1n, 1n],
-  hasApplication: true,
-  qualifies: true,
-}
+const SIGNATURE = '1'.repeat(64)
 const ids = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => String(index).repeat(64))
 
@@ -267,7 +259,11 @@ t.test('a fault of ours is told without its words, and logged with its ids', asy
 t.test('where too many signatures wait, a bundle is refused and kept as that', async t => {
   const { engine, call } = await open(t, 1, {
     beginBundle: texts => ({
-      verdict: { members: texts.map(() => MEMBER), duplicate: undefined, bundleId: ID },
+      signatures: texts.map(() => SIGNATURE),
+      faults: [],
+      duplicate: undefined,
+      bundleId: ID,
+      qualifies: true,
       wrongSignature: () => Promise.reject(new RpcError('checksOverloaded')),
     }),
   })
@@ -282,13 +278,19 @@ t.test('where too many signatures wait, a bundle is refused and kept as that', a
   t.match(result, { outcome: 'full', checks: message, bundleId: ID, forwardedAtMs: null })
 })
 
-t.test('the signatures of a bundle are begun before its call is read', async t => {
+t.test('a call in the usual form is read with its bundle, any other as JSON', async t => {
   const { edge, call } = await open(t)
-  await call('/relay-bundle', 'sendBundle', [toBundle('/relay-bundle'), { encoding: 'base64' }])
-  t.strictSame(edge.checkCalls, ['foresee', 'begin'])
-  // Before it is known to be no call at all.
-  await post(edge.port, '/relay', '{')
-  t.strictSame(edge.checkCalls, ['foresee', 'begin', 'foresee'])
+  const told = (): readonly string[] => edge.checkCalls.slice(seen)
+  let seen = 0
+  for (const route of RELAY_ROUTES) {
+    seen = edge.checkCalls.length
+    await call(route, 'sendBundle', [toBundle(route), OPTIONS[route]])
+    t.strictSame(told(), ['read'], route)
+    await post(edge.port, route, sendBundle(route, toBundle(route)).replace('[[', '[ [ '))
+    t.strictSame(told(), ['read', 'unread', 'begin'], route)
+    await post(edge.port, route, '{')
+    t.strictSame(told(), ['read', 'unread', 'begin', 'unread'])
+  }
 })
 
 t.test('every call is counted by its method and its end', async t => {

@@ -332,12 +332,17 @@ const casesOf = (route: RelayRoute): Case[] => {
   ]
 }
 
+/** Each in the form in which clients write it, which is read at once, and in another one, which is read as JSON. */
+const spaced = (cases: readonly Case[]): (readonly [...Case, space: number])[] =>
+  cases.flatMap(one => [[...one, 0] as const, [...one, 1] as const])
+
 for (const route of RELAY_ROUTES)
   t.test(`${route}: each rule, in order, and what leaves`, async t => {
     const { engine, edge, send } = await openRoute(t, route)
-    for (const [name, params, error] of casesOf(route)) {
+    for (const [name, params, error, space] of spaced(casesOf(route))) {
       const before = engine.received.length
-      const body = JSON.stringify({ jsonrpc: '2.0', id: name, method: 'sendBundle', params })
+      const call = { jsonrpc: '2.0', id: name, method: 'sendBundle', params }
+      const body = JSON.stringify(call, null, space)
       const { status, headers, json } = await send(body)
       t.equal(status, 200, name)
       t.equal(json.id, name)
@@ -362,6 +367,7 @@ for (const route of RELAY_ROUTES)
     }
     t.notOk(edge.told.includes('mismatch'))
     t.strictSame(edge.lines, [])
+    t.strictSame(new Set(edge.checkCalls), new Set(['read', 'unread', 'begin']), 'in both ways')
   })
 
 t.test('an id of a bundle is there as soon as every member has a signature', async t => {

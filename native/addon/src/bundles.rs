@@ -3,29 +3,100 @@
 use std::mem;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use kernel::error::{Error, Result as Checked};
-use kernel::transaction::{Check, Given, Member, RECORDS_MAX, Text, Verdict, foresee_bundle};
+use kernel::pool::Pool;
+use kernel::transaction::{
+    BundleCheck, BundleForm, Member, Problem, RECORDS_MAX, Verdict, decode, decode_text,
+    read_bundle_call,
+};
 use napi::bindgen_prelude::{External, Object, Uint8ArraySlice};
 use napi::{Env, JsString};
 use napi_derive::napi;
 
-use crate::arguments::whole;
+use crate::arguments::{whole, wrong};
 use crate::failure::{Result, guard, thrown};
 use crate::promises::{Deferred, deferred};
-use crate::transactions::{TransactionChecks, VerdictData, take_texts, to_bytes_max};
+use crate::transactions::{TransactionChecks, take_texts, to_bytes_max};
+
+/// Members that the second parameter of a bundle's call may have.
+const OPTIONS_MAX: usize = 8;
+
+/// What a route takes as a bundle's call.
+#[napi(object, object_to_js = false)]
+pub struct BundleFormData {
+    pub transactions_max: f64,
+    pub bytes_max: f64,
+    /// Names and values, the latter as JSON.
+    pub options: Vec<Vec<String>>,
+}
+
+/// The same, checked.
+pub struct Form {
+    call: BundleForm,
+    bytes_max: usize,
+}
+
+impl BundleFormData {
+    pub fn to_form(&self) -> Checked<Form> {
+        if self.options.len() > OPTIONS_MAX {
+            return Err(wrong("too many options"));
+        }
+        let pair = |pair: &Vec<String>| match pair.as_slice() {
+            [name, value] => Ok((name.clone(), value.clone())),
+            _ => Err(wrong("an option is a name and a value")),
+        };
+        Ok(Form {
+            call: BundleForm {
+                transactions_max: whole(
+                    self.transactions_max,
+                    RECORDS_MAX as u32,
+                    "transactionsMax",
+                )? as usize,
+                options: self.options.iter().map(pair).collect::<Checked<_>>()?,
+            },
+            bytes_max: to_bytes_max(self.bytes_max)?,
+        })
+    }
+}
+
+/// A member that is no transaction.
+#[napi(object, object_from_js = false)]
+pub struct FaultData {
+    pub index: u32,
+    /// `base64`, `size`, or why it is no transaction.
+    pub problem: String,
+}
 
 /// A bundle of which the signatures are still looked at.
 #[napi(object, object_from_js = false)]
 pub struct BegunBundle {
-    /// Without signatures.
-    pub verdict: VerdictData,
+    /// Base58 of first signatures, of the members whose layout could be read.
+    pub signatures: Vec<String>,
+    pub bundle_id: Option<String>,
+    /// One of the members qualifies.
+    pub qualifies: bool,
+    /// Absent where there is none.
+    pub faults: Option<Vec<FaultData>>,
+    /// The first two equal members, as two indexes.
+    pub duplicate: Option<Vec<u32>>,
     /// Absent where something else is wrong.
     #[napi(ts_type = "ExternalObject<unknown>")]
     pub signing: Option<External<Arc<Signing>>>,
+}
+
+/// A call that was read, and the bundle that it is of.
+#[napi(object, object_from_js = false)]
+pub struct ReadBundle {
+    /// As JSON.
+    pub id: String,
+    /// Where in the body the transactions stand, with their quotes.
+    pub start: u32,
+    pub end: u32,
+    pub begun: BegunBundle,
 }
 
 /// Whether all signatures are right, or why that is not known: a row of the error table with its detail.
@@ -39,17 +110,13 @@ pub struct SignedData {
 }
 
 impl SignedData {
-    fn of(outcome: Checked<Verdict>) -> SignedData {
+    fn of(outcome: Checked<Option<usize>>) -> SignedData {
         match outcome {
-            Ok(verdict) => {
-                let is_wrong = |member: &Member| member.is_signed != Some(true);
-                let wrong = verdict.members.iter().position(is_wrong);
-                SignedData {
-                    wrong: wrong.map(|index| index as u32),
-                    error: None,
-                    detail: None,
-                }
-            }
+            Ok(wrong) => SignedData {
+                wrong: wrong.map(|index| index as u32),
+                error: None,
+                detail: None,
+            },
             Err(error) => SignedData {
                 wrong: None,
                 error: Some(error.name().into()),
@@ -68,10 +135,10 @@ const LOOKOUT: Duration = Duration::from_micros(50);
 
 /// The signatures of one bundle, of which the pool tells and JavaScript asks.
 pub struct Signing {
+    bundle: BundleCheck,
     state: Mutex<State>,
     /// Set once `state` is known, for who looks out without the lock.
     is_known: AtomicBool,
-    count: usize,
 }
 
 enum State {
@@ -81,11 +148,11 @@ enum State {
 }
 
 impl Signing {
-    fn new(count: usize) -> Signing {
+    fn new(bundle: BundleCheck) -> Signing {
         Signing {
+            bundle,
             state: Mutex::new(State::Unknown),
             is_known: AtomicBool::new(false),
-            count,
         }
     }
 
@@ -110,56 +177,73 @@ impl Signing {
     }
 }
 
-/// The bundle that the body in hand may hold.
-#[derive(Default)]
-pub struct Foreseen(Mutex<Option<Guess>>);
-
-struct Guess {
-    texts: Vec<Text>,
-    bytes_max: usize,
-    opened: Opened,
+/// The work at one bundle's signatures. It tells what came out when it is dropped by the last thread that works at it: so
+/// what panics, or is refused, is heard.
+struct Job {
+    signing: Arc<Signing>,
+    has_begun: AtomicBool,
 }
 
-/// A bundle all of which is judged but its signatures, and those where nothing else is wrong.
-type Opened = (Verdict, Option<Arc<Signing>>);
+impl Job {
+    fn run(job: Arc<Job>, pool: &Weak<Pool>) {
+        job.has_begun.store(true, Ordering::Relaxed);
+        if job.signing.bundle.member_count() > 1
+            && let Some(pool) = pool.upgrade()
+        {
+            // Weak: one that comes too late must not keep the verdict back.
+            let job = Arc::downgrade(&job);
+            pool.submit_if_free(move || {
+                if let Some(job) = job.upgrade() {
+                    job.signing.bundle.sign();
+                }
+            });
+        }
+        job.signing.bundle.sign();
+    }
+}
 
-impl Foreseen {
-    fn put(&self, guess: Option<Guess>) -> Option<Guess> {
-        mem::replace(
-            &mut self.0.lock().unwrap_or_else(PoisonError::into_inner),
-            guess,
-        )
+impl Drop for Job {
+    fn drop(&mut self) {
+        let failed = || Error::Internal("panic in a check".into());
+        self.signing
+            .tell(SignedData::of(if *self.has_begun.get_mut() {
+                self.signing.bundle.first_wrong().ok_or_else(failed)
+            } else {
+                Err(Error::ChecksOverloaded)
+            }));
     }
 }
 
 #[napi]
 impl TransactionChecks {
-    /// Has the signatures of the bundle that a body seems to hold looked at before the body is read. Nothing else comes
-    /// of it: `begin_bundle` takes what was found where it is given these very texts.
+    /// Reads a body that is nothing but a right `sendBundle` of the route, with canonical base64, and begins as
+    /// `begin_bundle` does. Absent where it is anything else, or may be.
     #[napi]
-    pub fn foresee(&self, body: Uint8ArraySlice<'_>, count_max: f64, bytes_max: f64) -> Result<()> {
+    pub fn read_bundle(&self, body: Uint8ArraySlice<'_>) -> Result<Option<ReadBundle>> {
         guard(|| {
-            let count_max = whole(count_max, RECORDS_MAX as u32, "countMax")? as usize;
-            let bytes_max = to_bytes_max(bytes_max)?;
-            let texts = foresee_bundle(&body, count_max, bytes_max).map(|texts| {
-                let given = texts.into_iter().map(|text| Text::Given(text.to_vec()));
-                given.collect::<Vec<Text>>()
-            });
-            let guess = match texts {
-                Some(texts) => Some(Guess {
-                    opened: self.open(texts.clone(), bytes_max)?,
-                    texts,
-                    bytes_max,
-                }),
-                None => None,
+            let Some(Form { call, bytes_max }) = &self.form else {
+                return Err(wrong("these checks have no form of a bundle"));
             };
-            self.foreseen.put(guess);
-            Ok(())
+            let Some(call) = read_bundle_call(&body, call) else {
+                return Ok(None);
+            };
+            let transactions = call.transactions.iter();
+            let members: Vec<_> = transactions
+                .map(|text| decode_text(text, *bytes_max))
+                .collect();
+            if members.iter().any(std::result::Result::is_err) {
+                return Ok(None);
+            }
+            Ok(Some(ReadBundle {
+                id: String::from_utf8_lossy(call.id).into_owned(),
+                start: call.list.start as u32,
+                end: call.list.end as u32,
+                begun: self.begin(members),
+            }))
         })
     }
 
-    /// Judges a bundle's members at once but for their signatures. The pool looks at those where nothing else is wrong,
-    /// up to the first wrong one.
+    /// Judges a bundle's members at once but for their signatures. The pool looks at those, up to the first wrong one.
     #[napi]
     pub fn begin_bundle(
         &self,
@@ -169,15 +253,8 @@ impl TransactionChecks {
         guard(|| {
             let bytes_max = to_bytes_max(bytes_max)?;
             let texts = take_texts(transactions, bytes_max)?;
-            let is_same = |guess: &Guess| guess.bytes_max == bytes_max && guess.texts == texts;
-            let (verdict, signing) = match self.foreseen.put(None).filter(is_same) {
-                Some(guess) => guess.opened,
-                None => self.open(texts, bytes_max)?,
-            };
-            Ok(BegunBundle {
-                verdict: VerdictData::of(Ok(verdict)),
-                signing: signing.map(External::new),
-            })
+            let decoded = texts.iter().map(|text| decode(text, bytes_max));
+            Ok(self.begin(decoded.collect()))
         })
     }
 
@@ -189,7 +266,7 @@ impl TransactionChecks {
         #[napi(ts_arg_type = "ExternalObject<unknown>")] signing: &External<Arc<Signing>>,
     ) -> Option<i32> {
         // Where all signatures are looked at in this moment, and the loop takes no processor from them.
-        if signing.count < *PROCESSORS && self.pool.depth().waiting == 0 {
+        if signing.bundle.member_count() < *PROCESSORS && self.pool.depth().waiting == 0 {
             signing.look_out();
         }
         match &*signing.state() {
@@ -222,20 +299,44 @@ impl TransactionChecks {
 }
 
 impl TransactionChecks {
-    fn open(&self, texts: Vec<Text>, bytes_max: usize) -> Checked<Opened> {
-        let check = Check::new(Given::Bundle {
-            texts,
-            bytes_max,
-            stops_early: true,
+    /// Signatures come first: they take as long as everything else, and other threads look at them.
+    fn begin(&self, members: Vec<std::result::Result<Vec<u8>, Problem>>) -> BegunBundle {
+        let signing = Arc::new(Signing::new(BundleCheck::new(members)));
+        let job = Arc::new(Job {
+            signing: Arc::clone(&signing),
+            has_begun: AtomicBool::new(false),
         });
-        let verdict = check.look(&self.rules).cloned();
-        let verdict = verdict.ok_or_else(|| Error::Internal("no verdict".into()))?;
-        if !check.wants_signatures() {
-            return Ok((verdict, None));
+        let pool = Arc::downgrade(&self.pool);
+        // A refused job is dropped, and so tells; hence nothing is to be done with the failure.
+        let _ = self.pool.submit(move || Job::run(job, &pool));
+        let Verdict {
+            members,
+            duplicate,
+            bundle_id,
+        } = signing.bundle.look(&self.rules);
+        let qualifies = members.iter().any(|member| member.tips.qualifies);
+        let mut signatures = Vec::with_capacity(members.len());
+        let mut faults = Vec::new();
+        for (index, member) in members.into_iter().enumerate() {
+            let Member {
+                problem, signature, ..
+            } = member;
+            signatures.extend(signature);
+            if let Some(problem) = problem {
+                faults.push(FaultData {
+                    index: index as u32,
+                    problem: problem.into_text(),
+                });
+            }
         }
-        let signing = Arc::new(Signing::new(verdict.members.len()));
-        let told = Arc::clone(&signing);
-        self.submit(check, move |_, outcome| told.tell(SignedData::of(outcome)));
-        Ok((verdict, Some(signing)))
+        let is_right = faults.is_empty() && duplicate.is_none();
+        BegunBundle {
+            signatures,
+            bundle_id,
+            qualifies,
+            faults: (!faults.is_empty()).then_some(faults),
+            duplicate: duplicate.map(|(one, other)| vec![one as u32, other as u32]),
+            signing: is_right.then(|| External::new(signing)),
+        }
     }
 }

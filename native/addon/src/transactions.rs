@@ -15,7 +15,7 @@ use napi::{Env, JsString};
 use napi_derive::napi;
 
 use crate::arguments::{exact, whole, wrong};
-use crate::bundles::Foreseen;
+use crate::bundles::{BundleFormData, Form};
 use crate::failure::{Result, guard};
 use crate::promises::deferred;
 use crate::tasks::{NICENESS_MAX, THREADS_MAX};
@@ -190,7 +190,8 @@ pub struct VerifyStats {
 #[napi]
 pub struct TransactionChecks {
     pub(crate) rules: Arc<Rules>,
-    pub(crate) foreseen: Foreseen,
+    /// Of a route that takes bundles.
+    pub(crate) form: Option<Form>,
     pub(crate) pool: Arc<Pool>,
 }
 
@@ -201,11 +202,12 @@ impl TransactionChecks {
         env: &Env,
         rules: TransactionRules,
         pool: VerifyPoolOptions,
+        form: Option<BundleFormData>,
     ) -> Result<TransactionChecks> {
         guard(|| {
             Ok(TransactionChecks {
                 rules: Arc::new(rules.to_kernel()?),
-                foreseen: Foreseen::default(),
+                form: form.map(|form| form.to_form()).transpose()?,
                 pool: verify_pool(env, &pool)?,
             })
         })
@@ -251,7 +253,6 @@ impl TransactionChecks {
             Ok(Given::Bundle {
                 texts: take_texts(transactions, bytes_max)?,
                 bytes_max,
-                stops_early: false,
             })
         })?;
         self.start(env, given, is_one_enough)

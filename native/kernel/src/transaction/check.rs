@@ -88,13 +88,8 @@ impl Verdict {
 pub enum Given<B> {
     /// The body of a batch. Its complete records are judged where they lie.
     Batch(B),
-    /// The members of a bundle. With `stops_early`, signatures are looked at only where nothing else is wrong, and
-    /// only up to the first wrong one.
-    Bundle {
-        texts: Vec<Text>,
-        bytes_max: usize,
-        stops_early: bool,
-    },
+    /// The members of a bundle.
+    Bundle { texts: Vec<Text>, bytes_max: usize },
 }
 
 /// One request's check. One thread runs it; others may help with the signatures, which are nearly all of its work.
@@ -117,72 +112,22 @@ impl<B: AsRef<[u8]>> Check<B> {
         }
     }
 
-    /// Everything but the signatures, on this thread: what is left for [`Check::run`] is those. `None` only where that
-    /// has failed before.
-    pub fn look(&self, rules: &Rules) -> Option<&Verdict> {
-        self.decode_all();
-        self.look_at(&self.sources(), rules);
-        self.verdict.get()
-    }
-
-    /// Whether signatures are still to be checked, once everything else was looked at.
-    pub fn wants_signatures(&self) -> bool {
-        self.turns.get().is_some()
-    }
-
-    /// All that is left, less what others take over. `call_help` is called at most once, where there is work for two:
-    /// then another thread may call `help`.
+    /// All of it, less the signatures that others take over. `call_help` is called at most once, where there is work for
+    /// two: then another thread may call `help`.
     pub fn run(&self, rules: &Rules, call_help: impl FnOnce()) {
-        self.decode_all();
+        if let Given::Bundle { texts, bytes_max } = &self.given {
+            let decode = || texts.iter().map(|text| decode(text, *bytes_max)).collect();
+            self.decoded.get_or_init(decode);
+        }
         let sources = self.sources();
-        let views = match self.verdict.get() {
-            Some(_) => None,
-            None => Some(self.look_at(&sources, rules)),
-        };
-        let (Some(turns), Some(verdict)) = (self.turns.get(), self.verdict.get()) else {
-            return;
-        };
+        let (verdict, views) = look_all(&sources, rules);
+        let turns = self.turns.get_or_init(|| Turns::new(views.len(), false));
+        let verdict = self.verdict.get_or_init(|| verdict);
         let is_whole = |member: &&Member| member.problem.is_none();
         if verdict.members.iter().filter(is_whole).count() > 1 {
             call_help();
         }
-        match views {
-            Some(views) => turns.work(|index| views.get(index)?.as_ref().map(is_signed)),
-            None => turns.work(|index| is_signed_at(&sources, index)),
-        }
-    }
-
-    fn decode_all(&self) {
-        if let Given::Bundle {
-            texts, bytes_max, ..
-        } = &self.given
-        {
-            let decode = || texts.iter().map(|text| decode(text, *bytes_max)).collect();
-            self.decoded.get_or_init(decode);
-        }
-    }
-
-    /// Keeps the verdict without signatures, and makes turns where these are to be looked at.
-    fn look_at<'a>(&self, sources: &[Source<'a>], rules: &Rules) -> Vec<Option<View<'a>>> {
-        let stops_early = matches!(
-            self.given,
-            Given::Bundle {
-                stops_early: true,
-                ..
-            }
-        );
-        let (verdict, views) = look_all(sources, rules);
-        let is_refused = verdict.duplicate.is_some()
-            || verdict
-                .members
-                .iter()
-                .any(|member| member.problem.is_some());
-        if !(stops_early && is_refused) {
-            self.turns
-                .get_or_init(|| Turns::new(views.len(), stops_early));
-        }
-        self.verdict.get_or_init(|| verdict);
-        views
+        turns.work(|index| views.get(index)?.as_ref().map(is_signed));
     }
 
     /// Checks signatures that no other thread has begun with.
@@ -214,16 +159,7 @@ impl<B: AsRef<[u8]>> Check<B> {
                 });
             }
             Given::Bundle { .. } => {
-                sources.extend(
-                    self.decoded
-                        .get()
-                        .into_iter()
-                        .flatten()
-                        .map(|decoded| Source {
-                            start: 0,
-                            bytes: decoded.as_deref().map_err(Problem::clone),
-                        }),
-                );
+                sources.extend(self.decoded.get().into_iter().flatten().map(Source::of));
             }
         }
         sources
@@ -231,13 +167,23 @@ impl<B: AsRef<[u8]>> Check<B> {
 }
 
 /// A member's bytes, or why there are none.
-struct Source<'a> {
+pub(super) struct Source<'a> {
     start: usize,
     bytes: Result<&'a [u8], Problem>,
 }
 
-/// Of a member that another thread, or an earlier call, has looked at: parsing takes 1 µs.
-fn is_signed_at(sources: &[Source<'_>], index: usize) -> Option<bool> {
+impl<'a> Source<'a> {
+    /// A member of a bundle.
+    pub(super) fn of(decoded: &'a Result<Vec<u8>, Problem>) -> Source<'a> {
+        Source {
+            start: 0,
+            bytes: decoded.as_deref().map_err(Problem::clone),
+        }
+    }
+}
+
+/// Of a member that is looked at elsewhere, too: parsing takes 1 µs.
+pub(super) fn is_signed_at(sources: &[Source<'_>], index: usize) -> Option<bool> {
     let bytes = sources.get(index)?.bytes.as_ref().ok()?;
     parse(bytes).ok().as_ref().map(is_signed)
 }
@@ -255,11 +201,10 @@ pub fn check_batch(body: &[u8], rules: &Rules) -> Verdict {
 }
 
 /// Judges the members of a bundle.
-pub fn check_bundle(texts: &[Text], bytes_max: usize, rules: &Rules, stops_early: bool) -> Verdict {
+pub fn check_bundle(texts: &[Text], bytes_max: usize, rules: &Rules) -> Verdict {
     let given = Given::Bundle {
         texts: texts.to_vec(),
         bytes_max,
-        stops_early,
     };
     check_alone(given, rules)
 }
@@ -272,10 +217,16 @@ pub enum Text {
     TooLong,
 }
 
-fn decode(text: &Text, bytes_max: usize) -> Result<Vec<u8>, Problem> {
-    let Text::Given(text) = text else {
-        return Err(Problem::Size);
-    };
+/// The bytes of a text, or why there are none.
+pub fn decode(text: &Text, bytes_max: usize) -> Result<Vec<u8>, Problem> {
+    match text {
+        Text::Given(text) => decode_text(text, bytes_max),
+        Text::TooLong => Err(Problem::Size),
+    }
+}
+
+/// The same of a text that lies elsewhere.
+pub fn decode_text(text: &[u8], bytes_max: usize) -> Result<Vec<u8>, Problem> {
     if text.len() > text_length(bytes_max) {
         return Err(Problem::Size);
     }
@@ -288,7 +239,10 @@ fn decode(text: &Text, bytes_max: usize) -> Result<Vec<u8>, Problem> {
 }
 
 /// Everything but the signatures.
-fn look_all<'a>(sources: &[Source<'a>], rules: &Rules) -> (Verdict, Vec<Option<View<'a>>>) {
+pub(super) fn look_all<'a>(
+    sources: &[Source<'a>],
+    rules: &Rules,
+) -> (Verdict, Vec<Option<View<'a>>>) {
     let mut views = Vec::with_capacity(sources.len());
     let mut members = Vec::with_capacity(sources.len());
     for source in sources {

@@ -3,10 +3,12 @@
 
 mod base64;
 mod bundle;
+mod bundle_call;
+mod bundle_check;
 mod check;
-mod foresee;
 mod frames;
 mod keys;
+mod known_keys;
 mod layout;
 mod loops;
 mod parse;
@@ -18,8 +20,12 @@ mod turns;
 
 pub use base64::{decode_canonical, text_length};
 pub use bundle::bundle_id;
-pub use check::{Check, Given, Member, Payers, Problem, Text, Verdict, check_batch, check_bundle};
-pub use foresee::foresee_bundle;
+pub use bundle_call::{BundleCall, BundleForm, read_bundle_call};
+pub use bundle_check::BundleCheck;
+pub use check::{
+    Check, Given, Member, Payers, Problem, Text, Verdict, check_batch, check_bundle, decode,
+    decode_text,
+};
 pub use frames::{Fault, RECORD_BYTES_MAX, RECORD_BYTES_MIN, RECORDS_MAX, frame_batch};
 pub use loops::{Loops, compare_loops};
 pub use parse::{BYTES_MAX, parse};

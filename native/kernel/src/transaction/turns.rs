@@ -57,22 +57,29 @@ impl Turns {
         }
     }
 
-    /// Says of each member what was found, once no thread is at work. `None`: one has failed amid its work. With
-    /// `stops_early` nothing is said after the first wrong one, as if one thread had looked at one after the other.
+    /// Says of each member what was found, once no thread is at work. `None`: one has failed amid its work.
     pub fn finish(self, members: &mut [Member]) -> Option<()> {
         for (member, state) in members.iter_mut().zip(self.states) {
             match state.into_inner() {
                 OPEN | TAKEN => return None,
                 RIGHT => member.is_signed = Some(true),
-                WRONG => {
-                    member.is_signed = Some(false);
-                    if self.stops_early {
-                        return Some(());
-                    }
-                }
+                WRONG => member.is_signed = Some(false),
                 _ => {}
             }
         }
         Some(())
+    }
+
+    /// The first that was not right, as if one thread had looked at one after the other, once no thread is at work. The
+    /// outer `None`: one has failed amid its work.
+    pub fn first_wrong(&self) -> Option<Option<usize>> {
+        for (index, state) in self.states.iter().enumerate() {
+            match state.load(Ordering::Acquire) {
+                OPEN | TAKEN => return None,
+                RIGHT => {}
+                _ => return Some(Some(index)),
+            }
+        }
+        Some(None)
     }
 }

@@ -9,9 +9,18 @@ fn given(text: &str) -> Text {
     Text::Given(text.as_bytes().to_vec())
 }
 
-fn bundle(members: &[Vec<u8>], stops_early: bool) -> Verdict {
+fn bundle(members: &[Vec<u8>]) -> Verdict {
     let texts: Vec<Text> = members.iter().map(|bytes| text(bytes)).collect();
-    check_bundle(&texts, 1_232, &rules(), stops_early)
+    check_bundle(&texts, 1_232, &rules())
+}
+
+fn begun(members: &[Vec<u8>]) -> BundleCheck {
+    BundleCheck::new(
+        members
+            .iter()
+            .map(|bytes| decode(&text(bytes), 1_232))
+            .collect(),
+    )
 }
 
 fn batch(members: &[Vec<u8>]) -> Vec<u8> {
@@ -47,7 +56,7 @@ fn a_good_bundle_of_every_version() {
         member(Version::V0, 2),
         member(Version::V1, 3),
     ];
-    let verdict = bundle(&members, true);
+    let verdict = bundle(&members);
     assert_eq!(signed(&verdict), [Some(true); 3]);
     assert_eq!(verdict.duplicate, None);
     for (member, bytes) in verdict.members.iter().zip(&members) {
@@ -97,23 +106,36 @@ fn a_batch_is_judged_in_place() {
 }
 
 #[test]
-fn stopping_early_looks_at_no_more_than_the_first_wrong_one() {
+fn a_bundle_that_has_begun_is_looked_at_up_to_the_first_wrong_signature() {
     let [one, two, three] = [1, 2, 3].map(|nonce| member(Version::Legacy, nonce));
     let mixed = [one.clone(), forged(&two), three.clone()];
     assert_eq!(
-        signed(&bundle(&mixed, true)),
-        [Some(true), Some(false), None]
-    );
-    assert_eq!(
-        signed(&bundle(&mixed, false)),
+        signed(&bundle(&mixed)),
         [Some(true), Some(false), Some(true)]
     );
     let broken = [one.clone(), two[..two.len() - 1].to_vec()];
-    assert_eq!(signed(&bundle(&broken, true)), [None, None]);
-    assert_eq!(signed(&bundle(&broken, false)), [Some(true), None]);
+    assert_eq!(signed(&bundle(&broken)), [Some(true), None]);
+    let first_wrong = |members: &[Vec<u8>]| {
+        let check = begun(members);
+        check.sign();
+        check.first_wrong()
+    };
+    assert_eq!(first_wrong(&mixed), Some(Some(1)));
+    assert_eq!(first_wrong(&[forged(&one), forged(&two)]), Some(Some(0)));
+    assert_eq!(first_wrong(&broken), Some(Some(1)), "no transaction");
+    assert_eq!(first_wrong(&[one.clone(), two.clone(), three]), Some(None));
+    assert_eq!(first_wrong(&[]), Some(None));
+    assert_eq!(begun(&mixed).first_wrong(), None, "nobody has looked");
     let twice = [one.clone(), one];
-    assert_eq!(signed(&bundle(&twice, true)), [None, None]);
-    assert_eq!(signed(&bundle(&twice, false)), [Some(true), Some(true)]);
+    assert_eq!(signed(&bundle(&twice)), [Some(true), Some(true)]);
+    // What was looked at beside the signatures is the same without them.
+    for members in [&mixed[..], &broken, &twice, &[two]] {
+        let mut verdict = bundle(members);
+        for member in &mut verdict.members {
+            member.is_signed = None;
+        }
+        assert_eq!(begun(members).look(&rules()), verdict);
+    }
 }
 
 #[test]
@@ -121,7 +143,7 @@ fn duplicates_by_bytes_and_by_what_is_signed() {
     let [one, two, three] = [1, 2, 3].map(|nonce| member(Version::V0, nonce));
     let duplicate = |members: &[&Vec<u8>]| {
         let members: Vec<Vec<u8>> = members.iter().copied().cloned().collect();
-        bundle(&members, false).duplicate
+        bundle(&members).duplicate
     };
     assert_eq!(duplicate(&[&one, &two, &three]), None);
     assert_eq!(duplicate(&[&one, &two, &one]), Some((0, 2)));
@@ -144,7 +166,7 @@ fn duplicates_by_bytes_and_by_what_is_signed() {
     // The same message in a legacy transaction and with its version before it are two messages.
     assert_eq!(duplicate(&[&member(Version::Legacy, 1), &one]), None);
     let bad = [given("!"), given("!")];
-    let verdict = check_bundle(&bad, 1_232, &rules(), false);
+    let verdict = check_bundle(&bad, 1_232, &rules());
     assert_eq!(
         verdict.duplicate, None,
         "two texts that are no bytes are no duplicates"
@@ -157,14 +179,14 @@ fn tips_and_application_must_stand_in_one_member() {
     let application = tipping.instructions.pop().unwrap();
     let mut applying = qualifying(Version::Legacy);
     applying.instructions = vec![application];
-    let apart = bundle(&[tipping.bytes(), applying.bytes()], true);
+    let apart = bundle(&[tipping.bytes(), applying.bytes()]);
     let found: Vec<(bool, bool)> = apart
         .members
         .iter()
         .map(|member| (member.tips.has_application, member.tips.qualifies))
         .collect();
     assert_eq!(found, [(false, false), (true, false)]);
-    let together = bundle(&[tipping.bytes(), member(Version::Legacy, 9)], true);
+    let together = bundle(&[tipping.bytes(), member(Version::Legacy, 9)]);
     assert!(together.members[1].tips.qualifies);
 }
 
@@ -179,7 +201,7 @@ fn base64_is_canonical_and_sizes_are_bounds() {
         "its last character has unused bits"
     );
     let problem = |texts: &[Text], bytes_max: usize| {
-        let verdict = check_bundle(texts, bytes_max, &rules(), true);
+        let verdict = check_bundle(texts, bytes_max, &rules());
         verdict
             .members
             .into_iter()
@@ -259,23 +281,12 @@ fn spoiled() -> impl Iterator<Item = Vec<Vec<u8>>> {
     })
 }
 
-fn checks_of(members: &[Vec<u8>]) -> [Check<Vec<u8>>; 3] {
-    let bundled = |stops_early| {
-        // The last is no transaction: with it nothing would be looked at early.
-        let count = if stops_early { 4 } else { 5 };
-        Check::new(Given::Bundle {
-            texts: members
-                .iter()
-                .take(count)
-                .map(|bytes| text(bytes))
-                .collect(),
-            bytes_max: 1_232,
-            stops_early,
-        })
-    };
+fn checks_of(members: &[Vec<u8>]) -> [Check<Vec<u8>>; 2] {
     [
-        bundled(true),
-        bundled(false),
+        Check::new(Given::Bundle {
+            texts: members.iter().map(|bytes| text(bytes)).collect(),
+            bytes_max: 1_232,
+        }),
         Check::new(Given::Batch(batch(members))),
     ]
 }
@@ -305,6 +316,15 @@ fn a_check_that_is_helped_says_what_one_thread_would() {
             check.finish().unwrap()
         });
         assert_eq!(shared, alone);
+        let [bundled, _] = &alone;
+        let is_wrong = |member: &Member| member.is_signed != Some(true);
+        let first_wrong = bundled.members.iter().position(is_wrong);
+        let begun = begun(&members);
+        std::thread::scope(|scope| {
+            scope.spawn(|| begun.sign());
+            begun.sign();
+        });
+        assert_eq!(begun.first_wrong(), Some(first_wrong));
     }
 }
 
@@ -320,7 +340,8 @@ fn what_a_thread_left_undone_is_no_verdict() {
         }));
         assert!(failed.is_err());
         turns.work(|_| Some(true));
-        let mut members = bundle(&members[..3], false).members;
+        assert_eq!(turns.first_wrong(), None);
+        let mut members = bundle(&members[..3]).members;
         assert_eq!(turns.finish(&mut members), None);
     }
 }

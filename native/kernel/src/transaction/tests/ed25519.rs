@@ -1,5 +1,6 @@
 use serde_json::Value;
 
+use super::super::signature::verify_known;
 use super::fixtures::json;
 use super::*;
 
@@ -14,7 +15,13 @@ fn accepts(key: &[u8], message: &[u8], signature: &[u8]) -> bool {
     let Ok(signature) = signature.try_into() else {
         return false;
     };
-    verify(key.try_into().unwrap(), message, signature)
+    let key = key.try_into().unwrap();
+    let is_right = verify(key, message, signature);
+    // First unknown, mostly, and then known.
+    for _ in 0..2 {
+        assert_eq!(verify_known(key, message, signature), is_right);
+    }
+    is_right
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Transactions are made here byte by byte, by the layouts of the wire and not by the crate under test.
 
+mod bundle_call;
 mod check;
 mod ed25519;
 mod fixtures;
-mod foresee;
 mod frames;
 mod properties;
 mod real;

@@ -50,7 +50,7 @@ const REASONS: [(&str, &str); 14] = [
 
 fn judge(fixture: &Fixture) -> Member {
     let texts = [Text::Given(fixture.text.clone().into_bytes())];
-    let verdict = check_bundle(&texts, BYTES_MAX, &rules(), false);
+    let verdict = check_bundle(&texts, BYTES_MAX, &rules());
     verdict.members.into_iter().next().unwrap()
 }
 
@@ -99,7 +99,7 @@ fn the_documented_bundle_gets_its_id() {
     let params = file["request"]["body"]["params"][0].as_array().unwrap();
     let text = |member: &serde_json::Value| Text::Given(member.as_str().unwrap().into());
     let texts: Vec<Text> = params.iter().take(2).map(text).collect();
-    let verdict = check_bundle(&texts, 1_232, &rules(), true);
+    let verdict = check_bundle(&texts, 1_232, &rules());
     assert_eq!(
         verdict.bundle_id.as_deref(),
         Some("eb06826b16e608a7568f6ab091c26b47d4a43d847dc1e6d34172e0e778e01cc1")
