@@ -4,9 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { open, type Database, type RootDatabase } from 'lmdb'
 import { Packr } from 'msgpackr'
 import * as v from 'valibot'
-import { createJournal, JOURNAL_PLACE_BYTES, type Left } from './journal.js'
+import { recall, toEnd } from './journal-record.js'
+import { createJournal, JOURNAL_PLACE_BYTES } from './journal.js'
 import { defaults, type Options } from './ledger-options.js'
-import { formatId, ID_BYTES, timeOfId } from './submission-id.js'
+import { formatId, timeOfId } from './submission-id.js'
 import { submissionSchema, type Submission } from './submission.js'
 
 /** Layout of the tables, and the name of their folder: an older build finds nothing rather than nonsense. */
@@ -24,19 +25,6 @@ type TableName = (typeof TABLES)[number]
 // Plain maps, so that any msgpack tool can read a value.
 const packr = new Packr({ useRecords: false })
 const unpack = (value: Uint8Array): Submission => v.parse(submissionSchema, packr.unpack(value))
-
-/** What the journal keeps of the end of a submission that it has. */
-const toEnd = ({ outcome, result, error, engine, forwardedAtMs, answeredAtMs }: Submission) => ({
-  outcome,
-  result,
-  error,
-  engine,
-  forwardedAtMs,
-  answeredAtMs,
-})
-
-const Members = v.record(v.string(), v.unknown())
-const unpackMembers = (bytes: Uint8Array) => v.parse(Members, packr.unpack(bytes))
 
 const Owned = v.object({ accessId: v.string() })
 
@@ -204,24 +192,13 @@ export const openLedger = async (
     }, options.pendingMs / 2).unref()
   }
 
-  const recallEnd = (ended: Uint8Array | undefined): Readonly<Record<string, unknown>> => {
-    try {
-      return ended === undefined ? {} : unpackMembers(ended)
-    } catch (error) {
-      onFault(error)
-      return {}
-    }
+  const codec = {
+    unpack: (bytes: Uint8Array): unknown => packr.unpack(bytes),
+    parse: (value: unknown) => v.parse(submissionSchema, value),
   }
-  const recall = ({ entry, ended }: Left): Submission =>
-    v.parse(submissionSchema, {
-      ...unpackMembers(entry.subarray(ID_BYTES)),
-      ...recallEnd(ended),
-    })
-
   for (const left of journal.left()) {
     try {
-      const id = Buffer.from(left.entry.subarray(0, ID_BYTES))
-      const found = recall(left)
+      const [id, found] = recall(left, codec, onFault)
       const stored = read(tables, id)
       const last: Submission =
         found.outcome === 'pending' ? { ...found, outcome: 'unknown' } : found
