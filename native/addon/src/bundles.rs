@@ -135,7 +135,7 @@ const LOOKOUT: Duration = Duration::from_micros(50);
 
 /// The signatures of one bundle, of which the pool tells and JavaScript asks.
 pub struct Signing {
-    bundle: BundleCheck,
+    member_count: usize,
     state: Mutex<State>,
     /// Set once `state` is known, for who looks out without the lock.
     is_known: AtomicBool,
@@ -148,9 +148,9 @@ enum State {
 }
 
 impl Signing {
-    fn new(bundle: BundleCheck) -> Signing {
+    fn new(member_count: usize) -> Signing {
         Signing {
-            bundle,
+            member_count,
             state: Mutex::new(State::Unknown),
             is_known: AtomicBool::new(false),
         }
@@ -180,6 +180,8 @@ impl Signing {
 /// The work at one bundle's signatures. It tells what came out when it is dropped by the last thread that works at it: so
 /// what panics, or is refused, is heard.
 struct Job {
+    /// Not of `signing`, which lives until JavaScript's collector comes by.
+    bundle: Arc<BundleCheck>,
     signing: Arc<Signing>,
     has_begun: AtomicBool,
 }
@@ -187,18 +189,18 @@ struct Job {
 impl Job {
     fn run(job: Arc<Job>, pool: &Weak<Pool>) {
         job.has_begun.store(true, Ordering::Relaxed);
-        if job.signing.bundle.member_count() > 1
+        if job.bundle.member_count() > 1
             && let Some(pool) = pool.upgrade()
         {
             // Weak: one that comes too late must not keep the verdict back.
             let job = Arc::downgrade(&job);
             pool.submit_if_free(move || {
                 if let Some(job) = job.upgrade() {
-                    job.signing.bundle.sign();
+                    job.bundle.sign();
                 }
             });
         }
-        job.signing.bundle.sign();
+        job.bundle.sign();
     }
 }
 
@@ -207,7 +209,7 @@ impl Drop for Job {
         let failed = || Error::Internal("panic in a check".into());
         self.signing
             .tell(SignedData::of(if *self.has_begun.get_mut() {
-                self.signing.bundle.first_wrong().ok_or_else(failed)
+                self.bundle.first_wrong().ok_or_else(failed)
             } else {
                 Err(Error::ChecksOverloaded)
             }));
@@ -266,7 +268,7 @@ impl TransactionChecks {
         #[napi(ts_arg_type = "ExternalObject<unknown>")] signing: &External<Arc<Signing>>,
     ) -> Option<i32> {
         // Where all signatures are looked at in this moment, and the loop takes no processor from them.
-        if signing.bundle.member_count() < *PROCESSORS && self.pool.depth().waiting == 0 {
+        if signing.member_count < *PROCESSORS && self.pool.depth().waiting == 0 {
             signing.look_out();
         }
         match &*signing.state() {
@@ -301,8 +303,10 @@ impl TransactionChecks {
 impl TransactionChecks {
     /// Signatures come first: they take as long as everything else, and other threads look at them.
     fn begin(&self, members: Vec<std::result::Result<Vec<u8>, Problem>>) -> BegunBundle {
-        let signing = Arc::new(Signing::new(BundleCheck::new(members)));
+        let signing = Arc::new(Signing::new(members.len()));
+        let bundle = Arc::new(BundleCheck::new(members));
         let job = Arc::new(Job {
+            bundle: Arc::clone(&bundle),
             signing: Arc::clone(&signing),
             has_begun: AtomicBool::new(false),
         });
@@ -313,7 +317,7 @@ impl TransactionChecks {
             members,
             duplicate,
             bundle_id,
-        } = signing.bundle.look(&self.rules);
+        } = bundle.look(&self.rules);
         let qualifies = members.iter().any(|member| member.tips.qualifies);
         let mut signatures = Vec::with_capacity(members.len());
         let mut faults = Vec::new();

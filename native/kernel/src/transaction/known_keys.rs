@@ -1,4 +1,4 @@
-//! Signers that this thread has seen. To make a point of a key takes a seventh of a check, and whoever submits signs with
+//! Signers that this thread has seen. To make a point of a key is part of each check, and whoever submits signs with
 //! few keys.
 
 use std::cell::RefCell;
