@@ -303,7 +303,8 @@ t.test('what a client does not take', async t => {
   })
 
   t.test('one frame larger than the bound', async t => {
-    const { port, sockets } = await openEcho(t, {}, bounds)
+    // Both ends are this process: 12 MB keep it busy for longer than a stall may last.
+    const { port, sockets } = await openEcho(t, {}, { ...bounds, socketStallMs: 20_000 })
     const client = await openSocket(port, { path: '/a' })
     t.equal(sockets[0]?.send(Buffer.alloc(12_000_000, 'x')), true)
     t.equal((await client.next()).length, 12_000_000)
