@@ -1,5 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { createShortWay } from './short-way.js'
 
 type Target = { readonly hostname: string; readonly protocol: string; readonly port: string }
 type Done = (...result: [null, Socket] | [Error, null]) => void
@@ -18,12 +19,14 @@ export const createConnect =
   (connectMs: number) =>
   ({ hostname, protocol, port }: Target, done: Done): void => {
     const isTls = protocol === 'https:'
+    const { onread, attach } = createShortWay()
     const address = {
       host: hostname,
       port: Number(port === '' ? (isTls ? 443 : 80) : port),
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_MS,
+      onread,
     }
     const socket = isTls
       ? connectTls({
@@ -32,6 +35,7 @@ export const createConnect =
           ...(isIP(hostname) === 0 && { servername: hostname }),
         })
       : connectTcp(address)
+    attach(socket)
     const timer = setTimeout(
       () => socket.destroy(new Error(`no connection within ${connectMs} ms`)),
       connectMs,
