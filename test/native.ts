@@ -189,7 +189,6 @@ const ANSWER: Row[] = [
 /** Made by `beginBundle` alone. */
 const signing: Spec = { right: undefined, wrong: [undefined, null, 5, 'x', {}, []] }
 const CHECKS: Row[] = [
-  ['announce', []],
   ['checkBatch', [bytes(new Uint8Array(0)), optional(flag(true))]],
   ['beginBundle', [list(text('')), whole(1_232, 4_096)]],
   ['checkBundle', [list(text('')), whole(1_232, 4_096), optional(flag(true))]],

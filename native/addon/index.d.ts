@@ -256,8 +256,6 @@ export declare class TransactionChecks {
   checkBatch(body: Uint8Array, isOneEnough?: boolean | undefined | null): Promise<VerdictData | null>
   /** Checks a bundle's members on the pool, likewise: base64 texts as they came. */
   checkBundle(transactions: string[], bytesMax: number, isOneEnough?: boolean | undefined | null): Promise<VerdictData | null>
-  /** Says that a bundle may be about to begin. */
-  announce(): void
   stats(): VerifyStats
 }
 

@@ -125,7 +125,6 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
     const visitor = gate.visitorOf(grant)
     const refused = enter(visitor, nowMs)
     if (refused !== undefined) return refused
-    relay.expect()
     const origin = { grant, recheck, submissionId: newSubmissionId(), request }
     return { relay, origin, visitor }
   }

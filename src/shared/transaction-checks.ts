@@ -94,8 +94,6 @@ export type TransactionChecks = {
    * an id and canonical base64, written as nearly every client does. Undefined where it is anything else, or may be.
    */
   readBundle(body: Uint8Array): ReadBundle | undefined
-  /** Has a free thread awake when, within a tenth of a millisecond, a bundle is begun. */
-  announce(): void
   stats(): { readonly verifyWaiting: number; readonly verifyRunning: number }
 }
 
@@ -250,7 +248,6 @@ export const createTransactionChecks = (
     },
     checkBatch,
     checkBundle,
-    announce: () => call(() => native.announce()),
     beginBundle: (transactions, bytesMax) =>
       toBegun(
         native,

@@ -32,7 +32,7 @@ export type Book = {
 
 /** What one relay route is made of. */
 export type RelayModules = {
-  readonly checks: Pick<TransactionChecks, 'announce' | 'readBundle' | 'beginBundle'>
+  readonly checks: Pick<TransactionChecks, 'readBundle' | 'beginBundle'>
   readonly upstream: Pick<Upstream, 'send' | 'isWarm'>
   readonly bucket: TokenBucket
   readonly flights: Flights

@@ -25,8 +25,6 @@ import { formatId } from './submission-id.js'
 
 /** One relay route of one network. */
 export type Relay = {
-  /** The head of a request is here, and its body will be. */
-  expect(): void
   /** Never rejects. `body` is not kept. */
   handle(body: Uint8Array, origin: RelayOrigin): Promise<Reply>
 }
@@ -141,7 +139,6 @@ export const createRelay = (options: RelayOptions, modules: RelayModules): Relay
   }
 
   return {
-    expect: () => checks.announce(),
     async handle(body, origin) {
       const refused = origin.recheck()
       if (refused !== undefined) return toReply('null', { outcome: { reply: refused } }, origin)

@@ -184,7 +184,6 @@ const openOver = async (
         checkBatch: never,
         checkBundle,
         beginBundle: never,
-        announce: never,
         readBundle: never,
         stats: never,
       },

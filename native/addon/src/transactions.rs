@@ -258,15 +258,6 @@ impl TransactionChecks {
         self.start(env, given, is_one_enough)
     }
 
-    /// Says that a bundle may be about to begin.
-    #[napi]
-    pub fn announce(&self) -> Result<()> {
-        guard(|| {
-            self.pool.announce();
-            Ok(())
-        })
-    }
-
     #[napi]
     pub fn stats(&self) -> VerifyStats {
         let depth = self.pool.depth();

@@ -3,38 +3,17 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// How long a thread looks out for a job that was announced: what lies between the head of a request and its check.
-const LOOKOUT: Duration = Duration::from_micros(100);
-
 struct Queue {
     jobs: VecDeque<Job>,
     running: usize,
-    /// Threads that look out for a job.
-    looking: usize,
-    /// A thread was woken to look out, and is not awake yet.
-    is_announced: bool,
     is_closed: bool,
-}
-
-impl Queue {
-    /// Adds a job; says whether a thread must be woken for it.
-    fn push(&mut self, job: Job) -> bool {
-        self.jobs.push_back(job);
-        if std::mem::take(&mut self.is_announced) {
-            // The thread that wakes up finds the job before it would look out for one.
-            return false;
-        }
-        self.jobs.len() > self.looking
-    }
 }
 
 struct Shared {
@@ -42,8 +21,6 @@ struct Shared {
     wake: Condvar,
     /// A job has ended.
     ended: Condvar,
-    /// Jobs that were ever queued, for who looks out without the lock.
-    pushed: AtomicU64,
     queue_max: usize,
 }
 
@@ -72,13 +49,10 @@ impl Pool {
             queue: Mutex::new(Queue {
                 jobs: VecDeque::new(),
                 running: 0,
-                looking: 0,
-                is_announced: false,
                 is_closed: false,
             }),
             wake: Condvar::new(),
             ended: Condvar::new(),
-            pushed: AtomicU64::new(0),
             queue_max,
         });
         let mut pool = Pool {
@@ -101,23 +75,11 @@ impl Pool {
         if queue.is_closed || queue.jobs.len() >= self.shared.queue_max {
             return Err(Error::Overloaded);
         }
-        let wakes = queue.push(Box::new(job));
-        drop(queue);
-        self.tell(wakes);
-        Ok(())
-    }
-
-    /// Has a free thread awake when a job comes that somebody waits for: a sleeping one takes 10 µs, or 50 on a
-    /// processor that sleeps itself. Where none comes, the thread has lost a tenth of a millisecond.
-    pub fn announce(&self) {
-        let mut queue = lock(&self.shared);
-        let taken = queue.running + queue.looking + queue.jobs.len();
-        if queue.is_closed || queue.is_announced || taken >= self.threads.len() {
-            return;
-        }
-        queue.is_announced = true;
+        queue.jobs.push_back(Box::new(job));
+        // Without the lock: who wakes takes it at once.
         drop(queue);
         self.shared.wake.notify_one();
+        Ok(())
     }
 
     /// Queues a job where a thread is free for it, else drops it: help that comes late is none.
@@ -126,17 +88,9 @@ impl Pool {
         if queue.is_closed || queue.running + queue.jobs.len() >= self.threads.len() {
             return;
         }
-        let wakes = queue.push(Box::new(job));
+        queue.jobs.push_back(Box::new(job));
         drop(queue);
-        self.tell(wakes);
-    }
-
-    /// Without the lock: who looks out takes it at once.
-    fn tell(&self, wakes: bool) {
-        self.shared.pushed.fetch_add(1, Ordering::Release);
-        if wakes {
-            self.shared.wake.notify_one();
-        }
+        self.shared.wake.notify_one();
     }
 
     /// Refuses what comes from now on, drops what waits, and returns when no job runs any more. A job must not call it.
@@ -204,16 +158,6 @@ fn work(shared: &Shared, niceness: i32) {
             if queue.is_closed {
                 return;
             }
-            if std::mem::take(&mut queue.is_announced) {
-                queue.looking += 1;
-                // Under the lock: what is queued later may wake nobody, and must be seen here.
-                let pushed = shared.pushed.load(Ordering::Acquire);
-                drop(queue);
-                look_out(shared, pushed);
-                queue = lock(shared);
-                queue.looking -= 1;
-                continue;
-            }
             queue = shared
                 .wake
                 .wait(queue)
@@ -228,19 +172,11 @@ fn work(shared: &Shared, niceness: i32) {
     }
 }
 
-/// Until a job is queued, or the time is over.
-fn look_out(shared: &Shared, pushed: u64) {
-    let until = Instant::now() + LOOKOUT;
-    while shared.pushed.load(Ordering::Acquire) == pushed && Instant::now() < until {
-        std::hint::spin_loop();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::mpsc;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     /// Holds one thread of the pool until what this returns hears of it, or is dropped.
     fn occupy(pool: &Pool) -> mpsc::Sender<()> {
@@ -272,18 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_announced_comes_or_does_not() {
+    fn every_job_is_run_however_the_threads_sleep() {
         let pool = Arc::new(Pool::new("test", 2, 0, 4_096).unwrap());
-        // Long after, at once, and while a thread looks out; announced too often, and from two threads.
         let (sender, receiver) = mpsc::channel();
         let callers: Vec<_> = (0..2u64)
             .map(|caller| {
                 let (pool, sender) = (Arc::clone(&pool), sender.clone());
                 std::thread::spawn(move || {
                     for n in 0..2_000 {
-                        for _ in 0..n % 3 {
-                            pool.announce();
-                        }
                         let pause = Duration::from_micros([0, 5, 50, 150][n as usize % 4]);
                         let until = Instant::now() + pause;
                         while Instant::now() < until {}
@@ -315,19 +247,16 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_was_announced_alone_is_run_at_once() {
+    fn a_job_alone_is_run_after_any_pause() {
         let pool = Pool::new("test", 1, 0, 8).unwrap();
         for pause in [0, 20, 90, 300, 2_000] {
-            pool.announce();
             std::thread::sleep(Duration::from_micros(pause));
             let (sender, receiver) = mpsc::channel();
             pool.submit(move || sender.send(()).unwrap()).unwrap();
             let received = receiver.recv_timeout(Duration::from_secs(5));
             assert_eq!(received, Ok(()), "{pause} µs after");
         }
-        pool.announce();
         pool.close();
-        pool.announce();
         assert!(matches!(pool.submit(|| {}), Err(Error::Overloaded)));
     }
 

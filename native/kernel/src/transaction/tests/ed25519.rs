@@ -1,6 +1,7 @@
+use proptest::prelude::*;
 use serde_json::Value;
 
-use super::super::signature::verify_known;
+use super::super::signature::{Signature, verify_known};
 use super::fixtures::json;
 use super::*;
 
@@ -10,6 +11,13 @@ fn hex(text: &Value) -> Vec<u8> {
     (0..text.len()).step_by(2).map(byte).collect()
 }
 
+/// What the validator says, by its release of the crate.
+fn validator_accepts(key: &Pubkey, message: &[u8], signature: &Signature) -> bool {
+    let signature = validator_ed25519::Signature::from_bytes(signature);
+    validator_ed25519::VerifyingKey::from_bytes(key)
+        .is_ok_and(|key| key.verify_strict(message, &signature).is_ok())
+}
+
 fn accepts(key: &[u8], message: &[u8], signature: &[u8]) -> bool {
     // In a transaction a signature has 64 bytes by its place.
     let Ok(signature) = signature.try_into() else {
@@ -17,6 +25,7 @@ fn accepts(key: &[u8], message: &[u8], signature: &[u8]) -> bool {
     };
     let key = key.try_into().unwrap();
     let is_right = verify(key, message, signature);
+    assert_eq!(validator_accepts(key, message, signature), is_right);
     // First unknown, mostly, and then known.
     for _ in 0..2 {
         assert_eq!(verify_known(key, message, signature), is_right);
@@ -97,4 +106,61 @@ fn a_key_that_is_no_point_signs_nothing() {
     assert!(!accepts(&[2; 32], message, signature));
     assert!(!accepts(&signer_key(2), message, signature));
     assert!(!accepts(&signer_key(1), b"messagE", signature));
+}
+
+/// What may be done to a right signature, each by where and what.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Nothing,
+    Key(usize, u8),
+    Message(usize, u8),
+    Signature(usize, u8),
+    /// s + ℓ: the same scalar, not the canonical way.
+    LargerScalar,
+}
+
+/// The order of the group, little-endian.
+const ORDER: [u8; 32] = [
+    0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
+];
+
+fn any_change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        Just(Change::Nothing),
+        (0..32usize, 1u8..).prop_map(|(at, bits)| Change::Key(at, bits)),
+        (0..200usize, 1u8..).prop_map(|(at, bits)| Change::Message(at, bits)),
+        (0..64usize, 1u8..).prop_map(|(at, bits)| Change::Signature(at, bits)),
+        Just(Change::LargerScalar),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_verdict_is_the_validators(
+        secret: [u8; 32],
+        message in prop::collection::vec(any::<u8>(), 200..1_232),
+        change in any_change(),
+    ) {
+        let signer = SigningKey::from_bytes(&secret);
+        let mut message = message;
+        let mut signature = signer.sign(&message).to_bytes();
+        let mut key = signer.verifying_key().to_bytes();
+        match change {
+            Change::Nothing => {}
+            Change::Key(at, bits) => key[at] ^= bits,
+            Change::Message(at, bits) => message[at] ^= bits,
+            Change::Signature(at, bits) => signature[at] ^= bits,
+            Change::LargerScalar => {
+                let mut carry = 0;
+                for (byte, more) in signature[32..].iter_mut().zip(ORDER) {
+                    let sum = u16::from(*byte) + u16::from(more) + carry;
+                    *byte = sum as u8;
+                    carry = sum >> 8;
+                }
+            }
+        }
+        let is_right = accepts(&key, &message, &signature);
+        prop_assert_eq!(is_right, matches!(change, Change::Nothing));
+    }
 }

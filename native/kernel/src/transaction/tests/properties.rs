@@ -1,6 +1,6 @@
 use agave_transaction_view::transaction_view::UnsanitizedTransactionView;
-use ed25519_dalek::{Signature as DalekSignature, VerifyingKey};
 use proptest::prelude::*;
+use validator_ed25519::{Signature as DalekSignature, VerifyingKey};
 
 use super::super::layout::walk;
 use super::super::parse::{REFUSED, SANITIZE, UNREADABLE};
