@@ -3,6 +3,7 @@
 // milliseconds.
 import { setRealtime, setSlice } from '../../src/shared/operating-system.js'
 import { onStart } from '../child.js'
+import { toBackground } from './background.js'
 import { Connection, toWire, type Exchange, type Target } from './connection.js'
 
 export type Probe = {
@@ -12,6 +13,8 @@ export type Probe = {
   readonly connectionCount: number
   readonly warmMs: number
   readonly durationMs: number
+  /** Load beside what another probe measures, from which it must not take the processor. */
+  readonly isBackground?: boolean
 }
 
 /**
@@ -36,7 +39,8 @@ const OWN_TURN = 100
 
 onStart<Probe, Latency>(async job => {
   // Its own wait for the processor is not the server's: on a machine of its own it would have none.
-  if (!setRealtime()) setSlice(OWN_TURN)
+  if (job.isBackground === true) toBackground()
+  else if (!setRealtime()) setSlice(OWN_TURN)
   const wires = toWire(job.target, job.exchanges)
   const samples: number[] = []
   const idle: Connection[] = []

@@ -1,8 +1,7 @@
 // Pulls large replies without pause, each checked byte for byte: pages, and long lists of accounts.
-import { readdirSync } from 'node:fs'
-import { setPriority } from 'node:os'
 import { Client } from 'undici'
 import { onStart } from '../child.js'
+import { toBackground } from './background.js'
 import type { Exchange, Target } from './connection.js'
 
 export type Pull = {
@@ -12,10 +11,7 @@ export type Pull = {
   readonly connectionCount: number
   readonly warmMs: number
   readonly durationMs: number
-  /**
-   * True where the client must not take the processor from what is measured: it would be another
-   * machine.
-   */
+  /** True where the client must not take the processor from what is measured. */
   readonly isBackground: boolean
 }
 
@@ -26,13 +22,6 @@ export type Pulled = {
   readonly p50: number
   readonly p99: number
   readonly failures: number
-}
-
-const BACKGROUND = 10
-
-/** Linux keeps a niceness per thread, and V8's own threads are older than this line. */
-const toBackground = (): void => {
-  for (const thread of readdirSync('/proc/self/task')) setPriority(Number(thread), BACKGROUND)
 }
 
 onStart<Pull, Pulled>(async job => {

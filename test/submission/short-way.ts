@@ -16,10 +16,14 @@ const WAYS = ['tcp', 'tls'] as const
 /** A socket on its short way, and the other end. */
 const open = async (t: Test, way: (typeof WAYS)[number]) => {
   const server =
-    way === 'tcp' ? net.createServer() : tls.createServer({ key: pem('key.pem'), cert: pem('cert.pem') })
+    way === 'tcp'
+      ? net.createServer()
+      : tls.createServer({ key: pem('key.pem'), cert: pem('cert.pem') })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => server.close())
-  const accepted = once(server, way === 'tcp' ? 'connection' : 'secureConnection') as Promise<[Socket]>
+  const accepted = once(server, way === 'tcp' ? 'connection' : 'secureConnection') as Promise<
+    [Socket]
+  >
   const { onread, attach } = createShortWay()
   const { port } = server.address() as AddressInfo
   const address = { host: '127.0.0.1', port, onread }
@@ -46,7 +50,9 @@ for (const way of WAYS) {
     const { socket, other } = await open(t, way)
     const got: Buffer[] = []
     socket.on('readable', () => drain(socket, got))
-    const sent = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => index * 7 + (index >> 8)))
+    const sent = Buffer.from(
+      Array.from({ length: 3_000_000 }, (_, index) => index * 7 + (index >> 8)),
+    )
     other.write(sent)
     const length = () => got.reduce((sum, { byteLength }) => sum + byteLength, 0)
     await until('all is here', () => length() === sent.byteLength)
