@@ -1,3 +1,4 @@
+import type { Deadlines, Waiting } from './deadlines.js'
 import { HeldBack, reasonOf, UpstreamFailure } from './upstream-failure.js'
 
 /** A whole answer, whatever its status. */
@@ -21,7 +22,12 @@ export type Listener = {
 }
 
 /** What one attempt is bounded by, and the connection that it gives back. */
-export type AttemptBounds = { readonly answerMs: number; readonly replyBytesMax: number }
+export type AttemptBounds = {
+  readonly answerMs: number
+  readonly replyBytesMax: number
+  /** Of `answerMs`. */
+  readonly deadlines: Deadlines
+}
 export type Held = { release(isBroken: boolean): void }
 
 type Controller = { abort(reason: Error): void }
@@ -45,11 +51,11 @@ const passedOf = (headers: Headers): Record<string, string> | undefined => {
 const EMPTY = Buffer.alloc(0)
 
 /** One request on one connection, as undici calls it back. */
-export class Attempt {
+export class Attempt implements Waiting {
   private readonly bounds: AttemptBounds
   private readonly held: Held
   private readonly listener: Listener
-  private timer: NodeJS.Timeout | undefined
+  private controller: Controller | undefined
   private isSettled = false
   private isWritten = false
   private status = 0
@@ -72,12 +78,14 @@ export class Attempt {
     // Thrown, so that undici forgets the request and keeps the connection: there is nothing to take back.
     if (!this.listener.onWrite()) throw new HeldBack()
     this.isWritten = true
-    const { answerMs } = this.bounds
+    this.controller = controller
     // undici's own time-outs are for each silence, and half a second late.
-    this.timer = setTimeout(
-      () => this.abort(controller, `no whole answer in ${answerMs} ms`),
-      answerMs,
-    )
+    this.bounds.deadlines.begin(this)
+  }
+
+  onOverdue(): void {
+    const { controller, bounds } = this
+    if (controller !== undefined) this.abort(controller, `no whole answer in ${bounds.answerMs} ms`)
   }
 
   onResponseStart(controller: Controller, status: number, headers: Headers): void {
@@ -126,7 +134,7 @@ export class Attempt {
   private settle(isBroken: boolean): boolean {
     if (this.isSettled) return false
     this.isSettled = true
-    clearTimeout(this.timer)
+    this.bounds.deadlines.end(this)
     this.held.release(isBroken)
     return true
   }

@@ -1,5 +1,6 @@
 import type { Client } from 'undici'
-import { Attempt, type Listener } from './upstream-attempt.js'
+import { Deadlines } from './deadlines.js'
+import { Attempt, type AttemptBounds, type Listener } from './upstream-attempt.js'
 import { createConnect } from './upstream-connect.js'
 import type { Options } from './upstream-options.js'
 
@@ -51,6 +52,7 @@ export class Endpoint {
   private readonly parts: EndpointParts
   private readonly origin: string
   private readonly basePath: string
+  private readonly bounds: AttemptBounds
   private readonly connect: ReturnType<typeof createConnect>
   private readonly all = new Set<Connection>()
   private readonly idle: Connection[] = []
@@ -62,6 +64,11 @@ export class Endpoint {
     this.host = host
     this.origin = origin
     this.basePath = pathname.replace(/\/$/, '')
+    const { answerMs, replyBytesMax } = parts.options
+    // No timer of theirs keeps a process alive: the connection does.
+    const setTimer = (run: () => void, inMs: number) => setTimeout(run, inMs).unref()
+    const deadlines = new Deadlines(answerMs, { now: parts.now, setTimer })
+    this.bounds = { answerMs, replyBytesMax, deadlines }
     this.connect = createConnect(parts.options.connectMs)
   }
 
@@ -131,7 +138,7 @@ export class Endpoint {
     const { method, path, headers, body } = sent
     connection.client.dispatch(
       { method, path: this.toPath(path), headers, body },
-      new Attempt(this.parts.options, connection, listener),
+      new Attempt(this.bounds, connection, listener),
     )
   }
 

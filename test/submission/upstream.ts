@@ -6,10 +6,12 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { createLog } from '../../src/shared/log.js'
 import { Secret } from '../../src/shared/secret.js'
+import { Deadlines } from '../../src/submission/deadlines.js'
 import { Attempt } from '../../src/submission/upstream-attempt.js'
 import { openUpstream, type UpstreamOptions } from '../../src/submission/upstream.js'
 import { HeldBack, UpstreamFailure } from '../../src/submission/upstream-failure.js'
 import { defaults } from '../../src/submission/upstream-options.js'
+import { createFakeTimers } from '../fixtures/fake-timers.js'
 import { until } from '../fixtures/until.js'
 import {
   answer,
@@ -467,8 +469,10 @@ t.test('what is held back is not written, and costs no connection', async t => {
 
 t.test('an attempt that the HTTP client would begin anew ends instead', async t => {
   const heard: string[] = []
+  const { now, setTimer } = createFakeTimers()
+  const deadlines = new Deadlines(10_000, { now, setTimer })
   const attempt = new Attempt(
-    { answerMs: 10_000, replyBytesMax: 1_000 },
+    { answerMs: 10_000, replyBytesMax: 1_000, deadlines },
     { release: isBroken => heard.push(`release ${isBroken}`) },
     {
       onWrite: () => heard.push('written') > 0,
