@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { open, type Database, type RootDatabase } from 'lmdb'
 import { Packr } from 'msgpackr'
 import * as v from 'valibot'
+import { Deadlines } from './deadlines.js'
 import { recall, toEnd } from './journal-record.js'
 import { createJournal, JOURNAL_PLACE_BYTES } from './journal.js'
 import { defaults, type Options } from './ledger-options.js'
@@ -175,22 +176,11 @@ export const openLedger = async (
     }
   }
 
-  /** Flights that are not shown to other edges yet, oldest first. Most are over before: one write is enough for them. */
-  const young = new Set<{ readonly dueMs: number; readonly write: () => Promise<boolean> }>()
-  let sweep: NodeJS.Timeout | undefined
-  // One timer for all: setting and clearing one takes longer than the rest of a flight's bookkeeping.
-  const watchYoung = (): void => {
-    sweep ??= setTimeout(() => {
-      sweep = undefined
-      const nowMs = performance.now()
-      for (const flight of young) {
-        if (flight.dueMs > nowMs) break
-        young.delete(flight)
-        if (!isClosed) void flight.write()
-      }
-      if (young.size > 0 && !isClosed) watchYoung()
-    }, options.pendingMs / 2).unref()
-  }
+  /** Flights that are not shown to other edges yet. Most are over before: one write is enough for them. */
+  const young = new Deadlines(options.pendingMs, {
+    now: () => performance.now(),
+    setTimer: (run, inMs) => setTimeout(run, inMs).unref(),
+  })
 
   const codec = {
     unpack: (bytes: Uint8Array): unknown => packr.unpack(bytes),
@@ -241,14 +231,16 @@ export const openLedger = async (
         inFlight++
         const known = { submission, writes: 1 }
         waiting.set(key, known)
-        const dueMs = performance.now() + options.pendingMs
-        const unwritten = { dueMs, write: () => put(key, id, submission) }
-        young.add(unwritten)
-        watchYoung()
+        const unwritten = {
+          onOverdue: () => {
+            if (!isClosed) void put(key, id, submission)
+          },
+        }
+        young.begin(unwritten)
         return {
           id,
           end: async last => {
-            young.delete(unwritten)
+            young.end(unwritten)
             // Its words are what can be long, and the least that is missed.
             if (!journal.end(place, packr.pack(toEnd(last))))
               journal.end(place, packr.pack(toEnd({ ...last, engine: null })))
@@ -290,7 +282,6 @@ export const openLedger = async (
       await new Promise(setImmediate)
       isClosed = true
       clearInterval(timer)
-      clearTimeout(sweep)
       await root.flushed
       await sleep(CLOSE_GRACE_MS)
       await root.close()
