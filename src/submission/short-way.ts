@@ -6,22 +6,38 @@ const shared = Buffer.allocUnsafeSlow(65_536)
 type Part = string | Uint8Array
 
 /**
+ * Sees what has come before the reader does. Where that has time it answers true: the reader gets the bytes when `readOn`
+ * is called, or with those that follow, or in the next turn of the loop.
+ */
+export type LookAhead = (bytes: Buffer, readOn: () => void) => boolean
+
+/**
  * Takes bytes between the system and who reads a socket by `readable` and `read`, as undici does, without Node's streams
  * (0093). `onread` is for `connect` of `node:net` or `node:tls`; `attach` for the socket that it returns, at once.
  */
-export const createShortWay = (): {
+export const createShortWay = (
+  lookAhead: LookAhead = () => false,
+): {
   readonly onread: OnReadOpts
   attach(socket: Socket): void
 } => {
-  /** Read by nobody yet: more than one only where a reader pauses. */
+  /** Read by nobody yet: more than one only where a reader pauses, or has time. */
   const arrived: Buffer[] = []
   let isStopped = false
   let tellReadable = (): void => {}
+  const readOn = (): void => {
+    if (arrived.length > 0) tellReadable()
+  }
 
   const callback = (byteLength: number): boolean => {
     const own = Buffer.allocUnsafe(byteLength)
     shared.copy(own, 0, 0, byteLength)
+    const hasTime = arrived.length === 0 && lookAhead(own, readOn)
     arrived.push(own)
+    if (hasTime) {
+      setImmediate(readOn)
+      return true
+    }
     tellReadable()
     // Where nobody took it, the system keeps what follows until somebody does.
     isStopped = arrived.length > 0

@@ -1,15 +1,7 @@
 import type { Deadlines, Waiting } from './deadlines.js'
 import { HeldBack, reasonOf, UpstreamFailure } from './upstream-failure.js'
-
-/** A whole answer, whatever its status. */
-export type UpstreamReply = {
-  readonly status: number
-  /** Empty where the upstream gave none. */
-  readonly contentType: string
-  /** Those of the upstream's headers that a client may have, by lower-case name. */
-  readonly headers: Readonly<Record<string, string>> | undefined
-  readonly body: Buffer
-}
+import { toReplyHead, type Headers, type ReplyHead, type UpstreamReply } from './upstream-reply.js'
+import type { ReadWhole } from './whole-answer.js'
 
 /** Who waits for one attempt. Told of its end once. */
 export type Listener = {
@@ -27,28 +19,14 @@ export type AttemptBounds = {
   readonly replyBytesMax: number
   /** Of `answerMs`. */
   readonly deadlines: Deadlines
+  readonly readWhole: ReadWhole
 }
 export type Held = { release(isBroken: boolean): void }
 
 type Controller = { abort(reason: Error): void }
-type Headers = Readonly<Record<string, string | string[] | undefined>>
-
-/**
- * All that passes beside status and content type. What names the server or sets a cookie does not.
- */
-const PASSED = ['content-encoding', 'retry-after']
-
-const firstOf = (value: string | string[] | undefined): string =>
-  (Array.isArray(value) ? value[0] : value) ?? ''
-
-const passedOf = (headers: Headers): Record<string, string> | undefined => {
-  let passed: Record<string, string> | undefined
-  for (const name of PASSED)
-    if (headers[name] !== undefined) (passed ??= {})[name] = firstOf(headers[name])
-  return passed
-}
 
 const EMPTY = Buffer.alloc(0)
+const NO_HEAD = toReplyHead(0, {})
 
 /** One request on one connection, as undici calls it back. */
 export class Attempt implements Waiting {
@@ -56,11 +34,14 @@ export class Attempt implements Waiting {
   private readonly held: Held
   private readonly listener: Listener
   private controller: Controller | undefined
-  private isSettled = false
   private isWritten = false
-  private status = 0
-  private contentType = ''
-  private headers: UpstreamReply['headers']
+  /** Bytes have come: what follows is no longer the beginning of an answer. */
+  private isBegun = false
+  /** The listener knows the end. */
+  private isTold = false
+  /** undici is done with it. */
+  private isOver = false
+  private head: ReplyHead = NO_HEAD
   private first: Buffer | undefined
   private more: Buffer[] | undefined
   private byteLength = 0
@@ -83,21 +64,35 @@ export class Attempt implements Waiting {
     this.bounds.deadlines.begin(this)
   }
 
+  /**
+   * Looks at what the connection has read, before undici does. True where it is the whole answer: the listener has it
+   * then, and undici may read the same bytes when there is time. The connection stays taken until it has.
+   */
+  readAhead(bytes: Buffer): boolean {
+    if (!this.isWritten || this.isBegun) return false
+    this.isBegun = true
+    if (this.isTold || bytes.byteLength > this.bounds.replyBytesMax) return false
+    const reply = this.bounds.readWhole(bytes)
+    if (reply === undefined) return false
+    this.tell()
+    this.listener.onReply(reply)
+    return true
+  }
+
   onOverdue(): void {
     const { controller, bounds } = this
     if (controller !== undefined) this.abort(controller, `no whole answer in ${bounds.answerMs} ms`)
   }
 
   onResponseStart(controller: Controller, status: number, headers: Headers): void {
-    if (status < 200) return
+    if (status < 200 || this.isTold) return
     if (status > 599) return this.abort(controller, `status ${status}`)
-    this.status = status
-    this.contentType = firstOf(headers['content-type'])
-    this.headers = passedOf(headers)
+    this.head = toReplyHead(status, headers)
     if (Number(headers['content-length'] ?? 0) > this.bounds.replyBytesMax) this.refuse(controller)
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
+    if (this.isTold) return
     this.byteLength += chunk.byteLength
     if (this.byteLength > this.bounds.replyBytesMax) return this.refuse(controller)
     // Nearly every answer is one chunk.
@@ -106,15 +101,15 @@ export class Attempt implements Waiting {
   }
 
   onResponseEnd(): void {
-    if (!this.settle(false)) return
-    const { status, contentType, headers, first, more } = this
+    if (!this.end(false)) return
+    const { head, first, more } = this
     const body = more === undefined ? (first ?? EMPTY) : Buffer.concat(more)
-    this.listener.onReply({ status, contentType, headers, body })
+    this.listener.onReply({ ...head, body })
   }
 
   onResponseError(_controller: unknown, error: unknown): void {
     const isHeldBack = error instanceof HeldBack
-    if (!this.settle(!isHeldBack)) return
+    if (!this.end(!isHeldBack)) return
     if (isHeldBack) return this.listener.onHeldBack()
     const failure =
       error instanceof UpstreamFailure
@@ -131,11 +126,19 @@ export class Attempt implements Waiting {
     this.abort(controller, `the answer exceeds ${this.bounds.replyBytesMax} bytes`)
   }
 
-  private settle(isBroken: boolean): boolean {
-    if (this.isSettled) return false
-    this.isSettled = true
-    this.bounds.deadlines.end(this)
+  /** Gives the connection back. True where the listener is still to be told. */
+  private end(isBroken: boolean): boolean {
+    if (this.isOver) return false
+    this.isOver = true
+    const wasTold = this.isTold
+    this.tell()
     this.held.release(isBroken)
-    return true
+    return !wasTold
+  }
+
+  private tell(): void {
+    if (this.isTold) return
+    this.isTold = true
+    this.bounds.deadlines.end(this)
   }
 }

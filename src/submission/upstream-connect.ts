@@ -1,6 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { createShortWay } from './short-way.js'
+import { createShortWay, type LookAhead } from './short-way.js'
 
 type Target = { readonly hostname: string; readonly protocol: string; readonly port: string }
 type Done = (...result: [null, Socket] | [Error, null]) => void
@@ -13,13 +13,13 @@ const KEEP_ALIVE_MS = 60_000
 
 /**
  * Opens connections within `connectMs` to the millisecond: undici's own timer is up to half a
- * second late.
+ * second late. `lookAhead` sees each connection's bytes before undici does (`createShortWay`).
  */
 export const createConnect =
-  (connectMs: number) =>
+  (connectMs: number, lookAhead: LookAhead) =>
   ({ hostname, protocol, port }: Target, done: Done): void => {
     const isTls = protocol === 'https:'
-    const { onread, attach } = createShortWay()
+    const { onread, attach } = createShortWay(lookAhead)
     const address = {
       host: hostname,
       port: Number(port === '' ? (isTls ? 443 : 80) : port),

@@ -1,8 +1,10 @@
-import type { Client } from 'undici'
+import type { Client, Dispatcher } from 'undici'
 import { Deadlines } from './deadlines.js'
 import { Attempt, type AttemptBounds, type Listener } from './upstream-attempt.js'
+import type { LookAhead } from './short-way.js'
 import { createConnect } from './upstream-connect.js'
 import type { Options } from './upstream-options.js'
+import { createReadWhole } from './whole-answer.js'
 
 /** One request as it goes over a connection. */
 export type Sent = {
@@ -18,15 +20,34 @@ class Connection {
   readonly client: Client
   lastUsedMs = 0
   private readonly endpoint: Endpoint
+  private attempt: Attempt | undefined
+  private readOn: (() => void) | undefined
 
-  constructor(endpoint: Endpoint, client: Client) {
+  constructor(endpoint: Endpoint, newClient: (lookAhead: LookAhead) => Client) {
     this.endpoint = endpoint
-    this.client = client
+    this.client = newClient((bytes, readOn) => {
+      if (this.attempt?.readAhead(bytes) !== true) return false
+      this.readOn = readOn
+      endpoint.noteAnswered(this)
+      return true
+    })
     // Closed while idle: there is nothing to keep. In use, its attempt hears of it.
-    client.on('disconnect', () => endpoint.forgetIdle(this))
+    this.client.on('disconnect', () => endpoint.forgetIdle(this))
+  }
+
+  dispatch(request: Dispatcher.DispatchOptions, attempt: Attempt): void {
+    this.attempt = attempt
+    this.client.dispatch(request, attempt)
+  }
+
+  /** Has undici read an answer that was told ahead of it: then the connection is free. */
+  catchUp(): void {
+    this.readOn?.()
   }
 
   release(isBroken: boolean): void {
+    this.attempt = undefined
+    this.readOn = undefined
     this.endpoint.takeBack(this, isBroken)
   }
 }
@@ -53,9 +74,10 @@ export class Endpoint {
   private readonly origin: string
   private readonly basePath: string
   private readonly bounds: AttemptBounds
-  private readonly connect: ReturnType<typeof createConnect>
   private readonly all = new Set<Connection>()
   private readonly idle: Connection[] = []
+  /** Answered, and not read to the end by undici: free as soon as it has. */
+  private readonly answered = new Set<Connection>()
   private pingsLeft = 0
 
   constructor(url: string, parts: EndpointParts) {
@@ -68,17 +90,16 @@ export class Endpoint {
     // No timer of theirs keeps a process alive: the connection does.
     const setTimer = (run: () => void, inMs: number) => setTimeout(run, inMs).unref()
     const deadlines = new Deadlines(answerMs, { now: parts.now, setTimer })
-    this.bounds = { answerMs, replyBytesMax, deadlines }
-    this.connect = createConnect(parts.options.connectMs)
+    this.bounds = { answerMs, replyBytesMax, deadlines, readWhole: createReadWhole() }
   }
 
   /** A connection is open and free. */
   get isWarm(): boolean {
-    return this.idle.length > 0
+    return this.idle.length > 0 || this.answered.size > 0
   }
 
   send(sent: Sent, listener: Listener): void {
-    this.dispatch(this.idle.pop() ?? this.open(), sent, listener)
+    this.dispatch(this.takeIdle() ?? this.open(), sent, listener)
   }
 
   /**
@@ -95,10 +116,16 @@ export class Endpoint {
     const all = [...this.all]
     this.all.clear()
     this.idle.length = 0
+    this.answered.clear()
     await Promise.all(all.map(({ client }) => client.destroy()))
   }
 
+  noteAnswered(connection: Connection): void {
+    this.answered.add(connection)
+  }
+
   takeBack(connection: Connection, isBroken: boolean): void {
+    this.answered.delete(connection)
     if (!this.all.has(connection)) return
     connection.lastUsedMs = this.parts.now()
     if (!isBroken) this.idle.push(connection)
@@ -118,25 +145,34 @@ export class Endpoint {
     void connection.client.destroy()
   }
 
+  private takeIdle(): Connection | undefined {
+    for (const connection of this.answered) {
+      if (this.idle.length > 0) break
+      connection.catchUp()
+    }
+    return this.idle.pop()
+  }
+
   private open(): Connection {
     const { Client, options } = this.parts
-    const client = new Client(this.origin, {
-      connect: this.connect,
-      // What waits for longer than our own deadlines is ended by them.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: options.idleMs,
-      keepAliveMaxTimeout: options.idleMs,
-      pipelining: 1,
-    })
-    const connection = new Connection(this, client)
+    const newClient = (lookAhead: LookAhead): Client =>
+      new Client(this.origin, {
+        connect: createConnect(options.connectMs, lookAhead),
+        // What waits for longer than our own deadlines is ended by them.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+        keepAliveTimeout: options.idleMs,
+        keepAliveMaxTimeout: options.idleMs,
+        pipelining: 1,
+      })
+    const connection = new Connection(this, newClient)
     this.all.add(connection)
     return connection
   }
 
   private dispatch(connection: Connection, sent: Sent, listener: Listener): void {
     const { method, path, headers, body } = sent
-    connection.client.dispatch(
+    connection.dispatch(
       { method, path: this.toPath(path), headers, body },
       new Attempt(this.bounds, connection, listener),
     )

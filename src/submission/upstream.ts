@@ -1,12 +1,13 @@
 import type { Log } from '../shared/log.js'
 import { REDACTED, type Secret } from '../shared/secret.js'
 import { LookOut } from './look-out.js'
-import type { Listener, UpstreamReply } from './upstream-attempt.js'
+import type { Listener } from './upstream-attempt.js'
 import { Endpoint, type Sent } from './upstream-endpoint.js'
 import { HeldBack, UpstreamFailure } from './upstream-failure.js'
 import type { Options } from './upstream-options.js'
+import type { UpstreamReply } from './upstream-reply.js'
 
-export type { UpstreamReply } from './upstream-attempt.js'
+export type { UpstreamReply } from './upstream-reply.js'
 
 /** Where an upstream is and how it is asked. */
 export type UpstreamOptions = Options & {

@@ -4,7 +4,7 @@ import net, { type AddressInfo, type Socket } from 'node:net'
 import tls from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { createShortWay } from '../../src/submission/short-way.js'
+import { createShortWay, type LookAhead } from '../../src/submission/short-way.js'
 import { until } from '../fixtures/until.js'
 
 const pem = (name: string): Buffer =>
@@ -14,7 +14,7 @@ const pem = (name: string): Buffer =>
 const WAYS = ['tcp', 'tls'] as const
 
 /** A socket on its short way, and the other end. */
-const open = async (t: Test, way: (typeof WAYS)[number]) => {
+const open = async (t: Test, way: (typeof WAYS)[number], lookAhead?: LookAhead) => {
   const server =
     way === 'tcp'
       ? net.createServer()
@@ -24,7 +24,7 @@ const open = async (t: Test, way: (typeof WAYS)[number]) => {
   const accepted = once(server, way === 'tcp' ? 'connection' : 'secureConnection') as Promise<
     [Socket]
   >
-  const { onread, attach } = createShortWay()
+  const { onread, attach } = createShortWay(lookAhead)
   const { port } = server.address() as AddressInfo
   const address = { host: '127.0.0.1', port, onread }
   const socket =
@@ -82,6 +82,47 @@ for (const way of WAYS) {
     const length = () => got.reduce((sum, { byteLength }) => sum + byteLength, 0)
     await until('all is here', () => length() === sent.byteLength)
   })
+
+  t.test(
+    `${way}: what was seen ahead is read later, in order, or when it is asked for`,
+    async t => {
+      const seen: string[] = []
+      const got: Buffer[] = []
+      const gotAtSight: number[] = []
+      let readOn = (): void => {}
+      let isAsked = false
+      const { socket, other } = await open(t, way, (bytes, on) => {
+        const text = String(bytes)
+        seen.push(text)
+        readOn = on
+        // Before anything else that waits for the next turn.
+        queueMicrotask(() => {
+          gotAtSight.push(got.length)
+          if (isAsked) readOn()
+          gotAtSight.push(got.length)
+        })
+        return text.startsWith('whole')
+      })
+      socket.on('readable', () => drain(socket, got))
+      const text = () => Buffer.concat(got).toString()
+      other.write('whole 1')
+      await until('it is read', () => text() === 'whole 1')
+      t.strictSame(gotAtSight.splice(0), [0, 0], 'not in the turn in which it came')
+      isAsked = true
+      other.write('whole 2')
+      await until('it is read', () => text() === 'whole 1whole 2')
+      t.strictSame(gotAtSight.splice(0), [1, 2], 'but where it is asked for')
+      other.write('part')
+      await until('it is read', () => text() === 'whole 1whole 2part')
+      t.strictSame(gotAtSight.splice(0), [3, 3], 'at once where there is no time')
+      t.strictSame(seen, ['whole 1', 'whole 2', 'part'])
+      readOn()
+      t.equal(got.length, 3, 'nothing twice')
+      other.end('whole 3')
+      await once(socket, 'end')
+      await until('it is read', () => text() === 'whole 1whole 2partwhole 3')
+    },
+  )
 
   t.test(`${way}: what is corked goes as one, and what is not at once`, async t => {
     const { socket, other } = await open(t, way)

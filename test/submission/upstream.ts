@@ -11,6 +11,7 @@ import { Attempt } from '../../src/submission/upstream-attempt.js'
 import { openUpstream, type UpstreamOptions } from '../../src/submission/upstream.js'
 import { HeldBack, UpstreamFailure } from '../../src/submission/upstream-failure.js'
 import { defaults } from '../../src/submission/upstream-options.js'
+import { createReadWhole } from '../../src/submission/whole-answer.js'
 import { createFakeTimers } from '../fixtures/fake-timers.js'
 import { until } from '../fixtures/until.js'
 import {
@@ -122,6 +123,28 @@ t.test('whole answers come back as they are', async t => {
     ],
     ['up to the close', s => s.end('HTTP/1.1 200 OK\r\n\r\nall of it'), 200, '', 'all of it'],
     [
+      'a body that looks like an answer, in its own packet',
+      s => {
+        const inner = answer('inner')
+        const outer = answer(inner)
+        s.write(outer.subarray(0, -inner.length))
+        later(() => s.write(inner), 20)
+      },
+      200,
+      'application/json',
+      answer('inner').toString(),
+    ],
+    [
+      'early hints, and it in its own packet',
+      s => {
+        s.write('HTTP/1.1 103 Early\r\n\r\n')
+        later(() => s.write(answer('x')), 20)
+      },
+      200,
+      'application/json',
+      'x',
+    ],
+    [
       'early hints before it',
       s => s.write(Buffer.concat([Buffer.from('HTTP/1.1 103 Early\r\n\r\n'), answer('x')])),
       200,
@@ -146,6 +169,34 @@ t.test('whole answers come back as they are', async t => {
       t.equal(reply.body.toString(), body)
       t.equal(raw.received.length, 1)
     })
+})
+
+t.test('one connection takes the next request as soon as an answer is told', async t => {
+  const raw = await openRawUpstream(t, (s, { body }) => s.write(answer(body)))
+  const { send } = await open(t, [raw.url])
+  for (let nth = 0; nth < 50; nth++) {
+    const reply = await send(String(nth))
+    if (reply instanceof UpstreamFailure) throw reply
+    t.equal(reply.body.toString(), String(nth))
+  }
+  t.equal(raw.connectionCount(), 1)
+})
+
+t.test('what an upstream says unasked answers nobody', async t => {
+  let closedCount = 0
+  const raw = await openRawUpstream(t, (s, { body }) => {
+    s.on('close', () => closedCount++)
+    s.write(answer(body))
+    later(() => s.write(answer('unasked')), 10)
+  })
+  const { send, lines } = await open(t, [raw.url])
+  for (let nth = 0; nth < 3; nth++) {
+    const reply = await send('asked')
+    if (reply instanceof UpstreamFailure) throw reply
+    t.equal(reply.body.toString(), 'asked')
+    await until('the connection is given up', () => closedCount > nth)
+  }
+  t.strictSame([raw.connectionCount(), lines], [3, []])
 })
 
 t.test('of the headers only what a client may have', async t => {
@@ -472,7 +523,7 @@ t.test('an attempt that the HTTP client would begin anew ends instead', async t 
   const { now, setTimer } = createFakeTimers()
   const deadlines = new Deadlines(10_000, { now, setTimer })
   const attempt = new Attempt(
-    { answerMs: 10_000, replyBytesMax: 1_000, deadlines },
+    { answerMs: 10_000, replyBytesMax: 1_000, deadlines, readWhole: createReadWhole() },
     { release: isBroken => heard.push(`release ${isBroken}`) },
     {
       onWrite: () => heard.push('written') > 0,
