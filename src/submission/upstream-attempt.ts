@@ -13,7 +13,7 @@ export type Listener = {
   onFailure(failure: UpstreamFailure): void
 }
 
-/** What one attempt is bounded by, and the connection that it gives back. */
+/** What all attempts at one URL share, and the connection that one gives back. */
 export type AttemptBounds = {
   readonly answerMs: number
   readonly replyBytesMax: number
@@ -66,7 +66,8 @@ export class Attempt implements Waiting {
 
   /**
    * Looks at what the connection has read, before undici does. True where it is the whole answer: the listener has it
-   * then, and undici may read the same bytes when there is time. The connection stays taken until it has.
+   * then, and undici may read the same bytes when there is time. The connection stays taken until it has, and is given up
+   * where it has not in the time of an answer.
    */
   readAhead(bytes: Buffer): boolean {
     if (!this.isWritten || this.isBegun) return false
@@ -74,7 +75,7 @@ export class Attempt implements Waiting {
     if (this.isTold || bytes.byteLength > this.bounds.replyBytesMax) return false
     const reply = this.bounds.readWhole(bytes)
     if (reply === undefined) return false
-    this.tell()
+    this.isTold = true
     this.listener.onReply(reply)
     return true
   }
@@ -131,14 +132,9 @@ export class Attempt implements Waiting {
     if (this.isOver) return false
     this.isOver = true
     const wasTold = this.isTold
-    this.tell()
-    this.held.release(isBroken)
-    return !wasTold
-  }
-
-  private tell(): void {
-    if (this.isTold) return
     this.isTold = true
     this.bounds.deadlines.end(this)
+    this.held.release(isBroken)
+    return !wasTold
   }
 }

@@ -1,7 +1,7 @@
 import { toReplyHead, type ReplyHead, type UpstreamReply } from './upstream-reply.js'
 
 const HEAD_END = '\r\n\r\n'
-/** No longer head is looked at. */
+/** A longer head is not looked at. */
 const HEAD_BYTES_MAX = 2_048
 
 /** `HTTP/1.1 200 OK` and its header lines, printable ASCII alone, no white space but one blank before a value. */

@@ -518,9 +518,10 @@ t.test('what is held back is not written, and costs no connection', async t => {
   t.notOk(upstream.isWarm())
 })
 
-t.test('an attempt that the HTTP client would begin anew ends instead', async t => {
+/** An attempt as the HTTP client sees it, on a clock of its own, and what is heard of it. */
+const attemptAlone = () => {
   const heard: string[] = []
-  const { now, setTimer } = createFakeTimers()
+  const { now, setTimer, pass } = createFakeTimers()
   const deadlines = new Deadlines(10_000, { now, setTimer })
   const attempt = new Attempt(
     { answerMs: 10_000, replyBytesMax: 1_000, deadlines, readWhole: createReadWhole() },
@@ -528,14 +529,48 @@ t.test('an attempt that the HTTP client would begin anew ends instead', async t 
     {
       onWrite: () => heard.push('written') > 0,
       onHeldBack: () => heard.push('held back'),
-      onReply: () => heard.push('reply'),
+      onReply: ({ body }) => heard.push(`reply ${body.toString()}`),
       onFailure: ({ kind, message }) => heard.push(`${kind}: ${message}`),
     },
   )
   const controller = { abort: (reason: Error) => attempt.onResponseError(undefined, reason) }
+  return { attempt, controller, heard, pass }
+}
+
+t.test('an attempt that the HTTP client would begin anew ends instead', async t => {
+  const { attempt, controller, heard } = attemptAlone()
   attempt.onRequestStart(controller)
   attempt.onRequestStart(controller)
   t.strictSame(heard, ['written', 'release true', 'silent: the connection was replaced'])
+})
+
+t.test('what was told ahead is told once, whatever the HTTP client makes of it', async t => {
+  type Rest = (parts: ReturnType<typeof attemptAlone>) => void | Promise<void>
+  const cases: [name: string, rest: Rest, isBroken: boolean][] = [
+    [
+      'the same',
+      ({ attempt, controller }) => {
+        attempt.onResponseStart(controller, 200, { 'content-length': '5' })
+        attempt.onResponseData(controller, Buffer.from('ahead'))
+        attempt.onResponseEnd()
+      },
+      false,
+    ],
+    ['a fault', ({ attempt }) => attempt.onResponseError(undefined, new Error('parser')), true],
+    ['no end in time', ({ pass }) => pass(10_000), true],
+  ]
+  for (const [name, rest, isBroken] of cases) {
+    const parts = attemptAlone()
+    const { attempt, controller, heard, pass } = parts
+    t.notOk(attempt.readAhead(answer('early')), 'nothing was asked')
+    attempt.onRequestStart(controller)
+    t.ok(attempt.readAhead(answer('ahead')))
+    t.notOk(attempt.readAhead(answer('again')))
+    t.strictSame(heard, ['written', 'reply ahead'], 'the connection stays taken')
+    await rest(parts)
+    await pass(20_000)
+    t.strictSame(heard, ['written', 'reply ahead', `release ${isBroken}`], name)
+  }
 })
 
 t.test('whatever goes wrong, nothing is sent twice', async t => {

@@ -8,6 +8,8 @@ const lines = (...all: string[]): Buffer => Buffer.from(all.join('\r\n'), 'latin
 
 t.test('answers in the usual form are read', t => {
   const read = createReadWhole()
+  const types = ['Content-Type: first', 'Content-Type: b']
+  const unusualHead = lines('HTTP/1.1 200 OK', 'A:', 'content-LENGTH:1', ...types, '', '')
   const cases: [name: string, bytes: Buffer, reply: object][] = [
     ['JSON', answer('{"a":1}'), { status: 200, contentType: 'application/json', body: '{"a":1}' }],
     [
@@ -28,28 +30,12 @@ t.test('answers in the usual form are read', t => {
     ['an empty body', answer('', { lines: [] }), { status: 200, contentType: '', body: '' }],
     [
       'an empty value, and none before it',
-      lines(
-        'HTTP/1.1 200 OK',
-        'A:',
-        'content-LENGTH:1',
-        'Content-Type: first',
-        'Content-Type: b',
-        '',
-        'x',
-      ),
+      Buffer.concat([unusualHead, Buffer.from('x')]),
       { status: 200, contentType: 'first', body: 'x' },
     ],
     [
       'the same head with another body',
-      lines(
-        'HTTP/1.1 200 OK',
-        'A:',
-        'content-LENGTH:1',
-        'Content-Type: first',
-        'Content-Type: b',
-        '',
-        'y',
-      ),
+      Buffer.concat([unusualHead, Buffer.from('y')]),
       { status: 200, contentType: 'first', body: 'y' },
     ],
     [
@@ -151,8 +137,11 @@ const line = fc.oneof(
   { weight: 12, arbitrary: fc.constantFrom(...USUAL_LINES) },
   fc.constantFrom(...ODD_LINES),
 )
+/** One byte of it is another one, or none is. */
+const change = fc.option(fc.record({ at: fc.nat(200), byte: fc.nat(255) }), { freq: 2 })
 const someAnswer = fc
   .record({
+    change,
     version: mostly('HTTP/1.1', 'HTTP/1.0', 'HTTP/2.0'),
     status: mostly(200, 201, 204, 205, 299, 304, 400, 429, 503, 599, 600, 101, 103),
     word: mostly(' OK', ' ', '', ' Not  Quite: so', ' ü'),
@@ -161,12 +150,12 @@ const someAnswer = fc
     body: mostly('abc', 'ab', 'abcd', ''),
     end: mostly('\r\n', '\n', '\r'),
   })
-  .map(({ version, status, word, lines, length, body, end }) => {
+  .map(({ change, version, status, word, lines, length, body, end }) => {
     const own = length === '' ? [] : [length]
-    return Buffer.from(
-      [`${version} ${status}${word}`, ...lines, ...own, '', body].join(end),
-      'latin1',
-    )
+    const text = [`${version} ${status}${word}`, ...lines, ...own, '', body].join(end)
+    const bytes = Buffer.from(text, 'latin1')
+    if (change !== null && change.at < bytes.length) bytes[change.at] = change.byte
+    return bytes
   })
 
 t.test('what is read is what the HTTP client would read', async t => {
