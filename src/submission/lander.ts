@@ -280,9 +280,5 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
   }
 }
 
-const toReply = ({ status, contentType, headers, body }: UpstreamReply): Reply => ({
-  status,
-  contentType,
-  body,
-  ...(headers !== undefined && { headers }),
-})
+const toReply = ({ status, contentType, headers, body }: UpstreamReply): Reply =>
+  headers === undefined ? { status, contentType, body } : { status, contentType, body, headers }

@@ -39,19 +39,28 @@ const readHead = (text: string): Known | undefined => {
  */
 export type ReadWhole = (bytes: Buffer) => UpstreamReply | undefined
 
-/** Reads answers of one server: the head of one is mostly the head of the last one, to the second of its date. */
+/** Heads that are remembered: of a second, whose date they have, one for each length of a body. */
+const HEADS_MAX = 32
+
+/** Reads answers of one server: their heads differ in the second of their date, and in how long a body is. */
 export const createReadWhole = (): ReadWhole => {
-  let lastText: string | undefined
-  let last: Known | undefined
+  const heads = new Map<string, Known | undefined>()
+  const headOf = (text: string): Known | undefined => {
+    const seen = heads.get(text)
+    if (seen !== undefined || heads.has(text)) return seen
+    if (heads.size === HEADS_MAX) heads.clear()
+    const read = readHead(text)
+    heads.set(text, read)
+    return read
+  }
   return bytes => {
     const headBytes = bytes.subarray(0, HEAD_BYTES_MAX).indexOf(HEAD_END, 0, 'latin1')
     if (headBytes === -1) return undefined
-    const text = bytes.toString('latin1', 0, headBytes)
-    if (text !== lastText) {
-      lastText = text
-      last = readHead(text)
-    }
+    const known = headOf(bytes.toString('latin1', 0, headBytes))
     const body = bytes.subarray(headBytes + HEAD_END.length)
-    return last?.bodyBytes === body.byteLength ? { ...last.head, body } : undefined
+    if (known?.bodyBytes !== body.byteLength) return undefined
+    const { status, contentType, headers } = known.head
+    // Each member by its name: to spread the head takes 2 µs while a client waits.
+    return { status, contentType, headers, body }
   }
 }

@@ -158,6 +158,22 @@ const someAnswer = fc
     return bytes
   })
 
+t.test('a head that was seen is known by all of it, however many there were', t => {
+  const read = createReadWhole()
+  for (let round = 0; round < 2; round++) {
+    for (let nth = 0; nth < 100; nth++) {
+      const body = 'x'.repeat(nth)
+      const head = (bytes: number) =>
+        lines('HTTP/1.1 200 OK', `Content-Type: ${nth}`, `Content-Length: ${bytes}`, '', '')
+      const whole = (bytes: number) => read(Buffer.concat([head(bytes), Buffer.from(body)]))
+      t.match(whole(nth), { contentType: String(nth), body: Buffer.from(body) })
+      t.equal(whole(nth + 1), undefined)
+      t.match(whole(nth), { contentType: String(nth), body: Buffer.from(body) })
+    }
+  }
+  t.end()
+})
+
 t.test('what is read is what the HTTP client would read', async t => {
   let bytes = Buffer.alloc(0)
   const raw = await openRawUpstream(t, socket => socket.write(bytes))
