@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Claim, Claims, Holder } from './claims.js'
 import { formatId } from './submission-id.js'
-import type { Submission } from './submission.js'
+import type { Ending, Submission } from './submission.js'
 
 /** A flight that was begun: its end, and when others can read of it. */
 export type Begun = {
-  readonly ended: Promise<Submission>
+  readonly ended: Promise<Ending>
   /** Resolves when other edges can read how it ended; false where it could not be stored. */
   readonly stored: Promise<boolean>
 }
@@ -28,8 +28,7 @@ export type FlightModules = {
 }
 
 /** How a bundle went: of this submission itself, of another one that it joined, or `full`, or `unknown`. */
-export type Flown =
-  { readonly submission: Submission; readonly joined: string | null } | 'full' | 'unknown'
+export type Flown = { readonly ending: Ending; readonly joined: string | null } | 'full' | 'unknown'
 
 /** The same bundle in flight at any edge of the machine is sent once, and all who come meanwhile share its end. */
 export type Flights = {
@@ -52,16 +51,22 @@ export type Bundle = {
 /** At first the other edge is looked at in each turn of the loop: it may have begun in this very instant. */
 const EAGER_LOOKS = 3
 
+/** A flight of this edge. */
+type Own = {
+  readonly id: Uint8Array
+  readonly claim: Claim
+  readonly ended: Promise<Ending>
+  /** It is not stored yet: who comes now begins a flight of its own, under a new claim. */
+  isEnding: boolean
+}
+
 export const createFlights = (
   { followPollMs, followMs }: FlightOptions,
   { claims, read, now }: FlightModules,
 ): Flights => {
-  /** In flight here. */
-  const here = new Map<string, { readonly id: Uint8Array; readonly ended: Promise<Submission> }>()
+  const here = new Map<string, Own>()
   /** In flight at other edges, and waited for here. */
   const followed = new Map<string, Promise<Flown | 'gone'>>()
-  /** Ended here, but not stored yet: who comes now begins a flight of its own, under a new claim. */
-  const ending = new Map<string, Claim>()
 
   const prepareOrRelease = (claim: Claim, prepare: () => (() => Begun) | 'full') => {
     try {
@@ -75,16 +80,16 @@ export const createFlights = (
   }
 
   const keep = (name: string, claim: Claim, id: Uint8Array, started: Begun): void => {
-    here.set(name, { id, ended: started.ended })
+    const own: Own = { id, claim, ended: started.ended, isEnding: false }
+    here.set(name, own)
     const land = (): void => {
-      here.delete(name)
-      ending.set(name, claim)
+      own.isEnding = true
       claims.end(claim)
     }
     started.ended.then(land, land)
     const release = (): void => {
-      if (ending.get(name) !== claim) return
-      ending.delete(name)
+      if (here.get(name) !== own) return
+      here.delete(name)
       claims.release(claim)
     }
     started.stored.then(release, release)
@@ -104,8 +109,7 @@ export const createFlights = (
       const found = leader?.id && read(leader.edge, leader.id)
       if (leader?.id !== undefined && found !== undefined) {
         if (!isSame(found)) leader = undefined
-        else if (found.outcome !== 'pending')
-          return { submission: found, joined: formatId(leader.id) }
+        else if (found.outcome !== 'pending') return { ending: found, joined: formatId(leader.id) }
       }
       // It was begun, and its edge could not store how it ended: it must not be sent again.
       if (holder === undefined) return leader === undefined ? 'gone' : 'unknown'
@@ -135,11 +139,11 @@ export const createFlights = (
   const nameOf = (key: Uint8Array): string => Buffer.from(key).toString('latin1')
 
   const begin = ({ key, id, prepare }: Bundle, name: string): ReturnType<Flights['begin']> => {
-    if (here.has(name)) return 'flying'
-    const old = ending.get(name)
+    const old = here.get(name)
+    if (old?.isEnding === false) return 'flying'
     if (old !== undefined) {
-      ending.delete(name)
-      claims.release(old)
+      here.delete(name)
+      claims.release(old.claim)
     }
     const claim = claims.take(key)
     if (claim === 'full') return 'full'
@@ -150,7 +154,7 @@ export const createFlights = (
     claims.begin(claim, id)
     const started = send()
     keep(name, claim, id, started)
-    return started.ended.then(submission => ({ submission, joined: null }))
+    return started.ended.then(ending => ({ ending, joined: null }))
   }
 
   return {
@@ -160,8 +164,8 @@ export const createFlights = (
       const name = nameOf(key)
       for (;;) {
         const known = here.get(name)
-        if (known !== undefined)
-          return { submission: await known.ended, joined: formatId(known.id) }
+        if (known?.isEnding === false)
+          return { ending: await known.ended, joined: formatId(known.id) }
         const begun = begin(bundle, name)
         if (begun !== 'flying') return begun
         const end = await followTogether(name, key, isSame)

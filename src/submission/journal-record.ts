@@ -3,16 +3,6 @@ import type { Left } from './journal.js'
 import { ID_BYTES } from './submission-id.js'
 import type { Submission } from './submission.js'
 
-/** What the end of a submission changes of what was begun. */
-export const toEnd = ({
-  outcome,
-  result,
-  error,
-  engine,
-  forwardedAtMs,
-  answeredAtMs,
-}: Submission) => ({ outcome, result, error, engine, forwardedAtMs, answeredAtMs })
-
 /** How the bytes of the journal are read; both throw where that cannot be. */
 export type Codec = {
   readonly unpack: (bytes: Uint8Array) => unknown

@@ -5,11 +5,11 @@ import { open, type Database, type RootDatabase } from 'lmdb'
 import { Packr } from 'msgpackr'
 import * as v from 'valibot'
 import { Deadlines } from './deadlines.js'
-import { recall, toEnd } from './journal-record.js'
+import { recall } from './journal-record.js'
 import { createJournal, JOURNAL_PLACE_BYTES } from './journal.js'
 import { defaults, type Options } from './ledger-options.js'
 import { formatId, timeOfId } from './submission-id.js'
-import { submissionSchema, type Submission } from './submission.js'
+import { submissionSchema, type Ending, type Submission } from './submission.js'
 
 /** Layout of the tables, and the name of their folder: an older build finds nothing rather than nonsense. */
 const LAYOUT = 'submissions-1'
@@ -93,8 +93,17 @@ const read = (tables: Tables, id: Uint8Array): Submission | undefined => {
 export type Flight = {
   readonly id: Uint8Array
   /** Keeps how it ended. Resolves when other edges can see that; false where it cannot be stored. */
-  end(submission: Submission): Promise<boolean>
+  end(ending: Ending): Promise<boolean>
 }
+
+/** A record that is not on its page yet. It is put together where somebody asks for it: its client waits meanwhile. */
+type Kept = {
+  readonly begun: Submission
+  ending: Ending | undefined
+  /** Writes of it that are under way, or to come. */
+  writes: number
+}
+const toWhole = ({ begun, ending }: Kept): Submission => ({ ...begun, ...ending })
 
 /** Use of the ledger, for metrics. */
 export type LedgerStats = {
@@ -150,30 +159,33 @@ export const openLedger = async (
   const journal = createJournal(modules.journal)
   root.readerCheck()
 
-  /** Records that are not on their page yet, and how many writes of each wait. */
-  const waiting = new Map<string, { submission: Submission; writes: number }>()
+  const waiting = new Map<string, Kept>()
   let inFlight = 0
   let invalidCount = 0
   // lmdb ends the process where something is written to what is closed.
   let isClosed = false
 
   /** `key` is the id's text. */
-  const put = async (key: string, id: Uint8Array, submission: Submission): Promise<boolean> => {
-    const entry = waiting.get(key) ?? { submission, writes: 0 }
-    waiting.set(key, entry)
-    entry.submission = submission
-    entry.writes++
+  const put = async (key: string, id: Uint8Array, kept: Kept): Promise<boolean> => {
+    kept.writes++
     try {
       // Writing takes a tenth of a millisecond of the event loop: an answer that is ready goes first.
       await new Promise(setImmediate)
-      return !isClosed && (await tables[tableOf(submission)].put(id, packr.pack(submission)))
+      const whole = toWhole(kept)
+      return !isClosed && (await tables[tableOf(whole)].put(id, packr.pack(whole)))
     } catch (error) {
       onFault(heard(error))
       return false
     } finally {
-      entry.writes--
-      if (entry.writes === 0) waiting.delete(key)
+      kept.writes--
+      if (kept.writes === 0) waiting.delete(key)
     }
+  }
+  const record = (id: Uint8Array, begun: Submission): Promise<boolean> => {
+    const key = formatId(id)
+    const kept = { begun, ending: undefined, writes: 0 }
+    waiting.set(key, kept)
+    return put(key, id, kept)
   }
 
   /** Flights that are not shown to other edges yet. Most are over before: one write is enough for them. */
@@ -192,7 +204,7 @@ export const openLedger = async (
       const stored = read(tables, id)
       const last: Submission =
         found.outcome === 'pending' ? { ...found, outcome: 'unknown' } : found
-      if (stored === undefined || stored.outcome === 'pending') await put(formatId(id), id, last)
+      if (stored === undefined || stored.outcome === 'pending') await record(id, last)
     } catch (error) {
       // Of another layout, or torn by a fall of the machine.
       onFault(error)
@@ -229,23 +241,23 @@ export const openLedger = async (
         const place = isClosed ? undefined : journal.begin(entry)
         if (place === undefined) return undefined
         inFlight++
-        const known = { submission, writes: 1 }
-        waiting.set(key, known)
-        const unwritten = {
+        const kept: Kept = { begun: submission, ending: undefined, writes: 1 }
+        waiting.set(key, kept)
+        const unwritten = young.begin({
           onOverdue: () => {
-            if (!isClosed) void put(key, id, submission)
+            if (!isClosed) void put(key, id, kept)
           },
-        }
-        young.begin(unwritten)
+        })
         return {
           id,
-          end: async last => {
+          end: async ending => {
             young.end(unwritten)
             // Its words are what can be long, and the least that is missed.
-            if (!journal.end(place, packr.pack(toEnd(last))))
-              journal.end(place, packr.pack(toEnd({ ...last, engine: null })))
-            const stored = put(key, id, last)
-            known.writes--
+            if (!journal.end(place, packr.pack(ending)))
+              journal.end(place, packr.pack({ ...ending, engine: null }))
+            kept.ending = ending
+            const stored = put(key, id, kept)
+            kept.writes--
             const isStored = await stored
             // The next start of this edge finds it in the journal.
             if (!isStored && isClosed) return false
@@ -260,11 +272,12 @@ export const openLedger = async (
       const isInvalid = submission.outcome === 'invalid'
       if (isClosed || waiting.size >= options.waitingMax) return
       if (isInvalid && invalidCount > 2 * options.invalidMax) return
-      void put(formatId(id), id, submission)
+      void record(id, submission)
     },
     get(id) {
-      const entry = waiting.get(formatId(id))
-      if (entry !== undefined || isClosed) return entry?.submission
+      const kept = waiting.get(formatId(id))
+      if (kept !== undefined) return toWhole(kept)
+      if (isClosed) return undefined
       root.resetReadTxn()
       return read(tables, id)
     },

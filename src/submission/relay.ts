@@ -33,6 +33,14 @@ export type Relay = {
 export const submissionHeaders = (submissionId: Uint8Array): Readonly<Record<string, string>> => ({
   'X-Relay-Submission-ID': formatId(submissionId),
 })
+/** On the answers of a bundle. Written out: to spread objects takes 2 µs while a client waits. */
+const bundleHeaders = (
+  submissionId: Uint8Array,
+  bundleId: string,
+): Readonly<Record<string, string>> => ({
+  'X-Relay-Submission-ID': formatId(submissionId),
+  'X-Bundle-ID': bundleId,
+})
 
 /** Far over what any call of ours needs. */
 const NESTING_MAX = 32
@@ -127,15 +135,17 @@ export const createRelay = (options: RelayOptions, modules: RelayModules): Relay
   }
 
   const toReply = (id: Id, { outcome, bundleId }: Answer, origin: RelayOrigin): Reply => {
-    const headers = {
-      ...submissionHeaders(origin.submissionId),
-      ...(bundleId !== undefined && { 'X-Bundle-ID': bundleId }),
-    }
+    const { submissionId } = origin
+    const headers =
+      bundleId === undefined
+        ? submissionHeaders(submissionId)
+        : bundleHeaders(submissionId, bundleId)
     if ('reply' in outcome)
       return { ...outcome.reply, headers: { ...outcome.reply.headers, ...headers } }
     const own = outcome instanceof RpcError ? outcome.row.headers : undefined
     const body = formatOutcome(id, outcome)
-    return { status: 200, contentType: JSON_TYPE, body, headers: { ...own, ...headers } }
+    const all = own === undefined ? headers : { ...own, ...headers }
+    return { status: 200, contentType: JSON_TYPE, body, headers: all }
   }
 
   return {

@@ -10,12 +10,13 @@ import type { Flight } from './ledger.js'
 import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from './relay-parts.js'
 import { createSeldom, LOG_PAUSE_MS } from './seldom.js'
 import { formatId } from './submission-id.js'
-import type { Submission } from './submission.js'
+import type { Ending, Submission } from './submission.js'
 
 /** A bundle as it would fly. */
 type Prepared = {
   readonly bundleId: string
-  readonly signatures: readonly string[]
+  /** What an engine answers that takes it, as JSON. */
+  readonly result: string
   readonly key: Uint8Array
   readonly send: SendPrepared
   readonly pending: Submission
@@ -30,6 +31,9 @@ type Attempted = {
   /** Monotonic milliseconds. */
   readonly startMs: number
 }
+
+/** How a flight ended, and the other submission that flew, if one did. */
+type Landed = Exclude<Flown, string>
 
 type Wrong = number | undefined | Promise<number | undefined>
 
@@ -50,8 +54,11 @@ type Early = {
   readonly wrong?: Wrong
 }
 
-/** Where signatures are not known in time, they will not be for the next ones. */
-const EARLY_PAUSE = 32
+/**
+ * Where signatures are not known in time, they may not be for the next bundle either: it does not fly early. After several
+ * such bundles in a row that goes for twice as many each time, up to these.
+ */
+const EARLY_PAUSE_MAX = 32
 
 /** A bundle whose signatures are looked at. */
 export type Opened = {
@@ -107,10 +114,8 @@ export const createSendBundle = (
   })
 
   /** The engine's answer as this route takes it; what differs from what the bundle says is told. */
-  const compare = (answer: EngineAnswer, { bundleId, signatures }: Prepared): EngineAnswer => {
-    if (answer.outcome !== 'accepted') return answer
-    const own = JSON.stringify(route === '/relay' ? signatures : bundleId)
-    if (answer.result === own) return answer
+  const compare = (answer: EngineAnswer, { bundleId, result }: Prepared): EngineAnswer => {
+    if (answer.outcome !== 'accepted' || answer.result === result) return answer
     meter.onMismatch()
     mismatches(leftOut =>
       log.warn(
@@ -141,7 +146,8 @@ export const createSendBundle = (
     const pending = toPending(record)
     return {
       bundleId,
-      signatures,
+      // Neither base58 nor hex needs an escape.
+      result: route === '/relay' ? `["${signatures.join('","')}"]` : `"${bundleId}"`,
       key: keyOf(bundleId),
       send: engine.prepareBundle(list),
       pending,
@@ -166,13 +172,13 @@ export const createSendBundle = (
       if (flight === undefined) return 'full'
       return (): Begun => {
         meter.onForward(clock() - startMs)
-        const ended = send().then(answer => {
-          const compared = compare(answer, prepared)
-          const isSent = compared.engine !== null || compared.outcome === 'unknown'
+        const ended = send().then((answer): Ending => {
+          const { outcome, result, error, engine: said } = compare(answer, prepared)
+          const isSent = said !== null || outcome === 'unknown'
           const forwardedAtMs = isSent ? pending.forwardedAtMs : null
-          return { ...pending, ...compared, forwardedAtMs, answeredAtMs: now() }
+          return { outcome, result, error, engine: said, forwardedAtMs, answeredAtMs: now() }
         })
-        return { ended, stored: ended.then(submission => flight.end(submission)) }
+        return { ended, stored: ended.then(ending => flight.end(ending)) }
       }
     },
   })
@@ -186,12 +192,16 @@ export const createSendBundle = (
     })
   }
 
-  /** Bundles that do not fly early, after one whose signatures were not known in time. */
-  let earlyPause = 0
+  /** Bundles that do not fly early, after the last one whose signatures were not known in time, and from now on. */
+  const pause = { length: 0, left: 0 }
   const mayFlyEarly = (): boolean => {
-    if (earlyPause === 0) return engine.isWarm()
-    earlyPause--
+    if (pause.left === 0) return engine.isWarm()
+    pause.left--
     return false
+  }
+  const noteLate = (): void => {
+    pause.length = Math.min(EARLY_PAUSE_MAX, Math.max(1, 2 * pause.length))
+    pause.left = pause.length
   }
 
   /**
@@ -216,9 +226,10 @@ export const createSendBundle = (
         const wrong = wrongSignature()
         early = { wrong }
         if (wrong instanceof Promise) {
-          earlyPause = EARLY_PAUSE
+          noteLate()
           return false
         }
+        pause.length = 0
         judge(wrong)
         const refused = origin.recheck()
         if (refused !== undefined) early = { refused }
@@ -237,33 +248,34 @@ export const createSendBundle = (
     return early
   }
 
-  /** What of a flight is this submission's own, where it was another one that flew, or none. */
-  const keep = (flown: Flown, record: Submission, submissionId: Uint8Array): Submission => {
-    if (typeof flown !== 'string' && flown.joined === null) return flown.submission
+  /** How a submission landed. Where it was another one that flew, or none, what is its own of that is kept. */
+  const land = (flown: Flown, record: Submission, submissionId: Uint8Array): Landed => {
+    if (typeof flown !== 'string' && flown.joined === null) return flown
     if (typeof flown !== 'string') meter.onJoined()
     const { outcome, result, error, engine } =
-      typeof flown === 'string' ? { ...record, outcome: flown } : flown.submission
+      typeof flown === 'string' ? { ...record, outcome: flown } : flown.ending
     const joined = typeof flown === 'string' ? null : flown.joined
     const own = { ...record, joined, outcome, result, error, engine, answeredAtMs: now() }
     book.record(submissionId, own)
-    return own
+    return { ending: own, joined }
   }
 
-  const toOutcome = (ended: Submission, submissionId: Uint8Array): Outcome => {
-    switch (ended.outcome) {
+  const toOutcome = (
+    { ending, joined }: Landed,
+    { bundleId, result }: Prepared,
+    submissionId: Uint8Array,
+  ): Outcome => {
+    switch (ending.outcome) {
       case 'accepted':
-        return {
-          result: route === '/relay' ? JSON.stringify(ended.signatures) : (ended.result ?? ''),
-        }
+        return { result: route === '/relay' ? result : (ending.result ?? '') }
       case 'refused':
-        if (ended.error !== null) return { error: ended.error }
-        return new RpcError('engineRefused', { status: ended.engine?.status ?? 0 })
+        if (ending.error !== null) return { error: ending.error }
+        return new RpcError('engineRefused', { status: ending.engine?.status ?? 0 })
       case 'full':
         return new RpcError('engineFull')
       case 'unreachable':
         return new RpcError('upstreamUnreachable')
       default: {
-        const { bundleId, joined } = ended
         const id = formatId(submissionId)
         unknowns(leftOut =>
           log.warn(
@@ -309,7 +321,7 @@ export const createSendBundle = (
     const refused = early.flown === undefined ? (early.refused ?? origin.recheck()) : undefined
     if (refused !== undefined) return { outcome: { reply: refused }, bundleId }
     const flown = await (early.flown ?? fly(prepared, { record, submissionId, startMs }))
-    const ended = keep(flown, record, submissionId)
-    return { outcome: toOutcome(ended, submissionId), bundleId }
+    const landed = land(flown, record, submissionId)
+    return { outcome: toOutcome(landed, prepared, submissionId), bundleId }
   }
 }

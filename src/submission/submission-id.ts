@@ -12,16 +12,17 @@ export const createIds = (
   now: () => number,
   fillRandom: (bytes: Uint8Array) => void = randomFillSync,
 ): (() => Uint8Array) => {
-  const pool = new Uint8Array(POOL_BYTES)
+  const pool = Buffer.alloc(POOL_BYTES)
   let used = POOL_BYTES
   return () => {
     if (used === POOL_BYTES) {
       fillRandom(pool)
       used = 0
     }
-    const id = Buffer.alloc(ID_BYTES)
+    // Of Node's pool: alone, its memory would be taken from the system when somebody looks at it as bytes.
+    const id = Buffer.allocUnsafe(ID_BYTES)
     id.writeUIntBE(now(), 0, 6)
-    id.set(pool.subarray(used, used + RANDOM_BYTES), 6)
+    pool.copy(id, 6, used, used + RANDOM_BYTES)
     used += RANDOM_BYTES
     id[6] = ((id[6] ?? 0) & 0x0f) | 0x70
     id[8] = ((id[8] ?? 0) & 0x3f) | 0x80
@@ -31,7 +32,8 @@ export const createIds = (
 
 /** An id as it goes over the wire. */
 export const formatId = (id: Uint8Array): string => {
-  const hex = Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('hex')
+  const bytes = Buffer.isBuffer(id) ? id : Buffer.from(id.buffer, id.byteOffset, id.byteLength)
+  const hex = bytes.toString('hex')
   const [first, second, third] = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16)]
   return `${first}-${second}-${third}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`
 }

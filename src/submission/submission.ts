@@ -51,3 +51,9 @@ export const submissionSchema = v.object({
 
 /** One submission to a relay route, as the ledger keeps it. */
 export type Submission = Readonly<v.InferOutput<typeof submissionSchema>>
+
+/** How a submission ended, which is all that was not known of it when it began. */
+export type Ending = Pick<
+  Submission,
+  'outcome' | 'result' | 'error' | 'engine' | 'forwardedAtMs' | 'answeredAtMs'
+>

@@ -1,4 +1,4 @@
-import type { Deadlines, Waiting } from './deadlines.js'
+import type { Deadline, Deadlines, Waiting } from './deadlines.js'
 import { HeldBack, reasonOf, UpstreamFailure } from './upstream-failure.js'
 import { toReplyHead, type Headers, type ReplyHead, type UpstreamReply } from './upstream-reply.js'
 import type { ReadWhole } from './whole-answer.js'
@@ -34,6 +34,7 @@ export class Attempt implements Waiting {
   private readonly held: Held
   private readonly listener: Listener
   private controller: Controller | undefined
+  private deadline: Deadline | undefined
   private isWritten = false
   /** Bytes have come: what follows is no longer the beginning of an answer. */
   private isBegun = false
@@ -61,7 +62,7 @@ export class Attempt implements Waiting {
     this.isWritten = true
     this.controller = controller
     // undici's own time-outs are for each silence, and half a second late.
-    this.bounds.deadlines.begin(this)
+    this.deadline = this.bounds.deadlines.begin(this)
   }
 
   /**
@@ -104,8 +105,9 @@ export class Attempt implements Waiting {
   onResponseEnd(): void {
     if (!this.end(false)) return
     const { head, first, more } = this
+    const { status, contentType, headers } = head
     const body = more === undefined ? (first ?? EMPTY) : Buffer.concat(more)
-    this.listener.onReply({ ...head, body })
+    this.listener.onReply({ status, contentType, headers, body })
   }
 
   onResponseError(_controller: unknown, error: unknown): void {
@@ -133,7 +135,7 @@ export class Attempt implements Waiting {
     this.isOver = true
     const wasTold = this.isTold
     this.isTold = true
-    this.bounds.deadlines.end(this)
+    if (this.deadline !== undefined) this.bounds.deadlines.end(this.deadline)
     this.held.release(isBroken)
     return !wasTold
   }

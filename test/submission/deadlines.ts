@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Deadlines, type Waiting } from '../../src/submission/deadlines.js'
+import { Deadlines, type Deadline, type Waiting } from '../../src/submission/deadlines.js'
 import { createFakeTimers } from '../fixtures/fake-timers.js'
 
 const LIMIT_MS = 100
@@ -21,12 +21,12 @@ const open = () => {
 t.test('who waits too long hears of it once, and who has ended does not', async t => {
   const { deadlines, heard, waiting, pass, next } = open()
   const [a, b, c] = [waiting('a'), waiting('b'), waiting('c')]
-  deadlines.begin(a)
+  const begun = deadlines.begin(a)
   await pass(30)
   deadlines.begin(b)
   await pass(30)
   deadlines.begin(c)
-  deadlines.end(a)
+  deadlines.end(begun)
   await pass(40)
   t.strictSame(heard, [], 'nobody is due where the first one was')
   t.equal(next(), 30)
@@ -44,11 +44,12 @@ t.test('who waits too long hears of it once, and who has ended does not', async 
 t.test('one begins, and one ends, while others are told', async t => {
   const { deadlines, heard, waiting, pass } = open()
   const last = waiting('last')
-  const first = waiting('first', () => {
-    deadlines.end(first)
-    deadlines.begin(last)
-  })
-  deadlines.begin(first)
+  const first = deadlines.begin(
+    waiting('first', () => {
+      deadlines.end(first)
+      deadlines.begin(last)
+    }),
+  )
   deadlines.begin(waiting('second'))
   await pass(100)
   await pass(100)
@@ -66,16 +67,19 @@ t.test('whatever begins and ends, all who are due are told, in order, by one tim
       const all = Array.from({ length: 8 }, (_, nth) => world.waiting(String(nth)))
       const wanted: string[] = []
       const model = new Map<number, number>()
+      const begun = new Map<number, Deadline>()
       for (const { what, nth } of steps) {
         const name = nth % all.length
         const one = all[name]
         if (one === undefined) continue
         if (what === 'begin' && !model.has(name)) {
           model.set(name, world.now() + LIMIT_MS)
-          world.deadlines.begin(one)
+          begun.set(name, world.deadlines.begin(one))
         } else if (what === 'end') {
+          // Also of what was told already.
+          const deadline = begun.get(name)
+          if (deadline !== undefined) world.deadlines.end(deadline)
           model.delete(name)
-          world.deadlines.end(one)
         } else if (what === 'wait') {
           await world.pass(nth)
           for (const [due, atMs] of model) {

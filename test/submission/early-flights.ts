@@ -117,13 +117,25 @@ t.test(
         return begun(texts)
       },
     })
+    const wanted: string[] = []
+    const sendAll = async (howEach: readonly string[]): Promise<void> => {
+      for (const how of howEach) {
+        wanted.push(...(how === 'held back' ? [how, 'late'] : [how]))
+        t.match((await send(toBundle(ROUTE, `${count}`))).json, { result: ID })
+        t.strictSame(sendings(), wanted)
+      }
+    }
+    const late = (bundles: number): string[] => Array.from({ length: bundles }, () => 'late')
     isSlow = true
-    t.match((await send(toBundle(ROUTE, 'slow'))).json, { result: ID })
-    t.strictSame(sendings(), ['held back', 'late'])
+    // Each time twice as many fly late, up to a bound.
+    for (const next of [1, 2, 4, 8, 16, 32, 32]) await sendAll(['held back', ...late(next)])
     isSlow = false
-    for (let nth = 0; nth < 33; nth++) await send(toBundle(ROUTE, `${nth}`))
-    t.strictSame(sendings().slice(2), [...Array.from({ length: 32 }, () => 'late'), 'early'])
-    t.equal(engine.received.length, 35)
+    await sendAll(['early', 'early'])
+    isSlow = true
+    await sendAll(['held back', 'late'])
+    isSlow = false
+    await sendAll(['early'])
+    t.equal(engine.received.length, count)
     t.equal(engine.connectionCount(), 1)
   },
 )

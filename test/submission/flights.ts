@@ -248,7 +248,7 @@ t.test('an edge that dies before it sent leaves the bundle to the next', async t
   t.type(claim, 'object')
   // What the edge does when it starts again.
   one.claims.clear(2)
-  t.strictSame(await waiting, { submission: ACCEPTED, joined: null })
+  t.strictSame(await waiting, { ending: ACCEPTED, joined: null })
 })
 
 t.test(
@@ -264,7 +264,7 @@ t.test(
     const unknown: Submission = { ...PENDING, outcome: 'unknown' }
     stored.set(formatId(id), unknown)
     one.claims.clear(2)
-    t.strictSame(await waiting, { submission: unknown, joined: formatId(id) })
+    t.strictSame(await waiting, { ending: unknown, joined: formatId(id) })
   },
 )
 
@@ -275,7 +275,7 @@ t.test('an end that cannot be stored is unknown to other edges', async t => {
   const waiting = other.flights.fly({ key: KEY, id: newId(), isSame, prepare: never })
   await new Promise(resolve => setTimeout(resolve, 20))
   end(ACCEPTED)
-  t.strictSame(await first, { submission: ACCEPTED, joined: null })
+  t.strictSame(await first, { ending: ACCEPTED, joined: null })
   store(false)
   t.equal(await waiting, 'unknown')
 })
@@ -367,7 +367,7 @@ t.test('many who wait for another edge look together, and none of them sends', a
   stored.set(formatId(id), ACCEPTED)
   store(true)
   for (const one of await Promise.all(waiting))
-    t.strictSame(one, { submission: ACCEPTED, joined: formatId(id) })
+    t.strictSame(one, { ending: ACCEPTED, joined: formatId(id) })
 })
 
 t.test('of many who waited for an edge that died before it sent, one sends', async t => {

@@ -1,8 +1,8 @@
 import t from 'tap'
 import * as v from 'valibot'
-import { recall, toEnd } from '../../src/submission/journal-record.js'
+import { recall } from '../../src/submission/journal-record.js'
 import { submissionSchema } from '../../src/submission/submission.js'
-import { ACCEPTED, PENDING } from '../fixtures/submission.js'
+import { ACCEPTED, ENDING, PENDING } from '../fixtures/submission.js'
 
 const ID = Buffer.alloc(16, 7)
 const toBytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
@@ -22,7 +22,7 @@ t.test('what was begun and how it ended are the whole submission', t => {
   const read = (...parts: Parameters<typeof left>) =>
     recall(left(...parts), codec, fault => faults.push(fault))
   t.strictSame(read(PENDING), [ID, PENDING])
-  t.strictSame(read(PENDING, toEnd(ACCEPTED)), [ID, ACCEPTED])
+  t.strictSame(read(PENDING, ENDING), [ID, ACCEPTED])
   t.strictSame(faults, [])
   t.end()
 })
