@@ -305,6 +305,25 @@ t.test('a bundle whose signatures are known is told of without waiting', async t
   t.equal(wrongSignature?.(), undefined)
 })
 
+t.test('of bundles that nobody asks about the oldest are forgotten', async t => {
+  await rested()
+  const text = member(1).toString('base64')
+  const begin = () => checks.beginBundle([text], 1_232).wrongSignature
+  const oldest = begin()
+  await rested()
+  const before = begin()
+  await rested()
+  t.equal(await before?.(), undefined)
+  await t.rejects(async () => before?.(), { name: 'checksOverloaded' }, 'it was asked already')
+  // As many places as there are, less the two that are taken.
+  for (let nth = 0; nth < 16_384 - 2; nth++) begin()
+  await rested()
+  const newest = begin()
+  await rested()
+  await t.rejects(async () => oldest?.(), { name: 'checksOverloaded' })
+  t.equal(await newest?.(), undefined)
+})
+
 t.test('what is clean is what nothing is found in', async t => {
   const floorLamports = 1_000_000n
   const tipClasses = [{ addresses: [SERVICE_TIP], floorLamports }]

@@ -187,7 +187,7 @@ const ANSWER: Row[] = [
   ['feed', [bytes(Buffer.from('{"result":[]}'))]],
 ]
 /** Made by `beginBundle` alone. */
-const signing: Spec = { right: undefined, wrong: [undefined, null, 5, 'x', {}, []] }
+const signing = whole(0, 2 ** 32)
 const CHECKS: Row[] = [
   ['checkBatch', [bytes(new Uint8Array(0)), optional(flag(true))]],
   ['beginBundle', [list(text('')), whole(1_232, 4_096)]],

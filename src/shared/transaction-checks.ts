@@ -170,24 +170,33 @@ const awaitWrong = async (task: Promise<addon.SignedData>): Promise<number | und
   return wrong
 }
 
-const toWrong = (native: addon.TransactionChecks, signing: addon.ExternalObject<unknown>) => {
+const toWrong = (native: addon.TransactionChecks, signing: number) => {
   const known = call(() => native.knownSigned(signing))
   if (known === null) return awaitWrong(call(() => native.signed(signing)))
   return known === -1 ? undefined : known
 }
 
-const NO_FAULTS: BundleVerdict['faults'] = []
-
-const toBegun = (native: addon.TransactionChecks, begun: addon.BegunBundle): BegunBundle => {
-  const { signatures, bundleId, qualifies, faults, duplicate, signing } = begun
+/** A bundle as the addon's `beginBundle` says it, from a line on. */
+const toBegun = (
+  native: addon.TransactionChecks,
+  lines: readonly string[],
+  from: number,
+): BegunBundle => {
+  const signing = lines[from] ?? ''
+  const duplicate = lines[from + 2] ?? ''
+  const bundleId = lines[from + 3] ?? ''
+  const faultsFrom = from + 5
+  const signaturesFrom = faultsFrom + 2 * Number(lines[from + 4])
+  const faults = []
+  for (let at = faultsFrom; at < signaturesFrom; at += 2)
+    faults.push({ index: Number(lines[at]), problem: lines[at + 1] ?? '' })
   return {
-    signatures,
-    bundleId,
-    qualifies,
-    faults:
-      faults === undefined ? NO_FAULTS : faults.map(({ index, problem }) => ({ index, problem })),
-    duplicate: duplicate === undefined ? undefined : toPair(duplicate),
-    wrongSignature: signing === undefined ? undefined : () => toWrong(native, signing),
+    signatures: lines.slice(signaturesFrom, -1),
+    bundleId: bundleId === '' ? undefined : bundleId,
+    qualifies: lines[from + 1] === '1',
+    faults,
+    duplicate: duplicate === '' ? undefined : toPair(duplicate.split(',').map(Number)),
+    wrongSignature: signing === '' ? undefined : () => toWrong(native, Number(signing)),
   }
 }
 
@@ -249,15 +258,13 @@ export const createTransactionChecks = (
     checkBatch,
     checkBundle,
     beginBundle: (transactions, bytesMax) =>
-      toBegun(
-        native,
-        call(() => native.beginBundle([...transactions], bytesMax)),
-      ),
+      toBegun(native, call(() => native.beginBundle([...transactions], bytesMax)).split('\n'), 0),
     readBundle: body => {
       const read = call(() => native.readBundle(body))
       if (read === null) return undefined
-      const { id, start, end, begun } = read
-      return { id, start, end, begun: toBegun(native, begun) }
+      const lines = read.split('\n')
+      const [id = '', start, end] = lines
+      return { id, start: Number(start), end: Number(end), begun: toBegun(native, lines, 3) }
     },
     stats: () => call(() => native.stats()),
   }

@@ -1,5 +1,6 @@
 //! Bundles that are judged while their signatures are looked at elsewhere.
 
+use std::fmt::{Display, Write};
 use std::mem;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,12 +14,12 @@ use kernel::transaction::{
     BundleCheck, BundleForm, Member, Problem, RECORDS_MAX, Verdict, decode, decode_text,
     read_bundle_call,
 };
-use napi::bindgen_prelude::{External, Object, Uint8ArraySlice};
+use napi::bindgen_prelude::{Object, Uint8ArraySlice};
 use napi::{Env, JsString};
 use napi_derive::napi;
 
 use crate::arguments::{whole, wrong};
-use crate::failure::{Result, guard, thrown};
+use crate::failure::{Result, guard};
 use crate::promises::{Deferred, deferred};
 use crate::transactions::{TransactionChecks, take_texts, to_bytes_max};
 
@@ -61,42 +62,6 @@ impl BundleFormData {
             bytes_max: to_bytes_max(self.bytes_max)?,
         })
     }
-}
-
-/// A member that is no transaction.
-#[napi(object, object_from_js = false)]
-pub struct FaultData {
-    pub index: u32,
-    /// `base64`, `size`, or why it is no transaction.
-    pub problem: String,
-}
-
-/// A bundle of which the signatures are still looked at.
-#[napi(object, object_from_js = false)]
-pub struct BegunBundle {
-    /// Base58 of first signatures, of the members whose layout could be read.
-    pub signatures: Vec<String>,
-    pub bundle_id: Option<String>,
-    /// One of the members qualifies.
-    pub qualifies: bool,
-    /// Absent where there is none.
-    pub faults: Option<Vec<FaultData>>,
-    /// The first two equal members, as two indexes.
-    pub duplicate: Option<Vec<u32>>,
-    /// Absent where something else is wrong.
-    #[napi(ts_type = "ExternalObject<unknown>")]
-    pub signing: Option<External<Arc<Signing>>>,
-}
-
-/// A call that was read, and the bundle that it is of.
-#[napi(object, object_from_js = false)]
-pub struct ReadBundle {
-    /// As JSON.
-    pub id: String,
-    /// Where in the body the transactions stand, with their quotes.
-    pub start: u32,
-    pub end: u32,
-    pub begun: BegunBundle,
 }
 
 /// Whether all signatures are right, or why that is not known: a row of the error table with its detail.
@@ -177,10 +142,47 @@ impl Signing {
     }
 }
 
+/// Bundles whose signatures JavaScript may still ask for. It asks in the turn of the loop that follows, or when a
+/// connection is there: more than these are begun meanwhile only by who never asks.
+const OPEN_MAX: usize = 16_384;
+
+/// Signatures by the number under which JavaScript knows them: an object of its own for each would cost the loop more than
+/// to check them.
+#[derive(Default)]
+pub struct Signings {
+    /// The place of a number is what is left of it after division by their count.
+    places: Vec<(u32, Option<Arc<Signing>>)>,
+    next: u32,
+}
+
+impl Signings {
+    /// The oldest is forgotten where there are too many.
+    fn open(&mut self, signing: Arc<Signing>) -> u32 {
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        let place = number as usize % OPEN_MAX;
+        match self.places.get_mut(place) {
+            Some(known) => *known = (number, Some(signing)),
+            None => self.places.push((number, Some(signing))),
+        }
+        number
+    }
+
+    fn get(&self, number: u32) -> Option<&Arc<Signing>> {
+        let (own, signing) = self.places.get(number as usize % OPEN_MAX)?;
+        signing.as_ref().filter(|_| *own == number)
+    }
+
+    fn take(&mut self, number: u32) -> Option<Arc<Signing>> {
+        let (own, signing) = self.places.get_mut(number as usize % OPEN_MAX)?;
+        if *own == number { signing.take() } else { None }
+    }
+}
+
 /// The work at one bundle's signatures. It tells what came out when it is dropped by the last thread that works at it: so
 /// what panics, or is refused, is heard.
 struct Job {
-    /// Not of `signing`, which lives until JavaScript's collector comes by.
+    /// Not of `signing`, which lives until JavaScript asks.
     bundle: Arc<BundleCheck>,
     signing: Arc<Signing>,
     has_begun: AtomicBool,
@@ -219,9 +221,10 @@ impl Drop for Job {
 #[napi]
 impl TransactionChecks {
     /// Reads a body that is nothing but a right `sendBundle` of the route, with canonical base64, and begins as
-    /// `begin_bundle` does. Absent where it is anything else, or may be.
+    /// `begin_bundle` does: what that says follows the lines of the id, as JSON, and of where in the body the transactions
+    /// begin and end, with their quotes. Absent where it is anything else, or may be.
     #[napi]
-    pub fn read_bundle(&self, body: Uint8ArraySlice<'_>) -> Result<Option<ReadBundle>> {
+    pub fn read_bundle(&self, body: Uint8ArraySlice<'_>) -> Result<Option<String>> {
         guard(|| {
             let Some(Form { call, bytes_max }) = &self.form else {
                 return Err(wrong("these checks have no form of a bundle"));
@@ -236,73 +239,89 @@ impl TransactionChecks {
             if members.iter().any(std::result::Result::is_err) {
                 return Ok(None);
             }
-            Ok(Some(ReadBundle {
-                id: String::from_utf8_lossy(call.id).into_owned(),
-                start: call.list.start as u32,
-                end: call.list.end as u32,
-                begun: self.begin(members),
-            }))
+            let id = String::from_utf8_lossy(call.id);
+            let head = format!("{id}\n{}\n{}\n", call.list.start, call.list.end);
+            Ok(Some(self.begin(members, head)))
         })
     }
 
     /// Judges a bundle's members at once but for their signatures. The pool looks at those, up to the first wrong one.
+    ///
+    /// One text says all of it, because an object of so many members costs the loop 10 µs. Its lines, empty where there is
+    /// nothing to say: the number under which the signatures are known, absent where something else is wrong; `1` where one of
+    /// the members qualifies; the first two equal members, with a comma between them; the bundle's id; the count of
+    /// members that are no transactions, and two lines for each, its index and `base64`, `size` or why; then base58 of the first
+    /// signatures, of the members whose layout could be read.
     #[napi]
     pub fn begin_bundle(
         &self,
         #[napi(ts_arg_type = "string[]")] transactions: Vec<JsString<'_>>,
         bytes_max: f64,
-    ) -> Result<BegunBundle> {
+    ) -> Result<String> {
         guard(|| {
             let bytes_max = to_bytes_max(bytes_max)?;
             let texts = take_texts(transactions, bytes_max)?;
             let decoded = texts.iter().map(|text| decode(text, bytes_max));
-            Ok(self.begin(decoded.collect()))
+            Ok(self.begin(decoded.collect(), String::new()))
         })
     }
 
     /// What is known of the signatures by now: −1 where all are right, the index of the first wrong one, or undefined
     /// where that takes longer, or has failed.
     #[napi]
-    pub fn known_signed(
-        &self,
-        #[napi(ts_arg_type = "ExternalObject<unknown>")] signing: &External<Arc<Signing>>,
-    ) -> Option<i32> {
+    pub fn known_signed(&self, signing: f64) -> Result<Option<i32>> {
+        let signing = guard(|| whole(signing, u32::MAX, "signing"))?;
+        let mut signings = self.signings();
+        let Some(known) = signings.get(signing) else {
+            return Ok(None);
+        };
         // Where all signatures are looked at in this moment, and the loop takes no processor from them.
-        if signing.member_count < *PROCESSORS && self.pool.depth().waiting == 0 {
-            signing.look_out();
+        if known.member_count < *PROCESSORS && self.pool.depth().waiting == 0 {
+            known.look_out();
         }
-        match &*signing.state() {
-            State::Known(found) if found.error.is_none() => {
-                Some(found.wrong.map_or(-1, |index| index as i32))
-            }
-            _ => None,
-        }
+        let wrong = match &*known.state() {
+            State::Known(found) if found.error.is_none() => found.wrong,
+            _ => return Ok(None),
+        };
+        signings.take(signing);
+        Ok(Some(wrong.map_or(-1, |index| index as i32)))
     }
 
-    /// The same when it is known. To be asked once for each bundle.
+    /// The same when it is known. To be asked once for each bundle: what is forgotten was refused, as where too many wait.
     #[napi(ts_return_type = "Promise<SignedData>")]
-    pub fn signed<'env>(
-        &self,
-        env: &'env Env,
-        #[napi(ts_arg_type = "ExternalObject<unknown>")] signing: &External<Arc<Signing>>,
-    ) -> Result<Object<'env>> {
+    pub fn signed<'env>(&self, env: &'env Env, signing: f64) -> Result<Object<'env>> {
+        let signing = guard(|| whole(signing, u32::MAX, "signing"))?;
         let (deferred, promise) = deferred::<SignedData>(env)?;
+        let Some(signing) = self.signings().take(signing) else {
+            let forgotten = SignedData::of(Err(Error::ChecksOverloaded));
+            deferred.resolve(Box::new(move |_| Ok(forgotten)));
+            return Ok(promise);
+        };
         let mut state = signing.state();
         match &*state {
             State::Known(found) => {
                 let found = found.clone();
                 deferred.resolve(Box::new(move |_| Ok(found)));
             }
-            State::Awaited(_) => return Err(thrown(&Error::Internal("asked twice".into()))),
-            State::Unknown => *state = State::Awaited(deferred),
+            _ => *state = State::Awaited(deferred),
         }
         Ok(promise)
     }
 }
 
 impl TransactionChecks {
+    /// Never contended: it is JavaScript that asks.
+    fn signings(&self) -> MutexGuard<'_, Signings> {
+        self.signings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Signatures come first: they take as long as everything else, and other threads look at them.
-    fn begin(&self, members: Vec<std::result::Result<Vec<u8>, Problem>>) -> BegunBundle {
+    /// What is known of the bundle is written behind `text`.
+    fn begin(
+        &self,
+        members: Vec<std::result::Result<Vec<u8>, Problem>>,
+        mut text: String,
+    ) -> String {
         let signing = Arc::new(Signing::new(members.len()));
         let bundle = Arc::new(BundleCheck::new(members));
         let job = Arc::new(Job {
@@ -318,29 +337,39 @@ impl TransactionChecks {
             duplicate,
             bundle_id,
         } = bundle.look(&self.rules);
+        let mut line = |part: &dyn Display| {
+            // Writing to a text cannot fail.
+            let _ = writeln!(text, "{part}");
+        };
+        let fault_count = members.iter().filter(|member| member.problem.is_some());
+        let fault_count = fault_count.count();
+        if fault_count == 0 && duplicate.is_none() {
+            line(&self.signings().open(signing));
+        } else {
+            line(&"");
+        }
         let qualifies = members.iter().any(|member| member.tips.qualifies);
+        line(&if qualifies { "1" } else { "" });
+        match duplicate {
+            Some((one, other)) => line(&format_args!("{one},{other}")),
+            None => line(&""),
+        }
+        line(&bundle_id.unwrap_or_default());
+        line(&fault_count);
         let mut signatures = Vec::with_capacity(members.len());
-        let mut faults = Vec::new();
         for (index, member) in members.into_iter().enumerate() {
             let Member {
                 problem, signature, ..
             } = member;
             signatures.extend(signature);
             if let Some(problem) = problem {
-                faults.push(FaultData {
-                    index: index as u32,
-                    problem: problem.into_text(),
-                });
+                line(&index);
+                line(&problem.into_text().replace('\n', " "));
             }
         }
-        let is_right = faults.is_empty() && duplicate.is_none();
-        BegunBundle {
-            signatures,
-            bundle_id,
-            qualifies,
-            faults: (!faults.is_empty()).then_some(faults),
-            duplicate: duplicate.map(|(one, other)| vec![one as u32, other as u32]),
-            signing: is_right.then(|| External::new(signing)),
+        for signature in &signatures {
+            line(signature);
         }
+        text
     }
 }

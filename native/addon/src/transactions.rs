@@ -15,7 +15,7 @@ use napi::{Env, JsString};
 use napi_derive::napi;
 
 use crate::arguments::{exact, whole, wrong};
-use crate::bundles::{BundleFormData, Form};
+use crate::bundles::{BundleFormData, Form, Signings};
 use crate::failure::{Result, guard};
 use crate::promises::deferred;
 use crate::tasks::{NICENESS_MAX, THREADS_MAX};
@@ -193,6 +193,7 @@ pub struct TransactionChecks {
     /// Of a route that takes bundles.
     pub(crate) form: Option<Form>,
     pub(crate) pool: Arc<Pool>,
+    pub(crate) signings: Mutex<Signings>,
 }
 
 #[napi]
@@ -209,6 +210,7 @@ impl TransactionChecks {
                 rules: Arc::new(rules.to_kernel()?),
                 form: form.map(|form| form.to_form()).transpose()?,
                 pool: verify_pool(env, &pool)?,
+                signings: Mutex::default(),
             })
         })
     }
