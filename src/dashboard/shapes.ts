@@ -121,7 +121,7 @@ export const submissions = v.object({
       location: text,
       route: text,
       bundleId: v.nullable(text),
-      signatures: v.array(text),
+      signatures: v.pipe(v.array(text), v.readonly()),
       receivedAtMs: instantMs,
       checks: described(text, '`passed`, or the words of the check that failed'),
       answeredAtMs: v.nullable(instantMs),

@@ -100,7 +100,7 @@ const openShared = async (
     words: words.subarray(0, CLAIM_WORDS),
     edgeIndex: index,
     claimSecondsMax: Math.ceil(followMs / 1000) + 1,
-    nowSeconds: () => Number(process.hrtime.bigint() / 1_000_000_000n),
+    nowSeconds: () => process.hrtime()[0],
   })
   // After the ledger has taken over what was in flight: who waits for that finds it there.
   claims.clear(count)

@@ -25,7 +25,7 @@ export type ClaimModules = {
   readonly edgeIndex: number
   /** Older claims are nobody's: their edge was stopped, not killed. Over every time-out of a flight. */
   readonly claimSecondsMax: number
-  /** Seconds of a clock that all processes of the machine share. */
+  /** Whole seconds of a clock that all processes of the machine share. */
   readonly nowSeconds: () => number
 }
 
@@ -50,18 +50,29 @@ const SECONDS = 0xffff
 const keyOf = (word: bigint): bigint => BigInt.asUintN(64, word) >> KEY_SHIFT
 const edgeOf = (word: bigint): number => Number((word >> EDGE_SHIFT) & 0xffn)
 
+// Without a DataView of the key: to make one takes longer than all that is read through it.
+const byteAt = (key: Uint8Array, index: number): number => key[index] ?? 0
+const uint32At = (key: Uint8Array, index: number): number =>
+  byteAt(key, index) * 2 ** 24 +
+  byteAt(key, index + 1) * 2 ** 16 +
+  byteAt(key, index + 2) * 2 ** 8 +
+  byteAt(key, index + 3)
+/** Never 0, which is a free place. */
+const fingerprint = (key: Uint8Array): bigint =>
+  BigInt(uint32At(key, 0) * 2 ** 8 + (byteAt(key, 4) | 1))
+const bucketOf = (key: Uint8Array): number => (uint32At(key, 8) % BUCKETS) * BUCKET_WORDS
+
 /** Claims of one edge. A key is a digest of at least 16 bytes. */
 export const createClaims = (modules: ClaimModules): Claims => {
   const { words, edgeIndex, claimSecondsMax, nowSeconds } = modules
-  const now16 = (): number => Math.floor(nowSeconds()) & SECONDS
+  const now16 = (): number => nowSeconds() & SECONDS
 
   const isExpired = (word: bigint, now: number): boolean =>
     ((now - Number(word & 0xffffn)) & SECONDS) > claimSecondsMax
 
-  const view = (key: Uint8Array) => new DataView(key.buffer, key.byteOffset, key.byteLength)
-  // Never 0, which is a free place.
-  const fingerprint = (key: Uint8Array): bigint => (view(key).getBigUint64(0) >> 24n) | 1n
-  const bucketOf = (key: Uint8Array): number => (view(key).getUint32(8) % BUCKETS) * BUCKET_WORDS
+  /** An id on its way from bytes to words, or back. */
+  const idBytes = new Uint8Array(16)
+  const idView = new DataView(idBytes.buffer)
   /** The two words of the id that belong to a place. */
   const idOf = (place: number): number => {
     const inBucket = place % BUCKET_WORDS
@@ -92,14 +103,19 @@ export const createClaims = (modules: ClaimModules): Claims => {
     Atomics.compareExchange(words, claim.place, claim.word, 0n)
   }
 
-  /** A free place of the bucket, −1 where there is none. What has expired is freed on the way. */
-  const freePlace = (bucket: number, now: number): number => {
+  /** A free place of the bucket, where the key has none yet. What has expired is freed on the way. */
+  const freePlace = (bucket: number, wanted: bigint, now: number): number | 'held' | 'full' => {
+    let free: number | 'full' = 'full'
     for (let place = bucket + 1; place <= bucket + PLACES; place++) {
       const word = Atomics.load(words, place)
-      if (word !== 0n && isExpired(word, now)) release({ place, word })
-      if (Atomics.load(words, place) === 0n) return place
+      if (word !== 0n && !isExpired(word, now)) {
+        if (keyOf(word) === wanted) return 'held'
+        continue
+      }
+      if (word !== 0n) release({ place, word })
+      if (free === 'full') free = place
     }
-    return -1
+    return free
   }
 
   return {
@@ -107,14 +123,14 @@ export const createClaims = (modules: ClaimModules): Claims => {
     release,
     take(key) {
       const bucket = bucketOf(key)
+      const wanted = fingerprint(key)
       for (;;) {
         const count = Atomics.load(words, bucket)
-        if (find(key) !== undefined) return 'held'
         const now = now16()
-        const place = freePlace(bucket, now)
-        if (place === -1) return 'full'
-        const low = (BigInt(edgeIndex) << EDGE_SHIFT) | BigInt(now)
-        const word = BigInt.asIntN(64, (fingerprint(key) << KEY_SHIFT) | low)
+        const place = freePlace(bucket, wanted, now)
+        if (typeof place === 'string') return place
+        const low = BigInt(edgeIndex * (SECONDS + 1) + now)
+        const word = BigInt.asIntN(64, (wanted << KEY_SHIFT) | low)
         if (Atomics.compareExchange(words, place, 0n, word) !== 0n) continue
         const claim = { place, word }
         // Another edge may have claimed the same bundle in another place after we had looked. The count tells:
@@ -124,9 +140,9 @@ export const createClaims = (modules: ClaimModules): Claims => {
       }
     },
     begin({ place }, id) {
-      const bytes = view(id)
-      Atomics.store(words, idOf(place), bytes.getBigInt64(0))
-      Atomics.store(words, idOf(place) + 1, bytes.getBigInt64(8))
+      idBytes.set(id)
+      Atomics.store(words, idOf(place), idView.getBigInt64(0))
+      Atomics.store(words, idOf(place) + 1, idView.getBigInt64(8))
     },
     holder(key) {
       const found = find(key)
@@ -138,10 +154,9 @@ export const createClaims = (modules: ClaimModules): Claims => {
       // Read between two looks at the claim, the words are its own.
       if (!isWhole || Atomics.load(words, found.place) !== found.word)
         return { edge, id: undefined }
-      const id = new Uint8Array(16)
-      view(id).setBigInt64(0, first)
-      view(id).setBigInt64(8, second)
-      return { edge, id }
+      idView.setBigInt64(0, first)
+      idView.setBigInt64(8, second)
+      return { edge, id: idBytes.slice() }
     },
     clear(edgeCount) {
       for (let place = 0; place < CLAIM_WORDS; place++) {

@@ -43,7 +43,8 @@ export type Flights = {
 
 /** What may fly. `prepare` keeps what is to be sent, or finds that it cannot be; what it answers then sends. */
 export type Bundle = {
-  readonly key: Uint8Array
+  /** Digest of the bundle, its route and its network. */
+  readonly key: Buffer
   readonly id: Uint8Array
   readonly prepare: () => (() => Begun) | 'full'
 }
@@ -136,7 +137,7 @@ export const createFlights = (
     return own
   }
 
-  const nameOf = (key: Uint8Array): string => Buffer.from(key).toString('latin1')
+  const nameOf = (key: Buffer): string => key.toString('latin1')
 
   const begin = ({ key, id, prepare }: Bundle, name: string): ReturnType<Flights['begin']> => {
     const old = here.get(name)

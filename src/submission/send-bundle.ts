@@ -17,16 +17,16 @@ type Prepared = {
   readonly bundleId: string
   /** What an engine answers that takes it, as JSON. */
   readonly result: string
-  readonly key: Uint8Array
+  readonly key: Buffer
   readonly send: SendPrepared
-  readonly pending: Submission
-  /** Keeps `pending` in the ledger. */
+  /** Keeps its record in the ledger. */
   readonly begin: () => Flight | undefined
 }
 
 /** What is known of a submission from its beginning. */
 type Attempted = {
-  readonly record: Submission
+  /** As if it were forwarded. */
+  readonly pending: Submission
   readonly submissionId: Uint8Array
   /** Monotonic milliseconds. */
   readonly startMs: number
@@ -60,6 +60,9 @@ type Early = {
  */
 const EARLY_PAUSE_MAX = 32
 
+/** So much earlier, in ms, may a flight begin in the ledger than it did: its end has the right time. */
+const BEGIN_MS_OFF = 1
+
 /** A bundle whose signatures are looked at. */
 export type Opened = {
   readonly begun: BegunBundle
@@ -87,27 +90,32 @@ export const createSendBundle = (
   const unknowns = createSeldom(LOG_PAUSE_MS, clock)
   // Claims are the machine's: the same bundle on another route or network is another one.
   const place = createHash('sha256').update(`${network} ${route}`).digest()
-  const keyOf = (bundleId: string): Uint8Array => {
+  const keyOf = (bundleId: string): Buffer => {
     const key = Buffer.from(bundleId, 'hex')
     for (let index = 0; index < key.length; index++)
       key[index] = (key[index] ?? 0) ^ (place[index] ?? 0)
     return key
   }
 
-  const toRecord = ({ grant }: RelayOrigin, receivedAtMs: number): Submission => ({
+  /** The record of a submission that is forwarded at once. */
+  const toPending = (
+    { grant }: RelayOrigin,
+    receivedAtMs: number,
+    begun?: BegunBundle,
+  ): Submission => ({
     accessId: grant.accessId,
     tokenId: grant.tokenId,
     network,
     location: grant.location,
     route,
-    bundleId: null,
-    signatures: [],
+    bundleId: begun?.bundleId ?? null,
+    signatures: begun?.signatures ?? [],
     receivedAtMs,
     checks: 'passed',
     joined: null,
-    forwardedAtMs: null,
+    forwardedAtMs: receivedAtMs,
     answeredAtMs: null,
-    outcome: 'invalid',
+    outcome: 'pending',
     result: null,
     error: null,
     engine: null,
@@ -128,29 +136,17 @@ export const createSendBundle = (
     return isId ? answer : { ...answer, outcome: 'unknown', result: null }
   }
 
-  const toPending = (record: Submission): Submission => ({
-    ...record,
-    outcome: 'pending',
-    forwardedAtMs: now(),
-  })
-
   /** All that can be made of a bundle before its signatures are known to be right. */
-  const prepare = (
-    { begun, list }: Opened,
-    record: Submission,
-    submissionId: Uint8Array,
-  ): Prepared => {
+  const prepare = ({ begun, list }: Opened, { pending, submissionId }: Attempted): Prepared => {
     const { bundleId, signatures } = begun
     // A well-formed transaction has a signature: without one this is a fault of ours, and nothing is forwarded.
     if (bundleId === undefined) throw new Error('a bundle that passed its checks has no id')
-    const pending = toPending(record)
     return {
       bundleId,
       // Neither base58 nor hex needs an escape.
       result: route === '/relay' ? `["${signatures.join('","')}"]` : `"${bundleId}"`,
       key: keyOf(bundleId),
       send: engine.prepareBundle(list),
-      pending,
       begin: book.prepare(submissionId, pending),
     }
   }
@@ -158,24 +154,26 @@ export const createSendBundle = (
   /** A prepared bundle as it flies. `send` is called when nothing stands in its way any more. */
   const toBundle = (
     prepared: Prepared,
-    { record, submissionId, startMs }: Attempted,
+    { pending, submissionId, startMs }: Attempted,
     send: () => Promise<EngineAnswer>,
   ): Bundle => ({
     key: prepared.key,
     id: submissionId,
     prepare: () => {
       if (!bucket.take()) return 'full'
-      // Time has passed in the checks, mostly less than the clock shows.
-      const isNow = prepared.pending.forwardedAtMs === now()
-      const pending = isNow ? prepared.pending : toPending(record)
-      const flight = (isNow ? prepared.begin : book.prepare(submissionId, pending))()
+      const sentAtMs = now()
+      const isNow = sentAtMs - pending.receivedAtMs <= BEGIN_MS_OFF
+      const begin = isNow
+        ? prepared.begin
+        : book.prepare(submissionId, { ...pending, forwardedAtMs: sentAtMs })
+      const flight = begin()
       if (flight === undefined) return 'full'
       return (): Begun => {
         meter.onForward(clock() - startMs)
         const ended = send().then((answer): Ending => {
           const { outcome, result, error, engine: said } = compare(answer, prepared)
           const isSent = said !== null || outcome === 'unknown'
-          const forwardedAtMs = isSent ? pending.forwardedAtMs : null
+          const forwardedAtMs = isSent ? sentAtMs : null
           return { outcome, result, error, engine: said, forwardedAtMs, answeredAtMs: now() }
         })
         return { ended, stored: ended.then(ending => flight.end(ending)) }
@@ -249,13 +247,14 @@ export const createSendBundle = (
   }
 
   /** How a submission landed. Where it was another one that flew, or none, what is its own of that is kept. */
-  const land = (flown: Flown, record: Submission, submissionId: Uint8Array): Landed => {
+  const land = (flown: Flown, { pending, submissionId }: Attempted): Landed => {
     if (typeof flown !== 'string' && flown.joined === null) return flown
     if (typeof flown !== 'string') meter.onJoined()
     const { outcome, result, error, engine } =
-      typeof flown === 'string' ? { ...record, outcome: flown } : flown.ending
+      typeof flown === 'string' ? { ...pending, outcome: flown } : flown.ending
     const joined = typeof flown === 'string' ? null : flown.joined
-    const own = { ...record, joined, outcome, result, error, engine, answeredAtMs: now() }
+    const times = { forwardedAtMs: null, answeredAtMs: now() }
+    const own = { ...pending, joined, outcome, result, error, engine, ...times }
     book.record(submissionId, own)
     return { ending: own, joined }
   }
@@ -290,38 +289,39 @@ export const createSendBundle = (
 
   return async (open, origin) => {
     const { submissionId } = origin
-    const startMs = clock()
-    let record = toRecord(origin, now())
+    const [startMs, receivedAtMs] = [clock(), now()]
+    let opened: Opened | undefined
+    let attempted: Attempted
     let prepared: Prepared
     let early: Early = {}
     try {
-      const opened = open()
-      const { bundleId = null, signatures, wrongSignature } = opened.begun
-      record = { ...record, bundleId, signatures: [...signatures] }
-      judgeMembers(opened.begun)
+      opened = open()
+      const { begun } = opened
+      const { wrongSignature } = begun
+      judgeMembers(begun)
       if (wrongSignature === undefined) throw new Error('signatures are not looked at')
       // Meanwhile other threads check them.
-      prepared = prepare(opened, record, submissionId)
-      const judge = (wrong: number | undefined): void => judgeSigned(opened.begun, wrong, floors)
-      if (mayFlyEarly()) {
-        const attempted = { record, submissionId, startMs }
+      attempted = { pending: toPending(origin, receivedAtMs, begun), submissionId, startMs }
+      prepared = prepare(opened, attempted)
+      const judge = (wrong: number | undefined): void => judgeSigned(begun, wrong, floors)
+      if (mayFlyEarly())
         early = await flyEarly(prepared, { attempted, origin, judge, wrongSignature })
-      }
       if ('error' in early) throw early.error
       const isJudged = early.flown !== undefined || early.refused !== undefined
       if (!isJudged) judge(await ('wrong' in early ? early.wrong : wrongSignature()))
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
       const outcome = error.name === 'checksOverloaded' ? 'full' : 'invalid'
-      const refused = { ...record, outcome, checks: error.message, answeredAtMs: now() } as const
-      book.record(submissionId, refused)
-      return { outcome: error, bundleId: record.bundleId ?? undefined }
+      const pending = toPending(origin, receivedAtMs, opened?.begun)
+      const times = { forwardedAtMs: null, answeredAtMs: now() }
+      book.record(submissionId, { ...pending, outcome, checks: error.message, ...times })
+      return { outcome: error, bundleId: opened?.begun.bundleId }
     }
     const { bundleId } = prepared
     const refused = early.flown === undefined ? (early.refused ?? origin.recheck()) : undefined
     if (refused !== undefined) return { outcome: { reply: refused }, bundleId }
-    const flown = await (early.flown ?? fly(prepared, { record, submissionId, startMs }))
-    const landed = land(flown, record, submissionId)
+    const flown = await (early.flown ?? fly(prepared, attempted))
+    const landed = land(flown, attempted)
     return { outcome: toOutcome(landed, prepared, submissionId), bundleId }
   }
 }

@@ -33,7 +33,7 @@ export const submissionSchema = v.object({
   /** Null where a member has no signature to make it of. */
   bundleId: v.nullable(text),
   /** First signature of each member, in order. */
-  signatures: v.array(text),
+  signatures: v.pipe(v.array(text), v.readonly()),
   receivedAtMs: instantMs,
   /** `passed`, or the words of the check that failed. */
   checks: text,
