@@ -233,7 +233,7 @@ export declare class TransactionChecks {
   /**
    * Judges a bundle's members at once but for their signatures. The pool looks at those, up to the first wrong one.
    *
-   * One text says all of it, because an object of so many members costs the loop 10 µs. Its lines, empty where there is
+   * One text says all of it, because objects of so many members took the loop some 10 µs. Its lines, empty where there is
    * nothing to say: the number under which the signatures are known, absent where something else is wrong; `1` where one of
    * the members qualifies; the first two equal members, with a comma between them; the bundle's id; the count of
    * members that are no transactions, and two lines for each, its index and `base64`, `size` or why; then base58 of the first

@@ -65,6 +65,7 @@ export const createFlights = (
   { followPollMs, followMs }: FlightOptions,
   { claims, read, now }: FlightModules,
 ): Flights => {
+  /** Flights of this edge, up to their storing. */
   const here = new Map<string, Own>()
   /** In flight at other edges, and waited for here. */
   const followed = new Map<string, Promise<Flown | 'gone'>>()

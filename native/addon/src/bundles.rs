@@ -146,8 +146,8 @@ impl Signing {
 /// connection is there: more than these are begun meanwhile only by who never asks.
 const OPEN_MAX: usize = 16_384;
 
-/// Signatures by the number under which JavaScript knows them: an object of its own for each would cost the loop more than
-/// to check them.
+/// Signatures by the number under which JavaScript knows them. An external value for each would have to be made, and
+/// finalized when the collector comes by.
 #[derive(Default)]
 pub struct Signings {
     /// The place of a number is what is left of it after division by their count.
@@ -247,7 +247,7 @@ impl TransactionChecks {
 
     /// Judges a bundle's members at once but for their signatures. The pool looks at those, up to the first wrong one.
     ///
-    /// One text says all of it, because an object of so many members costs the loop 10 µs. Its lines, empty where there is
+    /// One text says all of it, because objects of so many members took the loop some 10 µs. Its lines, empty where there is
     /// nothing to say: the number under which the signatures are known, absent where something else is wrong; `1` where one of
     /// the members qualifies; the first two equal members, with a comma between them; the bundle's id; the count of
     /// members that are no transactions, and two lines for each, its index and `base64`, `size` or why; then base58 of the first
