@@ -79,7 +79,7 @@ export type SendBundle = (open: () => Opened, origin: RelayOrigin) => Promise<An
 export const createSendBundle = (
   options: RelayOptions,
   engine: Engine,
-  { bucket, flights, book, log, now, clock, meter }: Omit<RelayModules, 'checks'>,
+  { bucket, flights, book, log, now, clock, meter }: Omit<RelayModules, 'checks' | 'upstream'>,
 ): SendBundle => {
   const { network, route } = options
   const floors = {
