@@ -73,8 +73,6 @@ export class Endpoint {
   private readonly parts: EndpointParts
   private readonly origin: string
   private readonly basePath: string
-  /** By what follows the path of the URL: as many as the configuration names. */
-  private readonly paths = new Map<string, string>()
   private readonly bounds: AttemptBounds
   private readonly all = new Set<Connection>()
   private readonly idle: Connection[] = []
@@ -182,12 +180,8 @@ export class Endpoint {
 
   /** Where the URL has no path, the one that follows it may be empty or a query. */
   private toPath(path: string): string {
-    const known = this.paths.get(path)
-    if (known !== undefined) return known
-    const joined = this.basePath + path
-    const whole = joined.startsWith('/') ? joined : `/${joined}`
-    this.paths.set(path, whole)
-    return whole
+    const whole = this.basePath + path
+    return whole.startsWith('/') ? whole : `/${whole}`
   }
 
   private pingNext(listener: Listener): void {

@@ -155,21 +155,12 @@ const createToSent = ({ credential, credentialIn, credentialName }: UpstreamOpti
   const secret = credential?.reveal() ?? ''
   const isInQuery = credentialIn === 'query'
   const query = `${encodeURIComponent(credentialName)}=${encodeURIComponent(secret)}`
-  /** Paths with the credential: as many as the configuration names. */
-  const paths = new Map<string, string>()
-  const withQuery = (path: string): string => {
-    const known = paths.get(path)
-    if (known !== undefined) return known
-    const whole = `${path}${path.includes('?') ? '&' : '?'}${query}`
-    paths.set(path, whole)
-    return whole
-  }
   return (request: UpstreamRequest): Sent => {
     const { method, path, headers } = request
     const body = request.body ?? null
     if (secret === '') return { method, path, headers, body }
     if (!isInQuery) return { method, path, headers: { ...headers, [credentialName]: secret }, body }
-    return { method, path: withQuery(path), headers, body }
+    return { method, path: `${path}${path.includes('?') ? '&' : '?'}${query}`, headers, body }
   }
 }
 

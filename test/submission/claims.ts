@@ -111,6 +111,10 @@ t.test('a bucket without a place says so', t => {
   const claims = Array.from({ length: 7 }, (_, index) => one.take(same(index)))
   t.ok(claims.every(claim => typeof claim === 'object'))
   t.equal(one.take(same(7)), 'full')
+  const [first] = claims
+  if (typeof first === 'object') one.release(first)
+  t.equal(one.take(same(6)), 'held', 'also where a place before it is free')
+  t.type(one.take(same(7)), 'object')
   t.end()
 })
 
