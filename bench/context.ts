@@ -1,4 +1,4 @@
-import type { Config } from '../src/config.js'
+import type { Config } from '../src/config/config.js'
 import type { Question } from './ask.js'
 import type { Exchange, Target } from './clients/connection.js'
 import type { Plan } from './options.js'

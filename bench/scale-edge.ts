@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { setCurrentGeneration, storesPath } from '../src/processes/generation.js'
+import { setCurrentGeneration, storesPath } from '../src/storage/generations.js'
 import { askAll } from './ask.js'
 import { tryToKeepAwake } from './awake.js'
 import { runJob } from './child.js'

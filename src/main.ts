@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { addAccessCommands } from './access-commands.js'
-import { integer } from './command-arguments.js'
-import { EXAMPLE, formatConfig, parseConfig, type Config } from './config.js'
-import { addStoreCommands } from './store-commands.js'
+import { addAccessCommands } from './cli/access.js'
+import { integer } from './cli/arguments.js'
+import { EXAMPLE, formatConfig, parseConfig, type Config } from './config/config.js'
+import { addStoreCommands } from './cli/store.js'
 import { UWS_ENVIRONMENT } from './server/options.js'
 
 const load = (file: string): Config => parseConfig(readFileSync(file, 'utf8'), file)
@@ -18,7 +18,7 @@ program
   .command('serve')
   .description('run the service of this machine')
   .requiredOption('--config <file>', 'TOML file; see `slotline config dump`')
-  .action(async ({ config }) => (await import('./processes/serve.js')).serve(load(config)))
+  .action(async ({ config }) => (await import('./cli/serve.js')).serve(load(config)))
 program
   .command('sandbox')
   .description('run a complete local deployment on a dev chain of its own')
@@ -29,7 +29,7 @@ program
   .option('--slot-ms <ms>', 'time of a slot', integer(10, 60_000), 400)
   .option('--edges <count>', 'edge processes (default: one less than the cores)', integer(1, 256))
   .action(async ({ traffic: trafficPerSecond, edges: edgeCount, ...flags }) =>
-    (await import('./processes/run-sandbox.js')).runSandbox({
+    (await import('./cli/sandbox.js')).runSandbox({
       ...flags,
       trafficPerSecond,
       edgeCount,

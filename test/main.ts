@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { EXAMPLE, formatConfig, parseConfig } from '../src/config.js'
+import { EXAMPLE, formatConfig, parseConfig } from '../src/config/config.js'
 import { commandLine } from './fixtures/deployment.js'
 import { ownDir } from './fixtures/own-dir.js'
 

@@ -4,7 +4,7 @@ import bs58 from 'bs58'
 import fc from 'fast-check'
 import t from 'tap'
 import { defaults } from '../src/rpc/options.js'
-import type { Reader } from '../src/shared/reader.js'
+import type { Reader } from '../src/native/reader.js'
 import { applyAccounts, openStoreAt, type AccountDump } from './fixtures/store.js'
 import { askText, openDispatch } from './fixtures/vectors.js'
 

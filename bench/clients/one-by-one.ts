@@ -1,6 +1,6 @@
 // One connection to each server, and one request on its way at a time: what each method takes where nothing waits for
 // anything else.
-import { setRealtime, setSlice } from '../../src/shared/operating-system.js'
+import { setRealtime, setSlice } from '../../src/native/os.js'
 import { onStart } from '../child.js'
 import {
   Connection,

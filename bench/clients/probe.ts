@@ -1,7 +1,7 @@
 // Latency at a fixed rate, open loop. autocannon cannot do this: at `overallRate` it sends a whole
 // second's requests at once, waits for each reply before the next, and counts in whole
 // milliseconds.
-import { setRealtime, setSlice } from '../../src/shared/operating-system.js'
+import { setRealtime, setSlice } from '../../src/native/os.js'
 import { onStart } from '../child.js'
 import { toBackground } from './background.js'
 import { Connection, toWire, type Exchange, type Target } from './connection.js'

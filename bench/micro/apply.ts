@@ -2,10 +2,10 @@
 // commit durable. The first ones are committed one by one, as they come to a feed that keeps up; the
 // others wait in a queue, of which a commit takes what the indexer's options allow. The time of
 // changes is the kernel's: the feed hands its blocks over inside it.
-import { defaults as feed } from '../../src/ingest/geyser.js'
+import { defaults as feed } from '../../src/ingest/feed/geyser.js'
 import { onStart } from '../child.js'
 import type { DataSet, Spread } from '../data.js'
-import { openIndexer, type Indexer } from '../../src/shared/indexer.js'
+import { openIndexer, type Indexer } from '../../src/native/indexer.js'
 import { STORE_OPTIONS } from '../options.js'
 import { blocksOf, spreadOf, type Block, type History } from '../world.js'
 

@@ -19,8 +19,8 @@ import {
   type DataSet,
 } from '../data.js'
 import type { BodySource } from '../../src/shared/http.js'
-import { openReader } from '../../src/shared/reader.js'
-import type { Filter, Page, Reads } from '../../src/shared/reads.js'
+import { openReader } from '../../src/native/reader.js'
+import type { Filter, Page, Reads } from '../../src/native/reads.js'
 import { POOL_OPTIONS, READ_LIMITS, STORE_OPTIONS } from '../options.js'
 import { pageReads } from '../pages.js'
 import { accountValue, callBody, checkReply, parseExactly } from '../reference.js'

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import bs58 from 'bs58'
 import uws from 'uWebSockets.js'
-import { setRealtime } from '../../src/shared/operating-system.js'
+import { setRealtime } from '../../src/native/os.js'
 import { onStart } from '../child.js'
 import { PATHS } from './upstream-paths.js'
 

@@ -1,9 +1,9 @@
 import type { Grant } from '../shared/grant.js'
 import { Decoys } from './decoys.js'
-import { endOf } from './entitlement.js'
+import { endOf } from './accesses.js'
 import type { AccessStore } from './store.js'
-import { digestToken, isTokenShaped } from './token.js'
-import type { RefusalReason } from './usage-layout.js'
+import { digestToken, isTokenShaped } from './tokens.js'
+import type { RefusalReason } from './usage/layout.js'
 
 export type Options = Readonly<typeof defaults>
 

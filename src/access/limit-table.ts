@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { sharedCells } from '../shared/operating-system.js'
+import { sharedCells } from '../native/os.js'
 import { allocateFile } from './allocate-file.js'
 
 /**

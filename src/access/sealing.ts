@@ -8,7 +8,7 @@ import {
 import { existsSync } from 'node:fs'
 import { createPrivateFile, readPrivateFile } from './private-file.js'
 import type { AccessStore } from './store.js'
-import type { RandomBytes } from './token.js'
+import type { RandomBytes } from './tokens.js'
 
 const CIPHER = 'aes-256-gcm'
 const KEY_BYTES = 32

@@ -1,27 +1,27 @@
 import { dirname, join } from 'node:path'
-import type { Config } from '../config.js'
-import type { BootstrapPlan, LoadStore } from '../ingest/bootstrap.js'
-import { startGeyser } from '../ingest/geyser.js'
-import { loadIncremental, type LiveStore } from '../ingest/load-incremental.js'
-import { loadScope } from '../ingest/load-scope.js'
-import { loadSnapshot, type SnapshotOptions } from '../ingest/load-snapshot.js'
-import type { FeedHealth, FeedSource } from '../ingest/source.js'
+import type { Config } from '../config/config.js'
+import type { BootstrapPlan, LoadStore } from '../ingest/bootstrap/bootstrap.js'
+import { startGeyser } from '../ingest/feed/geyser.js'
+import { loadIncremental, type LiveStore } from '../ingest/bootstrap/load-incremental.js'
+import { loadScope } from '../ingest/bootstrap/load-scope.js'
+import { loadSnapshot, type SnapshotOptions } from '../ingest/bootstrap/load-snapshot.js'
+import type { FeedHealth, FeedSource } from '../ingest/feed/source.js'
 import { BOOTSTRAP_STEPS } from '../shared/indexer-status.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
-import { openSpool } from '../shared/spool.js'
-import { openStoreLoader, type StoreLoader } from '../shared/store-loader.js'
-import { demandRoom } from './backup.js'
+import { openSpool } from '../native/spool.js'
+import { openStoreLoader, type StoreLoader } from '../native/loader.js'
+import { demandRoom } from '../storage/backup.js'
 import {
   createBootstrapRunner,
   type BootstrapRunner,
   type RunnerParts,
-} from './bootstrap-runner.js'
-import { toFeedSources } from './feed-sources.js'
-import { storesPath } from './generation.js'
-import { toStoreOptions } from './native-options.js'
-import { readAuthority } from './read-authority.js'
-import { toRpcTarget } from './rpc-target.js'
+} from '../ingest/bootstrap/runner.js'
+import { toFeedSources } from '../ingest/feed/sources.js'
+import { storesPath } from '../storage/generations.js'
+import { toStoreOptions } from '../storage/native-options.js'
+import { readAuthority } from '../ingest/accounts-rpc/read-authority.js'
+import { toRpcTarget } from '../ingest/accounts-rpc/target.js'
 
 /** A loader for the stores of one network. */
 export const openLoader = (config: Config, network: string, workDir: string): StoreLoader => {

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
-import type { Config } from '../config.js'
-import { EDGES_MAX } from './shared-state.js'
+import type { Config } from '../config/config.js'
+import { EDGES_MAX } from './shared-memory.js'
 
 /** Edges of one machine: their indexes are 0 to one less. */
 export const edgeCountOf = (config: Config): number =>

@@ -1,19 +1,19 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Config } from '../config.js'
-import type { BootstrapPlan } from '../ingest/bootstrap.js'
-import type { RepairStepName } from '../ingest/repair-options.js'
-import { startRepairedFeed } from '../ingest/repair.js'
-import type { FeedHealth } from '../ingest/source.js'
+import type { Config } from '../config/config.js'
+import type { BootstrapPlan } from '../ingest/bootstrap/bootstrap.js'
+import type { RepairStepName } from '../ingest/repair/options.js'
+import { startRepairedFeed } from '../ingest/repair/repair.js'
+import type { FeedHealth } from '../ingest/feed/source.js'
 import { shownPlace, type IndexerStatus } from '../shared/indexer-status.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
-import { openIndexer } from '../shared/indexer.js'
-import { lockFile } from '../shared/operating-system.js'
-import { removeLeftDrafts } from './backup-draft.js'
-import type { BootstrapRunner } from './bootstrap-runner.js'
+import { openIndexer } from '../native/indexer.js'
+import { lockFile } from '../native/os.js'
+import { removeLeftDrafts } from '../storage/backup-draft.js'
+import type { BootstrapRunner } from '../ingest/bootstrap/runner.js'
 import { createBootstraps } from './bootstraps.js'
-import { toFeedSources } from './feed-sources.js'
+import { toFeedSources } from '../ingest/feed/sources.js'
 import {
   clearCurrentGeneration,
   currentGeneration,
@@ -24,13 +24,13 @@ import {
   setCurrentGeneration,
   setIncomplete,
   storesPath,
-} from './generation.js'
-import { toStoreOptions } from './native-options.js'
-import { watchReaders } from './reader-watch.js'
+} from '../storage/generations.js'
+import { toStoreOptions } from '../storage/native-options.js'
+import { watchReaders } from './long-reads.js'
 import { reportSnapshot } from './report-snapshot.js'
 import type { Start } from './role.js'
-import { startSweep } from './sweep.js'
-import { startStatusWriter, type StatusWriter } from './status-writer.js'
+import { startSweep } from '../ingest/accounts-rpc/sweep-schedule.js'
+import { startStatusWriter, type StatusWriter } from '../storage/status-writer.js'
 
 const LOADING: FeedHealth = {
   isHealthy: false,

@@ -1,5 +1,5 @@
-import type { Config } from '../config.js'
-import type { IdentityUser } from '../sandbox/identity-users.js'
+import type { Config } from '../config/config.js'
+import type { IdentityUser } from '../sandbox/identity/users.js'
 import type { MetricsSnapshot } from '../shared/metrics.js'
 
 /** The part of the service that a child process plays. */

@@ -1,4 +1,4 @@
-import { dieWithParent } from '../shared/operating-system.js'
+import { dieWithParent } from '../native/os.js'
 import type { Assignment, DevChain, Order, Report, Role } from './messages.js'
 
 /** What a role hands back once it runs. */
@@ -19,7 +19,7 @@ const STARTS: Readonly<Record<Role, () => Promise<Start>>> = {
   edge: async () => (await import('./edge.js')).startEdge,
   indexer: async () => (await import('./indexer.js')).startIndexer,
   control: async () => (await import('./control.js')).startControl,
-  sandbox: async () => (await import('./sandbox.js')).startSandbox,
+  sandbox: async () => (await import('../sandbox/process.js')).startSandbox,
 }
 
 /** True for the name of a role. */

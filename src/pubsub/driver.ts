@@ -1,4 +1,4 @@
-import type { Fanout, Pass } from '../shared/fanout.js'
+import type { Fanout, Pass } from '../native/fanout.js'
 
 /** Brings the frames of one fan-out to those who listen. */
 export type Driver = {

@@ -1,5 +1,5 @@
 import { RpcError } from '../shared/errors.js'
-import { decodeMemcmp, decodePubkey } from '../shared/native-encoding.js'
+import { decodeMemcmp, decodePubkey } from '../native/encoding.js'
 import { isAbsent, isCount, toMap, toText, wrongType, type Members } from '../shared/values.js'
 
 /** Bytes of a signature, and what no base58 text of them exceeds. */

@@ -1,4 +1,4 @@
-import type { Fanout } from '../shared/fanout.js'
+import type { Fanout } from '../native/fanout.js'
 import { CLOSE, type Connection, type Socket } from '../shared/socket.js'
 import { createConnection, type OwnConnection } from './connection.js'
 import { createDriver, type Driver } from './driver.js'

@@ -1,5 +1,5 @@
 import { RpcError } from '../shared/errors.js'
-import type { Fanout } from '../shared/fanout.js'
+import type { Fanout } from '../native/fanout.js'
 import type { Subscription } from './subscription.js'
 
 /** Ids go on the wire as numbers, and to the kernel as u32. */

@@ -1,8 +1,8 @@
-import { toDataSlice, toEncoding } from '../shared/account-view.js'
+import { toDataSlice, toEncoding } from '../native/account-view.js'
 import { RpcError } from '../shared/errors.js'
-import type { Fanout, FanoutView } from '../shared/fanout.js'
-import { toFilters } from '../shared/filters.js'
-import type { Filter } from '../shared/reads.js'
+import type { Fanout, FanoutView } from '../native/fanout.js'
+import { toFilters } from '../native/filters.js'
+import type { Filter } from '../native/reads.js'
 import { onlyMember, type Members } from '../shared/values.js'
 import { checkCount, toCommitment, toFlag, toKey, toOptions, toSignatureBytes } from './params.js'
 

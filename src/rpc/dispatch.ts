@@ -9,7 +9,7 @@ import {
   type Id,
   type Refusal,
 } from '../shared/jsonrpc.js'
-import type { ReplyBytes, Reads } from '../shared/reads.js'
+import type { ReplyBytes, Reads } from '../native/reads.js'
 import { SOCKET_METHODS } from '../shared/socket.js'
 import { runBatch } from './batch.js'
 import type { Forward } from './forward.js'
@@ -19,7 +19,7 @@ import type { Options } from './options.js'
 import { encodeResult, toParts, WholeReply, type Outcome } from './outcome.js'
 import { rawElements } from './raw-elements.js'
 import { METHODS } from './registry.js'
-import { within } from './within.js'
+import { within } from './with-timeout.js'
 
 /** What a dispatcher works with. */
 export type Modules = {

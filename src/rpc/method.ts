@@ -1,5 +1,5 @@
 import { RpcError } from '../shared/errors.js'
-import type { Reads, ReplyBytes } from '../shared/reads.js'
+import type { Reads, ReplyBytes } from '../native/reads.js'
 import type { JsonSchema } from './schemas.js'
 import { isAbsent, toMap, type Members } from '../shared/values.js'
 

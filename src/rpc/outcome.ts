@@ -1,6 +1,6 @@
 import { RpcError } from '../shared/errors.js'
 import { formatError, formatResultSuffix, RESULT_PREFIX, type Id } from '../shared/jsonrpc.js'
-import type { ReplyBytes } from '../shared/reads.js'
+import type { ReplyBytes } from '../native/reads.js'
 import type { Part } from './join-body.js'
 
 /** A reply that came whole, with its envelope and id, from somewhere else. */

@@ -1,8 +1,8 @@
-import { toDataSlice, toEncoding } from '../shared/account-view.js'
+import { toDataSlice, toEncoding } from '../native/account-view.js'
 import { RpcError } from '../shared/errors.js'
-import { decodePubkey, decodePubkeys } from '../shared/native-encoding.js'
-import type { Page } from '../shared/reads.js'
-import { toFilters } from '../shared/filters.js'
+import { decodePubkey, decodePubkeys } from '../native/encoding.js'
+import type { Page } from '../native/reads.js'
+import { toFilters } from '../native/filters.js'
 import { optional, required } from './method.js'
 import {
   ACCOUNT_OPTIONS,

@@ -1,6 +1,6 @@
 import { RpcError } from '../shared/errors.js'
-import { decodePubkey } from '../shared/native-encoding.js'
-import type { OwnerPage } from '../shared/reads.js'
+import { decodePubkey } from '../native/encoding.js'
+import type { OwnerPage } from '../native/reads.js'
 import { onlyMember, toMap, toText } from '../shared/values.js'
 import { required } from './method.js'
 import { TOKEN_FILTER } from './schemas.js'

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { createAuthenticate, type Refusal } from '../../src/access/authenticate.js'
 import { openReader } from '../../src/access/store.js'
-import { createToken, TOKEN_CHARS } from '../../src/access/token.js'
+import { createToken, TOKEN_CHARS } from '../../src/access/tokens.js'
 import type { Grant } from '../../src/shared/grant.js'
 import { LIMITS, NEW_ACCESS, NOW_MS, openControl } from '../fixtures/access.js'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createRefusalMeter } from '../../src/access/refusal-meter.js'
-import { readUsage } from '../../src/access/usage-reader.js'
-import { openUsage } from '../../src/access/usage.js'
+import { readUsage } from '../../src/access/usage/reader.js'
+import { openUsage } from '../../src/access/usage/usage.js'
 import { NOW_MS } from '../fixtures/access.js'
 import { until } from '../fixtures/until.js'
 

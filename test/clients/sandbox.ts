@@ -5,7 +5,7 @@ import { address, createDefaultRpcTransport, createSolanaRpc } from '@solana/kit
 import { Connection, PublicKey } from '@solana/web3.js'
 import t, { type Test } from 'tap'
 import { METHODS } from '../../src/rpc/registry.js'
-import { RPC_METHODS } from '../../src/sandbox/rpc-methods.js'
+import { RPC_METHODS } from '../../src/sandbox/rpc/methods.js'
 import { startDeployment, type Deployment } from '../fixtures/deployment.js'
 import { ownDir } from '../fixtures/own-dir.js'
 import { splitReplies } from '../fixtures/server.js'

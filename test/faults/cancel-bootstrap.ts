@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { readStatus } from '../../src/processes/status-file.js'
+import { readStatus } from '../../src/storage/status-file.js'
 import { openBootstrapWorld } from '../fixtures/bootstrap-world.js'
 import { examineStore } from '../fixtures/chain-state.js'
 import { runToEnd } from '../fixtures/deployment.js'

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readStatus } from '../../src/processes/status-file.js'
+import { readStatus } from '../../src/storage/status-file.js'
 import {
   bringTo,
   indexerOf,

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { currentGeneration, storesPath } from '../../src/processes/generation.js'
+import { currentGeneration, storesPath } from '../../src/storage/generations.js'
 import { childPids, startDeployment, type Deployment } from '../fixtures/deployment.js'
 import { conservationQuestions, startPoller, type Poller } from '../fixtures/poller.js'
 import { until } from '../fixtures/until.js'

@@ -2,7 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createToken } from '../../src/access/token.js'
+import { createToken } from '../../src/access/tokens.js'
 import { askAdmin, grantPlace } from '../fixtures/admin.js'
 import { startDeployment, type Deployment } from '../fixtures/deployment.js'
 import {

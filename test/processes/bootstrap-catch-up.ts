@@ -1,11 +1,11 @@
 import { mkdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { defaults, type Options } from '../../src/ingest/bootstrap-options.js'
-import { createBootstrapRunner } from '../../src/processes/bootstrap-runner.js'
-import type { Indexer } from '../../src/shared/indexer.js'
+import { defaults, type Options } from '../../src/ingest/bootstrap/options.js'
+import { createBootstrapRunner } from '../../src/ingest/bootstrap/runner.js'
+import type { Indexer } from '../../src/native/indexer.js'
 import { openLog } from '../../src/shared/log.js'
-import type { Spool } from '../../src/shared/spool.js'
+import type { Spool } from '../../src/native/spool.js'
 import { ownDir } from '../fixtures/own-dir.js'
 
 /** A bootstrap whose store is at slot 90 when its spool is empty, and a live one whose slot the test says. */

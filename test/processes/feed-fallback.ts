@@ -1,5 +1,5 @@
 import t from 'tap'
-import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
+import { startSandboxChain } from '../../src/sandbox/chain/sandbox-chain.js'
 import { runToEnd } from '../fixtures/deployment.js'
 import { orderFeed } from '../fixtures/feed-world.js'
 import { prepareServe } from '../fixtures/serve.js'

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { toConfig } from '../../src/config.js'
-import { openForward } from '../../src/processes/open-forward.js'
+import { toConfig } from '../../src/config/config.js'
+import { openForward } from '../../src/edge/open-forward.js'
 import { WholeReply } from '../../src/rpc/outcome.js'
 import { createLog } from '../../src/shared/log.js'
 import { createMetrics } from '../../src/shared/metrics.js'

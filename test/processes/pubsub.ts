@@ -11,7 +11,7 @@ import {
 } from '@solana/web3.js'
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
-import { currentGeneration, storesPath } from '../../src/processes/generation.js'
+import { currentGeneration, storesPath } from '../../src/storage/generations.js'
 import { askAdmin } from '../fixtures/admin.js'
 import { callText, startDeployment } from '../fixtures/deployment.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'

@@ -4,7 +4,7 @@ import { method } from '../../src/rpc/method.js'
 import { defaults, type Options } from '../../src/rpc/options.js'
 import { RpcError } from '../../src/shared/errors.js'
 import type { Reply } from '../../src/shared/http.js'
-import type { ReplyBytes } from '../../src/shared/reads.js'
+import type { ReplyBytes } from '../../src/native/reads.js'
 import { fakeReads, readBody, textSource } from '../fixtures/fake-reads.js'
 
 /** A read whose result stands in a buffer that the next read overwrites, as the kernel's does. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { defaults } from '../../src/processes/options.js'
-import { boundUnsent } from '../../src/shared/operating-system.js'
+import { boundUnsent } from '../../src/native/os.js'
 import type { Socket, SocketRoute } from '../../src/shared/socket.js'
 import { openTestServer } from '../fixtures/server.js'
 import { openSocket, type SocketClient } from '../fixtures/socket.js'

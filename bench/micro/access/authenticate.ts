@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAuthenticate } from '../../../src/access/authenticate.js'
 import { createCredentials } from '../../../src/access/credential.js'
-import { createEntitlement } from '../../../src/access/entitlement.js'
+import { createEntitlement } from '../../../src/access/accesses.js'
 import { createSealing } from '../../../src/access/sealing.js'
 import { openReader, openWriter } from '../../../src/access/store.js'
-import { createToken } from '../../../src/access/token.js'
+import { createToken } from '../../../src/access/tokens.js'
 
 const TOKENS = 1_000
 const ROUNDS = 1_000_000

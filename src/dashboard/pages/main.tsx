@@ -1,5 +1,5 @@
 import { render } from 'preact'
-import { App } from './app.js'
+import { App } from './components/app.js'
 
 const root = document.getElementById('root')
 if (root !== null) render(<App />, root)

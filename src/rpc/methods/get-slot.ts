@@ -1,6 +1,6 @@
 import { method } from '../method.js'
 import { ignored } from '../params.js'
-import { toTip } from '../to-tip.js'
+import { toTip } from '../require-tip.js'
 import { SLOT } from '../schemas.js'
 
 /** The slot that everything here is answered at. */

@@ -1,0 +1,126 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  ADDRESS_AT,
+  ATTEMPT_BYTES,
+  ATTEMPTS,
+  ATTEMPTS_AT,
+  CELL,
+  COUNTS,
+  LAYOUT,
+  MINUTE_MS,
+  MINUTES,
+  MINUTES_AT,
+  REASON_AT,
+  REFUSAL_REASONS,
+  USAGE_CELLS,
+  usagePath,
+  type RefusalReason,
+} from './layout.js'
+
+/** What a token did in one minute, at all edges together. */
+export type UsageMinute = { readonly startMs: number } & Readonly<
+  Record<(typeof COUNTS)[number], number>
+>
+
+/** One attempt that was refused. */
+export type RefusedAttempt = {
+  readonly atMs: number
+  /** As the edges saw it; empty where the client was gone. */
+  readonly address: string
+  readonly reason: RefusalReason
+}
+
+/** What one token did in the last 24 hours. */
+export type TokenUsage = {
+  /** From the oldest to the present one, those without a request included. */
+  readonly minutes: readonly UsageMinute[]
+  /** Newest first. */
+  readonly refused: readonly RefusedAttempt[]
+}
+
+const edgesOf = (dataDir: string): number[] => {
+  try {
+    return readdirSync(join(dataDir, 'edges'))
+      .filter(name => /^\d+$/.test(name))
+      .map(Number)
+  } catch {
+    return []
+  }
+}
+
+/** The file as it is at this moment; absent where the edge never saw the token. */
+const readCells = (path: string): Buffer | undefined => {
+  try {
+    const bytes = readFileSync(path)
+    const isWhole = bytes.length >= USAGE_CELLS * 8 && bytes.readDoubleLE(0) === LAYOUT
+    return isWhole ? bytes : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const addMinutes = (sums: number[][], bytes: Buffer, newest: number): void => {
+  const kept = bytes.readDoubleLE(CELL.minute * 8)
+  for (const [age, sum] of sums.entries()) {
+    const minute = newest - age
+    if (minute > kept || minute <= kept - MINUTES) continue
+    const at = (MINUTES_AT + (minute % MINUTES) * COUNTS.length) * 4
+    for (let index = 0; index < COUNTS.length; index++)
+      sum[index] = (sum[index] ?? 0) + bytes.readUInt32LE(at + index * 4)
+  }
+}
+
+const attemptsOf = (bytes: Buffer, sinceMs: number): RefusedAttempt[] => {
+  const count = Math.min(ATTEMPTS, bytes.readDoubleLE(CELL.refused * 8))
+  return Array.from({ length: count }, (_, index) => {
+    const at = ATTEMPTS_AT + index * ATTEMPT_BYTES
+    const chars = bytes[at + REASON_AT + 1] ?? 0
+    return {
+      atMs: bytes.readDoubleLE(at),
+      address: bytes.toString('latin1', at + ADDRESS_AT, at + ADDRESS_AT + chars),
+      reason: REFUSAL_REASONS[bytes[at + REASON_AT] ?? 0] ?? 'unknown',
+    }
+  }).filter(attempt => attempt.atMs >= sinceMs)
+}
+
+/** Reads what every edge of this machine counted for a token. Costs a file of 28 KiB for each edge. */
+export const readUsage = (dataDir: string, tokenId: string, nowMs: number): TokenUsage => {
+  const newest = Math.floor(nowMs / MINUTE_MS)
+  const sums = Array.from({ length: MINUTES }, () => COUNTS.map(() => 0))
+  const refused: RefusedAttempt[] = []
+  for (const edge of edgesOf(dataDir)) {
+    const bytes = readCells(join(usagePath(dataDir, edge), tokenId))
+    if (bytes === undefined) continue
+    addMinutes(sums, bytes, newest)
+    refused.push(...attemptsOf(bytes, (newest - MINUTES) * MINUTE_MS))
+  }
+  const minutes = sums.map(
+    ([requests = 0, errors = 0, rateLimited = 0, refusedCount = 0], age) => ({
+      startMs: (newest - age) * MINUTE_MS,
+      requests,
+      errors,
+      rateLimited,
+      refused: refusedCount,
+    }),
+  )
+  return {
+    minutes: minutes.reverse(),
+    refused: refused.sort((one, other) => other.atMs - one.atMs).slice(0, ATTEMPTS),
+  }
+}
+
+/** Requests a second of some tokens together that were let in, over the last minute. */
+export const readRate = (dataDir: string, tokenIds: readonly string[], nowMs: number): number => {
+  let requests = 0
+  // Of the minute before this one as much as a whole minute still needs.
+  const lastShare = (MINUTE_MS - (nowMs % MINUTE_MS)) / MINUTE_MS
+  for (const tokenId of tokenIds) {
+    const { minutes } = readUsage(dataDir, tokenId, nowMs)
+    const [last = 0, present = 0] = minutes
+      .slice(-2)
+      .map(minute => minute.requests - minute.rateLimited)
+    requests += present + last * lastShare
+  }
+  return (requests * 1_000) / MINUTE_MS
+}

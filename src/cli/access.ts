@@ -1,0 +1,118 @@
+import { Option, type Command } from 'commander'
+import { collect, instant, instantOrNever, integer } from './arguments.js'
+import type { Config } from '../config/config.js'
+import type { AdminCall } from './admin-client.js'
+
+type Where = { readonly config?: string; readonly url?: string; readonly tokenFile?: string }
+
+/** Ids of ours need no escapes; whatever else is typed must not lead to another path. */
+const segment = encodeURIComponent
+const accessPath = (accessId: string): string => `/accesses/${segment(accessId)}`
+const tokenPath = (accessId: string, network: string, location: string): string =>
+  `${accessPath(accessId)}/networks/${segment(network)}/locations/${segment(location)}/token`
+
+/** `slotline access …`: every operation of the admin API, for whoever may read its token. Answers are JSON. */
+export const addAccessCommands = (program: Command, load: (file: string) => Config): void => {
+  const call = async (where: Where, request: AdminCall): Promise<void> => {
+    const { callAdmin, targetOf } = await import('./admin-client.js')
+    const own = where.config === undefined ? undefined : targetOf(load(where.config))
+    const url = where.url ?? own?.url
+    const tokenFile = where.tokenFile ?? own?.tokenFile
+    if (url === undefined || tokenFile === undefined)
+      throw new Error('say --config <file>, or both --url and --token-file')
+    const answer = await callAdmin({ url: url.replace(/\/$/, ''), tokenFile }, request)
+    if (answer !== undefined) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
+  }
+
+  const root = program
+    .command('access')
+    .description('grant, extend and end accesses; manage tokens')
+  const command = (parent: Command, name: string, says: string): Command =>
+    parent
+      .command(name)
+      .description(says)
+      .option('--config <file>', 'configuration of the service that runs on this machine')
+      .option('--url <url>', 'the dashboard, in place of that of the configuration')
+      .option('--token-file <file>', 'the admin token, in place of that of the configuration')
+
+  command(root, 'grant', 'grant an access of a product')
+    .requiredOption('--subject <subject>', 'who holds it, as the identity provider names them')
+    .requiredOption('--product <id>', 'product of the configuration')
+    .addOption(
+      new Option('--kind <kind>', 'owned or rented').choices(['pass', 'rental']).default('pass'),
+    )
+    .option('--network <id>', 'only this one of the product; may be said again', collect)
+    .option('--location <id>', 'only this one of the product; may be said again', collect)
+    .option('--from <time>', 'begin (default: now)', instant)
+    .addOption(
+      new Option('--until <time>', 'end, or never').argParser(instantOrNever).default('never'),
+    )
+    .action(({ subject, product, kind, network, location, from, until, ...where }) =>
+      call(where, {
+        method: 'POST',
+        path: '/accesses',
+        body: {
+          subject,
+          product,
+          kind,
+          networks: network,
+          locations: location,
+          validFromMs: from,
+          validUntilMs: until === 'never' ? null : until,
+        },
+      }),
+    )
+  command(root, 'list', 'list accesses in the order of their ids')
+    .option('--subject <subject>', 'all of one person')
+    .option('--after <accessId>', 'begin after this one: `next` of the answer before')
+    .option('--limit <count>', 'at most so many', integer(1, 1_000), 100)
+    .action(({ subject, after, limit, ...where }) => {
+      const query = new URLSearchParams({
+        limit: String(limit),
+        ...(subject === undefined ? {} : { subject }),
+        ...(after === undefined ? {} : { after }),
+      })
+      return call(where, { method: 'GET', path: `/accesses?${query}` })
+    })
+  command(root, 'show <accessId>', 'show an access with its tokens, masked').action(
+    (accessId: string, where: Where) => call(where, { method: 'GET', path: accessPath(accessId) }),
+  )
+  command(root, 'extend <accessId>', 'set the end of an access; one that had ended holds again')
+    .requiredOption('--until <time>', 'the new end, or never', instantOrNever)
+    .action((accessId: string, { until, ...where }) =>
+      call(where, {
+        method: 'POST',
+        path: `${accessPath(accessId)}/extend`,
+        body: { validUntilMs: until === 'never' ? null : until },
+      }),
+    )
+  command(root, 'end <accessId>', 'end an access now; its tokens are kept').action(
+    (accessId: string, where: Where) =>
+      call(where, { method: 'POST', path: `${accessPath(accessId)}/end` }),
+  )
+
+  const token = root.command('token').description('manage the token of a place')
+  const place = '<accessId> <network> <location>'
+  const verbs: readonly [name: string, method: 'POST' | 'DELETE', path: string, says: string][] = [
+    ['generate', 'POST', '', 'make the token of a place that has none, and show it'],
+    ['regenerate', 'POST', '/regenerate', 'replace the token; the one before is dead at once'],
+    ['reveal', 'POST', '/reveal', 'show the token and its URLs'],
+    ['revoke', 'DELETE', '', 'revoke the token; it is dead when this returns'],
+  ]
+  for (const [name, method, path, says] of verbs)
+    command(token, `${name} ${place}`, says).action(
+      (accessId: string, network: string, location: string, where: Where) =>
+        call(where, { method, path: tokenPath(accessId, network, location) + path }),
+    )
+  command(
+    token,
+    `restrict ${place} [address]`,
+    'limit to one IPv4 address; without one, lift that',
+  ).action((accessId: string, network: string, location: string, address = '', where: Where = {}) =>
+    call(where, {
+      method: 'PUT',
+      path: `${tokenPath(accessId, network, location)}/restriction`,
+      body: { address },
+    }),
+  )
+}

@@ -1,0 +1,67 @@
+import { isIPv6 } from 'node:net'
+import { readAdminToken } from '../access/admin-token.js'
+import type { Config } from '../config/config.js'
+
+/** Longest wait for an answer: a revocation may have to wait for the end of an edge. */
+const ANSWER_MS = 30_000
+
+/** Where the admin API is, and who asks. */
+export type AdminTarget = { readonly url: string; readonly tokenFile: string }
+
+/** One call of the admin API. */
+export type AdminCall = {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** After `/admin`. */
+  readonly path: string
+  readonly body?: unknown
+}
+
+/** The admin API of the service that runs with this configuration, on this machine. */
+export const targetOf = ({ dashboard, access }: Config): AdminTarget => {
+  const isAny = dashboard.host === '0.0.0.0' || dashboard.host === '::'
+  const host = isAny ? '127.0.0.1' : dashboard.host
+  return {
+    url: `http://${isIPv6(host) ? `[${host}]` : host}:${dashboard.port}`,
+    tokenFile: access.adminTokenFile,
+  }
+}
+
+const messageOf = (status: number, text: string): string => {
+  try {
+    const message: unknown = JSON.parse(text)?.error?.message
+    if (typeof message === 'string') return message
+  } catch {
+    // Not from us: something else listens there.
+  }
+  return `the admin API answered with status ${status}`
+}
+
+/** Calls the admin API; undefined where it has nothing to say. Throws one line for the operator. */
+export const callAdmin = async (target: AdminTarget, call: AdminCall): Promise<unknown> => {
+  const token = readAdminToken(target.tokenFile)
+  const url = `${target.url}/admin${call.path}`
+  let status: number
+  let text: string
+  try {
+    const response = await fetch(url, {
+      method: call.method,
+      headers: {
+        authorization: `Bearer ${token.reveal()}`,
+        ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+      redirect: 'error',
+      signal: AbortSignal.timeout(ANSWER_MS),
+    })
+    status = response.status
+    text = await response.text()
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new Error(`the admin API at ${target.url} cannot be reached: ${reason}`, {
+      cause: error,
+    })
+  }
+  if (status < 200 || status > 299) throw new Error(messageOf(status, text))
+  return text === '' ? undefined : (JSON.parse(text) as unknown)
+}

@@ -1,0 +1,101 @@
+import * as v from 'valibot'
+import { accountsRpcSection } from './accounts-rpc.js'
+import { landerSection, relaySection, rpcSection } from './submission.js'
+import { caFile, described, endpoint, id, pubkey, section } from './validators.js'
+import { defaults as feedDefaults, PLANS, TRANSACTIONS } from '../ingest/feed/geyser.js'
+import { defaults as repair, REPAIR_STEPS } from '../ingest/repair/options.js'
+import { integer, oneOf, optionEntries, optionsSchema, text } from './options-schema.js'
+import { RELAY_PATH, defaults as relay } from '../submission/relay/options.js'
+
+// The largest account is 10 MiB, and there is something around it.
+const holdsAccount = integer(11 * 1024 ** 2, 2 ** 40, 'bytes')
+
+const scope = v.strictObject({
+  programs: described(v.optional(v.array(pubkey), []), 'Every account of these programs.'),
+  mints: described(v.optional(v.array(pubkey), []), 'These mints and all their token accounts.'),
+  pubkeys: described(v.optional(v.array(pubkey), []), 'These accounts.'),
+})
+
+/** One Yellowstone server. */
+const source = {
+  endpoint: described(endpoint, 'Yellowstone gRPC server of the network.'),
+  xToken: described(v.optional(text()), 'Sent to it as `x-token`. Never printed.'),
+  caFile: described(
+    v.optional(caFile),
+    'PEM of a private certificate authority, in place of those of the system.',
+  ),
+}
+
+const fallback = v.strictObject({
+  ...source,
+  plan: described(
+    v.optional(oneOf(PLANS)),
+    'How accounts are asked for there; absent is as at the first.',
+  ),
+})
+
+const feed = v.strictObject({
+  ...source,
+  fallbacks: described(
+    v.optional(v.pipe(v.array(fallback), v.maxLength(8, 'at most 8 servers')), []),
+    'Further servers of the same network, each asked when the ones before it bring no blocks. They should replay slots.',
+  ),
+  startSlot: described(
+    v.optional(integer(0, Number.MAX_SAFE_INTEGER, 'slot')),
+    'Where an empty store begins; absent is the live head.',
+  ),
+  ...optionEntries(feedDefaults, {
+    plan: oneOf(PLANS),
+    transactions: oneOf(TRANSACTIONS),
+    bufferBytesMax: holdsAccount,
+    queueBytesMax: holdsAccount,
+    groupBlocksMax: integer(1, 512, 'blocks'),
+    decodeBytesMax: holdsAccount,
+    windowBytes: integer(65_535, 2 ** 31 - 1, 'bytes'),
+  }),
+})
+
+/** One chain, with where it comes from and what is forwarded for it. */
+export const network = v.strictObject({
+  id: described(id, 'Name of the network: of its folder, in tokens and in metrics.'),
+  name: described(v.optional(text()), 'What people call it; absent is its id.'),
+  feed,
+  repair: section(optionsSchema(repair)),
+  repairSteps: described(
+    v.optional(v.array(oneOf(REPAIR_STEPS)), []),
+    'What a gap is mended by that no server replays, in this order: incremental brings a copy of the store up to date from the last of `snapshots`, rpc reads the scope from accountsRpc, snapshot loads all `snapshots`. Each makes a new store beside the old one.',
+  ),
+  snapshots: described(
+    v.optional(v.pipe(v.array(text('a file or a URL')), v.maxLength(2, 'at most two')), []),
+    'Where snapshots are for that: a full one, and an incremental one that builds on it; the latter alone is enough for incremental. What follows the host is never printed.',
+  ),
+  snapshotsCaFile: described(
+    v.optional(caFile),
+    'PEM of a private certificate authority of their servers, in place of those of the system.',
+  ),
+  changedPrograms: described(
+    v.optional(v.array(pubkey)),
+    'Programs whose changes are indexed by slot; absent is all, empty is none. Without it `changedSinceSlot` is right, only slower.',
+  ),
+  scope: described(v.optional(scope), 'What is indexed; absent is every account.'),
+  accountsRpc: described(
+    v.optional(accountsRpcSection),
+    'Where accounts are read from that the feed has not brought; absent, there is no sweep and no bootstrap by RPC.',
+  ),
+  rpc: described(
+    v.optional(rpcSection),
+    'Who answers the methods that are not answered here; absent, they are -32601.',
+  ),
+  lander: described(
+    v.optional(landerSection),
+    'Where `/lander` and its siblings forward to; absent, they answer 404.',
+  ),
+  relay: described(
+    v.optional(relaySection({ path: RELAY_PATH, credentialName: 'x-api-key' })),
+    'Where `/relay` forwards to; absent, it answers 404.',
+  ),
+  relayBundle: described(
+    v.optional(relaySection({ path: relay.path, credentialName: 'x-jito-auth' })),
+    'Where `/relay-bundle` forwards to; absent, it answers 404.',
+  ),
+})

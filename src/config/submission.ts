@@ -1,0 +1,106 @@
+import * as v from 'valibot'
+import {
+  base,
+  credential,
+  described,
+  headerName,
+  methodName,
+  path,
+  pathOrEmpty,
+  pubkey,
+} from './validators.js'
+import { defaults as forward, upstreamDefaults as forwardUpstream } from '../rpc/forward-options.js'
+import { integer, oneOf, optionEntries } from './options-schema.js'
+import { defaults as lander } from '../submission/lander/options.js'
+import { engineDefaults, EXEMPT_PROGRAMS, defaults as relay } from '../submission/relay/options.js'
+import { defaults as upstreamDefaults } from '../upstream/options.js'
+
+/** An upstream of submissions; `own` are the defaults that differ from route to route. */
+const upstream = (own: Partial<typeof upstreamDefaults> = {}) =>
+  v.strictObject({
+    urls: described(
+      v.pipe(v.array(base), v.minLength(1, 'at least one URL')),
+      'Regional URLs in order of preference. The next one is asked only where a connection cannot be had.',
+    ),
+    credential: described(
+      v.optional(credential),
+      'The service’s own key at the upstream. Never printed.',
+    ),
+    ...optionEntries(
+      { ...upstreamDefaults, ...own },
+      {
+        credentialIn: oneOf(['header', 'query']),
+        credentialName: headerName,
+        pingPath: pathOrEmpty,
+        inFlightMax: integer(1, 65_536, 'requests'),
+        warmCount: integer(1, 256, 'connections'),
+        lookOutMicros: integer(0, 100_000, 'microseconds'),
+      },
+    ),
+  })
+
+/** A lander. */
+export const landerSection = v.strictObject({
+  upstream: described(upstream(), 'Where it is, and how it is asked.'),
+  tipAddresses: described(
+    v.pipe(v.array(pubkey), v.minLength(1, 'at least one address')),
+    'Tip accounts of the lander itself.',
+  ),
+  serviceTipAddresses: described(
+    v.optional(v.array(pubkey), []),
+    'Tip accounts that are the service’s own; a tip to either counts.',
+  ),
+  ...optionEntries(lander, {
+    findingsWaitMs: integer(0, 2 ** 31 - 1, 'milliseconds'),
+    tipFloorLamports: integer(0, Number.MAX_SAFE_INTEGER, 'lamports'),
+    transactionPath: path,
+    bundlePath: path,
+    batchPath: path,
+  }),
+})
+
+/** A relay route and its bundle engine; `own` are the defaults that the routes do not share. */
+export const relaySection = (own: { readonly path: string; readonly credentialName: string }) =>
+  v.strictObject({
+    upstream: described(
+      upstream({ ...engineDefaults, credentialName: own.credentialName }),
+      'Where the bundle engine is, and how it is asked.',
+    ),
+    serviceTipAddresses: described(
+      v.pipe(v.array(pubkey), v.minLength(1, 'at least one address')),
+      'Tip accounts of the service.',
+    ),
+    engineTipAddresses: described(
+      v.pipe(v.array(pubkey), v.minLength(1, 'at least one address')),
+      'Tip accounts of the engine: what `getTipAccounts` answers.',
+    ),
+    exemptPrograms: described(
+      v.optional(v.array(pubkey), [...EXEMPT_PROGRAMS]),
+      'Programs whose instructions make no application.',
+    ),
+    ...optionEntries(
+      { ...relay, path: own.path },
+      {
+        path,
+        serviceTipFloorLamports: integer(0, Number.MAX_SAFE_INTEGER, 'lamports'),
+        engineTipFloorLamports: integer(0, Number.MAX_SAFE_INTEGER, 'lamports'),
+        requestsPerSecondMax: integer(1, 1_000_000, 'requests'),
+        requestsBurstMax: integer(1, 1_000_000, 'requests'),
+        tipCheckMs: integer(0, 2 ** 31 - 1, 'milliseconds'),
+      },
+    ),
+  })
+
+/** The upstream RPC that answers what is not answered here. */
+export const rpcSection = v.strictObject({
+  upstream: described(upstream(forwardUpstream), 'Where it is, and how it is asked.'),
+  allow: described(
+    v.optional(v.array(methodName)),
+    'The only methods that are forwarded; absent is every one that is not answered here.',
+  ),
+  deny: described(
+    v.optional(v.array(methodName), []),
+    'Methods that are not forwarded, whatever `allow` says: -32601.',
+  ),
+  ...optionEntries(forward, { outsideScope: oneOf(['error', 'forward']) }),
+})

@@ -1,0 +1,27 @@
+import type { Administration } from '../access/service.js'
+import { openLimitTable, readLoad } from '../access/limiter.js'
+import { readRate, readUsage } from '../access/usage/reader.js'
+import type { Config } from '../config/config.js'
+import type { Usage } from '../dashboard/api/usage.js'
+import { edgeCountOf } from '../processes/edge-count.js'
+
+/** What the edges of this machine have counted, as control shows it. */
+export const openAccessUsage = (
+  config: Config,
+  administration: Pick<Administration, 'list'>,
+  now: () => number,
+): Usage => {
+  const { dataDir } = config
+  const table = openLimitTable(dataDir, edgeCountOf(config), config.access.limits)
+  return {
+    ofToken: tokenId => readUsage(dataDir, tokenId, now()),
+    ofAccess: accessId => {
+      const tokenIds = administration.list(accessId).map(({ tokenId }) => tokenId)
+      const perSecond = readRate(dataDir, tokenIds, now())
+      return {
+        requestsPerSecond: Math.round(perSecond * 10) / 10,
+        ...readLoad(table, accessId),
+      }
+    },
+  }
+}

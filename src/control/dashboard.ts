@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto'
+import type { Administration } from '../access/service.js'
+import type { AccessStore } from '../access/store.js'
+import type { Config } from '../config/config.js'
+import { createApi } from '../dashboard/api/api.js'
+import type { Catalog } from '../dashboard/api/catalog.js'
+import { createCookies } from '../dashboard/http/cookies.js'
+import { createOpenApiRoute } from '../dashboard/api/openapi.js'
+import { loadPageFiles } from '../dashboard/http/page-files.js'
+import { createPendingSeal } from '../dashboard/auth/pending-sign-in.js'
+import type { Route } from '../dashboard/http/route.js'
+import { createSecurityHeaders } from '../dashboard/http/security-headers.js'
+import { openDashboard, type Dashboard } from '../dashboard/http/server.js'
+import { createSessionRoutes } from '../dashboard/auth/session-routes.js'
+import { createSessions } from '../dashboard/auth/session.js'
+import type { SubmissionView } from '../dashboard/api/shapes.js'
+import { createSignIn } from '../dashboard/auth/sign-in.js'
+import type { Usage } from '../dashboard/api/usage.js'
+import type { Log } from '../shared/log.js'
+import type { Secret } from '../shared/secret.js'
+import { publicUrlOf } from './public-url.js'
+
+/** What control has for its dashboard. */
+export type ControlDashboardParts = {
+  readonly config: Config
+  readonly store: AccessStore
+  readonly administration: Administration
+  readonly catalog: Catalog
+  readonly usage: Usage
+  readonly adminToken: Secret | undefined
+  readonly adminRoutes: readonly Route[]
+  readonly log: Log
+  readonly now: () => number
+  /** The built page. */
+  readonly pagesDir: string
+  submissions(accessId: string, limit: number): readonly SubmissionView[]
+}
+
+/** Opens the dashboard of control: page, sign-in, API and admin API. */
+export const openControlDashboard = async (parts: ControlDashboardParts): Promise<Dashboard> => {
+  const { config, store, log, now } = parts
+  const options = config.dashboard
+  const publicUrl = publicUrlOf(config)
+  const cookies = createCookies(publicUrl)
+  const sessions = createSessions({
+    store,
+    options,
+    randomBytes,
+    now,
+    onError: error => log.error({ err: error }, 'the use of a session was not written down'),
+  })
+  const signIn =
+    options.identity &&
+    createSignIn({
+      identity: options.identity,
+      publicUrl,
+      pendingSeal: createPendingSeal(now),
+      options,
+      now,
+    })
+  const routes = [
+    ...createSessionRoutes({ signIn, sessions, cookies, log, options }),
+    ...createApi(parts),
+    ...parts.adminRoutes,
+  ]
+  const origins = config.locations.flatMap(({ id }) => {
+    const location = parts.catalog.location(id)
+    return location === undefined ? [] : [location.rpcOrigin, location.wsOrigin]
+  })
+  const dashboard = await openDashboard({
+    options,
+    publicUrl,
+    routes: [...routes, createOpenApiRoute(routes)],
+    files: loadPageFiles(parts.pagesDir),
+    headers: createSecurityHeaders(publicUrl, origins),
+    cookies,
+    adminToken: parts.adminToken,
+    log,
+    session: id => sessions.find(id),
+  })
+  const sweeping = setInterval(() => {
+    sessions
+      .sweep()
+      .catch((error: unknown) => log.error({ err: error }, 'ended sessions were not removed'))
+  }, options.sessionSweepMs)
+  return {
+    port: dashboard.port,
+    close: async () => {
+      clearInterval(sweeping)
+      await dashboard.close()
+    },
+  }
+}

@@ -1,0 +1,133 @@
+import { ERRORS, type ErrorName, type Row } from '../../shared/errors.js'
+import { route, type Guard, type Route } from '../http/route.js'
+import { failure } from './shapes.js'
+import { toJsonSchema, type JsonSchema } from './to-json-schema.js'
+
+/** Failures that a route may answer because of its guard, its method and its body. */
+const guardErrors = ({ guard, method }: Route): readonly ErrorName[] => [
+  ...(guard === 'session' ? (['signedOut'] as const) : []),
+  ...(guard === 'session' && method !== 'GET' ? (['crossOrigin'] as const) : []),
+  ...(guard === 'admin' ? (['adminToken'] as const) : []),
+  ...(method === 'GET'
+    ? []
+    : (['badRequest', 'wrongInput', 'bodyTooLarge', 'contentType'] as const)),
+  'notFound',
+  'unavailable',
+  'failed',
+]
+
+const json = (schema: JsonSchema) => ({ 'application/json': { schema } })
+
+const failuresOf = (route: Route): Readonly<Record<string, unknown>> => {
+  const byStatus = new Map<number, ErrorName[]>()
+  for (const name of new Set([...route.errors, ...guardErrors(route)])) {
+    const { status = 500 }: Row = ERRORS[name]
+    byStatus.set(status, [...(byStatus.get(status) ?? []), name])
+  }
+  return Object.fromEntries(
+    Array.from(byStatus, ([status, names]) => [
+      status,
+      {
+        description: names.map(name => `${name}: ${ERRORS[name].message}`).join('; '),
+        content: json({ $ref: '#/components/schemas/Failure' }),
+      },
+    ]),
+  )
+}
+
+const parametersOf = ({ path, query, guard, method }: Route): readonly unknown[] => {
+  const inPath = Array.from(path.matchAll(/:(\w+)/g), ([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' },
+  }))
+  const { properties = {}, required = [] } = (query === undefined ? {} : toJsonSchema(query)) as {
+    properties?: Readonly<Record<string, JsonSchema>>
+    required?: readonly string[]
+  }
+  const inQuery = Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    schema,
+  }))
+  const guardHeader =
+    guard === 'session' && method !== 'GET'
+      ? [{ name: 'x-slotline', in: 'header', required: true, schema: { const: '1' } }]
+      : []
+  return [...inPath, ...inQuery, ...guardHeader]
+}
+
+const SECURITY: Readonly<Record<Guard, readonly unknown[]>> = {
+  open: [],
+  session: [{ session: [] }],
+  admin: [{ adminToken: [] }],
+}
+
+const operationOf = (route: Route) => ({
+  summary: route.summary,
+  security: SECURITY[route.guard],
+  parameters: parametersOf(route),
+  ...(route.body === undefined
+    ? {}
+    : { requestBody: { required: true, content: json(toJsonSchema(route.body)) } }),
+  responses: {
+    ...Object.fromEntries(
+      Object.entries(route.answers).map(([status, { says, body }]) => [
+        status,
+        {
+          description: says,
+          ...(body === undefined ? {} : { content: json(toJsonSchema(body)) }),
+        },
+      ]),
+    ),
+    ...failuresOf(route),
+  },
+})
+
+/** The OpenAPI document of the routes: nothing in it is said twice. */
+export const toOpenApi = (routes: readonly Route[]): JsonSchema => {
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const route of routes) {
+    const path = route.path.replace(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Slotline dashboard',
+      version: '1',
+      description:
+        'Changes under /api need the session cookie, the header x-slotline: 1 and the Origin of the dashboard.',
+    },
+    paths,
+    components: {
+      schemas: { Failure: toJsonSchema(failure) },
+      securitySchemes: {
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: '__Host-slotline-session',
+          description: 'Set by /callback. On loopback http its name is slotline-session-<port>.',
+        },
+        adminToken: { type: 'http', scheme: 'bearer' },
+      },
+    },
+  }
+}
+
+/** Serves the document. */
+export const createOpenApiRoute = (routes: readonly Route[]): Route => {
+  const own = (body: () => unknown): Route =>
+    route({
+      method: 'GET',
+      path: '/api/openapi.json',
+      guard: 'open',
+      summary: 'This document',
+      answers: { 200: { says: 'OpenAPI 3.1' } },
+      handle: () => ({ status: 200, body: body() }),
+    })
+  const document = toOpenApi([...routes, own(() => undefined)])
+  return own(() => document)
+}

@@ -1,0 +1,54 @@
+import { formatDay, formatPlural, formatSpan } from '../lib/format.js'
+import type { Access } from '../lib/wire.js'
+
+/** When it holds, in the words that matter most now. */
+const describeValidity = (access: Access, nowMs: number): string => {
+  if (access.state === 'upcoming') return `Starts ${formatDay(access.validFromMs)}`
+  if (access.state === 'ended') {
+    const endMs = access.endedAtMs ?? access.validUntilMs
+    return endMs === null ? 'Ended' : `Ended ${formatDay(endMs)}`
+  }
+  if (access.validUntilMs === null) return 'No end date'
+  return `Until ${formatDay(access.validUntilMs)}, ${formatSpan(access.validUntilMs - nowMs)} left`
+}
+
+const NAMES = { pass: 'Pass', rental: 'Rental' } as const
+const STATES = { active: 'Active', ended: 'Ended', upcoming: 'Not yet valid' } as const
+
+/** The passes and rentals of the person, one to be chosen. */
+export const AccessList = ({
+  accesses,
+  chosen,
+  onChoose,
+}: {
+  readonly accesses: readonly Access[]
+  readonly chosen: string | undefined
+  readonly onChoose: (accessId: string) => void
+}) => (
+  <fieldset class="card chooser">
+    <legend>Access</legend>
+    {accesses.map(access => (
+      <label key={access.accessId} class="option">
+        <input
+          type="radio"
+          name="access"
+          checked={access.accessId === chosen}
+          onChange={() => onChoose(access.accessId)}
+        />
+        <span class="option-body">
+          <span class="option-title">
+            {access.product.name}
+            <span class={`badge is-${access.state}`}>
+              {access.state === 'active' ? NAMES[access.kind] : STATES[access.state]}
+            </span>
+          </span>
+          <span class="option-detail">{describeValidity(access, Date.now())}</span>
+          <span class="option-detail">
+            <code>{access.accessId}</code>
+            <span> · {formatPlural(access.tokens.length, 'token')}</span>
+          </span>
+        </span>
+      </label>
+    ))}
+  </fieldset>
+)

@@ -1,0 +1,69 @@
+import { ApiFailure, type Place } from '../lib/api.js'
+import { CheckConnection } from './check-connection.js'
+import { EndpointTable } from './endpoint-table.js'
+import { formatMoment } from '../lib/format.js'
+import { RestrictionForm } from './restriction-form.js'
+import { useSecret } from '../hooks/use-secret.js'
+import type { ActivePanel } from '../lib/wire.js'
+
+/** A place that has a token: how to connect, who may, and how to end it. */
+export const ActiveToken = (options: {
+  readonly place: Place
+  readonly panel: ActivePanel
+  /** False where the access does not hold: then a token can only be ended. */
+  readonly canReplace: boolean
+  readonly onRegenerate: () => void
+  readonly onRevoke: () => void
+  readonly onChanged: () => Promise<void>
+  /** The token on the screen is no longer the token of the place. */
+  readonly onOutdated: () => void
+}) => {
+  const { place, panel, canReplace, onRegenerate, onRevoke, onChanged, onOutdated } = options
+  const secret = useSecret(place, error => {
+    if (error instanceof ApiFailure && error.status === 404) onOutdated()
+  })
+  return (
+    <>
+      <section class="card" aria-labelledby="endpoints-heading">
+        <div class="card-head">
+          <h2 id="endpoints-heading">Endpoints</h2>
+          <p class="muted">Created {formatMoment(panel.token.createdAtMs)}</p>
+        </div>
+        <p class="muted">
+          The URLs carry the token. Copy them whole and store them as you store a password.
+        </p>
+        <EndpointTable panel={panel} secret={secret} />
+        <CheckConnection address={panel.token.address} getSecret={secret.get} />
+      </section>
+      <RestrictionForm
+        place={place}
+        address={panel.token.address}
+        onChanged={onChanged}
+        onOutdated={onOutdated}
+      />
+      <section class="card" aria-labelledby="replace-heading">
+        <h2 id="replace-heading">Replace or revoke</h2>
+        <div class="actions">
+          <div>
+            <h3>Regenerate</h3>
+            <p class="muted">
+              A new token for this location. The current one stops working at once.
+            </p>
+          </div>
+          <button type="button" class="button" disabled={!canReplace} onClick={onRegenerate}>
+            Regenerate
+          </button>
+        </div>
+        <div class="actions">
+          <div>
+            <h3>Revoke</h3>
+            <p class="muted">This location is left without a token. You can generate one later.</p>
+          </div>
+          <button type="button" class="button is-danger-quiet" onClick={onRevoke}>
+            Revoke
+          </button>
+        </div>
+      </section>
+    </>
+  )
+}

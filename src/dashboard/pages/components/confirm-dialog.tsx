@@ -1,0 +1,87 @@
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { toMessage } from '../hooks/use-loaded.js'
+
+/** What is about to be done, and what it breaks. */
+export type Confirmation = {
+  readonly title: string
+  readonly effects: readonly string[]
+  readonly action: string
+  /** Resolves when it is done; the dialog then closes. */
+  readonly run: () => Promise<void>
+}
+
+/**
+ * Asks before something that cannot be undone. The browser's own modal dialog: it keeps the focus inside, closes
+ * on Escape, and gives the focus back to what opened it.
+ */
+export const ConfirmDialog = ({
+  confirmation,
+  onClose,
+}: {
+  readonly confirmation: Confirmation
+  readonly onClose: () => void
+}) => {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const cancel = useRef<HTMLButtonElement>(null)
+  const [isRunning, setRunning] = useState(false)
+  const [failure, setFailure] = useState<string>()
+
+  useLayoutEffect(() => {
+    dialog.current?.showModal()
+    cancel.current?.focus()
+  }, [])
+
+  const confirm = async (): Promise<void> => {
+    if (isRunning) return
+    setRunning(true)
+    setFailure(undefined)
+    try {
+      await confirmation.run()
+      dialog.current?.close()
+    } catch (error) {
+      setFailure(toMessage(error))
+      setRunning(false)
+    }
+  }
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby="dialog-title"
+      aria-describedby="dialog-effects"
+      onClose={onClose}
+      onCancel={event => isRunning && event.preventDefault()}
+    >
+      <h2 id="dialog-title">{confirmation.title}</h2>
+      <ul id="dialog-effects">
+        {confirmation.effects.map(effect => (
+          <li key={effect}>{effect}</li>
+        ))}
+      </ul>
+      {failure !== undefined && (
+        <p class="field-error" role="alert">
+          {failure}
+        </p>
+      )}
+      <div class="dialog-actions">
+        <button
+          ref={cancel}
+          type="button"
+          class="button"
+          aria-disabled={isRunning}
+          onClick={() => isRunning || dialog.current?.close()}
+        >
+          Cancel
+        </button>
+        <button
+          type="button"
+          class="button is-danger"
+          aria-busy={isRunning}
+          aria-disabled={isRunning}
+          onClick={() => void confirm()}
+        >
+          {confirmation.action}
+        </button>
+      </div>
+    </dialog>
+  )
+}

@@ -1,0 +1,32 @@
+import { useServices } from '../hooks/context.js'
+import { copyText } from '../lib/copy-text.js'
+import { Icon } from './icon.js'
+import { useCopied } from '../hooks/use-copied.js'
+
+/** Characters of each end that are shown: enough to tell two apart. */
+const HEAD_CHARS = 8
+const TAIL_CHARS = 6
+
+/** An id that is too long to be shown whole, and is copied whole by a click. */
+export const CopyId = ({ name, id }: { readonly name: string; readonly id: string }) => {
+  const { announce } = useServices()
+  const [isCopied, markCopied] = useCopied()
+  const copy = async (): Promise<void> => {
+    try {
+      await copyText(Promise.resolve(id))
+      markCopied()
+      announce(`${name} copied`)
+    } catch {
+      announce(`Your browser does not allow copying here. The ${name} is ${id}`)
+    }
+  }
+  return (
+    <button type="button" class="copy-id" title={id} onClick={() => void copy()}>
+      <span class="unseen">Copy {name} </span>
+      <code>
+        {id.slice(0, HEAD_CHARS)}…{id.slice(-TAIL_CHARS)}
+      </code>
+      <Icon name={isCopied ? 'check' : 'copy'} />
+    </button>
+  )
+}

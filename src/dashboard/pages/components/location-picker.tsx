@@ -1,0 +1,85 @@
+import type { Route } from '../lib/route.js'
+import type { Access } from '../lib/wire.js'
+
+type Named = { readonly id: string; readonly name: string }
+
+const Pills = ({
+  legend,
+  name,
+  options,
+  chosen,
+  onChoose,
+}: {
+  readonly legend: string
+  readonly name: string
+  readonly options: readonly Named[]
+  readonly chosen: string | undefined
+  readonly onChoose: (id: string) => void
+}) => (
+  <fieldset class="pills">
+    <legend>{legend}</legend>
+    <div class="pills-row">
+      {options.map(option => (
+        <label key={option.id} class="pill">
+          <input
+            type="radio"
+            name={name}
+            checked={option.id === chosen}
+            onChange={() => onChoose(option.id)}
+          />
+          <span>{option.name}</span>
+        </label>
+      ))}
+    </div>
+  </fieldset>
+)
+
+/** What the chosen access offers: its product, its networks, and its locations with a dot for each active token. */
+export const PlacePicker = ({
+  access,
+  route,
+  onChoose,
+}: {
+  readonly access: Access
+  readonly route: Route
+  readonly onChoose: (change: Pick<Route, 'network' | 'location'>) => void
+}) => {
+  const hasToken = (location: string): boolean =>
+    access.tokens.some(token => token.network === route.network && token.location === location)
+  return (
+    <div class="card picker">
+      <Pills
+        legend="Product"
+        name="product"
+        options={[access.product]}
+        chosen={access.product.id}
+        onChoose={() => {}}
+      />
+      <Pills
+        legend="Network"
+        name="network"
+        options={access.networks}
+        chosen={route.network}
+        onChoose={network => onChoose({ network, location: route.location })}
+      />
+      <fieldset class="chooser">
+        <legend>Location</legend>
+        {access.locations.map(({ id, name }) => (
+          <label key={id} class="option is-location">
+            <input
+              type="radio"
+              name="location"
+              checked={id === route.location}
+              onChange={() => onChoose({ network: route.network, location: id })}
+            />
+            <span class="option-body">
+              <span class={hasToken(id) ? 'dot is-on' : 'dot'} aria-hidden="true" />
+              <span class="option-title">{name}</span>
+              <span class="option-detail">{hasToken(id) ? 'Active token' : 'No token'}</span>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+    </div>
+  )
+}

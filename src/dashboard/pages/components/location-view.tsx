@@ -1,0 +1,103 @@
+import { useEffect, useRef } from 'preact/hooks'
+import { useServices } from '../hooks/context.js'
+import { ConnectTab } from './connect-tab.js'
+import { Failure } from './failure.js'
+import { listenFor, tellTabs } from '../lib/other-tabs.js'
+import { SubmissionsTab } from './submissions-tab.js'
+import { Tabs } from './tabs.js'
+import { UsageTab } from './usage-tab.js'
+import { useLoaded } from '../hooks/use-loaded.js'
+import type { Tab } from '../lib/route.js'
+import type { Access } from '../lib/wire.js'
+
+type Named = { readonly id: string; readonly name: string }
+
+const STATUS = {
+  ended: ['is-ended', 'Access ended'],
+  upcoming: ['is-upcoming', 'Access not yet valid'],
+} as const
+
+const EXPLAINED = {
+  ended:
+    'This access has ended. Its tokens are kept, but every request with them is refused (HTTP 403) until the access is extended.',
+  upcoming:
+    'This access is not valid yet. Requests with its tokens are refused (HTTP 403) until it begins.',
+} as const
+
+/** One place of tokens: what is there, what it does, and what can be done with it. */
+export const PlaceView = (options: {
+  readonly access: Access
+  readonly network: Named
+  readonly location: Named
+  readonly tab: Tab
+  readonly onTab: (tab: Tab) => void
+  /** The dots beside the locations may no longer be right. */
+  readonly onTokensChanged: () => Promise<void>
+}) => {
+  const { access, network, location, tab, onTab, onTokensChanged } = options
+  const { api } = useServices()
+  const place = { accessId: access.accessId, network: network.id, location: location.id }
+  const key = `${place.accessId}/${place.network}/${place.location}`
+  const { value: panel, failure, reload } = useLoaded(key, () => api.panel(place))
+  const heading = useRef<HTMLHeadingElement>(null)
+
+  const refresh = async (): Promise<void> => {
+    await Promise.all([reload(), onTokensChanged()])
+  }
+  useEffect(() => listenFor(key, () => void refresh()), [key])
+
+  const badge = ((): readonly [string, string] => {
+    if (access.state !== 'active') return STATUS[access.state]
+    // The list of accesses knows it already, before the panel is here.
+    const hasToken =
+      panel === undefined
+        ? access.tokens.some(at => at.network === network.id && at.location === location.id)
+        : panel.token !== null
+    return hasToken ? ['is-active', 'Active token'] : ['is-none', 'No token']
+  })()
+
+  return (
+    <section class="place" aria-labelledby="place-heading">
+      <div class="place-head">
+        <div>
+          <p class="eyebrow">
+            {access.product.name} · {network.name}
+          </p>
+          <h1 id="place-heading" ref={heading} tabIndex={-1}>
+            {location.name}
+          </h1>
+        </div>
+        <span class={`badge is-large ${badge[0]}`}>{badge[1]}</span>
+      </div>
+      {access.state !== 'active' && (
+        <div class="notice is-warning">
+          <p>{EXPLAINED[access.state]}</p>
+        </div>
+      )}
+      <Tabs chosen={tab} onChoose={onTab} />
+      <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`} tabIndex={-1}>
+        {tab === 'connect' && failure !== undefined && (
+          <Failure message={failure} onRetry={() => void reload()} />
+        )}
+        {tab === 'connect' && panel === undefined && failure === undefined && (
+          <div class="skeleton is-taller" role="status" aria-busy="true" aria-label="Loading" />
+        )}
+        {tab === 'connect' && panel !== undefined && (
+          <ConnectTab
+            access={access}
+            place={place}
+            locationName={location.name}
+            panel={panel}
+            heading={heading}
+            onChanged={async () => {
+              await refresh()
+              tellTabs(key)
+            }}
+          />
+        )}
+        {tab === 'usage' && <UsageTab access={access} place={place} />}
+        {tab === 'submissions' && <SubmissionsTab access={access} />}
+      </div>
+    </section>
+  )
+}

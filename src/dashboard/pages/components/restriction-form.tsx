@@ -1,0 +1,125 @@
+import { useRef, useState } from 'preact/hooks'
+import { ApiFailure, type Place } from '../lib/api.js'
+import { useServices } from '../hooks/context.js'
+import { Icon } from './icon.js'
+import { toMessage } from '../hooks/use-loaded.js'
+
+type Outcome = { readonly isGood: boolean; readonly text: string }
+
+/** The one address that may use a token. What is a valid one is the service's to say, and it says why not. */
+export const RestrictionForm = ({
+  place,
+  address,
+  onChanged,
+  onOutdated,
+}: {
+  readonly place: Place
+  readonly address: string | null
+  readonly onChanged: () => Promise<void>
+  readonly onOutdated: () => void
+}) => {
+  const { api, announce } = useServices()
+  const [typed, setTyped] = useState<string>()
+  const [outcome, setOutcome] = useState<Outcome>()
+  const [isSaving, setSaving] = useState(false)
+  const field = useRef<HTMLInputElement>(null)
+  const value = typed ?? address ?? ''
+  const isWrong = outcome !== undefined && !outcome.isGood
+
+  const fail = (error: unknown): void => {
+    if (error instanceof ApiFailure && (error.status === 404 || error.status === 409)) onOutdated()
+    setOutcome({ isGood: false, text: toMessage(error) })
+    field.current?.focus()
+  }
+  const save = async (wanted: string): Promise<void> => {
+    if (isSaving) return
+    setSaving(true)
+    setOutcome(undefined)
+    try {
+      await api.restrict(place, wanted)
+      await onChanged()
+      setTyped(undefined)
+      const text =
+        wanted === ''
+          ? 'Restriction removed: any address may use this token.'
+          : `Saved: only ${wanted} may use this token. Sockets from other addresses are closed.`
+      setOutcome({ isGood: true, text })
+      announce(text)
+    } catch (error) {
+      fail(error)
+    }
+    setSaving(false)
+  }
+  return (
+    <section class="card" aria-labelledby="restriction-heading">
+      <div class="card-head">
+        <h2 id="restriction-heading">IPv4 restriction</h2>
+        <span class={address === null ? 'badge is-none' : 'badge is-active'}>
+          {address === null ? 'Any address' : `Only ${address}`}
+        </span>
+      </div>
+      <form
+        noValidate
+        onSubmit={event => {
+          event.preventDefault()
+          void save(value.trim())
+        }}
+      >
+        <label for="restriction-address">Public IPv4 address</label>
+        <div class="field-row">
+          <input
+            ref={field}
+            id="restriction-address"
+            class="field"
+            inputMode="decimal"
+            autoComplete="off"
+            spellcheck={false}
+            maxLength={256}
+            placeholder="None: any address may use the token"
+            value={value}
+            aria-invalid={isWrong}
+            aria-describedby="restriction-help restriction-outcome"
+            onInput={event => {
+              setTyped(event.currentTarget.value)
+              setOutcome(undefined)
+            }}
+          />
+          <button
+            type="submit"
+            class="button is-primary"
+            aria-busy={isSaving}
+            aria-disabled={isSaving}
+          >
+            Save
+          </button>
+          {address !== null && (
+            <button
+              type="button"
+              class="button"
+              aria-disabled={isSaving}
+              onClick={() => {
+                field.current?.focus()
+                void save('')
+              }}
+            >
+              Clear
+            </button>
+          )}
+        </div>
+        <p
+          id="restriction-outcome"
+          class={isWrong ? 'field-error' : 'field-good'}
+          role={isWrong ? 'alert' : undefined}
+        >
+          {outcome !== undefined && <Icon name={isWrong ? 'warning' : 'check'} />}
+          {outcome?.text}
+        </p>
+        <p id="restriction-help" class="muted">
+          The address that the service sees: your public egress address, after any NAT, VPN or
+          proxy. It holds for RPC, WebSocket and submissions with this token, from the moment it is
+          saved. Leave it blank to allow any.
+        </p>
+      </form>
+    </section>
+  )
+}

@@ -1,0 +1,25 @@
+import { ValueField } from './value-field.js'
+import type { SecretPart, SecretView } from '../hooks/use-secret.js'
+
+/** One value that carries the token: masked until it is revealed, and copied whole either way. */
+export const SecretField = ({
+  name,
+  part,
+  masked,
+  secret,
+}: {
+  readonly name: string
+  readonly part: SecretPart
+  readonly masked: string
+  readonly secret: SecretView
+}) => {
+  const shown = secret.shown(part)
+  return (
+    <ValueField
+      name={name}
+      value={shown ?? masked}
+      getText={async () => (await secret.get())[part]}
+      reveal={{ isShown: shown !== undefined, toggle: () => secret.toggle(part) }}
+    />
+  )
+}

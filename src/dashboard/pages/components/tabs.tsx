@@ -1,0 +1,43 @@
+import { TABS, type Tab } from '../lib/route.js'
+
+const NAMES: Readonly<Record<Tab, string>> = {
+  connect: 'Connect',
+  usage: 'Usage',
+  submissions: 'Submissions',
+}
+
+/** The row of tabs: arrows move between them, as people who use them by keyboard expect. */
+export const Tabs = ({
+  chosen,
+  onChoose,
+}: {
+  readonly chosen: Tab
+  readonly onChoose: (tab: Tab) => void
+}) => {
+  const move = (event: KeyboardEvent): void => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
+    if (step === undefined) return
+    event.preventDefault()
+    const next = TABS[(TABS.indexOf(chosen) + step + TABS.length) % TABS.length] ?? chosen
+    onChoose(next)
+    document.getElementById(`tab-${next}`)?.focus()
+  }
+  return (
+    <div class="tabs" role="tablist" aria-label="About this location" onKeyDown={move}>
+      {TABS.map(tab => (
+        <button
+          key={tab}
+          type="button"
+          role="tab"
+          id={`tab-${tab}`}
+          aria-selected={tab === chosen}
+          aria-controls="tab-panel"
+          tabIndex={tab === chosen ? 0 : -1}
+          onClick={() => onChoose(tab)}
+        >
+          {NAMES[tab]}
+        </button>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,139 @@
+import { useEffect, useRef } from 'preact/hooks'
+import uPlot from 'uplot'
+import { formatClock } from '../lib/format.js'
+import { RANGES, SERIES, type Range, type UsageBucket } from '../lib/usage-series.js'
+
+/** Height of the plot; the style sheet keeps this much free before it is drawn. */
+const HEIGHT_PX = 240
+
+type Paint = (name: string) => string
+
+/** Colours come from the style sheet, so that the chart follows the theme. */
+const readPaint = (element: Element): Paint => {
+  const style = getComputedStyle(element)
+  return name => style.getPropertyValue(`--${name}`).trim()
+}
+
+const toData = (buckets: readonly UsageBucket[]): uPlot.AlignedData => [
+  buckets.map(({ startMs }) => startMs / 1_000),
+  // A failure that did not happen is no point: lines along the bottom would hide those that did.
+  ...SERIES.map(({ key }) =>
+    buckets.map(bucket => (bucket[key] === 0 && key !== 'requests' ? null : bucket[key])),
+  ),
+]
+
+/** Points without a neighbour: no line would show them. */
+const findLonely = (values: ArrayLike<number | null | undefined>): number[] =>
+  Array.from(values, (value, index) => {
+    const isLonely = (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null
+    return isLonely && (value ?? null) !== null ? index : -1
+  }).filter(index => index !== -1)
+
+const marginSeconds = ([first = 0, second = 60]: ArrayLike<number> & Iterable<number>): number =>
+  (second - first) * 0.6
+
+const bars = uPlot.paths.bars?.({ size: [0.72, 24], radius: 0.15 })
+
+const toOptions = (width: number, margin: number, paint: Paint): uPlot.Options => {
+  const axis: uPlot.Axis = {
+    stroke: paint('text-muted'),
+    font: '12px system-ui, sans-serif',
+    grid: { stroke: paint('line'), width: 1 },
+    ticks: { show: false },
+  }
+  const line = (key: string, dash: number[]): uPlot.Series => ({
+    stroke: paint(`series-${key}`),
+    width: 2,
+    dash,
+    points: {
+      show: true,
+      size: 6,
+      width: 0,
+      fill: paint(`series-${key}`),
+      filter: (chart, index) => findLonely(chart.data[index] ?? []),
+    },
+  })
+  return {
+    width,
+    height: HEIGHT_PX,
+    legend: { show: false },
+    cursor: { show: false },
+    padding: [12, 20, 4, 0],
+    scales: {
+      // Half a column on each side, so that the first and the last are whole.
+      x: { range: (_chart, first, last) => [first - margin, last + margin] },
+      y: { range: (_chart, _low, high) => [0, Math.max(4, high * 1.1)] },
+    },
+    axes: [
+      {
+        ...axis,
+        grid: { show: false },
+        space: 64,
+        size: 28,
+        values: (_chart, seconds) => seconds.map(second => formatClock(second * 1_000)),
+      },
+      { ...axis, size: 52 },
+    ],
+    series: [
+      {},
+      {
+        fill: paint('series-requests'),
+        points: { show: false },
+        ...(bars === undefined ? {} : { paths: bars }),
+      },
+      line('errors', []),
+      line('rateLimited', [6, 3]),
+      line('refused', [2, 3]),
+    ],
+  }
+}
+
+/** Requests over time. What it shows can be read as numbers in its table. */
+export const UsageChart = ({
+  buckets,
+  range,
+}: {
+  readonly buckets: readonly UsageBucket[]
+  readonly range: Range
+}) => {
+  const frame = useRef<HTMLDivElement>(null)
+  const chart = useRef<uPlot | undefined>(undefined)
+  const data = useRef(toData(buckets))
+  data.current = toData(buckets)
+
+  useEffect(() => {
+    const element = frame.current
+    if (element === null) return undefined
+    const draw = (): void => {
+      chart.current?.destroy()
+      chart.current = new uPlot(
+        toOptions(element.clientWidth, marginSeconds(data.current[0]), readPaint(element)),
+        data.current,
+        element,
+      )
+    }
+    draw()
+    const resized = new ResizeObserver(() => {
+      if (chart.current !== undefined && chart.current.width !== element.clientWidth)
+        chart.current.setSize({ width: element.clientWidth, height: HEIGHT_PX })
+    })
+    resized.observe(element)
+    const theme = matchMedia('(prefers-color-scheme: dark)')
+    theme.addEventListener('change', draw)
+    return () => {
+      theme.removeEventListener('change', draw)
+      resized.disconnect()
+      chart.current?.destroy()
+    }
+  }, [])
+  useEffect(() => chart.current?.setData(data.current), [buckets])
+
+  return (
+    <div
+      ref={frame}
+      class="chart"
+      role="img"
+      aria-label={`Chart of requests over the last ${RANGES[range].name}. The table view has the numbers.`}
+    />
+  )
+}

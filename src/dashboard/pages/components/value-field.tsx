@@ -1,0 +1,101 @@
+import { useRef, useState } from 'preact/hooks'
+import { ApiFailure } from '../lib/api.js'
+import { useServices } from '../hooks/context.js'
+import { copyText } from '../lib/copy-text.js'
+import { Icon } from './icon.js'
+import { useCopied } from '../hooks/use-copied.js'
+import { toMessage } from '../hooks/use-loaded.js'
+
+const BLOCKED =
+  'Your browser does not allow copying here. The value is selected: copy it with Ctrl+C.'
+
+/** How a value that is masked can be shown. */
+export type Reveal = { readonly isShown: boolean; readonly toggle: () => Promise<void> }
+
+/** One value to be copied whole. Its box keeps its size, whatever it shows. */
+export const ValueField = ({
+  name,
+  value,
+  getText,
+  reveal,
+}: {
+  readonly name: string
+  /** What the box shows now. */
+  readonly value: string
+  /** What is copied. */
+  readonly getText: () => Promise<string>
+  readonly reveal?: Reveal
+}) => {
+  const { announce } = useServices()
+  const [isCopied, markCopied] = useCopied()
+  const [problem, setProblem] = useState<string>()
+  const field = useRef<HTMLInputElement>(null)
+  const isMasked = reveal !== undefined && !reveal.isShown
+
+  const toggle = async (): Promise<void> => {
+    setProblem(undefined)
+    try {
+      await reveal?.toggle()
+      announce(isMasked ? `${name} shown` : `${name} hidden`)
+    } catch (error) {
+      setProblem(toMessage(error))
+    }
+  }
+  const explain = async (text: Promise<string>): Promise<void> => {
+    const failure = await text.then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    if (failure instanceof ApiFailure) return setProblem(failure.message)
+    // The browser keeps its clipboard to itself, so the value is shown and selected.
+    if (isMasked) await toggle()
+    field.current?.select()
+    setProblem(BLOCKED)
+  }
+  const copy = async (): Promise<void> => {
+    setProblem(undefined)
+    const text = getText()
+    try {
+      await copyText(text)
+      markCopied()
+      announce(`${name} copied`)
+    } catch {
+      await explain(text)
+    }
+  }
+  return (
+    <div class="value">
+      <input
+        ref={field}
+        class="value-text"
+        readOnly
+        autoComplete="off"
+        spellcheck={false}
+        aria-label={isMasked ? `${name}, masked` : name}
+        value={value}
+      />
+      <div class="value-buttons">
+        {reveal !== undefined && (
+          <button
+            type="button"
+            class="button is-icon"
+            aria-label={isMasked ? `Reveal ${name}` : `Hide ${name}`}
+            onClick={() => void toggle()}
+          >
+            <Icon name={isMasked ? 'eye' : 'eyeOff'} />
+          </button>
+        )}
+        <button type="button" class="button is-copy" onClick={() => void copy()}>
+          <Icon name={isCopied ? 'check' : 'copy'} />
+          {isCopied ? 'Copied' : 'Copy'}
+          <span class="unseen"> {name}</span>
+        </button>
+      </div>
+      {problem !== undefined && (
+        <p class="field-error" role="alert">
+          {problem}
+        </p>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,56 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Place } from '../lib/api.js'
+import { useServices } from './context.js'
+import type { TokenSecret } from '../lib/wire.js'
+
+/** How long a revealed URL stays on the screen: time to read it, not to forget it there. */
+const SHOWN_MS = 60_000
+
+/** Which value is meant: the token, or one of the URLs that carry it. */
+export type SecretPart = keyof TokenSecret
+
+/** The secret of an active token. It is asked for when needed, and kept only while a part of it is shown. */
+export type SecretView = {
+  /** Rejects with what the service said. */
+  readonly get: () => Promise<TokenSecret>
+  /** The value, where it is shown now. */
+  readonly shown: (part: SecretPart) => string | undefined
+  readonly toggle: (part: SecretPart) => Promise<void>
+}
+
+export const useSecret = (place: Place, onFailure: (error: unknown) => void): SecretView => {
+  const { api } = useServices()
+  const [secret, setSecret] = useState<TokenSecret>()
+  const [parts, setParts] = useState<readonly SecretPart[]>([])
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+
+  const hide = (): void => {
+    setSecret(undefined)
+    setParts([])
+  }
+  useEffect(() => () => clearTimeout(timer.current), [])
+
+  const get = async (): Promise<TokenSecret> => {
+    try {
+      return secret ?? (await api.reveal(place))
+    } catch (error) {
+      onFailure(error)
+      throw error
+    }
+  }
+  const toggle = async (part: SecretPart): Promise<void> => {
+    if (parts.includes(part)) {
+      const left = parts.filter(other => other !== part)
+      if (left.length === 0) hide()
+      else setParts(left)
+      return
+    }
+    setSecret(await get())
+    setParts(old => [...old, part])
+    clearTimeout(timer.current)
+    timer.current = setTimeout(hide, SHOWN_MS)
+  }
+  const shown = (part: SecretPart): string | undefined =>
+    parts.includes(part) ? secret?.[part] : undefined
+  return { get, shown, toggle }
+}

@@ -1,0 +1,157 @@
+import type { Authenticate } from '../access/authenticate.js'
+import type { Gate, Visitor } from '../access/usage-limiter.js'
+import { FULL, LIMIT_NAMES, type Exceeded, type LimitName } from '../access/limiter.js'
+import { RpcError } from '../shared/errors.js'
+import type { Grant } from '../shared/grant.js'
+import { isReply, type Reply, type Request } from '../shared/http.js'
+
+/** Why a request was refused before its body was read; a batch, before its first call ran. */
+export type RefusedAs = 'unauthorized' | 'forbidden' | LimitName | typeof FULL
+
+export const REFUSED_AS: readonly RefusedAs[] = ['unauthorized', 'forbidden', ...LIMIT_NAMES, FULL]
+
+/** What lets requests into one location. */
+export type AdmissionParts = {
+  readonly location: string
+  readonly authenticate: Authenticate
+  /** Value of accessVersion: what was let in before it changed is judged again. */
+  readonly version: () => number
+  /** Limits of what was authenticated. */
+  readonly gate: Gate
+  /** Unix milliseconds. */
+  readonly now: () => number
+  readonly onRefusal: (reason: RefusedAs) => void
+}
+
+/** What a token opens, or the refusal to send. */
+export type Admit = (token: string, request: Request, nowMs?: number) => Grant | Reply
+
+/** The JSON of a failure that has an HTTP status and no JSON-RPC code. */
+export const describeFailure = (error: RpcError): string =>
+  JSON.stringify({ error: { message: error.message, data: error.data } })
+
+const toReply = (failure: RpcError): Reply => {
+  return {
+    status: failure.row.status ?? 500,
+    contentType: 'application/json',
+    body: describeFailure(failure),
+    ...(failure.row.headers !== undefined && { headers: failure.row.headers }),
+  }
+}
+
+/** A failure without a JSON-RPC code as a whole reply. */
+export const failureReply = (
+  name: 'unauthorized' | 'forbidden' | 'noLander' | 'noRelay' | 'unavailable',
+): Reply => toReply(new RpcError(name))
+
+/** A token that opens nothing here. */
+export const UNAUTHORIZED = failureReply('unauthorized')
+const FORBIDDEN = failureReply('forbidden')
+
+export const createAdmit =
+  ({ location, authenticate, now, onRefusal }: AdmissionParts): Admit =>
+  (token, request, nowMs = now()) => {
+    const grant = authenticate(token, location, request, nowMs)
+    if (typeof grant !== 'string') return grant
+    onRefusal(grant)
+    return grant === 'unauthorized' ? UNAUTHORIZED : FORBIDDEN
+  }
+
+/**
+ * For what is let in now: says later whether it may still be begun. Until the next change of
+ * accesses that is one load. What is forwarded must not be asked again: its outcome is the client's
+ * to know.
+ */
+export const createRecheck = (parts: AdmissionParts) => {
+  const admit = createAdmit(parts)
+  return (token: string, request: Request): (() => Reply | undefined) => {
+    const version = parts.version()
+    return () => {
+      if (parts.version() === version) return undefined
+      const grant = admit(token, request)
+      return isReply(grant) ? grant : undefined
+    }
+  }
+}
+
+const UNAVAILABLE = failureReply('unavailable')
+
+/** Which limit it was. */
+const toData = ({ limit, max, retryAfterMs }: Exceeded) => ({
+  limit,
+  max,
+  retryAfterMs: Math.ceil(retryAfterMs),
+})
+
+/** 429, and which limit it was. */
+const exceededReply = (exceeded: Exceeded): Reply => ({
+  ...toReply(new RpcError('tooManyRequests', undefined, toData(exceeded))),
+  headers: {
+    'Retry-After': String(Math.ceil(exceeded.retryAfterMs / 1_000)),
+    'x-ratelimit-method-limit': String(exceeded.max),
+    'x-ratelimit-method-remaining': String(exceeded.remaining),
+  },
+})
+
+/** What a message of a WebSocket is answered that the gate did not let in: the socket stays. */
+export const toOverLimit = (
+  exceeded: Exceeded | typeof FULL,
+  onRefusal: AdmissionParts['onRefusal'],
+): RpcError => {
+  if (exceeded === FULL) {
+    onRefusal(FULL)
+    return new RpcError('overloaded')
+  }
+  onRefusal(exceeded.limit)
+  return new RpcError('overLimit', undefined, toData(exceeded))
+}
+
+/** Lets a request in, which then must `leave`, or says why not. */
+export type Enter = (visitor: Visitor, nowMs: number) => Reply | undefined
+
+export const createEnter =
+  ({ gate, onRefusal }: Pick<AdmissionParts, 'gate' | 'onRefusal'>): Enter =>
+  (visitor, nowMs) => {
+    const exceeded = gate.enter(visitor, nowMs)
+    return exceeded === undefined ? undefined : refusalOf(exceeded, onRefusal)
+  }
+
+/** The reply to what the gate did not let in. */
+export const refusalOf = (
+  exceeded: Exceeded | typeof FULL,
+  onRefusal: AdmissionParts['onRefusal'],
+): Reply => {
+  if (exceeded === FULL) {
+    onRefusal(FULL)
+    return UNAVAILABLE
+  }
+  onRefusal(exceeded.limit)
+  return exceededReply(exceeded)
+}
+
+/** The token that is the first segment of the path. */
+export const pathToken = ({ path }: Request): string => {
+  const end = path.indexOf('/', 1)
+  return end === -1 ? path.slice(1) : path.slice(1, end)
+}
+
+const bearerToken = (request: Request): string => {
+  const [scheme = '', token = ''] = request.header('authorization').split(' ')
+  return scheme.toLowerCase() === 'bearer' ? token : ''
+}
+
+/** Token of a read without one in its path: `x-token`, or `Authorization: Bearer` (design §6). */
+export const headerToken = (request: Request): string =>
+  request.header('x-token') || bearerToken(request)
+
+// Some clients append a path to their base URL, query and all: `?api-key=<token>/bundles`.
+const API_KEY = /(?:^|&)api-key=([^&/]*)/
+
+/**
+ * Token of a submission without one in its path: the headers of reads, `x-api-key`, or `?api-key=`.
+ */
+export const submissionToken = (request: Request): string =>
+  request.header('x-token') ||
+  request.header('x-api-key') ||
+  bearerToken(request) ||
+  (API_KEY.exec(request.query)?.[1] ?? '')

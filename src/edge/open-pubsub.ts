@@ -1,0 +1,72 @@
+import type { Config } from '../config/config.js'
+import { createPubSub, type PubSub } from '../pubsub/pubsub.js'
+import type { SetTimer } from '../pubsub/penalties.js'
+import type { Log } from '../shared/log.js'
+import type { Metrics } from '../shared/metrics.js'
+import type { StoreFollower } from './network-view.js'
+import { createSubscriptionScope } from './subscription-scope.js'
+
+/** The subscriptions of one network, and what tells them of its store. */
+export type OpenPubSub = Pick<PubSub, 'connect' | 'close'> & { readonly follower: StoreFollower }
+
+type Modules = {
+  readonly log: Log
+  readonly metrics: Metrics
+  /** Sends a frame to all sockets of this edge that listen to the topic. */
+  readonly publish: (topic: string, frame: Uint8Array) => void
+}
+
+const setTimer: SetTimer = (run, waitMs) => {
+  const timer = setTimeout(run, waitMs)
+  return () => clearTimeout(timer)
+}
+
+const meter = (metrics: Metrics, network: string, pubsub: PubSub): void => {
+  const subscriptions = metrics.gauge('subscriptions', { network })
+  const ids = metrics.gauge('subscriptionIds', { network })
+  const frames = metrics.counter('notifications', { network })
+  const bytes = metrics.counter('notificationBytes', { network })
+  const drops = metrics.counter('subscribersDropped', { network })
+  let last = pubsub.stats()
+  metrics.beforeSnapshot(() => {
+    const now = pubsub.stats()
+    subscriptions.set(now.subscriptions)
+    ids.set(now.ids)
+    frames.add(now.frames - last.frames)
+    bytes.add(now.bytes - last.bytes)
+    drops.add(now.dropped - last.dropped)
+    last = now
+  })
+}
+
+/** Makes the subscriptions of a network at this edge; a store comes by the follower. */
+export const openPubSub = (
+  config: Pick<Config, 'pubsub' | 'rpc'>,
+  { id: network, feed, scope: listed }: Config['networks'][number],
+  { log, metrics, publish }: Modules,
+): OpenPubSub => {
+  const { subscriptionsMax, chunkBytesMax } = config.pubsub
+  const scope = listed === undefined ? undefined : createSubscriptionScope(listed)
+  const pubsub = createPubSub({
+    network,
+    scope,
+    transactions: feed.transactions,
+    options: config.pubsub,
+    publish,
+    onFault: fault => log.error({ err: fault, network }, 'subscriptions cannot be served'),
+    now: () => performance.now(),
+    setTimer,
+  })
+  meter(metrics, network, pubsub)
+  return {
+    connect: pubsub.connect,
+    close: pubsub.close,
+    follower: {
+      onStore: reader => {
+        scope?.use(reader.reads({ ...config.rpc, recentResultsMax: 0 }))
+        pubsub.replaceStore(() => reader.openFanout({ subscriptionsMax, chunkBytesMax }))
+      },
+      onTip: pubsub.advance,
+    },
+  }
+}

@@ -1,0 +1,334 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { createGunzip } from 'node:zlib'
+import { pipeline } from 'node:stream'
+import { Client, type Dispatcher } from 'undici'
+import { NativeError } from '../../native/errors.js'
+import { createRpcAnswer, type RpcAnswerEnd, type Wanted } from '../../native/rpc-answer.js'
+import { systemAuthorities } from '../../native/system-authorities.js'
+import { isMap, type Members } from '../../shared/values.js'
+import type { Options } from './options.js'
+import { fromRpcError, fromStatus, RpcReadFailure, scrub } from './failure.js'
+import { untrustedHint } from './untrusted.js'
+
+/** Which upstream RPC to read accounts from. */
+export type RpcTarget = {
+  /** Its path may be a secret; it has no query. */
+  readonly endpoint: string
+  readonly credential?: string | undefined
+  /** PEM of a private certificate authority, in place of the system's. */
+  readonly caCertificatePem?: string | undefined
+}
+
+/** One question for accounts. */
+export type RpcQuestion = {
+  readonly method: string
+  readonly params: readonly unknown[]
+  /** For messages: which program, mint or accounts. */
+  readonly what: string
+  readonly wanted: Wanted
+}
+
+/** Takes packed rows, in order. */
+export type TakeRows = (rows: Uint8Array) => void | Promise<void>
+
+/** What the reading has cost so far. */
+export type RpcCost = { readonly requests: number; readonly bytes: number }
+
+/** An upstream RPC, asked one question at a time. Every failure is an RpcReadFailure, or the signal's reason. */
+export type Rpc = {
+  /** Asks until there is an answer or no hope. Rows of a try that failed half way have been given to `take`. */
+  ask(question: RpcQuestion, take: TakeRows): Promise<RpcAnswerEnd>
+  /** The result of a question with a small answer. */
+  call(method: string, params: readonly unknown[], what: string): Promise<unknown>
+  /** The confirmed slot of the upstream. */
+  slot(): Promise<number>
+  cost(): RpcCost
+  close(): Promise<void>
+}
+
+/** Time and end, from outside. */
+export type RpcParts = {
+  readonly signal: AbortSignal
+  readonly now?: () => number
+  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>
+}
+
+/** Of an answer that is no list of accounts: an error, a slot. */
+const SMALL_BYTES_MAX = 64 * 1024
+
+const sleepFor = (ms: number, signal: AbortSignal): Promise<unknown> =>
+  wait(ms, undefined, { signal })
+
+/** Seconds or a date, as milliseconds from now. */
+export const parseRetryAfter = (value: unknown, nowMs: number): number | undefined => {
+  if (typeof value !== 'string') return undefined
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
+  // Anything else Date.parse would make a year of.
+  const dateMs = /^[A-Z][a-z]{2,8}, .*GMT$/.test(value) ? Date.parse(value) : NaN
+  return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs)
+}
+
+/** The parts of a target that no message may hold. */
+const secretsOf = ({ endpoint, credential = '' }: RpcTarget): readonly string[] => {
+  const { pathname } = new URL(endpoint)
+  return [credential, encodeURIComponent(credential), pathname === '/' ? '' : pathname]
+}
+
+const isTimeout = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && /TIMEOUT/.test(String(error.code))
+
+/** Texts of sockets may hold anything: only their codes are told. */
+const reasonOf = (error: unknown): string =>
+  error instanceof Error
+    ? 'code' in error && typeof error.code === 'string'
+      ? error.code
+      : error.name
+    : 'unknown'
+
+const toRpcError = (error: Members) => ({
+  code: Number(error['code']),
+  message: String(error['message']),
+})
+
+type Response = Dispatcher.ResponseData
+
+const bodyOf = ({ headers, body }: Response): AsyncIterable<Uint8Array> => {
+  if (headers['content-encoding'] !== 'gzip') return body
+  const plain = createGunzip()
+  // The iteration of `plain` throws what the pipeline fails with.
+  pipeline(body, plain, () => undefined)
+  return plain
+}
+
+/** What failed where the rows went: asking again does not mend it. */
+class TakeFailure extends Error {
+  constructor(cause: unknown) {
+    super('rows were not taken', { cause })
+  }
+}
+
+class RpcClient implements Rpc {
+  private readonly options: Options
+  private readonly signal: AbortSignal
+  private readonly now: () => number
+  private readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>
+  private readonly client: Client
+  private readonly path: string
+  private readonly headers: Record<string, string>
+  private readonly secrets: readonly string[]
+  private nextAtMs = 0
+  private requests = 0
+  private bytes = 0
+
+  constructor(target: RpcTarget, options: Options, parts: RpcParts) {
+    const { origin, pathname } = new URL(target.endpoint)
+    const { credentialIn, credentialName } = options
+    this.options = options
+    this.signal = parts.signal
+    this.now = parts.now ?? Date.now
+    this.sleep = parts.sleep ?? sleepFor
+    this.secrets = secretsOf(target)
+    const isTls = origin.startsWith('https:')
+    const ca = isTls ? { ca: target.caCertificatePem ?? systemAuthorities() } : {}
+    this.client = new Client(origin, {
+      connect: { timeout: options.connectMs, ...ca },
+      headersTimeout: options.answerBeginMs,
+      bodyTimeout: options.silenceMs,
+      pipelining: 1,
+    })
+    const { credential } = target
+    const isInQuery = credential !== undefined && credentialIn === 'query'
+    this.path = isInQuery
+      ? `${pathname}?${encodeURIComponent(credentialName)}=${encodeURIComponent(credential)}`
+      : pathname
+    this.headers = {
+      'content-type': 'application/json',
+      'accept-encoding': 'gzip',
+      ...(credential !== undefined && !isInQuery && { [credentialName]: credential }),
+    }
+  }
+
+  async ask(question: RpcQuestion, take: TakeRows): Promise<RpcAnswerEnd> {
+    const { method, what, wanted } = question
+    return this.insist(
+      method,
+      what,
+      async response => {
+        const answer = createRpcAnswer(wanted)
+        for await (const chunk of this.chunksOf(response, method, what)) {
+          const rows = answer.feed(chunk)
+          if (rows.length > 0) await this.give(rows, take)
+        }
+        const end = answer.end()
+        if (end.error !== undefined) throw this.refusal(end.error, method, what)
+        return end
+      },
+      question.params,
+    )
+  }
+
+  async call(method: string, params: readonly unknown[], what: string): Promise<unknown> {
+    const read = async (response: Response): Promise<unknown> => {
+      const answer: unknown = JSON.parse(await this.small(response))
+      const { result, error } = isMap(answer) ? answer : { result: undefined, error: undefined }
+      if (isMap(error)) throw this.refusal(toRpcError(error), method, what)
+      if (result === undefined)
+        throw new RpcReadFailure('passing', `${method} for ${what}: the upstream answers nothing`)
+      return result
+    }
+    return this.insist(method, what, read, params)
+  }
+
+  async slot(): Promise<number> {
+    const what = 'the newest slot'
+    const slot = await this.call('getSlot', [{ commitment: 'confirmed' }], what)
+    if (typeof slot === 'number' && Number.isSafeInteger(slot) && slot >= 0) return slot
+    throw new RpcReadFailure('refused', `getSlot for ${what}: the upstream answers no slot`)
+  }
+
+  cost(): RpcCost {
+    return { requests: this.requests, bytes: this.bytes }
+  }
+
+  close(): Promise<void> {
+    return this.client.destroy()
+  }
+
+  /** Asks again while that may help. */
+  private async insist<T>(
+    method: string,
+    what: string,
+    read: (response: Response) => Promise<T>,
+    params: readonly unknown[],
+  ): Promise<T> {
+    const { attemptsMax, slowAttemptsMax, backoffInitialMs, backoffMaxMs, retryAfterMsMax } =
+      this.options
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.attempt(method, what, read, params)
+      } catch (error) {
+        this.signal.throwIfAborted()
+        if (error instanceof TakeFailure) throw error.cause
+        const failure = this.toFailure(error, method, what)
+        const attempts =
+          failure.kind === 'passing' ? attemptsMax : failure.kind === 'slow' ? slowAttemptsMax : 1
+        if (attempt >= attempts) throw failure
+        const backoffMs = Math.min(backoffMaxMs, backoffInitialMs * 2 ** (attempt - 1))
+        const askedMs = Math.min(failure.retryAfterMs ?? 0, retryAfterMsMax)
+        await this.sleep(Math.max(backoffMs, askedMs), this.signal)
+      }
+    }
+  }
+
+  private async attempt<T>(
+    method: string,
+    what: string,
+    read: (response: Response) => Promise<T>,
+    params: readonly unknown[],
+  ): Promise<T> {
+    const { requestsMax, requestsPerSecondMax } = this.options
+    if (this.requests >= requestsMax)
+      throw new RpcReadFailure(
+        'refused',
+        `over ${requestsMax} requests: raise networks.accountsRpc.requestsMax, or narrow networks.scope`,
+      )
+    const pauseMs = this.nextAtMs - this.now()
+    if (pauseMs > 0) await this.sleep(pauseMs, this.signal)
+    this.nextAtMs = Math.max(this.now(), this.nextAtMs) + 1000 / requestsPerSecondMax
+    this.requests++
+    const response = await this.client.request({
+      method: 'POST',
+      path: this.path,
+      headers: this.headers,
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+      signal: this.signal,
+    })
+    if (response.statusCode !== 200) throw await this.fromStatus(response, method, what)
+    return read(response)
+  }
+
+  private async give(rows: Uint8Array, take: TakeRows): Promise<void> {
+    try {
+      await take(rows)
+    } catch (error) {
+      throw error instanceof RpcReadFailure ? error : new TakeFailure(error)
+    }
+  }
+
+  private async *chunksOf(response: Response, method: string, what: string) {
+    const { answerBytesMax } = this.options
+    let bytes = 0
+    for await (const chunk of bodyOf(response)) {
+      bytes += chunk.length
+      this.bytes += chunk.length
+      if (bytes > answerBytesMax)
+        throw new RpcReadFailure(
+          'tooLarge',
+          `${method} for ${what}: the answer is longer than ${answerBytesMax} bytes ` +
+            '(networks.accountsRpc.answerBytesMax)',
+        )
+      yield chunk
+    }
+  }
+
+  private async small(response: Response): Promise<string> {
+    const chunks: Uint8Array[] = []
+    let bytes = 0
+    for await (const chunk of bodyOf(response)) {
+      bytes += chunk.length
+      if (bytes > SMALL_BYTES_MAX) break
+      chunks.push(chunk)
+    }
+    return Buffer.concat(chunks).toString('utf8')
+  }
+
+  /** What stands in the body of a failure is JSON-RPC's error, a page, or nothing. */
+  private async fromStatus(response: Response, method: string, what: string): Promise<Error> {
+    const text = await this.small(response).catch(() => '')
+    const retryAfterMs = parseRetryAfter(response.headers['retry-after'], this.now())
+    let said = text
+    try {
+      const answer: unknown = JSON.parse(text)
+      const error = isMap(answer) ? answer['error'] : undefined
+      if (isMap(error)) {
+        said = String(error['message'])
+        const { statusCode: status } = response
+        // A status that says nothing of its own leaves the word to the error.
+        if (status === 400 || status === 404 || status === 500)
+          return this.refusal(toRpcError(error), method, what)
+      }
+    } catch {
+      said = /^\s*</.test(text) ? '' : text
+    }
+    const { statusCode } = response
+    return fromStatus(statusCode, scrub(said, this.secrets), method, what, retryAfterMs)
+  }
+
+  private refusal(
+    error: { readonly code: number; readonly message: string },
+    method: string,
+    what: string,
+  ): RpcReadFailure {
+    return fromRpcError({ ...error, message: scrub(error.message, this.secrets) }, method, what)
+  }
+
+  private toFailure(error: unknown, method: string, what: string): RpcReadFailure {
+    if (error instanceof RpcReadFailure) return error
+    const said = `${method} for ${what}`
+    // The words of the kernel about a body that is no answer: they show nothing of it but kinds.
+    if (error instanceof NativeError)
+      return new RpcReadFailure('passing', `${said}: ${scrub(error.message, this.secrets)}`)
+    if (error instanceof SyntaxError)
+      return new RpcReadFailure('passing', `${said}: the answer is no JSON`)
+    const code = reasonOf(error)
+    const hint = untrustedHint(code, 'networks.accountsRpc.caFile')
+    // What a server showed is the same at the next try.
+    if (hint !== '') return new RpcReadFailure('refused', `${said}: ${code}${hint}`)
+    const kind = isTimeout(error) && !code.includes('CONNECT') ? 'slow' : 'passing'
+    return new RpcReadFailure(kind, `${said}: no whole answer (${code})`)
+  }
+}
+
+/** Opens an upstream RPC to read accounts from; nothing is sent yet. */
+export const openRpc = (target: RpcTarget, options: Options, parts: RpcParts): Rpc =>
+  new RpcClient(target, options, parts)

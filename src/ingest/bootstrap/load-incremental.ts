@@ -1,0 +1,131 @@
+import { mkdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { shownPlace, type StepProgress } from '../../shared/indexer-status.js'
+import { NativeError } from '../../native/errors.js'
+import type { StoreCopy } from '../../native/store-copy.js'
+import type { StoreLoader } from '../../native/loader.js'
+import type { LoadedBase, LoadStore, SpoolView } from './bootstrap.js'
+import {
+  baseOf,
+  demandFresh,
+  readArchive,
+  showRows,
+  untilFresh,
+  watched,
+  type SnapshotOptions,
+} from './load-snapshot.js'
+import { resolveSnapshot, type SnapshotName } from './snapshot-location.js'
+
+/** The store that is live, which stays as it is. */
+export type LiveStore = StoreCopy & {
+  tip(): { readonly slot: number } | undefined
+  stats(): { readonly usedBytes: number }
+}
+
+/** What bringing a copy up to date works with. */
+export type IncrementalParts = {
+  readonly place: string
+  readonly openLoader: () => StoreLoader
+  /** Undefined where there is none. */
+  readonly live: () => LiveStore | undefined
+  /** Folder for the copy, which is not there, on the disk of the stores. */
+  readonly copyDir: string
+  readonly options: SnapshotOptions
+}
+
+/** A file of this name is a store. */
+const DATA = 'data.mdb'
+
+/** Demands that an archive holds all that a store misses. Answers the slot that it builds on. */
+const demandContinues = (
+  place: string,
+  { base }: Pick<SnapshotName, 'base'>,
+  tip: number,
+): number => {
+  if (base !== undefined && base <= tip) return base
+  throw new Error(
+    base === undefined
+      ? `${shownPlace(place)} is a full snapshot: a store is brought up to date from an incremental one`
+      : `${shownPlace(place)} holds what changed after slot ${base}, but the store ends at slot ${tip}: load the full snapshot of slot ${base} as well`,
+  )
+}
+
+const demandNewer = (place: string, { slot }: { readonly slot: number }, tip: number): void => {
+  if (slot < tip)
+    throw new Error(`${shownPlace(place)} ends at slot ${slot}, but the store is at slot ${tip}`)
+}
+
+/** Work that nothing can stop: who waits for it can. */
+const unlessAborted = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
+  let abort = (): void => {}
+  const aborted = new Promise<never>((_resolve, reject) => {
+    abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+  })
+  return Promise.race([work, aborted]).finally(() => signal.removeEventListener('abort', abort))
+}
+
+const copy = async (
+  store: LiveStore,
+  { copyDir, options }: IncrementalParts,
+  show: (progress: StepProgress) => void,
+  signal: AbortSignal,
+): Promise<void> => {
+  mkdirSync(copyDir, { mode: 0o700 })
+  const file = join(copyDir, DATA)
+  const { usedBytes: total } = store.stats()
+  const copying = store.copyTo(file).catch((error: unknown) => {
+    // Its words begin after the name of what failed.
+    if (!(error instanceof NativeError)) throw error
+    throw new Error(`the copy of the live store ${error.message}`, { cause: error })
+  })
+  await watched(unlessAborted(copying, signal), options.pollMs, () => {
+    const done = statSync(file, { throwIfNoEntry: false })?.size ?? 0
+    show({ done, total, unit: 'bytes', detail: 'a copy of the store' })
+  })
+}
+
+const load = async (
+  parts: IncrementalParts,
+  dir: string,
+  spool: SpoolView,
+  show: (progress: StepProgress) => void,
+  signal: AbortSignal,
+): Promise<LoadedBase> => {
+  const { copyDir, live, openLoader, options, place } = parts
+  const store = live()
+  const tip = store?.tip()
+  if (store === undefined || tip === undefined)
+    throw new Error(
+      `${shownPlace(place)} is an incremental snapshot, and there is no store to bring up to date: ` +
+        'load the full snapshot that it builds on as well',
+    )
+  // Before the copy, and before hours of loading. One that is too old may be followed by a newer one.
+  const check = (name: SnapshotName): void => void demandContinues(place, name, tip.slot)
+  demandNewer(place, await untilFresh(place, spool, options, signal, check), tip.slot)
+  const loader = openLoader()
+  const cancel = (): void => loader.cancel()
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    signal.throwIfAborted()
+    const archive = await readArchive(loader, place, 0, options, show, signal)
+    demandFresh(place, archive, spool)
+    // Its name may have led to a newer one since.
+    const base = demandContinues(place, { base: archive.baseSlot }, tip.slot)
+    demandNewer(place, archive, store.tip()?.slot ?? tip.slot)
+    await copy(store, parts, show, signal)
+    const updating = loader.update(copyDir, dir, base, baseOf(archive))
+    await watched(updating, options.pollMs, () => show(showRows(loader)))
+    return { slot: archive.slot }
+  } finally {
+    signal.removeEventListener('abort', cancel)
+    loader.close()
+  }
+}
+
+/** Brings a copy of the live store up to date with what an incremental snapshot holds. */
+export const loadIncremental = (parts: IncrementalParts): LoadStore => ({
+  startSlot: async signal => (await resolveSnapshot(parts.place, parts.options, signal)).slot,
+  load: (dir, spool, show, signal) => load(parts, dir, spool, show, signal),
+})

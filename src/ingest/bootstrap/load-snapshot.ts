@@ -1,0 +1,221 @@
+import { statSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { shownPlace, type StepProgress } from '../../shared/indexer-status.js'
+import { decodePubkey } from '../../native/encoding.js'
+import type { LoadedArchive, LoaderBase, StoreLoader } from '../../native/loader.js'
+import type { LoadedBase, LoadStore, SpoolView } from './bootstrap.js'
+import type { Options } from './options.js'
+import { isUrl, resolveSnapshot, type SnapshotName } from './snapshot-location.js'
+import { askHead, type SnapshotServerOptions } from './snapshot-server.js'
+
+/** Bounds of a bootstrap, and how the servers of its archives are asked. */
+export type SnapshotOptions = Options & SnapshotServerOptions
+
+/** What loading from archives works with. */
+export type SnapshotParts = {
+  /** A full archive, and none or one that builds on it. */
+  readonly places: readonly string[]
+  readonly openLoader: () => StoreLoader
+  readonly options: SnapshotOptions
+}
+
+/** Bytes at a place; 0 where nobody tells. */
+const sizeOf = async (
+  place: string,
+  options: SnapshotServerOptions,
+  stop: AbortSignal | undefined,
+): Promise<number> => {
+  if (!isUrl(place)) return statSync(place).size
+  try {
+    const limit = AbortSignal.timeout(options.resolveMs)
+    const signal = stop === undefined ? limit : AbortSignal.any([limit, stop])
+    let at = place
+    for (let hops = 0; hops <= options.archive.redirectsMax; hops += 1) {
+      const { bytes, location } = await askHead(at, options, signal)
+      if (location === undefined) return bytes
+      at = new URL(location, at).href
+    }
+  } catch {
+    // It is for the display; whether the place can be read, reading it says.
+  }
+  return 0
+}
+
+const showArchive = (loader: StoreLoader, total: number): StepProgress => {
+  const { bytesRead, entries } = loader.progress()
+  const detail = `${entries.toLocaleString('en')} accounts`
+  return { done: bytesRead, total, unit: 'bytes', detail }
+}
+
+/** How far the making of a store is. */
+export const showRows = (loader: StoreLoader): StepProgress => {
+  const { rowsMerged: done, rowsTotal: total } = loader.progress()
+  return { done, total, unit: 'rows', detail: `${loader.counts().kept} accounts` }
+}
+
+/** Shows how far a call is, until it has ended. */
+export const watched = async <T>(
+  call: Promise<T>,
+  everyMs: number,
+  show: () => void,
+): Promise<T> => {
+  const timer = setInterval(show, everyMs)
+  return call.finally(() => {
+    clearInterval(timer)
+    show()
+  })
+}
+
+/** Whether the feed that is spooled begins too late to continue a store of this slot. */
+const isTooOld = (spool: SpoolView, slot: number): boolean =>
+  (spool.stats().first?.parentSlot ?? 0) > slot
+
+const tooOld = (place: string, slot: number, spool: SpoolView): Error => {
+  const { parentSlot = 0, slot: first = 0 } = spool.stats().first ?? {}
+  return new Error(
+    `${shownPlace(place)} ends at slot ${slot}, but the feed cannot be had from before slot ${first}: ` +
+      `load a snapshot of slot ${parentSlot} or a later one, or read a feed that replays more slots`,
+  )
+}
+
+/**
+ * Waits until the place names a snapshot that the spool continues. What cannot change is refused at once, as is what
+ * `check` throws for.
+ */
+export const untilFresh = async (
+  place: string,
+  spool: SpoolView,
+  options: SnapshotOptions,
+  signal: AbortSignal,
+  check: (name: SnapshotName) => void = () => {},
+): Promise<SnapshotName> => {
+  const { snapshotPollMs, snapshotWaitMs } = options
+  const endMs = performance.now() + snapshotWaitMs
+  for (;;) {
+    const name = await resolveSnapshot(place, options, signal)
+    check(name)
+    if (!isTooOld(spool, name.slot)) return name
+    if (!isUrl(place) || performance.now() + snapshotPollMs > endMs)
+      throw tooOld(place, name.slot, spool)
+    await sleep(snapshotPollMs, undefined, { signal })
+  }
+}
+
+/** Has a loader take an archive, after those that it took. */
+export const readArchive = async (
+  loader: StoreLoader,
+  place: string,
+  order: number,
+  options: SnapshotOptions,
+  show: (progress: StepProgress) => void,
+  signal?: AbortSignal,
+): Promise<LoadedArchive> => {
+  const total = loader.progress().bytesRead + (await sizeOf(place, options, signal))
+  signal?.throwIfAborted()
+  const { archive, caCertificatePem } = options
+  const ca = caCertificatePem === undefined ? {} : { caCertificatePem }
+  const reading = loader.loadArchive(place, order, { ...archive, ...ca })
+  return watched(reading, options.pollMs, () => show(showArchive(loader, total)))
+}
+
+/** The block that a store of an archive begins with: a snapshot is of a final slot. */
+export const baseOf = ({
+  blockHeight,
+  blockhash,
+  parentSlot,
+  slot,
+}: LoadedArchive): LoaderBase => ({
+  slot,
+  parentSlot,
+  blockHeight,
+  blockhash: decodePubkey(blockhash),
+  root: slot,
+})
+
+/** What the spool does not continue, although its name said so. */
+export const demandFresh = (place: string, { slot }: LoadedArchive, spool: SpoolView): void => {
+  if (isTooOld(spool, slot)) throw tooOld(place, slot, spool)
+}
+
+const load = async (
+  { openLoader, options, places }: SnapshotParts,
+  dir: string,
+  spool: SpoolView,
+  show: (progress: StepProgress) => void,
+  signal: AbortSignal,
+): Promise<LoadedBase> => {
+  const last = places.at(-1) ?? ''
+  // Hours of loading end here where they would be for nothing.
+  if (places.length === 1 || !isUrl(last)) await untilFresh(last, spool, options, signal)
+  const loader = openLoader()
+  const cancel = (): void => loader.cancel()
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    let newest: LoadedArchive | undefined
+    for (const [order, place] of places.entries()) {
+      if (order > 0) await untilFresh(place, spool, options, signal)
+      signal.throwIfAborted()
+      const archive = await readArchive(loader, place, order, options, show, signal)
+      checkOrder(place, archive, newest)
+      newest = archive
+    }
+    if (newest === undefined) throw new Error('no snapshot is named')
+    demandFresh(last, newest, spool)
+    const finishing = loader.finish(dir, baseOf(newest))
+    await watched(finishing, options.pollMs, () => show(showRows(loader)))
+    return { slot: newest.slot }
+  } finally {
+    signal.removeEventListener('abort', cancel)
+    loader.close()
+  }
+}
+
+const checkOrder = (
+  place: string,
+  { baseSlot, slot }: LoadedArchive,
+  before: LoadedArchive | undefined,
+): void => {
+  if (before === undefined && baseSlot !== undefined)
+    throw new Error(
+      `${shownPlace(place)} builds on slot ${baseSlot}: name the full snapshot of that slot before it`,
+    )
+  if (before !== undefined && baseSlot !== before.slot)
+    throw new Error(
+      `${shownPlace(place)} builds on slot ${baseSlot ?? slot}, but the full snapshot is of slot ${before.slot}`,
+    )
+}
+
+/** Loads a full snapshot, and an incremental one over it. */
+export const loadSnapshot = (parts: SnapshotParts): LoadStore => ({
+  startSlot: async signal =>
+    (await resolveSnapshot(parts.places.at(-1) ?? '', parts.options, signal)).slot,
+  load: (dir, spool, show, signal) => load(parts, dir, spool, show, signal),
+})
+
+/** What a snapshot holds for this store, without writing one. */
+export const countSnapshot = async (
+  { openLoader, options, places }: SnapshotParts,
+  show: (progress: StepProgress) => void,
+): Promise<{
+  readonly archive: LoadedArchive
+  readonly accounts: number
+  /** Of the store, at most. */
+  readonly bytes: number
+  /** Of what is sorted on the disk while it is made. */
+  readonly runBytes: number
+}> => {
+  const loader = openLoader()
+  try {
+    let newest: LoadedArchive | undefined
+    for (const [order, place] of places.entries()) {
+      const archive = await readArchive(loader, place, order, options, show)
+      checkOrder(place, archive, newest)
+      newest = archive
+    }
+    if (newest === undefined) throw new Error('no snapshot is named')
+    const { accounts, fileBytes, runBytes } = await loader.finishDry()
+    return { archive: newest, accounts, bytes: fileBytes, runBytes }
+  } finally {
+    loader.close()
+  }
+}

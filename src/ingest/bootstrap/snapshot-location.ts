@@ -1,0 +1,67 @@
+import { basename } from 'node:path'
+import { shownPlace } from '../../shared/indexer-status.js'
+import { askHead, type SnapshotServerOptions } from './snapshot-server.js'
+import { untrustedHint } from '../accounts-rpc/untrusted.js'
+
+/** What the name of a snapshot archive says. */
+export type SnapshotName = {
+  readonly slot: number
+  /** The slot that an incremental one builds on. */
+  readonly base: number | undefined
+}
+
+const NAME =
+  /^(?:incremental-snapshot-(?<base>\d{1,15})|snapshot)-(?<slot>\d{1,15})-[1-9A-HJ-NP-Za-km-z]{32,44}\.tar(\.\w+)?$/
+
+/** Reads the name that a validator gives an archive; undefined for any other. */
+export const parseSnapshotName = (name: string): SnapshotName | undefined => {
+  const groups = NAME.exec(name)?.groups
+  const slot = groups?.['slot']
+  if (slot === undefined) return undefined
+  const base = groups?.['base']
+  return { slot: Number(slot), base: base === undefined ? undefined : Number(base) }
+}
+
+/** Whether a place is asked over the network. */
+export const isUrl = (place: string): boolean => /^https?:\/\//i.test(place)
+
+/**
+ * What stands at a place now: of a URL, where its redirects lead to. Throws where the server does not answer within
+ * `resolveMs`, and where the name is none of a snapshot.
+ */
+export const resolveSnapshot = async (
+  place: string,
+  options: SnapshotServerOptions,
+  stop?: AbortSignal,
+): Promise<SnapshotName> => {
+  let at = place
+  if (isUrl(place)) {
+    const limit = AbortSignal.timeout(options.resolveMs)
+    const signal = stop === undefined ? limit : AbortSignal.any([limit, stop])
+    for (let hops = 0; ; hops += 1) {
+      const name = parseSnapshotName(basename(new URL(at).pathname))
+      if (name !== undefined) return name
+      const { location } = await askHead(at, options, signal).catch((error: unknown) => {
+        stop?.throwIfAborted()
+        const why = error instanceof Error ? error.message : 'no answer'
+        const hint = untrustedHint(why, 'networks.snapshotsCaFile')
+        throw new Error(`${shownPlace(at)} cannot be asked for its newest snapshot: ${why}${hint}`)
+      })
+      if (location === undefined) break
+      const { redirectsMax } = options.archive
+      if (hops === redirectsMax)
+        throw new Error(
+          `${shownPlace(at)} redirects more than ${redirectsMax} times (bootstrap.archive.redirectsMax)`,
+        )
+      at = new URL(location, at).href
+      if (!isUrl(at)) break
+    }
+  } else {
+    const name = parseSnapshotName(basename(place))
+    if (name !== undefined) return name
+  }
+  throw new Error(
+    `${shownPlace(place)} has no name of a snapshot: snapshot-<slot>-<hash>.tar.zst, or ` +
+      'incremental-snapshot-<base>-<slot>-<hash>.tar.zst',
+  )
+}

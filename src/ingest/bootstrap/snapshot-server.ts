@@ -1,0 +1,52 @@
+import { Agent, request } from 'undici'
+import { systemAuthorities } from '../../native/system-authorities.js'
+import type { Options as ArchiveOptions } from './archive-options.js'
+import type { Options } from './options.js'
+
+/** How a server of snapshots is asked. */
+export type SnapshotServerOptions = Pick<Options, 'resolveMs'> & {
+  /** How its transfers are made. */
+  readonly archive: ArchiveOptions
+  /** PEM of a private certificate authority, in place of the system's. */
+  readonly caCertificatePem?: string | undefined
+}
+
+/** What the head of an answer says. */
+export type SnapshotHead = {
+  /** Where else it is. */
+  readonly location: string | undefined
+  /** Its size; 0 where that is not told. */
+  readonly bytes: number
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : 'no answer'
+
+/** A server's refusal, or the system's code for why it does not answer. It holds no URL. */
+class HeadFailure extends Error {}
+
+/** Asks for what a server would send. Rejects where it refuses or does not answer; no word of that holds the URL. */
+export const askHead = async (
+  url: string,
+  { archive, caCertificatePem }: SnapshotServerOptions,
+  signal: AbortSignal,
+): Promise<SnapshotHead> => {
+  // Asked once in minutes: no connection is kept.
+  const ca = url.startsWith('https:') ? { ca: caCertificatePem ?? systemAuthorities() } : {}
+  const dispatcher = new Agent({ connect: { timeout: archive.connectMs, ...ca } })
+  try {
+    const { body, headers, statusCode } = await request(url, { method: 'HEAD', dispatcher, signal })
+    await body.dump()
+    if (statusCode >= 400) throw new HeadFailure(`it answers ${statusCode}`)
+    const { location, 'content-length': length } = headers
+    return {
+      location: typeof location === 'string' ? location : undefined,
+      bytes: Number(length ?? 0) || 0,
+    }
+  } catch (error) {
+    if (error instanceof HeadFailure) throw error
+    throw new HeadFailure(signal.aborted ? 'no answer' : codeOf(error), { cause: error })
+  } finally {
+    await dispatcher.destroy()
+  }
+}

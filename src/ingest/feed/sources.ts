@@ -1,0 +1,44 @@
+import type { Config } from '../../config/config.js'
+import type { Options, Target } from './geyser.js'
+import type { DevChain } from '../../processes/messages.js'
+import { readAuthority } from '../accounts-rpc/read-authority.js'
+
+type Feed = Config['networks'][number]['feed']
+
+/** The servers that a network's feed is read from, in order, and what is asked of each. */
+export type FeedSources = {
+  readonly sources: readonly [Target, ...Target[]]
+  /** Holds nothing of any one server: a secret of the first must not reach the second. */
+  readonly bounds: Options
+}
+
+/** A dev chain has no other server than its own. Reads the certificate files, and throws where it cannot. */
+export const toFeedSources = (feed: Feed, devChain: DevChain | undefined): FeedSources => {
+  const {
+    caFile: _file,
+    endpoint: _endpoint,
+    fallbacks,
+    startSlot,
+    xToken: _token,
+    ...bounds
+  } = feed
+  const toTarget = (
+    { caFile, endpoint, plan, xToken }: Feed['fallbacks'][number],
+    option = 'networks.feed.fallbacks',
+  ): Target => ({
+    endpoint,
+    ...(xToken === undefined ? {} : { xToken }),
+    ...(caFile === undefined
+      ? {}
+      : { caCertificatePem: readAuthority(caFile, `${option}.caFile`) }),
+    ...(plan === undefined ? {} : { plan }),
+    ...(startSlot === undefined ? {} : { startSlot }),
+  })
+  if (devChain === undefined)
+    return {
+      bounds,
+      sources: [toTarget(feed, 'networks.feed'), ...fallbacks.map(one => toTarget(one))],
+    }
+  const { endpoint, firstSlot } = devChain
+  return { bounds, sources: [{ endpoint, startSlot: firstSlot }] }
+}

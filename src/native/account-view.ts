@@ -1,0 +1,26 @@
+import { ENCODINGS, type DataSlice, type Encoding } from './encodings.js'
+import { RpcError } from '../shared/errors.js'
+import { formatEcho, formatType } from '../shared/format-type.js'
+import { isAbsent, isCount, isMap, toCount } from '../shared/values.js'
+
+/** How account data is written; base64 where nothing is said (spec §4.1). */
+export const toEncoding = (value: unknown): Encoding => {
+  if (isAbsent(value)) return 'base64'
+  if (isEncoding(value)) return value
+  const text = typeof value === 'object' ? formatType(value) : String(value)
+  throw new RpcError('unsupportedEncoding', { value: formatEcho(text) })
+}
+
+const isEncoding = (value: unknown): value is Encoding =>
+  typeof value === 'string' && Object.hasOwn(ENCODINGS, value)
+
+/** Part of an account's data, or undefined for the whole. */
+export const toDataSlice = (value: unknown, encoding: Encoding): DataSlice | undefined => {
+  if (isAbsent(value)) return undefined
+  if (!isMap(value)) throw new RpcError('dataSlice')
+  const { offset, length } = value
+  if (!isCount(offset) || !isCount(length)) throw new RpcError('dataSlice')
+  // Spec §4.1: ignored with jsonParsed, so also where the account falls back to base64.
+  if (encoding === 'jsonParsed') return undefined
+  return { offset: toCount(offset), length: toCount(length) }
+}

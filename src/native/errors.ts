@@ -1,0 +1,40 @@
+import { ERRORS, RpcError, type ErrorName } from '../shared/errors.js'
+
+const isErrorName = (name: unknown): name is ErrorName =>
+  typeof name === 'string' && Object.hasOwn(ERRORS, name)
+
+/** A failure of the kernel that is no answer to a client: an operator's matter, or a bug. */
+export class NativeError extends Error {
+  readonly code: string
+  constructor(code: string, detail: string) {
+    super(detail === '' ? code : detail)
+    this.code = code
+  }
+}
+
+/** The kernel's `name` and `detail` as what is thrown. */
+export const toFailure = (name: string, detail: string, limit?: number): Error => {
+  if (name === 'internal' || !isErrorName(name)) return new NativeError(name, detail)
+  if (name === 'readBudget')
+    return new RpcError(name, undefined, { limit, scanned: Number(detail) })
+  if (name === 'pubkeyDecode') return new RpcError(name, { value: detail })
+  if (name === 'memcmpBytes') return new RpcError(name, { encoding: detail })
+  const { message } = ERRORS[name]
+  // A row with other fields cannot come from the kernel: a test holds its names and these rows equal.
+  if (/\{\w+\}/.test(message)) return new NativeError(name, detail)
+  return new RpcError(name as 'internal')
+}
+
+/** Runs a native call; what it throws becomes an RpcError or a NativeError. */
+export const call = <T>(run: () => T): T => {
+  try {
+    return run()
+  } catch (error) {
+    throw rethrown(error)
+  }
+}
+
+const rethrown = (error: unknown): unknown =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string'
+    ? toFailure(error.code, error.message)
+    : error

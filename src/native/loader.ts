@@ -1,0 +1,121 @@
+import * as addon from '#native'
+import { call, toFailure } from './errors.js'
+import type { StoreOptions } from './store.js'
+
+export type LoaderOptions = addon.LoaderOptions
+export type ArchiveOptions = Readonly<addon.ArchiveOptions>
+export type LoaderBase = addon.LoaderBase
+export type LoaderCounts = Readonly<addon.LoaderCounts>
+export type LoaderProgress = Readonly<addon.LoaderProgress>
+export type LoadedStore = Readonly<addon.LoadedData>
+export type LoadedArchive = Readonly<addon.LoadedArchive>
+
+/** Bounds of a load. */
+export const defaults = {
+  /**
+   * Bytes that are sorted in memory at a time; more memory means fewer and longer runs on the disk. A load takes about
+   * this much.
+   */
+  sortMemoryBytes: 1024 ** 3,
+  /** Bytes of rows that go to the new store at a time. */
+  transactionBytes: 32 * 1024 ** 2,
+}
+
+/** A version of an account, as of a slot. */
+export type AccountVersion = {
+  readonly slot: number
+  readonly pubkey: Uint8Array
+  readonly owner: Uint8Array
+  /** 0 is a closed account. */
+  readonly lamports: bigint
+  readonly rentEpoch: bigint
+  readonly executable: boolean
+  readonly data: Uint8Array
+}
+
+/**
+ * Sorts versions of accounts on the disk and makes a store of the newest ones. Each promise settles when its work is
+ * done; await one before the next call. After a failure the loader can only be closed.
+ */
+export type StoreLoader = {
+  /**
+   * Takes every account of a snapshot archive. Of equal slots the higher `order` (0–255) wins, then the later one.
+   * Of an address, `options.caCertificatePem` is a private certificate authority, in place of the system's.
+   */
+  loadArchive(place: string, order: number, options: ArchiveOptions): Promise<LoadedArchive>
+  /** Takes versions as `packAccounts` packs them. */
+  push(order: number, packed: Uint8Array): Promise<void>
+  /** What was taken, as of the last call that has ended. */
+  counts(): LoaderCounts
+  /** How far the call is that runs now. */
+  progress(): LoaderProgress
+  /** Makes the store, all of it or nothing; `dir` must hold nothing, on the disk of the loader's folder. */
+  finish(dir: string, base: LoaderBase): Promise<LoadedStore>
+  /**
+   * Makes the store of a copy that nobody has opened, and of what was taken: every change after `fromSlot`, as an
+   * incremental archive has it. The copy must not be older than that; after a failure it is of no use.
+   */
+  update(copyDir: string, dir: string, fromSlot: number, base: LoaderBase): Promise<LoadedStore>
+  /** Counts what `finish` would write, `fileBytes` at most, and writes nothing. */
+  finishDry(): Promise<LoadedStore>
+  /** Has the call that runs, and all later ones, end with NativeError `cancelled`. */
+  cancel(): void
+  close(): void
+}
+
+const HEAD_BYTES = 93
+
+/** Versions of accounts in the form that a loader takes them in. */
+export const packAccounts = (versions: readonly AccountVersion[]): Uint8Array => {
+  const bytes = versions.reduce((sum, { data }) => sum + HEAD_BYTES + data.length, 0)
+  const packed = Buffer.alloc(bytes)
+  let at = 0
+  for (const { slot, pubkey, owner, lamports, rentEpoch, executable, data } of versions) {
+    packed.writeBigUInt64LE(BigInt(slot), at)
+    packed.set(pubkey, at + 8)
+    packed.set(owner, at + 40)
+    packed.writeBigUInt64LE(lamports, at + 72)
+    packed.writeBigUInt64LE(rentEpoch, at + 80)
+    packed.writeUInt8(executable ? 1 : 0, at + 88)
+    packed.writeUInt32LE(data.length, at + 89)
+    packed.set(data, at + HEAD_BYTES)
+    at += HEAD_BYTES + data.length
+  }
+  return packed
+}
+
+const settled = async (task: Promise<addon.LoaderReply>): Promise<addon.LoaderReply> => {
+  const reply = await task
+  if (reply.error !== undefined) throw toFailure(reply.error, reply.detail ?? '')
+  return reply
+}
+
+/** What a reply must hold for its call. */
+const held = <T>(value: T | undefined): T => {
+  if (value === undefined) throw new Error('a loader answered another call')
+  return value
+}
+
+/** Begins a load in a folder of its own, which is emptied. The store gets these options. */
+export const openStoreLoader = (
+  workDir: string,
+  store: StoreOptions,
+  options: LoaderOptions,
+): StoreLoader => {
+  const native = call(() => new addon.StoreLoader(workDir, store, options))
+  return {
+    loadArchive: async (place, order, bounds) =>
+      held((await settled(call(() => native.loadArchive(place, order, bounds)))).archive),
+    push: async (order, packed) => {
+      await settled(call(() => native.push(order, packed)))
+    },
+    counts: () => call(() => native.counts()),
+    progress: () => call(() => native.progress()),
+    finish: async (dir, base) => held((await settled(call(() => native.finish(dir, base)))).loaded),
+    update: async (copyDir, dir, fromSlot, base) =>
+      held((await settled(call(() => native.update(copyDir, dir, fromSlot, base)))).loaded),
+    finishDry: async () => held((await settled(call(() => native.finishDry()))).loaded),
+    cancel: () => call(() => native.cancel()),
+    close: () => call(() => native.close()),
+  }
+}

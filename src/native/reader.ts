@@ -1,0 +1,164 @@
+import * as addon from '#native'
+import { ENCODINGS, type DataSlice, type Encoding } from './encodings.js'
+import { toFanout, type Fanout, type FanoutOptions } from './fanout.js'
+import type { BodySource } from '../shared/http.js'
+import { call, NativeError, toFailure } from './errors.js'
+import type { Page, ReadLimits, Reads, ReplyBytes } from './reads.js'
+import type { StoreOptions, StoreStats, Tip } from './store.js'
+
+export type PoolOptions = addon.PoolOptions
+export type PoolStats = addon.PoolStats
+
+/** A store that is open for reading. */
+export type Reader = {
+  /** The view, with the time-outs and bounds of who asks. */
+  reads(limits: ReadLimits): Reads
+  tip(): Tip | undefined
+  stats(): StoreStats
+  poolStats(): PoolStats
+  /** What the store gains, as frames for subscribers. It holds the store until it is closed itself. */
+  openFanout(options: FanoutOptions): Fanout
+  /** Lets the store go as soon as the reads that run have ended. */
+  close(): void
+}
+
+/** The kernel's numbers of the methods in its fast lane. */
+const FAST_METHODS = [
+  'getLatestBlockhash',
+  'getAccountInfo',
+  'getMultipleAccounts',
+  'getTokenAccountBalance',
+  'getTokenSupply',
+  'getTokenLargestAccounts',
+] as const
+/** How `fast` returns a method's number and a reply's length in one integer. */
+const METHOD_SHIFT = 24
+const LENGTH_MASK = 2 ** METHOD_SHIFT - 1
+
+/** The largest reply that a point read may give at once; what is larger comes from a pool. */
+const OUT_BYTES = 1024 * 1024
+
+// One for the process: each point read is written out before the next one begins.
+const out = Buffer.allocUnsafeSlow(OUT_BYTES)
+
+const toSource = (reply: addon.NativeReply): BodySource => {
+  const byteLength = reply.byteLength ?? undefined
+  const readWhenThere = async (into: Uint8Array): Promise<number> => {
+    for (;;) {
+      await reply.wait()
+      const count = call(() => reply.read(into))
+      if (count >= 0) return count
+    }
+  }
+  return {
+    byteLength,
+    read: into => {
+      const count = call(() => reply.read(into))
+      return count >= 0 ? count : readWhenThere(into)
+    },
+    close: () => reply.close(),
+  }
+}
+
+/** The reply of a task. `limit` is the size of the page that it reads, for the failure's `data`. */
+const taken = async (task: Promise<addon.TaskResult>, limit?: number): Promise<BodySource> => {
+  const { reply, error, detail } = await task
+  if (reply === undefined) throw toFailure(error ?? 'internal', detail ?? '', limit)
+  return toSource(reply)
+}
+
+const toPage = (page: Page, limits: ReadLimits): addon.PageData => ({
+  encoding: ENCODINGS[page.encoding],
+  sliceOffset: page.dataSlice?.offset ?? -1,
+  sliceLength: page.dataSlice?.length ?? 0,
+  limit: page.limit,
+  ...(page.after === undefined ? {} : { after: page.after }),
+  scanMs: limits.scanMs,
+  replyBytesMax: limits.pageReplyBytesMax,
+})
+
+const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
+  const fast = call(() => native.fastLane(out, limits.recentResultsMax))
+  let fastMethod = 0
+  /** What a point read wrote. −1 is "too large", which only reads with a task of their own may answer. */
+  const written = (length: number): Uint8Array => {
+    if (length < 0) throw new NativeError('internal', 'a small read did not fit its buffer')
+    return out.subarray(0, length)
+  }
+  const accountsOf = (
+    keys: Uint8Array,
+    isSingle: boolean,
+    encoding: Encoding,
+    slice: DataSlice | undefined,
+  ): ReplyBytes | Promise<ReplyBytes> => {
+    const code = ENCODINGS[encoding]
+    const offset = slice?.offset ?? -1
+    const length = slice?.length ?? 0
+    const count = call(() =>
+      isSingle
+        ? native.account(keys, code, offset, length, out)
+        : native.accounts(keys, code, offset, length, out),
+    )
+    if (count >= 0) return out.subarray(0, count)
+    return taken(
+      call(() => native.accountsTask(keys, isSingle, code, offset, length, limits.readTimeoutMs)),
+    )
+  }
+  return {
+    fast: body => {
+      const answered = fast(body)
+      if (answered === 0) return undefined
+      fastMethod = answered >>> METHOD_SHIFT
+      return out.subarray(0, answered & LENGTH_MASK)
+    },
+    fastMethod: () => FAST_METHODS[fastMethod] ?? 'unknown',
+    tip: () => call(() => native.tip()) ?? undefined,
+    latestBlockhash: () => written(call(() => native.latestBlockhash(out))),
+    account: (key, encoding, slice) => accountsOf(key, true, encoding, slice),
+    accounts: (keys, encoding, slice) => accountsOf(keys, false, encoding, slice),
+    balance: key => written(call(() => native.balance(key, out))),
+    blockhashValidity: hash => written(call(() => native.blockhashValidity(hash, out))),
+    tokenBalance: key => written(call(() => native.tokenBalance(key, out))),
+    tokenSupply: mint => written(call(() => native.tokenSupply(mint, out))),
+    largestHolders: mint => written(call(() => native.largestHolders(mint, out))),
+    programPage: page =>
+      taken(
+        call(() =>
+          native.programPage(
+            {
+              program: page.program,
+              filters: [...page.filters],
+              changedSinceSlot: page.changedSinceSlot ?? -1,
+              page: toPage(page, limits),
+            },
+            limits.readTimeoutMs,
+          ),
+        ),
+        page.limit,
+      ),
+    ownerPage: page =>
+      taken(
+        call(() =>
+          native.ownerPage(
+            { wallet: page.wallet, ...page.filter, page: toPage(page, limits) },
+            limits.readTimeoutMs,
+          ),
+        ),
+        page.limit,
+      ),
+  }
+}
+
+/** A reader that the addon made. */
+export const toReader = (native: addon.Reader): Reader => ({
+  reads: limits => toReads(native, limits),
+  tip: () => call(() => native.tip()) ?? undefined,
+  stats: () => call(() => native.stats()),
+  poolStats: () => call(() => native.poolStats()),
+  openFanout: options => toFanout(call(() => native.openFanout(options))),
+  close: () => native.close(),
+})
+
+/** Opens the store that an indexer wrote. A process opens each store once. */
+export const openReader = (dir: string, store: StoreOptions, pools: PoolOptions): Reader =>
+  toReader(call(() => new addon.Reader(dir, store, pools)))

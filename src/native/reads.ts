@@ -1,0 +1,70 @@
+import type { DataSlice, Encoding } from './encodings.js'
+import type { BodySource } from '../shared/http.js'
+import type { Tip } from './store.js'
+
+/** One condition of a program page; all must hold. */
+export type Filter =
+  { readonly dataSize: number } | { readonly offset: number; readonly bytes: Uint8Array }
+
+/** What every page has in common. */
+export type Page = {
+  readonly encoding: Encoding
+  readonly dataSlice: DataSlice | undefined
+  readonly limit: number
+  /** The page starts strictly after this key, also where it is gone. */
+  readonly after: Uint8Array | undefined
+}
+export type ProgramPage = Page & {
+  readonly program: Uint8Array
+  readonly filters: readonly Filter[]
+  readonly changedSinceSlot: number | undefined
+}
+export type OwnerPage = Page & {
+  readonly wallet: Uint8Array
+  readonly filter: { readonly mint: Uint8Array } | { readonly tokenProgram: 1 | 2 }
+}
+
+/** Result JSON: a view into a reused buffer (valid until the next read), or a source to stream from. */
+export type ReplyBytes = Uint8Array | BodySource
+
+/**
+ * One indexed view, as the methods see it. Every read is one snapshot. A read that is too large for the
+ * event loop answers a promise. Failures are RpcErrors.
+ */
+export type Reads = {
+  /** The whole reply to a canonical point read, or undefined where the ordinary way must answer. */
+  fast(body: Uint8Array): Uint8Array | undefined
+  /** The method of the call that `fast` answered last. */
+  fastMethod(): string
+  tip(): Tip | undefined
+  latestBlockhash(): ReplyBytes
+  balance(key: Uint8Array): ReplyBytes
+  /** Whether a transaction that names this hash may still land. */
+  blockhashValidity(blockhash: Uint8Array): ReplyBytes
+  account(
+    key: Uint8Array,
+    encoding: Encoding,
+    slice: DataSlice | undefined,
+  ): ReplyBytes | Promise<ReplyBytes>
+  accounts(
+    keys: Uint8Array,
+    encoding: Encoding,
+    slice: DataSlice | undefined,
+  ): ReplyBytes | Promise<ReplyBytes>
+  tokenBalance(key: Uint8Array): ReplyBytes
+  tokenSupply(mint: Uint8Array): ReplyBytes
+  largestHolders(mint: Uint8Array): ReplyBytes
+  programPage(page: ProgramPage): Promise<ReplyBytes>
+  ownerPage(page: OwnerPage): Promise<ReplyBytes>
+}
+
+/** Bounds of one read, as the JSON-RPC part has them. */
+export type ReadLimits = {
+  /** From the call to the last byte, waiting included, in milliseconds. */
+  readonly readTimeoutMs: number
+  /** Time that one page may scan once it runs, in milliseconds. */
+  readonly scanMs: number
+  readonly pageReplyBytesMax: number
+  /** Results of the fast lane that are kept until the next commit, each of at most 2 KiB. */
+  readonly recentResultsMax: number
+}

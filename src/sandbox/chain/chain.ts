@@ -1,0 +1,344 @@
+import bs58 from 'bs58'
+import { LiteSvm } from 'litesvm/dist/internal.js'
+import { ADDRESSES, isSameBytes } from '../solana/addresses.js'
+import type { AccountState, AccountUpdate, Block, Commitment, TransactionRecord } from './block.js'
+import type { BlockhashAge } from './blockhash-queue.js'
+import { compileTransaction } from '../solana/compile-transaction.js'
+import { Emitter } from './emitter.js'
+import {
+  type Machine,
+  type Refusal,
+  type ResolvedKeys,
+  resolveKeys,
+} from './execute-transaction.js'
+import { deriveBytes, deriveKeypair, type Keypair, SANDBOX_SEED } from '../solana/keypair.js'
+import type { ParsedTransaction } from '../solana/parse-transaction.js'
+import { Recency } from './recency.js'
+import { SvmAccounts } from './svm-accounts.js'
+import { transferLamports } from '../solana/system-instructions.js'
+import { Sysvars } from './sysvars.js'
+import { TokenLedger } from './token-ledger.js'
+import {
+  type BundleRefusal,
+  type Run,
+  type SimulationRules,
+  TransactionRunner,
+} from './transaction-runner.js'
+
+/** Options of the dev chain. */
+export const defaults = {
+  /** What keys and, with the clock at start, block hashes are made of. */
+  seed: SANDBOX_SEED,
+  /** Slot of the first block. Not 0, which is its parent. */
+  firstSlot: 1,
+  /** Validators accept the hash of this many past blocks. */
+  blockhashAgeMax: 150,
+  /** A slot is final when this many are built upon it, as on a real cluster. */
+  finalizedAfterSlots: 32,
+  /** What the faucet owns at first: half of what u64 can hold is more than enough. */
+  faucetLamports: 1_000_000_000_000_000_000n,
+}
+export type ChainOptions = typeof defaults
+
+/**
+ * What a listener can hear. Within a slot: `slotStarted`, writes and transactions in order,
+ * `block`, then `status`.
+ */
+export type ChainEvents = {
+  slotStarted: [slot: number, parentSlot: number]
+  account: [update: AccountUpdate]
+  /** After the account writes of the same transaction. */
+  transaction: [record: TransactionRecord]
+  block: [block: Block]
+  status: [slot: number, parentSlot: number, status: Commitment]
+}
+
+/** What became of a transaction: in the block (perhaps failed), or refused and in no block. */
+export type Sent = { readonly landed: true; readonly record: TransactionRecord } | Refusal
+
+/** What became of a bundle: in the block whole, or not at all. */
+export type BundleSent =
+  { readonly landed: true; readonly records: readonly TransactionRecord[] } | BundleRefusal
+
+/** True where a signature was wrong. One who is not executed is not looked at so closely. */
+export const isForged = (sent: Sent | BundleSent): boolean =>
+  !sent.landed && sent.error === 'SignatureFailure'
+
+type OpenBlock = {
+  readonly slot: number
+  readonly parentSlot: number
+  readonly parentBlockhash: string
+  readonly blockHeight: number
+  readonly blockTime: number
+  readonly transactions: TransactionRecord[]
+  accountUpdateCount: number
+}
+
+/**
+ * A chain of one validator on LiteSVM. The open block takes transactions at once; `tick` closes it
+ * and opens the next. Nothing here waits, and nothing looks at a clock but `now`.
+ */
+export class Chain {
+  readonly svm: LiteSvm
+  readonly faucet: Keypair
+  readonly options: ChainOptions
+  private readonly now: () => number
+  private readonly accounts: SvmAccounts
+  private readonly sysvars: Sysvars
+  private readonly tokens = new TokenLedger()
+  private readonly machine: Machine
+  private readonly emitter = new Emitter<ChainEvents>()
+  private readonly recency: Recency
+  private readonly runner: TransactionRunner
+  private readonly genesis: Buffer
+  private writeVersion = 0
+  private open: OpenBlock
+  private last: Block
+
+  constructor(options: Partial<ChainOptions> = {}, now: () => number = Date.now) {
+    this.options = { ...defaults, ...options }
+    this.now = now
+    const { seed, firstSlot } = this.options
+    this.svm = new LiteSvm()
+    this.svm.withNativeMints()
+    // Recency, and what was processed before, are the chain's to check: LiteSVM knows one hash
+    // only.
+    this.svm.setBlockhashCheck(false)
+    this.svm.setTransactionHistory(0n)
+    this.accounts = new SvmAccounts(this.svm)
+    this.machine = { svm: this.svm, accounts: this.accounts, tokens: this.tokens }
+    this.sysvars = new Sysvars(this.svm)
+    this.recency = new Recency(this.accounts, this.options.blockhashAgeMax)
+    this.runner = new TransactionRunner(this.machine, this.recency)
+    this.genesis = deriveBytes('genesis', seed, now())
+    this.faucet = deriveKeypair(seed, 'faucet')
+    this.last = {
+      slot: firstSlot - 1,
+      parentSlot: firstSlot - 1,
+      blockhash: bs58.encode(this.genesis),
+      parentBlockhash: bs58.encode(this.genesis),
+      blockHeight: firstSlot - 1,
+      blockTime: Math.floor(now() / 1000),
+      transactions: [],
+      accountUpdateCount: 0,
+    }
+    this.recency.addBlock(this.genesis, this.last.blockHeight)
+    this.open = this.createBlock()
+  }
+
+  /**
+   * Begins the first block with the accounts of the virtual machine and the faucet. Listeners come
+   * before this.
+   */
+  start(): void {
+    this.startSlot()
+    for (const [pubkey, state] of this.accounts.builtins())
+      if (!isSameBytes(pubkey, ADDRESSES.clock)) this.publish(pubkey, state, undefined)
+    this.load(this.faucet.publicKey, {
+      lamports: this.options.faucetLamports,
+      owner: ADDRESSES.system,
+      executable: false,
+      rentEpoch: 0xffff_ffff_ffff_ffffn,
+      data: new Uint8Array(0),
+    })
+  }
+
+  on<E extends keyof ChainEvents>(
+    event: E,
+    listener: (...args: ChainEvents[E]) => void,
+  ): () => void {
+    return this.emitter.on(event, listener)
+  }
+
+  /** The slot that takes transactions now. */
+  get slot(): number {
+    return this.open.slot
+  }
+
+  /**
+   * The newest finished block: what `processed` and `confirmed` mean here. Before the first it is
+   * the genesis, which has no block.
+   */
+  get tip(): Block {
+    return this.last
+  }
+
+  /** Hash for a new transaction, and the last block height that takes it. */
+  latestBlockhash(): { blockhash: string; lastValidBlockHeight: number; slot: number } {
+    const { blockhash, blockHeight, slot } = this.last
+    return { blockhash, slot, lastValidBlockHeight: blockHeight + this.options.blockhashAgeMax }
+  }
+
+  /** Hash of any block from the genesis on; also of one that is still to come. */
+  blockhashOf(slot: number): string {
+    const isGenesis = slot < this.options.firstSlot
+    return bs58.encode(isGenesis ? this.genesis : deriveBytes('block', this.genesis, slot))
+  }
+
+  isBlockhashValid(blockhash: Uint8Array): boolean {
+    return this.recency.ageOfBlockhash(blockhash) === 'recent'
+  }
+
+  /** How the hash of a transaction stands; that of a durable nonce is recent. */
+  blockhashAge(transaction: ParsedTransaction): BlockhashAge {
+    return this.recency.ageOf(transaction)
+  }
+
+  /** True where a transaction of this signature is in a block that its hash may still be named in. */
+  isProcessed(signature: Uint8Array): boolean {
+    return this.recency.isProcessed(signature)
+  }
+
+  /** The keys of a transaction as the chain sees them; `undefined` without its lookup tables. */
+  resolveKeys(transaction: ParsedTransaction): ResolvedKeys | undefined {
+    return resolveKeys(transaction, this.machine)
+  }
+
+  lamports(pubkey: Uint8Array): bigint {
+    return this.accounts.lamports(pubkey)
+  }
+
+  account(pubkey: Uint8Array): AccountState | undefined {
+    return this.accounts.get(pubkey)
+  }
+
+  /** A program's accounts, in ascending order of their addresses. */
+  programAccounts(program: Uint8Array): [pubkey: Uint8Array, state: AccountState][] {
+    return this.accounts.ownedBy(program).flatMap(pubkey => {
+      const state = this.accounts.get(pubkey)
+      return state === undefined ? [] : [[pubkey, state] as [Uint8Array, AccountState]]
+    })
+  }
+
+  rentExemptLamports(dataByteCount: number): bigint {
+    return this.svm.minimumBalanceForRentExemption(BigInt(dataByteCount))
+  }
+
+  /**
+   * Executes a signed transaction at once. Throws nothing: bytes that are no transaction are
+   * refused too.
+   */
+  send(bytes: Uint8Array): Sent {
+    const run = this.runner.run(bytes)
+    return run.landed ? { landed: true, record: this.commit(run) } : run
+  }
+
+  /**
+   * What a transaction would do now. `inspect` looks at the accounts as they would be; afterwards
+   * nothing has happened.
+   */
+  simulate<T>(bytes: Uint8Array, rules: SimulationRules, inspect: () => T) {
+    return this.runner.simulate(bytes, rules, inspect)
+  }
+
+  /**
+   * Executes transactions one behind the other at once, and next to each other in the block. Where
+   * one is refused or fails, or `isWanted` does not like what they did together, none of them has
+   * happened.
+   */
+  sendBundle(members: readonly Uint8Array[], isWanted: () => boolean = () => true): BundleSent {
+    const bundle = this.runner.runBundle(members, isWanted)
+    if (!bundle.landed) return bundle
+    return { landed: true, records: bundle.runs.map(run => this.commit(run)) }
+  }
+
+  /**
+   * Compiles, signs and sends; throws where the transaction does not succeed. For what the sandbox
+   * itself does.
+   */
+  submit(
+    instructions: Parameters<typeof compileTransaction>[0],
+    signers: Parameters<typeof compileTransaction>[1],
+  ): TransactionRecord {
+    const sent = this.send(
+      compileTransaction(instructions, signers, bs58.decode(this.last.blockhash)),
+    )
+    if (!sent.landed) throw new Error(`sandbox transaction refused: ${sent.reason}`)
+    const { error, logs } = sent.record
+    if (error !== undefined)
+      throw new Error(`sandbox transaction failed: ${JSON.stringify(error)} ${logs.join(' ')}`)
+    return sent.record
+  }
+
+  /** A real transfer from the faucet. */
+  airdrop(pubkey: Uint8Array, lamports: bigint): TransactionRecord {
+    const instruction = transferLamports(this.faucet.publicKey, pubkey, lamports)
+    return this.submit([instruction], [this.faucet])
+  }
+
+  /** Sets an account to exactly this, now and without a transaction. */
+  load(pubkey: Uint8Array, state: AccountState): void {
+    // The chain's own clock goes on: a foreign one would set the time of every account back.
+    if (isSameBytes(pubkey, ADDRESSES.clock)) return
+    this.accounts.load(pubkey, state)
+    this.publish(pubkey, state, undefined)
+  }
+
+  /** Closes the open block and opens the next. */
+  tick(): Block {
+    const { slot, parentSlot } = this.open
+    const blockhash = deriveBytes('block', this.genesis, slot)
+    const block: Block = { ...this.open, blockhash: bs58.encode(blockhash) }
+    this.last = block
+    this.recency.addBlock(blockhash, block.blockHeight)
+    this.emitter.emit('block', block)
+    this.emitter.emit('status', slot, parentSlot, 'processed')
+    this.emitter.emit('status', slot, parentSlot, 'confirmed')
+    const finalized = slot - this.options.finalizedAfterSlots
+    if (finalized >= this.options.firstSlot)
+      this.emitter.emit('status', finalized, finalized - 1, 'finalized')
+    this.sysvars.addSlotHash(slot, blockhash)
+    this.open = this.createBlock()
+    this.startSlot()
+    return block
+  }
+
+  private createBlock(): OpenBlock {
+    const { slot, blockhash, blockHeight, blockTime } = this.last
+    return {
+      slot: slot + 1,
+      parentSlot: slot,
+      parentBlockhash: blockhash,
+      blockHeight: blockHeight + 1,
+      // A wall clock may step back; the chain's never does.
+      blockTime: Math.max(blockTime, Math.floor(this.now() / 1000)),
+      transactions: [],
+      accountUpdateCount: 0,
+    }
+  }
+
+  private startSlot(): void {
+    const { slot, parentSlot, blockTime } = this.open
+    this.emitter.emit('slotStarted', slot, parentSlot)
+    this.sysvars.startSlot(slot, blockTime)
+    // Durable nonces need a new hash of the virtual machine itself.
+    this.svm.expireBlockhash()
+    const clock = this.accounts.get(ADDRESSES.clock)
+    if (clock !== undefined) this.publish(ADDRESSES.clock, clock, undefined)
+  }
+
+  private publish(
+    pubkey: Uint8Array,
+    state: AccountState,
+    signature: Uint8Array | undefined,
+  ): void {
+    // What a transaction wrote, its execution noted.
+    if (signature === undefined) this.tokens.note(pubkey, state)
+    this.open.accountUpdateCount++
+    this.writeVersion++
+    const { writeVersion } = this
+    const { slot } = this.open
+    this.emitter.emit('account', { ...state, pubkey, slot, writeVersion, signature })
+  }
+
+  /** Takes what ran into the open block. */
+  private commit({ outcome, writes, transaction, signature }: Run): TransactionRecord {
+    const { slot, transactions } = this.open
+    for (const [pubkey, state] of writes) this.publish(pubkey, state, signature)
+    const record = { ...outcome, slot, index: transactions.length, signature, transaction }
+    transactions.push(record)
+    this.recency.addSignature(signature, this.open.blockHeight)
+    this.emitter.emit('transaction', record)
+    return record
+  }
+}

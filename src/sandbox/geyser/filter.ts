@@ -1,0 +1,186 @@
+import { toMapKey } from '../solana/addresses.js'
+import type { Entry } from './log.js'
+import { encodeBlock, encodeLabel, replaceData, SLOT_STATUS } from './messages.js'
+import type {
+  AccountDataFilter,
+  AccountsFilter,
+  BlocksFilter,
+  CommitmentNumber,
+  DataSlice,
+  SlotsFilter,
+  SubscribeRequest,
+  TransactionsFilter,
+} from './request.js'
+
+type Test<T> = (value: T) => boolean
+type AccountEntry = Extract<Entry, { kind: 'account' }>
+type TransactionEntry = Extract<Entry, { kind: 'transaction' | 'transactionStatus' }>
+type BlockEntry = Extract<Entry, { kind: 'block' }>
+type SlotEntry = Extract<Entry, { kind: 'slot' }>
+/** The encoded label of a filter and what passes it. */
+type Labelled<T> = readonly [label: Buffer, test: Test<T>]
+
+const TOKEN_ACCOUNT_BYTES = 165
+const MULTISIG_BYTES = 355
+const STATE_AT = 108
+const ACCOUNT_TAG = 2
+
+/**
+ * An initialised token account of either program: the plain length, or extensions behind the
+ * account tag.
+ */
+const isTokenAccount = (data: Uint8Array): boolean => {
+  if (data.length < TOKEN_ACCOUNT_BYTES || data.length === MULTISIG_BYTES) return false
+  if (data[STATE_AT] !== 1 && data[STATE_AT] !== 2) return false
+  return data.length === TOKEN_ACCOUNT_BYTES || data[TOKEN_ACCOUNT_BYTES] === ACCOUNT_TAG
+}
+
+const dataOf = ({ body, dataAt, dataByteCount }: AccountEntry): Buffer =>
+  body.subarray(dataAt, dataAt + dataByteCount)
+
+const testData = (filter: AccountDataFilter): Test<AccountEntry> => {
+  switch (filter.kind) {
+    case 'memcmp': {
+      const { offset, bytes } = filter
+      const end = offset + bytes.length
+      return entry =>
+        entry.dataByteCount >= end &&
+        Buffer.compare(dataOf(entry).subarray(offset, end), bytes) === 0
+    }
+    case 'datasize':
+      return entry => BigInt(entry.dataByteCount) === filter.byteCount
+    case 'tokenAccountState':
+      return entry => isTokenAccount(dataOf(entry)) === filter.wanted
+    case 'lamports': {
+      const { compare, value } = filter
+      if (compare === 'eq') return ({ lamports }) => lamports === value
+      if (compare === 'ne') return ({ lamports }) => lamports !== value
+      return compare === 'lt'
+        ? ({ lamports }) => lamports < value
+        : ({ lamports }) => lamports > value
+    }
+  }
+}
+
+const KEY_CHARS = 32
+
+const splitKeys = (keys: string): string[] =>
+  Array.from({ length: keys.length / KEY_CHARS }, (_none, index) =>
+    keys.slice(index * KEY_CHARS, (index + 1) * KEY_CHARS),
+  )
+
+const toKeys = (pubkeys: readonly Uint8Array[]): Set<string> => new Set(pubkeys.map(toMapKey))
+
+/** Fields join by AND, values of a list by OR; a filter without fields takes everything. */
+const testAccounts = (filter: AccountsFilter): Test<AccountEntry> => {
+  const tests = filter.filters.map(testData)
+  const accounts = toKeys(filter.accounts)
+  const owners = toKeys(filter.owners)
+  const { hasSignature } = filter
+  if (hasSignature !== undefined) tests.push(entry => entry.hasSignature === hasSignature)
+  if (accounts.size > 0) tests.push(({ pubkey }) => accounts.has(pubkey))
+  if (owners.size > 0) tests.push(({ owner }) => owners.has(owner))
+  return update => tests.every(test => test(update))
+}
+
+const testTransactions = (filter: TransactionsFilter): Test<TransactionEntry> => {
+  const tests: Test<TransactionEntry>[] = []
+  const { isFailed, signature, include, exclude, required } = filter
+  // Nobody votes on a chain of one.
+  if (filter.isVote === true) tests.push(() => false)
+  if (isFailed !== undefined) tests.push(entry => entry.isFailed === isFailed)
+  if (signature !== undefined) {
+    const wanted = toMapKey(signature)
+    tests.push(entry => entry.signature === wanted)
+  }
+  if (include.length + exclude.length + required.length > 0) {
+    const [included, excluded, demanded] = [toKeys(include), toKeys(exclude), toKeys(required)]
+    tests.push(entry => {
+      const keys = new Set(splitKeys(entry.keys))
+      const isThere = (key: string): boolean => keys.has(key)
+      return (
+        (include.length === 0 || [...included].some(isThere)) &&
+        ![...excluded].some(isThere) &&
+        [...demanded].every(isThere)
+      )
+    })
+  }
+  return entry => tests.every(test => test(entry))
+}
+
+const testSlots =
+  (filter: SlotsFilter, commitment: CommitmentNumber): Test<SlotEntry> =>
+  ({ status }) =>
+    (filter.hasInterslotUpdates || SLOT_STATUS[status] <= SLOT_STATUS.finalized) &&
+    (!filter.isByCommitment || SLOT_STATUS[status] === commitment)
+
+const label = <F, T>(
+  filters: ReadonlyMap<string, F>,
+  toTest: (filter: F) => Test<T>,
+): Labelled<T>[] => [...filters].map(([name, filter]) => [encodeLabel(name), toTest(filter)])
+
+/** Labels of the filters that `value` passes, in front of nothing yet. */
+const labelsOf = <T>(filters: readonly Labelled<T>[], value: T): Buffer[] => {
+  const labels: Buffer[] = []
+  for (const [encoded, test] of filters) if (test(value)) labels.push(encoded)
+  return labels
+}
+
+/** Slices one after the other; one that reaches beyond the data is left out. */
+const cut = (data: Uint8Array, slices: readonly DataSlice[]): Buffer =>
+  Buffer.concat(
+    slices
+      .filter(({ offset, length }) => offset + length <= data.length)
+      .map(({ offset, length }) => data.subarray(offset, offset + length)),
+  )
+
+/**
+ * Turns an update into the pieces of a message for one subscriber, none where no filter of theirs
+ * takes it.
+ */
+export type ToMessage = (entry: Entry) => Buffer[]
+
+export const createFilter = (request: SubscribeRequest): ToMessage => {
+  const accounts = label(request.accounts, testAccounts)
+  const slots = label(request.slots, filter => testSlots(filter, request.commitment))
+  const transactions = label(request.transactions, testTransactions)
+  const statuses = label(request.transactionsStatus, testTransactions)
+  const blocks = [...request.blocks].map(([name, filter]): [Buffer, BlocksFilter] => [
+    encodeLabel(name),
+    filter,
+  ])
+  const blocksMeta = request.blocksMeta.map(encodeLabel)
+  const { slices } = request
+
+  const labelsFor = (entry: Exclude<Entry, BlockEntry>): Buffer[] => {
+    switch (entry.kind) {
+      case 'account':
+        return labelsOf(accounts, entry)
+      case 'transaction':
+        return labelsOf(transactions, entry)
+      case 'transactionStatus':
+        return labelsOf(statuses, entry)
+      case 'slot':
+        return labelsOf(slots, entry)
+      case 'blockMeta':
+        return [...blocksMeta]
+    }
+  }
+  /** Put together only where it is asked for: the log holds each account once. */
+  const toBlocks = (entry: BlockEntry): Buffer[] => {
+    const wants = (hasAccounts: boolean): Buffer[] =>
+      blocks.filter(([, filter]) => filter.hasAccounts === hasAccounts).map(([name]) => name)
+    const whole = wants(true)
+    const labels = whole.length > 0 ? whole : wants(false)
+    const bodies = whole.length > 0 ? entry.accounts.map(({ body }) => body) : []
+    return labels.length === 0 ? [] : [...labels, encodeBlock(entry.block, bodies, entry.atMs)]
+  }
+  return entry => {
+    if (entry.kind === 'block') return toBlocks(entry)
+    const parts = labelsFor(entry)
+    if (parts.length === 0) return parts
+    const isCut = entry.kind === 'account' && slices.length > 0
+    parts.push(isCut ? replaceData(entry.body, cut(dataOf(entry), slices)) : entry.body)
+    return parts
+  }
+}

@@ -1,0 +1,234 @@
+import bs58 from 'bs58'
+import { isAbsent, type Members } from '../../shared/values.js'
+import { toMapKey } from '../solana/addresses.js'
+import type { TransactionRecord } from '../chain/block.js'
+import type { Chain } from '../chain/chain.js'
+import type { History } from '../chain/history.js'
+import { parseTransaction, TransactionFormatError } from '../solana/parse-transaction.js'
+import {
+  multipleAccounts,
+  programAccounts,
+  programAccountsPage,
+  tokenAccountsByOwner,
+} from './accounts.js'
+import { invalidParam, RpcFailure } from './failure.js'
+import {
+  toBlockCommitment,
+  toCommitment,
+  toCount,
+  toList,
+  toOptions,
+  toPubkey,
+  toSignature,
+} from './params.js'
+import { sendTransaction, simulateTransaction } from './send.js'
+import { toEncoding, toParsedKeys, toTransaction } from './transaction.js'
+import { feeOf, readBudget } from '../chain/run-on-svm.js'
+
+/** What a method answers from. */
+export type World = { readonly chain: Chain; readonly history: History }
+type Params = readonly unknown[]
+/** Answers the result. Throws RpcFailure. */
+export type RpcMethod = (world: World, params: Params) => unknown
+
+const SLOTS_IN_EPOCH = 432_000
+const STATUSES_MAX = 256
+const SIGNATURES_MAX = 1_000
+const FEE_SLOTS = 150
+const SIGNATURE_BYTES = 64
+const MESSAGE_CHARS_MAX = 8_192
+
+const withContext = ({ chain }: World, value: unknown) => ({
+  context: { slot: chain.tip.slot },
+  value,
+})
+
+/** As a node does that has not reached the slot which the caller has seen elsewhere. */
+const reachContextSlot = ({ tip }: Chain, { minContextSlot }: Members): void => {
+  if (isAbsent(minContextSlot) || toCount(minContextSlot) <= tip.slot) return
+  const message = 'Minimum context slot has not been reached'
+  throw new RpcFailure(-32016, message, { contextSlot: tip.slot })
+}
+
+const toStatus = ({ chain, history }: World, record: TransactionRecord) => {
+  const { slot, error } = record
+  const confirmationStatus = history.statusOf(record)
+  return {
+    slot,
+    confirmations: confirmationStatus === 'finalized' ? null : Math.max(0, chain.tip.slot - slot),
+    err: error ?? null,
+    status: error === undefined ? { Ok: null } : { Err: error },
+    confirmationStatus,
+  }
+}
+
+/** Options, or the encoding alone, which old clients send in their place. */
+const toBlockOptions = (value: unknown) =>
+  typeof value === 'string' ? { encoding: value } : toOptions(value)
+
+const getTransaction: RpcMethod = ({ history }, [signature, given]) => {
+  const options = toBlockOptions(given)
+  const record = history.find(toSignature(signature))
+  const newest = history.slotAt(toBlockCommitment(options))
+  const encoding = toEncoding(options['encoding'])
+  if (record === undefined || record.slot > newest) return null
+  const blockTime = history.block(record.slot)?.blockTime ?? null
+  return { slot: record.slot, blockTime, ...toTransaction(record, encoding, options) }
+}
+
+const toBlockTransaction = (
+  record: TransactionRecord,
+  details: string,
+  options: ReturnType<typeof toOptions>,
+) => {
+  const full = toTransaction(record, toEncoding(options['encoding']), options)
+  if (details === 'full') return full
+  const signatures = record.transaction.signatures.map(signature => bs58.encode(signature))
+  return { ...full, transaction: { signatures, accountKeys: toParsedKeys(record) } }
+}
+
+const getBlock: RpcMethod = ({ history }, [wanted, given]) => {
+  const options = toBlockOptions(given)
+  const slot = toCount(wanted)
+  if (slot > history.slotAt(toBlockCommitment(options)))
+    throw new RpcFailure(-32004, `Block not available for slot ${slot}`)
+  const block = history.block(slot)
+  if (block === undefined)
+    throw new RpcFailure(-32009, `Slot ${slot} was skipped, or missing in long-term storage`)
+  const details = String(options['transactionDetails'] ?? 'full')
+  const { transactions } = block
+  return {
+    previousBlockhash: block.parentBlockhash,
+    blockhash: block.blockhash,
+    parentSlot: block.parentSlot,
+    transactions:
+      details === 'full' || details === 'accounts'
+        ? transactions.map(record => toBlockTransaction(record, details, options))
+        : undefined,
+    signatures:
+      details === 'signatures'
+        ? transactions.map(({ signature }) => bs58.encode(signature))
+        : undefined,
+    rewards: options['rewards'] === false ? undefined : [],
+    blockTime: block.blockTime,
+    blockHeight: block.blockHeight,
+  }
+}
+
+const getSignaturesForAddress: RpcMethod = ({ history }, [address, given]) => {
+  const options = toOptions(given)
+  const limit = Math.min(toCount(options['limit'], SIGNATURES_MAX), SIGNATURES_MAX)
+  const newest = history.slotAt(toBlockCommitment(options))
+  const idOf = (value: unknown): string | undefined =>
+    isAbsent(value) ? undefined : toMapKey(toSignature(value))
+  const [before, until] = [idOf(options['before']), idOf(options['until'])]
+  const rows: unknown[] = []
+  let isPast = before === undefined
+  for (const record of [...history.of(toPubkey(address))].reverse()) {
+    const id = toMapKey(record.signature)
+    if (id === until || rows.length === limit) break
+    if (isPast && record.slot <= newest)
+      rows.push({
+        signature: bs58.encode(record.signature),
+        slot: record.slot,
+        err: record.error ?? null,
+        memo: null,
+        blockTime: history.block(record.slot)?.blockTime ?? null,
+        confirmationStatus: history.statusOf(record),
+      })
+    if (id === before) isPast = true
+  }
+  return rows
+}
+
+const getFeeForMessage: RpcMethod = (world, [text]) => {
+  if (typeof text !== 'string' || text.length > MESSAGE_CHARS_MAX)
+    throw invalidParam('Invalid params: expected a string')
+  const message = Buffer.from(text, 'base64')
+  // A version stands before the count of signatures.
+  const signatureCount = (message[0] ?? 0) < 128 ? message[0] : message[1]
+  const signatures = Buffer.alloc(1 + (signatureCount ?? 0) * SIGNATURE_BYTES)
+  signatures.writeUInt8((signatureCount ?? 0) & 127)
+  try {
+    const transaction = parseTransaction(Buffer.concat([signatures, message]))
+    const isRecent = world.chain.blockhashAge(transaction) === 'recent'
+    return withContext(world, isRecent ? feeOf(transaction) : null)
+  } catch (error) {
+    if (!(error instanceof TransactionFormatError)) throw error
+    throw invalidParam(`failed to deserialize the message: ${error.message}`)
+  }
+}
+
+/** The least price of a compute unit that was paid in each block, 0 in an empty one. */
+const getRecentPrioritizationFees: RpcMethod = ({ history }) =>
+  history
+    .newestBlocks()
+    .slice(0, FEE_SLOTS)
+    .reverse()
+    .map(({ slot, transactions }) => {
+      const prices = transactions.map(
+        ({ transaction }) => readBudget(transaction).unitPriceMicroLamports,
+      )
+      const [first = 0n, ...rest] = prices
+      return { slot, prioritizationFee: rest.reduce((a, b) => (a < b ? a : b), first) }
+    })
+
+/** What the chain's RPC answers: what clients need to send and confirm, and to look back. */
+export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
+  sendTransaction: ({ chain }, [text, options]) => sendTransaction(chain, text, toOptions(options)),
+  simulateTransaction: (world, [text, options]) =>
+    withContext(world, simulateTransaction(world.chain, text, toOptions(options))),
+  requestAirdrop: ({ chain }, [pubkey, lamports]) =>
+    bs58.encode(chain.airdrop(toPubkey(pubkey), BigInt(toCount(lamports))).signature),
+  getSignatureStatuses: (world, [signatures]) =>
+    withContext(
+      world,
+      toList(signatures, STATUSES_MAX).map(signature => {
+        const record = world.history.find(toSignature(signature))
+        return record === undefined ? null : toStatus(world, record)
+      }),
+    ),
+  getTransaction,
+  getSignaturesForAddress,
+  getBlock,
+  getEpochInfo: ({ chain, history }, [options]) => {
+    const absoluteSlot = history.slotAt(toCommitment(toOptions(options)))
+    const { tip } = chain
+    return {
+      absoluteSlot,
+      blockHeight: tip.blockHeight - (tip.slot - absoluteSlot),
+      epoch: Math.floor(absoluteSlot / SLOTS_IN_EPOCH),
+      slotIndex: absoluteSlot % SLOTS_IN_EPOCH,
+      slotsInEpoch: SLOTS_IN_EPOCH,
+      transactionCount: history.transactionCount,
+    }
+  },
+  getMinimumBalanceForRentExemption: ({ chain }, [dataByteCount]) =>
+    chain.rentExemptLamports(toCount(dataByteCount)),
+  getFeeForMessage,
+  getGenesisHash: ({ chain }) => chain.blockhashOf(chain.options.firstSlot - 1),
+  getRecentPrioritizationFees,
+  getSlot: ({ chain, history }, [given]) => {
+    const options = toOptions(given)
+    reachContextSlot(chain, options)
+    return history.slotAt(toCommitment(options))
+  },
+  getMultipleAccounts: (world, [keys, given]) => {
+    const options = toOptions(given)
+    reachContextSlot(world.chain, options)
+    return withContext(world, multipleAccounts(world.chain, keys, options))
+  },
+  getProgramAccountsV2: (world, [program, given]) => {
+    const options = toOptions(given)
+    reachContextSlot(world.chain, options)
+    return programAccountsPage(world.chain, program, options)
+  },
+  getProgramAccounts: (world, [program, given]) => {
+    const options = toOptions(given)
+    reachContextSlot(world.chain, options)
+    const rows = programAccounts(world.chain, program, options)
+    return options['withContext'] === true ? withContext(world, rows) : rows
+  },
+  getTokenAccountsByOwner: (world, params) =>
+    withContext(world, tokenAccountsByOwner(world.chain, params, toOptions(params[2]))),
+}

@@ -1,0 +1,54 @@
+import bs58 from 'bs58'
+import { isAbsent, isMap, type Members } from '../../shared/values.js'
+import type { Commitment } from '../chain/block.js'
+import { invalidParam } from './failure.js'
+
+const NONE: Members = {}
+/** A base58 text of 64 bytes has at most so many characters. */
+const BASE58_CHARS_MAX = 88
+
+/** The members of an options object; an absent one has none. */
+export const toOptions = (value: unknown): Members => {
+  if (isAbsent(value)) return NONE
+  if (!isMap(value)) throw invalidParam('Invalid params: options must be an object')
+  return value
+}
+
+const decode = (value: unknown, byteCount: number): Uint8Array => {
+  if (typeof value !== 'string') throw invalidParam('Invalid params: expected a string')
+  if (value.length > BASE58_CHARS_MAX) throw invalidParam('Invalid param: WrongSize')
+  const bytes = bs58.decodeUnsafe(value)
+  if (bytes === undefined) throw invalidParam('Invalid param: Invalid')
+  if (bytes.length !== byteCount) throw invalidParam('Invalid param: WrongSize')
+  return bytes
+}
+
+export const toPubkey = (value: unknown): Uint8Array => decode(value, 32)
+export const toSignature = (value: unknown): Uint8Array => decode(value, 64)
+
+/** An integer of 0 and more, or `fallback` where it is absent. */
+export const toCount = (value: unknown, fallback?: number): number => {
+  const count = isAbsent(value) ? fallback : value
+  if (typeof count !== 'number' || !Number.isSafeInteger(count) || count < 0)
+    throw invalidParam('Invalid params: expected u64')
+  return count
+}
+
+/** A list of at most `max` elements. */
+export const toList = (value: unknown, max: number): readonly unknown[] => {
+  if (!Array.isArray(value)) throw invalidParam('Invalid params: expected a sequence')
+  if (value.length > max) throw invalidParam(`Too many inputs provided; max ${max}`)
+  return value
+}
+
+/** The commitment of an options object, finalized where it names none, as everywhere on Solana. */
+export const toCommitment = ({ commitment }: Members): Commitment =>
+  commitment === 'processed' || commitment === 'confirmed' ? commitment : 'finalized'
+
+/** The same for what is looked up in blocks, which `processed` has none of. */
+export const toBlockCommitment = (options: Members): Commitment => {
+  const commitment = toCommitment(options)
+  if (commitment === 'processed')
+    throw invalidParam('Method does not support commitment below `confirmed`')
+  return commitment
+}

@@ -1,0 +1,82 @@
+import { type Call, isBatch, isRefusal, parseMessage, type Refusal } from '../../shared/jsonrpc.js'
+import type { Chain } from '../chain/chain.js'
+import {
+  type DevUpstream,
+  type DevUpstreamOptions,
+  openDevUpstream,
+  type UpstreamAnswer,
+} from '../upstreams/dev-upstream.js'
+import { defaults as historyDefaults, History } from '../chain/history.js'
+import { RpcFailure } from './failure.js'
+import { RPC_METHODS, type World } from './methods.js'
+import { toJson } from './to-json.js'
+
+/** Options of the chain's own RPC. */
+export const defaults = {
+  ...historyDefaults,
+  /** Calls of a batch; getTransaction comes in batches of what one page of signatures holds. */
+  batchCountMax: 1_000,
+  nestingMax: 32,
+}
+export type RpcOptions = typeof defaults & Partial<DevUpstreamOptions>
+
+const METHOD_NOT_FOUND = -32601
+const INTERNAL = -32603
+
+const formatFailure = (id: string, error: object): string =>
+  `{"jsonrpc":"2.0","error":${toJson(error)},"id":${id}}`
+
+const answerCall = (world: World, call: Call | Refusal): string => {
+  const id = call.id ?? 'null'
+  if (isRefusal(call)) {
+    const { row, message, data } = call.error
+    return formatFailure(id, { code: row.code, message, data })
+  }
+  const method = Object.hasOwn(RPC_METHODS, call.method) ? RPC_METHODS[call.method] : undefined
+  if (method === undefined)
+    return formatFailure(id, { code: METHOD_NOT_FOUND, message: 'Method not found' })
+  try {
+    const result = method(world, Array.isArray(call.params) ? call.params : [])
+    return `{"jsonrpc":"2.0","result":${toJson(result)},"id":${id}}`
+  } catch (error) {
+    if (error instanceof RpcFailure) {
+      const { code, message, data } = error
+      return formatFailure(id, { code, message, data })
+    }
+    // A transaction of the chain's own that failed, an airdrop of more than there is.
+    return formatFailure(id, { code: INTERNAL, message: `Internal error: ${String(error)}` })
+  }
+}
+
+/**
+ * The dev chain's own JSON-RPC, for what an index cannot answer. It must be opened before the chain
+ * starts, to know its history from the first block on.
+ */
+export const openRpc = async (
+  chain: Chain,
+  options: Partial<RpcOptions> = {},
+): Promise<DevUpstream> => {
+  const limits = { ...defaults, ...options }
+  const history = new History(chain, limits)
+  const world = { chain, history }
+  const json = (body: string): UpstreamAnswer => ({
+    status: 200,
+    contentType: 'application/json; charset=utf-8',
+    body,
+  })
+  const upstream = await openDevUpstream(limits, ({ method, body }) => {
+    // Whatever the path: what clients are given is a URL without one.
+    if (method === 'GET') return { status: 200, contentType: 'text/plain', body: 'ok' }
+    const message = parseMessage(body, limits)
+    return isBatch(message)
+      ? json(`[${message.map(call => answerCall(world, call)).join()}]`)
+      : json(answerCall(world, message))
+  })
+  return {
+    url: upstream.url,
+    async close() {
+      history.close()
+      await upstream.close()
+    },
+  }
+}

@@ -1,0 +1,129 @@
+import bs58 from 'bs58'
+import { isAbsent, type Members } from '../../shared/values.js'
+import type { TransactionRecord } from '../chain/block.js'
+import type { Chain } from '../chain/chain.js'
+import { decodeTransaction } from '../solana/decode-transaction.js'
+import { refuse, type Refusal } from '../chain/execute-transaction.js'
+import {
+  parseTransaction,
+  type ParsedTransaction,
+  TransactionFormatError,
+} from '../solana/parse-transaction.js'
+import { toAccount } from './accounts.js'
+import { invalidParam, RpcFailure } from './failure.js'
+import { toList, toOptions, toPubkey } from './params.js'
+import { toInner, toReturnData } from './transaction.js'
+import type { TransactionError } from '../chain/transaction-error.js'
+import { verifySignatures } from '../solana/verify-signatures.js'
+
+/** Accounts that one simulation may show. */
+const ACCOUNTS_MAX = 64
+
+const toParsed = (text: unknown, options: Members): ParsedTransaction => {
+  const encoding = isAbsent(options['encoding']) ? 'base58' : String(options['encoding'])
+  const bytes = decodeTransaction(text, { encoding }, 'base58')
+  if (bytes === undefined) throw invalidParam(`invalid ${encoding} encoding`)
+  try {
+    return parseTransaction(bytes)
+  } catch (error) {
+    if (!(error instanceof TransactionFormatError)) throw error
+    throw invalidParam(`failed to deserialize the transaction: ${error.message}`)
+  }
+}
+
+const signatureOf = ({ signatures }: ParsedTransaction): string =>
+  bs58.encode(signatures[0] ?? new Uint8Array())
+
+/** An error in the words that clients look for in a message. */
+const describe = (error: TransactionError, reason: string): string => {
+  if (error === 'BlockhashNotFound') return 'Blockhash not found'
+  if (error === 'AccountNotFound')
+    return 'Attempt to debit an account but found no record of a prior credit.'
+  if (typeof error === 'string' || !('InstructionError' in error)) return reason
+  const [index, inner] = error.InstructionError
+  const what =
+    typeof inner === 'string' ? inner : `custom program error: 0x${inner.Custom.toString(16)}`
+  return `Error processing Instruction ${index}: ${what}`
+}
+
+type Simulated = {
+  readonly failed: Refusal | undefined
+  readonly value: Record<string, unknown>
+}
+
+const simulate = (chain: Chain, parsed: ParsedTransaction, options: Members): Simulated => {
+  const isAnyBlockhash = options['replaceRecentBlockhash'] === true
+  const isVerified = options['sigVerify'] === true
+  const wanted = isAbsent(options['accounts']) ? undefined : toOptions(options['accounts'])
+  const addresses = toList(wanted?.['addresses'] ?? [], ACCOUNTS_MAX).map(toPubkey)
+  const { run, seen } = chain.simulate(parsed.bytes, { isVerified, isAnyBlockhash }, () =>
+    addresses.map(address => {
+      const state = chain.account(address)
+      return state === undefined
+        ? null
+        : toAccount(chain, state, { encoding: wanted?.['encoding'] ?? 'base64' })
+    }),
+  )
+  const shown = wanted === undefined ? null : seen
+  const replacement = isAnyBlockhash ? chain.latestBlockhash() : undefined
+  const replacementBlockhash = replacement && {
+    blockhash: replacement.blockhash,
+    lastValidBlockHeight: replacement.lastValidBlockHeight,
+  }
+  if (!run.landed) {
+    const { error, logs } = run
+    const nothing = { accounts: shown && addresses.map(() => null), innerInstructions: null }
+    const value = { err: error, logs, unitsConsumed: 0, returnData: null, ...nothing }
+    return { failed: run, value: { ...value, replacementBlockhash } }
+  }
+  const { outcome, transaction, signature } = run
+  const { error, logs, computeUnits } = outcome
+  const record: TransactionRecord = {
+    ...outcome,
+    slot: chain.slot,
+    index: 0,
+    signature,
+    transaction,
+  }
+  return {
+    failed: error === undefined ? undefined : refuse(error, logs),
+    value: {
+      err: error ?? null,
+      logs,
+      accounts: error === undefined ? shown : shown && addresses.map(() => null),
+      unitsConsumed: computeUnits,
+      returnData: toReturnData(outcome.returnData) ?? null,
+      innerInstructions: options['innerInstructions'] === true ? toInner(record, true) : null,
+      replacementBlockhash,
+    },
+  }
+}
+
+/** `value` of simulateTransaction. */
+export const simulateTransaction = (chain: Chain, text: unknown, options: Members): unknown => {
+  if (options['sigVerify'] === true && options['replaceRecentBlockhash'] === true)
+    throw invalidParam('sigVerify may not be used with replaceRecentBlockhash')
+  return simulate(chain, toParsed(text, options), options).value
+}
+
+/**
+ * Sends a transaction and answers its signature. Unless it is to be skipped, it is first verified
+ * and simulated, and what would fail is not sent.
+ */
+export const sendTransaction = (chain: Chain, text: unknown, options: Members): string => {
+  const parsed = toParsed(text, options)
+  if (options['skipPreflight'] !== true) {
+    if (!verifySignatures(parsed))
+      throw new RpcFailure(-32003, 'Transaction signature verification failure')
+    const { failed, value } = simulate(chain, parsed, {})
+    if (failed !== undefined)
+      throw new RpcFailure(
+        -32002,
+        `Transaction simulation failed: ${describe(failed.error, failed.reason)}`,
+        value,
+      )
+  }
+  // Accepted is not landed: what the chain makes of it, the sender sees by its status.
+  chain.send(parsed.bytes)
+  return signatureOf(parsed)
+}

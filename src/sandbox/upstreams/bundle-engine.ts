@@ -1,0 +1,193 @@
+import bs58 from 'bs58'
+import { BundleAuction } from './bundle-auction.js'
+import { defaults as ledgerDefaults } from './bundle-ledger.js'
+import type { CheckedBundle } from './bundle-rules.js'
+import type { Chain } from '../chain/chain.js'
+import { CREDENTIALS } from './credentials.js'
+import {
+  type DevUpstream,
+  type DevUpstreamOptions,
+  openDevUpstream,
+  type UpstreamAnswer,
+  type UpstreamRequest,
+} from './dev-upstream.js'
+import {
+  answerFailure,
+  answerResult,
+  type Failure,
+  isAnswer,
+  type JsonCall,
+  parseJsonCall,
+} from '../rpc/json-call.js'
+import { RateLimit } from './rate-limit.js'
+
+/** Options of the dev bundle engine. */
+export const defaults = {
+  ...ledgerDefaults,
+  /** The credential that it knows: header `x-jito-auth`, or `?uuid=`. None at all is let in. */
+  uuid: CREDENTIALS.engine as string,
+  /** The same for the engine at `/iris`: header `x-api-key`, or `?api-key=`. */
+  apiKey: CREDENTIALS.iris as string,
+  tipAddresses: [] as readonly string[],
+  /** What the tip accounts must gain; a bundle that gives less does not land. */
+  tipFloorLamports: 1_000n,
+  transactionsMax: 5,
+  /** The same for the engine at `/iris`. */
+  irisTransactionsMax: 4,
+  /** Status queries name so many ids at most. */
+  idsMax: 5,
+  /** Requests a second of one client, of every method; real ones allow 1. 0 is no limit. */
+  requestsPerSecondMax: 0,
+  /** Requests a second before everybody is turned away; 0 is no limit. */
+  congestionPerSecondMax: 0,
+}
+export type BundleEngineOptions = typeof defaults & Partial<DevUpstreamOptions>
+
+/** Where the engine is that answers signatures in place of a bundle id. */
+export const IRIS_PATH = '/iris'
+
+type Methods = Readonly<Record<string, (call: JsonCall, query: URLSearchParams) => UpstreamAnswer>>
+
+const METHOD_NOT_FOUND: Failure = { status: 400, code: -32601, message: 'Method not found' }
+const CONTENT_TYPE: Failure = { status: 400, code: -32600, message: 'Invalid content type' }
+const UNAUTHORIZED: Failure = { status: 401, code: -32600, message: 'Unauthorized' }
+const invalid = (message: string): Failure => ({ status: 400, code: -32602, message })
+const rateLimited = (message: string): Failure => ({ status: 429, code: -32097, message })
+const CONGESTED = rateLimited('Network congested. Endpoint is globally rate limited.')
+
+const plain = (status: number, body: string): UpstreamAnswer => ({
+  status,
+  contentType: 'text/plain',
+  body,
+})
+
+const isFailure = (checked: CheckedBundle | Failure): checked is Failure => 'code' in checked
+const toTexts = ({ signatures }: CheckedBundle): string[] =>
+  signatures.map(signature => bs58.encode(signature))
+
+const respond = (id: string, sent: unknown[] | string | Failure): UpstreamAnswer =>
+  typeof sent === 'string' || Array.isArray(sent) ? answerResult(id, sent) : answerFailure(id, sent)
+
+/** Answers a call of one of the methods. */
+const answerCall = (methods: Methods, { headers, query, body }: UpstreamRequest) => {
+  if (!/^application\/json\b/i.test(String(headers['content-type'])))
+    return answerFailure('null', CONTENT_TYPE)
+  const call = parseJsonCall(body)
+  if (isAnswer(call)) return call
+  const method = Object.hasOwn(methods, call.method) ? methods[call.method] : undefined
+  return method === undefined ? answerFailure(call.id, METHOD_NOT_FOUND) : method(call, query)
+}
+
+/** Methods of an engine that answers bundle ids, as Jito's does; texts are base58 by default. */
+const createJito = (chain: Chain, auction: BundleAuction, limits: BundleEngineOptions) => {
+  const form = { countMax: limits.transactionsMax, encoding: 'base58' } as const
+  const byIds =
+    (look: (ids: readonly string[]) => unknown) =>
+    ({ id, params: [ids] }: JsonCall): UpstreamAnswer => {
+      if (!Array.isArray(ids) || !ids.every(each => typeof each === 'string'))
+        return answerFailure(id, invalid('the first parameter is a list of bundle ids'))
+      if (ids.length > limits.idsMax)
+        return answerFailure(id, invalid(`at most ${limits.idsMax} bundle ids`))
+      return answerResult(id, { context: { slot: chain.tip.slot }, value: look(ids) })
+    }
+  const bundles = {
+    sendBundle({ id, params }: JsonCall): UpstreamAnswer {
+      const checked = auction.check(params, form)
+      return respond(id, isFailure(checked) ? checked : auction.submit(checked))
+    },
+    getBundleStatuses: byIds(ids => auction.ledger.statuses(ids)),
+    getInflightBundleStatuses: byIds(ids => auction.ledger.inflight(ids)),
+    getTipAccounts: ({ id }: JsonCall) => answerResult(id, limits.tipAddresses),
+  }
+  const transactions: Methods = {
+    sendTransaction({ id, params }, query) {
+      if (query.get('bundleOnly') !== 'true')
+        return respond(id, auction.sendAlone(params, form.encoding))
+      const [text, config] = params
+      const checked = auction.check([[text], config], form)
+      if (isFailure(checked)) return answerFailure(id, checked)
+      const sent = auction.submit(checked)
+      return typeof sent === 'string'
+        ? answerResult(id, toTexts(checked)[0], { 'x-bundle-id': sent })
+        : answerFailure(id, sent)
+    },
+  }
+  return { bundles, transactions }
+}
+
+const isRevertProtected = (config: unknown): boolean =>
+  typeof config === 'object' &&
+  config !== null &&
+  'revertProtection' in config &&
+  config.revertProtection === true
+
+/** Parameters of the first transaction of a bundle by itself. */
+const first = ([texts, config]: readonly unknown[]): readonly unknown[] => [
+  Array.isArray(texts) ? texts[0] : undefined,
+  config,
+]
+
+/** Methods of an engine that answers the signatures of a bundle; texts are base64 by default. */
+const createIris = (auction: BundleAuction, limits: BundleEngineOptions): Methods => {
+  const form = { countMax: limits.irisTransactionsMax, encoding: 'base64' } as const
+  return {
+    sendBundle({ id, params }) {
+      const checked = auction.check(params, form)
+      if (isFailure(checked)) return answerFailure(id, checked)
+      // One transaction that may fail goes the way of single ones.
+      const isAlone = checked.transactions.length === 1 && !isRevertProtected(params[1])
+      const sent = isAlone
+        ? auction.sendAlone(first(params), form.encoding)
+        : auction.submit(checked)
+      return respond(id, typeof sent === 'string' ? toTexts(checked) : sent)
+    },
+    sendTransaction: ({ id, params }) => respond(id, auction.sendAlone(params, form.encoding)),
+    getHealth: ({ id }) => answerResult(id, 'ok'),
+  }
+}
+
+/**
+ * Stand-ins for two bundle engines on one port: under `/api/v1/` one that answers bundle ids, and
+ * at `/iris` one that answers signatures. Both land on the chain, a bundle whole or not at all.
+ */
+export const openBundleEngine = (
+  chain: Chain,
+  options: Partial<BundleEngineOptions> = {},
+  now: () => number = Date.now,
+): Promise<DevUpstream> => {
+  const limits = { ...defaults, ...options }
+  const auction = new BundleAuction(chain, limits, now)
+  const clientRate = new RateLimit(limits.requestsPerSecondMax, now)
+  const totalRate = new RateLimit(limits.congestionPerSecondMax, now)
+  const { bundles, transactions } = createJito(chain, auction, limits)
+  const routes: Readonly<Record<string, Methods>> = {
+    '/api/v1/bundles': bundles,
+    '/api/v1/transactions': transactions,
+    [IRIS_PATH]: createIris(auction, limits),
+    ...Object.fromEntries(
+      Object.entries(bundles).map(([name, run]) => [`/api/v1/${name}`, { [name]: run }]),
+    ),
+  }
+  const rateFailure = (): Failure | undefined => {
+    if (totalRate.take() !== undefined) return CONGESTED
+    const excess = clientRate.take()
+    if (excess === undefined) return undefined
+    const said = `Rate limit exceeded. Limit: ${limits.requestsPerSecondMax} per second for txn requests`
+    // Who goes on asking is told for how long not to.
+    return rateLimited(
+      excess.count === 1 ? said : `${said}. Back-off triggered: Retry after ${excess.retryMs}ms`,
+    )
+  }
+  return openDevUpstream(limits, request => {
+    const { method, pathname, headers, query } = request
+    const methods = Object.hasOwn(routes, pathname) ? routes[pathname] : undefined
+    if (methods === undefined) return plain(404, 'Not Found')
+    if (method !== 'POST') return plain(405, 'Method Not Allowed')
+    const [given, known] =
+      pathname === IRIS_PATH
+        ? [headers['x-api-key'] ?? query.get('api-key'), limits.apiKey]
+        : [headers['x-jito-auth'] ?? query.get('uuid'), limits.uuid]
+    const failure = given !== null && given !== known ? UNAUTHORIZED : rateFailure()
+    return failure === undefined ? answerCall(methods, request) : answerFailure('null', failure)
+  })
+}

@@ -1,0 +1,41 @@
+import type { Reply } from '../../shared/http.js'
+import { RpcError } from '../../shared/errors.js'
+
+/** Writes the JSON body of a failure. The caller gives it: the server knows no JSON-RPC. */
+export type DescribeFailure = (error: RpcError) => string
+
+/** A failure as a whole reply; a row without a status is a fault of ours. */
+export const toFailure = (error: RpcError, describe: DescribeFailure): Reply => ({
+  status: error.row.status ?? 500,
+  contentType: 'application/json',
+  body: Buffer.from(describe(error)),
+  ...(error.row.headers !== undefined && { headers: error.row.headers }),
+})
+
+/** What the server answers by itself, written once. */
+export type Failures = {
+  readonly describe: DescribeFailure
+  readonly badRequest: Reply
+  readonly notFound: Reply
+  readonly unavailable: Reply
+  readonly internal: Reply
+  readonly upgradeVersion: Reply
+  methodNotAllowed(allow: string): Reply
+  bodyTooLarge(max: number): Reply
+  contentType(type: string): Reply
+}
+
+export const createFailures = (describe: DescribeFailure): Failures => ({
+  describe,
+  badRequest: toFailure(new RpcError('badRequest'), describe),
+  notFound: toFailure(new RpcError('notFound'), describe),
+  unavailable: toFailure(new RpcError('unavailable'), describe),
+  internal: toFailure(new RpcError('internal'), describe),
+  upgradeVersion: toFailure(new RpcError('upgradeVersion'), describe),
+  methodNotAllowed: allow => ({
+    ...toFailure(new RpcError('methodNotAllowed'), describe),
+    headers: { Allow: allow },
+  }),
+  bodyTooLarge: max => toFailure(new RpcError('bodyTooLarge', { max }), describe),
+  contentType: type => toFailure(new RpcError('contentType', { type }), describe),
+})

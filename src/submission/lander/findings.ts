@@ -1,0 +1,86 @@
+import { RpcError } from '../../shared/errors.js'
+import type { MemberVerdict, Payers, Verdict } from '../../native/transactions.js'
+
+/** What can be found, in the order in which it counts. */
+export const FINDING_KINDS = ['structure', 'signature', 'tip'] as const
+export type FindingKind = (typeof FINDING_KINDS)[number]
+
+/** One thing that the upstream may refuse. */
+export type Finding = {
+  readonly kind: FindingKind
+  /** The transaction, counted from 0; undefined where it is about the bundle as a whole. */
+  readonly member: number | undefined
+  /** Makes what it is answered with where findings are enforced. */
+  readonly toError: () => RpcError
+}
+
+/** How tips are asked for. */
+export type TipRule = { readonly payers: Payers; readonly floorLamports: bigint }
+
+const paidBy = ({ tips }: MemberVerdict): bigint => tips.reduce((sum, tip) => sum + tip, 0n)
+
+const tipError = (provided: bigint, required: bigint): RpcError =>
+  provided === 0n
+    ? new RpcError('tipMissing')
+    : new RpcError('tipInsufficient', { provided: String(provided), required: String(required) })
+
+const ownFinding = ({ problem, isSigned }: MemberVerdict, index: number): Finding | undefined => {
+  if (problem !== undefined) {
+    const toError = () => new RpcError('transactionMalformed', { index, problem })
+    return { kind: 'structure', member: index, toError }
+  }
+  if (isSigned !== false) return undefined
+  const toError = () => new RpcError('transactionSignature', { index })
+  return { kind: 'signature', member: index, toError }
+}
+
+/**
+ * Everything found in one request's transactions, by member. What cannot be read pays no tip and is
+ * not asked for one.
+ */
+export const findAll = (
+  { members }: Verdict,
+  { payers, floorLamports }: TipRule,
+): readonly Finding[] => {
+  const findings: Finding[] = []
+  let best = 0n
+  let isReadable = true
+  for (const [index, member] of members.entries()) {
+    const own = ownFinding(member, index)
+    if (own !== undefined) findings.push(own)
+    if (member.problem !== undefined) {
+      isReadable = false
+      continue
+    }
+    const paid = paidBy(member)
+    if (paid > best) best = paid
+    if (payers === 'each' && paid < floorLamports)
+      findings.push({ kind: 'tip', member: index, toError: () => tipError(paid, floorLamports) })
+  }
+  if (payers === 'one' && isReadable && best < floorLamports)
+    findings.push({ kind: 'tip', member: undefined, toError: () => tipError(best, floorLamports) })
+  return findings
+}
+
+/**
+ * `X-Lander-Findings`: for each transaction with findings its number and their kinds, as in
+ * `0:tip;2:signature,tip`. What is about the whole bundle follows as `bundle:tip`.
+ */
+export const formatFindings = (findings: readonly Finding[]): string => {
+  const kinds = new Map<number | 'bundle', FindingKind[]>()
+  for (const { member = 'bundle', kind } of findings) {
+    const known = kinds.get(member)
+    if (known === undefined) kinds.set(member, [kind])
+    else known.push(kind)
+  }
+  return Array.from(kinds, ([member, all]) => `${member}:${all.join(',')}`).join(';')
+}
+
+/** The finding that counts first: the gravest, and of equal ones the first transaction's. */
+export const gravest = (findings: readonly Finding[]): Finding | undefined => {
+  for (const kind of FINDING_KINDS) {
+    const found = findings.find(finding => finding.kind === kind)
+    if (found !== undefined) return found
+  }
+  return undefined
+}

@@ -1,0 +1,134 @@
+import { RpcError } from '../../shared/errors.js'
+import type { Params } from '../../shared/jsonrpc.js'
+import type { BundleVerdict } from '../../native/transactions.js'
+import { isAbsent, isMap, toText, wrongType } from '../../shared/values.js'
+import { parseId } from '../store/submission-id.js'
+import type { RelayRoute } from '../store/submission.js'
+
+/** Spec §8: one packet. */
+export const TRANSACTION_BYTES_MAX = 1_232
+/** Spec §8: ids of one status query. */
+const BUNDLE_IDS_MAX = 5
+
+/** What `sendBundle` takes on one route (spec §4.3). */
+export type BundleForm = {
+  readonly transactionsMax: number
+  /** `params[1]`, which must be exactly this, as its members and as the JSON that is forwarded. */
+  readonly options: Readonly<Record<string, unknown>>
+  readonly optionsJson: string
+}
+
+const form = (transactionsMax: number, options: BundleForm['options']): BundleForm => ({
+  transactionsMax,
+  options,
+  optionsJson: JSON.stringify(options),
+})
+
+export const BUNDLE_FORMS: Readonly<Record<RelayRoute, BundleForm>> = {
+  '/relay': form(4, { encoding: 'base64', mevProtect: true, revertProtection: true }),
+  '/relay-bundle': form(5, { encoding: 'base64' }),
+}
+
+const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value)
+
+/** Parameters by position, `min` to `max` of them as an error says it; what is missing is told by its index. */
+const toPositions = (params: Params, min: number, max: number): readonly unknown[] => {
+  if (!isList(params)) throw new RpcError('paramsNotArray')
+  if (params.length > max) throw new RpcError('paramCount', { min, max }, `"Got: ${params.length}"`)
+  return params
+}
+
+const toList = (value: unknown, index: number): readonly unknown[] => {
+  if (isAbsent(value)) throw new RpcError('missingParam', { index })
+  if (!isList(value)) throw wrongType(value, index, 'a sequence')
+  return value
+}
+
+const isExactly = (value: unknown, wanted: BundleForm['options']): boolean => {
+  if (!isMap(value)) return false
+  const members = Object.entries(value)
+  return (
+    members.length === Object.keys(wanted).length &&
+    members.every(([name, member]) => Object.hasOwn(wanted, name) && member === wanted[name])
+  )
+}
+
+/** The transactions of a `sendBundle`, where its shape, its options and its count are right, looked at in this order. */
+export const toTransactions = (params: Params, form: BundleForm): readonly string[] => {
+  const [first, options] = toPositions(params, 2, 2)
+  const transactions = toList(first, 0)
+  if (isAbsent(options)) throw new RpcError('missingParam', { index: 1 })
+  if (!isExactly(options, form.options))
+    throw new RpcError('bundleOptions', { options: form.optionsJson })
+  if (transactions.length === 0) throw new RpcError('bundleEmpty')
+  const max = form.transactionsMax
+  if (transactions.length > max) throw new RpcError('bundleTooLong', { max })
+  return transactions.map(transaction => toText(transaction, 0))
+}
+
+/** Transactions as JSON texts, with commas between them. Canonical base64 needs no escapes; what is none is never sent. */
+export const toListJson = (transactions: readonly string[]): Uint8Array =>
+  Buffer.from(`"${transactions.join('","')}"`)
+
+/** What each class of tip accounts must be paid. */
+export type TipFloors = { readonly service: number; readonly engine: number }
+
+/**
+ * Says what is wrong with a bundle but for its signatures and tips: each rule over all members before the next rule, in
+ * the order of design §6.
+ */
+export const judgeMembers = ({ faults, duplicate }: BundleVerdict): void => {
+  for (const { index, problem } of faults) {
+    if (problem === 'base64') throw new RpcError('transactionBase64', { index })
+    if (problem === 'size')
+      throw new RpcError('transactionSize', { index, max: TRANSACTION_BYTES_MAX })
+  }
+  const [malformed] = faults
+  if (malformed !== undefined) throw new RpcError('transactionMalformed', malformed)
+  if (duplicate === undefined) return
+  const [first, second] = duplicate
+  throw new RpcError('transactionTwice', { first, second })
+}
+
+/** Says what is wrong with the signatures and tips of a bundle that `judgeMembers` has passed, in this order. */
+export const judgeSigned = (
+  { qualifies }: BundleVerdict,
+  wrongSignature: number | undefined,
+  floors: TipFloors,
+): void => {
+  if (wrongSignature !== undefined)
+    throw new RpcError('transactionSignature', { index: wrongSignature })
+  if (!qualifies) throw new RpcError('noQualifyingMember', floors)
+}
+
+const BUNDLE_ID = /^[0-9a-fA-F]{64}$/
+
+/** The ids of a status query. */
+export const toBundleIds = (params: Params): readonly string[] => {
+  const ids = toList(toPositions(params, 1, 1)[0], 0).map(id => toText(id, 0))
+  if (ids.length < 1 || ids.length > BUNDLE_IDS_MAX)
+    throw new RpcError('bundleIdCount', { max: BUNDLE_IDS_MAX })
+  const seen = new Map<string, number>()
+  for (const [index, id] of ids.entries()) {
+    if (!BUNDLE_ID.test(id)) throw new RpcError('bundleIdShape', { index })
+    const first = seen.get(id.toLowerCase())
+    if (first !== undefined) throw new RpcError('bundleIdTwice', { first, second: index })
+    seen.set(id.toLowerCase(), index)
+  }
+  return ids
+}
+
+/** Nothing is asked for: absent, `null`, `[]` and `[null]` are all the same. Clients send each of them. */
+export const toNothing = (params: Params): void => {
+  const given = toPositions(params, 0, 1)
+  if (!given.every(isAbsent)) throw new RpcError('paramCount', { min: 0, max: 0 }, '"Got: 1"')
+}
+
+/** The id of `getSubmission`. */
+export const toSubmissionId = (params: Params): Uint8Array => {
+  const [value] = toPositions(params, 1, 1)
+  if (isAbsent(value)) throw new RpcError('missingParam', { index: 0 })
+  const id = parseId(toText(value, 0))
+  if (id === undefined) throw new RpcError('submissionIdShape')
+  return id
+}

@@ -1,0 +1,84 @@
+import { isMap } from '../../shared/values.js'
+import type { Submission } from '../store/submission.js'
+import type { UpstreamReply } from '../../upstream/client.js'
+
+/** How a submission ended, as the engine's answer says. */
+export type EngineAnswer = Pick<Submission, 'outcome' | 'result' | 'error' | 'engine'>
+
+/** A `result` longer than this is no bundle id and no list of signatures. */
+const RESULT_CHARS_MAX = 1_024
+/** An engine's message is passed on up to here. Its real ones are a line. */
+const MESSAGE_CHARS_MAX = 1_024
+/** The same for `error.data`, which is left out as a whole. */
+const DATA_CHARS_MAX = 1_024
+/** What is kept of an answer. */
+const WORDS_CHARS_MAX = 1_024
+
+/** The engine's own code for too many requests, which comes with any status and an id of null. */
+const RATE_LIMITED = -32_097
+const CAPACITY_STATUSES: ReadonlySet<number> = new Set([429, 503])
+/** Said by whoever had not seen the whole request in time, and so does not know. */
+const REQUEST_TIMEOUT = 408
+
+const cut = (text: string, charsMax: number): string =>
+  text.length <= charsMax ? text : `${text.slice(0, charsMax)}…`
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The `error` of an answer as it is passed on; undefined where there is none that a client could read. */
+const toError = (value: unknown): { code: number; json: string } | undefined => {
+  if (!isMap(value)) return undefined
+  const { code, message, data } = value
+  if (typeof code !== 'number' || !Number.isInteger(code) || typeof message !== 'string')
+    return undefined
+  const dataJson = data === null || data === undefined ? undefined : JSON.stringify(data)
+  const member =
+    dataJson === undefined || dataJson.length > DATA_CHARS_MAX ? '' : `,"data":${dataJson}`
+  const text = JSON.stringify(cut(message, MESSAGE_CHARS_MAX))
+  return { code, json: `{"code":${code},"message":${text}${member}}` }
+}
+
+/**
+ * What engines that took a bundle say, nearly all of them: one text or a list of texts, in which nothing is escaped. It is
+ * read without parsing, while the client waits.
+ */
+const USUAL = /^\{"jsonrpc":"2\.0","result":("\w+"|\["\w+"(?:,"\w+")*\]),"id":1\}$/
+
+/** Reads the engine's answer to a `sendBundle`. Whatever was sent and is not plainly refused is `unknown`. */
+export const readEngineAnswer = (reply: UpstreamReply): EngineAnswer => {
+  const { status } = reply
+  const text = reply.body.toString()
+  const engine = { status, words: cut(text, WORDS_CHARS_MAX) }
+  const usual = status < 300 ? USUAL.exec(text)?.[1] : undefined
+  if (usual !== undefined && usual.length <= RESULT_CHARS_MAX)
+    return { outcome: 'accepted', result: usual, error: null, engine }
+  const ended = (
+    outcome: Submission['outcome'],
+    more: Partial<EngineAnswer> = {},
+  ): EngineAnswer => ({
+    outcome,
+    result: null,
+    error: null,
+    engine,
+    ...more,
+  })
+  if (CAPACITY_STATUSES.has(status)) return ended('full')
+  const parsed = parseJson(text)
+  const members = isMap(parsed) ? parsed : {}
+  const error = toError(members['error'])
+  if (error?.code === RATE_LIMITED) return ended('full')
+  if (error !== undefined) return ended('refused', { error: error.json })
+  if (status >= 300 && status < 500 && status !== REQUEST_TIMEOUT) return ended('refused')
+  const { result } = members
+  if (status >= 300 || result === null || result === undefined) return ended('unknown')
+  const resultJson = JSON.stringify(result)
+  return resultJson.length > RESULT_CHARS_MAX
+    ? ended('unknown')
+    : ended('accepted', { result: resultJson })
+}

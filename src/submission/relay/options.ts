@@ -1,0 +1,43 @@
+import type { defaults as upstreamDefaults } from '../../upstream/options.js'
+
+/** Options of one relay route of one network. */
+export type Options = Readonly<typeof defaults>
+
+export const defaults = {
+  /** Follows each URL, for every method. */
+  path: '/api/v1/bundles',
+  /** Least sum that one member must pay to the service's tip accounts. */
+  serviceTipFloorLamports: 1_000_000,
+  /** Least sum that the same member must pay to the engine's tip accounts: Jito's minimum. */
+  engineTipFloorLamports: 1_000,
+  /** What the engine is asked over all edges, status queries included. Jito's default for an address and a region. */
+  requestsPerSecondMax: 1,
+  /** Of these, how many may go at once after a pause. From 2 on, the last one is kept for bundles. */
+  requestsBurstMax: 1,
+  /** How often the engine's own list of tip accounts is compared with the configured one; 0 is never. */
+  tipCheckMs: 60 * 60 * 1000,
+}
+
+/** What the engine behind `/relay` has otherwise. */
+export const RELAY_PATH = '/iris'
+
+/** What differs for bundle engines from what an edge asks of a lander. */
+export const engineDefaults: Partial<typeof upstreamDefaults> = {
+  // They offer no ping, and count each request.
+  pingPath: '',
+  // The longest real answers are the statuses of five bundles, some KiB.
+  replyBytesMax: 256 * 1024,
+}
+
+/** Programs that are no application (the exempt ones of the tip rule), where none are configured. */
+export const EXEMPT_PROGRAMS: readonly string[] = [
+  '11111111111111111111111111111111',
+  'ComputeBudget111111111111111111111111111111',
+  'Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo',
+  'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr',
+  'Vote111111111111111111111111111111111111111',
+  'Ed25519SigVerify111111111111111111111111111',
+  'KeccakSecp256k11111111111111111111111111111',
+  'Secp256r1SigVerify1111111111111111111111111',
+  'AddressLookupTab1e1111111111111111111111111',
+]

@@ -1,0 +1,118 @@
+import t from 'tap'
+import { endOf, stateOf } from '../../src/access/accesses.js'
+import { NEW_ACCESS, NOW_MS, openControl } from '../fixtures/access.js'
+
+t.test('an access is found by its id and by its subject, after a restart too', async t => {
+  const dir = t.testdir()
+  const before = await openControl(dir)
+  t.strictSame(before.entitlement.listOf('ada'), [])
+  const first = await before.entitlement.grant(NEW_ACCESS)
+  const second = await before.entitlement.grant({ ...NEW_ACCESS, subject: 'ben', kind: 'rental' })
+  await before.store.close()
+
+  const { store, entitlement } = await openControl(dir)
+  t.match(first, { ...NEW_ACCESS, createdAtMs: NOW_MS, endedAtMs: null })
+  t.match(first.accessId, /^acc_[0-9A-Za-z]{12}$/)
+  t.strictSame(entitlement.find(first.accessId), first)
+  t.strictSame(entitlement.listOf('ben'), [second])
+  t.equal(entitlement.find('acc_none'), undefined)
+  await store.close()
+})
+
+t.test('an access ends at its time, or before it by hand', async t => {
+  const { store, entitlement } = await openControl(t.testdir())
+  const access = await entitlement.grant(NEW_ACCESS)
+  const cases: [validUntilMs: number | null, endedAtMs: number | null, endMs: number][] = [
+    [null, null, Infinity],
+    [5, null, 5],
+    [null, 4, 4],
+    [5, 4, 4],
+    [4, 5, 4],
+  ]
+  for (const [validUntilMs, endedAtMs, endMs] of cases)
+    t.equal(endOf({ ...access, validUntilMs, endedAtMs }), endMs)
+  await store.close()
+})
+
+t.test('an access is extended, ended and extended again', async t => {
+  let nowMs = NOW_MS
+  const { store, entitlement } = await openControl(t.testdir(), () => nowMs)
+  const { accessId } = await entitlement.grant({ ...NEW_ACCESS, validUntilMs: NOW_MS + 10 })
+  const state = () => {
+    const access = entitlement.find(accessId)
+    return access && stateOf(access, nowMs)
+  }
+  t.equal(state(), 'active')
+  nowMs = NOW_MS + 10
+  t.equal(state(), 'ended', 'by its time')
+  t.match(await entitlement.extend(accessId, nowMs + 1), { validUntilMs: nowMs + 1 })
+  t.equal(state(), 'active')
+  t.match(await entitlement.end(accessId), { endedAtMs: nowMs })
+  t.equal(state(), 'ended', 'by hand')
+  nowMs -= 20
+  t.equal(state(), 'ended', 'a clock that was set back does not bring it to life')
+  t.match(await entitlement.end(accessId), { endedAtMs: NOW_MS + 10 }, 'ended once')
+  t.match(await entitlement.extend(accessId, null), { validUntilMs: null, endedAtMs: null })
+  t.equal(state(), 'upcoming', 'where the clock is before its begin')
+  nowMs = NOW_MS
+  t.equal(state(), 'active')
+  await t.rejects(entitlement.extend(accessId, nowMs), { name: 'endPassed' })
+  await t.rejects(entitlement.extend('acc_none', null), { name: 'noSuchAccess' })
+  await t.rejects(entitlement.end('acc_none'), { name: 'noSuchAccess' })
+  t.strictSame(
+    entitlement.page('', 10).map(access => access.accessId),
+    [accessId],
+  )
+  await store.close()
+})
+
+t.test('what is not an access does not reach the disk', async t => {
+  const { store, entitlement } = await openControl(t.testdir())
+  await t.rejects(entitlement.grant({ ...NEW_ACCESS, validFromMs: -1 }))
+  await t.rejects(entitlement.grant({ ...NEW_ACCESS, validUntilMs: NOW_MS - 1 }), {
+    name: 'endPassed',
+  })
+  await t.rejects(entitlement.grant({ ...NEW_ACCESS, networks: [''] }))
+  t.strictSame(entitlement.listOf('ada'), [])
+  await store.close()
+})
+
+t.test('pages of accesses hold each one once, in the order of their ids', async t => {
+  const { store, entitlement } = await openControl(t.testdir())
+  const ids: string[] = []
+  for (let count = 0; count < 7; count++) ids.push((await entitlement.grant(NEW_ACCESS)).accessId)
+  ids.sort()
+  for (const countMax of [1, 2, 7, 8]) {
+    const seen: string[] = []
+    for (;;) {
+      const page = entitlement.page(seen.at(-1) ?? '', countMax)
+      if (page.length === 0) break
+      t.ok(page.length <= countMax)
+      seen.push(...page.map(({ accessId }) => accessId))
+    }
+    t.strictSame(seen, ids, `${countMax} in a page`)
+  }
+  await store.close()
+})
+
+t.test('a store without the index of subjects gets it when it is opened', async t => {
+  const dir = t.testdir()
+  const before = await openControl(dir)
+  const subjects = ['ada', 'a', 'ada\0b', '']
+  const granted = new Map<string, string>()
+  for (const subject of subjects) {
+    const { accessId } = await before.entitlement.grant({ ...NEW_ACCESS, subject })
+    granted.set(subject, accessId)
+    await before.store.transaction(() => before.store.subjects.remove([subject, accessId]))
+  }
+  t.strictSame(before.entitlement.listOf('ada'), [])
+  await before.store.close()
+  const { store, entitlement } = await openControl(dir)
+  for (const subject of subjects)
+    t.strictSame(
+      entitlement.listOf(subject).map(({ accessId }) => accessId),
+      [granted.get(subject)],
+      JSON.stringify(subject),
+    )
+  await store.close()
+})

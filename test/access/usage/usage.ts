@@ -1,0 +1,162 @@
+import { existsSync, readdirSync, utimesSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { MINUTE_MS, usagePath } from '../../../src/access/usage/layout.js'
+import { readRate, readUsage } from '../../../src/access/usage/reader.js'
+import { defaults, openUsage, type Usage } from '../../../src/access/usage/usage.js'
+import { NOW_MS } from '../../fixtures/access.js'
+
+const TOKEN = 'tok_abcdefghijkl'
+const onFault = (fault: unknown): never => {
+  throw fault
+}
+const open = (dir: string, edge = 0, tokensMax = defaults.tokensMax): Usage =>
+  openUsage(dir, edge, { options: { ...defaults, tokensMax }, onFault })
+
+/** Minutes in which something was counted, counted back from the present one. */
+const countedOf = (dir: string, nowMs: number, token = TOKEN) =>
+  readUsage(dir, token, nowMs)
+    .minutes.map(({ startMs, requests, errors, rateLimited, refused }) => ({
+      age: Math.floor((nowMs - startMs) / MINUTE_MS),
+      requests,
+      errors,
+      rateLimited,
+      refused,
+    }))
+    .filter(({ age: _, ...counts }) => Object.values(counts).some(count => count > 0))
+    .reverse()
+
+const setUp = (t: Test) => {
+  const dir = t.testdir()
+  return { dir, meter: open(dir).meterOf(TOKEN) }
+}
+
+t.test('what is counted can be read at once, and after the edge was killed', async t => {
+  const { dir, meter } = setUp(t)
+  meter.addRequests(3, NOW_MS)
+  meter.addError()
+  meter.addRateLimited()
+  meter.addRefused('address', '192.0.2.7', NOW_MS + 5)
+  const expected = [{ age: 0, requests: 3, errors: 1, rateLimited: 1, refused: 1 }]
+  t.strictSame(countedOf(dir, NOW_MS), expected)
+  t.equal(readUsage(dir, TOKEN, NOW_MS).minutes.length, 1_440)
+  t.strictSame(readUsage(dir, TOKEN, NOW_MS).refused, [
+    { atMs: NOW_MS + 5, address: '192.0.2.7', reason: 'address' },
+  ])
+  // Nothing was closed: this is what a killed edge leaves.
+  open(dir).meterOf(TOKEN).addRequests(1, NOW_MS)
+  t.match(countedOf(dir, NOW_MS), [{ requests: 4, errors: 1 }])
+})
+
+t.test('minutes are kept for a day, and no longer', async t => {
+  const { dir, meter } = setUp(t)
+  for (const [count, minute] of [
+    [1, 0],
+    [2, 1],
+    [3, 700],
+    [4, 1_439],
+  ] as const)
+    meter.addRequests(count, NOW_MS + minute * MINUTE_MS)
+  const read = (minute: number) =>
+    countedOf(dir, NOW_MS + minute * MINUTE_MS).map(({ age, requests }) => [age, requests])
+  t.strictSame(read(1_439), [
+    [0, 4],
+    [739, 3],
+    [1_438, 2],
+    [1_439, 1],
+  ])
+  t.strictSame(
+    read(1_440),
+    [
+      [1, 4],
+      [740, 3],
+      [1_439, 2],
+    ],
+    'the oldest goes without being written over',
+  )
+  meter.addRequests(9, NOW_MS + 1_441 * MINUTE_MS)
+  t.strictSame(read(1_441), [
+    [0, 9],
+    [2, 4],
+    [741, 3],
+  ])
+  meter.addRequests(1, NOW_MS + 9_000 * MINUTE_MS)
+  t.strictSame(read(9_000), [[0, 1]], 'after days of rest nothing of old is left')
+})
+
+t.test('a clock that is set back counts on in the newest minute', async t => {
+  const { dir, meter } = setUp(t)
+  meter.addRequests(1, NOW_MS)
+  meter.addRequests(1, NOW_MS - 10 * MINUTE_MS)
+  t.match(countedOf(dir, NOW_MS), [{ age: 0, requests: 2 }])
+})
+
+t.test('edges are added up, and the newest of their refusals are kept', async t => {
+  const dir = t.testdir()
+  const [one, two] = [open(dir, 0).meterOf(TOKEN), open(dir, 1).meterOf(TOKEN)]
+  one.addRequests(30, NOW_MS)
+  two.addRequests(31, NOW_MS)
+  t.match(countedOf(dir, NOW_MS), [{ requests: 61 }])
+  for (let nth = 0; nth < 100; nth++)
+    (nth % 2 === 0 ? one : two).addRefused('location', `2001:db8::${nth}`, NOW_MS + nth)
+  const { refused } = readUsage(dir, TOKEN, NOW_MS)
+  t.equal(refused.length, 64)
+  t.strictSame(refused[0], { atMs: NOW_MS + 99, address: '2001:db8::99', reason: 'location' })
+  t.strictSame(refused.at(-1), { atMs: NOW_MS + 36, address: '2001:db8::36', reason: 'location' })
+  t.match(countedOf(dir, NOW_MS), [{ refused: 100 }])
+  t.strictSame(readUsage(dir, 'tok_other', NOW_MS).refused, [])
+  t.strictSame(readUsage(join(dir, 'nowhere'), TOKEN, NOW_MS).refused, [])
+})
+
+t.test('the rate is that of the last minute, without what was refused', async t => {
+  const { dir, meter } = setUp(t)
+  const minuteMs = Math.floor(NOW_MS / MINUTE_MS) * MINUTE_MS
+  meter.addRequests(600, minuteMs)
+  t.equal(readRate(dir, [TOKEN], minuteMs), 10)
+  t.equal(readRate(dir, [TOKEN], minuteMs + MINUTE_MS), 10)
+  t.equal(readRate(dir, [TOKEN], minuteMs + 1.5 * MINUTE_MS), 5)
+  t.equal(readRate(dir, [TOKEN, TOKEN], minuteMs + MINUTE_MS), 20)
+  meter.addRateLimited()
+  t.equal(readRate(dir, [TOKEN], minuteMs), 599 / 60)
+})
+
+t.test('only so many tokens are counted at a time, and none is forgotten', async t => {
+  const dir = t.testdir()
+  const usage = open(dir, 0, 2)
+  for (const [nth, token] of ['tok_1', 'tok_2', 'tok_3', 'tok_1'].entries())
+    usage.meterOf(token).addRequests(1, NOW_MS + nth * MINUTE_MS)
+  const nowMs = NOW_MS + 3 * MINUTE_MS
+  t.match(countedOf(dir, nowMs, 'tok_1'), [{ age: 0 }, { age: 3 }])
+  t.match(countedOf(dir, nowMs, 'tok_2'), [{ age: 2 }])
+})
+
+t.test('files of tokens that rested for a day are removed', async t => {
+  const dir = t.testdir()
+  const usage = open(dir)
+  usage.meterOf('tok_old').addRequests(1, NOW_MS)
+  usage.meterOf('tok_new').addRequests(1, NOW_MS + 1_439 * MINUTE_MS)
+  const path = usagePath(dir, 0)
+  for (const name of readdirSync(path)) utimesSync(join(path, name), 0, NOW_MS / 1_000)
+  usage.sweep(NOW_MS + 1_441 * MINUTE_MS)
+  t.notOk(existsSync(join(path, 'tok_old')))
+  t.strictSame(readdirSync(path).sort(), ['tok_new', 'unknown'])
+  usage.meterOf('tok_old').addRequests(1, NOW_MS + 1_442 * MINUTE_MS)
+  t.match(countedOf(dir, NOW_MS + 1_442 * MINUTE_MS, 'tok_old'), [{ age: 0, requests: 1 }])
+})
+
+t.test('where counts cannot be kept, requests go on', async t => {
+  const dir = t.testdir({ edges: { 0: { usage: { tok_1: {} } } } })
+  const faults: unknown[] = []
+  const usage = openUsage(dir, 0, { onFault: fault => faults.push(fault) })
+  usage.meterOf('tok_1').addRequests(1, NOW_MS)
+  t.equal(faults.length, 1)
+})
+
+t.test('a file of another layout begins anew', async t => {
+  const dir = t.testdir({ edges: { 0: { usage: { [TOKEN]: Buffer.alloc(30_000, 7) } } } })
+  t.strictSame(countedOf(dir, NOW_MS), [])
+  open(dir).meterOf(TOKEN).addRequests(1, NOW_MS)
+  t.strictSame(countedOf(dir, NOW_MS), [
+    { age: 0, requests: 1, errors: 0, rateLimited: 0, refused: 0 },
+  ])
+})

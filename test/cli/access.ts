@@ -1,0 +1,169 @@
+import { request } from 'node:http'
+import { join } from 'node:path'
+import t from 'tap'
+import { freePorts, runToEnd, startDeployment } from '../fixtures/deployment.js'
+
+/** Status of a read through an RPC URL, by a client that may come from any loopback address. */
+const statusOf = (
+  url: string,
+  { localAddress = '127.0.0.1', headers = {} }: { localAddress?: string; headers?: object } = {},
+): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const sent = request(
+      url,
+      {
+        method: 'POST',
+        localAddress,
+        agent: false,
+        headers: { 'content-type': 'application/json', ...headers },
+      },
+      response => {
+        response.resume()
+        response.on('end', () => resolve(response.statusCode ?? 0))
+      },
+    )
+    sent.on('error', reject)
+    sent.end('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
+  })
+
+t.test('an operator grants, restricts, ends and extends, and each edge obeys at once', async t => {
+  const { dataDir, description } = await startDeployment(t, { args: ['--edges', '2'] })
+  const target = ['--url', description.dashboardUrl, '--token-file', join(dataDir, 'admin.token')]
+  const slotline = (...args: readonly string[]) => runToEnd(t, ['access', ...args, ...target])
+  const ask = async (...args: readonly string[]) => {
+    const { code, output } = await slotline(...args)
+    if (code !== 0) throw new Error(output)
+    return output === '' ? undefined : JSON.parse(output)
+  }
+  /** Eight connections: with two edges behind the port, all of them at one in 128 runs. */
+  const statuses = async (url: string, options?: Parameters<typeof statusOf>[1]) => {
+    const all = await Promise.all(Array.from({ length: 8 }, () => statusOf(url, options)))
+    return [...new Set(all)]
+  }
+
+  const granted = await ask('grant', '--subject', 'ada', '--product', 'node-access')
+  t.match(granted, {
+    subject: 'ada',
+    kind: 'pass',
+    state: 'active',
+    networks: ['sandbox'],
+    locations: ['fra', 'nyc'],
+    validUntilMs: null,
+    tokens: [],
+  })
+  const { accessId } = granted
+  const place = [accessId, 'sandbox', 'fra']
+  const fra = await ask('token', 'generate', ...place)
+  t.equal(fra.rpcUrl, description.locations[0].rpcUrl.replace(/slt_.*/, fra.token))
+  t.equal(fra.wsUrl, fra.rpcUrl.replace('http:', 'ws:'))
+  t.strictSame(await statuses(fra.rpcUrl), [200])
+  const other = description.locations[1].rpcUrl.replace(/slt_.*/, fra.token)
+  t.strictSame(await statuses(other), [401], 'a token of one location opens no other')
+  const nyc = await ask('token', 'generate', accessId, 'sandbox', 'nyc')
+  t.strictSame(await statuses(nyc.rpcUrl), [200])
+
+  await t.test('a restriction', async t => {
+    const restricted = await ask('token', 'restrict', ...place, '8.8.8.8')
+    t.match(restricted, { address: '8.8.8.8', tokenId: fra.tokenId })
+    const forwarded = { headers: { 'x-forwarded-for': '8.8.8.8' } }
+    const proxied = { localAddress: '127.0.0.9', ...forwarded }
+    const cases: [name: string, options: Parameters<typeof statusOf>[1], status: number][] = [
+      ['from another address', {}, 403],
+      ['from another address that claims to be this one', forwarded, 403],
+      ['from it, through the trusted proxy', proxied, 200],
+      [
+        'from another one that wrote this one before',
+        { localAddress: '127.0.0.9', headers: { 'x-forwarded-for': '8.8.8.8, 9.9.9.9' } },
+        403,
+      ],
+      ['from the proxy itself', { localAddress: '127.0.0.9' }, 403],
+    ]
+    for (const [name, options, status] of cases)
+      t.strictSame(await statuses(fra.rpcUrl, options), [status], name)
+    t.strictSame(await statuses(nyc.rpcUrl), [200], 'the other place is untouched')
+
+    const again = await ask('token', 'regenerate', ...place)
+    t.equal(again.address, '8.8.8.8', 'kept by regenerate')
+    t.strictSame(await statuses(fra.rpcUrl, proxied), [401])
+    t.strictSame(await statuses(again.rpcUrl, proxied), [200])
+    t.strictSame(await statuses(again.rpcUrl), [403])
+    t.match(await ask('token', 'restrict', ...place), { address: null })
+    t.strictSame(await statuses(again.rpcUrl), [200])
+    t.equal((await ask('token', 'reveal', ...place)).token, again.token)
+
+    await ask('token', 'restrict', ...place, '8.8.8.8')
+    await ask('token', 'revoke', ...place)
+    t.strictSame(await statuses(again.rpcUrl, proxied), [401])
+    t.match(await ask('token', 'generate', ...place), { address: null }, 'deleted by revoke')
+  })
+
+  await t.test('an end', async t => {
+    t.match(await ask('end', accessId), { state: 'ended' })
+    t.strictSame(await statuses(nyc.rpcUrl), [403])
+    t.match(await slotline('token', 'regenerate', ...place), {
+      code: 1,
+      output: 'slotline: The access has ended\n',
+    })
+    t.match(await ask('extend', accessId, '--until', 'never'), { state: 'active' })
+    t.strictSame(await statuses(nyc.rpcUrl), [200], 'its tokens were kept')
+    const untilMs = Date.now() + 2_000
+    const until = new Date(untilMs).toISOString()
+    t.match(await ask('extend', accessId, '--until', until), { validUntilMs: untilMs })
+    await new Promise(resolve => setTimeout(resolve, Math.max(0, untilMs - Date.now())))
+    t.strictSame(await statuses(nyc.rpcUrl), [403], 'at its time')
+    t.match(await ask('show', accessId), { state: 'ended', tokens: [{}, {}] })
+  })
+
+  await t.test('what cannot be done is one line', async t => {
+    const cases: [args: readonly string[], line: string][] = [
+      [['show', 'acc_none'], 'No such access'],
+      [['show', '../x'], 'Not found'],
+      [['grant', '--subject', 'a', '--product', 'gold'], 'There is no product gold'],
+      [['token', 'generate', ...place], 'The access has ended'],
+      [
+        ['token', 'restrict', ...place, '10.0.0.1'],
+        'Not one public IPv4 address: this address is reserved for a private network',
+      ],
+      [['token', 'revoke', accessId, 'sandbox', 'sin'], 'The access does not offer this location'],
+    ]
+    for (const [args, line] of cases) {
+      const { code, output } = await slotline(...args)
+      t.strictSame([code, output], [1, `slotline: ${line}\n`], args.join(' '))
+    }
+    const { code, output } = await runToEnd(t, ['access', 'list'])
+    t.strictSame(
+      [code, output],
+      [1, 'slotline: say --config <file>, or both --url and --token-file\n'],
+    )
+    t.equal((await runToEnd(t, ['access', 'grant', ...target])).code, 2)
+    const nobody = ['--url', `http://127.0.0.1:${await freePorts()}`, ...target.slice(2)]
+    t.match(await runToEnd(t, ['access', 'list', ...nobody]), {
+      code: 1,
+      output: /^slotline: the admin API at http:\S+ cannot be reached: [^\n]*ECONNREFUSED[^\n]*\n$/,
+    })
+  })
+
+  await t.test('the admin API is for who has its token', async t => {
+    const url = `${description.dashboardUrl}admin/accesses`
+    const cases: [name: string, headers: Record<string, string>, status: number][] = [
+      ['its token', { authorization: `Bearer ${description.adminToken}` }, 200],
+      ['none', {}, 401],
+      ['another', { authorization: `Bearer ${description.adminToken}x` }, 401],
+      ['one of a location', { authorization: `Bearer ${nyc.token}` }, 401],
+      ['a cookie', { cookie: `slotline=${description.adminToken}` }, 401],
+      [
+        'its token, from another machine by a proxy',
+        { authorization: `Bearer ${description.adminToken}`, 'x-forwarded-for': '9.9.9.9' },
+        404,
+      ],
+    ]
+    for (const [name, headers, status] of cases)
+      t.equal((await fetch(url, { headers })).status, status, name)
+  })
+
+  const { accesses } = await ask('list', '--subject', 'ada')
+  t.strictSame(
+    accesses.map((access: { accessId: string }) => access.accessId),
+    [accessId],
+  )
+})

@@ -1,0 +1,35 @@
+import t from 'tap'
+import { collect, instant, instantOrNever, integer, line } from '../../src/cli/arguments.js'
+
+t.test('integers within bounds', t => {
+  const read = integer(1, 10)
+  for (const value of ['1', '10']) t.equal(read(value), Number(value))
+  for (const value of ['0', '11', '1.5', 'x', 'NaN', '1e9'])
+    t.throws(() => read(value), { message: /integer from 1 to 10/ }, value)
+  t.end()
+})
+
+t.test('words of a person are one line', t => {
+  t.equal(line(' the wrong cluster '), 'the wrong cluster')
+  t.equal(line('x'.repeat(200)).length, 200)
+  for (const value of ['', ' ', 'a\nb', 'a\u001b[2J', 'a\u202eb', 'x'.repeat(201)])
+    t.throws(() => line(value), { message: /one line of at most 200/ }, JSON.stringify(value))
+  t.end()
+})
+
+t.test('times are UTC, whole, and of days that there are', t => {
+  const right: [value: string, iso: string][] = [
+    ['2027-01-31', '2027-01-31T00:00:00.000Z'],
+    ['2027-01-31T12:00Z', '2027-01-31T12:00:00.000Z'],
+    ['2027-01-31T12:00:01Z', '2027-01-31T12:00:01.000Z'],
+    ['2027-01-31T12:00:01.5Z', '2027-01-31T12:00:01.500Z'],
+  ]
+  for (const [value, iso] of right) t.equal(new Date(instant(value)).toISOString(), iso)
+  const wrong = ['', '2027', '2027-13-01', '2027-02-30', '2027-01-31T12:00', '2027-01-31 12:00Z']
+  for (const value of [...wrong, '1798761600000', 'tomorrow', '2027-01-31T25:00Z'])
+    t.throws(() => instant(value), { message: /a date, or a time/ }, value)
+  t.equal(instantOrNever('never'), 'never')
+  t.equal(instantOrNever('2027-01-31'), Date.UTC(2027, 0, 31))
+  t.strictSame(collect('b', collect('a')), ['a', 'b'])
+  t.end()
+})

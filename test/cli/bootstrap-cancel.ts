@@ -1,0 +1,155 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { readStatus } from '../../src/storage/status-file.js'
+import {
+  bringTo,
+  indexerOf,
+  openBootstrapWorld,
+  PLACES,
+  release,
+  type Kind,
+  type Step,
+} from '../fixtures/bootstrap-world.js'
+import { examineStore } from '../fixtures/chain-state.js'
+import { runToEnd } from '../fixtures/deployment.js'
+import { isSoak } from '../fixtures/soak.js'
+import { until } from '../fixtures/until.js'
+
+const STEPS: readonly (readonly [Kind, Step])[] = isSoak ? PLACES : [['snapshot', 'replay']]
+const REASON = 'of the wrong cluster'
+const NOTHING = (kind: Kind): string => `slotline: no bootstrap of network ${kind} runs\n`
+
+t.test('a bootstrap that is cancelled', async t => {
+  const world = await openBootstrapWorld(t)
+  const { examine, files, leftIn, prepared, stand, statusOf, storesOf } = world
+  const slotline = (...args: readonly string[]) =>
+    runToEnd(t, [...args, '--config', prepared.configFile])
+  const cancel = (kind: Kind, ...more: readonly string[]) =>
+    slotline('bootstrap', 'cancel', '--network', kind, ...more)
+  const shown = async (kind: Kind) => (await slotline('status', '--network', kind)).output
+  const pathOf = (kind: Kind, name: string): string => join(storesOf(kind), name)
+
+  t.strictSame(await cancel('snapshot'), { code: 1, output: NOTHING('snapshot') }, 'before any')
+  let service = await prepared.start()
+
+  for (const [kind, step] of STEPS)
+    await t.test(`${kind}, at the step ${step}`, async t => {
+      const { loading } = await bringTo(world, kind, step)
+      t.ok(existsSync(pathOf(kind, 'INCOMPLETE')), 'no edge calls itself healthy')
+      t.strictSame(await cancel(kind, '--reason', REASON), {
+        code: 0,
+        output: `network ${kind}: the bootstrap is cancelled at the step ${step}; the store before it is as it was\n`,
+      })
+      const { code, output } = await loading
+      t.equal(code, 1)
+      t.match(output, `has no new store: the bootstrap was cancelled: ${REASON}\n`)
+      t.match(statusOf(kind), { kind, step, state: 'cancelled', reason: REASON, attempts: 1 })
+      t.match(await shown(kind), `was cancelled at the step ${step}: ${REASON}\n`)
+      release(world)
+      stand()
+      await examine(t, kind, '1')
+      t.notOk(existsSync(pathOf(kind, 'INCOMPLETE')), 'as it was before')
+      t.strictSame(await cancel(kind), { code: 1, output: NOTHING(kind) }, 'only once')
+    })
+
+  await t.test('kill -9 before it has heard of it', async t => {
+    const { loading } = await bringTo(world, 'snapshot', 'load')
+    const pid = indexerOf(world, service, 'snapshot')
+    process.kill(pid, 'SIGSTOP')
+    const cancelling = cancel('snapshot')
+    await until('it is asked', () => existsSync(pathOf('snapshot', 'bootstrap.cancel.json')))
+    process.kill(pid, 'SIGKILL')
+    t.equal((await cancelling).code, 0)
+    t.match((await loading).output, 'was cancelled: by `slotline bootstrap cancel`\n')
+    t.match(statusOf('snapshot'), { state: 'cancelled', step: 'load', attempts: 1 })
+    release(world)
+    stand()
+    await examine(t, 'snapshot', '1')
+    t.notOk(existsSync(pathOf('snapshot', 'INCOMPLETE')), 'nor is it left by a killed one')
+  })
+
+  await t.test('it is counted, and no failure', async t => {
+    const metrics = await (await fetch(prepared.metricsUrl)).text()
+    const counts = metrics.split('\n').filter(line => line.startsWith('slotline_bootstraps_total'))
+    t.ok(counts.some(line => /network="snapshot".*outcome="cancelled"/.test(line)))
+    t.notOk(counts.some(line => line.includes('outcome="failed"')))
+    t.match(service.output(), `"reason":"${REASON}"`)
+    t.match(service.output(), '"msg":"bootstrap is cancelled"')
+    t.notMatch(service.output(), 'bootstrap failed')
+  })
+
+  await t.test('kill -9 in the middle of it', async t => {
+    const { loading } = await bringTo(world, 'snapshot', 'load')
+    const state = readFileSync(pathOf('snapshot', 'bootstrap.json'), 'utf8')
+    t.equal((await cancel('snapshot')).code, 0)
+    t.equal((await loading).code, 1)
+    t.equal(await service.stop(), 0)
+    // What a kill leaves between the end of its files and the word that it was cancelled.
+    const { id } = JSON.parse(state).request
+    writeFileSync(pathOf('snapshot', 'bootstrap.json'), state)
+    writeFileSync(
+      pathOf('snapshot', 'bootstrap.cancel.json'),
+      JSON.stringify({ id, reason: REASON }),
+    )
+    files.hold(false)
+    service = await prepared.start()
+    await until('it is settled', () => statusOf('snapshot')?.state === 'cancelled')
+    t.match(statusOf('snapshot'), { reason: REASON, attempts: 1 })
+    await examine(t, 'snapshot', '1')
+    if (!isSoak) return
+    // Of a bootstrap that is no more: it is not to end the next.
+    writeFileSync(
+      pathOf('snapshot', 'bootstrap.cancel.json'),
+      JSON.stringify({ id, reason: REASON }),
+    )
+    const { loading: next } = await bringTo(world, 'snapshot', 'replay')
+    release(world)
+    t.equal((await next).code, 0)
+    stand()
+    await examine(t, 'snapshot', '2')
+  })
+  t.equal(await service.stop(), 0)
+
+  await t.test('without a service', async t => {
+    const held = async () => {
+      stand()
+      files.waiting.length = 0
+      files.hold(true)
+      const command = world.start('snapshot')
+      await until('it loads', () => files.waiting.length > 0)
+      await until('it says so', () => {
+        const { state, step } = statusOf('snapshot') ?? {}
+        return state === 'running' && step === 'load'
+      })
+      return command
+    }
+    const live = readStatus(storesOf('snapshot'))?.generation
+    if (isSoak) {
+      const working = await held()
+      t.equal((await cancel('snapshot')).code, 0)
+      t.equal(await working.exit, 1)
+      t.match(working.output(), 'the bootstrap was cancelled: by `slotline bootstrap cancel`\n')
+      t.strictSame(leftIn('snapshot'), [live])
+    }
+    const left = await held()
+    left.child.kill('SIGKILL')
+    await left.exit
+    t.equal((await cancel('snapshot', '--reason', REASON)).code, 0)
+    t.strictSame(leftIn('snapshot'), [live])
+    t.match(await shown('snapshot'), `was cancelled at the step load: ${REASON}\n`)
+    t.strictSame(await cancel('snapshot'), { code: 1, output: NOTHING('snapshot') })
+  })
+
+  const wrong: [args: string[], says: string][] = [
+    [['--network', 'other'], 'slotline: no network other\n'],
+    [['--network', 'rpc', '--reason', 'a\nb'], 'It must be one line of at most 200 characters.'],
+  ]
+  for (const [args, says] of wrong) {
+    const { code, output } = await slotline('bootstrap', 'cancel', ...args)
+    t.equal(code, 2)
+    t.match(output, says)
+  }
+  for (const kind of ['snapshot', 'rpc'])
+    t.strictSame(examineStore(prepared, kind).differences, [], 'every index is as it was')
+})

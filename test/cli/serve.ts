@@ -1,0 +1,96 @@
+import { writeFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { startSandboxChain } from '../../src/sandbox/chain/sandbox-chain.js'
+import { call, callText, runToEnd } from '../fixtures/deployment.js'
+import { prepareServe } from '../fixtures/serve.js'
+import { until } from '../fixtures/until.js'
+
+/** A chain whose slots end when the test says so. */
+const openChain = async (t: Test, seed: string, firstSlot = 1) => {
+  const chain = await startSandboxChain({ seed, firstSlot, slotMs: 0 })
+  t.teardown(() => chain.close())
+  return chain
+}
+
+type Slotted = { readonly context: { readonly slot: number }; readonly value: unknown }
+
+t.test('two networks, each from its own feed, by tokens that open nothing else', async t => {
+  const one = await openChain(t, 'one')
+  const two = await openChain(t, 'two', 1_000)
+  const feeds = {
+    one: { endpoint: one.geyserUrl, startSlot: 1 },
+    two: { endpoint: two.geyserUrl, startSlot: 1_000 },
+  }
+  const processes = { edgeCount: 2 }
+  const prepared = await prepareServe(t, feeds, { processes })
+  const { urlOf, portOf, tokenOf } = prepared
+  const service = await prepared.start()
+  const readOn = (network: string, key: string): Promise<Slotted> =>
+    call(urlOf(network), 'getAccountInfo', [key]) as Promise<Slotted>
+  const slotOn = async (network: string): Promise<number> => {
+    const text = await callText(urlOf(network), 'getAccountInfo', [one.samples.mint])
+    return Number(/"slot":(\d+)/.exec(text)?.[1] ?? -1)
+  }
+  await until('both networks are indexed', async () => {
+    const slots = await Promise.all([slotOn('one'), slotOn('two')])
+    return slots[0] === one.chain.tip.slot && slots[1] === two.chain.tip.slot
+  })
+  t.equal(service.pidsOf('indexer').length, 2, 'an indexer for each network')
+
+  t.match(await readOn('one', one.samples.wallet), { value: { lamports: Number } })
+  t.match(await readOn('two', two.samples.wallet), { value: { lamports: Number } })
+  t.match(await readOn('one', two.samples.wallet), { value: null }, 'of the other chain: not there')
+  t.match(await readOn('two', one.samples.wallet), { value: null })
+  const swapped = `http://127.0.0.1:${portOf('fra')}/${tokenOf('one', 'nyc')}`
+  t.match(JSON.parse(await callText(swapped, 'getAccountInfo', [one.samples.mint])), {
+    error: { message: 'Unauthorized' },
+  })
+
+  one.chain.tick()
+  one.chain.tick()
+  await until('the tip of one moved', async () => (await slotOn('one')) === 3)
+  t.equal(await slotOn('two'), 1_000, 'and that of the other did not')
+
+  one.geyser.dropStreams()
+  one.chain.tick()
+  await until('the dropped feed is read again', async () => (await slotOn('one')) === 4)
+  t.equal(await service.stop(), 0, 'exit code')
+
+  two.chain.tick()
+  const again = await prepared.start()
+  t.ok((await slotOn('one')) >= 4, 'the next start goes on where this one ended')
+  await until('and catches up', async () => (await slotOn('two')) === 1_001)
+  t.equal(await again.stop(), 0)
+})
+
+t.test('without its feed it starts, and answers from what it has', async t => {
+  const chain = await openChain(t, 'one')
+  const { samples } = chain
+  const prepared = await prepareServe(
+    t,
+    { one: { endpoint: chain.geyserUrl, startSlot: 1 } },
+    { processes: { edgeCount: 1 } },
+  )
+  const url = prepared.urlOf('one')
+  const ask = (): Promise<string> => callText(url, 'getAccountInfo', [samples.tokenAccount])
+  const first = await prepared.start()
+  await until('it is indexed', async () => (await ask()).includes('"slot":1}'))
+  const answer = await ask()
+  t.equal(await first.stop(), 0)
+  await chain.close()
+
+  const second = await prepared.start()
+  t.equal(await ask(), answer)
+  t.equal(await second.stop(), 0)
+})
+
+t.test('what is wrong with a configuration is one line', async t => {
+  const prepared = await prepareServe(t, { one: { endpoint: 'http://127.0.0.1:1' } })
+  writeFileSync(prepared.configFile, 'dataDirs = "x"\n')
+  const { code, output } = await runToEnd(t, ['serve', '--config', prepared.configFile])
+  t.equal(code, 1)
+  t.match(
+    output,
+    /^slotline: [^\n]+slotline\.toml:1: dataDirs is unknown; did you mean dataDir\?\n$/,
+  )
+})

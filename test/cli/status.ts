@@ -1,0 +1,58 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { startSandboxChain } from '../../src/sandbox/chain/sandbox-chain.js'
+import { runToEnd } from '../fixtures/deployment.js'
+import { prepareServe } from '../fixtures/serve.js'
+import { until } from '../fixtures/until.js'
+
+t.test('status of a network: healthy, without its feed, without its service', async t => {
+  const chain = await startSandboxChain({ slotMs: 0 })
+  t.teardown(() => chain.close())
+  const endpoint = `${chain.geyserUrl}/api-key-qzx11`
+  const prepared = await prepareServe(
+    t,
+    { one: { endpoint, startSlot: 1 } },
+    { processes: { edgeCount: 1 }, status: { writeMs: 50, staleMs: 2_000 } },
+  )
+  const status = async (...args: string[]) => {
+    const { code, output } = await runToEnd(t, ['status', '--config', prepared.configFile, ...args])
+    return { code, output, json: args.includes('--json') ? JSON.parse(output) : undefined }
+  }
+  const before = await status('--json')
+  t.equal(before.code, 1)
+  t.match(before.json, {
+    isHealthy: false,
+    networks: [{ reason: 'no indexer runs', tipSlot: null }],
+  })
+
+  const service = await prepared.start()
+  let seen = await status('--json')
+  await until('it is healthy', async () => (seen = await status('--json')).code === 0)
+  t.match(seen.json, {
+    isHealthy: true,
+    networks: [{ network: 'one', isRunning: true, tipSlot: 1, generation: '1', bootstrap: null }],
+  })
+  t.ok(seen.json.networks[0].tipAgeMs < 10_000)
+  t.notMatch(seen.output, /qzx11/, 'the path of a feed may be a key')
+  const shown = await status()
+  t.equal(shown.code, 0)
+  t.match(shown.output, /^network one: healthy\n {2}tip {8}slot 1, \d+ s old \(store 1\)\n/)
+  t.match(shown.output, `  feed       ${chain.geyserUrl}\n`)
+
+  t.equal(await service.stop(), 0)
+  const after = await status()
+  t.equal(after.code, 1)
+  t.match(after.output, /^network one: not healthy: no indexer runs\n {2}tip {8}slot 1/)
+  const other = await status('--network', 'two')
+  t.equal(other.code, 2)
+  t.match(other.output, 'slotline: no network two\n')
+
+  // One that hangs, and one that cannot be read.
+  const file = join(prepared.dataDir, 'accounts', 'one', 'status.json')
+  const said = JSON.parse(readFileSync(file, 'utf8'))
+  writeFileSync(file, JSON.stringify({ ...said, pid: process.pid, atMs: said.atMs - 60_000 }))
+  t.match((await status()).output, `process ${process.pid} has said nothing for `)
+  writeFileSync(file, '{"pid":1')
+  t.match((await status('--json')).json, { networks: [{ reason: 'no indexer runs' }] })
+})

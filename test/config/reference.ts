@@ -1,0 +1,34 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { formatConfiguration, toConfigReference } from '../../src/config/reference.js'
+
+const pathOf = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url))
+const read = (name: string): string => readFileSync(pathOf(name), 'utf8')
+
+t.test('every option says what it must be and why it is so', t => {
+  const sections = toConfigReference(read)
+  t.ok(sections.length > 10)
+  for (const { title, rows } of sections)
+    for (const { name, says, fallback, reason } of rows) {
+      t.ok(says.length > 3, `${title} ${name}: kind`)
+      t.ok(fallback.length > 2, `${title} ${name}: default`)
+      t.ok(reason.length > 10, `${title} ${name}: reason`)
+      t.notMatch(`${says}${reason}`, '\n', `${title} ${name}: one line`)
+      if (says.startsWith('an integer') && name !== 'port')
+        t.match(says, /\(\w+\)$/, `${title} ${name}: unit`)
+    }
+  t.end()
+})
+
+t.test('docs/configuration.md is what the code says', t => {
+  const printed = formatConfiguration(read)
+  if (process.env['SLOTLINE_DOCS'] === 'write')
+    writeFileSync(pathOf('docs/configuration.md'), printed)
+  t.equal(
+    read('docs/configuration.md'),
+    printed,
+    'print it anew: SLOTLINE_DOCS=write npx tap run test/config/reference.ts',
+  )
+  t.end()
+})

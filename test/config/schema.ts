@@ -1,0 +1,185 @@
+import t from 'tap'
+import * as v from 'valibot'
+import { toConfig } from '../../src/config/config.js'
+import { configSchema } from '../../src/config/schema.js'
+
+const BASE = {
+  networks: [{ id: 'n', feed: { endpoint: 'http://x:1' } }],
+  locations: [{ id: 'l', name: 'L', listeners: [{ host: '::', port: 1 }] }],
+}
+const KEY = 'So11111111111111111111111111111111111111112'
+
+const isRight = (given: object): boolean => v.safeParse(configSchema, { ...BASE, ...given }).success
+
+t.test('trusted proxies are addresses or ranges of them', t => {
+  const cases: [given: unknown, right: boolean][] = [
+    ['127.0.0.9', true],
+    ['10.0.0.0/8', true],
+    ['10.0.0.0/32', true],
+    ['10.0.0.0/33', false],
+    ['10.0.0.0/', false],
+    ['10.0.0.0/8/8', false],
+    ['10.0.0.0/-1', false],
+    ['::1', true],
+    ['fd00::/128', true],
+    ['fd00::/129', false],
+    ['proxy.example', false],
+    ['', false],
+    [1, false],
+  ]
+  for (const [given, right] of cases)
+    t.equal(isRight({ trustedProxies: [given] }), right, JSON.stringify(given))
+  t.end()
+})
+
+t.test('names become folders: nothing in them is special', t => {
+  const cases: [id: unknown, right: boolean][] = [
+    ['mainnet', true],
+    ['a', true],
+    ['0-a', true],
+    ['a'.repeat(32), true],
+    ['a'.repeat(33), false],
+    ['', false],
+    ['-a', false],
+    ['A', false],
+    ['a.b', false],
+    ['a/b', false],
+    ['a\0', false],
+    ['a\n', false],
+    [1, false],
+  ]
+  for (const [id, right] of cases) {
+    const networks = [{ id, feed: { endpoint: 'http://x:1' } }]
+    t.equal(isRight({ networks }), right, JSON.stringify(id))
+  }
+  t.end()
+})
+
+t.test('what is indexed is named by public keys', t => {
+  const network = { id: 'n', feed: { endpoint: 'http://x:1' } }
+  const cases: [more: object, right: boolean][] = [
+    [{ changedPrograms: [] }, true],
+    [{ changedPrograms: [KEY] }, true],
+    [{ changedPrograms: [`${KEY}0`] }, false],
+    [{ changedPrograms: KEY }, false],
+    [{ scope: {} }, true],
+    [{ scope: { programs: [KEY], mints: [KEY], pubkeys: [KEY] } }, true],
+    [{ scope: { programs: ['l'.repeat(44)] } }, false],
+    [{ scope: { owners: [KEY] } }, false],
+  ]
+  for (const [more, right] of cases)
+    t.equal(isRight({ networks: [{ ...network, ...more }] }), right, JSON.stringify(more))
+  t.end()
+})
+
+t.test('what is sold is made of networks and locations that are there', t => {
+  const product = { id: 'p', name: 'P' }
+  const cases: [products: unknown, right: boolean][] = [
+    [[], true],
+    [[product], true],
+    [[{ ...product, kind: 'node-access', networks: ['n'], locations: ['l'] }], true],
+    [[{ ...product, limits: { requestsPerSecondMax: 1 } }], true],
+    [[{ ...product, limits: { requestsPerSecondMax: 0 } }], false],
+    [[{ ...product, limits: { requestsPerDayMax: 1 } }], false],
+    [[{ ...product, kind: 'toaster' }], false],
+    [[{ id: 'p' }], false],
+    [product, false],
+  ]
+  for (const [products, right] of cases)
+    t.equal(isRight({ products }), right, JSON.stringify(products))
+  const unknown: [products: object[], message: RegExp][] = [
+    [[{ ...product, networks: ['m'] }], /products\[0\]\.networks: m is none of networks/],
+    [[{ ...product, locations: ['m'] }], /products\[0\]\.locations: m is none of locations/],
+    [[product, product], /products\[1\]\.id is p a second time/],
+  ]
+  for (const [products, message] of unknown)
+    t.throws(() => toConfig({ ...BASE, products }), { message })
+  t.end()
+})
+
+t.test('the public URL of a location is an origin', t => {
+  const cases: [publicUrl: unknown, right: boolean][] = [
+    ['https://fra.example.com', true],
+    ['http://127.0.0.1:8899', true],
+    ['https://fra.example.com/', false],
+    ['https://fra.example.com/rpc', false],
+    ['https://user@fra.example.com', false],
+    ['https://fra.example.com?key=1', false],
+    ['wss://fra.example.com', false],
+    ['fra.example.com', false],
+  ]
+  for (const [publicUrl, right] of cases) {
+    const locations = [{ ...BASE.locations[0], publicUrl }]
+    t.equal(isRight({ locations }), right, String(publicUrl))
+  }
+  t.end()
+})
+
+t.test('the dashboard and its provider are found by https, or without leaving the machine', t => {
+  const publicUrls: [given: unknown, right: boolean][] = [
+    ['https://dashboard.example', true],
+    ['https://dashboard.example:8443', true],
+    ['http://127.0.0.1:9465', true],
+    ['http://localhost:9465', true],
+    ['http://[::1]:9465', true],
+    ['http://dashboard.example', false],
+    ['http://127.0.0.1.evil.example', false],
+    ['https://dashboard.example/', false],
+    ['https://dashboard.example/path', false],
+    ['https://user@dashboard.example', false],
+    ['https://DASHBOARD.example', false],
+    ['dashboard.example', false],
+    ['ftp://dashboard.example', false],
+    ['', false],
+    [1, false],
+  ]
+  for (const [publicUrl, right] of publicUrls)
+    t.equal(isRight({ dashboard: { publicUrl } }), right, `publicUrl ${JSON.stringify(publicUrl)}`)
+  const issuers: [given: unknown, right: boolean][] = [
+    ['https://id.example', true],
+    ['https://id.example/', true],
+    ['https://id.example/realms/main', true],
+    ['http://127.0.0.1:8909', true],
+    ['http://id.example', false],
+    ['https://id.example/?x', false],
+    ['https://id.example/#x', false],
+    ['https://user:secret@id.example', false],
+    ['id.example', false],
+    ['', false],
+  ]
+  for (const [issuer, right] of issuers)
+    t.equal(
+      isRight({ dashboard: { identity: { issuer, clientId: 'c' } } }),
+      right,
+      `issuer ${issuer}`,
+    )
+  t.notOk(isRight({ dashboard: { identity: { issuer: 'https://id.example' } } }), 'a client id')
+  t.notOk(isRight({ dashboard: { identity: { clientId: 'c' } } }), 'an issuer')
+  t.end()
+})
+
+t.test('the RPC that accounts are read from has its secrets in their places', t => {
+  const network = { id: 'n', feed: { endpoint: 'http://x:1' } }
+  const cases: [accountsRpc: object, right: boolean][] = [
+    [{ endpoint: 'https://rpc.example/path' }, true],
+    [{ endpoint: 'https://rpc.example', credential: 'k', credentialIn: 'query' }, true],
+    [{ endpoint: 'https://rpc.example', encoding: 'base64+zstd', sweepKeysPerSecond: 0 }, true],
+    [{}, false],
+    [{ endpoint: 'https://rpc.example/?api-key=k' }, false],
+    [{ endpoint: 'https://user@rpc.example' }, false],
+    [{ endpoint: 'wss://rpc.example' }, false],
+    [{ endpoint: 'https://rpc.example', credential: 'two words' }, false],
+    [{ endpoint: 'https://rpc.example', credentialIn: 'body' }, false],
+    [{ endpoint: 'https://rpc.example', credentialName: 'x key' }, false],
+    [{ endpoint: 'https://rpc.example', encoding: 'base58' }, false],
+    [{ endpoint: 'https://rpc.example', keysPerCallMax: 101 }, false],
+    [{ endpoint: 'https://rpc.example', splitPrefixBytesMax: 0 }, false],
+  ]
+  for (const [accountsRpc, right] of cases)
+    t.equal(
+      isRight({ networks: [{ ...network, accountsRpc }] }),
+      right,
+      JSON.stringify(accountsRpc),
+    )
+  t.end()
+})

@@ -1,0 +1,71 @@
+import t, { type Test } from 'tap'
+import { createAccessEffect } from '../../src/control/access-effect.js'
+import { openSharedState } from '../../src/processes/shared-memory.js'
+
+/** Control's side and the edges' side, as two mappings of one file. */
+const setUp = (t: Test, onEndEdge: (pid: number) => void = () => {}) => {
+  const dir = t.testdir()
+  const control = openSharedState(dir)
+  const edges = openSharedState(dir)
+  const ended: number[] = []
+  const effect = createAccessEffect({
+    shared: control,
+    confirmMs: 30,
+    endMs: 30,
+    announce: () => {},
+    endEdge: pid => {
+      ended.push(pid)
+      onEndEdge(pid)
+    },
+    now: () => performance.now(),
+  })
+  return { edges, control, effect, ended }
+}
+
+t.test('without an edge a change is in effect at once', async t => {
+  const { edges, effect, ended } = setUp(t)
+  await effect.settle()
+  effect.announce()
+  t.equal(edges.accessVersion(), 2)
+  t.strictSame(ended, [])
+})
+
+t.test('a change waits for every edge, and for no other', async t => {
+  const { edges, effect, ended } = setUp(t)
+  edges.enterEdge(0, 100)
+  edges.enterEdge(255, 200)
+  let isSettled = false
+  const settled = effect.settle().then(() => void (isSettled = true))
+  edges.confirmVersion(0, edges.accessVersion())
+  await new Promise(resolve => setTimeout(resolve, 5))
+  t.notOk(isSettled, 'one has not confirmed')
+  edges.confirmVersion(255, edges.accessVersion())
+  await settled
+  t.strictSame(ended, [])
+})
+
+t.test('an edge that does not confirm is ended, by its process id', async t => {
+  const { edges, effect, ended } = setUp(t, pid => edges.leaveEdge(pid))
+  edges.enterEdge(0, 100)
+  edges.enterEdge(1, 200)
+  const settled = effect.settle()
+  edges.confirmVersion(1, edges.accessVersion())
+  await settled
+  t.strictSame(ended, [100])
+})
+
+t.test('an edge that was started again has confirmed by that', async t => {
+  const { edges, effect } = setUp(t, () => edges.enterEdge(0, 101))
+  edges.enterEdge(0, 100)
+  await effect.settle()
+  t.strictSame(edges.unconfirmedEdges(edges.accessVersion()), [])
+})
+
+t.test('an edge that cannot be ended is told of', async t => {
+  const { edges, effect, ended, control } = setUp(t)
+  edges.enterEdge(0, 100)
+  await t.rejects(effect.settle(), { name: 'notConfirmed' })
+  t.strictSame(ended, [100])
+  control.clearEdges()
+  await effect.settle()
+})

@@ -1,0 +1,349 @@
+import { createHash } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { defaults } from '../../../src/dashboard/options.js'
+import { ADA, startDashboard, type TestDashboard } from '../../fixtures/dashboard.js'
+import {
+  startHostileProvider,
+  type HostileProvider,
+  type Lie,
+} from '../../fixtures/hostile-provider.js'
+import { Visitor } from '../../fixtures/visitor.js'
+
+type Setup = { dashboard: TestDashboard; provider: HostileProvider; visitor: Visitor }
+
+const setUp = async (
+  t: Test,
+  options: Parameters<typeof startDashboard>[1] = {},
+): Promise<Setup> => {
+  const provider = await startHostileProvider(t)
+  const dashboard = await startDashboard(t, { issuer: provider.issuer, ...options })
+  return { dashboard, provider, visitor: new Visitor(dashboard.url) }
+}
+
+/** Goes to the provider, which sends the browser back at once: the query of `/callback`. */
+const leave = async ({ provider, visitor }: Setup): Promise<URLSearchParams> => {
+  const { headers, status } = await visitor.ask('/sign-in')
+  const url = new URL(headers.get('location') ?? '', visitor.dashboardUrl)
+  if (status !== 302 || url.origin !== provider.issuer) throw new Error(`not sent: ${url.href}`)
+  provider.nonce = url.searchParams.get('nonce') ?? ''
+  const state = url.searchParams.get('state') ?? ''
+  return new URLSearchParams({ code: 'canary-code', state, iss: provider.issuer })
+}
+
+/** Comes back; where the dashboard then leads. */
+const arrive = async (visitor: Visitor, query: URLSearchParams): Promise<string> => {
+  const { status, headers } = await visitor.ask(`/callback?${query}`)
+  return status === 303 ? (headers.get('location') ?? '') : String(status)
+}
+
+const isSignedIn = async (visitor: Visitor): Promise<boolean> =>
+  (await visitor.ask('/api/session')).status === 200
+
+t.test('somebody signs in, and the provider sees what OAuth 2.1 wants it to see', async t => {
+  const setup = await setUp(t)
+  const { visitor, provider, dashboard } = setup
+  const { headers } = await visitor.ask('/sign-in')
+  const url = new URL(headers.get('location') ?? '')
+  const query = Object.fromEntries(url.searchParams)
+  t.match(query, {
+    response_type: 'code',
+    client_id: 'dashboard-under-test',
+    redirect_uri: `${dashboard.url}/callback`,
+    scope: 'openid email profile',
+    code_challenge_method: 'S256',
+    state: /^[\w-]{43}$/,
+    nonce: /^[\w-]{43}$/,
+    code_challenge: /^[\w-]{43}$/,
+  })
+  t.notOk('prompt' in query)
+  t.match(headers.get('set-cookie'), /; HttpOnly; SameSite=Lax/)
+  provider.nonce = query['nonce'] ?? ''
+  const { state = '' } = query
+  const back = new URLSearchParams({ code: 'canary-code', state, iss: provider.issuer })
+  t.equal(await arrive(visitor, back), '/')
+  t.ok(await isSignedIn(visitor))
+
+  const [exchange] = provider.exchanges
+  const verifier = exchange?.get('code_verifier') ?? ''
+  t.equal(createHash('sha256').update(verifier).digest('base64url'), query['code_challenge'])
+  t.equal(exchange?.get('redirect_uri'), `${dashboard.url}/callback`)
+  t.equal(exchange?.get('code'), 'canary-code')
+  t.match(provider.authorizations[0], /^Basic /)
+  t.notOk(
+    [...visitor.cookies.keys()].some(name => name.includes('sign-in')),
+    'its cookie is gone',
+  )
+})
+
+t.test('what comes back must be what was sent for', async t => {
+  const cases: [
+    name: string,
+    change: (query: URLSearchParams, setup: Setup) => void,
+    to: string,
+  ][] = [
+    ['another state', query => query.set('state', 'A'.repeat(43)), '/?sign-in=failed'],
+    ['an empty state', query => query.set('state', ''), '/?sign-in=failed'],
+    ['no state', query => query.delete('state'), '/?sign-in=failed'],
+    ['two states', query => query.append('state', query.get('state') ?? ''), '/?sign-in=failed'],
+    ['another issuer', query => query.set('iss', 'https://evil.example'), '/?sign-in=failed'],
+    [
+      'no issuer, though the provider says that it sends one',
+      q => q.delete('iss'),
+      '/?sign-in=failed',
+    ],
+    ['no code', query => query.delete('code'), '/?sign-in=failed'],
+    ['an ID token beside the code', query => query.set('id_token', 'a.b.c'), '/?sign-in=failed'],
+    ['no cookie', (_query, { visitor }) => visitor.cookies.clear(), '/?sign-in=expired'],
+    [
+      'a cookie that was changed',
+      (_query, { visitor }) => {
+        for (const [name, value] of visitor.cookies)
+          visitor.cookies.set(
+            name,
+            value.replace(/.$/, last => (last === 'A' ? 'Q' : 'A')),
+          )
+      },
+      '/?sign-in=expired',
+    ],
+    [
+      'a cookie that is too old',
+      (_query, { dashboard }) => (dashboard.clock.nowMs += defaults.signInMs),
+      '/?sign-in=expired',
+    ],
+    [
+      'the person pressed cancel',
+      q => (q.delete('code'), q.set('error', 'access_denied')),
+      '/?sign-in=cancelled',
+    ],
+    [
+      'the provider failed',
+      q => (q.delete('code'), q.set('error', 'server_error')),
+      '/?sign-in=failed',
+    ],
+  ]
+  const setup = await setUp(t)
+  for (const [name, change, to] of cases) {
+    setup.visitor.cookies.clear()
+    const query = await leave(setup)
+    change(query, setup)
+    t.equal(await arrive(setup.visitor, query), to, name)
+    t.notOk(await isSignedIn(setup.visitor), name)
+  }
+})
+
+t.test('under https the cookie is bound to the host, and changes to its origin', async t => {
+  const publicUrl = 'https://dashboard.example'
+  const setup = await setUp(t, { dashboard: { publicUrl } })
+  const { visitor, dashboard, provider } = setup
+  const query = await leave(setup)
+  const { headers, status } = await visitor.ask(`/callback?${query}`)
+  t.equal(status, 303)
+  const [cookie = ''] = headers.getSetCookie()
+  t.match(cookie, /^__Host-slotline-session=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; /)
+  t.match(cookie, /; SameSite=Strict; Secure$/)
+  t.equal(provider.exchanges[0]?.get('redirect_uri'), `${publicUrl}/callback`)
+  t.ok(await isSignedIn(visitor))
+
+  const [id = ''] = visitor.cookies.values()
+  t.match(id, /^[\w-]{43}$/)
+  const plain = new Visitor(dashboard.url)
+  plain.cookies.set(`slotline-session-${dashboard.port}`, id)
+  t.notOk(await isSignedIn(plain), 'a name that others could set is not looked at')
+  t.equal((await visitor.call('POST', '/api/sign-out')).status, 403, 'the port behind the proxy')
+  const origin = { origin: publicUrl }
+  t.equal((await visitor.call('POST', '/api/sign-out', undefined, origin)).status, 204)
+})
+
+t.test("one browser's sign-in is of no use to another", async t => {
+  const setup = await setUp(t)
+  const query = await leave(setup)
+  const victim = new Visitor(setup.dashboard.url)
+  await victim.ask('/sign-in')
+  t.equal(await arrive(victim, query), '/?sign-in=failed', 'a planted callback signs nobody in')
+  t.notOk(await isSignedIn(victim))
+})
+
+t.test('a restart of the dashboard ends what was under way', async t => {
+  const setup = await setUp(t)
+  const query = await leave(setup)
+  await setup.dashboard.restart()
+  t.equal(await arrive(setup.visitor, query), '/?sign-in=expired')
+})
+
+t.test('an ID token must be signed by the provider, for us, for now, for this sign-in', async t => {
+  const nowSeconds = Math.floor(Date.now() / 1_000)
+  const other = 'another-client'
+  const cases: [name: string, lie: Lie, to: string][] = [
+    ['nothing wrong', {}, '/'],
+    ['our clock is a little late', { claims: { iat: nowSeconds + 5 } }, '/'],
+    [
+      'two audiences, and we are the authorised one',
+      { claims: { aud: [other, 'dashboard-under-test'], azp: 'dashboard-under-test' } },
+      '/',
+    ],
+    ['another nonce', { claims: { nonce: 'B'.repeat(43) } }, '/?sign-in=failed'],
+    ['no nonce', { claims: { nonce: undefined } }, '/?sign-in=failed'],
+    ['another issuer', { claims: { iss: 'https://evil.example' } }, '/?sign-in=failed'],
+    ['the issuer with a slash', { claims: { iss: 'http://127.0.0.1/' } }, '/?sign-in=failed'],
+    ['no issuer', { claims: { iss: undefined } }, '/?sign-in=failed'],
+    ['another audience', { claims: { aud: other } }, '/?sign-in=failed'],
+    ['no audience', { claims: { aud: undefined } }, '/?sign-in=failed'],
+    [
+      'two audiences, and another is authorised',
+      { claims: { aud: [other, 'dashboard-under-test'], azp: other } },
+      '/?sign-in=failed',
+    ],
+    ['expired five minutes ago', { claims: { exp: nowSeconds - 300 } }, '/?sign-in=failed'],
+    ['expired a moment ago', { claims: { exp: nowSeconds - 31 } }, '/?sign-in=failed'],
+    ['no expiry', { claims: { exp: undefined } }, '/?sign-in=failed'],
+    ['valid in five minutes', { claims: { nbf: nowSeconds + 300 } }, '/?sign-in=failed'],
+    ['no time of issue', { claims: { iat: undefined } }, '/?sign-in=failed'],
+    ['no subject', { claims: { sub: undefined } }, '/?sign-in=failed'],
+    ['an empty subject', { claims: { sub: '' } }, '/?sign-in=failed'],
+    ['a subject of 255 characters', { claims: { sub: 's'.repeat(255) } }, '/'],
+    ['a subject of 256 characters', { claims: { sub: 's'.repeat(256) } }, '/?sign-in=failed'],
+    ['a subject that is a number', { claims: { sub: 7 } }, '/?sign-in=failed'],
+    ['signed by a stranger', { signer: 'stranger' }, '/?sign-in=failed'],
+    ['signed by nobody', { signer: 'none', header: { alg: 'none' } }, '/?sign-in=failed'],
+    ['no signature under a good header', { signer: 'none' }, '/?sign-in=failed'],
+    [
+      'HS256 with our secret',
+      { signer: 'client-secret', header: { alg: 'HS256' } },
+      '/?sign-in=failed',
+    ],
+    [
+      'HS256 with the public key',
+      { signer: 'public-key', header: { alg: 'HS256' } },
+      '/?sign-in=failed',
+    ],
+    ['by a key that the provider does not list', { header: { kid: 'other' } }, '/?sign-in=failed'],
+    ['a changed claim', { spoil: token => token.replace(/\.(.)/, '.X') }, '/?sign-in=failed'],
+    ['no token at all', { spoil: () => '' }, '/?sign-in=failed'],
+    ['the token of an encryption', { spoil: () => 'a.b.c.d.e' }, '/?sign-in=failed'],
+  ]
+  const setup = await setUp(t)
+  for (const [name, lie, to] of cases) {
+    setup.visitor.cookies.clear()
+    setup.provider.lie = lie
+    const query = await leave(setup)
+    t.equal(await arrive(setup.visitor, query), to, name)
+    t.equal(await isSignedIn(setup.visitor), to === '/', name)
+  }
+})
+
+t.test('a provider that does not do its part delays nobody for long', async t => {
+  const long = JSON.stringify({ access_token: 'a'.repeat(300_000) })
+  const cases: [name: string, lie: Lie, to: string][] = [
+    ['says no', { answer: { status: 400, body: '{"error":"invalid_grant"}' } }, '/?sign-in=failed'],
+    ['breaks', { answer: { status: 500, body: 'canary-of-a-stack' } }, '/?sign-in=failed'],
+    [
+      'answers text',
+      { answer: { status: 200, body: 'hello', type: 'text/plain' } },
+      '/?sign-in=failed',
+    ],
+    [
+      'answers half a document',
+      { answer: { status: 200, body: '{"access_token":' } },
+      '/?sign-in=failed',
+    ],
+    ['leads elsewhere', { answer: { status: 302, body: '' } }, '/?sign-in=failed'],
+    ['never ends', { answer: { status: 200, body: long } }, '/?sign-in=failed'],
+    ['says nothing', { isSilent: true }, '/?sign-in=unreachable'],
+    [
+      'names another person when asked again',
+      { claims: { name: undefined }, userinfo: { sub: 'eve' } },
+      '/?sign-in=failed',
+    ],
+  ]
+  const setup = await setUp(t, { dashboard: { providerMs: 300 } })
+  for (const [name, lie, to] of cases) {
+    setup.visitor.cookies.clear()
+    setup.provider.lie = lie
+    const query = await leave(setup)
+    t.equal(await arrive(setup.visitor, query), to, name)
+    t.notOk(await isSignedIn(setup.visitor), name)
+  }
+  const said = setup.dashboard.lines.join('\n')
+  for (const secret of ['canary', setup.provider.nonce])
+    t.notMatch(said, secret, 'the log says what failed, and nothing that was secret')
+  t.match(said, 'token endpoint: invalid_grant')
+})
+
+t.test('what the provider says of itself must be of itself', async t => {
+  const setup = await setUp(t)
+  setup.provider.lie = { discovery: { issuer: 'https://evil.example' } }
+  const { headers, status } = await setup.visitor.ask('/sign-in')
+  t.equal(status, 303)
+  t.equal(headers.get('location'), '/?sign-in=failed')
+  setup.provider.lie = {}
+  t.equal(await arrive(setup.visitor, await leave(setup)), '/', 'it is asked again the next time')
+})
+
+t.test('nobody is asked for twice while one asks', async t => {
+  const setup = await setUp(t, { dashboard: { signInsInFlightMax: 1, providerMs: 300 } })
+  const query = await leave(setup)
+  setup.provider.lie = { isSilent: true }
+  const waiting = arrive(setup.visitor, query)
+  while (setup.provider.exchanges.length === 0) await new Promise(resolve => setImmediate(resolve))
+  const { headers } = await new Visitor(setup.dashboard.url).ask('/sign-in')
+  t.equal(headers.get('location'), '/?sign-in=busy')
+  t.equal(await waiting, '/?sign-in=unreachable')
+})
+
+t.test(
+  'a name is told in the ID token or when asked for; without one there is another',
+  async t => {
+    const setup = await setUp(t)
+    const cases: [lie: Lie, person: object][] = [
+      [{}, { email: 'ada@test.example', name: 'Ada' }],
+      [
+        { claims: { email: undefined, name: undefined }, userinfo: { email: 'a@b.c', name: 'A' } },
+        { email: 'a@b.c', name: 'A' },
+      ],
+      [{ claims: { name: undefined }, userinfo: {} }, { name: 'ada@test.example' }],
+      [{ claims: { name: undefined, email: undefined } }, { email: '', name: 'ada' }],
+      [{ claims: { name: 'n'.repeat(10_000) } }, { name: 'n'.repeat(256) }],
+      [{ claims: { name: { evil: 1 } } }, { name: 'ada@test.example' }],
+    ]
+    for (const [lie, person] of cases) {
+      setup.visitor.cookies.clear()
+      setup.provider.lie = lie
+      t.equal(await arrive(setup.visitor, await leave(setup)), '/')
+      t.match((await setup.visitor.ask('/api/session')).json, { subject: 'ada', ...person })
+    }
+  },
+)
+
+t.test('a real provider: in, cancelled, and a code that is used twice', async t => {
+  const { url } = await startDashboard(t)
+  const visitor = new Visitor(url)
+  const back = await visitor.authorize(ADA)
+  const twin = new Visitor(url)
+  for (const [name, value] of visitor.cookies) twin.cookies.set(name, value)
+  const first = await visitor.ask(back)
+  t.equal(first.headers.get('location'), '/')
+  const second = await twin.ask(back)
+  t.equal(second.headers.get('location'), '/?sign-in=failed', 'the same code, with the same cookie')
+  t.notOk(await isSignedIn(twin))
+  t.equal((await visitor.ask(back)).headers.get('location'), '/?sign-in=expired')
+
+  const other = new Visitor(url)
+  t.equal(
+    (await other.ask(await other.authorize(ADA, 'cancel'))).headers.get('location'),
+    '/?sign-in=cancelled',
+  )
+  const wrong = await other.authorize({ ...ADA, password: 'wrong' })
+  t.match(wrong, '/interaction/', 'another password leads nowhere')
+  t.notOk(await isSignedIn(other))
+})
+
+t.test('without a provider, and with one that is not there', async t => {
+  const nowhere = await startDashboard(t, { issuer: 'http://127.0.0.1:1' })
+  const { headers } = await new Visitor(nowhere.url).ask('/sign-in')
+  t.equal(headers.get('location'), '/?sign-in=unreachable')
+  const without = await startDashboard(t, { dashboard: { identity: undefined } })
+  for (const path of ['/sign-in', '/callback']) {
+    const answer = await new Visitor(without.url).ask(path)
+    t.equal(answer.headers.get('location'), '/?sign-in=unconfigured', path)
+  }
+})

@@ -1,0 +1,25 @@
+import t from 'tap'
+import { formatRoute, parseRoute, type Route } from '../../../../src/dashboard/pages/lib/route.js'
+
+t.test('a choice survives the address bar', t => {
+  const routes: readonly [fragment: string, route: Route][] = [
+    ['#/', { accessId: undefined, network: undefined, location: undefined, tab: 'connect' }],
+    ['#/acc_1', { accessId: 'acc_1', network: undefined, location: undefined, tab: 'connect' }],
+    ['#/acc_1/main', { accessId: 'acc_1', network: 'main', location: undefined, tab: 'connect' }],
+    ['#/acc_1/main/fra', { accessId: 'acc_1', network: 'main', location: 'fra', tab: 'connect' }],
+    ['#/a/m/fra/usage', { accessId: 'a', network: 'm', location: 'fra', tab: 'usage' }],
+    ['#/a%2Fb/m%20n/%23', { accessId: 'a/b', network: 'm n', location: '#', tab: 'connect' }],
+  ]
+  for (const [fragment, route] of routes) {
+    t.strictSame(parseRoute(fragment), route, fragment)
+    t.equal(formatRoute(route), fragment)
+  }
+  t.end()
+})
+
+t.test('an address that somebody mistyped chooses nothing', t => {
+  for (const fragment of ['', '#', '#/%', '#//', '#/%E0%A4%A/x'])
+    t.equal(parseRoute(fragment).accessId, undefined, fragment)
+  t.equal(parseRoute('#/a/m/fra/elsewhere').tab, 'connect')
+  t.end()
+})

@@ -1,0 +1,42 @@
+import t from 'tap'
+import { RANGES, toBuckets, totalOf } from '../../../../src/dashboard/pages/lib/usage-series.js'
+
+const MINUTE_MS = 60_000
+/** A quarter to four in the afternoon, and some seconds. */
+const NOW_MS = Date.UTC(2026, 10, 21, 15, 45, 12)
+const minute = (startMs: number, requests: number) => ({
+  startMs,
+  requests,
+  errors: 1,
+  rateLimited: 0,
+  refused: 0,
+})
+
+t.test('minutes are added up to columns that end now', t => {
+  for (const range of ['hour', 'sixHours', 'day'] as const) {
+    const { minutes, bucketMinutes } = RANGES[range]
+    const buckets = toBuckets([], range, NOW_MS)
+    const [first, last] = [buckets[0]?.startMs ?? 0, buckets.at(-1)?.startMs ?? 0]
+    t.equal(buckets.length, minutes / bucketMinutes)
+    t.equal(last % (bucketMinutes * MINUTE_MS), 0, 'they begin at whole times')
+    t.ok(last <= NOW_MS && NOW_MS < last + bucketMinutes * MINUTE_MS)
+    t.equal(last - first, (minutes - bucketMinutes) * MINUTE_MS)
+  }
+  t.end()
+})
+
+t.test('what lies outside of the range is not counted', t => {
+  const now = NOW_MS - (NOW_MS % MINUTE_MS)
+  const given = [now, now - MINUTE_MS, now - 59 * MINUTE_MS, now - 60 * MINUTE_MS, now + MINUTE_MS]
+  const buckets = toBuckets(
+    given.map((startMs, index) => minute(startMs, 10 ** index)),
+    'hour',
+    NOW_MS,
+  )
+  t.equal(totalOf(buckets, 'requests'), 111)
+  t.equal(buckets.at(-1)?.requests, 1)
+  t.equal(buckets.at(-2)?.requests, 10)
+  t.equal(buckets[0]?.requests, 100)
+  t.equal(totalOf(buckets, 'errors'), 3)
+  t.end()
+})

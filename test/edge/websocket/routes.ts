@@ -1,0 +1,301 @@
+import t, { type Test } from 'tap'
+import { openLimitTable, readLoad } from '../../../src/access/limiter.js'
+import { createEdgeSockets, type EdgeSocketsParts } from '../../../src/edge/websocket/routes.js'
+import type { NetworkView } from '../../../src/edge/network-view.js'
+import { defaults } from '../../../src/processes/options.js'
+import { createDispatch } from '../../../src/rpc/dispatch.js'
+import { method } from '../../../src/rpc/method.js'
+import { defaults as rpcDefaults } from '../../../src/rpc/options.js'
+import type { Options as ServerOptions } from '../../../src/server/options.js'
+import { RpcError } from '../../../src/shared/errors.js'
+import type { Grant } from '../../../src/shared/grant.js'
+import type { BodySource } from '../../../src/shared/http.js'
+import { createLog } from '../../../src/shared/log.js'
+import type { ReplyBytes } from '../../../src/native/reads.js'
+import type { Connection } from '../../../src/shared/socket.js'
+import { NOW_MS, openGate, WIDE_LIMITS } from '../../fixtures/access.js'
+import { fakeReads, textSource } from '../../fixtures/fake-reads.js'
+import { eventually, openTestServer } from '../../fixtures/server.js'
+import { openSocket, type SocketClient } from '../../fixtures/socket.js'
+
+const GRANT: Grant = {
+  accessId: 'access',
+  tokenId: 'token-id',
+  network: 'main',
+  location: 'fra',
+  limits: WIDE_LIMITS,
+  validFromMs: 0,
+  validUntilMs: Infinity,
+  address: undefined,
+}
+
+type Run = (value: unknown) => ReplyBytes | Promise<ReplyBytes>
+
+/** One location whose methods a test makes. */
+const open = async (
+  t: Test,
+  {
+    methods = {},
+    server = {},
+    ...parts
+  }: Partial<Omit<EdgeSocketsParts, 'options'>> & {
+    readonly methods?: Readonly<Record<string, Run>>
+    readonly server?: Partial<ServerOptions>
+    readonly options?: Partial<EdgeSocketsParts['options']>
+  } = {},
+) => {
+  const dir = t.testdir()
+  const gate = openGate(dir)
+  const lines: string[] = []
+  const log = createLog('edge', line => lines.push(line))
+  const made = Object.entries(methods).map(([name, run]) =>
+    method({
+      name,
+      summary: '',
+      bound: 'none',
+      params: [{ name: 'value', isRequired: false, schema: {}, check: value => value }],
+      run: (_, value) => run(value),
+    }),
+  )
+  const dispatch = createDispatch(rpcDefaults, {
+    reads: fakeReads({}),
+    methods: new Map(made.map(one => [one.name, one])),
+    onCall() {},
+    onFault() {},
+    now: () => performance.now(),
+  })
+  const view = { network: 'main', dispatch } as NetworkView
+  const budget = { heldBytes: 0, heldBytesMax: 1_000_000 }
+  const world = { version: 1 }
+  const sockets = createEdgeSockets({
+    location: 'fra',
+    authenticate: () => GRANT,
+    version: () => world.version,
+    gate,
+    now: () => NOW_MS,
+    onRefusal() {},
+    views: new Map([['main', view]]),
+    log,
+    judge: () => GRANT,
+    budget,
+    connect: () => undefined,
+    ...parts,
+    options: { ...defaults, ...parts.options },
+  })
+  const opened = await openTestServer(t, [], {
+    sockets: sockets.routes,
+    options: { socketSweepMs: 20, ...server },
+  })
+  const table = openLimitTable(dir, 1)
+  return {
+    ...opened,
+    lines,
+    budget: parts.budget ?? budget,
+    world,
+    sockets,
+    load: () => readLoad(table, GRANT.accessId),
+    connect: async (): Promise<SocketClient> => {
+      const client = await openSocket(opened.port, { path: '/token' })
+      t.teardown(() => client.destroy())
+      return client
+    },
+  }
+}
+
+const call = (name: string, id: number, value?: unknown): string =>
+  JSON.stringify({ jsonrpc: '2.0', id, method: name, params: value === undefined ? [] : [value] })
+
+t.test('results that come in pieces', async t => {
+  const sources: (BodySource & { readonly closeCount: number })[] = []
+  const give = (text: string, options: Parameters<typeof textSource>[1]): BodySource => {
+    const source = textSource(text, { stepBytes: 10_000, ...options })
+    sources.push(source)
+    return source
+  }
+  const long = JSON.stringify('x'.repeat(200_000))
+  const { connect, budget } = await open(t, {
+    methods: {
+      told: () => Promise.resolve(give(long, {})),
+      untold: () => Promise.resolve(give(long, { tellsLength: false, isSlow: true })),
+      atOnce: () => give(long, {}),
+      empty: () => give('', {}),
+      broken: () => Promise.resolve(give(long, { failsAfter: 50_000, tellsLength: false })),
+      large: () => Promise.resolve(give(JSON.stringify('x'.repeat(1_000_000)), {})),
+    },
+  })
+  const client = await connect()
+  const reply = `{"jsonrpc":"2.0","result":${long},"id":1}`
+  for (const name of ['told', 'untold', 'atOnce']) {
+    client.send(call(name, 1))
+    t.equal(await client.next(), reply, name)
+  }
+  client.send(`[${call('told', 1)},${call('broken', 2)},${call('untold', 1)}]`)
+  const failed = '{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":2}'
+  t.equal(await client.next(), `[${reply},${failed},${reply}]`, 'in a batch')
+  client.send(call('empty', 3))
+  t.equal(await client.next(), '{"jsonrpc":"2.0","result":,"id":3}')
+  client.send(call('large', 4))
+  t.match(JSON.parse(await client.next()), {
+    error: { code: -32603, message: 'Too many reads in flight; retry with backoff' },
+    id: 4,
+  })
+  t.equal(budget.heldBytes, 0)
+  t.ok(sources.every(({ closeCount }) => closeCount === 1))
+})
+
+t.test('large replies wait for their client', async t => {
+  const text = JSON.stringify('x'.repeat(1_000_000))
+  const { connect, budget, load, server } = await open(t, {
+    methods: { large: () => Promise.resolve(textSource(text, { stepBytes: 100_000 })) },
+    budget: { heldBytes: 0, heldBytesMax: 200_000_000 },
+    server: { socketQueueBytesMax: 2_000_000 },
+  })
+  const client = await connect()
+  client.socket.pause()
+  for (let id = 0; id < 40; id++) client.send(call('large', id))
+  await eventually(() => budget.heldBytes > 20_000_000)
+  client.send(call('none', 99))
+  t.ok(load().requestsInFlight > 20)
+  client.socket.resume()
+  const ids = new Set<number>()
+  while (ids.size < 41) ids.add(JSON.parse(await client.next()).id)
+  t.equal(budget.heldBytes, 0)
+  t.strictSame(load(), { requestsInFlight: 0, sockets: 1 })
+
+  client.socket.pause()
+  for (let id = 0; id < 40; id++) client.send(call('large', id))
+  await eventually(() => budget.heldBytes > 20_000_000)
+  client.destroy()
+  await eventually(() => server.stats().sockets === 0 && load().requestsInFlight === 0)
+  t.equal(budget.heldBytes, 0, 'and are dropped with it')
+  t.strictSame(load(), { requestsInFlight: 0, sockets: 0 })
+})
+
+t.test('calls that wait', async t => {
+  const waiting: (() => void)[] = []
+  const { connect, load } = await open(t, {
+    methods: {
+      wait: () => new Promise(resolve => waiting.push(() => resolve(Buffer.from('true')))),
+    },
+    options: { socketCallsMax: 3 },
+  })
+  const client = await connect()
+  for (let id = 0; id < 4; id++) client.send(call('wait', id))
+  t.match(JSON.parse(await client.next()), { id: 3, error: { code: -32603 } }, 'one too many')
+  t.equal(load().requestsInFlight, 3)
+  for (const end of waiting.splice(0)) end()
+  t.strictSame(
+    [await client.next(), await client.next(), await client.next()].map(
+      text => JSON.parse(text).id,
+    ),
+    [0, 1, 2],
+  )
+  client.send(`[${call('wait', 1)},${call('wait', 2)}]`)
+  await eventually(() => waiting.length === 2)
+  t.equal(load().requestsInFlight, 2)
+  client.destroy()
+  await eventually(() => load().sockets === 0)
+  for (const end of waiting.splice(0)) end()
+  await eventually(() => load().requestsInFlight === 0)
+})
+
+t.test('what is taken back meanwhile is not answered', async t => {
+  let end = (): void => {}
+  let isRevoked = false
+  const { connect, world, sockets, load } = await open(t, {
+    methods: {
+      wait: () => new Promise(resolve => (end = () => resolve(Buffer.from('"secret"')))),
+      now: () => Buffer.from('true'),
+    },
+    judge: () => (isRevoked ? 'unknown' : GRANT),
+  })
+  const [first, second] = [await connect(), await connect()]
+  world.version++
+  t.match(await first.call('now'), { result: true }, 'another change')
+
+  first.send(call('wait', 1))
+  await eventually(() => load().requestsInFlight === 1)
+  isRevoked = true
+  world.version++
+  end()
+  const gone = { code: 1008, reason: 'token revoked' }
+  t.strictSame(await first.closed, gone, 'found by its own reply')
+  t.strictSame(await second.closed, gone, 'and so are the others of the token')
+  t.equal(first.messages.length, 1)
+  t.strictSame(load(), { requestsInFlight: 0, sockets: 0 })
+
+  isRevoked = false
+  const third = await connect()
+  isRevoked = true
+  world.version++
+  sockets.judge()
+  t.strictSame(await third.closed, gone, 'found by the edge')
+
+  isRevoked = false
+  const fourth = await connect()
+  isRevoked = true
+  world.version++
+  fourth.send(call('now', 1))
+  t.strictSame(await fourth.closed, gone, 'found by its next message')
+  t.equal(fourth.messages.length, 0)
+})
+
+t.test('what cannot be judged goes on no more', async t => {
+  const { connect, world, sockets, lines } = await open(t, {
+    judge: () => {
+      throw new Error('the store is gone')
+    },
+  })
+  const client = await connect()
+  world.version++
+  sockets.judge()
+  t.strictSame(await client.closed, { code: 1011, reason: 'internal error' })
+  t.match(lines.join(''), /could not be judged/)
+})
+
+t.test('calls of the connection', async t => {
+  const events: string[] = []
+  const messages = new Set<object>()
+  const connection: Connection = {
+    call: (name, params, message) => {
+      messages.add(message)
+      events.push(`call ${name} ${JSON.stringify(params)}`)
+      if (name === 'rootSubscribe') throw new RpcError('overloaded')
+      return name === 'voteSubscribe' ? undefined : Buffer.from('7')
+    },
+    afterReply: message => {
+      events.push(`after ${messages.has(message)}`)
+      messages.delete(message)
+    },
+    close: () => void events.push('close'),
+  }
+  const { connect } = await open(t, {
+    methods: { now: () => Buffer.from('true') },
+    connect: (network, socket, { subscriptionsMax }) => {
+      events.push(`connect ${network} ${subscriptionsMax} ${socket.isClosed}`)
+      return connection
+    },
+  })
+  const client = await connect()
+  t.match(await client.call('now'), { result: true })
+  t.strictSame(events.splice(0), [], 'made only when it is needed')
+  t.match(await client.call('slotSubscribe'), { result: 7 })
+  t.strictSame(events.splice(0), ['connect main 100 false', 'call slotSubscribe []', 'after true'])
+  t.match(await client.call('rootSubscribe', ['x']), { error: { code: -32603 } })
+  t.match(await client.call('voteSubscribe'), { error: { code: -32601 } })
+  events.splice(0)
+  client.send(`[${call('slotSubscribe', 1)},${call('now', 2)},${call('slotUnsubscribe', 3, 7)}]`)
+  t.match(JSON.parse(await client.next()), [{ result: 7 }, { result: true }, { result: 7 }])
+  t.strictSame(events.splice(0), [
+    'call slotSubscribe []',
+    'call slotUnsubscribe [7]',
+    'after true',
+  ])
+  client.close(1000)
+  await client.closed
+  t.strictSame(events, ['close'])
+  const other = await connect()
+  other.close(1000)
+  await other.closed
+  t.equal(events.length, 1, 'one that subscribed to nothing has none')
+})

@@ -1,0 +1,142 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { createServer } from 'node:https'
+import { basename, join } from 'node:path'
+import bs58 from 'bs58'
+import t from 'tap'
+import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
+import { startSandboxChain } from '../../../src/sandbox/chain/sandbox-chain.js'
+import { systemAuthorities } from '../../../src/native/system-authorities.js'
+import { makeAuthority } from '../../fixtures/authority.js'
+import { examineStore } from '../../fixtures/chain-state.js'
+import { runToEnd } from '../../fixtures/deployment.js'
+import { listen } from '../../fixtures/listen.js'
+import { prepareServe } from '../../fixtures/serve.js'
+import { recordChain } from '../../fixtures/snapshot-archive.js'
+import { isSoak } from '../../fixtures/soak.js'
+
+const SECRET = 'qzx11'
+
+/** What the system of each process that is started from here on trusts. */
+const trust = (file: string | undefined): void => {
+  for (const name of ['SSL_CERT_FILE', 'SSL_CERT_DIR']) delete process.env[name]
+  if (file !== undefined) process.env['SSL_CERT_FILE'] = file
+}
+
+t.test('whom an operator trusts, and whom the system trusts', async t => {
+  const { caPem, tls } = makeAuthority()
+  const chain = await startSandboxChain({ slotMs: 40, trafficPerSecond: 50 })
+  t.teardown(() => chain.close())
+  const record = await recordChain(chain)
+  t.teardown(() => record.close())
+  let archive = ''
+  let asked = 0
+  const files = createServer(tls, (request, response) => {
+    asked += 1
+    const name = `/${basename(archive)}`
+    if (!request.url?.startsWith(name))
+      return void response.writeHead(302, { location: `${name}?key=${SECRET}` }).end()
+    const body = readFileSync(archive)
+    response.writeHead(200, { 'content-length': body.length })
+    response.end(request.method === 'HEAD' ? undefined : body)
+  })
+  const rpc = createServer(tls, (incoming, answer) => {
+    asked += 1
+    const { method = 'POST', headers } = incoming
+    const { host: _host, ...rest } = headers
+    const sent = request(chain.rpc.url, { method, headers: rest }, heard => {
+      answer.writeHead(heard.statusCode ?? 500, heard.headers)
+      heard.pipe(answer)
+    })
+    incoming.pipe(sent)
+  })
+  const filesUrl = `https://127.0.0.1:${await listen(t, files)}`
+  const rpcUrl = `https://127.0.0.1:${await listen(t, rpc)}`
+  const feed = { endpoint: chain.geyserUrl }
+  const caFile = join(t.testdir(), 'ca.pem')
+  const scope = { programs: [bs58.encode(ADDRESSES.token)] }
+  const accountsRpc = { endpoint: `${rpcUrl}/${SECRET}`, requestsPerSecondMax: 1_000 }
+  const prepared = await prepareServe(
+    t,
+    { plain: feed, own: feed },
+    {
+      bootstrap: { pollMs: 30, firstBlockMs: 10_000 },
+      networks: [
+        { id: 'plain', feed, scope, accountsRpc },
+        {
+          id: 'own',
+          feed,
+          scope,
+          accountsRpc: { ...accountsRpc, caFile },
+          snapshotsCaFile: caFile,
+        },
+      ],
+    },
+  )
+  const archives = join(prepared.dataDir, '..', 'archives')
+  mkdirSync(archives)
+  writeFileSync(caFile, caPem)
+  archive = await record.writeFull(archives, chain.chain.tip.slot - 1)
+  t.teardown(() => trust(undefined))
+
+  const place = `${filesUrl}/snapshot.tar.bz2?key=${SECRET}`
+  const run = async (network: string, ...words: readonly string[]) => {
+    const ended = await runToEnd(t, [
+      ...words,
+      ...['--config', prepared.configFile, '--network', network],
+    ])
+    t.notMatch(ended.output, SECRET)
+    return ended
+  }
+  const refused: [name: string, words: string[], says: RegExp][] = [
+    [
+      'a snapshot',
+      ['snapshot', 'load', place],
+      /cannot be asked for its newest snapshot: UNABLE_TO_VERIFY_LEAF_SIGNATURE, .* belongs into networks\.snapshotsCaFile$/m,
+    ],
+    [
+      'an upstream RPC',
+      ['bootstrap', 'rpc'],
+      /: UNABLE_TO_VERIFY_LEAF_SIGNATURE, its certificate is not trusted: the PEM of its authority belongs into networks\.accountsRpc\.caFile$/m,
+    ],
+  ]
+  for (const [name, words, says] of refused) {
+    const { code, output } = await run('plain', ...words)
+    t.equal(code, 1, name)
+    t.match(output, says)
+  }
+  t.equal(asked, 0, 'nothing was asked of a server that is not trusted')
+
+  // Of a snapshot's own authority is test/ingest/bootstrap/snapshot-server.ts.
+  const [ofSnapshot = [], ofRpc = []] = refused.map(([, words]) => words)
+  await t.test('by their files', async t => {
+    for (const words of isSoak ? [ofSnapshot, ofRpc] : [ofRpc]) {
+      const { code, output } = await run('own', ...words)
+      t.equal(code, 0, output)
+      t.strictSame(examineStore(prepared, 'own').differences, [])
+    }
+  })
+
+  await t.test('by the system', async t => {
+    trust(caFile)
+    t.strictSame(systemAuthorities(), [caPem])
+    for (const words of isSoak ? [ofSnapshot, ofRpc] : [ofSnapshot]) {
+      const { code, output } = await run('plain', ...words)
+      t.equal(code, 0, output)
+      t.strictSame(examineStore(prepared, 'plain').differences, [])
+    }
+    // One of one's own takes the place of the system's.
+    writeFileSync(caFile, makeAuthority().caPem)
+    const other = await run('own', 'snapshot', 'load', place)
+    t.equal(other.code, 1, other.output)
+  })
+
+  await t.test('a file that is none', async t => {
+    trust(undefined)
+    writeFileSync(caFile, 'no PEM')
+    const none = await run('own', 'bootstrap', 'rpc')
+    t.equal(none.code, 1)
+    t.match(none.output, /snapshotsCaFile|accountsRpc\.caFile/)
+    t.match(none.output, 'holds no certificate')
+  })
+})

@@ -1,0 +1,54 @@
+import t, { type Test } from 'tap'
+import { readBase } from '../../../src/ingest/accounts-rpc/base.js'
+import { openRpc } from '../../../src/ingest/accounts-rpc/client.js'
+import { defaults } from '../../../src/ingest/accounts-rpc/options.js'
+import { type Misdeed, openProvider } from '../../fixtures/rpc-provider.js'
+
+const HASH = 'So11111111111111111111111111111111111111112'
+const block = { parentSlot: 8, blockhash: HASH, blockHeight: 7, blockTime: 1_700_000_000 }
+const result = (value: unknown): Misdeed => ({ body: JSON.stringify({ id: 1, result: value }) })
+const error = (code: number): Misdeed => ({ error: { code, message: 'Slot 9 was skipped' } })
+
+/** Answers one misdeed after the other, the last one again and again. */
+const open = async (t: Test, misdeeds: readonly Misdeed[]) => {
+  const provider = await openProvider(t, {
+    accounts: [],
+    slot: 0,
+    misdeed: () => misdeeds[Math.min(provider.asked.length, misdeeds.length) - 1],
+  })
+  const { signal } = new AbortController()
+  const options = { ...defaults, requestsPerSecondMax: 1_000_000 }
+  const rpc = openRpc({ endpoint: provider.url }, options, { signal, sleep: async () => undefined })
+  t.teardown(() => rpc.close())
+  return { provider, read: () => readBase(rpc, { newestSlot: 9, oldestSlot: 7 }) }
+}
+
+t.test('the base is the newest block there is', async t => {
+  const { read } = await open(t, [result(block)])
+  t.match(await read(), { slot: 9, parentSlot: 8, blockHeight: 7, blockTime: 1_700_000_000 })
+  const skipped = await open(t, [
+    error(-32007),
+    error(-32009),
+    result({ ...block, blockTime: null }),
+  ])
+  t.match(await skipped.read(), { slot: 7, blockTime: undefined })
+})
+
+t.test('a block that is not there yet is waited for', async t => {
+  const { provider, read } = await open(t, [error(-32004), error(-32004), result(block)])
+  t.match(await read(), { slot: 9 })
+  t.equal(provider.asked.length, 3)
+})
+
+const REFUSED: readonly [name: string, misdeeds: readonly Misdeed[], says: RegExp][] = [
+  ['no block in any of the slots', [error(-32007)], /no block in the slots 7 to 9/],
+  ['a block without its height', [result({ ...block, blockHeight: null })], /answers no block/],
+  ['an address that is none', [result({ ...block, blockhash: 'x' })], /./],
+  ['no block', [result(null)], /answers no block/],
+  ['another method', [error(-32601)], /-32601/],
+]
+for (const [name, misdeeds, says] of REFUSED)
+  t.test(`no base: ${name}`, async t => {
+    const { read } = await open(t, misdeeds)
+    await t.rejects(read(), { message: says })
+  })

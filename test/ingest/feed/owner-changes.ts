@@ -1,0 +1,122 @@
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import bs58 from 'bs58'
+import t, { type Test } from 'tap'
+import type { Plan } from '../../../src/ingest/feed/geyser.js'
+import { openRpc } from '../../../src/ingest/accounts-rpc/client.js'
+import { defaults } from '../../../src/ingest/accounts-rpc/options.js'
+import { runSweep } from '../../../src/ingest/accounts-rpc/sweep.js'
+import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
+import type { Keypair } from '../../../src/sandbox/solana/keypair.js'
+import { openRpc as serveRpc } from '../../../src/sandbox/rpc/rpc.js'
+import { createAccount } from '../../../src/sandbox/solana/system-instructions.js'
+import { closeAccount, initializeAccount } from '../../../src/sandbox/solana/token-instructions.js'
+import type { Indexer } from '../../../src/native/indexer.js'
+import type { StoreOptions } from '../../../src/native/store.js'
+import { SCOPE, startFeedWorld } from '../../fixtures/feed-world.js'
+import { key } from '../../fixtures/sandbox.js'
+import { until } from '../../fixtures/until.js'
+
+/** What happens to a token account, each within one slot. */
+const FATES = ['closed', 'handed', 'moved', 'movedAtOnce'] as const
+type Fate = (typeof FATES)[number]
+
+/** What each plan cannot see, as docs/operations.md says it. */
+const CASES: readonly [plan: Plan, scope: StoreOptions['scope'], missed: readonly Fate[]][] = [
+  ['blocks', undefined, []],
+  ['accounts', undefined, []],
+  ['blocks', SCOPE, []],
+  ['accounts', SCOPE, []],
+  ['scoped', SCOPE, ['handed', 'moved', 'movedAtOnce']],
+  ['narrow', SCOPE, ['handed', 'movedAtOnce']],
+]
+const BYTES = 165
+const OTHER = key('another program').publicKey
+const SWEEP = { ...defaults, requestsPerSecondMax: 10_000, sweepKeysPerSecond: 100_000 }
+
+/** Sweeps a store until the test ends. */
+const sweep = (t: Test, endpoint: string, store: Indexer): void => {
+  const end = new AbortController()
+  const { signal } = end
+  const rpc = openRpc({ endpoint }, SWEEP, { signal })
+  const running = runSweep(SWEEP, {
+    rpc,
+    store: () => store,
+    signal,
+    now: () => performance.now(),
+    sleep: ms => wait(ms, undefined, { signal }),
+    on: {
+      compared: () => undefined,
+      corrected: () => undefined,
+      round: () => undefined,
+      failed: () => t.fail('the sweep failed'),
+      log: () => undefined,
+    },
+  })
+  t.teardown(async () => {
+    end.abort()
+    await running
+    await rpc.close()
+  })
+}
+
+t.test('closes and owner changes by each plan, and the sweep for what one cannot see', async t => {
+  const { chain, world, slots, follow } = await startFeedWorld(t)
+  const server = await serveRpc(chain)
+  t.teardown(() => server.close())
+  const [holder] = world.holders
+  if (holder === undefined) throw new Error('nobody holds anything')
+  const { wallet } = holder
+  const { payer } = world
+  const lamports = chain.rentExemptLamports(BYTES)
+  const accounts = new Map(FATES.map(fate => [fate, key(fate)]))
+  const of = (fate: Fate): Keypair => accounts.get(fate) ?? key('nobody')
+  const create = ({ publicKey }: Keypair, owner: Uint8Array) =>
+    createAccount(payer.publicKey, publicKey, { lamports, space: BYTES, owner })
+  const close = ({ publicKey }: Keypair) =>
+    closeAccount(publicKey, wallet.publicKey, wallet.publicKey)
+  for (const account of accounts.values())
+    chain.submit(
+      [
+        create(account, ADDRESSES.token),
+        initializeAccount(account.publicKey, world.mint, wallet.publicKey),
+      ],
+      [payer, account],
+    )
+  slots(1)
+  const dir = t.testdir()
+  const followers = CASES.map(([plan, scope, missed], index) => ({
+    name: `${plan}${scope === undefined ? '' : ' for a scope'}`,
+    missed: missed.map(fate => bs58.encode(of(fate).publicKey)).sort(),
+    follower: follow(join(dir, plan + index), { options: { plan }, scope }),
+  }))
+  const arrived = () => Promise.all(followers.map(({ follower }) => follower.arrived()))
+  await arrived()
+  for (const { name, follower } of followers) t.strictSame(await follower.wrong(), [], name)
+
+  chain.submit([close(of('closed'))], [wallet])
+  const held = chain.account(of('handed').publicKey)
+  if (held === undefined) throw new Error('it is not there')
+  // Only its program itself can do that: here the chain does it for it.
+  chain.load(of('handed').publicKey, { ...held, owner: OTHER })
+  chain.submit([close(of('moved'))], [wallet])
+  chain.submit([create(of('moved'), OTHER)], [payer, of('moved')])
+  const movedAtOnce = of('movedAtOnce')
+  chain.submit([close(movedAtOnce), create(movedAtOnce, OTHER)], [payer, wallet, movedAtOnce])
+  slots(2)
+  await arrived()
+  for (const { name, missed, follower } of followers)
+    t.strictSame((await follower.wrong()).sort(), missed, `${name}: what it says it misses`)
+
+  for (const { name, missed, follower } of followers) {
+    if (missed.length === 0) continue
+    sweep(t, server.url, follower.store)
+    await until(`${name}: the sweep finds them`, async () => {
+      // Each block takes along what was found by then.
+      slots(1)
+      await follower.arrived()
+      return (await follower.wrong()).length === 0
+    })
+    t.pass(`${name}: nothing is wrong any more`)
+  }
+})

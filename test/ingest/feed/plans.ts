@@ -1,0 +1,116 @@
+import { join } from 'node:path'
+import t from 'tap'
+import type { Plan } from '../../../src/ingest/feed/geyser.js'
+import type { StoreOptions } from '../../../src/native/store.js'
+import { orderFeed, SCOPE, startFeedWorld } from '../../fixtures/feed-world.js'
+import { until } from '../../fixtures/until.js'
+
+const CASES: readonly [name: string, plan: Plan, scope: StoreOptions['scope']][] = [
+  ['whole blocks', 'blocks', undefined],
+  ['every account', 'accounts', undefined],
+  ['whole blocks for a scope', 'blocks', SCOPE],
+  ['every account for a scope', 'accounts', SCOPE],
+  ['a scope with what is closed', 'scoped', SCOPE],
+  ['a scope with transactions', 'narrow', SCOPE],
+]
+
+t.test('a bad provider changes nothing about what each plan stores', async t => {
+  const { chain, feeds, slots, follow } = await startFeedWorld(t)
+  const [feed] = feeds
+  if (feed === undefined) throw new Error('no feed')
+  const dir = t.testdir()
+  const followers = CASES.map(([name, plan, scope], index) => {
+    const options = {
+      plan,
+      transactions: (['none', 'status', 'logs'] as const)[index % 3] ?? 'none',
+    }
+    return { name, follower: follow(join(dir, plan + index), { options, scope }) }
+  })
+  const arrived = () => Promise.all(followers.map(({ follower }) => follower.arrived()))
+  slots(5)
+  await arrived()
+  const order = async (fault: object): Promise<void> => {
+    t.equal(await orderFeed(feed.url, fault), 200, JSON.stringify(fault))
+  }
+  const faults: readonly [name: string, fault: () => Promise<void>][] = [
+    ['streams are ended', () => order({ fault: 'drop' })],
+    ['connections are cut', () => order({ fault: 'cut' })],
+    ['it ends with INTERNAL', () => order({ fault: 'drop', code: 13, details: 'lagged' })],
+    ['new streams are refused', () => order({ fault: 'refuse', code: 14, times: 3 })],
+    ['a slot comes twice', () => order({ fault: 'double', slot: chain.slot })],
+    ['slots come out of order', () => order({ fault: 'swap', slot: chain.slot })],
+    ['forks are told', () => order({ fault: 'fork', slot: chain.slot })],
+    ['a slot is left out, but replayed', () => order({ fault: 'omit', isReplayed: true })],
+    ['it falls silent', () => order({ fault: 'stall', ms: 600 })],
+    ['ten times its rate comes at once', () => order({ fault: 'burst', slots: 10 })],
+  ]
+  for (const [name, fault] of faults) {
+    await fault()
+    // Enough for what is out of order to be a gap, and for what is held back to come.
+    slots(10)
+    await arrived()
+    for (const { name: plan, follower } of followers)
+      t.strictSame(await follower.wrong(), [], `${plan}: ${name}`)
+  }
+  // All at once, in one stretch.
+  await order({ fault: 'double' })
+  await order({ fault: 'fork', slot: chain.slot + 1 })
+  await order({ fault: 'swap', slot: chain.slot + 2 })
+  slots(4)
+  await order({ fault: 'cut' })
+  slots(6)
+  await arrived()
+  for (const { name, follower } of followers)
+    t.strictSame(await follower.wrong(), [], `${name}: at last`)
+})
+
+t.test('a gap beyond the replay is told, and nothing is skipped', async t => {
+  const { feeds, slots, follow } = await startFeedWorld(t)
+  const [server] = feeds
+  if (server === undefined) throw new Error('no feed')
+  const { tipSlot, feed, said, wrong, arrived } = follow(t.testdir())
+  await arrived()
+  const held = tipSlot()
+  server.refuse({ code: 14, details: 'away' }, 2)
+  server.dropStreams()
+  slots(5)
+  server.forgetReplay()
+  slots(1)
+  await until('it is unhealthy', () => {
+    const health = feed.health()
+    return !health.isHealthy && health.cause === 'gap'
+  })
+  t.equal(tipSlot(), held)
+  t.match(feed.health(), { reason: new RegExp(`^gap after slot ${held}: broadcast from`) })
+  t.match(feed.repair(), { step: 'replay' })
+  t.ok(said.some(text => text.startsWith('repair: trying again by itself, because gap after')))
+  t.strictSame(await wrong(), [], 'what is there is right for its slot')
+})
+
+t.test('limits of a provider are told by the setting to change', async t => {
+  const sample = { max: 1, any: false, pubkeysMax: 10, include_accounts: false }
+  const { slots, follow } = await startFeedWorld(t, [{ filters: sample }])
+  slots(4)
+  const dir = t.testdir()
+  const refused: readonly [Plan, scope: StoreOptions['scope'], setting: string][] = [
+    ['blocks', undefined, 'filters.blocks.include_accounts'],
+    ['accounts', undefined, 'filters.accounts.any'],
+    ['scoped', SCOPE, 'filters.accounts.max'],
+  ]
+  for (const [plan, scope, setting] of refused) {
+    const { feed, stop } = follow(join(dir, plan), { options: { plan }, scope })
+    await until('it is refused', () => {
+      const health = feed.health()
+      return !health.isHealthy && health.cause === 'refused' && health.reason.includes(setting)
+    })
+    stop()
+  }
+  // Within exactly these limits, the narrow plan holds the same accounts.
+  const { arrived, wrong } = follow(join(dir, 'narrow'), {
+    options: { plan: 'narrow' },
+    scope: SCOPE,
+  })
+  slots(4)
+  await arrived()
+  t.strictSame(await wrong(), [])
+})

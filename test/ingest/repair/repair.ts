@@ -1,0 +1,186 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
+import { orderFeed, SCOPE, startFeedWorld } from '../../fixtures/feed-world.js'
+import { until } from '../../fixtures/until.js'
+
+/** A chain that stands still is silent, and a reader asks anew: replays may come at any time. */
+const turnsIn = (repairs: readonly (string | undefined)[]) =>
+  repairs.filter(step => step !== undefined && step !== 'replay')
+
+const PLANS = ['blocks', 'accounts', 'scoped', 'narrow'] as const
+
+t.test('what one provider cannot mend, the next one does, for every plan', async t => {
+  const { chain, feeds, slots, follow } = await startFeedWorld(t, [{}, {}])
+  const [bad, good] = feeds
+  if (bad === undefined || good === undefined) throw new Error('two feeds')
+  const dir = t.testdir()
+  const sources = [{ endpoint: bad.url }, { endpoint: good.url }] as const
+  const open = (name: string) =>
+    PLANS.map(plan => ({
+      plan,
+      ...follow(join(dir, name + plan), {
+        sources,
+        // None of the faults is silence, and while the chain stands still the good source is silent as well.
+        options: { plan, silenceMs: 60_000, blockSilenceMs: 60_000 },
+        ...(plan === 'scoped' || plan === 'narrow' ? { scope: SCOPE } : {}),
+      }),
+    }))
+  slots(3)
+  const faults: readonly [name: string, fault: (order: Order) => Promise<void>][] = [
+    ['a slot is never told', order => order({ fault: 'omit', slot: chain.slot + 1 })],
+    ['a wrong parent', order => order({ fault: 'forgeParent', slot: chain.slot + 1 })],
+    [
+      'a gap beyond its replay',
+      async order => {
+        await order({ fault: 'refuse', code: 14, times: PLANS.length })
+        await order({ fault: 'drop' })
+        slots(2)
+        await order({ fault: 'forgetReplay' })
+      },
+    ],
+    [
+      'INTERNAL for ever',
+      async order => {
+        await order({ fault: 'refuse', code: 13, details: 'catching up', times: 1_000_000 })
+        await order({ fault: 'drop', code: 13, details: 'catching up' })
+      },
+    ],
+  ]
+  const order = async (fault: object): Promise<void> => {
+    t.equal(await orderFeed(bad.url, fault), 200, JSON.stringify(fault))
+  }
+  for (const [index, [name, fault]] of faults.entries()) {
+    const followers = open(String(index))
+    await Promise.all(followers.map(({ arrived }) => arrived()))
+    await fault(order)
+    slots(8)
+    for (const { plan, arrived, wrong, feed, repairs, said, stop } of followers) {
+      await arrived()
+      t.strictSame(await wrong(), [], `${plan}: ${name}`)
+      await until('it is healthy', () => feed.health().isHealthy)
+      t.equal(feed.sourceIndex(), 1, `${plan}: the second source is in use`)
+      t.not(feed.repair()?.step, 'source')
+      t.strictSame(turnsIn(repairs), ['source'], 'it was said when it began')
+      t.ok(repairs.includes(undefined), 'and when it ended')
+      t.ok(said.some(text => /^repair: turning to source 2 of 2, because /.test(text)))
+      stop()
+    }
+  }
+})
+
+type Order = (fault: object) => Promise<void>
+
+t.test('no source is left: the steps, with their reasons, then the feed goes on', async t => {
+  const { feeds, slots, follow, chain } = await startFeedWorld(t, [{}, {}])
+  const [lost, whole] = feeds
+  if (lost === undefined || whole === undefined) throw new Error('two feeds')
+  const dir = t.testdir()
+  // What a step would make: a store that another feed brought to a newer block.
+  const made = follow(join(dir, 'made'), { sources: [{ endpoint: whole.url }] })
+  const taken: string[] = []
+  const target = { endpoint: lost.url }
+  const { feed, repairs, said, arrived, tipSlot, wrong } = follow(join(dir, 'kept'), {
+    sources: [target],
+    steps: ['incremental', 'snapshot'],
+    repair: { stepAttemptsMax: 1 },
+    run: async step => {
+      taken.push(step)
+      if (step === 'incremental') throw new Error('no snapshot covers the hole')
+      // The feed has slots again that continue the tip.
+      await orderFeed(lost.url, { fault: 'refuse', code: 14, times: 0 })
+    },
+  })
+  await arrived()
+  const held = tipSlot()
+  await orderFeed(lost.url, {
+    fault: 'refuse',
+    code: 11,
+    details: 'broadcast from 1 is not available, last available: 9',
+    times: 1_000_000,
+  })
+  lost.dropStreams()
+  slots(3)
+  await until('both steps were taken', () => taken.length === 2)
+  t.strictSame(taken, ['incremental', 'snapshot'])
+  slots(2)
+  await arrived()
+  await until('it is healthy', () => feed.health().isHealthy)
+  t.ok(tipSlot() > held)
+  t.strictSame(turnsIn(repairs), ['incremental', 'snapshot'])
+  t.ok(repairs.includes('replay') && repairs.includes(undefined), 'as were the replay and the end')
+  t.ok(said.some(text => text.startsWith('repair: beginning incremental, because gap after slot')))
+  t.ok(said.includes('repair: incremental failed: no snapshot covers the hole'))
+  t.ok(said.includes('repair: snapshot is done'))
+  t.strictSame(await wrong(), [])
+  await made.arrived()
+  t.equal(made.tipSlot(), chain.tip.slot)
+})
+
+t.test('ten times the rate that its queue is for: it comes again, and nothing is lost', async t => {
+  const bytes = 512 * 1024
+  // Three blocks of six such accounts; without a bound it would hold all ten.
+  const { chain, feeds, slots, follow } = await startFeedWorld(t)
+  const queueBytesMax = 11 * 1024 ** 2
+  const options = { queueBytesMax, bufferBytesMax: queueBytesMax, groupBlocksMax: 1 }
+  const { arrived, wrong, buffered } = follow(t.testdir(), { options })
+  slots(3)
+  await arrived()
+  t.equal(await orderFeed(feeds[0]?.url ?? '', { fault: 'burst', slots: 10 }), 200)
+  for (let slot = 0; slot < 10; slot += 1) {
+    for (let index = 0; index < 6; index += 1)
+      chain.load(Buffer.alloc(32, 1 + index), {
+        lamports: BigInt(1_000_000 + slot),
+        owner: ADDRESSES.system,
+        executable: false,
+        rentEpoch: 0n,
+        data: Buffer.alloc(bytes, slot),
+      })
+    slots(1, 10)
+  }
+  await arrived(40_000)
+  // A commit is in the store before it is told.
+  await until('each commit was told', () => buffered.length >= chain.tip.slot)
+  t.equal(buffered.length, chain.tip.slot)
+  // One block may be in the queue beyond the bound, and one that is not whole beside it.
+  t.ok(Math.max(...buffered) <= queueBytesMax + 2 * 7 * bytes, `${Math.max(...buffered)} bytes`)
+  t.strictSame(await wrong(), [])
+})
+
+t.test('a store that took the place of another is fed from its own tip', async t => {
+  const { slots, follow } = await startFeedWorld(t)
+  const { feed, arrived, wrong, tipSlot, repairs } = follow(t.testdir())
+  await arrived()
+  const held = tipSlot()
+  feed.restart()
+  slots(3)
+  await arrived()
+  t.ok(tipSlot() > held)
+  t.strictSame(await wrong(), [])
+  t.strictSame(turnsIn(repairs), [], 'that is no repair')
+})
+
+t.test('what runs when it is stopped is not heard any more', async t => {
+  const { feeds, slots, follow } = await startFeedWorld(t)
+  const [server] = feeds
+  if (server === undefined) throw new Error('no feed')
+  let signal: AbortSignal | undefined
+  const { said, arrived, stop } = follow(t.testdir(), {
+    steps: ['rpc'],
+    run: (_step, given) => {
+      signal = given
+      return new Promise((_resolve, reject) =>
+        given.addEventListener('abort', () => reject(new Error('stopped'))),
+      )
+    },
+  })
+  await arrived()
+  server.refuse({ code: 13, details: 'from_slot is not supported' }, 1_000)
+  server.dropStreams()
+  slots(1)
+  await until('the step runs', () => signal !== undefined)
+  stop()
+  t.equal(signal?.aborted, true)
+  await new Promise(resolve => setImmediate(resolve))
+  t.notOk(said.some(text => text.includes('rpc failed')))
+})

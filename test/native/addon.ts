@@ -1,0 +1,555 @@
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import t, { type Test } from 'tap'
+import * as addon from '#native'
+import { POOLS, STORE } from '../fixtures/store.js'
+import {
+  bytes,
+  count,
+  exact,
+  flag,
+  key,
+  list,
+  optional,
+  record,
+  signature,
+  text,
+  whole,
+  wrongCalls,
+  type Spec,
+} from '../fixtures/wrong.js'
+
+const U32_MAX = 2 ** 32 - 1
+const KEY = new Uint8Array(32).fill(7)
+const SIGNATURE = new Uint8Array(64).fill(7)
+
+const storeSpec = record({
+  mapBytes: count(STORE.mapBytes),
+  readersMax: whole(STORE.readersMax, 32_768, 0),
+  diskReserveBytes: count(0),
+  changedPrograms: optional(list(key(KEY))),
+  scope: optional(
+    record({ programs: list(key(KEY)), mints: list(key(KEY)), pubkeys: list(key(KEY)) }),
+  ),
+  feedSlotsMax: count(8),
+  feedBytesMax: count(8),
+  signatureSlotsMax: count(8),
+})
+const poolsSpec = record({
+  scanThreads: whole(1, 256),
+  scanNiceness: whole(0, 19),
+  streamThreads: whole(1, 256),
+  queueMax: whole(POOLS.queueMax, U32_MAX),
+  replyBytesInFlightMax: count(POOLS.replyBytesInFlightMax),
+  streamBytesMax: count(POOLS.streamBytesMax),
+})
+const rulesSpec = record({
+  tipClasses: list(
+    record({ addresses: list(text('1'.repeat(32), 'x')), floorLamports: exact(1n) }),
+  ),
+  exemptPrograms: list(text('1'.repeat(32), 'x')),
+})
+const verifySpec = record({
+  verifyThreads: whole(1, 256),
+  verifyNiceness: whole(0, 19),
+  verifyQueueMax: whole(64, U32_MAX),
+})
+const blockSpec = record({
+  slot: whole(10, Number.MAX_SAFE_INTEGER),
+  parentSlot: whole(9, Number.MAX_SAFE_INTEGER),
+  blockhash: key(KEY),
+  parentBlockhash: key(KEY),
+  blockHeight: whole(9, Number.MAX_SAFE_INTEGER),
+  blockTime: optional({ right: 1, wrong: ['1', {}, NaN, Infinity] }),
+  accounts: list(
+    record({
+      pubkey: key(KEY),
+      lamports: exact(1n),
+      rentEpoch: exact(1n),
+      executable: flag(false),
+      owner: key(KEY),
+      data: bytes(new Uint8Array(8)),
+    }),
+  ),
+  transactions: optional(
+    list(
+      record({
+        signature: signature(SIGNATURE),
+        error: optional(bytes(KEY)),
+        isVote: optional(flag(true)),
+        keys: optional(bytes(KEY)),
+        logs: optional(list(text('line'))),
+      }),
+    ),
+  ),
+  root: optional(whole(1, Number.MAX_SAFE_INTEGER)),
+})
+const ms = count(1_000)
+const feedSpec = record({
+  endpoint: text('http://127.0.0.1:1'),
+  xToken: optional(text('x')),
+  caCertificatePem: optional(text('x', '')),
+  startSlot: optional(whole(1, Number.MAX_SAFE_INTEGER)),
+  transactions: text('none', '', 'all', 'Logs'),
+  acceptZstd: flag(false),
+  ...Object.fromEntries(
+    [
+      ...['connectTimeoutMs', 'silenceMs', 'blockSilenceMs', 'keepaliveIntervalMs'],
+      ...['keepaliveTimeoutMs', 'backoffInitialMs', 'backoffMaxMs', 'backoffLongMs'],
+      ...['bufferBytesMax', 'queueBytesMax', 'groupBytesMax', 'decodeBytesMax', 'stopTimeoutMs'],
+    ].map(name => [name, ms]),
+  ),
+  ...Object.fromEntries(
+    [
+      ...['backoffFactor', 'failuresMax', 'gapAttemptsMax', 'reorderBlocksMax', 'groupBlocksMax'],
+      'windowBytes',
+    ].map(name => [name, whole(2, U32_MAX)]),
+  ),
+  threads: whole(1, 256),
+})
+const encoding = whole(0, 3)
+const sliceOffset: Spec = { right: 0, wrong: count(0).wrong }
+const sliceLength = count(0)
+const out = bytes(new Uint8Array(1_000))
+const page = record({
+  encoding,
+  sliceOffset,
+  sliceLength,
+  limit: whole(1, U32_MAX),
+  after: optional(key(KEY)),
+  scanMs: ms,
+  replyBytesMax: count(1_000),
+})
+const filters = record({ dataSize: optional(count(1)) })
+const compared = record({ offset: optional(count(1)), bytes: optional(bytes(KEY)) })
+const pageOf = (filter: Spec): Spec =>
+  record({ program: key(KEY), filters: list(filter), changedSinceSlot: count(1), page })
+const isKeys = (value: unknown): boolean => value instanceof Uint8Array && value.length % 32 === 0
+const keys: Spec = { right: KEY, wrong: key(KEY).wrong.filter(value => !isKeys(value)) }
+
+type Call = (...args: never[]) => unknown
+type Row = [name: string, specs: readonly Spec[]]
+
+const FUNCTIONS: Row[] = [
+  ['compareLoops', [bytes(new Uint8Array(0))]],
+  ['decodePubkey', [text('1'.repeat(32), '', '0', '\ud800', '1'.repeat(1e6))]],
+  ['decodePubkeys', [list(text('1'.repeat(32), 'x'))]],
+  ['encodePubkey', [key(KEY)]],
+  ['decodeMemcmp', [text('1', '0', '1'.repeat(1e6)), text('base58', '', 'hex', 'Base58')]],
+  ['dieWithParent', [whole(1, 2 ** 31 - 1)]],
+  ['setRealtime', []],
+  ['setOrdinary', []],
+  ['setSlice', [whole(0, 100_000)]],
+  ['boundUnsent', [whole(0, 2 ** 31 - 1)]],
+  ['lockFile', [text('', '', '/', '/dev/null/lock', '\0')]],
+  ['systemAuthorities', []],
+  ['sharedCells', [text('', '', '/', '/dev/null/cells', '\0'), whole(1, 2 ** 20, 0)]],
+]
+const INDEXER: Row[] = [
+  ['applyBlock', [blockSpec]],
+  ['applyBlocks', [{ right: [blockSpec.right], wrong: [undefined, null, 5, {}, [5], [{}]] }]],
+  ['check', []],
+  ['clearStaleReaders', []],
+  ['close', []],
+  ['compareRows', [bytes(new Uint8Array(0)), count(1_000)]],
+  ['copyTo', [text('x')]],
+  ['correctionCounts', []],
+  ['lastCommit', []],
+  ['openReader', [{ right: POOLS, wrong: [undefined, null, 5, {}] }]],
+  ['openReads', []],
+  ['startFeed', [feedSpec, { right: () => {}, wrong: [undefined, null, 5, {}] }]],
+  ['stats', []],
+  ['stopFeed', []],
+  ['storedKeys', [optional(key(KEY)), count(10), count(1_000)]],
+  ['tip', []],
+]
+const READER: Row[] = [
+  ['account', [key(KEY), encoding, sliceOffset, sliceLength, out]],
+  ['accounts', [keys, encoding, sliceOffset, sliceLength, out]],
+  ['accountsTask', [keys, flag(false), encoding, sliceOffset, sliceLength, ms]],
+  ['balance', [key(KEY), out]],
+  ['blockhashValidity', [key(KEY), out]],
+  ['close', []],
+  ['fastLane', [{ right: KEY, wrong: [...bytes(KEY).wrong, new Uint8Array(2 ** 24)] }]],
+  ['largestHolders', [key(KEY), out]],
+  ['latestBlockhash', [out]],
+  ['openFanout', [record({ subscriptionsMax: whole(9, U32_MAX), chunkBytesMax: count(1) })]],
+  ['ownerPage', [record({ wallet: key(KEY), tokenProgram: optional(whole(1, 2, 0)), page }), ms]],
+  ['poolStats', []],
+  ['programPage', [pageOf(filters), ms]],
+  ['stats', []],
+  ['tip', []],
+  ['tokenBalance', [key(KEY), out]],
+  ['tokenSupply', [key(KEY), out]],
+]
+const ANSWER: Row[] = [
+  ['end', []],
+  ['feed', [bytes(Buffer.from('{"result":[]}'))]],
+]
+/** Made by `beginBundle` alone. */
+const signing = whole(0, 2 ** 32)
+const CHECKS: Row[] = [
+  ['checkBatch', [bytes(new Uint8Array(0)), optional(flag(true))]],
+  ['beginBundle', [list(text('')), whole(1_232, 4_096)]],
+  ['checkBundle', [list(text('')), whole(1_232, 4_096), optional(flag(true))]],
+  ['frameBatch', [bytes(new Uint8Array(0))]],
+  ['knownSigned', [signing]],
+  ['readBundle', [bytes(new Uint8Array(0))]],
+  ['signed', [signing]],
+  ['stats', []],
+]
+const id = whole(1, U32_MAX)
+const FANOUT: Row[] = [
+  ['addAccount', [id, key(KEY), encoding, sliceOffset, sliceLength]],
+  ['addLogs', [id, flag(true)]],
+  ['addMentions', [id, key(KEY)]],
+  ['addProgram', [id, key(KEY), list(compared), encoding, sliceOffset, sliceLength]],
+  ['addRoot', [id]],
+  ['addSignature', [id, signature(SIGNATURE), flag(true), flag(true)]],
+  ['addSlot', [id]],
+  ['close', []],
+  ['pass', []],
+  ['remove', [id]],
+  ['stats', []],
+]
+const verifyBounds = record({
+  sliceRowsMax: count(1),
+  sliceMs: ms,
+  programRowsMax: count(1),
+  differencesMax: count(1),
+})
+const CARETAKER: Row[] = [
+  ['beginVerify', [verifyBounds]],
+  ['close', []],
+  ['copyTo', [text('x')]],
+  ['differences', []],
+  ['stats', []],
+  ['tip', []],
+  ['uncountedPrograms', []],
+  ['verifySlice', []],
+]
+const loaderSpec = record({
+  sortMemoryBytes: count(2 ** 23),
+  transactionBytes: count(2 ** 20),
+  diskReserveBytes: count(0),
+})
+const archiveSpec = record({
+  ...Object.fromEntries(
+    ['storageBytesMax', 'membersMax', 'unpackedBytesMax', 'worthwhileBytes'].map(name => [
+      name,
+      whole(1, Number.MAX_SAFE_INTEGER, 0),
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['connectMs', 'silenceMs', 'backoffInitialMs', 'backoffMaxMs'].map(name => [
+      name,
+      whole(1, U32_MAX),
+    ]),
+  ),
+  redirectsMax: whole(1, U32_MAX - 1),
+  attemptsMax: whole(1, U32_MAX, 0),
+  aheadBytesMax: whole(2 ** 18, 2 ** 30, 2 ** 18 - 1),
+  caCertificatePem: optional(text('x')),
+})
+const baseSpec = record({
+  slot: whole(10, Number.MAX_SAFE_INTEGER),
+  parentSlot: whole(9, Number.MAX_SAFE_INTEGER),
+  blockhash: key(KEY),
+  blockHeight: whole(9, Number.MAX_SAFE_INTEGER),
+  blockTime: optional({ right: 1, wrong: ['1', {}, NaN, Infinity] }),
+  root: optional(whole(1, Number.MAX_SAFE_INTEGER)),
+})
+const order = whole(0, 255)
+const LOADER: Row[] = [
+  ['cancel', []],
+  ['close', []],
+  ['counts', []],
+  ['finish', [text('x'), baseSpec]],
+  ['finishDry', []],
+  ['loadArchive', [text('x'), order, archiveSpec]],
+  ['progress', []],
+  ['push', [order, bytes(new Uint8Array(0))]],
+  ['update', [text('x'), text('x'), whole(1, Number.MAX_SAFE_INTEGER), baseSpec]],
+]
+const spoolSpec = record({
+  bytesMax: count(2 ** 20),
+  segmentBytesMax: count(2 ** 16),
+  groupBlocksMax: count(4),
+  groupBytesMax: count(2 ** 16),
+})
+const SPOOL: Row[] = [
+  ['cancel', []],
+  ['close', []],
+  ['handOver', []],
+  [
+    'replay',
+    [text('x'), whole(1, Number.MAX_SAFE_INTEGER), optional(whole(1, Number.MAX_SAFE_INTEGER))],
+  ],
+  ['startFeed', [feedSpec, { right: () => {}, wrong: [undefined, null, 5, {}] }]],
+  ['stats', []],
+  ['stopFeed', []],
+]
+const REPLY: Row[] = [
+  ['byteLength', []],
+  ['close', []],
+  ['read', [bytes(new Uint8Array(8))]],
+  ['wait', []],
+]
+
+const namesOf = (rows: readonly Row[]): string[] => rows.map(([name]) => name).sort()
+const membersOf = (target: object): string[] =>
+  Object.getOwnPropertyNames(target)
+    .filter(name => name !== 'constructor')
+    .sort()
+const methodOf = (target: object, name: string): Call => {
+  const found: unknown = Reflect.get(target, name)
+  if (typeof found !== 'function') throw new Error(`no function ${name}`)
+  return found as Call
+}
+
+const BRIEFLY = { depth: 5, maxStringLength: 50, maxArrayLength: 3, breakLength: Infinity }
+
+/** Each wrong call must throw an Error; answers those that did not. */
+const notRefused = (target: object, name: string, calls: unknown[][]): string[] =>
+  calls.flatMap(args => {
+    try {
+      const answer = Reflect.apply(methodOf(target, name), target, args)
+      return [`${name}(${inspect(args, BRIEFLY)}) = ${inspect(answer)}`]
+    } catch (error) {
+      return error instanceof Error ? [] : [`${name} threw ${inspect(error)}`]
+    }
+  })
+
+t.test('exports', async t => {
+  const classes = [
+    'Caretaker',
+    'Fanout',
+    'Indexer',
+    'NativeReply',
+    'Reader',
+    'RpcAnswer',
+    'StoreLoader',
+    'Spool',
+    'TransactionChecks',
+  ]
+  t.strictSame(
+    Object.keys(addon).sort(),
+    [...classes, '__napiBindingTarget', ...namesOf(FUNCTIONS)].sort(),
+  )
+  t.strictSame(membersOf(addon.Indexer.prototype), namesOf(INDEXER))
+  t.strictSame(membersOf(addon.Reader.prototype), namesOf(READER))
+  t.strictSame(membersOf(addon.Caretaker.prototype), namesOf(CARETAKER))
+  t.strictSame(membersOf(addon.Fanout.prototype), namesOf(FANOUT))
+  t.strictSame(membersOf(addon.RpcAnswer.prototype), namesOf(ANSWER))
+  t.strictSame(membersOf(addon.Spool.prototype), namesOf(SPOOL))
+  t.strictSame(membersOf(addon.NativeReply.prototype), namesOf(REPLY))
+  t.strictSame(membersOf(addon.StoreLoader.prototype), namesOf(LOADER))
+  t.strictSame(membersOf(addon.TransactionChecks.prototype), namesOf(CHECKS))
+})
+
+const openBoth = (t: Test): { indexer: addon.Indexer; reader: addon.Reader } => {
+  const indexer = new addon.Indexer(t.testdir(), STORE)
+  const reader = indexer.openReader(POOLS)
+  t.teardown(() => {
+    reader.close()
+    indexer.close()
+  })
+  return { indexer, reader }
+}
+
+t.test('wrong arguments are refused', async t => {
+  const dir = t.testdir({ a: {} })
+  new addon.Indexer(join(dir, 'a'), STORE).close()
+  const constructors = {
+    Indexer: (...args: [string, addon.StoreOptions]) => new addon.Indexer(...args).close(),
+    Reader: (...args: [string, addon.StoreOptions, addon.PoolOptions]) =>
+      new addon.Reader(...args).close(),
+  }
+  // Before any pool is open: the first reader's options make them, and only those are looked at.
+  const path = text(join(dir, 'a'), '/dev/null/store', '\0')
+  t.strictSame(notRefused(constructors, 'Reader', wrongCalls([path, storeSpec, poolsSpec])), [])
+  t.strictSame(notRefused(constructors, 'Indexer', wrongCalls([path, storeSpec])), [])
+  for (const [name, specs] of FUNCTIONS)
+    t.strictSame(notRefused(addon, name, wrongCalls(specs)), [], name)
+
+  const { indexer, reader } = openBoth(t)
+  for (const [name, specs] of INDEXER)
+    t.strictSame(notRefused(indexer, name, wrongCalls(specs)), [], name)
+  t.equal(indexer.tip(), null, 'no wrong block was applied')
+  indexer.applyBlock({ ...(blockSpec.right as addon.BlockData) })
+  for (const [name, specs] of READER)
+    t.strictSame(notRefused(reader, name, wrongCalls(specs)), [], name)
+  t.strictSame(notRefused(reader, 'programPage', wrongCalls([pageOf(compared), ms])), [])
+  t.match(indexer.tip(), { slot: 10 }, 'and the store still answers')
+
+  const { reply } = await reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
+  if (reply === undefined) throw new Error('no reply')
+  t.strictSame(notRefused(reply, 'read', wrongCalls([bytes(KEY)])), [])
+  t.equal(reply.read(new Uint8Array(0)) <= 0, true)
+})
+
+t.test('wrong arguments of a caretaker are refused', async t => {
+  const dir = t.testdir()
+  new addon.Indexer(dir, STORE).close()
+  const constructors = {
+    Caretaker: (...args: [string, addon.StoreOptions]) => new addon.Caretaker(...args).close(),
+  }
+  const path = text(dir, '/dev/null/store', '\0')
+  t.strictSame(notRefused(constructors, 'Caretaker', wrongCalls([path, storeSpec])), [])
+  const caretaker = new addon.Caretaker(dir, STORE)
+  t.throws(() => caretaker.verifySlice(), 'before it has begun')
+  for (const [name, specs] of CARETAKER)
+    t.strictSame(notRefused(caretaker, name, wrongCalls(specs)), [], name)
+  t.match(await caretaker.copyTo(join(dir, 'none', 'x')), { error: 'internal', detail: /No such/ })
+  caretaker.close()
+  t.throws(() => caretaker.tip(), 'after its end')
+})
+
+t.test('wrong arguments of an answer are refused', async t => {
+  const make = (...args: [string, Uint8Array?, number?]) => new addon.RpcAnswer(...args)
+  const specs = [
+    text('positional', '', 'Listed'),
+    keys,
+    optional(whole(1, Number.MAX_SAFE_INTEGER)),
+  ]
+  t.strictSame(notRefused({ RpcAnswer: make }, 'RpcAnswer', wrongCalls(specs)), [])
+  t.throws(() => make('positional'), 'for no addresses')
+  const answer = make('listed')
+  for (const [name, specs] of ANSWER.filter(([name]) => name !== 'end'))
+    t.strictSame(notRefused(answer, name, wrongCalls(specs)), [], name)
+  t.equal(answer.feed(Buffer.from('{"result":[]}')).length, 0)
+  t.match(answer.end(), { rows: 0 })
+  for (const [name, specs] of ANSWER)
+    t.strictSame(notRefused(answer, name, [specs.map(({ right }) => right)]), [], name)
+})
+
+t.test('wrong arguments of a spool are refused', async t => {
+  const dir = t.testdir()
+  const constructors = {
+    Spool: (...args: [string, addon.SpoolOptions, addon.StoreOptions]) =>
+      new addon.Spool(...args).close(),
+  }
+  const path = text(join(dir, 'spool'), '/dev/null/spool', '\0')
+  // What a store is opened with is looked at when there is one.
+  const specs = [path, spoolSpec, { right: STORE, wrong: [undefined, null, 5, {}] }]
+  t.strictSame(notRefused(constructors, 'Spool', wrongCalls(specs)), [])
+  const bounds = spoolSpec.right as addon.SpoolOptions
+  const spool = new addon.Spool(join(dir, 'spool'), bounds, STORE)
+  for (const [name, specs] of SPOOL.filter(([name]) => !/^(close|replay)$/.test(name)))
+    t.strictSame(notRefused(spool, name, wrongCalls(specs)), [], name)
+  const replayed = await spool.replay(join(dir, 'store'), 1, null)
+  t.match(replayed, { error: 'storeUnusable', detail: /has no block/ })
+  t.throws(() => spool.handOver(), 'before it was replayed')
+  spool.close()
+  t.throws(() => spool.stats(), 'after its end')
+})
+
+t.test('wrong arguments of a loader are refused', async t => {
+  const dir = t.testdir()
+  const constructors = {
+    StoreLoader: (...args: [string, addon.StoreOptions, addon.LoaderOptions]) =>
+      new addon.StoreLoader(...args).close(),
+  }
+  const path = text(join(dir, 'work'), '/dev/null/work', '\0')
+  const specs = [path, storeSpec, loaderSpec]
+  t.strictSame(notRefused(constructors, 'StoreLoader', wrongCalls(specs)), [])
+  const bounds = loaderSpec.right as addon.LoaderOptions
+  const loader = new addon.StoreLoader(join(dir, 'work'), STORE, bounds)
+  for (const [name, specs] of LOADER.filter(([name]) => !/^(close|cancel)$/.test(name)))
+    t.strictSame(notRefused(loader, name, wrongCalls(specs)), [], name)
+  t.match(await loader.push(0, new Uint8Array(9)), { error: 'internal', detail: /cut off/ })
+  t.match(await loader.push(0, new Uint8Array(0)), { error: 'internal', detail: /made its store/ })
+  loader.close()
+  t.throws(() => loader.push(0, new Uint8Array(0)), 'after its end')
+})
+
+t.test('wrong arguments of a fan-out are refused', async t => {
+  const { indexer, reader } = openBoth(t)
+  const fanout = reader.openFanout({ subscriptionsMax: 9, chunkBytesMax: 1 })
+  for (const [name, specs] of FANOUT)
+    t.strictSame(notRefused(fanout, name, wrongCalls(specs)), [], name)
+  t.equal(fanout.stats().subscriptions, 0)
+  indexer.applyBlock(blockSpec.right as addon.BlockData)
+  t.match(await fanout.pass(), { slot: 10, isLost: false, hasMore: false })
+  fanout.close()
+  for (const [name, specs] of FANOUT.filter(([name]) => !/^(close|remove|stats)$/.test(name)))
+    t.strictSame(notRefused(fanout, name, [specs.map(({ right }) => right)]), [], name)
+})
+
+t.test('wrong arguments of transaction checks are refused', async t => {
+  const make = (...args: [addon.TransactionRules, addon.VerifyPoolOptions]) =>
+    new addon.TransactionChecks(...args)
+  const calls = wrongCalls([rulesSpec, verifySpec])
+  t.strictSame(notRefused({ TransactionChecks: make }, 'TransactionChecks', calls), [])
+  const checks = make(
+    rulesSpec.right as addon.TransactionRules,
+    verifySpec.right as addon.VerifyPoolOptions,
+  )
+  for (const [name, specs] of CHECKS)
+    t.strictSame(notRefused(checks, name, wrongCalls(specs)), [], name)
+  const tooMany = Array.from({ length: 17 }, () => '')
+  t.throws(() => checks.checkBundle(tooMany, 1_232))
+  t.throws(() => checks.beginBundle(tooMany, 1_232))
+  t.match(await checks.checkBundle([''], 1_232), { members: [{ byteLength: 0 }] })
+  const twice = { addresses: ['1'.repeat(32)], floorLamports: 1n }
+  t.throws(() =>
+    make({ tipClasses: [twice, twice], exemptPrograms: [] }, verifySpec.right as never),
+  )
+})
+
+t.test('a method is refused another object', async t => {
+  const { indexer, reader } = openBoth(t)
+  for (const prototype of [addon.Indexer.prototype, addon.Reader.prototype])
+    for (const name of membersOf(prototype))
+      for (const other of [{}, undefined, prototype === addon.Indexer.prototype ? reader : indexer])
+        t.throws(() => Reflect.apply(methodOf(prototype, name), other, []), name)
+  t.throws(() => Reflect.construct(addon.NativeReply, []))
+})
+
+t.test('the fast lane declines whatever is no body', async t => {
+  const { indexer, reader } = openBoth(t)
+  indexer.applyBlock(blockSpec.right as addon.BlockData)
+  const known = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
+  const fast = reader.fastLane(new Uint8Array(4_096), 8)
+  t.ok(fast(known) > 0)
+  const wrong: unknown[] = [
+    undefined,
+    null,
+    5,
+    'text',
+    {},
+    [],
+    known.buffer,
+    new Float64Array(9),
+    new Uint8Array(0),
+  ]
+  for (const body of wrong) t.equal(Reflect.apply(fast, undefined, [body]), 0, String(body))
+  t.equal(Reflect.apply(fast, undefined, []), 0, 'no argument')
+  t.equal(Reflect.apply(fast, {}, [known]), fast(known), 'whatever `this` is')
+  const small = reader.fastLane(new Uint8Array(16), 8)
+  t.equal(small(known), 0, 'a reply that does not fit')
+})
+
+t.test('what is closed answers nothing', async t => {
+  const { indexer, reader } = openBoth(t)
+  indexer.applyBlock(blockSpec.right as addon.BlockData)
+  const { reply } = await reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
+  const late = reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
+  const fast = reader.fastLane(new Uint8Array(4_096), 8)
+  const known = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
+  t.ok(fast(known) > 0, 'answered while it is open')
+  reader.close()
+  indexer.close()
+  for (const [name, specs] of READER.filter(([name]) => !/^(close|poolStats)$/.test(name)))
+    t.strictSame(notRefused(reader, name, [specs.map(({ right }) => right)]), [], name)
+  t.equal(fast(known), 0, 'declined')
+  for (const [name, specs] of INDEXER.filter(([name]) => !/^(close|stopFeed)$/.test(name)))
+    t.strictSame(notRefused(indexer, name, [specs.map(({ right }) => right)]), [], name)
+  reader.close()
+  indexer.close()
+  t.ok((await late).reply !== undefined, 'what ran has ended')
+  reply?.close()
+  await reply?.wait()
+  t.equal(reply?.read(new Uint8Array(8)), 0, 'nothing more')
+  t.doesNotThrow(() => reply?.close())
+})

@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { ERRORS, RpcError } from '../../src/shared/errors.js'
+import { openIndexer, type BlockData } from '../../src/native/indexer.js'
+import { decodeMemcmp, decodePubkey, encodePubkey } from '../../src/native/encoding.js'
+import { NativeError } from '../../src/native/errors.js'
+import { openStoreAt, STORE } from '../fixtures/store.js'
+
+/** Kernel failures that never reach a client: the indexer's, named in its log. */
+const OPERATOR_ONLY = [
+  'notNextBlock',
+  'storeUnusable',
+  'storeStopped',
+  'storeBroken',
+  'diskReserve',
+  'snapshotInvalid',
+  'snapshotTransfer',
+  'cancelled',
+  'loadFailed',
+]
+
+t.test('names of kernel failures', async t => {
+  const source = readFileSync(new URL('../../native/kernel/src/error.rs', import.meta.url), 'utf8')
+  const names = Array.from(source.matchAll(/Error::\w+.* => "(\w+)"/g), match => match[1] ?? '')
+  t.ok(names.length >= 19, `${names.length} names`)
+  t.strictSame(names.filter(name => !Object.hasOwn(ERRORS, name)).sort(), [...OPERATOR_ONLY].sort())
+  // The wrapper fills one field of two rows; a row with more would lose its text on the way.
+  const fields = Object.entries(ERRORS)
+    .filter(([name]) => names.includes(name))
+    .flatMap(([name, { message }]) => (/\{(\w+)\}/.exec(message) ? [[name, message]] : []))
+  t.strictSame(fields.map(([name]) => name).sort(), ['memcmpBytes', 'pubkeyDecode'])
+})
+
+const KEY = new Uint8Array(32).fill(7)
+const block: BlockData = {
+  slot: 10,
+  parentSlot: 9,
+  blockhash: KEY,
+  parentBlockhash: KEY,
+  blockHeight: 9,
+  accounts: [],
+}
+
+t.test('failures as TypeScript hears them', async t => {
+  const dir = t.testdir({ store: {} })
+  const { indexer, close } = openStoreAt(join(dir, 'store'))
+  const next = {
+    ...block,
+    slot: 11,
+    parentSlot: 10,
+    blockhash: new Uint8Array(32),
+    parentBlockhash: block.blockhash,
+  }
+  t.match(indexer.applyBlocks([block, next]), { isNew: true })
+  t.equal(indexer.tip()?.slot, 11)
+  const cases: [run: () => unknown, type: typeof NativeError | typeof RpcError, name: string][] = [
+    [() => indexer.applyBlock({ ...block, slot: 13, parentSlot: 12 }), NativeError, 'notNextBlock'],
+    [() => indexer.applyBlocks([next, { ...next, slot: 13 }]), NativeError, 'notNextBlock'],
+    [() => openStoreAt('/dev/null/store'), NativeError, 'internal'],
+    [() => encodePubkey(new Uint8Array(5)), NativeError, 'internal'],
+    [() => decodePubkey('0'), RpcError, 'pubkeyDecode'],
+    [() => decodePubkey('1'), RpcError, 'pubkeySize'],
+    [() => decodeMemcmp('0', 'base58'), RpcError, 'memcmpBytes'],
+  ]
+  for (const [run, type, name] of cases) {
+    const thrown = caught(run)
+    t.ok(thrown instanceof type, name)
+    t.match(thrown, thrown instanceof RpcError ? { name } : { code: name })
+  }
+  close()
+  const scoped = { ...STORE, scope: { programs: [KEY], mints: [], pubkeys: [] } }
+  t.match(
+    caught(() => openIndexer(join(dir, 'store'), scoped)),
+    { code: 'storeUnusable' },
+  )
+})
+const caught = (run: () => unknown): unknown => {
+  try {
+    return run()
+  } catch (thrown) {
+    return thrown
+  }
+}

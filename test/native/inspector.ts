@@ -1,0 +1,72 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { openCaretaker, type VerifyBounds } from '../../src/native/inspector.js'
+import { openIndexer } from '../../src/native/indexer.js'
+import { STORE } from '../fixtures/store.js'
+
+const BOUNDS: VerifyBounds = {
+  sliceRowsMax: 3,
+  sliceMs: 1_000,
+  programRowsMax: 1_000,
+  differencesMax: 100,
+}
+const key = (byte: number): Uint8Array => new Uint8Array(32).fill(byte)
+
+const blockOf = (slot: number) => ({
+  slot,
+  parentSlot: slot - 1,
+  blockhash: key(slot),
+  parentBlockhash: key(slot - 1),
+  blockHeight: slot,
+  accounts: Array.from({ length: 20 }, (_, n) => ({
+    pubkey: key(n + slot),
+    lamports: BigInt(slot),
+    rentEpoch: 0n,
+    executable: false,
+    owner: key(200),
+    data: new Uint8Array(16).fill(n),
+  })),
+})
+
+t.test('a store is verified in slices and copied', async t => {
+  const dir = t.testdir({ store: {}, copy: {} })
+  const indexer = openIndexer(join(dir, 'store'), STORE)
+  indexer.applyBlock(blockOf(1))
+  indexer.applyBlock(blockOf(2))
+  indexer.close()
+
+  const caretaker = openCaretaker(join(dir, 'store'), STORE)
+  t.match(caretaker.tip(), { slot: 2 })
+  t.equal(caretaker.stats().accounts, 21)
+  const total = caretaker.beginVerify(BOUNDS)
+  let [rows, slices] = [0, 0]
+  for (let isLast = false; !isLast; slices += 1) {
+    const slice = caretaker.verifySlice()
+    rows += slice.rows
+    isLast = slice.isLast
+  }
+  t.strictSame(caretaker.differences(), [])
+  t.equal(caretaker.uncountedPrograms(), 0)
+  t.ok(slices > 20, `${slices} slices`)
+  t.ok(rows >= total, 'every row was looked at')
+
+  const copy = join(dir, 'copy', 'data.mdb')
+  await caretaker.copyTo(copy)
+  await t.rejects(caretaker.copyTo(copy), /exists/, 'never over a file')
+  caretaker.close()
+  const copied = openIndexer(join(dir, 'copy'), STORE)
+  t.strictSame(copied.check(), [])
+  t.equal(copied.applyBlock(blockOf(3)).isNew, true, 'and goes on by itself')
+  copied.close()
+})
+
+t.test('where there is no store, it says so', t => {
+  const dir = join(t.testdir(), 'none')
+  mkdirSync(dir)
+  t.throws(() => openCaretaker(dir, STORE), {
+    code: 'storeUnusable',
+    message: /holds no store yet/,
+  })
+  t.end()
+})

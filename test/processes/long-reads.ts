@@ -1,0 +1,133 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import type { Report } from '../../src/processes/messages.js'
+import { watchReaders } from '../../src/processes/long-reads.js'
+import { openLog } from '../../src/shared/log.js'
+import { createMetrics } from '../../src/shared/metrics.js'
+import { NativeError } from '../../src/native/errors.js'
+import type { OpenRead } from '../../src/native/store.js'
+import { until } from '../fixtures/until.js'
+
+const CHECK_MS = 5
+
+/** A store of which the test says what it holds; its clock is the test's. */
+const watch = (t: { teardown(run: () => void): void; testdir(): string }) => {
+  let nowMs = 0
+  let commit = 1
+  let cleared = 0
+  let failure: NativeError | undefined
+  const reads: OpenRead[] = []
+  const reports: Report[] = []
+  const broken: string[] = []
+  const metrics = createMetrics('indexer')
+  const { log } = openLog('indexer', {
+    level: 'silent',
+    bufferBytesMax: 1_000,
+    lineCharsMax: 1_000,
+  })
+  const stop = watchReaders({
+    config: {
+      store: { readerSecondsMax: 10 },
+      processes: { readersCheckMs: CHECK_MS, staleReadersMs: 60_000 },
+    } as never,
+    network: 'one',
+    store: () => ({
+      tip: () => {
+        if (failure !== undefined) throw failure
+        return undefined
+      },
+      lastCommit: () => commit,
+      openReads: () => reads,
+      clearStaleReaders: () => (cleared += 1),
+      stats: () => ({ usedBytes: 1, mapBytes: 2, readers: 3, oldestReaderLag: 4, accounts: 5 }),
+    }),
+    metrics,
+    log,
+    report: report => reports.push(report),
+    now: () => nowMs,
+    onBroken: error => broken.push(error.message),
+  })
+  t.teardown(stop)
+  const ageOf = async (): Promise<number | null | undefined> => {
+    const { samples } = await metrics.snapshot()
+    return samples.find(({ metric }) => metric === 'storeReaderAge')?.cells[0]
+  }
+  /** Lets some checks pass. */
+  const turn = () => sleep(CHECK_MS * 6)
+  return {
+    ageOf,
+    broken,
+    reads,
+    reports,
+    turn,
+    cleared: () => cleared,
+    commit: () => (commit += 1),
+    fail: (error: NativeError | undefined) => void (failure = error),
+    pass: (ms: number) => void (nowMs += ms),
+  }
+}
+
+t.test(
+  'a read counts from the first commit after it, and is told of when it is overdue',
+  async t => {
+    const { ageOf, cleared, commit, pass, reads, reports, turn } = watch(t)
+    reads.push({ processId: 7, thread: 70, transaction: 1 })
+    pass(60_000)
+    await turn()
+    t.equal(await ageOf(), 0, 'without a commit it keeps nothing')
+    commit()
+    await turn()
+    pass(10_000)
+    await turn()
+    t.equal(await ageOf(), 10)
+    t.strictSame(reports, [])
+    const before = cleared()
+    pass(1)
+    await until('it is told', () => reports.length > 0)
+    t.match(reports[0], { kind: 'longRead', network: 'one', pid: 7, seconds: 10.001 })
+    t.ok(cleared() > before, 'it may be a dead process’s')
+
+    // The thread reads again: another read.
+    reads[0] = { processId: 7, thread: 70, transaction: 2 }
+    await turn()
+    const count = reports.length
+    commit()
+    pass(9_000)
+    await turn()
+    t.equal(await ageOf(), 0)
+    t.equal(reports.length, count)
+  },
+)
+
+t.test('a process is told of once in a check, with its oldest read', async t => {
+  const { commit, pass, reads, reports, turn } = watch(t)
+  reads.push({ processId: 7, thread: 70, transaction: 1 })
+  commit()
+  await turn()
+  pass(5_000)
+  reads.push({ processId: 7, thread: 71, transaction: 1 })
+  reads.push({ processId: 8, thread: 71, transaction: 1 })
+  await turn()
+  pass(20_000)
+  await until('both are told of', () => reports.length >= 2)
+  t.match(reports.slice(0, 2), [
+    { pid: 7, seconds: 25 },
+    { pid: 8, seconds: 20 },
+  ])
+})
+
+t.test('a store that cannot be looked at ends nobody; a broken one ends its process', async t => {
+  const { broken, commit, fail, pass, reads, reports, turn } = watch(t)
+  fail(new NativeError('storeStopped', 'full'))
+  reads.push({ processId: 7, thread: 70, transaction: 1 })
+  commit()
+  await turn()
+  fail(undefined)
+  await turn()
+  pass(11_000)
+  await until('it is looked at again', () => reports.length > 0)
+  t.strictSame(broken, [])
+  fail(new NativeError('storeBroken', 'MDB_PANIC'))
+  await until('it is said', () => broken.length > 0)
+  t.equal(broken[0], 'MDB_PANIC')
+})

@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import type { Child } from '../../src/processes/child.js'
+import { createStuckWatch } from '../../src/processes/stuck-reader-watchdog.js'
+import { openLog } from '../../src/shared/log.js'
+import { until } from '../fixtures/until.js'
+
+const ANSWER_MS = 20
+
+const setUp = () => {
+  const asked: number[] = []
+  const ended: number[] = []
+  const toEdge = (pid: number): Child => ({
+    role: 'edge',
+    name: `edge ${pid}`,
+    pid,
+    isReady: true,
+    tell: ({ kind }) => void (kind === 'ping' && asked.push(pid)),
+    restart: () => void ended.push(pid),
+    stop: () => Promise.resolve(),
+  })
+  const edges = [toEdge(7), toEdge(8)]
+  const { log } = openLog('supervisor', {
+    level: 'silent',
+    bufferBytesMax: 1_000,
+    lineCharsMax: 1_000,
+  })
+  const counted: Child[] = []
+  const watch = createStuckWatch({
+    config: {
+      store: { readerSecondsMax: 10 },
+      rpc: { readTimeoutMs: 30_000 },
+      processes: { answerMs: ANSWER_MS },
+    } as never,
+    log,
+    edges: () => edges,
+    onEnd: edge => counted.push(edge),
+  })
+  const tell = (pid: number, seconds: number) => watch.onLongRead({ network: 'one', pid, seconds })
+  return { asked, counted, edges, ended, tell, watch }
+}
+
+t.test('an edge that does not answer is ended, one that does is not', async t => {
+  const { asked, counted, edges, ended, tell, watch } = setUp()
+  tell(7, 11)
+  tell(8, 11)
+  tell(8, 12)
+  t.strictSame(asked, [7, 8], 'once each')
+  for (const edge of edges) if (edge.pid === 7) watch.onPong(edge)
+  await until('the other is ended', () => ended.length > 0)
+  await sleep(2 * ANSWER_MS)
+  t.strictSame(ended, [8])
+  t.strictSame(
+    counted.map(({ pid }) => pid),
+    [8],
+  )
+  // It is asked again for as long as its read stays open, and in the end its answer is not enough.
+  tell(7, 20)
+  t.strictSame(asked, [7, 8, 7])
+  for (const edge of edges) watch.onPong(edge)
+  tell(7, 40.5)
+  t.strictSame(ended, [8, 7])
+})
+
+t.test('other processes are left alone, and one that went by itself', async t => {
+  const { asked, edges, ended, tell } = setUp()
+  tell(9, 1_000)
+  tell(7, 11)
+  edges.shift()
+  await sleep(3 * ANSWER_MS)
+  t.strictSame([asked, ended], [[7], []])
+})

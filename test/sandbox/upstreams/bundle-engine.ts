@@ -1,0 +1,436 @@
+import { readFileSync } from 'node:fs'
+import bs58 from 'bs58'
+import t, { type Test } from 'tap'
+import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
+import {
+  type BundleEngineOptions,
+  openBundleEngine,
+} from '../../../src/sandbox/upstreams/bundle-engine.js'
+import { readonly } from '../../../src/sandbox/solana/compile-transaction.js'
+import { deriveBundleId } from '../../../src/sandbox/upstreams/derive-bundle-id.js'
+import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
+import { compileV0, NEVER_CLOSED } from '../../fixtures/compile-v0.js'
+import { compileV1 } from '../../fixtures/compile-v1.js'
+import { key } from '../../fixtures/sandbox.js'
+import { SHARED_ABSENT, sharedPath } from '../../fixtures/shared.js'
+import { ask, base64, callUpstream, createPayer } from '../../fixtures/upstream.js'
+
+const FLOOR = 1_000n
+const SOL = 1_000_000_000n
+const BASE64 = { encoding: 'base64' }
+const IRIS = { encoding: 'base64', mevProtect: true, revertProtection: true }
+
+const open = async (t: Test, options: Partial<BundleEngineOptions> = {}, now?: () => number) => {
+  const made = createPayer(t)
+  const tipAddresses = made.tips.engine
+  const { url, close } = await openBundleEngine(made.chain, { tipAddresses, ...options }, now)
+  t.teardown(close)
+  const [engineTip = ''] = tipAddresses
+  const pay = (lamports: bigint) => made.pay(lamports, engineTip)
+  const call = (method: string, params: unknown, path = '/api/v1/bundles') =>
+    callUpstream(`${url}${path}`, method, params)
+  const sendBundle = (members: readonly Uint8Array[], config: unknown = BASE64) =>
+    call('sendBundle', [members.map(base64), config])
+  const sendIris = (members: readonly Uint8Array[], config: unknown = IRIS) =>
+    call('sendBundle', [members.map(base64), config], '/iris')
+  const ask1 = async (method: string, ids: readonly string[]): Promise<unknown> =>
+    JSON.parse((await call(method, [ids])).body)
+  return { ...made, url, pay, engineTip, call, sendBundle, sendIris, ask1 }
+}
+
+const result = (value: unknown) => `{"jsonrpc":"2.0","result":${JSON.stringify(value)},"id":7}`
+const failure = (message: string, code = -32602, id = '7') =>
+  `{"jsonrpc":"2.0","error":{"code":${code},"message":"${message}","data":null},"id":${id}}`
+const idOf = (...members: readonly { readonly bytes: Buffer }[]) =>
+  deriveBundleId(members.map(({ bytes }) => bytes.subarray(1, 65)))
+const forge = (bytes: Buffer): Buffer => {
+  const forged = Buffer.from(bytes)
+  forged.writeUInt8(forged.readUInt8(10) ^ 1, 10)
+  return forged
+}
+
+t.test('the id of a bundle is made of its first signatures', t => {
+  const cases: [signatures: string[], id: string][] = [
+    [
+      [
+        '3bC2M9fiACSjkTXZDgeNAuQ4ScTsdKGwR42ytFdhUvikqTmBheUxfsR1fDVsM5ADCMMspuwGkdm1uKbU246x5aE3',
+        '8t9hKYEYNbLvNqiSzP96S13XF1C2f1ro271Kdf7bkZ6EpjPLuDff1ywRy4gfaGSTubsM2FeYGDoT64ZwPm1cQUt',
+      ],
+      '892b79ed49138bfb3aa5441f0df6e06ef34f9ee8f3976c15b323605bae0cf51d',
+    ],
+    [
+      [
+        '2EKVNQoeihFQfepJukLFtE4BpkNyYsZ1cdocSZzsz6En8nQ3D72M24zLFTJmbpd31hvbF9SpbQG2XPqawGoDxq2s',
+        'w4fJGQcZGhHzeYELeiVW2PM5iypNEsWExSuUnmfVA4hHC21CRtBSqovRYj884jRVkPqdBY4Lt1owK8LPnyE4Ahs',
+      ],
+      'eb06826b16e608a7568f6ab091c26b47d4a43d847dc1e6d34172e0e778e01cc1',
+    ],
+  ]
+  for (const [signatures, id] of cases)
+    t.equal(deriveBundleId(signatures.map(signature => bs58.decode(signature))), id)
+  t.end()
+})
+
+t.test('a bundle from its acceptance to its finality', async t => {
+  let nowMs = 0
+  const { chain, pay, sendBundle, ask1 } = await open(t, {}, () => nowMs)
+  const [a, b] = [pay(FLOOR), pay(0n)]
+  const id = idOf(a, b)
+  const inflight = (status: string, landed_slot: number | null) => ({
+    jsonrpc: '2.0',
+    result: {
+      context: { slot: chain.tip.slot },
+      value: [{ bundle_id: id, status, landed_slot }],
+    },
+    id: 7,
+  })
+  const statuses = (confirmation_status?: string) => ({
+    jsonrpc: '2.0',
+    result: {
+      context: { slot: chain.tip.slot },
+      value:
+        confirmation_status === undefined
+          ? []
+          : [
+              {
+                bundle_id: id,
+                transactions: [a.signature, b.signature],
+                slot: 2,
+                confirmation_status,
+                err: { Ok: null },
+              },
+            ],
+    },
+    id: 7,
+  })
+  const check = async (status: ReturnType<typeof inflight>, found: object) => {
+    t.strictSame(await ask1('getInflightBundleStatuses', [id]), status)
+    t.strictSame(await ask1('getBundleStatuses', [id]), found)
+  }
+  await check(inflight('Invalid', null), statuses())
+  t.match(await sendBundle([a.bytes, b.bytes]), {
+    status: 200,
+    type: 'application/json',
+    body: result(id),
+  })
+  t.strictSame(
+    [a.to, b.to].map(each => chain.account(each)?.lamports),
+    [SOL, SOL],
+  )
+  await check(inflight('Pending', null), statuses())
+  t.equal(chain.tick().slot, 2)
+  await check(inflight('Landed', 2), statuses('confirmed'))
+  for (let count = 0; count < 31; count++) chain.tick()
+  await check(inflight('Landed', 2), statuses('confirmed'))
+  chain.tick()
+  await check(inflight('Landed', 2), statuses('finalized'))
+  nowMs = 300_000
+  await check(inflight('Landed', 2), statuses('finalized'))
+  nowMs = 300_001
+  await check(inflight('Invalid', null), statuses('finalized'))
+  for (let count = 0; count < 268; count++) chain.tick()
+  t.equal(chain.tip.slot, 302)
+  await check(inflight('Invalid', null), statuses('finalized'))
+  chain.tick()
+  await check(inflight('Invalid', null), statuses())
+})
+
+t.test('a bundle with a member of version 1', async t => {
+  const { chain, payer, tip, engineTip, pay, sendBundle } = await open(t)
+  const first = pay(0n)
+  const second = await compileV1(payer, chain.tip.blockhash, [tip(FLOOR, engineTip)])
+  const id = deriveBundleId([first.bytes.subarray(1, 65), second.subarray(-64)])
+  t.match(await sendBundle([first.bytes, second]), { status: 200, body: result(id) })
+  t.equal(chain.tick().transactions.length, 2)
+})
+
+t.test('a bundle that does not land has its id, and fails', async t => {
+  const { chain, payer, pay, sign, tip, engineTip, sendBundle, ask1, accounts } = await open(t)
+  const to = key('x').publicKey
+  const [a, cheap] = [pay(FLOOR), pay(FLOOR - 1n)]
+  const failing = sign([tip(FLOOR, engineTip), transferLamports(payer.publicKey, to, SOL ** 2n)])
+  const back = transferLamports(payer.publicKey, bs58.decode(engineTip), 1n)
+  const cases: [name: string, members: Buffer[], status: string][] = [
+    ['a member fails', [a.bytes, failing], 'Failed'],
+    ['the tip is too small', [cheap.bytes], 'Failed'],
+    ['two members pay it together', [cheap.bytes, sign([back])], 'Pending'],
+  ]
+  for (const [name, members, status] of cases) {
+    accounts.length = 0
+    const id = idOf(...members.map(bytes => ({ bytes })))
+    t.match(await sendBundle(members), { status: 200, body: result(id) }, name)
+    const answer = { result: { value: [{ bundle_id: id, status, landed_slot: null }] } }
+    t.match(await ask1('getInflightBundleStatuses', [id]), answer, name)
+    t.strictSame(await ask1('getBundleStatuses', [id]), {
+      jsonrpc: '2.0',
+      result: { context: { slot: 1 }, value: [] },
+      id: 7,
+    })
+    if (status === 'Failed') t.strictSame(accounts, [], `${name}: nothing is written`)
+  }
+  t.equal(chain.account(a.to), undefined)
+  t.match(await sendBundle([a.bytes]), { status: 200 }, 'a member of it may come again')
+  t.equal(chain.account(a.to)?.lamports, SOL)
+})
+
+t.test('what is turned away, and in which words', async t => {
+  const made = await open(t)
+  const { chain, payer, pay, sign, tip, engineTip, sendBundle, sendIris } = made
+  const to = key('to').publicKey
+  const old = pay(FLOOR)
+  for (let count = 0; count < 151; count++) chain.tick()
+  const landed = pay(FLOOR)
+  t.match(await sendBundle([landed.bytes]), { status: 200 })
+  const five = [pay(FLOOR), pay(0n), pay(0n), pay(0n), pay(0n)].map(({ bytes }) => bytes)
+  const locked = (count: number) =>
+    sign([
+      {
+        ...tip(FLOOR, engineTip),
+        accounts: [
+          ...tip(FLOOR, engineTip).accounts,
+          ...Array.from({ length: count }, (_none, index) =>
+            readonly(key(`lock ${index}`).publicKey),
+          ),
+        ],
+      },
+    ])
+  const strange = sign([tip(FLOOR, engineTip)], [payer], bs58.encode(to))
+  const UNSIGNED =
+    'bundles must not contain any duplicate transactions and every transaction must be signed'
+  const cases: [name: string, members: Buffer[], body: string][] = [
+    ['none', [], failure('bundle has no transactions')],
+    ['six', [...five, pay(0n).bytes], failure('bundle exceeds max transaction length')],
+    [
+      'half a transaction',
+      [five[0] ?? old.bytes, old.bytes.subarray(0, 90)],
+      failure('transaction #1 could not be decoded'),
+    ],
+    ['one twice', [landed.bytes, landed.bytes], failure(UNSIGNED)],
+    ['a forged one', [pay(FLOOR).bytes, forge(pay(0n).bytes)], failure(UNSIGNED)],
+    ['another signature for one message', [landed.bytes, forge(landed.bytes)], failure(UNSIGNED)],
+    ['an old hash', [pay(FLOOR).bytes, old.bytes], failure('bundle contains an expired blockhash')],
+    ['a hash that never was', [strange], failure('bundle contains an invalid blockhash')],
+    [
+      'one that landed',
+      [landed.bytes],
+      failure('bundle contains an already processed transaction'),
+    ],
+    [
+      'no tip account',
+      [sign([transferLamports(payer.publicKey, to, SOL)])],
+      failure('Bundles must write lock at least one tip account to be eligible for the auction.'),
+    ],
+  ]
+  for (const [name, members, body] of cases) {
+    t.match(await sendBundle(members), { status: 400, type: 'application/json', body }, name)
+    if (members.length < 5)
+      t.match(await sendIris(members), { status: 400, body }, `${name}, the other engine`)
+  }
+  // Payer, tip account and program beside them.
+  t.match(await sendBundle([locked(30)]), { status: 200 })
+  t.match(await sendBundle(five), { status: 200 }, 'five')
+  t.match(await sendIris([...five.slice(1), pay(FLOOR).bytes]), {
+    status: 400,
+    body: failure('bundle exceeds max transaction length'),
+  })
+})
+
+t.test('a transaction that locks very many accounts through a table', async t => {
+  const { chain, payer, tip, engineTip, sendBundle } = await open(t)
+  const table = key('table').publicKey
+  const addresses = Array.from({ length: 70 }, (_none, index) => key(`lock ${index}`).publicKey)
+  const header = Buffer.alloc(56)
+  header.writeUInt32LE(1)
+  header.writeBigUInt64LE(NEVER_CLOSED, 4)
+  header[21] = 1
+  header.set(payer.publicKey, 22)
+  chain.load(table, {
+    lamports: SOL,
+    owner: ADDRESSES.lookupTable,
+    executable: false,
+    rentEpoch: 0n,
+    data: Buffer.concat([header, ...addresses]),
+  })
+  const transfer = tip(FLOOR, engineTip)
+  const make = (count: number): Buffer => {
+    const accounts = [...transfer.accounts, ...addresses.slice(0, count).map(readonly)]
+    return compileV0([{ ...transfer, accounts }], payer, chain.tip.blockhash, {
+      key: table,
+      addresses,
+    })
+  }
+  t.match(await sendBundle([make(62)]), {
+    status: 400,
+    body: failure('transaction has too many account locks', -32603),
+  })
+  t.match(await sendBundle([make(61)]), { status: 200 }, '64 with payer, tip account and program')
+})
+
+t.test('who asks for the first place has it', async t => {
+  const { payer, sign, engineTip, pay, sendBundle } = await open(t)
+  const front = bs58.decode('jitodontfront'.padEnd(43, '1'))
+  const near = bs58.decode('jitodontfronu'.padEnd(43, '1'))
+  let count = 0n
+  const marked = (mark: Uint8Array, signer = payer) => {
+    const transfer = transferLamports(signer.publicKey, bs58.decode(engineTip), 2_000n + count++)
+    return sign([{ ...transfer, accounts: [...transfer.accounts, readonly(mark)] }], [signer])
+  }
+  const other = key('other')
+  const cases: [name: string, members: () => Buffer[], status: number][] = [
+    ['first', () => [marked(front), pay(0n).bytes], 200],
+    ['second', () => [pay(0n).bytes, marked(front)], 400],
+    ['first and second', () => [marked(front), marked(front), pay(0n).bytes], 200],
+    ['first and second of another signer', () => [marked(front), marked(front, other)], 400],
+    ['first and third', () => [marked(front), pay(0n).bytes, marked(front)], 400],
+    ['a name like it, second', () => [pay(0n).bytes, marked(near)], 200],
+  ]
+  for (const [name, members, status] of cases)
+    t.equal((await sendBundle(members())).status, status, name)
+})
+
+t.test('the encoding is base58 unless it is named, and base64 at the other engine', async t => {
+  const { pay, call } = await open(t)
+  const [a, b] = [pay(FLOOR), pay(FLOOR)]
+  const NOT_DECODED = failure('transaction #0 could not be decoded')
+  t.match(await call('sendBundle', [[base64(a.bytes)]]), { status: 400, body: NOT_DECODED })
+  t.match(await call('sendBundle', [[bs58.encode(a.bytes)]]), { body: result(idOf(a)) })
+  t.match(await call('sendBundle', [[base64(b.bytes)]], '/iris'), { body: result([b.signature]) })
+  for (const params of [[], ['x'], [{}]]) {
+    const body = failure('the first parameter is a list of transactions')
+    t.match(await call('sendBundle', params), { status: 400, body })
+  }
+  t.match(await call('sendBundle', [[7]]), { status: 400, body: NOT_DECODED })
+})
+
+t.test('the other engine answers signatures', async t => {
+  const { chain, payer, pay, sign, tip, engineTip, call, sendIris } = await open(t)
+  const four = [pay(FLOOR), pay(0n), pay(0n), pay(0n)]
+  t.match(await sendIris(four.map(({ bytes }) => bytes)), {
+    status: 200,
+    body: result(four.map(({ signature }) => signature)),
+  })
+  t.equal(chain.tick().transactions.length, 4)
+  const failing = (lamports: bigint) =>
+    sign([tip(FLOOR, engineTip), transferLamports(payer.publicKey, key('x').publicKey, lamports)])
+  t.match(await sendIris([failing(SOL ** 2n)]), { status: 200 })
+  t.equal(chain.tick().transactions.length, 0, 'protected, it does not land')
+  t.match(await sendIris([failing(SOL ** 2n + 1n)], { ...IRIS, revertProtection: false }), {
+    status: 200,
+  })
+  t.match(chain.tick().transactions, [{ error: { InstructionError: [1, { Custom: 1 }] } }])
+  const alone = pay(0n)
+  t.match(await call('sendTransaction', [base64(alone.bytes)], '/iris'), {
+    body: result(alone.signature),
+  })
+  t.match(await call('getHealth', [], '/iris'), { body: result('ok') })
+  t.match(await call('getTipAccounts', [], '/iris'), {
+    status: 400,
+    body: failure('Method not found', -32601),
+  })
+})
+
+t.test('single transactions', async t => {
+  const { chain, pay, call } = await open(t)
+  const path = '/api/v1/transactions'
+  const [a, b, c] = [pay(0n), pay(FLOOR), pay(0n)]
+  t.match(await call('sendTransaction', [bs58.encode(a.bytes)], path), {
+    body: result(a.signature),
+  })
+  t.equal(chain.account(a.to)?.lamports, SOL, 'without a tip')
+  const only = await call('sendTransaction', [base64(b.bytes), BASE64], `${path}?bundleOnly=true`)
+  t.match(only, { status: 200, body: result(b.signature) })
+  t.equal(only.headers.get('x-bundle-id'), idOf(b))
+  t.match(await call('sendTransaction', [base64(forge(c.bytes)), BASE64], path), {
+    status: 400,
+    body: failure('Transaction signature verification failure', -32003),
+  })
+  t.match(await call('sendTransaction', [base64(c.bytes)], path), {
+    status: 400,
+    body: failure('transaction #0 could not be decoded'),
+  })
+  const third = await call('sendTransaction', [base64(a.bytes), BASE64], `${path}?bundleOnly=true`)
+  t.match(third, { status: 400, body: failure('bundle contains an already processed transaction') })
+})
+
+t.test('each bundle method has a path of its own, too', async t => {
+  const { tips, call } = await open(t)
+  const empty = result({ context: { slot: 1 }, value: [] })
+  const cases: [method: string, params: unknown, body: string][] = [
+    ['getTipAccounts', [], result(tips.engine)],
+    ['getTipAccounts', null, result(tips.engine)],
+    ['getBundleStatuses', [[]], empty],
+    ['getBundleStatuses', [['a', 'b', 'c', 'd', 'e']], empty],
+    ['getBundleStatuses', [['a', 'b', 'c', 'd', 'e', 'f']], failure('at most 5 bundle ids')],
+    ['getInflightBundleStatuses', [[]], empty],
+    ['getInflightBundleStatuses', ['a'], failure('the first parameter is a list of bundle ids')],
+    ['getInflightBundleStatuses', [[1]], failure('the first parameter is a list of bundle ids')],
+    ['sendBundle', [[]], failure('bundle has no transactions')],
+  ]
+  for (const [method, params, body] of cases)
+    for (const path of ['/api/v1/bundles', `/api/v1/${method}`])
+      t.match(await call(method, params, path), { body }, `${path} ${method}`)
+  t.match(await call('sendBundle', [[]], '/api/v1/getTipAccounts'), {
+    status: 400,
+    body: failure('Method not found', -32601),
+  })
+})
+
+t.test('HTTP that is no call', async t => {
+  const { url } = await open(t)
+  const bundles = `${url}/api/v1/bundles`
+  const json = { 'content-type': 'application/json' }
+  const WRONG_TYPE = failure('Invalid content type', -32600, 'null')
+  t.match(await ask(bundles, { method: 'POST', body: '{}' }), { status: 400, body: WRONG_TYPE })
+  t.match(await ask(bundles), { status: 405 })
+  t.match(await ask(`${url}/ping`), { status: 404 })
+  t.match(await ask(bundles, { method: 'POST', headers: json, body: '{' }), {
+    status: 400,
+    body: /-32700.*"id":null/,
+  })
+})
+
+t.test('a credential is not needed, but a wrong one is refused', async t => {
+  const { url } = await open(t, { uuid: 'u', apiKey: 'k' })
+  const cases: [path: string, headers: Record<string, string>, status: number][] = [
+    ['/api/v1/bundles', {}, 200],
+    ['/api/v1/bundles', { 'x-jito-auth': 'u' }, 200],
+    ['/api/v1/bundles?uuid=u', {}, 200],
+    ['/api/v1/bundles', { 'x-jito-auth': 'v' }, 401],
+    ['/api/v1/bundles?uuid=', {}, 401],
+    ['/iris', { 'x-api-key': 'k' }, 200],
+    ['/iris?api-key=k', {}, 200],
+    ['/iris', { 'x-api-key': 'u' }, 401],
+  ]
+  for (const [path, headers, status] of cases) {
+    const method = path.startsWith('/iris') ? 'getHealth' : 'getTipAccounts'
+    const answer = await callUpstream(`${url}${path}`, method, [], headers)
+    t.equal(answer.status, status, `${path} ${JSON.stringify(headers)}`)
+  }
+})
+
+t.test('over the rate, in the words and with the id of the real one', async t => {
+  let nowMs = 10_000
+  const now = () => nowMs
+  const limited = await open(t, { requestsPerSecondMax: 1 }, now)
+  const tipAccounts = ({ call }: Awaited<ReturnType<typeof open>>) => call('getTipAccounts', [])
+  const LIMIT = 'Rate limit exceeded. Limit: 1 per second for txn requests'
+  t.match(await tipAccounts(limited), { status: 200 })
+  nowMs += 100
+  t.match(await tipAccounts(limited), { status: 429, body: failure(LIMIT, -32097, 'null') })
+  t.match(await tipAccounts(limited), {
+    status: 429,
+    body: failure(`${LIMIT}. Back-off triggered: Retry after 900ms`, -32097, 'null'),
+  })
+  nowMs += 900
+  t.match(await tipAccounts(limited), { status: 200 })
+
+  const congested = await open(t, { congestionPerSecondMax: 1 }, now)
+  await tipAccounts(congested)
+  const answer = await tipAccounts(congested)
+  t.equal(answer.status, 429)
+  t.equal(answer.headers.get('retry-after'), null)
+  const path = sharedPath('bundles/sendBundle-5af093dd.json')
+  if (path === undefined) return t.comment(SHARED_ABSENT)
+  const captured: { response: { body: unknown } } = JSON.parse(readFileSync(path, 'utf8'))
+  t.strictSame(answer.body, JSON.stringify(captured.response.body), 'as it was captured')
+})

@@ -1,0 +1,44 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { BodyBuffer } from '../../../src/server/http/body-buffer.js'
+
+t.test('pieces come out as they went in, and memory follows what came', t => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.uint8Array({ maxLength: 200 }), { minLength: 1, maxLength: 40 }),
+      fc.integer({ min: 1, max: 300 }),
+      fc.option(fc.integer({ min: 0, max: 1_000_000 }), { nil: undefined }),
+      (pieces, stepBytesMax, claimedBytes) => {
+        const body = new BodyBuffer(claimedBytes, stepBytesMax)
+        for (const piece of pieces) {
+          const capacity = body.capacityWith(piece.byteLength)
+          body.append(piece)
+          if (body.capacity !== capacity) return false
+          if (body.capacity > Math.max(body.byteLength, 0) + stepBytesMax) return false
+        }
+        return Buffer.concat(pieces).equals(body.view())
+      },
+    ),
+  )
+  t.end()
+})
+
+t.test('a true Content-Length ends in a buffer of its size', t => {
+  const body = new BodyBuffer(1_000, 64)
+  for (let index = 0; index < 10; index++) body.append(new Uint8Array(100))
+  t.equal(body.capacity, 1_000)
+  t.end()
+})
+
+t.test('copies stay linear in the body', t => {
+  const body = new BodyBuffer(undefined, 1024 ** 2)
+  let growths = 0
+  let capacity = 0
+  for (let index = 0; index < 8 * 1024; index++) {
+    body.append(new Uint8Array(1024))
+    if (body.capacity !== capacity) growths++
+    capacity = body.capacity
+  }
+  t.ok(growths < 30, `${growths} growths to 8 MiB`)
+  t.end()
+})

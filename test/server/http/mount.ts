@@ -1,0 +1,108 @@
+import t from 'tap'
+import {
+  connect,
+  exchange,
+  openTestServer,
+  post,
+  replyCount,
+  statusOf,
+} from '../../fixtures/server.js'
+
+t.test('what is no request of ours', async t => {
+  const { port } = await openTestServer(t, [
+    { contentType: 'application/json' },
+    { method: 'GET', pattern: '/health', bodyBytesMax: 0 },
+  ])
+  const chunked = 'Transfer-Encoding: chunked'
+  const piece = '2\r\nhi\r\n0\r\n\r\n'
+  const raw = (...lines: string[]): string => lines.join('\r\n')
+  const P = 'POST /t HTTP/1.1'
+  const H = 'Host: a'
+  const L = 'Content-Length: 2'
+  // The last column: whether the connection stays open.
+  const cases: [name: string, request: string, status: string, isOpen: boolean][] = [
+    ['a plain request', raw(P, H, L, '', 'hi'), '200', true],
+    ['a chunked request', raw(P, H, chunked, '', piece), '200', true],
+    ['no body', raw(P, H, '', ''), '200', true],
+    ['two equal Content-Length', raw(P, H, L, L, '', 'hi'), '400', false],
+    ['two different Content-Length', raw(P, H, L, 'Content-Length: 5', '', 'hi'), '400', false],
+    ['an empty Content-Length', raw(P, H, 'Content-Length: ', '', 'hi'), '400', false],
+    ['a signed Content-Length', raw(P, H, 'Content-Length: +2', '', 'hi'), '400', false],
+    [
+      'a huge Content-Length',
+      raw(P, H, 'Content-Length: 9223372036854775808', '', ''),
+      '400',
+      false,
+    ],
+    ['Content-Length and chunked', raw(P, H, L, chunked, '', piece), '400', false],
+    ['xchunked', raw(P, H, 'Transfer-Encoding: xchunked', '', piece), '400', false],
+    ['gzip, chunked', raw(P, H, 'Transfer-Encoding: gzip, chunked', '', piece), '400', false],
+    ['identity', raw(P, H, 'Transfer-Encoding: identity', '', ''), '400', false],
+    ['chunked twice', raw(P, H, chunked, chunked, '', piece), '400', false],
+    ['two Hosts', raw(P, H, H, L, '', 'hi'), '400', false],
+    ['two Hosts on a preflight', raw('OPTIONS /t HTTP/1.1', H, H, '', ''), '400', false],
+    ['two Hosts on an unknown path', raw('GET /a/b HTTP/1.1', H, H, '', ''), '400', false],
+    ['no Host', raw(P, L, '', 'hi'), '400', false],
+    ['an unknown path', raw('GET /a/b HTTP/1.1', H, '', ''), '404', true],
+    ['another method', raw('GET /t HTTP/1.1', H, '', ''), '405', true],
+    ['a method nobody knows', raw('BREW /t HTTP/1.1', H, '', ''), '405', true],
+    ['a lower-case method', raw('post /t HTTP/1.1', H, L, '', 'hi'), '405', true],
+    ['another method where GET is known', raw('PUT /health HTTP/1.1', H, L, '', 'hi'), '405', true],
+    ['JSON', raw(P, H, L, 'Content-Type: application/json', '', 'hi'), '200', true],
+    [
+      'JSON with a parameter',
+      raw(P, H, L, 'Content-Type: Application/JSON; charset=utf-8', '', 'hi'),
+      '200',
+      true,
+    ],
+    ['text', raw(P, H, L, 'Content-Type: text/plain', '', 'hi'), '415', true],
+    [
+      'what only begins like JSON',
+      raw(P, H, L, 'Content-Type: application/jsonp', '', 'hi'),
+      '415',
+      true,
+    ],
+  ]
+  for (const [name, request, expected, isOpen] of cases) {
+    t.test(name, async t => {
+      const connection = await connect(port)
+      connection.socket.write(request)
+      const received = await connection.until(now => replyCount(now) > 0)
+      t.equal(statusOf(received), expected, received)
+      if (isOpen) {
+        connection.socket.write(post('/t', 'again'))
+        t.equal(replyCount(await connection.until(now => replyCount(now) === 2)), 2)
+        connection.socket.destroy()
+      } else {
+        await connection.closed
+        t.match(received, /^connection: close$/im)
+        t.notMatch(received, /keep-alive/i)
+      }
+    })
+  }
+  t.match(await exchange(port, raw('GET /t HTTP/1.1', H, '', '')), /^Allow: POST, OPTIONS\r$/m)
+  t.match(
+    await exchange(port, raw('POST /health/ HTTP/1.1', H, L, '', 'hi')),
+    /404 Not Found[^]*\{"error":\{"message":"Not found"\}\}$/,
+  )
+})
+
+t.test('a preflight, on any path', async t => {
+  const { port } = await openTestServer(t, [{}])
+  for (const path of ['/t', '/', '/a/b/c']) {
+    const connection = await connect(port)
+    connection.socket.write(`OPTIONS ${path} HTTP/1.1\r\nHost: a\r\nOrigin: https://b\r\n\r\n`)
+    const received = await connection.until(now => now.includes('\r\n\r\n'))
+    t.match(received, /^HTTP\/1.1 204 No Content\r\nAccess-Control-Allow-Origin: \*\r\n/)
+    t.match(received, /^Access-Control-Allow-Methods: POST, GET, OPTIONS\r$/m)
+    t.match(
+      received,
+      /^Access-Control-Allow-Headers: content-type, solana-client, authorization, x-token, x-api-key\r$/m,
+    )
+    t.match(received, /^Access-Control-Max-Age: 86400\r$/m)
+    connection.socket.destroy()
+  }
+  for (const path of ['/t', '/a/b']) {
+    t.match(await exchange(port, post(path, 'x')), /^Access-Control-Allow-Origin: \*\r$/m)
+  }
+})

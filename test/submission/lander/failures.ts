@@ -1,0 +1,173 @@
+import type net from 'node:net'
+import t from 'tap'
+import {
+  BATCH,
+  BODIES,
+  failure,
+  findingsOf,
+  GOOD,
+  JSON_TYPE,
+  OK,
+  openLander,
+  SINGLE,
+  single,
+} from '../../fixtures/lander.js'
+import {
+  answer,
+  blackholePort,
+  openRawUpstream,
+  refusedPort,
+  type Script,
+} from '../../fixtures/raw-upstream.js'
+import { connect, post as toPost } from '../../fixtures/server.js'
+import { type HttpAnswer, LANDER_CREDENTIAL } from '../../fixtures/submission-edge.js'
+import { frame } from '../../fixtures/tipping.js'
+import { until } from '../../fixtures/until.js'
+
+t.test('when the lander fails', async t => {
+  const UNREACHABLE = 'upstream unreachable'
+  const UNKNOWN = 'submission outcome unknown'
+  const cases: [name: string, script: Script, status: number, message: string][] = [
+    ['it does not answer', () => {}, 504, UNKNOWN],
+    ['it resets', s => s.resetAndDestroy(), 504, UNKNOWN],
+    ['it closes', s => s.end(), 504, UNKNOWN],
+    [
+      'it resets in its answer',
+      s => s.write(answer('abc').subarray(0, -1), () => s.resetAndDestroy()),
+      504,
+      UNKNOWN,
+    ],
+    ['it drips', s => void setInterval(() => s.write('H'), 20).unref(), 504, UNKNOWN],
+    ['it speaks no HTTP', s => s.write('220 mail.example ESMTP\r\n'), 504, UNKNOWN],
+    ['it sends 10 MB', s => s.write(answer(Buffer.alloc(10 * 1024 ** 2))), 504, UNKNOWN],
+  ]
+  for (const [name, script, status, message] of cases)
+    t.test(name, async t => {
+      const { raw, post, edge } = await openLander(t, script, { upstream: { answerMs: 300 } })
+      for (const [route, body] of BODIES) {
+        raw.received.length = 0
+        const startMs = performance.now()
+        const reply = await post(route, body)
+        t.equal(reply.status, status)
+        t.equal(reply.text, failure(-32603, message, route === BATCH ? null : 1))
+        t.match(reply.headers['content-type'], /^application\/json/)
+        t.ok(performance.now() - startMs < 3_000, 'in time')
+        t.equal(raw.received.length, 1, 'sent once')
+      }
+      t.notMatch(edge.lines.join(), LANDER_CREDENTIAL)
+    })
+
+  t.test('nobody listens', async t => {
+    const urls = [`http://127.0.0.1:${await refusedPort()}`]
+    const { post } = await openLander(t, undefined, { upstream: { urls } })
+    for (const [route, body] of BODIES) {
+      const reply = await post(route, body)
+      t.equal(reply.status, 502)
+      t.equal(reply.text, failure(-32603, UNREACHABLE, route === BATCH ? null : 1))
+      t.equal(findingsOf(reply), '')
+    }
+  })
+
+  t.test('nobody listens at the first URL', async t => {
+    const good = await openRawUpstream(t, s => s.write(answer(OK)))
+    const urls = [`http://127.0.0.1:${await refusedPort()}`, good.url]
+    const { post } = await openLander(t, undefined, { upstream: { urls } })
+    for (const [route, body] of BODIES) t.match(await post(route, body), { status: 200, text: OK })
+    t.equal(good.received.length, 3)
+  })
+
+  t.test('more are under way than may be', async t => {
+    const held: net.Socket[] = []
+    const { post, raw } = await openLander(t, s => held.push(s), { upstream: { inFlightMax: 1 } })
+    const first = post(SINGLE, single(GOOD))
+    await until('it is under way', () => held.length === 1)
+    for (const [route, body] of BODIES) {
+      const reply = await post(route, body)
+      t.equal(reply.status, 503)
+      t.equal(reply.headers['retry-after'], '1')
+      const message = 'Too many submissions in flight; retry with backoff'
+      t.equal(reply.text, failure(-32603, message, route === BATCH ? null : 1))
+    }
+    held[0]?.write(answer(OK))
+    t.match(await first, { status: 200 })
+    t.equal(raw.received.length, 1)
+  })
+})
+
+t.test('nothing hangs: by default a connection has one second, and an answer five', async t => {
+  const lost = await openLander(t, undefined, {
+    upstream: { urls: [`http://127.0.0.1:${await blackholePort(t)}`] },
+  })
+  const silent = await openLander(t, () => {})
+  const timed = async (sent: Promise<HttpAnswer>): Promise<[status: number, elapsedMs: number]> => {
+    const startMs = performance.now()
+    const { status } = await sent
+    return [status, performance.now() - startMs]
+  }
+  const cases = [
+    [lost, 502, 1_000],
+    [silent, 504, 5_000],
+  ] as const
+  await Promise.all(
+    cases.flatMap(([{ post }, wanted, afterMs]) =>
+      BODIES.map(async ([route, body]) => {
+        const [status, elapsedMs] = await timed(post(route, body))
+        t.equal(status, wanted, route)
+        t.ok(elapsedMs > afterMs - 10 && elapsedMs < afterMs + 900, `${elapsedMs} ms`)
+      }),
+    ),
+  )
+})
+
+t.test('what is sent behind a submission that is under way is not forwarded', async t => {
+  const held: net.Socket[] = []
+  const { raw, edge, token } = await openLander(t, s => held.push(s))
+  const bodyOf = (id: number): string => single(GOOD).replace('"id":1', `"id":${id}`)
+  const lines = ['Content-Type: application/json']
+  const client = await connect(edge.port)
+  for (const id of [1, 2]) client.socket.write(toPost(`/${token}${SINGLE}`, bodyOf(id), lines))
+  await client.closed
+  t.equal(client.received(), '', 'neither is answered')
+  for (const socket of held) socket.write(answer(OK))
+  await until('the first has ended', async () =>
+    /upstream_in_flight\{[^}]*\} 0/.test(await edge.metrics()),
+  )
+  t.ok(raw.received.length <= 1)
+  t.ok(raw.received.every(({ body }) => body.equals(Buffer.from(bodyOf(1)))))
+  const next = edge.post(`/${token}${SINGLE}`, bodyOf(3), JSON_TYPE)
+  await until('the next one comes', () => raw.received.some(({ body }) => body.includes('"id":3')))
+  held.at(-1)?.write(answer(OK))
+  t.match(await next, { status: 200 })
+})
+
+t.test('a client that leaves changes nothing for the lander', async t => {
+  const held: net.Socket[] = []
+  const { raw, edge, token, post } = await openLander(t, s => held.push(s))
+  const lines = (type: string): string[] => [`Content-Type: ${type}`]
+  const bytes = frame(GOOD).toString('latin1')
+  const requests = [
+    toPost(`/${token}${SINGLE}`, single(GOOD), lines('application/json')),
+    toPost(`/${token}${BATCH}`, bytes, lines('application/octet-stream')),
+  ]
+  for (const [index, request] of requests.entries()) {
+    const client = await connect(edge.port)
+    client.socket.write(request, 'latin1')
+    await until('it is forwarded', () => held.length === index + 1)
+    client.socket.resetAndDestroy()
+  }
+  const page = (): Promise<string> => edge.metrics()
+  t.match(await page(), /slotline_upstream_in_flight\{[^}]*\} 2/)
+  for (const socket of held.splice(0)) socket.write(answer(OK))
+  await until('both have ended', async () => /upstream_in_flight\{[^}]*\} 0/.test(await page()))
+  t.match(await page(), /slotline_submissions_total\{[^}]*"\/lander",outcome="forwarded"\} 1/)
+
+  // Gone before it was read: there is nobody to answer, and nothing to send.
+  const cut = await connect(edge.port)
+  cut.socket.write(requests[0]?.slice(0, -10) ?? '', 'latin1')
+  cut.socket.destroy()
+  const last = post(SINGLE, single(GOOD))
+  await until('only the next one comes', () => held.length === 1)
+  held[0]?.write(answer(OK))
+  t.match(await last, { status: 200 })
+  t.equal(raw.received.length, 3)
+})
