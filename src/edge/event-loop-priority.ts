@@ -1,61 +1,64 @@
 import { performance } from 'node:perf_hooks'
-import type { Config } from '../config/config.js'
-import type { Log } from '../shared/log.js'
 import { setOrdinary, setRealtime, setSlice } from '../native/os.js'
-import { leavesCore } from '../processes/edge-count.js'
+import type { Log } from '../shared/log.js'
 
-/** How often it is looked at how busy the loop was. */
-const LOOK_MS = 100
-/** Busy for more than this share of the time it is ordinary, for less than the other one realtime again. */
-const BUSY_SHARE = 0.9
-const CALM_SHARE = 0.75
+/** Interval between measurements of the loop's utilisation. */
+const CHECK_MS = 100
+/** Above this utilisation the thread becomes ordinary; below the other one it becomes realtime again. */
+const BUSY_UTILISATION = 0.9
+const CALM_UTILISATION = 0.75
+
+export type LoopPriorityOptions = {
+  /** Length of the thread's scheduler slices while it is ordinary; 0 is the system's default. */
+  readonly sliceMicros: number
+  /** Use the realtime scheduler. The edges must leave at least one core to other threads. */
+  readonly isRealtime: boolean
+}
+
+/** Calls `change`; logs and returns false where the system refuses it. */
+const attempt = (change: () => void, log: Log): boolean => {
+  try {
+    change()
+    return true
+  } catch (error) {
+    log.warn({ err: error }, 'the priority of the event loop cannot be changed')
+    return false
+  }
+}
 
 /**
- * Has this thread, an edge's event loop, come before the others while it has time to spare: as a realtime thread, or
- * else by short turns of the processor. A loop that never rests must not be realtime: what it serves waits in its own
- * queue, and it would keep from the processor what carries its packets. `ps -eLo cls,comm` shows which it is.
+ * Schedules the calling thread, an edge's event loop, before other threads: as a realtime thread where the system
+ * allows it, else with short slices. A loop that is busy all the time becomes ordinary: as a realtime thread it would
+ * keep the processor from the kernel threads that carry its packets. `ps -eLo cls,comm` shows the current class.
  *
- * Returns what ends the looking.
+ * Returns a function that stops the measurements.
  */
-export const comeFirst = (config: Config, log: Log): (() => void) => {
-  const { edgeRealtime, edgeSliceMicros } = config.processes
+export const raiseLoopPriority = (
+  { sliceMicros, isRealtime: wantsRealtime }: LoopPriorityOptions,
+  log: Log,
+): (() => void) => {
   let isRealtime = false
-  const beRealtime = (): void => {
+  const becomeRealtime = (): void => {
     isRealtime = setRealtime()
   }
-  const beOrdinary = (): void => {
+  const becomeOrdinary = (): void => {
     if (isRealtime) setOrdinary()
     isRealtime = false
-    setSlice(edgeSliceMicros)
-  }
-  const attempt = (change: () => void): boolean => {
-    try {
-      change()
-      return true
-    } catch (error) {
-      log.warn({ err: error }, 'the event loop keeps the turns of the processor that it has')
-      return false
-    }
+    setSlice(sliceMicros)
   }
 
-  if (!attempt(beOrdinary)) return () => {}
-  // Where edges take every core, nothing would be left for the indexer.
-  if (!edgeRealtime || !leavesCore(config)) return () => {}
-  if (!attempt(beRealtime) || !isRealtime) return () => {}
+  if (!attempt(becomeOrdinary, log) || !wantsRealtime) return () => {}
+  if (!attempt(becomeRealtime, log) || !isRealtime) return () => {}
   let last = performance.eventLoopUtilization()
   const timer = setInterval(() => {
-    const now = performance.eventLoopUtilization()
-    const { utilization } = performance.eventLoopUtilization(now, last)
-    last = now
-    const change =
-      isRealtime && utilization > BUSY_SHARE
-        ? beOrdinary
-        : !isRealtime && utilization < CALM_SHARE
-          ? beRealtime
-          : undefined
-    // What cannot be changed once is left as it is.
-    if (change !== undefined && !attempt(change)) clearInterval(timer)
-  }, LOOK_MS)
+    const current = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(current, last)
+    last = current
+    let change: (() => void) | undefined
+    if (isRealtime && utilization > BUSY_UTILISATION) change = becomeOrdinary
+    else if (!isRealtime && utilization < CALM_UTILISATION) change = becomeRealtime
+    if (change !== undefined && !attempt(change, log)) clearInterval(timer)
+  }, CHECK_MS)
   timer.unref()
   return () => clearInterval(timer)
 }

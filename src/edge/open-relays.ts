@@ -17,7 +17,7 @@ import {
 } from '../submission/store/submission-store.js'
 import type { RelayMeter, RelayModules } from '../submission/relay/relay-types.js'
 import { createRelay, type Relay } from '../submission/relay/relay.js'
-import { createSeldom, LOG_PAUSE_MS } from '../shared/log-throttle.js'
+import { createLogThrottle, LOG_PAUSE_MS } from '../shared/log-throttle.js'
 import type { RelayRoute } from '../submission/store/submission.js'
 import { watchTips } from '../submission/relay/tip-watch.js'
 import { createTokenBucket } from '../submission/relay/token-bucket.js'
@@ -86,10 +86,10 @@ const openShared = async (
   if (!lockFile(join(dir, 'lock'))) throw new Error(`another edge ${index} runs on ${dataDir}`)
   const faults = metrics.counter('ledgerFaults')
   // A full disk fails with every submission.
-  const seldom = createSeldom(LOG_PAUSE_MS, now)
+  const throttle = createLogThrottle(LOG_PAUSE_MS, now)
   const onFault = (err: unknown): void => {
     faults.add(1)
-    seldom(leftOut => log.error({ err, leftOut }, 'the ledger failed'))
+    throttle(suppressedCount => log.error({ err, suppressedCount }, 'the ledger failed'))
   }
   const journal = sharedCells(join(dir, 'journal'), journalBytes(options) / 8)
   const bytes = new Uint8Array(journal.buffer, journal.byteOffset, journal.byteLength)

@@ -14,7 +14,7 @@ import { createMetrics, type Metrics } from '../shared/metrics.js'
 import { createIds } from '../submission/store/submission-id.js'
 import type { RelayRoute } from '../submission/store/submission.js'
 import type { TransactionChecks } from '../native/transactions.js'
-import { comeFirst } from '../edge/event-loop-priority.js'
+import { raiseLoopPriority } from '../edge/event-loop-priority.js'
 import { boundUnsent } from '../native/os.js'
 import { CLOSE, SOCKET_METHODS } from '../shared/socket.js'
 import { describeFailure, REFUSED_AS, type RefusedAs } from '../edge/admission.js'
@@ -323,8 +323,12 @@ export const startEdge: Start = async ({ config, index }, report) => {
   meterServers(metrics, servers)
   meterSockets(metrics, servers)
   meterViews(metrics, views.values(), servers)
-  // At the end: threads have the slice of who makes them, and those of the pools are made above.
-  const stopComingFirst = comeFirst(config, log)
+  // Last: a thread inherits the slice of the thread that creates it, and the pools are created above.
+  const { edgeRealtime, edgeSliceMicros } = config.processes
+  const stopLoopPriority = raiseLoopPriority(
+    { sliceMicros: edgeSliceMicros, isRealtime: edgeRealtime && leavesCore(config) },
+    log,
+  )
   const dropped = metrics.gauge('logDropped')
   metrics.beforeSnapshot(() => dropped.set(droppedCount()))
 
@@ -345,7 +349,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
       clearInterval(poll)
       clearInterval(check)
       clearInterval(sweep)
-      stopComingFirst()
+      stopLoopPriority()
       refusalMeter.flush()
       isClosed = true
       for (const pubsub of pubsubs.values()) pubsub.close()

@@ -1,22 +1,22 @@
-/** What others may cause with each request is logged once in this time; metrics and the ledger have it all. */
+/** Repeated log lines that clients can cause are written at most once in this time. Metrics count every one. */
 export const LOG_PAUSE_MS = 1_000
 
-/** Tells something at most once in so many milliseconds; what is left out is counted, and told with the next. */
-export type Seldom = (tell: (leftOut: number) => void) => void
+/** Calls `write` at most once per pause. `suppressedCount` is the number of calls dropped since the last write. */
+export type LogThrottle = (write: (suppressedCount: number) => void) => void
 
 /** `now` is monotonic, in milliseconds. */
-export const createSeldom = (pauseMs: number, now: () => number): Seldom => {
+export const createLogThrottle = (pauseMs: number, now: () => number): LogThrottle => {
   let nextMs = -Infinity
-  let leftOut = 0
-  return tell => {
+  let suppressedCount = 0
+  return write => {
     const nowMs = now()
     if (nowMs < nextMs) {
-      leftOut++
+      suppressedCount++
       return
     }
     nextMs = nowMs + pauseMs
-    const count = leftOut
-    leftOut = 0
-    tell(count)
+    const count = suppressedCount
+    suppressedCount = 0
+    write(count)
   }
 }

@@ -1,23 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import t from 'tap'
-import { toConfig, type Config } from '../../src/config/config.js'
-import { comeFirst } from '../../src/edge/event-loop-priority.js'
+import { raiseLoopPriority } from '../../src/edge/event-loop-priority.js'
 import { defaults as logDefaults, openLog } from '../../src/shared/log.js'
 import { until } from '../fixtures/until.js'
 
 const ORDINARY = 0
 const ROUND_ROBIN = 2
-/** Of a process's `stat`, counted from the one after its name. */
+/** Index of the scheduling policy in `/proc/self/stat`, counted from the field after the name. */
 const POLICY_FIELD = 38
-
-const configOf = (processes: Partial<Config['processes']>): Config =>
-  toConfig({
-    dataDir: 'unused',
-    networks: [{ id: 'main', feed: { endpoint: 'http://127.0.0.1:9' } }],
-    locations: [{ id: 'here', name: 'Here', listeners: [{ host: '127.0.0.1', port: 1 }] }],
-    processes,
-  })
 
 const policy = (): number => {
   const stat = readFileSync('/proc/self/stat', 'latin1')
@@ -27,25 +18,23 @@ const policy = (): number => {
 const isRoot = process.getuid?.() === 0
 
 t.test(
-  'an event loop comes first where others keep a core',
+  'the event loop is realtime while it has idle time, and ordinary while it is busy',
   { skip: process.platform !== 'linux' },
   async t => {
-    const { log } = openLog('come-first', { ...logDefaults, level: 'silent' })
-    comeFirst(configOf({ edgeRealtime: false, edgeCount: 1 }), log)
+    const { log } = openLog('event-loop-priority', { ...logDefaults, level: 'silent' })
+    raiseLoopPriority({ sliceMicros: 100, isRealtime: false }, log)
     t.equal(policy(), ORDINARY, 'switched off')
-    comeFirst(configOf({ edgeCount: availableParallelism() }), log)
-    t.equal(policy(), ORDINARY, 'every core has an edge')
     if (availableParallelism() === 1) return
-    const stop = comeFirst(configOf({ edgeCount: 1 }), log)
+    const stop = raiseLoopPriority({ sliceMicros: 100, isRealtime: true }, log)
     t.teardown(stop)
-    // Containers may take it even from root: then it is as if it were switched off.
+    // A container may refuse it even to root.
     t.ok([ORDINARY, ROUND_ROBIN].includes(policy()))
     if (!isRoot) t.equal(policy(), ORDINARY, 'not allowed')
     if (policy() === ORDINARY) return
 
     const endMs = Date.now() + 300
     while (Date.now() < endMs);
-    await until('a loop that never rests is ordinary', () => policy() === ORDINARY)
-    await until('and realtime when it has time again', () => policy() === ROUND_ROBIN)
+    await until('a loop that is always busy is ordinary', () => policy() === ORDINARY)
+    await until('it is realtime again once it is idle', () => policy() === ROUND_ROBIN)
   },
 )

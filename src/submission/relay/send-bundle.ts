@@ -8,7 +8,7 @@ import type { EngineAnswer } from './engine-answer.js'
 import type { Begun, Bundle, Flown } from '../single-flight/single-flight.js'
 import type { Flight } from '../store/submission-store.js'
 import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from './relay-types.js'
-import { createSeldom, LOG_PAUSE_MS } from '../../shared/log-throttle.js'
+import { createLogThrottle, LOG_PAUSE_MS } from '../../shared/log-throttle.js'
 import { formatId } from '../store/submission-id.js'
 import type { Ending, Submission } from '../store/submission.js'
 
@@ -86,8 +86,8 @@ export const createSendBundle = (
     service: options.serviceTipFloorLamports,
     engine: options.engineTipFloorLamports,
   }
-  const mismatches = createSeldom(LOG_PAUSE_MS, clock)
-  const unknowns = createSeldom(LOG_PAUSE_MS, clock)
+  const mismatches = createLogThrottle(LOG_PAUSE_MS, clock)
+  const unknowns = createLogThrottle(LOG_PAUSE_MS, clock)
   // Claims are the machine's: the same bundle on another route or network is another one.
   const place = createHash('sha256').update(`${network} ${route}`).digest()
   const keyOf = (bundleId: string): Buffer => {
@@ -125,9 +125,9 @@ export const createSendBundle = (
   const compare = (answer: EngineAnswer, { bundleId, result }: Prepared): EngineAnswer => {
     if (answer.outcome !== 'accepted' || answer.result === result) return answer
     meter.onMismatch()
-    mismatches(leftOut =>
+    mismatches(suppressedCount =>
       log.warn(
-        { network, route, bundleId, engine: answer.engine, leftOut },
+        { network, route, bundleId, engine: answer.engine, suppressedCount },
         'the engine named another bundle',
       ),
     )
@@ -276,9 +276,9 @@ export const createSendBundle = (
         return new RpcError('upstreamUnreachable')
       default: {
         const id = formatId(submissionId)
-        unknowns(leftOut =>
+        unknowns(suppressedCount =>
           log.warn(
-            { network, route, submissionId: id, bundleId, joined, leftOut },
+            { network, route, submissionId: id, bundleId, joined, suppressedCount },
             'submission outcome unknown',
           ),
         )

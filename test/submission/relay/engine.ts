@@ -262,7 +262,7 @@ t.test('what the engine answers to a bundle, and what the client hears', async t
   t.equal(edge.told.filter(word => word === 'mismatch').length, 2, 'other ids are told')
   const lines = edge.lines.filter(line => line.includes('named another bundle'))
   t.equal(lines.length, 1, 'one line in a second')
-  t.match(lines[0], '"leftOut":0')
+  t.match(lines[0], '"suppressedCount":0')
 })
 
 t.test('/relay answers the signatures that were sent, whatever the engine calls them', async t => {
