@@ -1,6 +1,8 @@
 import { keepAwake } from '../src/processes/cpu-idle.js'
 
-/** Keeps processors awake where the system allows it, and says which it is. Returns what ends it. */
+/**
+ * Keeps processors awake where the system allows it, and says which it is. Returns what ends it.
+ */
 export const tryToKeepAwake = (note: (text: string) => void): (() => void) | undefined => {
   try {
     const rest = keepAwake()

@@ -151,10 +151,16 @@ export function* accountsOf(set: DataSet): Generator<Account> {
   for (let index = 0; index < set.tokenAccountCount; index++) yield tokenAccount(set, index)
 }
 
-/** How changes spread over the accounts: evenly, or most of them over a few busy ones, as on a real chain. */
+/**
+ * How changes spread over the accounts: evenly, or most of them over a few busy ones, as on a real
+ * chain.
+ */
 export type Spread = 'uniform' | 'skewed'
 
-/** Of a skewed block, this share of the changes falls on the busy accounts: the first in this share of the set. */
+/**
+ * Of a skewed block, this share of the changes falls on the busy accounts: the first in this share
+ * of the set.
+ */
 const BUSY_CHANGES = 0.9
 const BUSY_ACCOUNTS = 0.02
 

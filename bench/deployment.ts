@@ -40,8 +40,8 @@ const freePort = (): Promise<number> =>
   })
 
 /**
- * The configuration of one edge on a data directory of its own: defaults but for places and names, and for what `rpc`
- * names.
+ * The configuration of one edge on a data directory of its own: defaults but for places and names,
+ * and for what `rpc` names.
  */
 export const benchConfig = async (
   dataDir: string,

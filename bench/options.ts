@@ -80,8 +80,8 @@ export const PAGE_LIMIT_DEFAULT = 1_000
 export const PAGE_LIMIT_MAX = 10_000
 
 /**
- * Different accounts that are asked for: far more than a processor's cache holds of the store, and twice as many as an
- * edge keeps results of, so that nearly every one is read.
+ * Different accounts that are asked for: far more than a processor's cache holds of the store, and
+ * twice as many as an edge keeps results of, so that nearly every one is read.
  */
 export const SAMPLE_COUNT = 8_192
 

@@ -50,9 +50,14 @@ const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
 const ON_DEMAND: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   layers: benchLayers,
 }
-/** Needs neither store nor servers, and is measured only where it is named: it takes minutes and the disk. */
+/**
+ * Needs neither store nor servers, and is measured only where it is named: it takes minutes and the
+ * disk.
+ */
 const ALONE: Readonly<Record<string, (context: Alone) => Promise<void>>> = { scale: benchScale }
-/** Latencies of single requests: on both sides of each comparison no processor is to be woken first. */
+/**
+ * Latencies of single requests: on both sides of each comparison no processor is to be woken first.
+ */
 const AWAKE: ReadonlySet<string> = new Set([
   'latency',
   'submission',

@@ -16,18 +16,21 @@ const NO_UPSTREAM = 9
 /** Design §9. */
 const GROWTH_MAX = 1.3
 
-/** An edge over a store that stands still, and questions whose answers have been checked in value. */
+/**
+ * An edge over a store that stands still, and questions whose answers have been checked in value.
+ */
 export type ScaleEdge = { readonly names: readonly string[]; readonly asked: Asked }
 
 /**
- * Runs a real edge over the store in `folder`, which scale_bench has loaded, for as long as `work` takes. The edge's own
- * files are in `dataDir`; they are gone afterwards.
+ * Runs a real edge over the store in `folder`, which scale_bench has loaded, for as long as `work`
+ * takes. The edge's own files are in `dataDir`; they are gone afterwards.
  */
 export const withScaleEdge = async (
   { folder, dataDir }: { readonly folder: string; readonly dataDir: string },
   work: (edge: ScaleEdge) => Promise<void>,
 ): Promise<void> => {
-  // Every answer is read: with as few mints as the small set has, kept results would answer for it alone.
+  // Every answer is read: with as few mints as the small set has, kept results would answer for it
+  // alone.
   const config = await benchConfig(dataDir, NO_UPSTREAM, { recentResultsMax: 0 })
   const stores = storesPath(dataDir, NETWORK)
   try {

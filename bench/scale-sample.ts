@@ -6,7 +6,10 @@ import { accountValue, type Json } from './reference.js'
 /** Pubkey, owner, lamports, data as base64. */
 type Row = readonly [pubkey: string, owner: string, lamports: number, data: string]
 
-/** Members of a set with what is right for them, as `native/kernel/examples/scale_bench/sample.rs` writes it. */
+/**
+ * Members of a set with what is right for them, as `native/kernel/examples/scale_bench/sample.rs`
+ * writes it.
+ */
 export type Sample = {
   readonly slot: number
   readonly program: string
@@ -25,8 +28,8 @@ export type Case = {
   /** Requests of a round: each asks for other members, until there are no more. */
   readonly roundRequests: number
   /**
-   * Different requests of the largest set. A smaller one has fewer members, which are asked for again: what the client
-   * holds of its own must not differ with the size.
+   * Different requests of the largest set. A smaller one has fewer members, which are asked for
+   * again: what the client holds of its own must not differ with the size.
    */
   readonly requestCount: number
   questions(): Iterable<Question>
@@ -38,7 +41,10 @@ const DECIMALS = 6
 const RENT_EPOCH = 18446744073709551615n
 const PAGE_LIMIT = 1_000
 const MULTIPLE = 10
-/** A prime, far from the number of token accounts: members that are asked for together lie far apart. */
+/**
+ * A prime, far from the number of token accounts: members that are asked for together lie far
+ * apart.
+ */
 const STRIDE = 7_919
 
 export const readSample = (path: string): Sample => JSON.parse(readFileSync(path, 'utf8')) as Sample
@@ -89,7 +95,10 @@ const LIST = { roundRequests: 1_024, requestCount: 5_120 }
 /** A page reads a megabyte of the store: all of them are more than a processor's caches hold. */
 const PAGE = { roundRequests: 64, requestCount: 64 }
 
-/** Each method with what it is asked for and what must come. Questions are made as they are asked: there are many. */
+/**
+ * Each method with what it is asked for and what must come. Questions are made as they are asked:
+ * there are many.
+ */
 export const casesOf = (sample: Sample): Case[] => {
   const { slot, tokens, mints, wallets, pages, program } = sample
   const config = { encoding: 'base64' }

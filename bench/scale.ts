@@ -23,7 +23,10 @@ export type Alone = {
 
 /** From what a cache holds to ten million; the last needs 15 GB of disk for some minutes. */
 const SIZES = [100_000, 1_000_000, 10_000_000] as const
-/** The kernel's own part of what is compared between the smallest and the largest; the target is of the whole. */
+/**
+ * The kernel's own part of what is compared between the smallest and the largest; the target is of
+ * the whole.
+ */
 const IN_KERNEL = ', warm: p50'
 /** What scale_bench says when its store is loaded and it waits. */
 const LOADED = 'loaded'
@@ -80,8 +83,8 @@ const timeAlone = async (edge: ScaleEdge, { note }: Alone, onFigure: Sink): Prom
 }
 
 /**
- * What a client sees of this size and of the smallest, which is loaded once more: times of different minutes differ by
- * more than what is looked for.
+ * What a client sees of this size and of the smallest, which is loaded once more: times of
+ * different minutes differ by more than what is looked for.
  */
 const timeAgainst = (
   edge: ScaleEdge,

@@ -1,6 +1,6 @@
-// Brings a checkout to the point where it can run: packages, native addon, compiled TypeScript. Plain
-// JavaScript without dependencies, because nothing is installed yet. Each step is skipped where its inputs
-// are what they were the last time.
+// Brings a checkout to the point where it can run: packages, native addon, compiled TypeScript.
+// Plain JavaScript without dependencies, because nothing is installed yet. Each step is skipped
+// where its inputs are what they were the last time.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -47,7 +47,10 @@ const markDone = (step, digest) => {
   writeFileSync(join(stamps, step), digest)
 }
 
-/** Runs a command; its output is shown only when it fails. `progress` reads each line and may report. */
+/**
+ * Runs a command; its output is shown only when it fails. `progress` reads each line and may
+ * report.
+ */
 const run = (label, command, args, progress) =>
   new Promise(resolve => {
     const started = Date.now()
@@ -92,8 +95,9 @@ const packages = digestOf(['package.json', 'package-lock.json'])
 if (!isDone('packages', packages)) {
   need('npm', 'it comes with Node')
   if (isClean) rmSync(join(root, 'node_modules'), { recursive: true, force: true })
-  // Not `npm ci`: it refuses a lock in which another platform's optional package is missing, as it is wherever
-  // that package was not to be had. Versions and digests come from the lock all the same, and it is not written.
+  // Not `npm ci`: it refuses a lock in which another platform's optional package is missing, as it
+  // is wherever that package was not to be had. Versions and digests come from the lock all the
+  // same, and it is not written.
   await run('Installing packages', 'npm', [
     'install',
     '--no-save',
@@ -104,7 +108,8 @@ if (!isDone('packages', packages)) {
   markDone('packages', packages)
 }
 
-// tap is built anew for the plugins that package.json names. It would do so itself, but use them from its second run on.
+// tap is built anew for the plugins that package.json names. It would do so itself, but use them
+// from its second run on.
 if (isForTests && !isDone('tap', packages)) {
   await run('Building the test runner', 'npx', ['tap', 'build'])
   markDone('tap', packages)

@@ -1,4 +1,5 @@
-// Signs what the commands of docs/submission.md send to a sandbox that runs, and prints it for a shell:
+// Signs what the commands of docs/submission.md send to a sandbox that runs, and prints it for a
+// shell:
 //   eval "$(node scripts/sign-samples.mjs)"
 // The only argument is the sandbox's data directory, `.slotline` without one.
 import { readFileSync, writeFileSync } from 'node:fs'

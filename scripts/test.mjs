@@ -1,5 +1,6 @@
-// Runs every test: first those that judge how soon something is repaired or cut, with nothing beside them, and then the
-// others in lanes at once. In each lane one file comes after the other. `tap` alone would run what is serial by itself.
+// Runs every test: first those that judge how soon something is repaired or cut, with nothing
+// beside them, and then the others in lanes at once. In each lane one file comes after the other.
+// `tap` alone would run what is serial by itself.
 import { spawn, spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
@@ -10,8 +11,8 @@ const tap = join(root, 'node_modules', '.bin', 'tap')
 /** What they say depends on what else the machine does. */
 const ALONE = ['test/faults/kill.ts', 'test/faults/revocation.ts']
 /**
- * Folders and files of each lane; the last one has all that no other has. Each takes about as long. With fewer lanes the
- * processors of a machine with two stand still a third of the time.
+ * Folders and files of each lane; the last one has all that no other has. Each takes about as long.
+ * With fewer lanes the processors of a machine with two stand still a third of the time.
  */
 const LANES = [
   {
@@ -48,7 +49,10 @@ const LANES = [
   { name: 'faults and clients', places: ['test/clients', 'test/faults', 'test/pubsub'] },
   { name: 'the others', places: ['test'] },
 ]
-/** They build outside readers and clients for minutes, or are nothing but long faults: `npm run soak`. */
+/**
+ * They build outside readers and clients for minutes, or are nothing but long faults: `npm run
+ * soak`.
+ */
 const SOAK_ONLY = [
   'test/clients/rust.ts',
   'test/clients/snapshots.ts',
@@ -69,7 +73,10 @@ const SLOWEST_SHOWN = 8
 /** What is said of a failure is shown again at the end, this many lines of each. */
 const FAILURE_LINES = 40
 
-/** What a lane said, with whether all of its tests passed. It is shown at once, or left to the caller. */
+/**
+ * What a lane said, with whether all of its tests passed. It is shown at once, or left to the
+ * caller.
+ */
 const runLane = (name, chosen, isShown) =>
   new Promise(resolve => {
     const started = Date.now()

@@ -13,7 +13,8 @@ const program = new Command('slotline')
   .description('Solana RPC access point and transaction relay')
   .exitOverride(error => process.exit(error.exitCode === 0 ? 0 : 2))
 
-// Each command loads only what it needs: a configuration can be checked where the addon is not built.
+// Each command loads only what it needs: a configuration can be checked where the addon is not
+// built.
 program
   .command('serve')
   .description('run the service of this machine')

@@ -6,7 +6,8 @@ import { EXAMPLE, formatConfig, parseConfig } from '../src/config/config.js'
 import { commandLine } from './fixtures/deployment.js'
 import { ownDir } from './fixtures/own-dir.js'
 
-// What `npm test` has built: compiling it anew for each call would take longer than all other tests.
+// What `npm test` has built: compiling it anew for each call would take longer than all other
+// tests.
 const run = (...args: string[]) => spawnSync(...commandLine(...args), { encoding: 'utf8' })
 
 const dir = ownDir(t)

@@ -19,7 +19,9 @@ const [answer = '', dump = '', ownAnswer = ''] = blocks
   .filter(block => block.language === 'json')
   .map(block => block.text)
 
-/** What moves with the chain is taken out: the slot, and amounts while the sandbox makes transfers. */
+/**
+ * What moves with the chain is taken out: the slot, and amounts while the sandbox makes transfers.
+ */
 const settle = (reply: string): unknown =>
   parseExact(
     reply

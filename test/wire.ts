@@ -33,7 +33,10 @@ t.test('golden vectors', async t => {
       })
 })
 
-/** The read budget needs other bounds than the defaults: it has a test of its own below. The others are no read's. */
+/**
+ * The read budget needs other bounds than the defaults: it has a test of its own below. The others
+ * are no read's.
+ */
 const NO_VECTOR: ReadonlySet<string> = new Set([
   'readBudget',
   'bundleTooLong',

@@ -4,8 +4,8 @@ import { setPriority } from 'node:os'
 const NICENESS = 10
 
 /**
- * Takes no processor from what is measured any more: this client would be another machine. Linux keeps a niceness per
- * thread, and V8's own threads are older than this call.
+ * Takes no processor from what is measured any more: this client would be another machine. Linux
+ * keeps a niceness per thread, and V8's own threads are older than this call.
  */
 export const toBackground = (): void => {
   for (const thread of readdirSync('/proc/self/task')) setPriority(Number(thread), NICENESS)

@@ -1,5 +1,5 @@
-// One connection to each server, and one request on its way at a time: what each method takes where nothing waits for
-// anything else.
+// One connection to each server, and one request on its way at a time: what each method takes where
+// nothing waits for anything else.
 import { setRealtime, setSlice } from '../../src/native/os.js'
 import { onStart } from '../child.js'
 import {
@@ -34,7 +34,9 @@ const OWN_TURN = 100
 
 type Ask = (wire: Wire) => Promise<number>
 
-/** What asks over a connection of its own; it resolves with the microseconds that an answer took. */
+/**
+ * What asks over a connection of its own; it resolves with the microseconds that an answer took.
+ */
 const openAsk = async ({ port }: Target): Promise<Ask> => {
   let isIn: (outcome: Outcome) => void = () => {}
   const connection = await new Promise<Connection>(resolve => {
@@ -94,7 +96,8 @@ onStart<OneByOne, Timed>(async ({ servers, rounds }) => {
     subjects.push(cases.map(each => new Subject(ask, target, each)))
   }
   for (const subject of subjects.flat()) await subject.warm()
-  // Servers take turns at each method, and methods in each round: what disturbs the machine disturbs all alike.
+  // Servers take turns at each method, and methods in each round: what disturbs the machine
+  // disturbs all alike.
   for (let round = 0; round < rounds; round++)
     for (const nth of subjects[0]?.keys() ?? []) {
       const turns = round % 2 === 0 ? subjects : subjects.toReversed()

@@ -1,4 +1,5 @@
-// A client of WebSockets for the bench: it counts bytes, and frames only its own control connection.
+// A client of WebSockets for the bench: it counts bytes, and frames only its own control
+// connection.
 import net from 'node:net'
 import type { Command } from '../peers/sockets.js'
 

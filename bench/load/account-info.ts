@@ -1,10 +1,10 @@
-// getAccountInfo at full speed: the edge, with authentication on, against a server that does nothing
-// and against the plain way. Limits are held and never met. Of many accounts nearly every one is read; the result of
-// one account is read once and then kept, because nothing is committed meanwhile (recentResultsMax).
-// Sketch of what the edge does beside the bare server for each request: a look at every header
-// (0.3 µs), one load of the access version and a look-up of the token (0.2 µs), one native call that
-// reads the body, walks the B-tree and writes the reply (1 µs, 2.7 µs with cold caches), one counter
-// and one histogram (0.2 µs).
+// getAccountInfo at full speed: the edge, with authentication on, against a server that does
+// nothing and against the plain way. Limits are held and never met. Of many accounts nearly every
+// one is read; the result of one account is read once and then kept, because nothing is committed
+// meanwhile (recentResultsMax). Sketch of what the edge does beside the bare server for each
+// request: a look at every header (0.3 µs), one load of the access version and a look-up of the
+// token (0.2 µs), one native call that reads the body, walks the B-tree and writes the reply (1 µs,
+// 2.7 µs with cold caches), one counter and one histogram (0.2 µs).
 import { join } from 'node:path'
 import { askAll } from '../ask.js'
 import { cpuMsOf, runJob, startChild, type Child as ChildOf } from '../child.js'
@@ -165,7 +165,8 @@ export const benchAccountInfo = async (context: Context): Promise<void> => {
         'ms in turn, medians; authentication on',
     )
     await compare(context, 'getAccountInfo', servers)
-    // The same bytes each time, as the bare server sends them: what is left is neither the processor's cache nor reading.
+    // The same bytes each time, as the bare server sends them: what is left is neither the
+    // processor's cache nor reading.
     const one = servers.map(each => ({ ...each, exchanges: each.exchanges.slice(0, 1) }))
     await compare(context, 'getAccountInfo of one account', one)
 

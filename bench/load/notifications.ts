@@ -1,7 +1,8 @@
-// From the commit of a block to the last byte of the notifications that it gives: 1,000 accounts, each with its
-// subscription, on one socket of an edge of its own, and over fifty.
-// Sketch: a message to the edge, a pass (1,000 look-ups, 1,000 records of 165 bytes read and written as JSON), 500 KB
-// over the boundary, 1,000 publishes of 480 bytes, one TCP connection of loopback, or a write to each of fifty.
+// From the commit of a block to the last byte of the notifications that it gives: 1,000 accounts,
+// each with its subscription, on one socket of an edge of its own, and over fifty. Sketch: a
+// message to the edge, a pass (1,000 look-ups, 1,000 records of 165 bytes read and written as
+// JSON), 500 KB over the boundary, 1,000 publishes of 480 bytes, one TCP connection of loopback, or
+// a write to each of fifty.
 import { mkdirSync } from 'node:fs'
 import net from 'node:net'
 import { join } from 'node:path'

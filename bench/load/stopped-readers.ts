@@ -1,5 +1,5 @@
-// A thousand subscribers of a busy stream that stop reading: how soon they are gone, and what another client feels of it,
-// against the time when they read.
+// A thousand subscribers of a busy stream that stop reading: how soon they are gone, and what
+// another client feels of it, against the time when they read.
 import { runJob, startChild } from '../child.js'
 import type { Asked, Asker } from '../clients/asker.js'
 import type { Crowd } from '../clients/crowd.js'

@@ -1,5 +1,5 @@
-// What the way through an edge adds to a submission, against the same request to the upstream itself;
-// and what batches cost a reader.
+// What the way through an edge adds to a submission, against the same request to the upstream
+// itself; and what batches cost a reader.
 import { Client } from 'undici'
 import { runJob } from '../child.js'
 import type { Exchange, Target } from '../clients/connection.js'
@@ -17,7 +17,10 @@ const REQUESTS_PER_SECOND = 500
 /** Of different bundles, so that none is in flight twice. */
 const EXCHANGES = 256
 const BATCH_RECORDS = 16
-/** Of autocannon, whose connections all send the same one after the other: a relay forwards equal bundles once. */
+/**
+ * Of autocannon, whose connections all send the same one after the other: a relay forwards equal
+ * bundles once.
+ */
 const FLOOD_CONNECTIONS = 16
 /** Batches beside which reads are measured: 1,600 signatures a second. */
 const BATCHES_PER_SECOND = 100
@@ -188,8 +191,9 @@ const flood = async (
 }
 
 /**
- * Reads beside batches whose signatures are all checked; and beside the same batches to the upstream itself, which shows
- * what of it is the machine's. Who sends them takes no processor from the reads: it would be another machine.
+ * Reads beside batches whose signatures are all checked; and beside the same batches to the
+ * upstream itself, which shows what of it is the machine's. Who sends them takes no processor from
+ * the reads: it would be another machine.
  */
 const readsUnderBatches = async (
   context: Context,

@@ -1,6 +1,6 @@
 // Fills a store, then applies blocks of changes to it, as the indexer does: every index kept, every
-// commit durable. The first ones are committed one by one, as they come to a feed that keeps up; the
-// others wait in a queue, of which a commit takes what the indexer's options allow. The time of
+// commit durable. The first ones are committed one by one, as they come to a feed that keeps up;
+// the others wait in a queue, of which a commit takes what the indexer's options allow. The time of
 // changes is the kernel's: the feed hands its blocks over inside it.
 import { defaults as feed } from '../../src/ingest/feed/geyser.js'
 import { onStart } from '../child.js'

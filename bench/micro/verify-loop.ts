@@ -1,6 +1,7 @@
 // Signature checks at the native boundary. The sketch: of a record's 45 µs the signature takes 44;
 // parsing, tips, base58 and the comparison of messages take one together, so the checks are as fast
-// as a bare loop. What the event loop pays is measured on signed batches, which a lander's mostly are.
+// as a bare loop. What the event loop pays is measured on signed batches, which a lander's mostly
+// are.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto'
 import { onStart } from '../child.js'
@@ -41,7 +42,10 @@ const newSigner = (): Signer => {
   }
 }
 
-/** One record: a transaction of one signer, whose one instruction writes the payer and has much data. */
+/**
+ * One record: a transaction of one signer, whose one instruction writes the payer and has much
+ * data.
+ */
 const newRecord = ({ publicKey, privateKey }: Signer, nonce: number): Buffer => {
   const data = Buffer.alloc(DATA_BYTES)
   data.writeUInt32LE(nonce)

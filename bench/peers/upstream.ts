@@ -1,5 +1,5 @@
-// A lander and a bundle engine that only answer: the least that a submission can cost. It stands for
-// the upstream when it is called directly, and when it is called through an edge.
+// A lander and a bundle engine that only answer: the least that a submission can cost. It stands
+// for the upstream when it is called directly, and when it is called through an edge.
 import { createHash } from 'node:crypto'
 import bs58 from 'bs58'
 import uws from 'uWebSockets.js'

@@ -59,25 +59,37 @@ export declare class Indexer {
    * Their data together is at most `bytesMax`, but for the first.
    */
   storedKeys(after: Uint8Array | undefined | null, keysMax: number, bytesMax: number): Uint8Array
-  /** Compares packed rows with the store. What differs waits for the next block, at most `bytesMax`. */
+  /**
+   * Compares packed rows with the store. What differs waits for the next block, at most
+   * `bytesMax`.
+   */
   compareRows(rows: Uint8Array, bytesMax: number): ComparedRows
   correctionCounts(): CorrectionCounts
   /** Begins to apply a feed's blocks to the store, on threads of its own. */
   startFeed(options: FeedOptions, onEvent: (event: FeedEvent) => void): void
   /** Ends the feed; the commit under way is finished first. */
   stopFeed(): void
-  /** Opens the store at `dir`, and makes it where there is none. Throws `storeUnusable` for another layout or scope. */
+  /**
+   * Opens the store at `dir`, and makes it where there is none. Throws `storeUnusable` for
+   * another layout or scope.
+   */
   constructor(dir: string, store: StoreOptions)
   /** The newest block, or null before the first. */
   tip(): TipData | null
-  /** Applies one block, durably. Throws `notNextBlock` where it does not continue the tip's chain. */
+  /**
+   * Applies one block, durably. Throws `notNextBlock` where it does not continue the tip's
+   * chain.
+   */
   applyBlock(block: BlockData): AppliedData
   /**
-   * Applies consecutive blocks in one durable commit, all or none, as a feed does that is behind.
-   * Throws as `applyBlock`.
+   * Applies consecutive blocks in one durable commit, all or none, as a feed does that is
+   * behind. Throws as `applyBlock`.
    */
   applyBlocks(blocks: Array<BlockData>): AppliedData
-  /** Recomputes every index from the accounts. Answers the differences, as sentences; none is well. */
+  /**
+   * Recomputes every index from the accounts. Answers the differences, as sentences; none is
+   * well.
+   */
   check(): Array<string>
   /** Reads of the same store in this process, which must not open it twice. */
   openReader(pools: PoolOptions): Reader
@@ -88,19 +100,25 @@ export declare class Indexer {
   /** The reads of this store that are open now, in whatever process. */
   openReads(): Array<OpenReadData>
   stats(): StoreStats
-  /** Writes the store as of its last commit into a new file, on a thread of its own, while blocks are applied. */
+  /**
+   * Writes the store as of its last commit into a new file, on a thread of its own, while blocks
+   * are applied.
+   */
   copyTo(path: string): Promise<CopyResult>
   /** Stops the feed and lets the store go. */
   close(): void
 }
 
-/** A reply on its way from a pool thread. `close` frees what is left of it; dropping it does so too, but late. */
+/**
+ * A reply on its way from a pool thread. `close` frees what is left of it; dropping it does so
+ * too, but late.
+ */
 export declare class NativeReply {
   /** Bytes that are left, where the whole reply has been produced; otherwise undefined. */
   get byteLength(): number | null
   /**
-   * Copies the next bytes into `into` and says how many. 0 is the end; −1 is nothing yet: `wait`.
-   * Throws where the rest cannot come.
+   * Copies the next bytes into `into` and says how many. 0 is the end; −1 is nothing yet:
+   * `wait`. Throws where the rest cannot come.
    */
   read(into: Uint8Array): number
   /** Resolves when there is something to read. */
@@ -109,22 +127,26 @@ export declare class NativeReply {
   close(): void
 }
 
-/** Reads of one store. The point reads write into the caller's buffer and never wait; the tasks run on pools. */
+/**
+ * Reads of one store. The point reads write into the caller's buffer and never wait; the tasks run
+ * on pools.
+ */
 export declare class Reader {
   /** Opens the store that an indexer wrote at `dir`. Throws `storeUnusable` where that cannot be. */
   constructor(dir: string, store: StoreOptions, pools: PoolOptions)
   /** The newest block, or null before the first. */
   tip(): TipData | null
   /**
-   * The fast lane as a function. It takes the body of one canonical point read and writes the whole reply into
-   * `out`, which it keeps; it returns the reply's length plus 2^24 times the method's number, or 0 where the
-   * ordinary way must answer. `out` must be below 16 MiB and must never be detached. Up to `recent_max` results
-   * are kept until the next commit.
+   * The fast lane as a function. It takes the body of one canonical point read and writes the
+   * whole reply into `out`, which it keeps; it returns the reply's length plus 2^24 times the
+   * method's number, or 0 where the ordinary way must answer. `out` must be below 16 MiB and
+   * must never be detached. Up to `recent_max` results are kept until the next commit.
    */
   fastLane(out: Uint8Array, recentMax: number): (body: Uint8Array) => number
   /**
-   * Result of getLatestBlockhash. Like all point reads it returns the length of what it wrote into `out`,
-   * or −1 where that is too much for the event loop: then the task of the same kind must do it.
+   * Result of getLatestBlockhash. Like all point reads it returns the length of what it wrote
+   * into `out`, or −1 where that is too much for the event loop: then the task of the same kind
+   * must do it.
    */
   latestBlockhash(out: Uint8Array): number
   /** Result of getAccountInfo. */
@@ -142,8 +164,8 @@ export declare class Reader {
   /** Result of getTokenLargestAccounts. */
   largestHolders(mint: Uint8Array, out: Uint8Array): number
   /**
-   * Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its snapshot lives
-   * until the last byte is produced or the deadline is met.
+   * Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its
+   * snapshot lives until the last byte is produced or the deadline is met.
    */
   accountsTask(keys: Uint8Array, isSingle: boolean, encoding: number, sliceOffset: number, sliceLength: number, deadlineMs: number): Promise<TaskResult>
   /** Result of getProgramAccountsV2. */
@@ -162,8 +184,8 @@ export declare class Reader {
 /** One answer on its way. It takes the memory of its largest account. */
 export declare class RpcAnswer {
   /**
-   * `wanted` is `listed`, `positional` (one account for each of `keys`) or `sizes`. `slot` stamps the rows of an
-   * answer without a context.
+   * `wanted` is `listed`, `positional` (one account for each of `keys`) or `sizes`. `slot`
+   * stamps the rows of an answer without a context.
    */
   constructor(wanted: string, keys?: Uint8Array | undefined | null, slot?: number | undefined | null)
   /** Takes the next bytes of the body. Returns the accounts that are whole, packed. */
@@ -174,15 +196,19 @@ export declare class RpcAnswer {
 
 /** Takes a feed's blocks, and later hands the feed over to a store. */
 export declare class Spool {
-  /** Opens a spool with what is in it, or makes one. The feed asks for what is in the scope of `store`. */
+  /**
+   * Opens a spool with what is in it, or makes one. The feed asks for what is in the scope of
+   * `store`.
+   */
   constructor(dir: string, options: SpoolOptions, store: StoreOptions)
   /** Begins to read a feed into the spool; it goes on when the spool is handed over. */
   startFeed(options: FeedOptions, onEvent: (event: FeedEvent) => void): void
   stopFeed(): void
   stats(): SpoolStats
   /**
-   * Applies the spool to the store at `dir`, which was loaded as of `base_slot`, follows the feed, and hands it
-   * over, on a thread of its own. `rows_slot` is the newest slot that rows of the store are of.
+   * Applies the spool to the store at `dir`, which was loaded as of `base_slot`, follows the
+   * feed, and hands it over, on a thread of its own. `rows_slot` is the newest slot that rows of
+   * the store are of.
    */
   replay(dir: string, baseSlot: number, rowsSlot?: number | undefined | null): Promise<ReplayResult>
   /** Ends the replay that runs; its promise says so. */
@@ -198,18 +224,23 @@ export declare class StoreLoader {
   /** `work_dir` is the loader's own, is emptied, and must lie on the disk of the store to come. */
   constructor(workDir: string, store: StoreOptions, options: LoaderOptions)
   /**
-   * Takes versions of accounts, each packed as slot 8 ‖ pubkey 32 ‖ owner 32 ‖ lamports 8 ‖ rentEpoch 8 ‖
-   * executable 1 ‖ length 4 ‖ data, integers little-endian. Of equal slots the higher `order` wins, then the
-   * later one. Wait for the promise before the next call: it is where the disk may be waited for.
+   * Takes versions of accounts, each packed as slot 8 ‖ pubkey 32 ‖ owner 32 ‖ lamports 8 ‖
+   * rentEpoch 8 ‖ executable 1 ‖ length 4 ‖ data, integers little-endian. Of equal slots the
+   * higher `order` wins, then the later one. Wait for the promise before the next call: it is
+   * where the disk may be waited for.
    */
   push(order: number, rows: Uint8Array): Promise<LoaderReply>
-  /** Takes every account of a snapshot archive, at a path or an `http(s)://` address. `order` as in `push`. */
+  /**
+   * Takes every account of a snapshot archive, at a path or an `http(s)://` address. `order` as
+   * in `push`.
+   */
   loadArchive(place: string, order: number, options: ArchiveOptions): Promise<LoaderReply>
   /** Makes the store at `dir`, which must hold nothing. The loader is used up. */
   finish(dir: string, base: LoaderBase): Promise<LoaderReply>
   /**
-   * Makes the store at `dir` of the copy at `copy_dir`, which nobody has opened, and what was taken: every change
-   * after `from_slot`, as an incremental archive has it. The copy must not be older. The loader is used up.
+   * Makes the store at `dir` of the copy at `copy_dir`, which nobody has opened, and what was
+   * taken: every change after `from_slot`, as an incremental archive has it. The copy must not
+   * be older. The loader is used up.
    */
   update(copyDir: string, dir: string, fromSlot: number, base: LoaderBase): Promise<LoaderReply>
   /** Counts what `finish` would write, and writes nothing. The loader is used up. */
@@ -225,35 +256,41 @@ export declare class StoreLoader {
 /** Checks of one route's transactions. */
 export declare class TransactionChecks {
   /**
-   * Reads a body that is nothing but a right `sendBundle` of the route, with canonical base64, and begins as
-   * `begin_bundle` does: what that says follows the lines of the id, as JSON, and of where in the body the transactions
-   * begin and end, with their quotes. Absent where it is anything else, or may be.
+   * Reads a body that is nothing but a right `sendBundle` of the route, with canonical base64,
+   * and begins as `begin_bundle` does: what that says follows the lines of the id, as JSON, and
+   * of where in the body the transactions begin and end, with their quotes. Absent where it is
+   * anything else, or may be.
    */
   readBundle(body: Uint8Array): string | null
   /**
-   * Judges a bundle's members at once but for their signatures. The pool looks at those, up to the first wrong one.
+   * Judges a bundle's members at once but for their signatures. The pool looks at those, up to
+   * the first wrong one.
    *
-   * One text says all of it, because objects of so many members took the loop some 10 µs. Its lines, empty where there is
-   * nothing to say: the number under which the signatures are known, absent where something else is wrong; `1` where one of
-   * the members qualifies; the first two equal members, with a comma between them; the bundle's id; the count of
-   * members that are no transactions, and two lines for each, its index and `base64`, `size` or why; then base58 of the first
-   * signatures, of the members whose layout could be read.
+   * One text says all of it, because objects of so many members took the loop some 10 µs. Its
+   * lines, empty where there is nothing to say: the number under which the signatures are known,
+   * absent where something else is wrong; `1` where one of the members qualifies; the first two
+   * equal members, with a comma between them; the bundle's id; the count of members that are no
+   * transactions, and two lines for each, its index and `base64`, `size` or why; then base58 of
+   * the first signatures, of the members whose layout could be read.
    */
   beginBundle(transactions: string[], bytesMax: number): string
   /**
-   * What is known of the signatures by now: −1 where all are right, the index of the first wrong one, or undefined
-   * where that takes longer, or has failed.
+   * What is known of the signatures by now: −1 where all are right, the index of the first wrong
+   * one, or undefined where that takes longer, or has failed.
    */
   knownSigned(signing: number): number | null
-  /** The same when it is known. To be asked once for each bundle: what is forgotten was refused, as where too many wait. */
+  /**
+   * The same when it is known. To be asked once for each bundle: what is forgotten was refused,
+   * as where too many wait.
+   */
   signed(signing: number): Promise<SignedData>
   constructor(rules: TransactionRules, pool: VerifyPoolOptions, form?: BundleFormData | undefined | null)
   /** Looks at the frames of a batch alone. */
   frameBatch(body: Uint8Array): FrameVerdict
   /**
-   * Checks the complete records of a batch, on the pool and in place: until the promise settles, `body` must be
-   * neither changed, resized nor transferred. Where it is said whether one tip is enough for all, a clean batch
-   * resolves to null.
+   * Checks the complete records of a batch, on the pool and in place: until the promise settles,
+   * `body` must be neither changed, resized nor transferred. Where it is said whether one tip is
+   * enough for all, a clean batch resolves to null.
    */
   checkBatch(body: Uint8Array, isOneEnough?: boolean | undefined | null): Promise<VerdictData | null>
   /** Checks a bundle's members on the pool, likewise: base64 texts as they came. */
@@ -313,8 +350,8 @@ export interface BlockData {
 }
 
 /**
- * Bounds what the kernel takes and has not sent for each connection that this process accepts from now on; says how
- * many sockets listen.
+ * Bounds what the kernel takes and has not sent for each connection that this process accepts from
+ * now on; says how many sockets listen.
  */
 export declare function boundUnsent(bytes: number): number
 
@@ -337,7 +374,10 @@ export interface ComparedRows {
   dropped: number
 }
 
-/** What the check of a batch costs beside a bare loop over its signatures, on this thread: for a bench. */
+/**
+ * What the check of a batch costs beside a bare loop over its signatures, on this thread: for a
+ * bench.
+ */
 export declare function compareLoops(body: Uint8Array): LoopTimes
 
 /** How a copy ended: without an error, or with a row of the error table and its detail. */
@@ -358,7 +398,10 @@ export declare function decodeMemcmp(text: string, encoding: string): Uint8Array
 /** Decodes a base58 address. Throws `pubkeyDecode` or `pubkeySize`. */
 export declare function decodePubkey(text: string): Uint8Array
 
-/** Decodes base58 addresses into 32 bytes each, one after the other. Throws for the first that is none. */
+/**
+ * Decodes base58 addresses into 32 bytes each, one after the other. Throws for the first that is
+ * none.
+ */
 export declare function decodePubkeys(texts: Array<string>): Uint8Array
 
 /** Ends this process with its parent (SIGKILL); false where the parent has ended already. */
@@ -383,8 +426,8 @@ export interface FanoutStats {
 }
 
 /**
- * One thing that happened on a feed; `kind` is `connected`, `committed`, `disconnected`, `gap`, `unhealthy` or
- * `healthy`. Members that a kind has no use for are 0, empty or absent.
+ * One thing that happened on a feed; `kind` is `connected`, `committed`, `disconnected`, `gap`,
+ * `unhealthy` or `healthy`. Members that a kind has no use for are 0, empty or absent.
  */
 export interface FeedEvent {
   kind: string
@@ -572,7 +615,10 @@ export interface PageData {
   replyBytesMax: number
 }
 
-/** What a pass resolves to: frames and what follows, or `error` (a row of the error table) with its `detail`. */
+/**
+ * What a pass resolves to: frames and what follows, or `error` (a row of the error table) with its
+ * `detail`.
+ */
 export interface PassData {
   slot?: number
   isLost: boolean
@@ -615,7 +661,10 @@ export interface ProgramPageQuery {
   page: PageData
 }
 
-/** How a replay ended: with `slot`, the tip at the hand-over, or with a row of the error table and its detail. */
+/**
+ * How a replay ended: with `slot`, the tip at the hand-over, or with a row of the error table and
+ * its detail.
+ */
 export interface ReplayResult {
   slot: number
   blocks: number
@@ -669,13 +718,19 @@ export declare function setOrdinary(): void
 /** Has the calling thread run before every ordinary one; false where the system does not allow it. */
 export declare function setRealtime(): boolean
 
-/** Asks for turns of at most `micros` of the processor for the calling thread; 0 is the system's own length. */
+/**
+ * Asks for turns of at most `micros` of the processor for the calling thread; 0 is the system's
+ * own length.
+ */
 export declare function setSlice(micros: number): void
 
 /** Maps `count` 8-byte cells that every process which maps the same file sees. */
 export declare function sharedCells(path: string, count: number): Float64Array
 
-/** Whether all signatures are right, or why that is not known: a row of the error table with its detail. */
+/**
+ * Whether all signatures are right, or why that is not known: a row of the error table with its
+ * detail.
+ */
 export interface SignedData {
   /** The first member that is not signed as it says. */
   wrong?: number
@@ -731,7 +786,10 @@ export interface StoreStats {
   accounts: number
 }
 
-/** Certificate authorities of the system, each as DER: those that the feed and transfers of archives trust. */
+/**
+ * Certificate authorities of the system, each as DER: those that the feed and transfers of
+ * archives trust.
+ */
 export declare function systemAuthorities(): Array<Uint8Array>
 
 /** What a task resolves to: `reply`, or `error` (a row of the error table) with its `detail`. */
@@ -775,7 +833,10 @@ export interface TransactionRules {
   exemptPrograms: Array<string>
 }
 
-/** What a check resolves to: `members` and what follows, or `error` (a row of the error table) with its `detail`. */
+/**
+ * What a check resolves to: `members` and what follows, or `error` (a row of the error table) with
+ * its `detail`.
+ */
 export interface VerdictData {
   members: Array<MemberData>
   /** The first two equal members, as two indexes. */

@@ -18,8 +18,9 @@ export type NewAccess = {
 }
 
 /**
- * Passes and rentals: who may use which networks, where, and until when. A change is on disk when its promise
- * resolves. Tokens are left alone: those of an access that ended open nothing, and do again when it is extended.
+ * Passes and rentals: who may use which networks, where, and until when. A change is on disk when
+ * its promise resolves. Tokens are left alone: those of an access that ended open nothing, and do
+ * again when it is extended.
  */
 export type Entitlement = {
   grant(access: NewAccess): Promise<Access>
@@ -28,7 +29,10 @@ export type Entitlement = {
   /** Ends it now. One that was ended by hand before keeps that time. */
   end(accessId: string): Promise<Access>
   find(accessId: string): Access | undefined
-  /** Up to `countMax` accesses of everybody in the order of their ids, from the one after this id on. */
+  /**
+   * Up to `countMax` accesses of everybody in the order of their ids, from the one after this id
+   * on.
+   */
   page(afterId: string, countMax: number): readonly Access[]
   /** Every access of one person at the identity provider, in the order of their ids. */
   listOf(subject: string): readonly Access[]
@@ -41,8 +45,8 @@ export const endOf = (access: Access): number =>
   Math.min(access.validUntilMs ?? Infinity, access.endedAtMs ?? Infinity)
 
 /**
- * Whether the access holds at that time. What was ended by hand is over whatever the clock says: one that is set
- * back must not bring it to life.
+ * Whether the access holds at that time. What was ended by hand is over whatever the clock says:
+ * one that is set back must not bring it to life.
  */
 export const stateOf = (access: Access, nowMs: number): 'upcoming' | 'active' | 'ended' => {
   if (access.endedAtMs !== null || nowMs >= endOf(access)) return 'ended'

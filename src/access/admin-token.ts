@@ -7,7 +7,10 @@ import type { RandomBytes } from './tokens.js'
 const TOKEN_BYTES = 32
 const WELL_FORMED = /^sla_[A-Za-z0-9_-]{32,128}$/
 
-/** The bearer token of the admin API, from its file. Throws one line that says what mends it, and holds no token. */
+/**
+ * The bearer token of the admin API, from its file. Throws one line that says what mends it, and
+ * holds no token.
+ */
 export const readAdminToken = (file: string): Secret => {
   const text = readPrivateFile(file)
   if (text === undefined) throw new Error(`${file} can be read by others; run: chmod 600 ${file}`)

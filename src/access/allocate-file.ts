@@ -1,8 +1,8 @@
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs'
 
 /**
- * Makes a file at least so long, with zeros that are on the disk: a mapped hole would end the process (SIGBUS) where
- * the disk is full when it is first written. Throws where there is no room.
+ * Makes a file at least so long, with zeros that are on the disk: a mapped hole would end the
+ * process (SIGBUS) where the disk is full when it is first written. Throws where there is no room.
  */
 export const allocateFile = (path: string, byteLength: number): void => {
   // To append never cuts what another process has just made.

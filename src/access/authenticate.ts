@@ -9,11 +9,17 @@ export type Options = Readonly<typeof defaults>
 
 /** Bounds of the authentication of one edge. */
 export const defaults = {
-  /** Tokens kept ready, about 300 bytes each. One more and the oldest is looked up again at its next use. */
+  /**
+   * Tokens kept ready, about 300 bytes each. One more and the oldest is looked up again at its next
+   * use.
+   */
   grantsMax: 65_536,
 }
 
-/** 401: no such token at this location. 403: a known one, but not from this address or not at this time. */
+/**
+ * 401: no such token at this location. 403: a known one, but not from this address or not at this
+ * time.
+ */
 export type Refusal = 'unauthorized' | 'forbidden'
 
 /** Says what a token opens at one location, now. Positional, because it runs once per request. */
@@ -24,12 +30,15 @@ export type Authenticate = (
   nowMs: number,
 ) => Grant | Refusal
 
-/** Who asks. The address is read only where the token is restricted to one: it costs more than the rest. */
+/**
+ * Who asks. The address is read only where the token is restricted to one: it costs more than the
+ * rest.
+ */
 export type Peer = { readonly address: string }
 
 /**
- * Told of every refusal of what could be a token: whose it was, where there is such a token. The time it takes
- * must not depend on that.
+ * Told of every refusal of what could be a token: whose it was, where there is such a token. The
+ * time it takes must not depend on that.
  */
 export type OnRefused = (
   reason: RefusalReason,
@@ -75,8 +84,9 @@ const NO_ACCESS = {
 }
 
 /**
- * Authentication of one edge. `version` reads `accessVersion` in shared memory: as long as it stands, a token
- * once seen is answered from memory; when it moved, all that is forgotten, and the store is read anew.
+ * Authentication of one edge. `version` reads `accessVersion` in shared memory: as long as it
+ * stands, a token once seen is answered from memory; when it moved, all that is forgotten, and the
+ * store is read anew.
  */
 export const createAuthenticate = (
   store: AccessStore,
@@ -94,8 +104,9 @@ export const createAuthenticate = (
   const missing = Buffer.alloc(DIGEST_BYTES)
 
   /**
-   * The same work whether the token is known or not, so that the time of a refusal tells nothing: one digest that is
-   * there, one that is not, and an access. Only to decode less for unknown ones would be a third of the time.
+   * The same work whether the token is known or not, so that the time of a refusal tells nothing:
+   * one digest that is there, one that is not, and an access. Only to decode less for unknown ones
+   * would be a third of the time.
    */
   const lookUp = (token: string): Grant | undefined => {
     const key = digestToken(token)
@@ -163,11 +174,13 @@ export const createAuthenticate = (
     if (!isTokenShaped(token)) return 'unauthorized'
     const grant = lookUp(token)
     if (grant === undefined || grant.location !== location || !holds(grant, peer, nowMs)) {
-      // Read for every refusal: it costs more than the look-up, and would tell those apart that need it.
+      // Read for every refusal: it costs more than the look-up, and would tell those apart that
+      // need it.
       const { address } = peer
       return refuse(reasonOf(grant, location, nowMs), grant, address, nowMs)
     }
-    // Only what opened something is kept: a flood of refusals must not fill memory nor push out what is in use.
+    // Only what opened something is kept: a flood of refusals must not fill memory nor push out
+    // what is in use.
     keep(token, grant)
     return grant
   }

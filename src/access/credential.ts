@@ -17,17 +17,24 @@ export type TokenInfo = Place & {
 }
 
 /**
- * The state machine of spec §3.1: a place has one active token or none. A change is on disk when its promise
- * resolves; the caller then raises `accessVersion`, and only after that does every edge know.
+ * The state machine of spec §3.1: a place has one active token or none. A change is on disk when
+ * its promise resolves; the caller then raises `accessVersion`, and only after that does every edge
+ * know.
  */
 export type Credentials = {
   /** No token → Active. Refused where the place has one, or its access does not hold. */
   generate(place: Place): Promise<NewToken>
-  /** Active → Active with another secret; the restriction stays. Refused where there is none, or as above. */
+  /**
+   * Active → Active with another secret; the restriction stays. Refused where there is none, or as
+   * above.
+   */
   regenerate(place: Place): Promise<NewToken>
   /** Active → no token. Its restriction goes with it. Works for an access that ended, too. */
   revoke(place: Place): Promise<void>
-  /** Limits the token to one public IPv4 address; blank lifts that. Throws RpcError for any other text. */
+  /**
+   * Limits the token to one public IPv4 address; blank lifts that. Throws RpcError for any other
+   * text.
+   */
   restrict(place: Place, address: string): Promise<TokenInfo>
   /** The token itself, to be shown again; undefined where the place has none. */
   reveal(place: Place): Promise<Secret | undefined>

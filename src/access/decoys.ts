@@ -1,6 +1,9 @@
 import type { AccessStore } from './store.js'
 
-/** Tokens that stand in for unknown ones: as many as are in use at a time, so that caches know them no better. */
+/**
+ * Tokens that stand in for unknown ones: as many as are in use at a time, so that caches know them
+ * no better.
+ */
 const DECOYS_MAX = 256
 
 /** Digests of tokens that exist, one after the other. */

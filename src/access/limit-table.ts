@@ -3,8 +3,9 @@ import { sharedCells } from '../native/os.js'
 import { allocateFile } from './allocate-file.js'
 
 /**
- * What accesses use at this moment: cells that every edge of the machine maps and changes by atomic operations alone,
- * so that an edge which dies at any instant leaves nothing half done. One row for each access in use:
+ * What accesses use at this moment: cells that every edge of the machine maps and changes by atomic
+ * operations alone, so that an edge which dies at any instant leaves nothing half done. One row for
+ * each access in use:
  *
  *     cell 0      key of the access, 0 where the row was never taken
  *     cell 1      when its requests will be paid off (GCRA), in milliseconds since the table began
@@ -14,7 +15,10 @@ const KEY = 0
 const PAID = 1
 const COLUMNS = 2
 
-/** Before the rows: who changes keys just now (edge + 1, or 0), and when the table began (Unix milliseconds). */
+/**
+ * Before the rows: who changes keys just now (edge + 1, or 0), and when the table began (Unix
+ * milliseconds).
+ */
 const LOCK = 0
 const BEGAN = 1
 const HEADER_CELLS = 2
@@ -25,13 +29,19 @@ const CELLS_MAX = 2 ** 20
 /** In place of a key while its row passes to another access. */
 const IN_BETWEEN = -1n
 
-/** Looks at the lock before it is taken for that of a stopped process; each is far less than a microsecond. */
+/**
+ * Looks at the lock before it is taken for that of a stopped process; each is far less than a
+ * microsecond.
+ */
 const LOCK_LOOKS = 100_000
 
 /** What one access may have and has, at one moment. */
 export type Load = { readonly requestsInFlight: number; readonly sockets: number }
 
-/** The key of an access: 64 bits of a digest. Two accesses with the same one would share their limits. */
+/**
+ * The key of an access: 64 bits of a digest. Two accesses with the same one would share their
+ * limits.
+ */
 export const keyOfAccess = (accessId: string): bigint => {
   const key = createHash('sha256').update(accessId).digest().readBigInt64LE()
   return key === 0n || key === IN_BETWEEN ? 1n : key
@@ -44,7 +54,10 @@ export class LimitTable {
   readonly times: Float64Array
   /** The same cells, in halves: columns. */
   readonly counts: Int32Array
-  /** Unix milliseconds: times of the table count from here, or a double could not hold fractions of microseconds. */
+  /**
+   * Unix milliseconds: times of the table count from here, or a double could not hold fractions of
+   * microseconds.
+   */
   readonly beganMs: number
   readonly edgeCount: number
   readonly #rowCount: number
@@ -124,7 +137,10 @@ export class LimitTable {
     }
   }
 
-  /** Forgets what an edge had in flight and open. Only once it has ended, or by itself before it begins. */
+  /**
+   * Forgets what an edge had in flight and open. Only once it has ended, or by itself before it
+   * begins.
+   */
   clearEdge(edgeIndex: number): void {
     for (let index = 0; index < this.#rowCount; index++) {
       const column = this.columnOf(this.#row(index), edgeIndex)
@@ -179,7 +195,8 @@ export class LimitTable {
   #lock(edgeIndex: number): void {
     for (let look = 0; look < LOCK_LOOKS; look++)
       if (Atomics.compareExchange(this.counts, LOCK, 0, edgeIndex + 1) === 0) return
-    // A process that was stopped just here must not stop the others; the worst is a second row for one access.
+    // A process that was stopped just here must not stop the others; the worst is a second row for
+    // one access.
   }
 
   #unlock(edgeIndex: number): void {

@@ -8,13 +8,15 @@ export type Options = Readonly<typeof defaults>
 /** Bounds of what one machine counts. */
 export const defaults = {
   /**
-   * Accesses in use at once on this machine. Each takes 16 bytes, and 8 more for each edge; one that rests gives way
-   * to another, and where none rests a further one is refused with 503.
+   * Accesses in use at once on this machine. Each takes 16 bytes, and 8 more for each edge; one
+   * that rests gives way to another, and where none rests a further one is refused with 503.
    */
   accessesMax: 4_000,
 }
 
-/** Limits of an access that a request can exceed, by their names in `Limits` of `shared/grant.ts`. */
+/**
+ * Limits of an access that a request can exceed, by their names in `Limits` of `shared/grant.ts`.
+ */
 export const LIMIT_NAMES = [
   'requestsPerSecondMax',
   'requestsBurstMax',
@@ -41,7 +43,10 @@ const NO_ROW = -1
 const CLOCK_STEP_SECONDS = 0.001
 /** Times are sums of doubles: what they are off by must not refuse the last request of a burst. */
 const ROUNDING = 2 ** -10
-/** By so much at most do edges read the clock apart: one may be held up between reading it and using it. */
+/**
+ * By so much at most do edges read the clock apart: one may be held up between reading it and using
+ * it.
+ */
 const STRAY_MS = 1_000
 /** Requests in flight end when they end; most do within this. */
 const IN_FLIGHT_RETRY_MS = 1_000
@@ -100,8 +105,9 @@ export class Limits {
   }
 
   /**
-   * Makes of one request that was let in a batch: `calls` count for the rate, `atOnce` of them as in flight. What
-   * had been paid is given back where it is refused; the caller still has the one request in flight.
+   * Makes of one request that was let in a batch: `calls` count for the rate, `atOnce` of them as
+   * in flight. What had been paid is given back where it is refused; the caller still has the one
+   * request in flight.
    */
   widen(
     use: Use,
@@ -156,7 +162,10 @@ export class Limits {
     }
   }
 
-  /** Adds to this edge's column (0: requests, 1: sockets), and says how many all edges have, or `NO_ROW`. */
+  /**
+   * Adds to this edge's column (0: requests, 1: sockets), and says how many all edges have, or
+   * `NO_ROW`.
+   */
   #count(use: Use, column: 0 | 1, count: number, nowMs: number): number {
     const table = this.#table
     const { counts } = table
@@ -174,7 +183,8 @@ export class Limits {
       Atomics.sub(counts, own, count)
       use.row = -1
     }
-    // Counted in before it looks: of two edges at the last place one may see the other, never both neither.
+    // Counted in before it looks: of two edges at the last place one may see the other, never both
+    // neither.
     let all = 0
     const end = table.columnOf(use.row, table.edgeCount)
     for (let at = table.columnOf(use.row, 0) + column; at < end; at += 2) all += counts[at] ?? 0
@@ -193,8 +203,8 @@ export class Limits {
       const last = Atomics.load(words, at)
       bits[0] = last
       const stored = time[0] ?? 0
-      // Far further ahead than any request could put it: the clock was set back, or the limits are others now. By a
-      // little it is ahead where another edge has read the clock since.
+      // Far further ahead than any request could put it: the clock was set back, or the limits are
+      // others now. By a little it is ahead where another edge has read the clock since.
       const isStray = stored > latest + STRAY_MS
       const paid = isStray ? latest : Math.max(stored, now)
       const next = paid + count * use.intervalMs

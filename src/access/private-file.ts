@@ -32,6 +32,9 @@ export const createPrivateFile = (path: string, text: string): void => {
   syncPath(dirname(path))
 }
 
-/** The trimmed text of a file; undefined where others could read it, too. Throws where there is none. */
+/**
+ * The trimmed text of a file; undefined where others could read it, too. Throws where there is
+ * none.
+ */
 export const readPrivateFile = (path: string): string | undefined =>
   (statSync(path).mode & 0o077) === 0 ? readFileSync(path, 'utf8').trim() : undefined

@@ -1,4 +1,6 @@
-/** Limits that a product gives to each access of it. They are held over all edges of the machine. */
+/**
+ * Limits that a product gives to each access of it. They are held over all edges of the machine.
+ */
 export type Options = Readonly<typeof defaults>
 
 export const defaults = {
@@ -6,7 +8,9 @@ export const defaults = {
   requestsPerSecondMax: 100,
   /** Requests that may come at once after a pause: two seconds' worth. */
   requestsBurstMax: 200,
-  /** Requests being answered at once: scans and large replies take a place for as long as they run. */
+  /**
+   * Requests being answered at once: scans and large replies take a place for as long as they run.
+   */
   requestsInFlightMax: 64,
   /** WebSocket connections at once. */
   socketsMax: 32,

@@ -35,7 +35,10 @@ const pick = (
   return [...new Set(wanted)]
 }
 
-/** Fills in what the product says. Limits are copied: a product that changes later changes no access. */
+/**
+ * Fills in what the product says. Limits are copied: a product that changes later changes no
+ * access.
+ */
 export const toNewAccess = (
   products: readonly Product[],
   request: GrantRequest,

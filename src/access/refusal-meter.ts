@@ -22,8 +22,9 @@ export type RefusalMeter = {
 }
 
 /**
- * Counts each refusal a little later: writing to the file of a known token takes longer than to the one of all
- * unknown tokens, which is in every cache, and that difference must not be a part of anybody's answer.
+ * Counts each refusal a little later: writing to the file of a known token takes longer than to the
+ * one of all unknown tokens, which is in every cache, and that difference must not be a part of
+ * anybody's answer.
  */
 export const createRefusalMeter = (usage: Usage): RefusalMeter => {
   let waiting: Refused[] = []

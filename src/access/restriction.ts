@@ -4,8 +4,8 @@ import { RpcError } from '../shared/errors.js'
 type Range = readonly [range: string, use: string]
 
 /**
- * IPv4 ranges that no public client can have: IANA's Special-Purpose Address Registry, and multicast. Two anycast
- * addresses inside 192.0.0.0/24 are routable, but are nobody's egress.
+ * IPv4 ranges that no public client can have: IANA's Special-Purpose Address Registry, and
+ * multicast. Two anycast addresses inside 192.0.0.0/24 are routable, but are nobody's egress.
  */
 const SPECIAL: readonly Range[] = [
   ['0.0.0.0/8', '"this network"'],
@@ -67,8 +67,9 @@ const problemOf = (text: string): string | undefined => {
 }
 
 /**
- * The one public IPv4 address that a text names, as edges compare it; undefined where the text is blank. Accepts
- * exactly globally routable dotted quads (spec §5.3); the RpcError of anything else says what is wrong with it.
+ * The one public IPv4 address that a text names, as edges compare it; undefined where the text is
+ * blank. Accepts exactly globally routable dotted quads (spec §5.3); the RpcError of anything else
+ * says what is wrong with it.
  */
 export const parseRestriction = (text: string): string | undefined => {
   const trimmed = text.trim()

@@ -15,7 +15,10 @@ const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** The sealing key is missing, wrong or readable by others. The message says what mends it, and holds no key. */
+/**
+ * The sealing key is missing, wrong or readable by others. The message says what mends it, and
+ * holds no key.
+ */
 export class SealingKeyError extends Error {
   override readonly name = 'SealingKeyError'
 }
@@ -24,7 +27,9 @@ export class SealingKeyError extends Error {
 export type Sealing = {
   /** Reads the key file, or creates it where the store has none yet. Throws SealingKeyError. */
   ready(): Promise<void>
-  /** `context` is bound in: a sealed text moved to another record does not open. Only after `ready`. */
+  /**
+   * `context` is bound in: a sealed text moved to another record does not open. Only after `ready`.
+   */
   seal(text: string, context: string): Uint8Array
   /** Only after `ready`. */
   unseal(sealed: Uint8Array, context: string): string
@@ -69,7 +74,10 @@ const loadKey = async (
   return createSecretKey(key)
 }
 
-/** Sealing by the key in `keyFile`, which must lie outside the store so that a copy of one is not both. */
+/**
+ * Sealing by the key in `keyFile`, which must lie outside the store so that a copy of one is not
+ * both.
+ */
 export const createSealing = (
   keyFile: string,
   store: AccessStore,

@@ -6,14 +6,18 @@ import type { Access } from './tables.js'
 export type Effect = {
   /** From now on every request of every edge is judged by what is stored. */
   announce(): void
-  /** The same, and nothing that was let in before can succeed any more: every live edge has confirmed, or was ended. */
+  /**
+   * The same, and nothing that was let in before can succeed any more: every live edge has
+   * confirmed, or was ended.
+   */
   settle(): Promise<void>
 }
 
 /**
- * Everything that can be done to accesses and tokens: what the dashboard, the admin API and the command line call. A
- * change, also that of a token, is on disk and in effect at every edge when its promise resolves. Wrong input rejects
- * with an RpcError, whose name, status and message may be shown.
+ * Everything that can be done to accesses and tokens: what the dashboard, the admin API and the
+ * command line call. A change, also that of a token, is on disk and in effect at every edge when
+ * its promise resolves. Wrong input rejects with an RpcError, whose name, status and message may be
+ * shown.
  */
 export type Administration = Credentials & {
   grant(access: NewAccess): Promise<Access>
@@ -24,7 +28,10 @@ export type Administration = Credentials & {
   find(accessId: string): Access | undefined
   /** Every access of one person at the identity provider. */
   listOf(subject: string): readonly Access[]
-  /** Up to `countMax` accesses of everybody in the order of their ids, from the one after this id on. */
+  /**
+   * Up to `countMax` accesses of everybody in the order of their ids, from the one after this id
+   * on.
+   */
   page(afterId: string, countMax: number): readonly Access[]
 }
 
@@ -52,7 +59,8 @@ export const createAdministration = (options: {
     try {
       result = await change
     } catch (error) {
-      // `No token` may mean that the call before this one revoked it, and could not say that it was in effect.
+      // `No token` may mean that the call before this one revoked it, and could not say that it was
+      // in effect.
       if (isUnsettled) await settle()
       throw error
     }

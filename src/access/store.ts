@@ -11,16 +11,25 @@ export type Options = Readonly<typeof defaults>
 
 /** Bounds of the access store. All processes must open it with the same values. */
 export const defaults = {
-  /** Address space of the map, set once so that no reader ever meets a grown map: over a million tokens fit. */
+  /**
+   * Address space of the map, set once so that no reader ever meets a grown map: over a million
+   * tokens fit.
+   */
   mapBytes: 1024 ** 3,
-  /** Read slots over all processes: one for each edge and control, with room for tools and for dead ones. */
+  /**
+   * Read slots over all processes: one for each edge and control, with room for tools and for dead
+   * ones.
+   */
   readersMax: 256,
 }
 
-// Plain maps instead of msgpackr's own records: any msgpack tool can read a value, and none depends on another.
+// Plain maps instead of msgpackr's own records: any msgpack tool can read a value, and none depends
+// on another.
 const packr = new Packr({ useRecords: false })
 
-/** One table. Reads see the store's current read transaction, or the write transaction that is open. */
+/**
+ * One table. Reads see the store's current read transaction, or the write transaction that is open.
+ */
 export class Table<K extends Key, R extends TableRow> {
   readonly #db: Database<Buffer, K>
   readonly #row: R
@@ -50,7 +59,9 @@ export class Table<K extends Key, R extends TableRow> {
     return this.#db.removeSync(key)
   }
 
-  /** Every entry from `start` on, in key order. Leave the loop early where the rest is not wanted. */
+  /**
+   * Every entry from `start` on, in key order. Leave the loop early where the rest is not wanted.
+   */
   *from(start: K): Generator<[key: K, value: Value<R>]> {
     for (const { key, value } of this.#db.getRange({ start })) yield [key, this.decode(value)]
   }
@@ -120,7 +131,10 @@ export class AccessStore {
     }
   }
 
-  /** Makes the next read see the newest commit. Otherwise lmdb keeps one snapshot until a timer fires. */
+  /**
+   * Makes the next read see the newest commit. Otherwise lmdb keeps one snapshot until a timer
+   * fires.
+   */
   resetRead(): void {
     this.#root.resetReadTxn()
   }
@@ -144,7 +158,10 @@ export class AccessStore {
   }
 }
 
-/** lmdb puts the reason of a failed commit into the error, as a promise whose rejection somebody must hear. */
+/**
+ * lmdb puts the reason of a failed commit into the error, as a promise whose rejection somebody
+ * must hear.
+ */
 const Failed = v.object({ commitError: v.instance(Promise) })
 
 const Stats = v.object({
@@ -165,11 +182,11 @@ const openRoot = (dataDir: string, options: Options, readOnly: boolean): RootDat
     mapSize: options.mapBytes,
     maxReaders: options.readersMax,
     maxDbs: 16,
-    // Off, so that no reader sees a change before it is on disk: what has been granted or taken away
-    // once stays so, also after a power cut. Control writes rarely; it can wait for the disk.
+    // Off, so that no reader sees a change before it is on disk: what has been granted or taken
+    // away once stays so, also after a power cut. Control writes rarely; it can wait for the disk.
     overlappingSync: false,
-    // Off, because lmdb 3.5 otherwise rejects a promise that nobody has where a commit fails: a full disk would end
-    // the process.
+    // Off, because lmdb 3.5 otherwise rejects a promise that nobody has where a commit fails: a
+    // full disk would end the process.
     eventTurnBatching: false,
   })
 

@@ -82,7 +82,10 @@ export type DigestRecord = Readonly<v.InferOutput<typeof digest>>
 export type SessionRecord = Readonly<v.InferOutput<typeof session>>
 export type Meta = Readonly<v.InferOutput<typeof meta>>
 
-/** (access, network, location): has one token or none (spec §3.1), which the key of `tokens` makes so by itself. */
+/**
+ * (access, network, location): has one token or none (spec §3.1), which the key of `tokens` makes
+ * so by itself.
+ */
 export type Place = {
   readonly accessId: string
   readonly network: string
@@ -97,10 +100,16 @@ export const placeKey = (place: Place): PlaceKey => [place.accessId, place.netwo
 /** How a key is written: `ordered-binary` sorts as its strings do, part by part. */
 export type KeyEncoding = 'ordered-binary' | 'binary'
 
-/** Layout of all tables together. Raise it with any change of a row below that an older build cannot read. */
+/**
+ * Layout of all tables together. Raise it with any change of a row below that an older build cannot
+ * read.
+ */
 export const SCHEMA = 1
 
-/** Every table of `<data-dir>/access/`. Values are msgpack maps, checked against `value` when they are read. */
+/**
+ * Every table of `<data-dir>/access/`. Values are msgpack maps, checked against `value` when they
+ * are read.
+ */
 // prettier-ignore
 export const TABLES = {
   meta:     { name: 'meta',     key: 'ordered-binary', value: meta,   meaning: 'key `store` → layout and sealing key of this store' },

@@ -5,7 +5,10 @@ import { TOKEN_PREFIX } from '../shared/secret.js'
 export type RandomBytes = (byteCount: number) => Uint8Array
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-/** The largest multiple of 62 in a byte: bytes from here on are thrown away, else some characters come more often. */
+/**
+ * The largest multiple of 62 in a byte: bytes from here on are thrown away, else some characters
+ * come more often.
+ */
 const UNBIASED_BYTES = 248
 
 /** 190 bits, over the 128 that ASVS 7.2.3 asks for. */
@@ -59,5 +62,8 @@ const WELL_FORMED = new RegExp(`^${TOKEN_PREFIX}[0-9A-Za-z]{${RANDOM_CHARS + CHE
 export const isTokenShaped = (text: string): boolean =>
   text.length === TOKEN_CHARS && WELL_FORMED.test(text) && text.endsWith(formatCheck(checkOf(text)))
 
-/** What is stored of a token and looked up. The text has 190 random bits, so a plain hash cannot be searched. */
+/**
+ * What is stored of a token and looked up. The text has 190 random bits, so a plain hash cannot be
+ * searched.
+ */
 export const digestToken = (text: string): Buffer => hash('sha256', text, 'buffer')

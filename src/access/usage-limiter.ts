@@ -2,7 +2,10 @@ import type { Grant } from '../shared/grant.js'
 import { FULL, Use, type Exceeded, type Limits } from './limiter.js'
 import type { Meter, Usage } from './usage/usage.js'
 
-/** Who comes with one token: what they may do, and where that is counted. Kept for as long as the grant is. */
+/**
+ * Who comes with one token: what they may do, and where that is counted. Kept for as long as the
+ * grant is.
+ */
 export class Visitor {
   readonly grant: Grant
   readonly use: Use
@@ -15,7 +18,10 @@ export class Visitor {
   }
 }
 
-/** Stands between a token that was accepted and the work that it asks for: limits, and counts of its use. */
+/**
+ * Stands between a token that was accepted and the work that it asks for: limits, and counts of its
+ * use.
+ */
 export class Gate {
   readonly #limits: Limits
   readonly #usage: Usage
@@ -65,7 +71,10 @@ export class Gate {
     this.#limits.leave(visitor.use, atOnce)
   }
 
-  /** Lets one WebSocket in, or says what is in the way. Whoever is let in must `closeSocket`; its messages `enter`. */
+  /**
+   * Lets one WebSocket in, or says what is in the way. Whoever is let in must `closeSocket`; its
+   * messages `enter`.
+   */
   openSocket(visitor: Visitor, nowMs: number): undefined | Exceeded | typeof FULL {
     const exceeded = this.#limits.openSocket(visitor.use, nowMs)
     visitor.meter.addRequests(1, nowMs)

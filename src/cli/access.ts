@@ -11,7 +11,10 @@ const accessPath = (accessId: string): string => `/accesses/${segment(accessId)}
 const tokenPath = (accessId: string, network: string, location: string): string =>
   `${accessPath(accessId)}/networks/${segment(network)}/locations/${segment(location)}/token`
 
-/** `slotline access …`: every operation of the admin API, for whoever may read its token. Answers are JSON. */
+/**
+ * `slotline access …`: every operation of the admin API, for whoever may read its token. Answers
+ * are JSON.
+ */
 export const addAccessCommands = (program: Command, load: (file: string) => Config): void => {
   const call = async (where: Where, request: AdminCall): Promise<void> => {
     const { callAdmin, targetOf } = await import('./admin-client.js')

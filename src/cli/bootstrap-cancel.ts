@@ -47,7 +47,10 @@ const settleLeft = (config: Config, network: string, reason: string): Ended => {
   return status
 }
 
-/** Has the process end it that carries it out. Answers how it ended, undefined where that is not known any more. */
+/**
+ * Has the process end it that carries it out. Answers how it ended, undefined where that is not
+ * known any more.
+ */
 const askProcess = async (
   config: Config,
   network: string,
@@ -70,9 +73,9 @@ const askProcess = async (
 }
 
 /**
- * `slotline bootstrap cancel`: ends the bootstrap of a network, whoever carries it out, and removes what it made. The
- * live store stays as it is. Answers the exit code: 0 where it was cancelled, 1 where there was nothing to cancel.
- * Throws where it could not be done.
+ * `slotline bootstrap cancel`: ends the bootstrap of a network, whoever carries it out, and removes
+ * what it made. The live store stays as it is. Answers the exit code: 0 where it was cancelled, 1
+ * where there was nothing to cancel. Throws where it could not be done.
  */
 export const cancelBootstrap = async (
   config: Config,

@@ -3,8 +3,8 @@ import { openLog } from '../shared/log.js'
 import { startService, type Service } from '../processes/supervisor.js'
 
 /**
- * Exits with code 0 when it is told to before the service is up: there is nothing to drain, and children end with
- * their parent. Returns what takes this back.
+ * Exits with code 0 when it is told to before the service is up: there is nothing to drain, and
+ * children end with their parent. Returns what takes this back.
  */
 export const exitOnSignal = (): (() => void) => {
   const exit = (): void => process.exit(0)

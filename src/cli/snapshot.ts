@@ -124,7 +124,10 @@ const onStop = (stop: () => void): void => {
   process.on('SIGTERM', hear).on('SIGINT', hear).on('SIGHUP', hear)
 }
 
-/** Asks for this plan, unless a process that has ended left it: then that goes on. What it left of another plan goes. */
+/**
+ * Asks for this plan, unless a process that has ended left it: then that goes on. What it left of
+ * another plan goes.
+ */
 const forgetOther = (stores: string, plan: BootstrapPlan): void => {
   const left = readState(stores)
   const isRunning = left?.status.state === 'running'
@@ -211,7 +214,8 @@ export const runPlan = async (
   plan: BootstrapPlan,
 ): Promise<void> => {
   if (!config.networks.some(({ id }) => id === network)) throw new Error(`no network ${network}`)
-  // A certificate file that is none is refused before anything is asked for, which would be left behind.
+  // A certificate file that is none is refused before anything is asked for, which would be left
+  // behind.
   toSnapshotOptions(config, network)
   const stores = storesPath(config.dataDir, network)
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
@@ -265,8 +269,8 @@ const planOf = async (
 }
 
 /**
- * `slotline snapshot load`: a new store of a network from a full snapshot, and an incremental one over it; or, from the
- * latter alone, the store that is there brought up to date.
+ * `slotline snapshot load`: a new store of a network from a full snapshot, and an incremental one
+ * over it; or, from the latter alone, the store that is there brought up to date.
  */
 export const loadSnapshots = async (
   config: Config,

@@ -112,8 +112,8 @@ const formatNetwork = (status: NetworkStatus): string => {
 }
 
 /**
- * `slotline status`: where each network is. Answers the exit code: 0 where all are healthy, 1 where one is not.
- * Throws where it cannot tell.
+ * `slotline status`: where each network is. Answers the exit code: 0 where all are healthy, 1 where
+ * one is not. Throws where it cannot tell.
  */
 export const status = (
   config: Config,

@@ -11,7 +11,10 @@ const fail = (error: unknown, exitCode: number): void => {
 /** Rows a second: from one that is hardly there to one that knows no bound. */
 const rate = integer(1, 1_000_000_000)
 
-/** `slotline status`, `verify`, `backup`, `snapshot`, `bootstrap`, `restore`: what is done with stores beside the service. */
+/**
+ * `slotline status`, `verify`, `backup`, `snapshot`, `bootstrap`, `restore`: what is done with
+ * stores beside the service.
+ */
 export const addStoreCommands = (program: Command, load: (file: string) => Config): void => {
   program
     .command('status')

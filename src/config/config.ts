@@ -6,7 +6,10 @@ import { closestWord } from './options-schema.js'
 import { REDACTED } from '../shared/secret.js'
 import { findTomlLine } from './toml-line.js'
 
-/** A configuration that cannot be used. The message is one line: where, what is wrong, what would be right. */
+/**
+ * A configuration that cannot be used. The message is one line: where, what is wrong, what would be
+ * right.
+ */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
@@ -45,7 +48,10 @@ const knownKeys = (keys: readonly string[]): readonly string[] => {
   return []
 }
 
-/** Options that are secrets, and those that may hold one: some feeds are reached by a secret in their URL. */
+/**
+ * Options that are secrets, and those that may hold one: some feeds are reached by a secret in
+ * their URL.
+ */
 const SECRETS: ReadonlySet<string> = new Set(['xToken', 'credential', 'clientSecret'])
 const URLS: ReadonlySet<string> = new Set(['endpoint', 'urls', 'snapshots'])
 /** What follows an upstream's URL: its query may hold a key that belongs into `credential`. */
@@ -223,7 +229,10 @@ export const formatConfig = (config: Config): string => {
   return stringify(printable)
 }
 
-/** What `slotline config dump` prints without a file: every option, to begin a file of one's own from. */
+/**
+ * What `slotline config dump` prints without a file: every option, to begin a file of one's own
+ * from.
+ */
 export const EXAMPLE: Config = toConfig({
   networks: [{ id: 'mainnet', feed: { endpoint: 'http://127.0.0.1:10000' } }],
   locations: [{ id: 'home', name: 'Home', listeners: [{ host: '127.0.0.1', port: 8899 }] }],

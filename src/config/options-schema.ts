@@ -3,7 +3,9 @@ import * as v from 'valibot'
 /** Options of one part, as its `defaults` hold them. */
 export type Defaults = Readonly<Record<string, number | string | boolean>>
 
-/** One value with the words for what it must be: they complete "must be …" and fill the reference. */
+/**
+ * One value with the words for what it must be: they complete "must be …" and fill the reference.
+ */
 export type Leaf<T> = v.CustomSchema<T, string>
 
 /** A value that passes `check`; `says` completes "must be …". */
@@ -27,7 +29,8 @@ export const oneOf = <const W extends string>(words: readonly W[]): Leaf<W> =>
 
 export const port: Leaf<number> = integer(1, 65_535, 'TCP port')
 
-// The unit is the last word of a name, before a bound. A timer longer than 2^31 − 1 ms fires at once.
+// The unit is the last word of a name, before a bound. A timer longer than 2^31 − 1 ms fires at
+// once.
 const UNITS: readonly [suffix: RegExp, unit: string, max: number][] = [
   [/Ms(Max)?$/, 'milliseconds', 2 ** 31 - 1],
   [/Seconds(Max)?$/, 'seconds', 2 ** 31 - 1],

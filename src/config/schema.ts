@@ -69,7 +69,9 @@ const location = v.strictObject({
   ),
 })
 
-/** The whole file: every key, its kind, its bounds, its default, and for our own keys the reason. */
+/**
+ * The whole file: every key, its kind, its bounds, its default, and for our own keys the reason.
+ */
 export const configSchema = v.strictObject({
   dataDir: described(
     v.optional(text('a folder'), '.slotline'),

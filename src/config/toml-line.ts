@@ -1,4 +1,6 @@
-/** Path that a table header names: array tables count up, and later headers mean their last element. */
+/**
+ * Path that a table header names: array tables count up, and later headers mean their last element.
+ */
 const toTable = (
   words: readonly string[],
   isArray: boolean,
@@ -17,8 +19,9 @@ const toTable = (
 }
 
 /**
- * Number of the line that sets the value at `keys`, or else of the nearest table around it. A plain search
- * for headers and keys at the start of a line, since the parser keeps no places: good enough to point at.
+ * Number of the line that sets the value at `keys`, or else of the nearest table around it. A plain
+ * search for headers and keys at the start of a line, since the parser keeps no places: good enough
+ * to point at.
  */
 export const findTomlLine = (source: string, keys: readonly string[]): number | undefined => {
   const lastIndexes = new Map<string, number>()

@@ -45,7 +45,9 @@ export const caFile = text('a file')
 
 const isBase = (value: string): boolean =>
   /^https?:\/\//.test(value) && URL.canParse(value) && !/[?#@\s]/.test(value)
-/** A query or a user would be a secret in a place that is printed: that is what `credential` is for. */
+/**
+ * A query or a user would be a secret in a place that is printed: that is what `credential` is for.
+ */
 export const base = leaf<string>(
   value => isText(value) && isBase(value),
   'an http or https URL without user, query and fragment',

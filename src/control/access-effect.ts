@@ -3,7 +3,10 @@ import type { Effect } from '../access/service.js'
 import { RpcError } from '../shared/errors.js'
 import type { SharedState } from '../processes/shared-memory.js'
 
-/** How often control looks whether the edges have confirmed: they do so within a turn of their event loop. */
+/**
+ * How often control looks whether the edges have confirmed: they do so within a turn of their event
+ * loop.
+ */
 const LOOK_MS = 1
 
 /** What control asks of the supervisor. */
@@ -15,7 +18,10 @@ export type EffectParts = {
   readonly endMs: number
   /** Tells the edges to look at accessVersion now; they also do so by themselves. */
   readonly announce: () => void
-  /** Ends the edge with this process id: it is stopped or stuck, and may yet answer what it has let in before. */
+  /**
+   * Ends the edge with this process id: it is stopped or stuck, and may yet answer what it has let
+   * in before.
+   */
   readonly endEdge: (pid: number) => void
   readonly now: () => number
 }

@@ -26,7 +26,9 @@ export const productsOf = (config: Config): readonly Product[] =>
     locations: product.locations ?? config.locations.map(({ id }) => id),
   }))
 
-/** What the configuration offers, as the dashboard shows it. What it has no more is shown by its id. */
+/**
+ * What the configuration offers, as the dashboard shows it. What it has no more is shown by its id.
+ */
 export const createCatalog = (config: Config): Catalog => {
   const locations = new Map(config.locations.map(location => [location.id, toLocation(location)]))
   const networks = new Map(config.networks.map(({ id, name }) => [id, name ?? id]))

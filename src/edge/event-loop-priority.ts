@@ -4,7 +4,10 @@ import type { Log } from '../shared/log.js'
 
 /** Interval between measurements of the loop's utilisation. */
 const CHECK_MS = 100
-/** Above this utilisation the thread becomes ordinary; below the other one it becomes realtime again. */
+/**
+ * Above this utilisation the thread becomes ordinary; below the other one it becomes realtime
+ * again.
+ */
 const BUSY_UTILISATION = 0.9
 const CALM_UTILISATION = 0.75
 
@@ -27,9 +30,10 @@ const attempt = (change: () => void, log: Log): boolean => {
 }
 
 /**
- * Schedules the calling thread, an edge's event loop, before other threads: as a realtime thread where the system
- * allows it, else with short slices. A loop that is busy all the time becomes ordinary: as a realtime thread it would
- * keep the processor from the kernel threads that carry its packets. `ps -eLo cls,comm` shows the current class.
+ * Schedules the calling thread, an edge's event loop, before other threads: as a realtime thread
+ * where the system allows it, else with short slices. A loop that is busy all the time becomes
+ * ordinary: as a realtime thread it would keep the processor from the kernel threads that carry its
+ * packets. `ps -eLo cls,comm` shows the current class.
  *
  * Returns a function that stops the measurements.
  */

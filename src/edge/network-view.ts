@@ -94,7 +94,8 @@ export const createNetworkView = (
       last?.close()
       log.info({ network, generation }, 'serving a store')
     } catch (error) {
-      // It may have been replaced between the look and the opening; the next look tells. Once is enough to say.
+      // It may have been replaced between the look and the opening; the next look tells. Once is
+      // enough to say.
       if (failed !== current)
         log.error({ err: error, network, generation: current }, 'store cannot be opened')
       failed = current
@@ -105,7 +106,8 @@ export const createNetworkView = (
     try {
       return reader?.tip()
     } catch (error) {
-      // Reads will fail the same way, each with its own line; the age of the tip tells of it by /health.
+      // Reads will fail the same way, each with its own line; the age of the tip tells of it by
+      // /health.
       log.error({ err: error, network }, 'tip cannot be read')
       return undefined
     }

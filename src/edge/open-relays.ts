@@ -213,7 +213,10 @@ const openRoute = async (
   return { relay, checks, close }
 }
 
-/** Opens every relay route that is configured. Without one, nothing is opened and nothing is made on the disk. */
+/**
+ * Opens every relay route that is configured. Without one, nothing is opened and nothing is made on
+ * the disk.
+ */
 export const openRelays = async (
   config: Config,
   place: EdgePlace,

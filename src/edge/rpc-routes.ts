@@ -28,7 +28,8 @@ class Admitted implements Origin {
   readonly visitor: Visitor
   readonly view: NetworkView
   readonly request: Request
-  // Set after the constructor: an object of options for each request would cost more than the rest of this.
+  // Set after the constructor: an object of options for each request would cost more than the rest
+  // of this.
   token = ''
   /** The accessVersion by which it was let in. */
   version = Number.NaN

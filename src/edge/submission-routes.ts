@@ -55,7 +55,8 @@ const FORMS = [
 const NO_LANDER = failureReply('noLander')
 const NO_RELAY = failureReply('noRelay')
 
-// How every error reply of ours begins. What an upstream says within a 200 is bytes, and stays its own.
+// How every error reply of ours begins. What an upstream says within a 200 is bytes, and stays its
+// own.
 const ERROR_START = '{"jsonrpc":"2.0","error":'
 const isFailure = ({ status, body }: Reply): boolean =>
   status >= 400 || (typeof body === 'string' && body.startsWith(ERROR_START))

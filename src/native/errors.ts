@@ -20,7 +20,8 @@ export const toFailure = (name: string, detail: string, limit?: number): Error =
   if (name === 'pubkeyDecode') return new RpcError(name, { value: detail })
   if (name === 'memcmpBytes') return new RpcError(name, { encoding: detail })
   const { message } = ERRORS[name]
-  // A row with other fields cannot come from the kernel: a test holds its names and these rows equal.
+  // A row with other fields cannot come from the kernel: a test holds its names and these rows
+  // equal.
   if (/\{\w+\}/.test(message)) return new NativeError(name, detail)
   return new RpcError(name as 'internal')
 }

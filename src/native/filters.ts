@@ -7,8 +7,8 @@ import { isAbsent, isCount, isMap, onlyMember, toCount, type Members } from '../
 const MEMCMP_BYTES_MAX = 128
 
 /**
- * `filters` of a page or a subscription of a program. Whatever is none, members included, is `filterShape` (design
- * §6).
+ * `filters` of a page or a subscription of a program. Whatever is none, members included, is
+ * `filterShape` (design §6).
  */
 export const toFilters = (value: unknown): readonly Filter[] => {
   if (isAbsent(value)) return []

@@ -20,9 +20,15 @@ export type Applied = {
 export type Indexer = Corrections &
   StoreCopy & {
     tip(): Tip | undefined
-    /** Applies one block, durably. Throws NativeError `notNextBlock` where it does not continue the chain. */
+    /**
+     * Applies one block, durably. Throws NativeError `notNextBlock` where it does not continue the
+     * chain.
+     */
     applyBlock(block: BlockData): Applied
-    /** Applies consecutive blocks in one durable commit, all or none, as a feed does that is behind. Throws the same. */
+    /**
+     * Applies consecutive blocks in one durable commit, all or none, as a feed does that is behind.
+     * Throws the same.
+     */
     applyBlocks(blocks: BlockData[]): Applied
     /** Differences between the indexes and a recomputation of them, as sentences; none is well. */
     check(): readonly string[]

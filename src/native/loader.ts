@@ -13,8 +13,8 @@ export type LoadedArchive = Readonly<addon.LoadedArchive>
 /** Bounds of a load. */
 export const defaults = {
   /**
-   * Bytes that are sorted in memory at a time; more memory means fewer and longer runs on the disk. A load takes about
-   * this much.
+   * Bytes that are sorted in memory at a time; more memory means fewer and longer runs on the disk.
+   * A load takes about this much.
    */
   sortMemoryBytes: 1024 ** 3,
   /** Bytes of rows that go to the new store at a time. */
@@ -34,13 +34,15 @@ export type AccountVersion = {
 }
 
 /**
- * Sorts versions of accounts on the disk and makes a store of the newest ones. Each promise settles when its work is
- * done; await one before the next call. After a failure the loader can only be closed.
+ * Sorts versions of accounts on the disk and makes a store of the newest ones. Each promise settles
+ * when its work is done; await one before the next call. After a failure the loader can only be
+ * closed.
  */
 export type StoreLoader = {
   /**
-   * Takes every account of a snapshot archive. Of equal slots the higher `order` (0–255) wins, then the later one.
-   * Of an address, `options.caCertificatePem` is a private certificate authority, in place of the system's.
+   * Takes every account of a snapshot archive. Of equal slots the higher `order` (0–255) wins, then
+   * the later one. Of an address, `options.caCertificatePem` is a private certificate authority, in
+   * place of the system's.
    */
   loadArchive(place: string, order: number, options: ArchiveOptions): Promise<LoadedArchive>
   /** Takes versions as `packAccounts` packs them. */
@@ -49,11 +51,15 @@ export type StoreLoader = {
   counts(): LoaderCounts
   /** How far the call is that runs now. */
   progress(): LoaderProgress
-  /** Makes the store, all of it or nothing; `dir` must hold nothing, on the disk of the loader's folder. */
+  /**
+   * Makes the store, all of it or nothing; `dir` must hold nothing, on the disk of the loader's
+   * folder.
+   */
   finish(dir: string, base: LoaderBase): Promise<LoadedStore>
   /**
-   * Makes the store of a copy that nobody has opened, and of what was taken: every change after `fromSlot`, as an
-   * incremental archive has it. The copy must not be older than that; after a failure it is of no use.
+   * Makes the store of a copy that nobody has opened, and of what was taken: every change after
+   * `fromSlot`, as an incremental archive has it. The copy must not be older than that; after a
+   * failure it is of no use.
    */
   update(copyDir: string, dir: string, fromSlot: number, base: LoaderBase): Promise<LoadedStore>
   /** Counts what `finish` would write, `fileBytes` at most, and writes nothing. */

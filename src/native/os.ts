@@ -6,14 +6,16 @@ export const dieWithParent = (parentPid: number): boolean =>
   call(() => addon.dieWithParent(parentPid))
 
 /**
- * Asks for turns of at most so many microseconds of the processor for this thread, so that it need not wait for the
- * long turn of another when it wakes up; 0 is the system's own length. Linux before 6.12 accepts it and changes nothing.
+ * Asks for turns of at most so many microseconds of the processor for this thread, so that it need
+ * not wait for the long turn of another when it wakes up; 0 is the system's own length. Linux
+ * before 6.12 accepts it and changes nothing.
  */
 export const setSlice = (micros: number): void => call(() => addon.setSlice(micros))
 
 /**
- * Has this thread run before every ordinary one of the machine; false where the system does not allow it (root,
- * CAP_SYS_NICE or RLIMIT_RTPRIO). What it starts later is ordinary. Leave the others a processor of their own.
+ * Has this thread run before every ordinary one of the machine; false where the system does not
+ * allow it (root, CAP_SYS_NICE or RLIMIT_RTPRIO). What it starts later is ordinary. Leave the
+ * others a processor of their own.
  */
 export const setRealtime = (): boolean => call(() => addon.setRealtime())
 
@@ -21,8 +23,9 @@ export const setRealtime = (): boolean => call(() => addon.setRealtime())
 export const setOrdinary = (): void => call(() => addon.setOrdinary())
 
 /**
- * Bounds the bytes that the kernel takes and has not sent for each connection that this process accepts from now on, and
- * says how many sockets listen: a client that does not read shows after so many bytes, and not after some MB.
+ * Bounds the bytes that the kernel takes and has not sent for each connection that this process
+ * accepts from now on, and says how many sockets listen: a client that does not read shows after so
+ * many bytes, and not after some MB.
  */
 export const boundUnsent = (bytes: number): number => call(() => addon.boundUnsent(bytes))
 

@@ -16,7 +16,9 @@ export type Reader = {
   tip(): Tip | undefined
   stats(): StoreStats
   poolStats(): PoolStats
-  /** What the store gains, as frames for subscribers. It holds the store until it is closed itself. */
+  /**
+   * What the store gains, as frames for subscribers. It holds the store until it is closed itself.
+   */
   openFanout(options: FanoutOptions): Fanout
   /** Lets the store go as soon as the reads that run have ended. */
   close(): void
@@ -80,7 +82,10 @@ const toPage = (page: Page, limits: ReadLimits): addon.PageData => ({
 const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
   const fast = call(() => native.fastLane(out, limits.recentResultsMax))
   let fastMethod = 0
-  /** What a point read wrote. −1 is "too large", which only reads with a task of their own may answer. */
+  /**
+   * What a point read wrote. −1 is "too large", which only reads with a task of their own may
+   * answer.
+   */
   const written = (length: number): Uint8Array => {
     if (length < 0) throw new NativeError('internal', 'a small read did not fit its buffer')
     return out.subarray(0, length)

@@ -24,12 +24,14 @@ export type OwnerPage = Page & {
   readonly filter: { readonly mint: Uint8Array } | { readonly tokenProgram: 1 | 2 }
 }
 
-/** Result JSON: a view into a reused buffer (valid until the next read), or a source to stream from. */
+/**
+ * Result JSON: a view into a reused buffer (valid until the next read), or a source to stream from.
+ */
 export type ReplyBytes = Uint8Array | BodySource
 
 /**
- * One indexed view, as the methods see it. Every read is one snapshot. A read that is too large for the
- * event loop answers a promise. Failures are RpcErrors.
+ * One indexed view, as the methods see it. Every read is one snapshot. A read that is too large for
+ * the event loop answers a promise. Failures are RpcErrors.
  */
 export type Reads = {
   /** The whole reply to a canonical point read, or undefined where the ordinary way must answer. */

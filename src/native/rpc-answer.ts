@@ -1,7 +1,10 @@
 import * as addon from '#native'
 import { call } from './errors.js'
 
-/** What the answer is read for: rows that name their address, one row for each key, or lengths of data alone. */
+/**
+ * What the answer is read for: rows that name their address, one row for each key, or lengths of
+ * data alone.
+ */
 export type Wanted =
   | { readonly kind: 'listed'; readonly slot?: number }
   | { readonly kind: 'positional'; readonly keys: Uint8Array }
@@ -23,7 +26,10 @@ export type RpcAnswerEnd = {
   readonly programs: readonly { readonly mint: Uint8Array; readonly program: Uint8Array }[]
 }
 
-/** An answer of an upstream RPC on its way. It takes the memory of its largest account, however long it is. */
+/**
+ * An answer of an upstream RPC on its way. It takes the memory of its largest account, however long
+ * it is.
+ */
 export type RpcAnswer = {
   /** Takes the next bytes of the body; returns the accounts that are whole by now, packed. */
   feed(chunk: Uint8Array): Uint8Array
@@ -58,7 +64,10 @@ export const createRpcAnswer = (wanted: Wanted): RpcAnswer => {
 const ROW_HEAD_BYTES = 93
 const DATA_BYTES_AT = 89
 
-/** One row of a packed run: the slot it is of, and its address. No lamports: there is no such account. */
+/**
+ * One row of a packed run: the slot it is of, and its address. No lamports: there is no such
+ * account.
+ */
 export type PackedRow = {
   readonly slot: number
   readonly lamports: bigint

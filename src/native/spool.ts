@@ -29,8 +29,9 @@ export type Spool = {
   stopFeed(): void
   stats(): SpoolStats
   /**
-   * Applies what came after the store's tip and follows the feed; resolves when at least one block has continued the
-   * store. Rejects with the reason where the first does not, and where it is cancelled.
+   * Applies what came after the store's tip and follows the feed; resolves when at least one block
+   * has continued the store. Rejects with the reason where the first does not, and where it is
+   * cancelled.
    */
   replay(to: {
     readonly dir: string
@@ -42,8 +43,9 @@ export type Spool = {
   /** Ends the replay that runs. */
   cancel(): void
   /**
-   * After a replay: the store's writer. The subscription goes on into it, and the writer's first `startFeed` to the same
-   * endpoint only listens to it. The spool is closed by this; its files stay.
+   * After a replay: the store's writer. The subscription goes on into it, and the writer's first
+   * `startFeed` to the same endpoint only listens to it. The spool is closed by this; its files
+   * stay.
    */
   handOver(): Indexer
   close(): void

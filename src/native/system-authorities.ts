@@ -13,7 +13,8 @@ const toPem = (der: Uint8Array): string => {
 }
 
 /**
- * Certificate authorities of the system, each as PEM: those that the feed and transfers of archives trust. Node.js by
- * itself trusts a list that it was built with. They are read anew each time, because they are renewed.
+ * Certificate authorities of the system, each as PEM: those that the feed and transfers of archives
+ * trust. Node.js by itself trusts a list that it was built with. They are read anew each time,
+ * because they are renewed.
  */
 export const systemAuthorities = (): string[] => call(() => addon.systemAuthorities()).map(toPem)

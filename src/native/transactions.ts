@@ -58,14 +58,17 @@ export type Verdict = {
 }
 
 /**
- * Who must pay each tip class its floor: every transaction, or one of them. Where they do, and every member is a transaction
- * that is signed, the request is clean.
+ * Who must pay each tip class its floor: every transaction, or one of them. Where they do, and
+ * every member is a transaction that is signed, the request is clean.
  */
 export type Payers = 'each' | 'one'
 
 export type VerifyPoolOptions = addon.VerifyPoolOptions
 
-/** The checks of one route. What they promise rejects with the error `checksOverloaded` where too many wait. */
+/**
+ * The checks of one route. What they promise rejects with the error `checksOverloaded` where too
+ * many wait.
+ */
 export type TransactionChecks = {
   /**
    * The frames alone, at once: complete records before the fault, and the fault with its record
@@ -90,8 +93,9 @@ export type TransactionChecks = {
   /** Judges a bundle at once but for its signatures. */
   beginBundle(transactions: readonly string[], bytesMax: number): BegunBundle
   /**
-   * The same of the body of a request, where that is nothing but a call of `sendBundle` that is right for the route, with
-   * an id and canonical base64, written as nearly every client does. Undefined where it is anything else, or may be.
+   * The same of the body of a request, where that is nothing but a call of `sendBundle` that is
+   * right for the route, with an id and canonical base64, written as nearly every client does.
+   * Undefined where it is anything else, or may be.
    */
   readBundle(body: Uint8Array): ReadBundle | undefined
   stats(): { readonly verifyWaiting: number; readonly verifyRunning: number }
@@ -114,9 +118,9 @@ export type BundleVerdict = {
 /** A bundle of which the signatures are still looked at. */
 export type BegunBundle = BundleVerdict & {
   /**
-   * The first member that is not signed as it says, by its index; undefined where all are. A promise where that is not
-   * known by now, which rejects with `checksOverloaded` where too many wait. To be called once. Absent where a member is
-   * no transaction, or there is a duplicate.
+   * The first member that is not signed as it says, by its index; undefined where all are. A
+   * promise where that is not known by now, which rejects with `checksOverloaded` where too many
+   * wait. To be called once. Absent where a member is no transaction, or there is a duplicate.
    */
   readonly wrongSignature: (() => number | undefined | Promise<number | undefined>) | undefined
 }
@@ -125,7 +129,10 @@ export type BegunBundle = BundleVerdict & {
 export type ReadBundle = {
   /** As its raw JSON token. */
   readonly id: string
-  /** Where in the body the transactions stand, with their quotes and nothing but commas between them. */
+  /**
+   * Where in the body the transactions stand, with their quotes and nothing but commas between
+   * them.
+   */
   readonly start: number
   readonly end: number
   readonly begun: BegunBundle

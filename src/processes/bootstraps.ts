@@ -29,7 +29,10 @@ export const openLoader = (config: Config, network: string, workDir: string): St
   return openStoreLoader(workDir, toStoreOptions(config, network), bounds)
 }
 
-/** Bounds of a network's bootstraps, with its certificate authority. Reads that file, and throws where it cannot. */
+/**
+ * Bounds of a network's bootstraps, with its certificate authority. Reads that file, and throws
+ * where it cannot.
+ */
 export const toSnapshotOptions = (config: Config, network: string): SnapshotOptions => {
   const caFile = config.networks.find(({ id }) => id === network)?.snapshotsCaFile
   const ca =
@@ -39,7 +42,9 @@ export const toSnapshotOptions = (config: Config, network: string): SnapshotOpti
   return { ...config.bootstrap, ...ca }
 }
 
-/** What a network's accounts are read from by an upstream RPC; throws where it is not configured. */
+/**
+ * What a network's accounts are read from by an upstream RPC; throws where it is not configured.
+ */
 export const demandRpc = ({ accountsRpc, id, scope }: Config['networks'][number]) => {
   if (accountsRpc !== undefined && scope !== undefined) return { accountsRpc, scope }
   throw new Error(
@@ -47,7 +52,10 @@ export const demandRpc = ({ accountsRpc, id, scope }: Config['networks'][number]
   )
 }
 
-/** Rows of the network's upstream RPC. The feed is spooled from its head on: what comes before is in the rows. */
+/**
+ * Rows of the network's upstream RPC. The feed is spooled from its head on: what comes before is in
+ * the rows.
+ */
 const loadRpc = (network: Config['networks'][number], openLoader: () => StoreLoader): LoadStore => {
   const { accountsRpc, scope } = demandRpc(network)
   const from = { target: toRpcTarget(accountsRpc), options: accountsRpc, scope, openLoader }
@@ -58,7 +66,10 @@ const loadRpc = (network: Config['networks'][number], openLoader: () => StoreLoa
   }
 }
 
-/** A copy cannot be ended: after one that nobody waits for, the next one waits, so that the disk holds one of them. */
+/**
+ * A copy cannot be ended: after one that nobody waits for, the next one waits, so that the disk
+ * holds one of them.
+ */
 const oneCopyAtATime = (
   config: Config,
   live: () => LiveStore | undefined,
@@ -109,8 +120,8 @@ export const createBootstraps = (
     readonly live: () => LiveStore | undefined
     readonly metrics?: Metrics
     /**
-     * Which server of the feed is in use. A spool follows where its own brings no blocks: the feed of the live store
-     * has turned away from that one.
+     * Which server of the feed is in use. A spool follows where its own brings no blocks: the feed
+     * of the live store has turned away from that one.
      */
     readonly sourceIndex?: () => number
   },

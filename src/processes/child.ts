@@ -23,7 +23,9 @@ export type ChildOptions = {
   readonly onEnd: (child: Child, reason: string, retryInMs: number | undefined) => void
 }
 
-/** One child process for as long as it is wanted: started, started again with back-off, told things. */
+/**
+ * One child process for as long as it is wanted: started, started again with back-off, told things.
+ */
 export type Child = {
   readonly role: Role
   readonly name: string
@@ -33,7 +35,10 @@ export type Child = {
   tell(order: Order): void
   /** Kills it; it is started again with a new assignment. */
   restart(): void
-  /** Asks it to drain, and kills it at the deadline. Resolves when it is gone; it is not started again. */
+  /**
+   * Asks it to drain, and kills it at the deadline. Resolves when it is gone; it is not started
+   * again.
+   */
   stop(deadlineMs: number): Promise<void>
 }
 
@@ -49,7 +54,8 @@ export const startChild = (options: ChildOptions): Child => {
   const start = (): void => {
     const startedAt = Date.now()
     const child = fork(process.argv[1] ?? '', ['role', options.role], {
-      // What a child prints before its log is open must not be lost; nothing is read from the terminal.
+      // What a child prints before its log is open must not be lost; nothing is read from the
+      // terminal.
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       serialization: 'advanced',
     })

@@ -6,9 +6,10 @@ const LATENCY_FILE = '/dev/cpu_dma_latency'
 const AT_ONCE = Buffer.alloc(4)
 
 /**
- * Keeps the processors of the machine awake until what it returns is called, or this process ends: one that sleeps
- * takes tens of microseconds to come back, at each step of a request from thread to thread. It costs power, all the
- * time. Throws where the system does not allow it (root; not in every container).
+ * Keeps the processors of the machine awake until what it returns is called, or this process ends:
+ * one that sleeps takes tens of microseconds to come back, at each step of a request from thread to
+ * thread. It costs power, all the time. Throws where the system does not allow it (root; not in
+ * every container).
  */
 export const keepAwake = (path = LATENCY_FILE): (() => void) => {
   const file = openSync(path, 'r+')

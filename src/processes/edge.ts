@@ -203,8 +203,9 @@ export const startEdge: Start = async ({ config, index }, report) => {
   )
 
   /**
-   * Replies of one tick have left with it, and all others are rechecked before they do: so by this tick nothing of an
-   * older version can leave. Whatever stays open for longer than a request is to be judged again here, first.
+   * Replies of one tick have left with it, and all others are rechecked before they do: so by this
+   * tick nothing of an older version can leave. Whatever stays open for longer than a request is to
+   * be judged again here, first.
    */
   const locationSockets: EdgeSockets[] = []
   let judged = Number.NaN
@@ -323,7 +324,8 @@ export const startEdge: Start = async ({ config, index }, report) => {
   meterServers(metrics, servers)
   meterSockets(metrics, servers)
   meterViews(metrics, views.values(), servers)
-  // Last: a thread inherits the slice of the thread that creates it, and the pools are created above.
+  // Last: a thread inherits the slice of the thread that creates it, and the pools are created
+  // above.
   const { edgeRealtime, edgeSliceMicros } = config.processes
   const stopLoopPriority = raiseLoopPriority(
     { sliceMicros: edgeSliceMicros, isRealtime: edgeRealtime && leavesCore(config) },

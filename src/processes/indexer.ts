@@ -49,7 +49,10 @@ const toPlan = (step: RepairStepName, { snapshots }: Config['networks'][number])
   }
 }
 
-/** The one writer of a network's accounts store: reads the feed and commits one block after the other. */
+/**
+ * The one writer of a network's accounts store: reads the feed and commits one block after the
+ * other.
+ */
 export const startIndexer: Start = async ({ config, network, devChain }, report) => {
   const target = config.networks.find(({ id }) => id === network)
   if (network === undefined || target === undefined) throw new Error(`no network ${network}`)
@@ -65,13 +68,15 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
   rmSync(join(stores, RESTORE_DRAFT), { recursive: true, force: true })
   removeLeftDrafts(stores)
 
-  // A dev chain lives as long as its process: a store of another one is of no use to who starts now.
+  // A dev chain lives as long as its process: a store of another one is of no use to who starts
+  // now.
   const current = currentGeneration(stores)
   let generation = devChain?.id ?? current ?? FIRST_GENERATION
   if (generation !== current) clearCurrentGeneration(stores)
   let indexer = openIndexer(join(stores, generation), toStoreOptions(config, network))
 
-  // An empty store is not shown: until its first block, readers that have the one before stay with it.
+  // An empty store is not shown: until its first block, readers that have the one before stay with
+  // it.
   let isLive = generation === current
   let bootstraps: BootstrapRunner | undefined
   const goLive = (): void => {

@@ -13,8 +13,9 @@ const nameOf = ({ processId, thread, transaction }: OpenRead): string =>
   `${processId} ${thread} ${transaction}`
 
 /**
- * Follows the reads of a store: measures it, frees slots of dead processes, and tells of a read that stays open. A read
- * counts from the moment a commit has come after it: before that it keeps nothing from being reused.
+ * Follows the reads of a store: measures it, frees slots of dead processes, and tells of a read
+ * that stays open. A read counts from the moment a commit has come after it: before that it keeps
+ * nothing from being reused.
  *
  * Returns what ends it.
  */
@@ -40,7 +41,9 @@ export const watchReaders = (options: {
   const readers = metrics.gauge('storeReaders', { store: network })
   const lag = metrics.gauge('storeReaderLag', { store: network })
   const age = metrics.gauge('storeReaderAge', { store: network })
-  /** Reads behind the newest commit: since when they were seen there, and whether the log has them. */
+  /**
+   * Reads behind the newest commit: since when they were seen there, and whether the log has them.
+   */
   let known = new Map<string, { readonly fromMs: number; isTold: boolean }>()
   let clearedMs = now()
   let fault: string | undefined

@@ -5,7 +5,9 @@ import type { MetricsSnapshot } from '../shared/metrics.js'
 /** The part of the service that a child process plays. */
 export type Role = 'edge' | 'indexer' | 'control' | 'sandbox'
 
-/** The one chain that a sandbox's index may hold; another chain's store is replaced by a fresh one. */
+/**
+ * The one chain that a sandbox's index may hold; another chain's store is replaced by a fresh one.
+ */
 export type DevChain = {
   readonly id: string
   readonly endpoint: string
@@ -20,7 +22,10 @@ export type SandboxFlags = {
   readonly trafficPerSecond: number
   readonly slotMs: number
   readonly edgeCount?: number | undefined
-  /** Who can sign in; made by the command, so that they stay when the sandbox process is started again. */
+  /**
+   * Who can sign in; made by the command, so that they stay when the sandbox process is started
+   * again.
+   */
   readonly users?: readonly IdentityUser[] | undefined
 }
 

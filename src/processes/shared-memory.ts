@@ -1,7 +1,10 @@
 import { join } from 'node:path'
 import { sharedCells } from '../native/os.js'
 
-/** Cells that all processes of a machine map. Their number never shrinks: a file of an older start is lengthened. */
+/**
+ * Cells that all processes of a machine map. Their number never shrinks: a file of an older start
+ * is lengthened.
+ */
 const CELLS = 1024
 const ACCESS_VERSION = 0
 /** One for each edge: its process id while it may answer, else 0. */

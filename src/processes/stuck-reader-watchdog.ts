@@ -13,9 +13,10 @@ export type StuckWatch = {
 }
 
 /**
- * An edge with a read over `store.readerSecondsMax` is asked whether it lives. A stopped or stuck one does not answer,
- * and is ended; for one that does, a read may last as long as a client may take for its reply, and then it is stuck in
- * spite of its answer. Other processes are left alone: a backup reads for as long as it takes.
+ * An edge with a read over `store.readerSecondsMax` is asked whether it lives. A stopped or stuck
+ * one does not answer, and is ended; for one that does, a read may last as long as a client may
+ * take for its reply, and then it is stuck in spite of its answer. Other processes are left alone:
+ * a backup reads for as long as it takes.
  */
 export const createStuckWatch = (options: {
   readonly config: Pick<Config, 'store' | 'rpc' | 'processes'>

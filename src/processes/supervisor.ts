@@ -40,8 +40,8 @@ const probeAll = async (config: Config, sandbox: SandboxFlags | undefined): Prom
 }
 
 /**
- * Starts every process of one machine, starts again what ends, and relays what they tell each other. Owns
- * nothing that could be lost.
+ * Starts every process of one machine, starts again what ends, and relays what they tell each
+ * other. Owns nothing that could be lost.
  */
 export const startService = async (
   config: Config,
@@ -116,7 +116,8 @@ export const startService = async (
           const isAnother = devChain !== undefined
           devChain = report.devChain
           sandboxDetail = report.detail
-          // A dev chain lives in memory: after its process ended there is another one, to be indexed anew.
+          // A dev chain lives in memory: after its process ended there is another one, to be
+          // indexed anew.
           if (isAnother) for (const indexer of withRole('indexer')) indexer.restart()
         }
         onProgress()
@@ -221,7 +222,8 @@ export const startService = async (
     }
   }
 
-  // What the others need: edges read the access store that control makes, the indexer the dev chain.
+  // What the others need: edges read the access store that control makes, the indexer the dev
+  // chain.
   if (sandbox !== undefined) add('sandbox', 'sandbox', {})
   add('control', 'control', {})
   await until(() => children.every(child => child.isReady))
@@ -235,7 +237,8 @@ export const startService = async (
   return {
     sandboxDetail: () => sandboxDetail,
     ensureTokens: async network => {
-      // Still a part of the start: what control cannot do is the operator's to mend, a lost key for one.
+      // Still a part of the start: what control cannot do is the operator's to mend, a lost key for
+      // one.
       isUp = false
       tokens = undefined
       control()?.tell({ kind: 'ensureTokens', network })

@@ -120,7 +120,8 @@ export const createConnection = (parts: ConnectionParts): OwnConnection => {
   const answer = (method: string, params: unknown, message: object): Uint8Array | undefined => {
     const toSubscription = SUBSCRIBES.get(method)
     if (toSubscription === undefined && !UNSUBSCRIBES.has(method)) {
-      // Of blocks, votes and updates of slots nobody here can tell: by default Agave does not either.
+      // Of blocks, votes and updates of slots nobody here can tell: by default Agave does not
+      // either.
       if (SOCKET_METHODS.has(method)) throw new RpcError('methodNotFound')
       return undefined
     }

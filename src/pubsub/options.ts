@@ -4,18 +4,26 @@ export type Options = Readonly<typeof defaults>
 export const defaults = {
   /** Subscriptions of all sockets together, as Agave bounds a node. */
   subscriptionsMax: 1_000_000,
-  /** Filters of one programSubscribe: every change of the program is compared with them. Agave's bound. */
+  /**
+   * Filters of one programSubscribe: every change of the program is compared with them. Agave's
+   * bound.
+   */
   filtersMax: 4,
   /**
-   * Ids that a socket remembers after they ended: to unsubscribe once more is then no failure, which web3.js would
-   * repeat without end.
+   * Ids that a socket remembers after they ended: to unsubscribe once more is then no failure,
+   * which web3.js would repeat without end.
    */
   idsRememberedMax: 1_024,
-  /** Bytes of frames that are handed over in one turn of the event loop; one frame may be larger. */
+  /**
+   * Bytes of frames that are handed over in one turn of the event loop; one frame may be larger.
+   */
   chunkBytesMax: 4 * 1024 ** 2,
   /** Failing subscribes and unsubscribes in a row that a socket is told of at once. */
   failuresFreeMax: 3,
-  /** Wait before the next one is answered; it doubles up to `failureWaitLongMs`. web3.js repeats without a pause. */
+  /**
+   * Wait before the next one is answered; it doubles up to `failureWaitLongMs`. web3.js repeats
+   * without a pause.
+   */
   failureWaitMs: 100,
   /** Longest of these waits: a repeated mistake costs one call in this time. */
   failureWaitLongMs: 5_000,

@@ -31,8 +31,8 @@ type Parts = {
 }
 
 /**
- * Slows a client down that repeats what fails: web3.js does so without a pause, for as long as its socket lives, for
- * one wrong address or one subscription too many.
+ * Slows a client down that repeats what fails: web3.js does so without a pause, for as long as its
+ * socket lives, for one wrong address or one subscription too many.
  */
 export const createPenalties = ({ options, now, setTimer, onTooMany }: Parts): Penalties => {
   const waiting = new Set<() => void>()

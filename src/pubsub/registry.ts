@@ -11,7 +11,9 @@ export type Entry = {
   /** Where its frames are published; undefined where `onFrame` takes them. */
   readonly topic: string | undefined
   readonly subscription: Subscription
-  /** Takes the frames of a subscription that is shared with nobody, and is told which is the last. */
+  /**
+   * Takes the frames of a subscription that is shared with nobody, and is told which is the last.
+   */
   readonly onFrame: ((frame: Uint8Array, isLast: boolean) => void) | undefined
   /** Connections that hold it. */
   holders: number
@@ -43,7 +45,8 @@ export const createRegistry = (network: string, subscriptionsMax: number): Regis
   let lastId = 0
   let holders = 0
 
-  // From 1: hand-written clients take 0 for no id. After a wrap those that still live are passed over.
+  // From 1: hand-written clients take 0 for no id. After a wrap those that still live are passed
+  // over.
   const nextId = (): number => {
     do lastId = lastId === ID_MAX ? 1 : lastId + 1
     while (byId.has(lastId))

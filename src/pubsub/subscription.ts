@@ -9,9 +9,10 @@ import { checkCount, toCommitment, toFlag, toKey, toOptions, toSignatureBytes } 
 /** What somebody listens to, checked. */
 export type Subscription = {
   /**
-   * Equal where one id serves both. Whatever a client takes for two has two keys, commitments and spellings of one
-   * filter included: web3.js calls nobody of the first when two of its subscriptions get one id. Undefined: it ends
-   * by itself and is shared with nobody, because it might end before the second one's reply.
+   * Equal where one id serves both. Whatever a client takes for two has two keys, commitments and
+   * spellings of one filter included: web3.js calls nobody of the first when two of its
+   * subscriptions get one id. Undefined: it ends by itself and is shared with nobody, because it
+   * might end before the second one's reply.
    */
   readonly key: string | undefined
   add(fanout: Fanout, id: number): void
@@ -22,7 +23,10 @@ export type Transactions = 'none' | 'status' | 'logs' | 'logsAndVotes'
 
 /** What an index that does not hold the whole chain can tell of. */
 export type IndexedScope = {
-  /** Whether every change of this account is told. May throw an RpcError, where that cannot be known yet. */
+  /**
+   * Whether every change of this account is told. May throw an RpcError, where that cannot be known
+   * yet.
+   */
   holdsAccount(pubkey: Uint8Array): boolean
   /** The same of all accounts of the program for which the filters hold. */
   holdsProgram(program: Uint8Array, filters: readonly Filter[]): boolean

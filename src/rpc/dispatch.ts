@@ -47,8 +47,8 @@ export type Origin = {
   /** Public name of the token; never the token. */
   readonly tokenId?: string
   /**
-   * Asked where a message is not one call: how many it holds that count, and how many of them run at a time. A
-   * reply refuses them all, an error each of them.
+   * Asked where a message is not one call: how many it holds that count, and how many of them run
+   * at a time. A reply refuses them all, an error each of them.
    */
   widen?(calls: number, atOnce: number): Reply | RpcError | undefined
   /** Told of every call that failed. */
@@ -58,7 +58,9 @@ export type Origin = {
    * where it has no such method.
    */
   own?(method: string, params: unknown): Uint8Array | Promise<Uint8Array> | undefined
-  /** Given where a reply must be whole before it is sent: reads a result to its end, and closes it. */
+  /**
+   * Given where a reply must be whole before it is sent: reads a result to its end, and closes it.
+   */
   collect?(source: BodySource): Promise<Uint8Array>
 }
 

@@ -17,7 +17,9 @@ export const upstreamDefaults = {
   pingPath: '/health',
   /** Far below the 30 s that a read may take; the slowest usual call, a block, takes 5 s. */
   answerMs: 20_000,
-  /** The longest usual answer is a block of some MiB; with `inFlightMax` it bounds memory to 1 GiB. */
+  /**
+   * The longest usual answer is a block of some MiB; with `inFlightMax` it bounds memory to 1 GiB.
+   */
   replyBytesMax: 16 * 1024 ** 2,
   inFlightMax: 64,
   /** What it answers is not awaited in microseconds. */

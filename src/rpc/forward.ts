@@ -7,7 +7,10 @@ export type Forwarded =
   | { readonly status: number; readonly body: Uint8Array }
   | { readonly failure: 'unreachable' | 'silent' | 'full' }
 
-/** Sends one call to the upstream, at most once. `body` is not changed meanwhile; a rejection is a bug. */
+/**
+ * Sends one call to the upstream, at most once. `body` is not changed meanwhile; a rejection is a
+ * bug.
+ */
 export type SendCall = (body: Uint8Array) => Promise<Forwarded>
 
 /** Where a network's other methods are answered. */
@@ -62,7 +65,9 @@ const toOutcome = (forwarded: Forwarded): Outcome => {
   return new WholeReply(object)
 }
 
-/** The calls of one network that its upstream RPC answers. `send` is the process's connection to it. */
+/**
+ * The calls of one network that its upstream RPC answers. `send` is the process's connection to it.
+ */
 export const createForward = (
   { allow, deny, callBytesMax, outsideScope }: ForwardOptions,
   send: SendCall,

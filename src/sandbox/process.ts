@@ -11,7 +11,10 @@ import { reportSnapshot } from '../processes/report-snapshot.js'
 import { layoutOf } from './config.js'
 import type { Start } from '../processes/role.js'
 
-/** The local upstreams: a dev chain behind a real Yellowstone server, a lander, bundle engines, an identity provider. */
+/**
+ * The local upstreams: a dev chain behind a real Yellowstone server, a lander, bundle engines, an
+ * identity provider.
+ */
 export const startSandbox: Start = async ({ config, sandbox }, report) => {
   if (sandbox === undefined) throw new Error('the sandbox role needs its flags')
   const { log, flush } = openLog('sandbox', config.log)

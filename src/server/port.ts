@@ -1,8 +1,9 @@
 import { createServer } from 'node:net'
 
 /**
- * Rejects where something already listens there, with one line that names it. uWebSockets.js shares ports
- * (SO_REUSEPORT), so that a second service on the same port would start and silently take half of the clients.
+ * Rejects where something already listens there, with one line that names it. uWebSockets.js shares
+ * ports (SO_REUSEPORT), so that a second service on the same port would start and silently take
+ * half of the clients.
  */
 export const probePort = (host: string, port: number): Promise<void> =>
   new Promise((resolve, reject) => {

@@ -16,8 +16,9 @@ import { mountSockets } from './websocket/mount.js'
 import { SocketKeeper, type SocketStats } from './websocket/backpressure-monitor.js'
 
 /**
- * Where a server listens; port 0 is any free one. Other processes may listen there too (SO_REUSEPORT), and the
- * kernel deals out connections: where that is not meant, `probePort` comes first.
+ * Where a server listens; port 0 is any free one. Other processes may listen there too
+ * (SO_REUSEPORT), and the kernel deals out connections: where that is not meant, `probePort` comes
+ * first.
  */
 export type Listener = {
   readonly host: string
@@ -33,7 +34,9 @@ export type ServerParts = {
   /** Monotonic milliseconds. */
   readonly now: () => number
   readonly options?: Partial<Options>
-  /** JSON of a failure that the server answers by itself. `{"error":{"message":…}}` where absent. */
+  /**
+   * JSON of a failure that the server answers by itself. `{"error":{"message":…}}` where absent.
+   */
   readonly describeFailure?: DescribeFailure
 }
 
@@ -56,11 +59,16 @@ export type Server = {
   /** Ports really listened on, in the order of the listeners. */
   readonly ports: readonly number[]
   stats(): ServerStats
-  /** Sends one text frame to every WebSocket that is subscribed to `topic`. May close those that are too far behind. */
+  /**
+   * Sends one text frame to every WebSocket that is subscribed to `topic`. May close those that are
+   * too far behind.
+   */
   publish(topic: string, frame: Uint8Array): void
   /** Closes every WebSocket; from here on an upgrade is answered with 503. */
   closeSockets(code: CloseCode, reason: string): void
-  /** Stops listening, lets requests in flight finish within `drainMs`, then closes every connection. */
+  /**
+   * Stops listening, lets requests in flight finish within `drainMs`, then closes every connection.
+   */
   drain(): Promise<void>
   /** Closes every connection now. */
   close(): void
@@ -70,8 +78,8 @@ const describeMessage = (error: RpcError): string =>
   JSON.stringify({ error: { message: error.message } })
 
 /**
- * Opens a server. Put `UWS_ENVIRONMENT` into the environment before the first one: uWebSockets.js is loaded here,
- * and not sooner. Rejects with one line where a listener cannot be had.
+ * Opens a server. Put `UWS_ENVIRONMENT` into the environment before the first one: uWebSockets.js
+ * is loaded here, and not sooner. Rejects with one line where a listener cannot be had.
  */
 export const openServer = async (parts: ServerParts): Promise<Server> => {
   const { routes, listeners, log, now } = parts
@@ -164,8 +172,9 @@ export const openServer = async (parts: ServerParts): Promise<Server> => {
 const DRAIN_LOOK_MS = 10
 
 /**
- * Resolves when nothing is in flight and no request has come for a while, or at the deadline. A busy client learns
- * from its next reply that the connection closes; an idle one has none in flight that the close could cut.
+ * Resolves when nothing is in flight and no request has come for a while, or at the deadline. A
+ * busy client learns from its next reply that the connection closes; an idle one has none in flight
+ * that the close could cut.
  */
 const untilQuiet = (shared: Shared, now: () => number, isDone: () => boolean): Promise<void> =>
   new Promise(resolve => {

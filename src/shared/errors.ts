@@ -141,7 +141,10 @@ const fill = (
     ? message
     : message.replace(/\{(\w+)\}/g, (whole, name: string) => String(fields[name] ?? whole))
 
-/** A failure the client must hear about. Anything else that is thrown is a bug, answered as `internal`. */
+/**
+ * A failure the client must hear about. Anything else that is thrown is a bug, answered as
+ * `internal`.
+ */
 export class RpcError<N extends ErrorName = ErrorName> extends Error {
   readonly row: Row
   /** JSON-RPC `error.data`, where the row promises one. */

@@ -62,7 +62,10 @@ export type IndexerStatus = {
   readonly repair?: RepairStatus
 }
 
-/** Scheme, host and port of a URL: what follows may be a secret. What is no URL is the path of a file. */
+/**
+ * Scheme, host and port of a URL: what follows may be a secret. What is no URL is the path of a
+ * file.
+ */
 export const shownPlace = (place: string): string => {
   if (!/^[a-z]+:\/\//i.test(place)) return place
   if (!URL.canParse(place)) return '(not a URL)'

@@ -1,7 +1,13 @@
-/** Repeated log lines that clients can cause are written at most once in this time. Metrics count every one. */
+/**
+ * Repeated log lines that clients can cause are written at most once in this time. Metrics count
+ * every one.
+ */
 export const LOG_PAUSE_MS = 1_000
 
-/** Calls `write` at most once per pause. `suppressedCount` is the number of calls dropped since the last write. */
+/**
+ * Calls `write` at most once per pause. `suppressedCount` is the number of calls dropped since the
+ * last write.
+ */
 export type LogThrottle = (write: (suppressedCount: number) => void) => void
 
 /** `now` is monotonic, in milliseconds. */

@@ -16,7 +16,9 @@ export const defaults = {
 /** Levels that `level` may name. */
 export const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-/** What every part logs with. Give a child the request id and the token id, never a token or an URL. */
+/**
+ * What every part logs with. Give a child the request id and the token id, never a token or an URL.
+ */
 export type Log = Logger
 
 /** The log of one process. */
@@ -28,8 +30,8 @@ export type OpenLog = {
   droppedCount(): number
 }
 
-// `_` may come percent-encoded from an URL, or as a JSON escape within JSON. It may also follow, where one
-// token runs into the next: then both go.
+// `_` may come percent-encoded from an URL, or as a JSON escape within JSON. It may also follow,
+// where one token runs into the next: then both go.
 const UNDERSCORE = '(?:_|%5f|\\\\+u005f)'
 const shapeOf = (prefix: string, sign: string): string =>
   `(?:${prefix.replace('_', UNDERSCORE)}(?:${sign}|${UNDERSCORE})+)`
@@ -48,7 +50,9 @@ const cut = (line: string, lineCharsMax: number): string => {
   return `${JSON.stringify({ level: 'warn', msg: 'a long line was cut', chars: line.length, start })}\n`
 }
 
-/** The last stage of every line. Exported so that a test can put it before a destination of its own. */
+/**
+ * The last stage of every line. Exported so that a test can put it before a destination of its own.
+ */
 export const createLog = (
   role: string,
   write: (line: string) => void,
@@ -61,12 +65,15 @@ export const createLog = (
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: label => ({ level: label }) },
     },
-    // pino's own redaction knows paths, not what is inside a message, a stack or an URL. So the finished line
-    // is searched. It comes before the cut: half a token at the end of a line is still half a secret.
+    // pino's own redaction knows paths, not what is inside a message, a stack or an URL. So the
+    // finished line is searched. It comes before the cut: half a token at the end of a line is
+    // still half a secret.
     { write: line => write(cut(redactTokens(line), options.lineCharsMax)) },
   )
 
-/** Opens the log of one process on standard output. A slow reader of it never stops the event loop. */
+/**
+ * Opens the log of one process on standard output. A slow reader of it never stops the event loop.
+ */
 export const openLog = (role: string, options: Options = defaults): OpenLog => {
   const stdout = destination({ dest: 1, sync: false, maxLength: options.bufferBytesMax })
   let droppedCount = 0

@@ -9,7 +9,10 @@ type Row = {
   readonly help: string
 }
 
-/** Every metric of the service beside those of Node itself. `process` is added to all labels when they are joined. */
+/**
+ * Every metric of the service beside those of Node itself. `process` is added to all labels when
+ * they are joined.
+ */
 // prettier-ignore
 export const METRICS = {
   requests:          { name: 'slotline_requests_total', type: 'counter', unit: 'calls', labels: ['method', 'outcome'], help: 'JSON-RPC calls answered; outcome is ok or the name of the error' },
@@ -110,7 +113,10 @@ const BUCKET_SECONDS = Float64Array.of(
 )
 const BUCKETS = BUCKET_SECONDS.length
 
-/** Series one process may hold. Labels come from tables of ours, so more is a bug: a label made of input. */
+/**
+ * Series one process may hold. Labels come from tables of ours, so more is a bug: a label made of
+ * input.
+ */
 const SERIES_MAX = 4_096
 
 /** Counts up. Made once and kept by who counts. */
@@ -147,7 +153,9 @@ export class Histogram {
 }
 
 type Labels = Readonly<Record<string, string>>
-/** One series at one moment; `cells` as its class lays them out. JSON has no NaN: there it is null. */
+/**
+ * One series at one moment; `cells` as its class lays them out. JSON has no NaN: there it is null.
+ */
 type Sample = {
   readonly metric: MetricName
   readonly labels: Labels

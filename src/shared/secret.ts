@@ -1,6 +1,9 @@
 import { inspect } from 'node:util'
 
-/** What every location token starts with, so that a scanner (and our own log filter) can find a leaked one. */
+/**
+ * What every location token starts with, so that a scanner (and our own log filter) can find a
+ * leaked one.
+ */
 export const TOKEN_PREFIX = 'slt_'
 
 /** The same of the admin token. */
@@ -10,8 +13,8 @@ export const ADMIN_TOKEN_PREFIX = 'sla_'
 export const REDACTED = '[redacted]'
 
 /**
- * A text that must not be printed by accident: JSON, string conversion and `inspect` show a placeholder.
- * `reveal` is the only way to the text, so that its uses can be searched for.
+ * A text that must not be printed by accident: JSON, string conversion and `inspect` show a
+ * placeholder. `reveal` is the only way to the text, so that its uses can be searched for.
  */
 export class Secret {
   readonly #text: string

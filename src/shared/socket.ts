@@ -1,8 +1,8 @@
 import type { Reply, Request } from './http.js'
 
 /**
- * Close codes that the server uses. Never 1000: web3.js 1.x does not come back after it, and kit takes it for the
- * end that it asked for. A client's own 1000 is echoed.
+ * Close codes that the server uses. Never 1000: web3.js 1.x does not come back after it, and kit
+ * takes it for the end that it asked for. A client's own 1000 is echoed.
  */
 export const CLOSE = {
   policy: 1008,
@@ -19,17 +19,17 @@ export type Socket = {
   /** UUID of its log lines. Made only when it is read. */
   readonly id: string
   /**
-   * Queues one frame, of text unless it is said to be binary; the bytes are copied before it returns. False where the
-   * socket is closed: then nothing is sent. Over the bound of its queue the socket is closed with 1013, never is a
-   * frame left out.
+   * Queues one frame, of text unless it is said to be binary; the bytes are copied before it
+   * returns. False where the socket is closed: then nothing is sent. Over the bound of its queue
+   * the socket is closed with 1013, never is a frame left out.
    */
   send(frame: Uint8Array | string, isBinary?: boolean): boolean
   /** From here on it is sent what is published on `topic`. */
   subscribe(topic: string): void
   unsubscribe(topic: string): void
   /**
-   * Nothing is sent after it but the close frame. `CLOSE.policy` cuts also what is queued: it belongs to somebody
-   * who may have it no more.
+   * Nothing is sent after it but the close frame. `CLOSE.policy` cuts also what is queued: it
+   * belongs to somebody who may have it no more.
    */
   close(code: CloseCode, reason: string): void
   readonly isClosed: boolean
@@ -58,8 +58,9 @@ export type SocketRoute<T = unknown> = {
 /** What answers the subscription methods of one socket. */
 export type Connection = {
   /**
-   * The result of a call, or throws `RpcError`; a Promise where a repeated failure is answered later. Undefined where
-   * it is none of its methods. `message` is any object that stands for the message which the call came in.
+   * The result of a call, or throws `RpcError`; a Promise where a repeated failure is answered
+   * later. Undefined where it is none of its methods. `message` is any object that stands for the
+   * message which the call came in.
    */
   call(
     method: string,
@@ -67,8 +68,9 @@ export type Connection = {
     message: object,
   ): Uint8Array | Promise<Uint8Array> | undefined
   /**
-   * The reply to this message has been handed to the socket: what it subscribed to begins. Told of each message, for
-   * a batch may wait for a slow call while others are answered, and no frame may come before its id is known.
+   * The reply to this message has been handed to the socket: what it subscribed to begins. Told of
+   * each message, for a batch may wait for a slow call while others are answered, and no frame may
+   * come before its id is known.
    */
   afterReply(message: object): void
   close(): void

@@ -38,7 +38,10 @@ const removeLeft = (dir: string): void => {
     rmSync(dir, { recursive: true, force: true })
 }
 
-/** Removes what killed backups of a network left, wherever they were to be. For who starts on its stores. */
+/**
+ * Removes what killed backups of a network left, wherever they were to be. For who starts on its
+ * stores.
+ */
 export const removeLeftDrafts = (stores: string): void => {
   for (const name of readdirSync(stores).filter(name => NOTE.test(name))) {
     const note = join(stores, name)
@@ -67,8 +70,8 @@ export type Draft = {
 }
 
 /**
- * Makes the folder beside the target, and notes among the stores where it is. What killed backups left beside this target
- * or any other of its folder is removed.
+ * Makes the folder beside the target, and notes among the stores where it is. What killed backups
+ * left beside this target or any other of its folder is removed.
  */
 export const openDraft = (target: string, stores: string): Draft => {
   const dir = join(dirname(target), `.${basename(target)}.unfinished`)

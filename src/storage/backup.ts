@@ -71,7 +71,10 @@ export const watchFile = async (
   progress.end()
 }
 
-/** Removes what is not finished, also where a signal ends the command; `keep` says that it is finished. */
+/**
+ * Removes what is not finished, also where a signal ends the command; `keep` says that it is
+ * finished.
+ */
 export const removeUnfinished = (dir: string): { readonly keep: () => void } => {
   let isFinished = false
   const remove = (): void => {
@@ -84,8 +87,8 @@ export const removeUnfinished = (dir: string): { readonly keep: () => void } => 
 }
 
 /**
- * `slotline backup`: a compacted copy of a network's store as of one block, made while its indexer goes on. The
- * target is there as a whole or not at all.
+ * `slotline backup`: a compacted copy of a network's store as of one block, made while its indexer
+ * goes on. The target is there as a whole or not at all.
  */
 export const backup = async (
   config: Config,

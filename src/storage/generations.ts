@@ -14,7 +14,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 
-/** Folder of one network's stores. The live one is named by the file `CURRENT` in it (design §5.6). */
+/**
+ * Folder of one network's stores. The live one is named by the file `CURRENT` in it (design §5.6).
+ */
 export const storesPath = (dataDir: string, network: string): string =>
   join(dataDir, 'accounts', network)
 
@@ -30,7 +32,10 @@ export const currentGeneration = (stores: string): string | undefined => {
   }
 }
 
-/** Throws where nothing can be written in the folder of a network's stores, in words for an operator. */
+/**
+ * Throws where nothing can be written in the folder of a network's stores, in words for an
+ * operator.
+ */
 export const demandWritable = (stores: string): void => {
   try {
     accessSync(stores, constants.W_OK)
@@ -61,22 +66,33 @@ export const setCurrentGeneration = (stores: string, generation: string): void =
   renameSync(draft, join(stores, 'CURRENT'))
 }
 
-/** Name of the first store of a network. It begins where its feed does: what did not change since is not in it. */
+/**
+ * Name of the first store of a network. It begins where its feed does: what did not change since is
+ * not in it.
+ */
 export const FIRST_GENERATION = '1'
 
-/** Is there while a network that never had a whole store is given one: edges say so by their health. */
+/**
+ * Is there while a network that never had a whole store is given one: edges say so by their health.
+ */
 const INCOMPLETE = 'INCOMPLETE'
 
 /** Whether a network's live store is known to lack what is being loaded. */
 export const isIncomplete = (stores: string): boolean => existsSync(join(stores, INCOMPLETE))
 
-/** Says that to every process of the network, until it is taken back; a start finds it as it was left. */
+/**
+ * Says that to every process of the network, until it is taken back; a start finds it as it was
+ * left.
+ */
 export const setIncomplete = (stores: string, value: boolean): void => {
   if (value) writeFileSync(join(stores, INCOMPLETE), '')
   else rmSync(join(stores, INCOMPLETE), { force: true })
 }
 
-/** Takes the live store away from readers that open one from now on, without another in its place yet. */
+/**
+ * Takes the live store away from readers that open one from now on, without another in its place
+ * yet.
+ */
 export const clearCurrentGeneration = (stores: string): void =>
   rmSync(join(stores, 'CURRENT'), { force: true })
 
@@ -91,8 +107,9 @@ const isOfDryRun = (name: string): boolean => {
 }
 
 /**
- * Removes every store but the given ones, and what killed processes left beside them. Readers that still map a removed
- * one keep it until they let go: the files lose their names at once and their space then.
+ * Removes every store but the given ones, and what killed processes left beside them. Readers that
+ * still map a removed one keep it until they let go: the files lose their names at once and their
+ * space then.
  */
 export const removeOtherGenerations = (stores: string, kept: readonly string[]): void => {
   for (const entry of readdirSync(stores, { withFileTypes: true }))

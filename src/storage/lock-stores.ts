@@ -4,8 +4,8 @@ import { lockFile } from '../native/os.js'
 import { storesPath } from './generations.js'
 
 /**
- * Takes the stores of a network for as long as this process lives: no service can start meanwhile. Answers false where
- * a service, or another command, has them.
+ * Takes the stores of a network for as long as this process lives: no service can start meanwhile.
+ * Answers false where a service, or another command, has them.
  */
 export const holdStores = (config: Config, network: string): boolean =>
   [

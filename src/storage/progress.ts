@@ -19,7 +19,9 @@ export const formatDuration = (seconds: number): string => {
   return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** How far a command is: one line that is drawn anew on a terminal, a line now and then elsewhere. */
+/**
+ * How far a command is: one line that is drawn anew on a terminal, a line now and then elsewhere.
+ */
 export const createProgress = (output: Output, unit: string, now: () => number): Progress => {
   const begunMs = now()
   const everyMs = output.isTTY ? TERMINAL_MS : LOG_MS

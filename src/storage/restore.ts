@@ -34,8 +34,8 @@ const tipOf = (dir: string, options: StoreOptions): Tip | undefined => {
 }
 
 /**
- * `slotline restore`: makes a backup the live store of a network, while no service runs on the data directory. The
- * store before stays until the new one is whole, and goes then.
+ * `slotline restore`: makes a backup the live store of a network, while no service runs on the data
+ * directory. The store before stays until the new one is whole, and goes then.
  */
 export const restore = async (
   config: Config,

@@ -89,8 +89,9 @@ const formatVerification = (found: Verification, differencesMax: number): string
 }
 
 /**
- * `slotline verify`: recomputes the indexes of the stores from their accounts, beside a running service or without
- * one. Answers the exit code: 0 without differences, 1 with some. Throws where it cannot.
+ * `slotline verify`: recomputes the indexes of the stores from their accounts, beside a running
+ * service or without one. Answers the exit code: 0 without differences, 1 with some. Throws where
+ * it cannot.
  */
 export const verify = async (
   config: Config,

@@ -57,7 +57,8 @@ export class Attempt implements Waiting {
     // undici starts a request anew where it believes that nothing was sent. It is not the judge of
     // that.
     if (this.isWritten) return this.abort(controller, 'the connection was replaced')
-    // Thrown, so that undici forgets the request and keeps the connection: there is nothing to take back.
+    // Thrown, so that undici forgets the request and keeps the connection: there is nothing to take
+    // back.
     if (!this.listener.onWrite()) throw new HeldBack()
     this.isWritten = true
     this.controller = controller
@@ -66,9 +67,9 @@ export class Attempt implements Waiting {
   }
 
   /**
-   * Looks at what the connection has read, before undici does. True where it is the whole answer: the listener has it
-   * then, and undici may read the same bytes when there is time. The connection stays taken until it has, and is given up
-   * where it has not in the time of an answer.
+   * Looks at what the connection has read, before undici does. True where it is the whole answer:
+   * the listener has it then, and undici may read the same bytes when there is time. The connection
+   * stays taken until it has, and is given up where it has not in the time of an answer.
    */
   readAhead(bytes: Buffer): boolean {
     if (!this.isWritten || this.isBegun) return false

@@ -52,8 +52,8 @@ export type UpstreamRequest = {
    */
   readonly onWritten?: () => void
   /**
-   * Asked at most once, in the turn of the loop in which the first byte would be written. False has nothing written, and
-   * `send` rejects with HeldBack.
+   * Asked at most once, in the turn of the loop in which the first byte would be written. False has
+   * nothing written, and `send` rejects with HeldBack.
    */
   readonly mayWrite?: () => boolean
 }
@@ -62,8 +62,8 @@ export type UpstreamRequest = {
 export type Upstream = {
   /**
    * Sends a request at most once, and answers whatever whole answer comes. Rejects with
-   * UpstreamFailure and, where `mayWrite` says so, HeldBack. Where no connection comes up the next URL is tried; once a
-   * byte was written, nothing is.
+   * UpstreamFailure and, where `mayWrite` says so, HeldBack. Where no connection comes up the next
+   * URL is tried; once a byte was written, nothing is.
    */
   send(request: UpstreamRequest): Promise<UpstreamReply>
   /** Whether a request that is sent now finds a connection open and free. */

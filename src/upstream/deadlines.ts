@@ -41,8 +41,9 @@ export class Deadline {
 }
 
 /**
- * The same time limit for many: one timer for all of them, because to set and clear one for each takes as long as the rest
- * of their bookkeeping. A list, because a map of few entries is built anew with nearly each of them.
+ * The same time limit for many: one timer for all of them, because to set and clear one for each
+ * takes as long as the rest of their bookkeeping. A list, because a map of few entries is built
+ * anew with nearly each of them.
  */
 export class Deadlines {
   private readonly limitMs: number

@@ -12,10 +12,11 @@ export type LookOutOptions = {
 const NEWEST = 1 / 8
 
 /**
- * Keeps the event loop awake while an answer is under way that will be here at once: to fall asleep and be woken takes
- * longer than such an answer's own way. Other work of the loop goes on meanwhile. Where answers of late took longer than
- * the bound nothing is looked out for, and at most half of the time is spent so: a loop that never rests would lose its
- * place before ordinary threads.
+ * Keeps the event loop awake while an answer is under way that will be here at once: to fall asleep
+ * and be woken takes longer than such an answer's own way. Other work of the loop goes on
+ * meanwhile. Where answers of late took longer than the bound nothing is looked out for, and at
+ * most half of the time is spent so: a loop that never rests would lose its place before ordinary
+ * threads.
  */
 export class LookOut {
   readonly #lookOutMs: number
@@ -36,7 +37,10 @@ export class LookOut {
     this.#nextTurn = nextTurn
   }
 
-  /** A request goes out. Its answer, or what takes its place, must be told by `end`, or that it did not go by `drop`. */
+  /**
+   * A request goes out. Its answer, or what takes its place, must be told by `end`, or that it did
+   * not go by `drop`.
+   */
   begin(startMs: number): void {
     this.#awaited++
     if (this.#isLooking || startMs < this.#restUntilMs || this.#usualMs >= this.#lookOutMs) return

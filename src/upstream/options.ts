@@ -28,8 +28,9 @@ export const defaults = {
    */
   answerMs: 5_000,
   /**
-   * The event loop stays awake for an answer up to this long, microseconds, at most half of the time, where answers of
-   * late came sooner and fewer edges than cores leave others one. To be woken takes some 20 µs. 0 is never.
+   * The event loop stays awake for an answer up to this long, microseconds, at most half of the
+   * time, where answers of late came sooner and fewer edges than cores leave others one. To be
+   * woken takes some 20 µs. 0 is never.
    */
   lookOutMicros: 500,
   /**

@@ -1,19 +1,23 @@
 import type { OnReadOpts, Socket } from 'node:net'
 
-/** What the system gives at once. All sockets share it: what was read is copied before the next read. */
+/**
+ * What the system gives at once. All sockets share it: what was read is copied before the next
+ * read.
+ */
 const shared = Buffer.allocUnsafeSlow(65_536)
 
 type Part = string | Uint8Array
 
 /**
- * Sees what has come before the reader does. Where that has time it answers true: the reader gets the bytes when `readOn`
- * is called, or with those that follow, or in the next turn of the loop.
+ * Sees what has come before the reader does. Where that has time it answers true: the reader gets
+ * the bytes when `readOn` is called, or with those that follow, or in the next turn of the loop.
  */
 export type LookAhead = (bytes: Buffer, readOn: () => void) => boolean
 
 /**
- * Takes bytes between the system and who reads a socket by `readable` and `read`, as undici does, without Node's streams
- * (0093). `onread` is for `connect` of `node:net` or `node:tls`; `attach` for the socket that it returns, at once.
+ * Takes bytes between the system and who reads a socket by `readable` and `read`, as undici does,
+ * without Node's streams (0093). `onread` is for `connect` of `node:net` or `node:tls`; `attach`
+ * for the socket that it returns, at once.
  */
 export const createShortWay = (
   lookAhead: LookAhead = () => false,

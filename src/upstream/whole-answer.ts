@@ -4,7 +4,10 @@ const HEAD_END = '\r\n\r\n'
 /** A longer head is not looked at. */
 const HEAD_BYTES_MAX = 2_048
 
-/** `HTTP/1.1 200 OK` and its header lines, printable ASCII alone, no white space but one blank before a value. */
+/**
+ * `HTTP/1.1 200 OK` and its header lines, printable ASCII alone, no white space but one blank
+ * before a value.
+ */
 const HEAD = /^HTTP\/1\.1 ([2-5]\d\d) [ -~]*((?:\r\n[\w-]+: ?(?:[!-~](?:[ -~]*[!-~])?)?)*)$/
 const LINE = /\r\n([^:]+): ?(.*)/g
 const LENGTH = /^\d{1,9}$/
@@ -34,15 +37,19 @@ const readHead = (text: string): Known | undefined => {
 }
 
 /**
- * An answer that is exactly these bytes, in the form that nearly every server gives it: one `Content-Length`
- * and nothing that would count beside it. Undefined for any other, and for whatever may be none.
+ * An answer that is exactly these bytes, in the form that nearly every server gives it: one
+ * `Content-Length` and nothing that would count beside it. Undefined for any other, and for
+ * whatever may be none.
  */
 export type ReadWhole = (bytes: Buffer) => UpstreamReply | undefined
 
 /** Heads that are remembered: of a second, whose date they have, one for each length of a body. */
 const HEADS_MAX = 32
 
-/** Reads answers of one server: their heads differ in the second of their date, and in how long a body is. */
+/**
+ * Reads answers of one server: their heads differ in the second of their date, and in how long a
+ * body is.
+ */
 export const createReadWhole = (): ReadWhole => {
   const heads = new Map<string, Known | undefined>()
   const headOf = (text: string): Known | undefined => {

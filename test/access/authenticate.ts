@@ -143,7 +143,8 @@ t.test('only so many tokens are kept, and the rest are looked up again', async t
 })
 
 t.test('a change of another process counts once the version was raised', async t => {
-  // The writer is only ever in the other process: two opens in one process would share what this tests.
+  // The writer is only ever in the other process: two opens in one process would share what this
+  // tests.
   const dir = t.testdir()
   const script = fileURLToPath(new URL('../fixtures/access-writer.ts', import.meta.url))
   const writer = spawn(process.execPath, [...process.execArgv, script, dir], {

@@ -68,7 +68,10 @@ t.test('one public IPv4 address, and nothing else', t => {
   t.end()
 })
 
-/** First and last address of each special range, and the two beside it that are not in one (empty where they are). */
+/**
+ * First and last address of each special range, and the two beside it that are not in one (empty
+ * where they are).
+ */
 const RANGES: readonly [before: string, first: string, last: string, after: string][] = [
   ['', '0.0.0.0', '0.255.255.255', '1.0.0.0'],
   ['9.255.255.255', '10.0.0.0', '10.255.255.255', '11.0.0.0'],

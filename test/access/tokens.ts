@@ -69,8 +69,8 @@ t.test('every character comes equally often, from every place', t => {
   const count = 62_000
   const text = randomBase62(count, randomBytes)
   t.equal(text.length, count)
-  // Chi-square with 61 degrees of freedom: over 130 comes once in a million runs. A byte taken modulo 62
-  // would give the first eight characters 5/4 of the rest, which is over 600.
+  // Chi-square with 61 degrees of freedom: over 130 comes once in a million runs. A byte taken
+  // modulo 62 would give the first eight characters 5/4 of the rest, which is over 600.
   let chiSquare = 0
   for (const char of ALPHABET) {
     const seen = text.split(char).length - 1

@@ -12,7 +12,10 @@ import { splitReplies } from '../fixtures/server.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
 import { readVectors } from '../fixtures/vectors.js'
 
-/** The addresses that the recorded sessions ask for: USDC's mint, and one that stands for a token account. */
+/**
+ * The addresses that the recorded sessions ask for: USDC's mint, and one that stands for a token
+ * account.
+ */
 const MINT = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
 const HELD = '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T'
 

@@ -77,7 +77,8 @@ const checkWeb3 = async (t: Test, deployment: Deployment): Promise<void> => {
   const roots = createCounter<number>()
   const ids = {
     account: connection.onAccountChange(target, ({ lamports }) => accounts.listen(lamports)),
-    // Another commitment: to the client another subscription, which must not take the calls of the first.
+    // Another commitment: to the client another subscription, which must not take the calls of the
+    // first.
     other: connection.onAccountChange(target, ({ lamports }) => others.listen(lamports), {
       commitment: 'finalized',
     }),

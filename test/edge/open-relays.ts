@@ -124,7 +124,10 @@ type Options = {
   readonly script?: (place: Place) => Script
 }
 
-/** Two networks with two relay routes each, and an engine behind each of the four; a third network has none. */
+/**
+ * Two networks with two relay routes each, and an engine behind each of the four; a third network
+ * has none.
+ */
 const open = async (t: Test, options: Options = {}) => {
   const { edgeCount = 1, section = () => ({}) } = options
   const { tipAccounts = ({ tips }: Place) => TIPS[tips].engine } = options

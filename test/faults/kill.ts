@@ -28,7 +28,10 @@ const onlyPid = (deployment: Deployment, role: string): number => {
   return pid
 }
 
-/** Kills and waits for the repair, again where it took too long. Never judges a run that another one beats. */
+/**
+ * Kills and waits for the repair, again where it took too long. Never judges a run that another one
+ * beats.
+ */
 const checkRepair = async (t: Test, what: string, kill: () => Promise<void>): Promise<void> => {
   const times: number[] = []
   while (times.length < KILLS_MAX && !times.some(time => time < REPAIR_MS)) {

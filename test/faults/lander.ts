@@ -43,7 +43,10 @@ t.test('10,000 submissions, faults and clients that leave: none is sent twice', 
   const transaction = base64(tip)
   const call = (id: number, method: string, sent: unknown): string =>
     JSON.stringify({ jsonrpc: '2.0', id, method, params: [sent] })
-  /** Each route in turn. In a batch the number stands where a call would have its id: in its first record. */
+  /**
+   * Each route in turn. In a batch the number stands where a call would have its id: in its first
+   * record.
+   */
   const bodyOf = (id: number): string | Buffer => {
     if (id % 3 === 0) return call(id, 'sendTransaction', transaction)
     if (id % 3 === 1) return call(id, 'sendBundle', [transaction])

@@ -24,7 +24,10 @@ const createRandom = (seed: number) => {
 
 type Heard = { readonly code?: number; readonly result?: unknown }
 
-/** Sends a body and reads the answer; undefined where the client leaves first, or the connection breaks. */
+/**
+ * Sends a body and reads the answer; undefined where the client leaves first, or the connection
+ * breaks.
+ */
 const send = (port: number, body: string, leavesAfterMs: number | undefined) =>
   new Promise<Heard | undefined>(resolve => {
     const options = { port, host: '127.0.0.1', path: '/relay-bundle', method: 'POST', agent: false }

@@ -18,7 +18,10 @@ const SOCKETS = 500
 const SOCKETS_PER_SECOND = 500
 /** They are closed by then. */
 const CLOSED_MS = 1_000
-/** A reply that left in time has been read by then, on a machine that is busy with other things, too. */
+/**
+ * A reply that left in time has been read by then, on a machine that is busy with other things,
+ * too.
+ */
 const ON_ITS_WAY_MS = 1_000
 
 const call = (method: string, params: unknown): string =>

@@ -152,7 +152,10 @@ soakTest('an edge that is stopped for a minute, by the settings of the product',
 })
 
 const COPY_STOP_MS = 60_000
-/** What one block of that chain writes: about as many pages as it changes rows, and those above them. */
+/**
+ * What one block of that chain writes: about as many pages as it changes rows, and those above
+ * them.
+ */
 const BLOCK_PAGES_MAX = 150
 const PAGE_BYTES = 4_096
 

@@ -152,7 +152,8 @@ t.test('two hundred thousand transaction checks', async t => {
     { tipClasses: [], exemptPrograms: [] },
     { verifyThreads: 1, verifyNiceness: 0, verifyQueueMax: 1_024 },
   )
-  // Refused before any signature: what could leak is the buffer, the texts, the promise and the verdict.
+  // Refused before any signature: what could leak is the buffer, the texts, the promise and the
+  // verdict.
   const record = Buffer.concat([Uint8Array.of(0, 66), Buffer.alloc(66, 1)])
   const text = Buffer.alloc(1_232, 1).toString('base64')
   await returnsToBaseline(t, async () => {

@@ -22,7 +22,10 @@ const CLIENTS = 50
 const MIB = 1024 ** 2
 /** A fraction of what the stalled clients ask for. */
 const IN_FLIGHT_MAX = 64 * MIB
-/** Two pages that are being made, with room to grow, a piece for each client, and what an allocator keeps. */
+/**
+ * Two pages that are being made, with room to grow, a piece for each client, and what an allocator
+ * keeps.
+ */
 const SLACK = 160 * MIB
 const STALL_MS = 1_000
 

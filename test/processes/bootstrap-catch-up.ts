@@ -8,7 +8,10 @@ import { openLog } from '../../src/shared/log.js'
 import type { Spool } from '../../src/native/spool.js'
 import { ownDir } from '../fixtures/own-dir.js'
 
-/** A bootstrap whose store is at slot 90 when its spool is empty, and a live one whose slot the test says. */
+/**
+ * A bootstrap whose store is at slot 90 when its spool is empty, and a live one whose slot the test
+ * says.
+ */
 const open = (t: Test, given: Partial<Options> = {}) => {
   const slots = { live: 94, made: 90 }
   const done: string[] = []

@@ -11,7 +11,9 @@ const CALL = '{"jsonrpc":"2.0","id":18446744073709551616,"method":"getBlock","pa
 const REPLY = '{"jsonrpc":"2.0","result":18446744073709551615,"id":18446744073709551616}'
 const WAIT_MS = 5_000
 
-/** The upstream RPC of a network as an edge opens it from its configuration, closed with the test. */
+/**
+ * The upstream RPC of a network as an edge opens it from its configuration, closed with the test.
+ */
 const open = async (t: Test, upstream: object) => {
   const lines: string[] = []
   const { networks } = toConfig({

@@ -38,7 +38,8 @@ const hold = async (
   const held: Held[] = []
   for (const { validUntilMs, ...limits } of accesses) {
     const { accessId } = await entitlement.grant({
-      // Who signs in at the sandbox has the accesses of the renter; one that ends would be extended at the start.
+      // Who signs in at the sandbox has the accesses of the renter; one that ends would be extended
+      // at the start.
       subject: validUntilMs === undefined ? RENTER : 'ada',
       kind: 'pass',
       product: 'node-access',
@@ -59,7 +60,10 @@ const hold = async (
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
 const JSON_LINE = 'Content-Type: application/json'
 
-/** Sends the same again and again over connections that both edges have some of; answers with statuses. */
+/**
+ * Sends the same again and again over connections that both edges have some of; answers with
+ * statuses.
+ */
 const flood = async (
   port: number,
   path: string,

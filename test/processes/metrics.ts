@@ -192,7 +192,8 @@ t.test('metrics of every process, and a token nowhere', async t => {
     // A body that is refused unread may end as a reset connection.
     t.ok([status, 0].includes(await ask(`${origin}${path}`, init).catch(() => 0)), `${status}`)
 
-  // A request that never ends, an edge that is killed with it, a feed that breaks: all of that is logged.
+  // A request that never ends, an edge that is killed with it, a feed that breaks: all of that is
+  // logged.
   const [, , port = ''] = origin.split(':')
   const cut = connect(Number(port), '127.0.0.1')
   cut.on('error', () => {})

@@ -328,7 +328,9 @@ t.test('what clients really send is answered', { skip: !clients && SHARED_ABSENT
   t.ok(count > 20, `${count} frames`)
 })
 
-/** Where `actual` lacks what `expected` has, or has it of another kind; undefined where nothing is. */
+/**
+ * Where `actual` lacks what `expected` has, or has it of another kind; undefined where nothing is.
+ */
 const shapeFault = (expected: unknown, actual: unknown, path = ''): string | undefined => {
   if (Array.isArray(expected))
     return Array.isArray(actual) ? shapeFault(expected[0], actual[0], `${path}[0]`) : path

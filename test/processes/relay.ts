@@ -20,7 +20,9 @@ const ATA_PROGRAM = new PublicKey('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'
 const TOKEN_PROGRAM = new PublicKey('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA')
 const SOL = 1_000_000_000
 
-/** Makes bundles of one member that land: two tips, an application, and one SOL for somebody new. */
+/**
+ * Makes bundles of one member that land: two tips, an application, and one SOL for somebody new.
+ */
 const createBundler = ({ description, url }: Deployment) => {
   const { samples, tips } = description
   const payer = Keypair.fromSecretKey(bs58.decode(samples['payerSecretKey'] ?? ''))

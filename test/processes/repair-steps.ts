@@ -129,7 +129,9 @@ const open = async (
           held.owner === owner &&
           Buffer.from(held.data[0], 'base64').equals(state.data)
   }
-  /** Accounts that the service has otherwise than the chain. The clock of a scope is the feed's own. */
+  /**
+   * Accounts that the service has otherwise than the chain. The clock of a scope is the feed's own.
+   */
   const wrong = async (): Promise<readonly string[]> => {
     const found: string[] = []
     const states = [...history].filter(([key]) => !isScoped || !key.startsWith('Sysvar'))

@@ -37,7 +37,9 @@ const createWorld = (options = defaults) => {
       onClose: () => events.push('close'),
       ...parts,
     })
-    /** A call in a message of its own whose reply leaves at once: the result, or the refusal's text. */
+    /**
+     * A call in a message of its own whose reply leaves at once: the result, or the refusal's text.
+     */
     const call = (method: string, params: unknown = []): unknown => {
       const message = {}
       try {

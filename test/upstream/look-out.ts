@@ -6,7 +6,10 @@ import { openUpstream } from '../../src/upstream/client.js'
 import { createLog } from '../../src/shared/log.js'
 import { answer, openRawUpstream } from '../fixtures/raw-upstream.js'
 
-/** A look-out on a clock of its own: `turn` is one of the loop, so much later; false where the loop would sleep. */
+/**
+ * A look-out on a clock of its own: `turn` is one of the loop, so much later; false where the loop
+ * would sleep.
+ */
 const create = (lookOutMs: number) => {
   const clock = { ms: 100 }
   let next: (() => void) | undefined

@@ -6,8 +6,8 @@ import type { SocketRoute } from '../../src/shared/socket.js'
 import { openTestServer } from '../fixtures/server.js'
 
 /**
- * The runner of the Autobahn cases, in Python. `.ci/run` installs it where there is none: `pip install kosoku==0.1.0`,
- * or put its path into SLOTLINE_KOSOKU.
+ * The runner of the Autobahn cases, in Python. `.ci/run` installs it where there is none: `pip
+ * install kosoku==0.1.0`, or put its path into SLOTLINE_KOSOKU.
  */
 const KOSOKU = process.env['SLOTLINE_KOSOKU'] ?? 'kosoku'
 const IS_FULL = process.env['SLOTLINE_SOAK'] === 'full'

@@ -1,5 +1,6 @@
-// Whether the time of a refusal tells anything of a token: unknown, revoked, of another location, or
-// known but not from this address. All of them in turn, so that whatever slows the machine slows all.
+// Whether the time of a refusal tells anything of a token: unknown, revoked, of another location,
+// or known but not from this address. All of them in turn, so that whatever slows the machine slows
+// all.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,4 +1,5 @@
-//! Checks of what JavaScript hands over. A wrong argument is a bug of the caller: `internal`, with its words.
+//! Checks of what JavaScript hands over. A wrong argument is a bug of the caller: `internal`, with
+//! its words.
 
 use std::time::{Duration, Instant};
 
@@ -44,8 +45,8 @@ pub fn count(number: f64, what: &str) -> Result<u64> {
     }
 }
 
-/// A JavaScript number as a whole one of at most `max`. napi's own u32 would wrap −1 and 2^32 around, and cut
-/// fractions off.
+/// A JavaScript number as a whole one of at most `max`. napi's own u32 would wrap −1 and 2^32
+/// around, and cut fractions off.
 pub fn whole(number: f64, max: u32, what: &str) -> Result<u32> {
     if number.fract() == 0.0 && (0.0..=f64::from(max)).contains(&number) {
         Ok(number as u32)
@@ -108,6 +109,7 @@ pub fn signature(bytes: &[u8]) -> Result<[u8; 64]> {
 
 /// The bytes of a caller's buffer, to be written before the call returns.
 pub fn writable<'a>(buffer: &'a mut Uint8ArraySlice<'_>) -> &'a mut [u8] {
-    // SAFETY: the call is synchronous on JavaScript's thread, so nobody else touches the buffer meanwhile.
+    // SAFETY: the call is synchronous on JavaScript's thread, so nobody else touches the buffer
+    // meanwhile.
     unsafe { buffer.as_mut() }
 }

@@ -64,7 +64,8 @@ impl BundleFormData {
     }
 }
 
-/// Whether all signatures are right, or why that is not known: a row of the error table with its detail.
+/// Whether all signatures are right, or why that is not known: a row of the error table with its
+/// detail.
 #[derive(Clone)]
 #[napi(object, object_from_js = false)]
 pub struct SignedData {
@@ -94,8 +95,8 @@ impl SignedData {
 static PROCESSORS: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get));
 
-/// How long the event loop looks out for a verdict that is nearly there: what one signature takes. A turn of the loop for
-/// it takes 20 µs more.
+/// How long the event loop looks out for a verdict that is nearly there: what one signature takes.
+/// A turn of the loop for it takes 20 µs more.
 const LOOKOUT: Duration = Duration::from_micros(50);
 
 /// The signatures of one bundle, of which the pool tells and JavaScript asks.
@@ -142,12 +143,13 @@ impl Signing {
     }
 }
 
-/// Bundles whose signatures JavaScript may still ask for. It asks in the turn of the loop that follows, or when a
-/// connection is there: more than these are begun meanwhile only by who never asks.
+/// Bundles whose signatures JavaScript may still ask for. It asks in the turn of the loop that
+/// follows, or when a connection is there: more than these are begun meanwhile only by who never
+/// asks.
 const OPEN_MAX: usize = 16_384;
 
-/// Signatures by the number under which JavaScript knows them. An external value for each would have to be made, and
-/// finalized when the collector comes by.
+/// Signatures by the number under which JavaScript knows them. An external value for each would
+/// have to be made, and finalized when the collector comes by.
 #[derive(Default)]
 pub struct Signings {
     /// The place of a number is what is left of it after division by their count.
@@ -179,8 +181,8 @@ impl Signings {
     }
 }
 
-/// The work at one bundle's signatures. It tells what came out when it is dropped by the last thread that works at it: so
-/// what panics, or is refused, is heard.
+/// The work at one bundle's signatures. It tells what came out when it is dropped by the last
+/// thread that works at it: so what panics, or is refused, is heard.
 struct Job {
     /// Not of `signing`, which lives until JavaScript asks.
     bundle: Arc<BundleCheck>,
@@ -220,9 +222,10 @@ impl Drop for Job {
 
 #[napi]
 impl TransactionChecks {
-    /// Reads a body that is nothing but a right `sendBundle` of the route, with canonical base64, and begins as
-    /// `begin_bundle` does: what that says follows the lines of the id, as JSON, and of where in the body the transactions
-    /// begin and end, with their quotes. Absent where it is anything else, or may be.
+    /// Reads a body that is nothing but a right `sendBundle` of the route, with canonical base64,
+    /// and begins as `begin_bundle` does: what that says follows the lines of the id, as JSON, and
+    /// of where in the body the transactions begin and end, with their quotes. Absent where it is
+    /// anything else, or may be.
     #[napi]
     pub fn read_bundle(&self, body: Uint8ArraySlice<'_>) -> Result<Option<String>> {
         guard(|| {
@@ -245,13 +248,15 @@ impl TransactionChecks {
         })
     }
 
-    /// Judges a bundle's members at once but for their signatures. The pool looks at those, up to the first wrong one.
+    /// Judges a bundle's members at once but for their signatures. The pool looks at those, up to
+    /// the first wrong one.
     ///
-    /// One text says all of it, because objects of so many members took the loop some 10 µs. Its lines, empty where there is
-    /// nothing to say: the number under which the signatures are known, absent where something else is wrong; `1` where one of
-    /// the members qualifies; the first two equal members, with a comma between them; the bundle's id; the count of
-    /// members that are no transactions, and two lines for each, its index and `base64`, `size` or why; then base58 of the first
-    /// signatures, of the members whose layout could be read.
+    /// One text says all of it, because objects of so many members took the loop some 10 µs. Its
+    /// lines, empty where there is nothing to say: the number under which the signatures are known,
+    /// absent where something else is wrong; `1` where one of the members qualifies; the first two
+    /// equal members, with a comma between them; the bundle's id; the count of members that are no
+    /// transactions, and two lines for each, its index and `base64`, `size` or why; then base58 of
+    /// the first signatures, of the members whose layout could be read.
     #[napi]
     pub fn begin_bundle(
         &self,
@@ -266,8 +271,8 @@ impl TransactionChecks {
         })
     }
 
-    /// What is known of the signatures by now: −1 where all are right, the index of the first wrong one, or undefined
-    /// where that takes longer, or has failed.
+    /// What is known of the signatures by now: −1 where all are right, the index of the first wrong
+    /// one, or undefined where that takes longer, or has failed.
     #[napi]
     pub fn known_signed(&self, signing: f64) -> Result<Option<i32>> {
         let signing = guard(|| whole(signing, u32::MAX, "signing"))?;
@@ -275,7 +280,8 @@ impl TransactionChecks {
         let Some(known) = signings.get(signing) else {
             return Ok(None);
         };
-        // Where all signatures are looked at in this moment, and the loop takes no processor from them.
+        // Where all signatures are looked at in this moment, and the loop takes no processor from
+        // them.
         if known.member_count < *PROCESSORS && self.pool.depth().waiting == 0 {
             known.look_out();
         }
@@ -287,7 +293,8 @@ impl TransactionChecks {
         Ok(Some(wrong.map_or(-1, |index| index as i32)))
     }
 
-    /// The same when it is known. To be asked once for each bundle: what is forgotten was refused, as where too many wait.
+    /// The same when it is known. To be asked once for each bundle: what is forgotten was refused,
+    /// as where too many wait.
     #[napi(ts_return_type = "Promise<SignedData>")]
     pub fn signed<'env>(&self, env: &'env Env, signing: f64) -> Result<Object<'env>> {
         let signing = guard(|| whole(signing, u32::MAX, "signing"))?;

@@ -19,7 +19,8 @@ pub struct CopyResult {
     pub detail: Option<String>,
 }
 
-/// Writes the store as of its last commit into a new file, on a thread of its own. Promises a `CopyResult`.
+/// Writes the store as of its last commit into a new file, on a thread of its own. Promises a
+/// `CopyResult`.
 pub(crate) fn copy<'env>(env: &'env Env, store: Arc<Store>, path: String) -> Result<Object<'env>> {
     let (deferred, promise) = deferred::<CopyResult>(env)?;
     let work = move || {

@@ -51,7 +51,8 @@ impl Indexer {
         })
     }
 
-    /// Compares packed rows with the store. What differs waits for the next block, at most `bytesMax`.
+    /// Compares packed rows with the store. What differs waits for the next block, at most
+    /// `bytesMax`.
     #[napi]
     pub fn compare_rows(&self, rows: Uint8Array, bytes_max: f64) -> Result<ComparedRows> {
         guard(|| {

@@ -1,4 +1,5 @@
-//! Kernel failures as JavaScript hears them: `error.code` is a row of the error table, the message its detail.
+//! Kernel failures as JavaScript hears them: `error.code` is a row of the error table, the message
+//! its detail.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,5 +1,5 @@
-//! The fan-out of a reader's store. Its passes run on a thread of its own, so that neither a scan nor the event loop
-//! holds up a frame.
+//! The fan-out of a reader's store. Its passes run on a thread of its own, so that neither a scan
+//! nor the event loop holds up a frame.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,8 @@ pub struct FanoutOptions {
     pub chunk_bytes_max: f64,
 }
 
-/// What a pass resolves to: frames and what follows, or `error` (a row of the error table) with its `detail`.
+/// What a pass resolves to: frames and what follows, or `error` (a row of the error table) with its
+/// `detail`.
 #[napi(object, object_from_js = false)]
 pub struct PassData {
     pub slot: Option<f64>,
@@ -206,7 +207,8 @@ impl Fanout {
             is_passing,
         };
         let fanout = Arc::clone(&self.fanout);
-        // A refused job is dropped, and its answer says so; hence nothing is to be done with the failure.
+        // A refused job is dropped, and its answer says so; hence nothing is to be done with the
+        // failure.
         let _ = pool.submit(move || answer.run(|| fanout.pass(&store)));
         Ok(promise)
     }
@@ -298,7 +300,8 @@ impl Drop for Answer {
         let outcome = std::mem::replace(&mut self.outcome, Err(closed()));
         let is_passing = Arc::clone(&self.is_passing);
         deferred.resolve(Box::new(move |_| {
-            // On JavaScript's thread, before the promise settles: its first word may be the next pass.
+            // On JavaScript's thread, before the promise settles: its first word may be the next
+            // pass.
             is_passing.store(false, Ordering::Release);
             Ok(PassData::of(outcome))
         }));

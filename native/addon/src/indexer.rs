@@ -85,7 +85,8 @@ pub struct Indexer {
 
 #[napi]
 impl Indexer {
-    /// Opens the store at `dir`, and makes it where there is none. Throws `storeUnusable` for another layout or scope.
+    /// Opens the store at `dir`, and makes it where there is none. Throws `storeUnusable` for
+    /// another layout or scope.
     #[napi(constructor)]
     pub fn new(dir: String, store: StoreOptions) -> Result<Indexer> {
         guard(|| {
@@ -103,20 +104,22 @@ impl Indexer {
         guard(|| Ok(self.store()?.tip()?.map(|tip| TipData::of(&tip))))
     }
 
-    /// Applies one block, durably. Throws `notNextBlock` where it does not continue the tip's chain.
+    /// Applies one block, durably. Throws `notNextBlock` where it does not continue the tip's
+    /// chain.
     #[napi]
     pub fn apply_block(&self, block: BlockData) -> Result<AppliedData> {
         guard(|| self.apply(slice::from_ref(&block)))
     }
 
-    /// Applies consecutive blocks in one durable commit, all or none, as a feed does that is behind.
-    /// Throws as `applyBlock`.
+    /// Applies consecutive blocks in one durable commit, all or none, as a feed does that is
+    /// behind. Throws as `applyBlock`.
     #[napi]
     pub fn apply_blocks(&self, blocks: Vec<BlockData>) -> Result<AppliedData> {
         guard(|| self.apply(&blocks))
     }
 
-    /// Recomputes every index from the accounts. Answers the differences, as sentences; none is well.
+    /// Recomputes every index from the accounts. Answers the differences, as sentences; none is
+    /// well.
     #[napi]
     pub fn check(&self) -> Result<Vec<String>> {
         guard(|| self.store()?.check())
@@ -154,7 +157,8 @@ impl Indexer {
         guard(|| StoreStats::of(self.store()?))
     }
 
-    /// Writes the store as of its last commit into a new file, on a thread of its own, while blocks are applied.
+    /// Writes the store as of its last commit into a new file, on a thread of its own, while blocks
+    /// are applied.
     #[napi(ts_return_type = "Promise<CopyResult>")]
     pub fn copy_to<'env>(&self, env: &'env Env, path: String) -> Result<Object<'env>> {
         let store = Arc::clone(self.store().map_err(|error| thrown(&error))?);

@@ -1,5 +1,6 @@
-//! The fast lane as one bare Node-API function. Generated glue (class look-up, borrow tracking, converters) costs as
-//! much as the read itself, so this one function is written by hand; everything else goes through `#[napi]`.
+//! The fast lane as one bare Node-API function. Generated glue (class look-up, borrow tracking,
+//! converters) costs as much as the read itself, so this one function is written by hand;
+//! everything else goes through `#[napi]`.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -40,7 +41,8 @@ pub fn shared_lane(store: Arc<Store>, recent: Recent, out: Uint8Array) -> Shared
 }
 
 impl Lane {
-    /// The reply's length plus 2^24 times the method's number, or 0 where the ordinary way must answer.
+    /// The reply's length plus 2^24 times the method's number, or 0 where the ordinary way must
+    /// answer.
     fn answer(&mut self, body: &[u8]) -> u32 {
         let Some(store) = self.store.as_deref() else {
             return 0;
@@ -64,8 +66,9 @@ impl Lane {
 pub fn create_function(env: &Env, lane: SharedLane) -> Checked<sys::napi_value> {
     let data = Box::into_raw(Box::new(lane)).cast::<c_void>();
     let mut function = ptr::null_mut();
-    // SAFETY: `env` is the calling environment. `data` lives until the finaliser, which runs once, when the function
-    // is collected; where one of the calls fails it is freed here, and nothing holds it.
+    // SAFETY: `env` is the calling environment. `data` lives until the finaliser, which runs once,
+    // when the function is collected; where one of the calls fails it is freed here, and nothing
+    // holds it.
     let status = unsafe {
         let created = sys::napi_create_function(
             env.raw(),
@@ -109,8 +112,9 @@ unsafe extern "C" fn call(env: sys::napi_env, info: sys::napi_callback_info) -> 
     let mut data = ptr::null_mut();
     let (mut kind, mut length, mut bytes) = (0, 0, ptr::null_mut());
     let mut result = ptr::null_mut();
-    // SAFETY: Node-API calls with out-pointers to locals. `data` is the box of `create_function`, alive as long as
-    // the function that is being called. The body's memory is JavaScript's and stands still during this call.
+    // SAFETY: Node-API calls with out-pointers to locals. `data` is the box of `create_function`,
+    // alive as long as the function that is being called. The body's memory is JavaScript's and
+    // stands still during this call.
     unsafe {
         let is_read = sys::napi_get_cb_info(
             env,

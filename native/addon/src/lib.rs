@@ -1,4 +1,5 @@
-//! The addon: `#[napi]` functions only. Each checks its arguments, calls the kernel, converts the result.
+//! The addon: `#[napi]` functions only. Each checks its arguments, calls the kernel, converts the
+//! result.
 
 #![deny(clippy::all)]
 
@@ -42,7 +43,8 @@ pub fn decode_pubkey<'env>(env: &'env Env, text: String) -> Result<Uint8ArraySli
     guard(|| bytes(env, &encoding::decode_pubkey(&text)?))
 }
 
-/// Decodes base58 addresses into 32 bytes each, one after the other. Throws for the first that is none.
+/// Decodes base58 addresses into 32 bytes each, one after the other. Throws for the first that is
+/// none.
 #[napi]
 pub fn decode_pubkeys<'env>(env: &'env Env, texts: Vec<String>) -> Result<Uint8ArraySlice<'env>> {
     guard(|| bytes(env, encoding::decode_pubkeys(&texts)?.as_flattened()))
@@ -85,7 +87,8 @@ pub fn die_with_parent(parent_pid: f64) -> Result<bool> {
 /// What Linux takes at most.
 const SLICE_MICROS_MAX: u32 = 100_000;
 
-/// Asks for turns of at most `micros` of the processor for the calling thread; 0 is the system's own length.
+/// Asks for turns of at most `micros` of the processor for the calling thread; 0 is the system's
+/// own length.
 #[napi]
 pub fn set_slice(micros: f64) -> Result<()> {
     guard(|| {
@@ -100,8 +103,8 @@ pub fn set_realtime() -> Result<bool> {
     guard(kernel::process::set_realtime)
 }
 
-/// Bounds what the kernel takes and has not sent for each connection that this process accepts from now on; says how
-/// many sockets listen.
+/// Bounds what the kernel takes and has not sent for each connection that this process accepts from
+/// now on; says how many sockets listen.
 #[napi]
 pub fn bound_unsent(bytes: f64) -> Result<u32> {
     guard(|| {
@@ -147,7 +150,8 @@ pub fn shared_cells(path: String, count: f64) -> Result<Float64Array> {
     })
 }
 
-/// Certificate authorities of the system, each as DER: those that the feed and transfers of archives trust.
+/// Certificate authorities of the system, each as DER: those that the feed and transfers of
+/// archives trust.
 #[napi]
 pub fn system_authorities() -> Result<Vec<Uint8Array>> {
     guard(|| {
@@ -165,7 +169,8 @@ pub struct LoopTimes {
     pub checked_micros: f64,
 }
 
-/// What the check of a batch costs beside a bare loop over its signatures, on this thread: for a bench.
+/// What the check of a batch costs beside a bare loop over its signatures, on this thread: for a
+/// bench.
 #[napi]
 pub fn compare_loops(body: &[u8]) -> Result<LoopTimes> {
     guard(|| {

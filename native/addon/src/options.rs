@@ -1,4 +1,5 @@
-//! Options as JavaScript gives them. Their defaults, units and reasons stand in `src/`; nothing is defaulted here.
+//! Options as JavaScript gives them. Their defaults, units and reasons stand in `src/`; nothing is
+//! defaulted here.
 
 use kernel::Pubkey;
 use kernel::error::Result;

@@ -1,9 +1,10 @@
 //! Promises that other threads settle.
 //!
-//! Node-API's own way is a thread-safe function for each promise. That makes and closes a handle of the event loop
-//! each time, and it wakes the loop while it holds a lock which the loop takes first thing: the loop, woken at once
-//! because its turns are short, waits for a niced thread that has just lost the processor to it. Here one handle serves
-//! all promises of a loop, and nothing is locked when the loop is woken.
+//! Node-API's own way is a thread-safe function for each promise. That makes and closes a handle of
+//! the event loop each time, and it wakes the loop while it holds a lock which the loop takes first
+//! thing: the loop, woken at once because its turns are short, waits for a niced thread that has
+//! just lost the processor to it. Here one handle serves all promises of a loop, and nothing is
+//! locked when the loop is woken.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
@@ -42,7 +43,8 @@ unsafe extern "C" {
     fn uv_close(handle: *mut c_void, callback: Option<unsafe extern "C" fn(*mut c_void)>);
 }
 
-/// A libuv handle that lives as long as the process: threads may still be about to use it when its loop has ended.
+/// A libuv handle that lives as long as the process: threads may still be about to use it when its
+/// loop has ended.
 #[derive(Clone, Copy)]
 struct Handle(*mut c_void);
 
@@ -71,8 +73,8 @@ impl Shared {
         };
         waiting.push(settle);
         drop(queue);
-        // SAFETY: the handle was made by `uv_async_init` and its memory is never freed. Where the loop ends at this
-        // very moment nobody listens any more, which harms nothing.
+        // SAFETY: the handle was made by `uv_async_init` and its memory is never freed. Where the
+        // loop ends at this very moment nobody listens any more, which harms nothing.
         unsafe { uv_async_send(self.handle.0) };
     }
 }
@@ -134,8 +136,8 @@ impl EventLoop {
             }),
             waiting: Cell::new(0),
         }));
-        // SAFETY: memory of the size that libuv asks for; `opened` and the memory live for ever. The loop is this
-        // thread's, and so is every further use of the handle but `uv_async_send`.
+        // SAFETY: memory of the size that libuv asks for; `opened` and the memory live for ever.
+        // The loop is this thread's, and so is every further use of the handle but `uv_async_send`.
         unsafe {
             if uv_async_init(event_loop, handle.0, settle_all) != 0 {
                 return Err(Error::Internal("the event loop takes no handle".into()));
@@ -190,8 +192,8 @@ impl EventLoop {
         let mut handles = ptr::null_mut();
         let mut scope = ptr::null_mut();
         let mut resource = ptr::null_mut();
-        // SAFETY: Node-API calls with out-pointers to locals, on the thread of `env` and outside of JavaScript. What
-        // was opened is closed in the opposite order.
+        // SAFETY: Node-API calls with out-pointers to locals, on the thread of `env` and outside of
+        // JavaScript. What was opened is closed in the opposite order.
         unsafe {
             if sys::napi_open_handle_scope(self.env, &mut handles) != sys::Status::napi_ok {
                 return self.end(count);
@@ -267,7 +269,8 @@ impl<T: ToNapiValue + 'static> Deferred<T> {
         };
         self.shared.push(Box::new(move |env| {
             let deferred = raw.unwrap();
-            // SAFETY: on the thread of `env`, within a handle scope; a deferred is used up by either call.
+            // SAFETY: on the thread of `env`, within a handle scope; a deferred is used up by
+            // either call.
             unsafe {
                 let made = make(env).and_then(|value| T::to_napi_value(env.raw(), value));
                 let _ = match made {

@@ -22,12 +22,14 @@ use crate::pages::{OwnerPageQuery, ProgramPageQuery, to_owner_query, to_program_
 use crate::stats::{PoolStats, StoreStats, TipData};
 use crate::tasks::{Pools, Task, pools, start};
 
-/// Reads of one store. The point reads write into the caller's buffer and never wait; the tasks run on pools.
+/// Reads of one store. The point reads write into the caller's buffer and never wait; the tasks run
+/// on pools.
 #[napi]
 pub struct Reader {
     store: Option<Arc<Store>>,
     pools: Arc<Pools>,
-    /// Reused: a reply is built here and copied out, so that a reply which does not fit harms nothing.
+    /// Reused: a reply is built here and copied out, so that a reply which does not fit harms
+    /// nothing.
     scratch: Vec<u8>,
     /// Functions that must let the store go when this reader is closed.
     lanes: Vec<Weak<RefCell<Lane>>>,
@@ -50,10 +52,10 @@ impl Reader {
         guard(|| Ok(self.store()?.tip()?.map(|tip| TipData::of(&tip))))
     }
 
-    /// The fast lane as a function. It takes the body of one canonical point read and writes the whole reply into
-    /// `out`, which it keeps; it returns the reply's length plus 2^24 times the method's number, or 0 where the
-    /// ordinary way must answer. `out` must be below 16 MiB and must never be detached. Up to `recent_max` results
-    /// are kept until the next commit.
+    /// The fast lane as a function. It takes the body of one canonical point read and writes the
+    /// whole reply into `out`, which it keeps; it returns the reply's length plus 2^24 times the
+    /// method's number, or 0 where the ordinary way must answer. `out` must be below 16 MiB and
+    /// must never be detached. Up to `recent_max` results are kept until the next commit.
     #[napi(ts_return_type = "(body: Uint8Array) => number")]
     pub fn fast_lane<'env>(
         &mut self,
@@ -73,8 +75,9 @@ impl Reader {
         })
     }
 
-    /// Result of getLatestBlockhash. Like all point reads it returns the length of what it wrote into `out`,
-    /// or −1 where that is too much for the event loop: then the task of the same kind must do it.
+    /// Result of getLatestBlockhash. Like all point reads it returns the length of what it wrote
+    /// into `out`, or −1 where that is too much for the event loop: then the task of the same kind
+    /// must do it.
     #[napi]
     pub fn latest_blockhash(&mut self, mut out: Uint8ArraySlice<'_>) -> Result<i32> {
         self.at_once(writable(&mut out), |snapshot, scratch| {
@@ -161,8 +164,8 @@ impl Reader {
         })
     }
 
-    /// Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its snapshot lives
-    /// until the last byte is produced or the deadline is met.
+    /// Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its
+    /// snapshot lives until the last byte is produced or the deadline is met.
     #[napi(ts_return_type = "Promise<TaskResult>")]
     #[allow(clippy::too_many_arguments)]
     pub fn accounts_task<'env>(

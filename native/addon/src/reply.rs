@@ -11,7 +11,8 @@ use crate::arguments::writable;
 use crate::failure::{Result, guard};
 use crate::promises::deferred;
 
-/// A reply on its way from a pool thread. `close` frees what is left of it; dropping it does so too, but late.
+/// A reply on its way from a pool thread. `close` frees what is left of it; dropping it does so
+/// too, but late.
 #[napi]
 pub struct NativeReply {
     pub(crate) reader: Arc<Reader>,
@@ -25,8 +26,8 @@ impl NativeReply {
         self.reader.bytes_left().map(|bytes| bytes as f64)
     }
 
-    /// Copies the next bytes into `into` and says how many. 0 is the end; −1 is nothing yet: `wait`.
-    /// Throws where the rest cannot come.
+    /// Copies the next bytes into `into` and says how many. 0 is the end; −1 is nothing yet:
+    /// `wait`. Throws where the rest cannot come.
     #[napi]
     pub fn read(&self, mut into: Uint8ArraySlice<'_>) -> Result<i32> {
         guard(|| match self.reader.read(writable(&mut into))? {

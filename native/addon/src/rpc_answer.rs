@@ -54,8 +54,8 @@ pub struct RpcAnswer {
 
 #[napi]
 impl RpcAnswer {
-    /// `wanted` is `listed`, `positional` (one account for each of `keys`) or `sizes`. `slot` stamps the rows of an
-    /// answer without a context.
+    /// `wanted` is `listed`, `positional` (one account for each of `keys`) or `sizes`. `slot`
+    /// stamps the rows of an answer without a context.
     #[napi(constructor)]
     pub fn new(wanted: String, keys: Option<Uint8Array>, slot: Option<f64>) -> Result<RpcAnswer> {
         guard(|| {

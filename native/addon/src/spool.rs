@@ -46,7 +46,8 @@ pub struct SpoolStats {
     pub failure: Option<String>,
 }
 
-/// How a replay ended: with `slot`, the tip at the hand-over, or with a row of the error table and its detail.
+/// How a replay ended: with `slot`, the tip at the hand-over, or with a row of the error table and
+/// its detail.
 #[napi(object, object_from_js = false)]
 pub struct ReplayResult {
     pub slot: f64,
@@ -69,7 +70,8 @@ pub struct Spool {
 
 #[napi]
 impl Spool {
-    /// Opens a spool with what is in it, or makes one. The feed asks for what is in the scope of `store`.
+    /// Opens a spool with what is in it, or makes one. The feed asks for what is in the scope of
+    /// `store`.
     #[napi(constructor)]
     pub fn new(dir: String, options: SpoolOptions, store: StoreOptions) -> Result<Spool> {
         guard(|| {
@@ -130,8 +132,9 @@ impl Spool {
         })
     }
 
-    /// Applies the spool to the store at `dir`, which was loaded as of `base_slot`, follows the feed, and hands it
-    /// over, on a thread of its own. `rows_slot` is the newest slot that rows of the store are of.
+    /// Applies the spool to the store at `dir`, which was loaded as of `base_slot`, follows the
+    /// feed, and hands it over, on a thread of its own. `rows_slot` is the newest slot that rows of
+    /// the store are of.
     #[napi(ts_return_type = "Promise<ReplayResult>")]
     pub fn replay<'env>(
         &self,

@@ -1,4 +1,5 @@
-//! Reads that run on the kernel's pools. A task's failure is data: a rejection could not carry its code.
+//! Reads that run on the kernel's pools. A task's failure is data: a rejection could not carry its
+//! code.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;

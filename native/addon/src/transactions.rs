@@ -1,4 +1,5 @@
-//! Checks of signed transactions. Their work runs on a pool of its own, `verify`: a scan never holds up a signature.
+//! Checks of signed transactions. Their work runs on a pool of its own, `verify`: a scan never
+//! holds up a signature.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -96,7 +97,8 @@ fn verify_pool(env: &Env, options: &VerifyPoolOptions) -> Checked<Arc<Pool>> {
         return Ok(Arc::clone(pool));
     }
     let made = Arc::new(Pool::new("verify", threads, niceness, queue_max)?);
-    // A process that ends frees JavaScript's memory, also what a thread here is reading: end that first.
+    // A process that ends frees JavaScript's memory, also what a thread here is reading: end that
+    // first.
     env.add_env_cleanup_hook(Arc::clone(&made), |pool| pool.close())
         .map_err(|error| Error::Internal(error.reason.to_string()))?;
     *pool = Some(Arc::clone(&made));
@@ -130,7 +132,8 @@ pub struct MemberData {
     pub qualifies: bool,
 }
 
-/// What a check resolves to: `members` and what follows, or `error` (a row of the error table) with its `detail`.
+/// What a check resolves to: `members` and what follows, or `error` (a row of the error table) with
+/// its `detail`.
 #[napi(object, object_from_js = false)]
 pub struct VerdictData {
     pub members: Vec<MemberData>,
@@ -228,9 +231,9 @@ impl TransactionChecks {
         })
     }
 
-    /// Checks the complete records of a batch, on the pool and in place: until the promise settles, `body` must be
-    /// neither changed, resized nor transferred. Where it is said whether one tip is enough for all, a clean batch
-    /// resolves to null.
+    /// Checks the complete records of a batch, on the pool and in place: until the promise settles,
+    /// `body` must be neither changed, resized nor transferred. Where it is said whether one tip is
+    /// enough for all, a clean batch resolves to null.
     #[napi(ts_return_type = "Promise<VerdictData | null>")]
     pub fn check_batch<'env>(
         &self,
@@ -289,7 +292,8 @@ impl TransactionChecks {
             deferred.resolve(Box::new(move |_| {
                 // A JavaScript buffer is let go on JavaScript's own thread.
                 drop(check);
-                // Sixteen members take the event loop longer than their way to the upstream and back.
+                // Sixteen members take the event loop longer than their way to the upstream and
+                // back.
                 Ok((!is_clean).then(|| VerdictData::of(outcome)))
             }));
         });
@@ -315,10 +319,11 @@ impl TransactionChecks {
 /// Tells JavaScript what came out of a check.
 type Settle = Box<dyn FnOnce(Check<Uint8Array>, Checked<Verdict>) + Send>;
 
-/// One check on the pool. It settles when it is dropped by the last thread that works at it: so a job which panics,
-/// or is refused, is heard, and no thread reads what JavaScript has back.
+/// One check on the pool. It settles when it is dropped by the last thread that works at it: so a
+/// job which panics, or is refused, is heard, and no thread reads what JavaScript has back.
 struct Job {
-    /// Taken only when the job is dropped. The lock is never contended: it lets threads share what stands beside it.
+    /// Taken only when the job is dropped. The lock is never contended: it lets threads share what
+    /// stands beside it.
     ends: Option<(Check<Uint8Array>, Mutex<Settle>)>,
     rules: Arc<Rules>,
     has_begun: AtomicBool,
@@ -376,7 +381,8 @@ pub fn take_texts(transactions: Vec<JsString<'_>>, bytes_max: usize) -> Checked<
         .collect()
 }
 
-/// Takes a text over, unless it is too long to be a transaction: an 8 MiB string is not worth its copy.
+/// Takes a text over, unless it is too long to be a transaction: an 8 MiB string is not worth its
+/// copy.
 fn take_text(text: JsString<'_>, bytes_max: usize) -> Checked<Text> {
     let failed = |error: napi::Error| wrong(&format!("a transaction's text: {}", error.reason));
     if text.utf16_len().map_err(failed)? > transaction::text_length(bytes_max) {

@@ -1,9 +1,10 @@
 //! What a pass of the fan-out costs. `cargo run --release -p kernel --example fanout_bench`
 //!
-//! The sketch: a changed account of 165 bytes is read from `feed`, met by one look-up of its address, and written
-//! as 450 bytes of JSON: half a microsecond, so 1,000 of them are half a millisecond. A change of a program with
-//! 10,000 filters of one shape costs two look-ups and, where one is hit, a comparison and a frame. Each case is
-//! checked for its number of frames before it is timed.
+//! The sketch: a changed account of 165 bytes is read from `feed`, met by one look-up of its
+//! address, and written as 450 bytes of JSON: half a microsecond, so 1,000 of them are half a
+//! millisecond. A change of a program with 10,000 filters of one shape costs two look-ups and,
+//! where one is hit, a comparison and a frame. Each case is checked for its number of frames before
+//! it is timed.
 
 use std::sync::Arc;
 use std::time::Instant;

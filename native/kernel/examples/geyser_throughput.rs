@@ -1,6 +1,6 @@
-//! Account updates a second through the reader, without a store. A made-up feed of 165-byte accounts passes three
-//! times: through the buffer alone, with decoding before it, and over a gRPC socket whose server is in this process
-//! and shares its cores.
+//! Account updates a second through the reader, without a store. A made-up feed of 165-byte
+//! accounts passes three times: through the buffer alone, with decoding before it, and over a gRPC
+//! socket whose server is in this process and shares its cores.
 //!
 //! cargo run --release -p kernel --example geyser_throughput [blocks] [accounts per block]
 

@@ -1,9 +1,10 @@
-//! How fast a store is loaded from unsorted versions of accounts, and how large it becomes. Checks the
-//! store before it tells a number. `cargo run --release -p kernel --example load_bench -- [token
-//! accounts] [folder] [sort memory in MiB]`.
+//! How fast a store is loaded from unsorted versions of accounts, and how large it becomes. Checks
+//! the store before it tells a number. `cargo run --release -p kernel --example load_bench --
+//! [token accounts] [folder] [sort memory in MiB]`.
 //!
-//! Sketch of one token account: 276 bytes written and read once more as a version, 243 as rows of three
-//! indexes; then 265 bytes of a page of `accounts` and 258 of three indexes, each page written once.
+//! Sketch of one token account: 276 bytes written and read once more as a version, 243 as rows of
+//! three indexes; then 265 bytes of a page of `accounts` and 258 of three indexes, each page
+//! written once.
 
 mod seeded;
 

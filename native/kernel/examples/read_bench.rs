@@ -1,10 +1,12 @@
-//! What reads cost in the kernel, with nothing around them. Each answer is checked before it is timed.
+//! What reads cost in the kernel, with nothing around them. Each answer is checked before it is
+//! timed.
 //!
 //! `cargo run --release -p kernel --example read_bench -- [accounts] [mints]`
 //!
-//! The sketch: a point read begins a read transaction, reads the tip, looks one key up in a B-tree of three to
-//! four levels, and writes about 420 bytes: two base58 texts (one in, one out), 220 characters of base64. A page
-//! of 10,000 does the same 10,000 times but walks an index beside the look-ups.
+//! The sketch: a point read begins a read transaction, reads the tip, looks one key up in a B-tree
+//! of three to four levels, and writes about 420 bytes: two base58 texts (one in, one out), 220
+//! characters of base64. A page of 10,000 does the same 10,000 times but walks an index beside the
+//! look-ups.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -89,8 +91,8 @@ fn fill(store: &Store, accounts: u64, mints: u64) {
     }
 }
 
-/// Runs for about a second and prints the best tenth and the median of rounds: on a machine that others use
-/// too, the first is the code and the second is the day.
+/// Runs for about a second and prints the best tenth and the median of rounds: on a machine that
+/// others use too, the first is the code and the second is the day.
 fn time(name: &str, unit: &str, per: f64, mut run: impl FnMut(u64)) {
     let mut rounds = Vec::new();
     let mut index = 0;

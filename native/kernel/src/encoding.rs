@@ -1,5 +1,5 @@
-//! Base58, base64 and zstd as the wire wants them. Everything here is bounded: base58 takes quadratic time, so
-//! longer input is refused before any work.
+//! Base58, base64 and zstd as the wire wants them. Everything here is bounded: base58 takes
+//! quadratic time, so longer input is refused before any work.
 
 use std::cell::RefCell;
 
@@ -9,17 +9,20 @@ use crate::Pubkey;
 use crate::error::{Error, Result};
 use crate::token::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 
-/// Characters of the longest base58 text of 32 bytes; a longer key is refused undecoded, as Agave does.
+/// Characters of the longest base58 text of 32 bytes; a longer key is refused undecoded, as Agave
+/// does.
 pub const PUBKEY_CHARS_MAX: usize = 44;
 /// Bytes that one `base58` answer, or one `memcmp`, may hold: Agave's bound.
 pub const BASE58_BYTES_MAX: usize = 128;
-/// Characters of a `memcmp` text that can still be 128 bytes: Agave's bounds, looked at before decoding.
+/// Characters of a `memcmp` text that can still be 128 bytes: Agave's bounds, looked at before
+/// decoding.
 const MEMCMP_BASE58_CHARS_MAX: usize = 175;
 const MEMCMP_BASE64_CHARS_MAX: usize = 172;
-/// What one call of [`push_base64_pieces`] encodes before it offers the buffer. A multiple of three, so that
-/// the joined pieces are one base64 text; 256 KiB encoded.
+/// What one call of [`push_base64_pieces`] encodes before it offers the buffer. A multiple of
+/// three, so that the joined pieces are one base64 text; 256 KiB encoded.
 const PIECE_BYTES: usize = 192 * 1024;
-/// A thread keeps its compression buffer between calls up to this size; one 10 MiB account must not stay.
+/// A thread keeps its compression buffer between calls up to this size; one 10 MiB account must not
+/// stay.
 const ZSTD_BUFFER_KEPT_BYTES: usize = 256 * 1024;
 
 const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
@@ -38,7 +41,8 @@ const LIMB: u64 = 58 * 58 * 58 * 58 * 58;
 /// Limbs of 58⁵ that hold 128 bytes: 175 digits.
 const LIMBS: usize = 35;
 
-/// Decodes one address. Not base58 is [`Error::PubkeyDecode`], anything but 32 bytes [`Error::PubkeySize`].
+/// Decodes one address. Not base58 is [`Error::PubkeyDecode`], anything but 32 bytes
+/// [`Error::PubkeySize`].
 pub fn decode_pubkey(text: &str) -> Result<Pubkey> {
     decode_pubkey_bytes(text.as_bytes()).ok_or_else(|| {
         let is_base58 = text.bytes().all(|byte| DIGITS[byte as usize] != 255);
@@ -193,13 +197,14 @@ fn decode_base58(text: &[u8]) -> Option<Vec<u8>> {
 
 /// Appends standard, padded base64.
 pub fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
-    // The crate reserves exactly what it needs; growing by doubling keeps a page of many rows linear.
+    // The crate reserves exactly what it needs; growing by doubling keeps a page of many rows
+    // linear.
     out.reserve(STANDARD.encoded_length(bytes.len()));
     STANDARD.encode_append(bytes, out);
 }
 
-/// Appends base64 in pieces of 256 KiB and offers the buffer after each but the last, so that a reply of any
-/// size can leave through a small buffer.
+/// Appends base64 in pieces of 256 KiB and offers the buffer after each but the last, so that a
+/// reply of any size can leave through a small buffer.
 pub fn push_base64_pieces(
     out: &mut Vec<u8>,
     bytes: &[u8],

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-/// A failure of the kernel. [`Error::name`] is a row of `src/shared/errors.ts`, and [`Error::detail`] is the
-/// one `{field}` which that row's message demands, or for `internal` the words for the operator's log.
+/// A failure of the kernel. [`Error::name`] is a row of `src/shared/errors.ts`, and
+/// [`Error::detail`] is the one `{field}` which that row's message demands, or for `internal` the
+/// words for the operator's log.
 #[derive(Debug)]
 pub enum Error {
     /// Not base58. Holds the text as it was given.
@@ -18,7 +19,8 @@ pub enum Error {
     Base58TooLong,
     /// `getTokenAccountBalance`, `getTokenSupply`: no such account.
     AccountMissing,
-    /// `getTokenLargestAccounts`: no such account. `getTokenAccountBalance`: the account's mint is gone.
+    /// `getTokenLargestAccounts`: no such account. `getTokenAccountBalance`: the account's mint is
+    /// gone.
     MintMissing,
     /// `getTokenAccountBalance`: the account's mint does not unpack.
     MintUnpack,
@@ -44,8 +46,8 @@ pub enum Error {
     StoreUnusable(String),
     /// The writer stopped at its disk reserve. Holds the free bytes.
     DiskReserve(u64),
-    /// The store cannot be written as it is: the text says why and what mends it. Reads go on, and so
-    /// does the writer once that is mended.
+    /// The store cannot be written as it is: the text says why and what mends it. Reads go on, and
+    /// so does the writer once that is mended.
     StoreStopped(String),
     /// LMDB gave this opening of the store up: the process must open it again.
     StoreBroken(String),

@@ -1,5 +1,6 @@
-//! Everything in Slotline that touches bytes: the accounts store, account JSON, token parsing, the fast
-//! lane for point reads and the Yellowstone reader. Plain Rust; `native/addon` is the only napi crate.
+//! Everything in Slotline that touches bytes: the accounts store, account JSON, token parsing, the
+//! fast lane for point reads and the Yellowstone reader. Plain Rust; `native/addon` is the only
+//! napi crate.
 
 #![deny(clippy::all)]
 

@@ -1,5 +1,5 @@
-//! Bounded thread pools. Reads that take longer than a point read run here, never on libuv's four threads,
-//! where a slow scan would stall signature checks and DNS (design §3).
+//! Bounded thread pools. Reads that take longer than a point read run here, never on libuv's four
+//! threads, where a slow scan would stall signature checks and DNS (design §3).
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -43,7 +43,8 @@ fn lock(shared: &Shared) -> MutexGuard<'_, Queue> {
 }
 
 impl Pool {
-    /// `niceness` is added to each thread's own (Linux keeps one per thread): scans yield to point reads.
+    /// `niceness` is added to each thread's own (Linux keeps one per thread): scans yield to point
+    /// reads.
     pub fn new(name: &str, threads: usize, niceness: i32, queue_max: usize) -> Result<Pool> {
         let shared = Arc::new(Shared {
             queue: Mutex::new(Queue {
@@ -69,7 +70,8 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Queues a job. Refuses with [`Error::Overloaded`] where the queue is full; the job is dropped then.
+    /// Queues a job. Refuses with [`Error::Overloaded`] where the queue is full; the job is dropped
+    /// then.
     pub fn submit(&self, job: impl FnOnce() + Send + 'static) -> Result<()> {
         let mut queue = lock(&self.shared);
         if queue.is_closed || queue.jobs.len() >= self.shared.queue_max {
@@ -93,7 +95,8 @@ impl Pool {
         self.shared.wake.notify_one();
     }
 
-    /// Refuses what comes from now on, drops what waits, and returns when no job runs any more. A job must not call it.
+    /// Refuses what comes from now on, drops what waits, and returns when no job runs any more. A
+    /// job must not call it.
     pub fn close(&self) {
         let mut queue = lock(&self.shared);
         queue.is_closed = true;
@@ -130,7 +133,8 @@ impl Drop for Pool {
         self.shared.wake.notify_all();
         let this = std::thread::current().id();
         for thread in self.threads.drain(..) {
-            // The last handle may be dropped by a job of this very pool: a thread cannot join itself.
+            // The last handle may be dropped by a job of this very pool: a thread cannot join
+            // itself.
             if thread.thread().id() != this {
                 let _ = thread.join();
             }
@@ -140,13 +144,15 @@ impl Drop for Pool {
 
 fn work(shared: &Shared, niceness: i32) {
     if niceness > 0 {
-        // SAFETY: neither has memory effects; `who` 0 with PRIO_PROCESS is the calling thread on Linux. A thread
-        // may always make itself nicer; where that failed all the same, scans are only less polite.
+        // SAFETY: neither has memory effects; `who` 0 with PRIO_PROCESS is the calling thread on
+        // Linux. A thread may always make itself nicer; where that failed all the same, scans are
+        // only less polite.
         unsafe {
             let own = libc::getpriority(libc::PRIO_PROCESS, 0);
             libc::setpriority(libc::PRIO_PROCESS, 0, own + niceness);
         }
-        // A thread has its maker's slice, and the event loop's is short so that it need not wait for this one.
+        // A thread has its maker's slice, and the event loop's is short so that it need not wait
+        // for this one.
         let _ = crate::process::set_slice(0);
     }
     loop {
@@ -165,7 +171,8 @@ fn work(shared: &Shared, niceness: i32) {
         };
         queue.running += 1;
         drop(queue);
-        // A job answers its caller when it is dropped, so a panic is heard as a failure and ends no thread.
+        // A job answers its caller when it is dropped, so a panic is heard as a failure and ends no
+        // thread.
         let _ = catch_unwind(AssertUnwindSafe(job));
         lock(shared).running -= 1;
         shared.ended.notify_all();

@@ -1,4 +1,5 @@
-//! What a process asks of the operating system: to end with its parent, to be woken soon, and to hold a lock for life.
+//! What a process asks of the operating system: to end with its parent, to be woken soon, and to
+//! hold a lock for life.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsRawFd, RawFd};
@@ -7,8 +8,8 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 
-/// Has the kernel send SIGKILL to this process when the thread that started it ends, and says whether the
-/// parent still is `parent` (it may have ended before the request).
+/// Has the kernel send SIGKILL to this process when the thread that started it ends, and says
+/// whether the parent still is `parent` (it may have ended before the request).
 pub fn die_with_parent(parent: u32) -> Result<bool> {
     // SAFETY: prctl with PR_SET_PDEATHSIG and getppid take and return plain integers.
     let (status, parent_now) = unsafe {
@@ -23,11 +24,12 @@ pub fn die_with_parent(parent: u32) -> Result<bool> {
     Ok(u32::try_from(parent_now).is_ok_and(|now| now == parent))
 }
 
-/// Asks for turns of at most `micros` of the processor for the calling thread; 0 is the system's own length.
+/// Asks for turns of at most `micros` of the processor for the calling thread; 0 is the system's
+/// own length.
 ///
-/// A thread with short turns that wakes up takes the processor from one with long turns, where otherwise it waits
-/// for the end of that turn, niceness or not. The system bounds the value (100 µs to 100 ms). Linux before 6.12
-/// accepts the call and changes nothing.
+/// A thread with short turns that wakes up takes the processor from one with long turns, where
+/// otherwise it waits for the end of that turn, niceness or not. The system bounds the value (100
+/// µs to 100 ms). Linux before 6.12 accepts the call and changes nothing.
 pub fn set_slice(micros: u64) -> Result<()> {
     // SAFETY: plain integers, for which zero is a value.
     let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
@@ -51,11 +53,12 @@ pub fn set_slice(micros: u64) -> Result<()> {
 /// Priority of a realtime thread: the least that Linux has, which is above all ordinary threads.
 const REALTIME_PRIORITY: libc::c_int = 1;
 
-/// Has the calling thread run whenever it can, before every ordinary thread, and says whether the system allows that
-/// (root, CAP_SYS_NICE or RLIMIT_RTPRIO). Threads and processes that it starts later are ordinary.
+/// Has the calling thread run whenever it can, before every ordinary thread, and says whether the
+/// system allows that (root, CAP_SYS_NICE or RLIMIT_RTPRIO). Threads and processes that it starts
+/// later are ordinary.
 ///
-/// A processor that it keeps busy gives ordinary threads a twentieth of its time, those of the system that carry its
-/// packets among them: not for a thread that never rests.
+/// A processor that it keeps busy gives ordinary threads a twentieth of its time, those of the
+/// system that carry its packets among them: not for a thread that never rests.
 pub fn set_realtime() -> Result<bool> {
     set_policy(
         libc::SCHED_RR | libc::SCHED_RESET_ON_FORK,
@@ -84,11 +87,11 @@ fn set_policy(policy: libc::c_int, priority: libc::c_int) -> Result<bool> {
     }
 }
 
-/// Bounds the bytes that the kernel takes and has not sent for each connection that a listening TCP socket of this
-/// process accepts from now on, and says how many such sockets there are.
+/// Bounds the bytes that the kernel takes and has not sent for each connection that a listening TCP
+/// socket of this process accepts from now on, and says how many such sockets there are.
 ///
-/// Without it the kernel takes up to 4 MB for a client that does not read, and nobody here sees that it does not.
-/// Bytes on their way do not count, so a fast connection stays fast.
+/// Without it the kernel takes up to 4 MB for a client that does not read, and nobody here sees
+/// that it does not. Bytes on their way do not count, so a fast connection stays fast.
 pub fn bound_unsent(bytes: u32) -> Result<u32> {
     let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     let mut count = 0;
@@ -140,7 +143,8 @@ fn socket_option(descriptor: RawFd, option: libc::c_int) -> Option<libc::c_int> 
     (status == 0).then_some(value)
 }
 
-/// A lock file that is held until the process ends; the operating system lets it go even after kill -9.
+/// A lock file that is held until the process ends; the operating system lets it go even after kill
+/// -9.
 #[derive(Debug)]
 pub struct LockFile {
     _file: File,

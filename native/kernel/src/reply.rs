@@ -1,5 +1,6 @@
-//! A reply on its way from a pool thread to the event loop: a bounded pipe of byte pieces, and one budget for
-//! all replies in flight, so that readers which stop reading cost a bounded amount of memory.
+//! A reply on its way from a pool thread to the event loop: a bounded pipe of byte pieces, and one
+//! budget for all replies in flight, so that readers which stop reading cost a bounded amount of
+//! memory.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -33,8 +34,8 @@ impl InFlight {
         self.used() >= self.bytes_max
     }
 
-    /// Waits until there is room at all, then takes `bytes`. A single piece may pass the bound: what is in
-    /// flight is at most the bound and one piece for each producing thread.
+    /// Waits until there is room at all, then takes `bytes`. A single piece may pass the bound:
+    /// what is in flight is at most the bound and one piece for each producing thread.
     fn take(&self, bytes: usize, deadline: Instant) -> Result<()> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         while *used >= self.bytes_max {
@@ -131,7 +132,8 @@ pub fn pipe(
 }
 
 impl Writer {
-    /// Hands one piece over. Waits for room; fails at the deadline, or at once when the reader has closed.
+    /// Hands one piece over. Waits for room; fails at the deadline, or at once when the reader has
+    /// closed.
     pub fn push(&mut self, piece: Vec<u8>) -> Result<()> {
         let bytes = piece.len();
         if bytes == 0 {
@@ -151,7 +153,8 @@ impl Writer {
         if is_closed {
             return Err(Error::ReadTimeout);
         }
-        // Where the budget is what is full, only takers can make room: they must not wait for this pipe to fill.
+        // Where the budget is what is full, only takers can make room: they must not wait for this
+        // pipe to fill.
         if self.pipe.in_flight.is_full() {
             self.wake_reader();
         }
@@ -164,7 +167,8 @@ impl Writer {
         }
         state.pieces.push_back(piece);
         state.queued += bytes;
-        // The first look is worth taking when the whole reply, or as much as the pipe holds, is there.
+        // The first look is worth taking when the whole reply, or as much as the pipe holds, is
+        // there.
         let waker = if state.queued >= self.pipe.queue_bytes_max {
             state.waker.take()
         } else {
@@ -212,8 +216,8 @@ impl Drop for Writer {
 }
 
 impl Reader {
-    /// Calls `waker` (from the writer's thread) once: when the pipe or the budget is full, or the reply has ended.
-    /// At once, where that is so already.
+    /// Calls `waker` (from the writer's thread) once: when the pipe or the budget is full, or the
+    /// reply has ended. At once, where that is so already.
     pub fn wake(&self, waker: impl FnOnce() + Send + 'static) {
         let mut state = self.pipe.lock();
         if state.outcome.is_some() || state.queued >= self.pipe.queue_bytes_max {
@@ -259,7 +263,8 @@ impl Reader {
             into[count..count + bytes].copy_from_slice(&piece[taken..taken + bytes]);
             count += bytes;
             if taken + bytes == piece.len() {
-                // Memory is free when the last byte of a piece is taken, not sooner: a page is one piece.
+                // Memory is free when the last byte of a piece is taken, not sooner: a page is one
+                // piece.
                 freed += piece.len();
                 state.pieces.pop_front();
                 state.taken = 0;

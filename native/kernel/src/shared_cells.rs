@@ -1,5 +1,5 @@
-//! A small file of 8-byte cells that every process of the machine maps: versions and counters that must be
-//! seen at once, where a message would come too late.
+//! A small file of 8-byte cells that every process of the machine maps: versions and counters that
+//! must be seen at once, where a message would come too late.
 
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
@@ -22,7 +22,8 @@ pub struct SharedCells {
 unsafe impl Send for SharedCells {}
 
 impl SharedCells {
-    /// Maps `count` cells of `path`, and makes or lengthens the file (with zeros) where that is needed.
+    /// Maps `count` cells of `path`, and makes or lengthens the file (with zeros) where that is
+    /// needed.
     pub fn open(path: &Path, count: usize) -> Result<SharedCells> {
         if count == 0 || count > CELLS_MAX {
             return Err(Error::Internal(format!(
@@ -39,7 +40,8 @@ impl SharedCells {
         if file.metadata()?.len() < bytes as u64 {
             file.set_len(bytes as u64)?;
         }
-        // SAFETY: a fresh shared mapping of an open file that is at least `bytes` long; the result is checked.
+        // SAFETY: a fresh shared mapping of an open file that is at least `bytes` long; the result
+        // is checked.
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -59,7 +61,8 @@ impl SharedCells {
         }
     }
 
-    /// First cell and number of cells. An aligned 8-byte load or store is one access on every target we build for.
+    /// First cell and number of cells. An aligned 8-byte load or store is one access on every
+    /// target we build for.
     pub fn as_raw(&self) -> (*mut f64, usize) {
         (self.cells.as_ptr(), self.count)
     }

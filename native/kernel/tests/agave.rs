@@ -1,5 +1,6 @@
-//! Every reply of a real Agave 3.1 to the fixture accounts that the kernel answers too, compared in value. What
-//! differs by spec or design stands in [`expected_error`] and [`as_spec_says`], and nowhere else.
+//! Every reply of a real Agave 3.1 to the fixture accounts that the kernel answers too, compared in
+//! value. What differs by spec or design stands in [`expected_error`] and [`as_spec_says`], and
+//! nowhere else.
 
 mod fixtures;
 
@@ -98,7 +99,8 @@ fn page(
     })
 }
 
-/// Our `value`, or the name of our error; `None` where the parameters are not the kernel's to judge.
+/// Our `value`, or the name of our error; `None` where the parameters are not the kernel's to
+/// judge.
 fn ours(snapshot: &Snapshot<'_>, method: &str, params: &Value) -> Option<Result<Value>> {
     if method == "getAccountInfo" && params.as_array()?.len() > 2 {
         return None;
@@ -149,7 +151,8 @@ fn only_known(mut rows: Value, known: &BTreeSet<String>) -> Value {
     rows
 }
 
-/// A row never makes a page shorter (design §6): where Agave drops what does not parse, we write base64.
+/// A row never makes a page shorter (design §6): where Agave drops what does not parse, we write
+/// base64.
 fn only_parsed(mut rows: Value) -> Value {
     rows.as_object_mut()
         .unwrap()
@@ -166,7 +169,8 @@ fn expected_error(method: &str, message: &str) -> &'static str {
         (_, "Invalid param: could not find mint") => "mintMissing",
         (_, "Invalid param: not a Token account") => "notTokenAccount",
         (_, "Invalid param: not a Token mint") => "notTokenMint",
-        // Spec §7: whatever is no mint is `not a Token mint`; design §6 says so of the largest accounts too.
+        // Spec §7: whatever is no mint is `not a Token mint`; design §6 says so of the largest
+        // accounts too.
         ("getTokenSupply", "Invalid param: mint could not be unpacked")
         | ("getTokenLargestAccounts", "Invalid param: Token mint could not be unpacked") => {
             "notTokenMint"

@@ -1,5 +1,5 @@
-//! What the reading of an archive and the making of a store take of memory, measured in processes of their own:
-//! several times the accounts, and the same memory.
+//! What the reading of an archive and the making of a store take of memory, measured in processes
+//! of their own: several times the accounts, and the same memory.
 
 mod measuring;
 #[path = "../src/bootstrap/archive/tests/writer.rs"]
@@ -180,7 +180,8 @@ fn measure(task: &str, count: u64) -> u64 {
 #[test]
 fn an_archive_of_any_size_is_read_in_the_memory_of_its_largest_account() {
     for task in ["zstd", "tar"] {
-        // 42 MiB and 840 MiB of tar, of which the maker holds a storage of 14 MiB, twice while it grows.
+        // 42 MiB and 840 MiB of tar, of which the maker holds a storage of 14 MiB, twice while it
+        // grows.
         let (few, many) = (measure(task, 3), measure(task, 60));
         assert!(few < 128 * MIB, "{task}: {few} bytes");
         assert!(

@@ -14,7 +14,8 @@ thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: every call goes to the system allocator unchanged; the counter is a plain thread-local cell.
+// SAFETY: every call goes to the system allocator unchanged; the counter is a plain thread-local
+// cell.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.with(|count| count.set(count.get() + 1));

@@ -1,4 +1,5 @@
-//! Real jsonParsed replies whose raw bytes are known, and raw Token-2022 accounts whose extensions are known.
+//! Real jsonParsed replies whose raw bytes are known, and raw Token-2022 accounts whose extensions
+//! are known.
 
 mod fixtures;
 

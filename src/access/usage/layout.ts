@@ -39,8 +39,8 @@ export const MINUTE_MS = 60_000
 export const REFUSAL_REASONS = ['unknown', 'location', 'address', 'early', 'ended'] as const
 
 /**
- * Why an attempt was refused: no such token, or one of another location; a known one from another address, before
- * its access begins, or after its end.
+ * Why an attempt was refused: no such token, or one of another location; a known one from another
+ * address, before its access begins, or after its end.
  */
 export type RefusalReason = (typeof REFUSAL_REASONS)[number]
 

@@ -84,7 +84,9 @@ const attemptsOf = (bytes: Buffer, sinceMs: number): RefusedAttempt[] => {
   }).filter(attempt => attempt.atMs >= sinceMs)
 }
 
-/** Reads what every edge of this machine counted for a token. Costs a file of 28 KiB for each edge. */
+/**
+ * Reads what every edge of this machine counted for a token. Costs a file of 28 KiB for each edge.
+ */
 export const readUsage = (dataDir: string, tokenId: string, nowMs: number): TokenUsage => {
   const newest = Math.floor(nowMs / MINUTE_MS)
   const sums = Array.from({ length: MINUTES }, () => COUNTS.map(() => 0))

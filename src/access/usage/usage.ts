@@ -26,7 +26,10 @@ export type Options = Readonly<typeof defaults>
 
 /** Bounds of what one edge counts. */
 export const defaults = {
-  /** Tokens whose requests an edge counts at a time, 28 KiB each; the one that rested longest gives way. */
+  /**
+   * Tokens whose requests an edge counts at a time, 28 KiB each; the one that rested longest gives
+   * way.
+   */
   tokensMax: 2_048,
   /** Counts of tokens that did nothing for a day are removed this often. */
   sweepMs: 3_600_000,
@@ -118,7 +121,10 @@ export type Usage = {
   sweep(nowMs: number): void
 }
 
-/** Opens the counts of one edge, which alone writes them. `onFault` is told where counts cannot be kept. */
+/**
+ * Opens the counts of one edge, which alone writes them. `onFault` is told where counts cannot be
+ * kept.
+ */
 export const openUsage = (
   dataDir: string,
   edgeIndex: number,

@@ -32,7 +32,10 @@ const toTokenView = (token: TokenInfo) => ({
   address: token.address ?? null,
 })
 
-/** Routes of the operator over every access of everybody: grant, extend and end, and what the dashboard does. */
+/**
+ * Routes of the operator over every access of everybody: grant, extend and end, and what the
+ * dashboard does.
+ */
 export const createAdminApi = (parts: AdminParts): readonly Route[] => {
   const { administration, catalog, products, now } = parts
   const toView = (access: Access) => ({

@@ -1,6 +1,9 @@
 import { defineConfig } from 'vite'
 
-/** How the page is built: files with hashed names, and nothing inline, as its content security policy wants. */
+/**
+ * How the page is built: files with hashed names, and nothing inline, as its content security
+ * policy wants.
+ */
 export default defineConfig({
   // Relative, so that the page does not care where it is mounted.
   base: './',

@@ -63,7 +63,9 @@ export class SocketMessage implements Origin {
     return pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
   }
 
-  /** Hands the reply to the socket. `isKept` says that its bytes stay as they are after this tick. */
+  /**
+   * Hands the reply to the socket. `isKept` says that its bytes stay as they are after this tick.
+   */
   answer({ body }: Reply, isKept: boolean): void {
     const { session } = this
     if (typeof body !== 'string' && !(body instanceof Uint8Array)) {

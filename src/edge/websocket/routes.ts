@@ -35,8 +35,8 @@ export type EdgeSocketsParts = AdmissionParts &
 export type EdgeSockets = {
   readonly routes: readonly SocketRoute[]
   /**
-   * Judges what is open by the accesses as they are now, and closes what may not go on: nothing is sent to it after
-   * this returns.
+   * Judges what is open by the accesses as they are now, and closes what may not go on: nothing is
+   * sent to it after this returns.
    */
   judge(): void
 }

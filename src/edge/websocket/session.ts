@@ -38,7 +38,9 @@ const PING = Buffer.from('{"jsonrpc":"2.0","method":"ping"}')
 const LARGE_BYTES = 64 * 1024
 const BUSY = new RpcError('overloaded')
 
-/** JSON-RPC over one WebSocket. There are many that do nothing, so it holds no more than it must. */
+/**
+ * JSON-RPC over one WebSocket. There are many that do nothing, so it holds no more than it must.
+ */
 export class SocketSession {
   readonly host: SocketHost
   readonly group: SocketGroup

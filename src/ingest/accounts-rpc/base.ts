@@ -34,8 +34,8 @@ const toBase = (slot: number, block: unknown): RpcBase => {
 }
 
 /**
- * The newest block of the slots from `oldestSlot` to `newestSlot`: the base of rows of which none is older than
- * `newestSlot`.
+ * The newest block of the slots from `oldestSlot` to `newestSlot`: the base of rows of which none
+ * is older than `newestSlot`.
  */
 export const readBase = async (
   rpc: Rpc,

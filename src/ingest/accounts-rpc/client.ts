@@ -34,9 +34,15 @@ export type TakeRows = (rows: Uint8Array) => void | Promise<void>
 /** What the reading has cost so far. */
 export type RpcCost = { readonly requests: number; readonly bytes: number }
 
-/** An upstream RPC, asked one question at a time. Every failure is an RpcReadFailure, or the signal's reason. */
+/**
+ * An upstream RPC, asked one question at a time. Every failure is an RpcReadFailure, or the
+ * signal's reason.
+ */
 export type Rpc = {
-  /** Asks until there is an answer or no hope. Rows of a try that failed half way have been given to `take`. */
+  /**
+   * Asks until there is an answer or no hope. Rows of a try that failed half way have been given to
+   * `take`.
+   */
   ask(question: RpcQuestion, take: TakeRows): Promise<RpcAnswerEnd>
   /** The result of a question with a small answer. */
   call(method: string, params: readonly unknown[], what: string): Promise<unknown>

@@ -1,7 +1,13 @@
-/** What may be done about a failed request: try again, ask for less, or nothing before an operator acts. */
+/**
+ * What may be done about a failed request: try again, ask for less, or nothing before an operator
+ * acts.
+ */
 export type FailureKind = 'passing' | 'slow' | 'tooLarge' | 'refused'
 
-/** An upstream RPC did not give the accounts. The message holds no secret, and the setting to change. */
+/**
+ * An upstream RPC did not give the accounts. The message holds no secret, and the setting to
+ * change.
+ */
 export class RpcReadFailure extends Error {
   override readonly name = 'RpcReadFailure'
   readonly kind: FailureKind
@@ -31,7 +37,9 @@ export const scrub = (text: string, secrets: readonly string[]): string => {
   return clean.replace(/[\p{Cc}\s]+/gu, ' ').slice(0, MESSAGE_CHARS_MAX)
 }
 
-/** Texts by which providers say that a question asks for too many accounts; no two agree on a code. */
+/**
+ * Texts by which providers say that a question asks for too many accounts; no two agree on a code.
+ */
 const TOO_LARGE =
   /too (many|large|big)|exceed|narrow|deprioritized|scan (results|limit)|response size|add filters/i
 const SLOW = /time(d)?[ -]?out|deadline/i

@@ -9,9 +9,14 @@ export const defaults = {
   credentialIn: 'header',
   /** Name of that header, or of that parameter of the query. */
   credentialName: 'x-api-key',
-  /** How account data comes: base64, or base64+zstd, which not every provider knows and which is smaller. */
+  /**
+   * How account data comes: base64, or base64+zstd, which not every provider knows and which is
+   * smaller.
+   */
   encoding: 'base64' as (typeof DATA_ENCODINGS)[number],
-  /** Ask for a program's accounts by getProgramAccountsV2, page by page, where the provider has it. */
+  /**
+   * Ask for a program's accounts by getProgramAccountsV2, page by page, where the provider has it.
+   */
   isPaged: false,
   /** Accounts of one such page. Providers give up to 10,000. */
   pageRowsMax: 5_000,
@@ -37,17 +42,27 @@ export const defaults = {
   backoffMaxMs: 30_000,
   /** Longest Retry-After that is waited for. */
   retryAfterMsMax: 120_000,
-  /** Where the bytes lie by which a program's accounts are split: after an 8-byte discriminator. Token programs: 0. */
+  /**
+   * Where the bytes lie by which a program's accounts are split: after an 8-byte discriminator.
+   * Token programs: 0.
+   */
   splitOffset: 8,
   /** Bytes of a prefix, at most: three make 16.7 million parts. */
   splitPrefixBytesMax: 3,
   /** Requests of one bootstrap. At ten a second that many take a day. */
   requestsMax: 1_000_000,
-  /** Slots that two nodes behind one address may be apart, for answers that do not say their slot. */
+  /**
+   * Slots that two nodes behind one address may be apart, for answers that do not say their slot.
+   */
   slackSlots: 32,
-  /** Wait for the provider to reach the first slot of the feed: longer is a provider that has stopped. */
+  /**
+   * Wait for the provider to reach the first slot of the feed: longer is a provider that has
+   * stopped.
+   */
   reachSlotMs: 60_000,
-  /** Stored accounts compared with the upstream, a second; 0 is no sweep. A million take 2.8 hours. */
+  /**
+   * Stored accounts compared with the upstream, a second; 0 is no sweep. A million take 2.8 hours.
+   */
   sweepKeysPerSecond: 100,
   /** Account data of one such request: bounds the memory of an answer. */
   sweepBytesMax: 4 * 1024 ** 2,

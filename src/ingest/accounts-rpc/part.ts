@@ -48,15 +48,19 @@ export const describePart = ({ what, dataSize, offset, prefix }: Part): string =
   return `${what}${size}${bytes === '' ? '' : ` with ${bytes} at ${offset}`}`
 }
 
-/** One part for each length of data. Accounts of other lengths come into being later than the list of lengths. */
+/**
+ * One part for each length of data. Accounts of other lengths come into being later than the list
+ * of lengths.
+ */
 export const splitBySize = (part: Part, sizes: readonly number[]): readonly Part[] =>
   sizes
     .filter(size => size >= part.shortestBytes)
     .map(dataSize => Object.assign({}, part, { dataSize }))
 
 /**
- * One part for each value of the next byte, and one for each length that ends before it. Together they are the whole:
- * a comparison of bytes never matches an account that is too short for them. Undefined where there is no next byte.
+ * One part for each value of the next byte, and one for each length that ends before it. Together
+ * they are the whole: a comparison of bytes never matches an account that is too short for them.
+ * Undefined where there is no next byte.
  */
 export const splitByPrefix = (part: Part, prefixBytesMax: number): readonly Part[] | undefined => {
   const { dataSize, prefix, shortestBytes } = part

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 
-/** Reads the PEM of a certificate authority. `option` is what names the file; throws where it is of no use. */
+/**
+ * Reads the PEM of a certificate authority. `option` is what names the file; throws where it is of
+ * no use.
+ */
 export const readAuthority = (file: string, option: string): string => {
   let pem: string
   try {

@@ -19,8 +19,8 @@ export type ScopeProgress = RpcCost & { readonly rows: number; readonly what: st
 export type ScopeRead = RpcCost & {
   readonly rows: number
   /**
-   * No row is of an earlier slot: with a base at this slot or, where the chain has no block in it, before it, no change
-   * is missed.
+   * No row is of an earlier slot: with a base at this slot or, where the chain has no block in it,
+   * before it, no change is missed.
    */
   readonly lowestSlot: number
   /** No row is of a later slot: once the tip is here, the store is one moment of the chain. */
@@ -32,7 +32,10 @@ export type ScopeReadParts = {
   readonly scope: ListedScope
   /** The first slot that the feed has spooled: what is read must not be older. */
   readonly minContextSlot: number
-  /** Takes the rows, which may repeat an account: the row of the highest slot is the one that counts. */
+  /**
+   * Takes the rows, which may repeat an account: the row of the highest slot is the one that
+   * counts.
+   */
   readonly push: TakeRows
   readonly onProgress?: (progress: ScopeProgress) => void
   readonly signal: AbortSignal
@@ -85,7 +88,10 @@ class ScopeReader {
     return { rows, lowestSlot, highestSlot, ...this.rpc.cost() }
   }
 
-  /** Reads single accounts. Answers the mints of token accounts among them, and the program of each mint. */
+  /**
+   * Reads single accounts. Answers the mints of token accounts among them, and the program of each
+   * mint.
+   */
   private async readKeys(keys: readonly string[]) {
     const mints = new Set<string>()
     const programs = new Map<string, string>()
@@ -129,7 +135,10 @@ class ScopeReader {
     return splitByPrefix(part, this.options.splitPrefixBytesMax)
   }
 
-  /** The lengths of a part's accounts; none where the provider refuses that too, or there are too many. */
+  /**
+   * The lengths of a part's accounts; none where the provider refuses that too, or there are too
+   * many.
+   */
   private async listSizes(part: Part): Promise<readonly number[]> {
     const config = { ...this.config(), encoding: 'base64', dataSlice: { offset: 0, length: 0 } }
     const what = `the lengths of ${describePart(part)}`
@@ -157,7 +166,10 @@ class ScopeReader {
     this.report(what)
   }
 
-  /** Pages need not say their slot: their rows are stamped with one that they are surely not older than. */
+  /**
+   * Pages need not say their slot: their rows are stamped with one that they are surely not older
+   * than.
+   */
   private async readPages(part: Part): Promise<void> {
     const { pageRowsMax: limit, slackSlots } = this.options
     const what = describePart(part)
@@ -239,7 +251,9 @@ const wholeProgram = (program: string, { splitOffset }: Options): Part => ({
   prefix: [],
 })
 
-/** The token accounts of a mint: under its program, or under both where there is no such mint now. */
+/**
+ * The token accounts of a mint: under its program, or under both where there is no such mint now.
+ */
 const wholeMint = (mint: string, program: string | undefined): readonly Part[] =>
   (program === undefined ? [TOKEN, TOKEN_2022] : [program]).map(owner => ({
     program: owner,
@@ -252,8 +266,8 @@ const wholeMint = (mint: string, program: string | undefined): readonly Part[] =
   }))
 
 /**
- * Reads every account of a scope from an upstream RPC, each as of a slot of its own, and pushes it. Rejects with an
- * RpcReadFailure, with what `push` throws, or with the signal's reason.
+ * Reads every account of a scope from an upstream RPC, each as of a slot of its own, and pushes it.
+ * Rejects with an RpcReadFailure, with what `push` throws, or with the signal's reason.
  */
 export const readScope = (rpc: Rpc, options: Options, parts: ScopeReadParts): Promise<ScopeRead> =>
   new ScopeReader(rpc, options, parts).read()

@@ -17,8 +17,9 @@ export type SweepParts = {
 }
 
 /**
- * Begins to compare the store with the network's upstream RPC, and answers what ends that. A store of all accounts is
- * not swept: its feed brings every change, and one way along it would take months.
+ * Begins to compare the store with the network's upstream RPC, and answers what ends that. A store
+ * of all accounts is not swept: its feed brings every change, and one way along it would take
+ * months.
  */
 export const startSweep = ({ target, store, metrics, log }: SweepParts): (() => void) => {
   const { accountsRpc, scope, id: network } = target

@@ -88,7 +88,9 @@ class Sweep {
     this.parts.on.compared(this.parts.store().compareRows(rows, this.options.sweepWaitingBytesMax))
   }
 
-  /** What only differed because the upstream was ahead of the tip is not told: blocks explain it. */
+  /**
+   * What only differed because the upstream was ahead of the tip is not told: blocks explain it.
+   */
   private tellCorrected(): void {
     const { corrected } = this.parts.store().correctionCounts()
     // Another store counts from nothing.
@@ -121,8 +123,9 @@ class Sweep {
 }
 
 /**
- * Compares every stored account with an upstream RPC, again and again at a bounded rate, and has the store correct what
- * the feed missed. Resolves when the signal ends it; nothing that fails ends it.
+ * Compares every stored account with an upstream RPC, again and again at a bounded rate, and has
+ * the store correct what the feed missed. Resolves when the signal ends it; nothing that fails ends
+ * it.
  */
 export const runSweep = (options: Options, parts: SweepParts): Promise<void> =>
   new Sweep(options, parts).run()

@@ -55,10 +55,16 @@ export type BootstrapParts = {
   readonly signal: AbortSignal
 }
 
-/** The blocks of the spool cannot be continued: what lies between is nowhere. Only a new spool helps. */
+/**
+ * The blocks of the spool cannot be continued: what lies between is nowhere. Only a new spool
+ * helps.
+ */
 export class SpoolLost extends Error {}
 
-/** Somebody ended it, for the reason that is its message. Whoever asked for it does not ask again by itself. */
+/**
+ * Somebody ended it, for the reason that is its message. Whoever asked for it does not ask again by
+ * itself.
+ */
 export class BootstrapCancelled extends Error {}
 
 const isLost = (health: FeedHealth): boolean =>
@@ -67,7 +73,10 @@ const isLost = (health: FeedHealth): boolean =>
 const reasonOf = (health: FeedHealth): string =>
   health.isHealthy ? 'it is healthy, but sends nothing' : health.reason
 
-/** Waits for a block in the spool; from the live head where the feed cannot begin where it was asked to. */
+/**
+ * Waits for a block in the spool; from the live head where the feed cannot begin where it was asked
+ * to.
+ */
 const spoolFirst = async (
   parts: BootstrapParts,
   startSlot: number | undefined,
@@ -143,9 +152,9 @@ const replay = async (parts: BootstrapParts, feed: FeedSource, base: LoadedBase)
 }
 
 /**
- * Makes a store and brings it to the chain's head: reads the feed into the spool, loads, replays, and answers the
- * store's writer, with the same subscription going on into it. A new process goes on with the spool that is there, and
- * with the store if it was loaded whole.
+ * Makes a store and brings it to the chain's head: reads the feed into the spool, loads, replays,
+ * and answers the store's writer, with the same subscription going on into it. A new process goes
+ * on with the spool that is there, and with the store if it was loaded whole.
  */
 export const bootstrap = async (parts: BootstrapParts): Promise<Indexer> => {
   const { loading, onProgress, onStep, options, signal, spool } = parts

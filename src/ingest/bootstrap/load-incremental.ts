@@ -101,7 +101,8 @@ const load = async (
       `${shownPlace(place)} is an incremental snapshot, and there is no store to bring up to date: ` +
         'load the full snapshot that it builds on as well',
     )
-  // Before the copy, and before hours of loading. One that is too old may be followed by a newer one.
+  // Before the copy, and before hours of loading. One that is too old may be followed by a newer
+  // one.
   const check = (name: SnapshotName): void => void demandContinues(place, name, tip.slot)
   demandNewer(place, await untilFresh(place, spool, options, signal, check), tip.slot)
   const loader = openLoader()

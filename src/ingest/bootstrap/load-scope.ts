@@ -50,8 +50,9 @@ const describe = ({ bytes, requests, rows, what }: ScopeProgress) => ({
 })
 
 /**
- * Reads the scope from an upstream RPC and makes a store of it at `dir`. Answers the slot of its tip, and
- * the newest slot that a row is of: between the two the store is not one moment of the chain.
+ * Reads the scope from an upstream RPC and makes a store of it at `dir`. Answers the slot of its
+ * tip, and the newest slot that a row is of: between the two the store is not one moment of the
+ * chain.
  */
 export const loadScope = async (
   { openLoader, options, scope, target }: ScopeParts,

@@ -79,8 +79,8 @@ const tooOld = (place: string, slot: number, spool: SpoolView): Error => {
 }
 
 /**
- * Waits until the place names a snapshot that the spool continues. What cannot change is refused at once, as is what
- * `check` throws for.
+ * Waits until the place names a snapshot that the spool continues. What cannot change is refused at
+ * once, as is what `check` throws for.
  */
 export const untilFresh = async (
   place: string,

@@ -56,14 +56,18 @@ export type RunnerParts = {
 /** One network's bootstraps, one at a time. */
 export type BootstrapRunner = {
   /**
-   * Runs a plan until its store is the live one, or joins a bootstrap that runs already, as after a kill. Rejects with the
-   * reason where that fails, with `BootstrapCancelled` where somebody ended it.
+   * Runs a plan until its store is the live one, or joins a bootstrap that runs already, as after a
+   * kill. Rejects with the reason where that fails, with `BootstrapCancelled` where somebody ended
+   * it.
    */
   run(plan: BootstrapPlan, signal?: AbortSignal): Promise<void>
   /** Goes on with what a killed process left, and looks for requests. */
   watch(): void
   status(): BootstrapStatus | undefined
-  /** Whether the last one was cancelled, and the live store has got no block since: nothing may begin one by itself. */
+  /**
+   * Whether the last one was cancelled, and the live store has got no block since: nothing may
+   * begin one by itself.
+   */
   isHeld(): boolean
   /** Folders that belong to it, beside the live store. */
   folders(): readonly string[]
@@ -79,7 +83,10 @@ const CATCH_UP_LOOK_MS = 20
 
 const words = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** One more than the greatest number among the generations, and not the first: a service that starts may begin that. */
+/**
+ * One more than the greatest number among the generations, and not the first: a service that starts
+ * may begin that.
+ */
 const nextGeneration = (stores: string): string =>
   String(1 + Math.max(1, ...readdirSync(stores).map(Number).filter(Number.isSafeInteger)))
 
@@ -100,7 +107,8 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
       writeState(stores, state)
       return true
     } catch (error) {
-      // On a full disk it goes on as it can; who starts after a kill then begins from an earlier step.
+      // On a full disk it goes on as it can; who starts after a kill then begins from an earlier
+      // step.
       log.warn({ err: error }, 'the state of a bootstrap cannot be kept')
       return false
     }
@@ -180,7 +188,10 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
     finish(generation)
   }
 
-  /** Its feed is another one than that of the live store, and may be behind it: readers would see a slot go back. */
+  /**
+   * Its feed is another one than that of the live store, and may be behind it: readers would see a
+   * slot go back.
+   */
   const catchUp = async (indexer: Indexer, signal: AbortSignal): Promise<void> => {
     const endMs = performance.now() + options.catchUpMs
     const isThere = (): boolean => (indexer.tip()?.slot ?? 0) >= (parts.tipSlot() ?? 0)
@@ -196,7 +207,8 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
   }
 
   const finish = (generation: string): void => {
-    // First: who hears that it is done finds nothing of it. A kill in between is settled by the next start.
+    // First: who hears that it is done finds nothing of it. A kill in between is settled by the
+    // next start.
     rmSync(work, { recursive: true, force: true })
     change({ step: 'live', state: 'done', stepAtMs: Date.now(), endedAtMs: Date.now() })
     log.info({ generation }, 'bootstrap is done')
@@ -300,7 +312,8 @@ export const createBootstrapRunner = (parts: RunnerParts): BootstrapRunner => {
       if (running === undefined) begin(request, stopping.signal).catch(() => {})
       else log.warn('a bootstrap was asked for while another one runs')
     }
-    // Not before its state is kept: a kill in between would lose it. And no other one, which nobody has heard yet.
+    // Not before its state is kept: a kill in between would lose it. And no other one, which nobody
+    // has heard yet.
     if (readRequest(stores)?.id === request.id) forgetRequest(stores)
   }
 

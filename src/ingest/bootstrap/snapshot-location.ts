@@ -26,8 +26,8 @@ export const parseSnapshotName = (name: string): SnapshotName | undefined => {
 export const isUrl = (place: string): boolean => /^https?:\/\//i.test(place)
 
 /**
- * What stands at a place now: of a URL, where its redirects lead to. Throws where the server does not answer within
- * `resolveMs`, and where the name is none of a snapshot.
+ * What stands at a place now: of a URL, where its redirects lead to. Throws where the server does
+ * not answer within `resolveMs`, and where the name is none of a snapshot.
  */
 export const resolveSnapshot = async (
   place: string,

@@ -25,7 +25,10 @@ const codeOf = (error: unknown): string =>
 /** A server's refusal, or the system's code for why it does not answer. It holds no URL. */
 class HeadFailure extends Error {}
 
-/** Asks for what a server would send. Rejects where it refuses or does not answer; no word of that holds the URL. */
+/**
+ * Asks for what a server would send. Rejects where it refuses or does not answer; no word of that
+ * holds the URL.
+ */
 export const askHead = async (
   url: string,
   { archive, caCertificatePem }: SnapshotServerOptions,

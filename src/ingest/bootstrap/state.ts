@@ -98,7 +98,10 @@ const isCancel = (value: unknown): value is BootstrapCancel =>
   'reason' in value &&
   typeof value.reason === 'string'
 
-/** Asks whoever carries out a bootstrap to end it. It lies there until that is done, whatever process does it. */
+/**
+ * Asks whoever carries out a bootstrap to end it. It lies there until that is done, whatever
+ * process does it.
+ */
 export const requestCancel = (stores: string, cancel: BootstrapCancel): void => {
   const path = join(stores, CANCEL)
   replaceFile(path, `${JSON.stringify(cancel)}\n`)
@@ -112,7 +115,10 @@ export const readCancel = (stores: string): BootstrapCancel | undefined => {
   return isCancel(value) ? value : undefined
 }
 
-/** Removes what `requestCancel` left of this request, and of no other one: that nobody has heard yet. */
+/**
+ * Removes what `requestCancel` left of this request, and of no other one: that nobody has heard
+ * yet.
+ */
 export const forgetCancel = (stores: string, id: string): void => {
   if (readCancel(stores)?.id === id) rmSync(join(stores, CANCEL), { force: true })
 }

@@ -8,7 +8,9 @@ export type Target = {
   readonly xToken?: string
   /** PEM of a private certificate authority, in place of the system's. */
   readonly caCertificatePem?: string
-  /** Where an empty store begins. Absent: the live head, whose first whole block becomes the base. */
+  /**
+   * Where an empty store begins. Absent: the live head, whose first whole block becomes the base.
+   */
   readonly startSlot?: number
   /** In place of the feed's, where this server allows another. */
   readonly plan?: Plan
@@ -27,23 +29,30 @@ export type Options = Readonly<typeof defaults>
 /** Bounds of reading a feed. */
 export const defaults = {
   /**
-   * How accounts are asked for. `blocks`: whole blocks, and `accounts`: every account; both are exact. `scoped`: the
-   * scope's, and every closed account. `narrow`: the scope's, and the transactions of its programs. `auto` is
-   * `accounts` without a scope and `scoped` with one.
+   * How accounts are asked for. `blocks`: whole blocks, and `accounts`: every account; both are
+   * exact. `scoped`: the scope's, and every closed account. `narrow`: the scope's, and the
+   * transactions of its programs. `auto` is `accounts` without a scope and `scoped` with one.
    */
   plan: 'auto' as Plan,
   /**
-   * What to ask for about transactions: outcomes are what signature subscriptions need, logs what log subscriptions
-   * need. Votes are left out but with logsAndVotes; logs make the feed some times larger.
+   * What to ask for about transactions: outcomes are what signature subscriptions need, logs what
+   * log subscriptions need. Votes are left out but with logsAndVotes; logs make the feed some times
+   * larger.
    */
   transactions: 'logs' as Transactions,
-  /** Tell the server that zstd is welcome. Account data shrinks to a quarter; a server may ignore it. */
+  /**
+   * Tell the server that zstd is welcome. Account data shrinks to a quarter; a server may ignore
+   * it.
+   */
   acceptZstd: true,
   /** Time for TCP, TLS and HTTP/2 to come up. A far provider needs under 1 s; more is an outage. */
   connectTimeoutMs: 10_000,
   /** No message of any kind for this long: reconnect. Servers ping each 10 s, so six were lost. */
   silenceMs: 60_000,
-  /** Messages, but no block for this long: unhealthy. After 150 slots no blockhash we hand out is valid. */
+  /**
+   * Messages, but no block for this long: unhealthy. After 150 slots no blockhash we hand out is
+   * valid.
+   */
   blockSilenceMs: 60_000,
   /** HTTP/2 keep-alive. Shorter than the idle limit of common load balancers. */
   keepaliveIntervalMs: 15_000,
@@ -55,24 +64,34 @@ export const defaults = {
   backoffFactor: 2,
   /** Longest pause of an ordinary failure: one request in ten seconds harms no server. */
   backoffMaxMs: 10_000,
-  /** Pause after a failure that waiting alone does not mend (gap, refusal). A new try costs a replay. */
+  /**
+   * Pause after a failure that waiting alone does not mend (gap, refusal). A new try costs a
+   * replay.
+   */
   backoffLongMs: 30_000,
-  /** Failures in a row, without a block between, that make the feed unhealthy. Five are about 8 s. */
+  /**
+   * Failures in a row, without a block between, that make the feed unhealthy. Five are about 8 s.
+   */
   failuresMax: 5,
   /** Replays that may try to close one gap before it makes the feed unhealthy. */
   gapAttemptsMax: 3,
   /** Whole blocks that wait for an earlier one before that is called a gap: 1.6 s of blocks. */
   reorderBlocksMax: 4,
-  /** Bytes of all slots that are not whole yet. A mainnet block is tens of MB. Over it: reconnect. */
+  /**
+   * Bytes of all slots that are not whole yet. A mainnet block is tens of MB. Over it: reconnect.
+   */
   bufferBytesMax: 512 * 1024 ** 2,
   /** Bytes of whole blocks that wait for the writer. Over it: reconnect once they are written. */
   queueBytesMax: 512 * 1024 ** 2,
   /**
-   * Waiting blocks that one commit takes when the writer is behind. More of them are cheaper together, but readers see
-   * none before all: so many take a second or two.
+   * Waiting blocks that one commit takes when the writer is behind. More of them are cheaper
+   * together, but readers see none before all: so many take a second or two.
    */
   groupBlocksMax: 64,
-  /** Bytes of the same; a larger block is committed alone. Their pages fit the writer's memory at once. */
+  /**
+   * Bytes of the same; a larger block is committed alone. Their pages fit the writer's memory at
+   * once.
+   */
   groupBytesMax: 128 * 1024 ** 2,
   /** Largest single message. An account is up to 10 MiB, and gRPC's own limit is 4 MiB. */
   decodeBytesMax: 64 * 1024 ** 2,
@@ -84,7 +103,9 @@ export const defaults = {
   threads: 2,
 }
 
-/** One thing that the native reader says. Members that a kind has no use for are 0, empty or absent. */
+/**
+ * One thing that the native reader says. Members that a kind has no use for are 0, empty or absent.
+ */
 export type GeyserEvent = {
   /** `connected`, `committed`, `disconnected`, `gap`, `unhealthy` or `healthy`. */
   readonly kind: string
@@ -110,8 +131,9 @@ const STARTING: FeedHealth = { isHealthy: false, reason: 'the feed has not broug
 const HEALTHY: FeedHealth = { isHealthy: true }
 
 /**
- * Reads a Yellowstone feed into the indexer's store until it is stopped. The accounts it asks for are those of the
- * store's scope. Throws where an option could not work; a feed that cannot be reached is an event.
+ * Reads a Yellowstone feed into the indexer's store until it is stopped. The accounts it asks for
+ * are those of the store's scope. Throws where an option could not work; a feed that cannot be
+ * reached is an event.
  */
 export const startGeyser = (
   indexer: GeyserIndexer,
@@ -123,7 +145,8 @@ export const startGeyser = (
     health = next
     on.health(next)
   }
-  // The native names are the vocabulary; an unknown one is of a newer addon, and its text is for the log.
+  // The native names are the vocabulary; an unknown one is of a newer addon, and its text is for
+  // the log.
   const hear = (event: GeyserEvent): void => {
     switch (event.kind) {
       case 'committed':

@@ -1,10 +1,11 @@
 /**
- * Where confirmed blocks come from. A feed applies whole blocks to the store, in chain order, each in one durable
- * transaction or, while it is behind, several in one, and never skips one: a block whose parent is not the tip is
- * not applied. What it cannot mend by itself it says by its health, and goes on trying.
+ * Where confirmed blocks come from. A feed applies whole blocks to the store, in chain order, each
+ * in one durable transaction or, while it is behind, several in one, and never skips one: a block
+ * whose parent is not the tip is not applied. What it cannot mend by itself it says by its health,
+ * and goes on trying.
  *
- * A bootstrap or a repair is another source over the same store. It may write only while no feed runs, and leaves
- * a tip behind; a feed that starts afterwards resumes at that tip.
+ * A bootstrap or a repair is another source over the same store. It may write only while no feed
+ * runs, and leaves a tip behind; a feed that starts afterwards resumes at that tip.
  */
 export type FeedSource = {
   /** The state that the last `health` event told. */
@@ -13,7 +14,9 @@ export type FeedSource = {
   stop(): void
 }
 
-/** Whether the tip follows the chain. While it does not, reads go on with the true `context.slot`. */
+/**
+ * Whether the tip follows the chain. While it does not, reads go on with the true `context.slot`.
+ */
 export type FeedHealth =
   | { readonly isHealthy: true }
   | {
@@ -45,7 +48,9 @@ export type FeedListeners = {
   committed(block: CommittedBlock): void
   /** Only where it changed. */
   health(health: FeedHealth): void
-  /** The stream has ended for this reason. Another one is asked to replay what comes after the tip. */
+  /**
+   * The stream has ended for this reason. Another one is asked to replay what comes after the tip.
+   */
   interrupted(reason: string): void
   log(line: FeedLine): void
 }

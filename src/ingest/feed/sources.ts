@@ -12,7 +12,10 @@ export type FeedSources = {
   readonly bounds: Options
 }
 
-/** A dev chain has no other server than its own. Reads the certificate files, and throws where it cannot. */
+/**
+ * A dev chain has no other server than its own. Reads the certificate files, and throws where it
+ * cannot.
+ */
 export const toFeedSources = (feed: Feed, devChain: DevChain | undefined): FeedSources => {
   const {
     caFile: _file,

@@ -20,8 +20,9 @@ export type LadderParts = {
 }
 
 /**
- * The order of what is tried: each source once, then, for a gap, each step, then the sources again after a pause. No I/O.
- * A replay of the source in use comes before all of it; its reader does that.
+ * The order of what is tried: each source once, then, for a gap, each step, then the sources again
+ * after a pause. No I/O. A replay of the source in use comes before all of it; its reader does
+ * that.
  */
 export class Ladder {
   private readonly parts: LadderParts
@@ -58,7 +59,8 @@ export class Ladder {
     this.tried.add(this.source)
     const next = this.nextSource()
     if (!this.tried.has(next)) return this.turnTo(next)
-    // Blocks that no source has: only another state of the accounts helps. What cannot be reached may come back.
+    // Blocks that no source has: only another state of the accounts helps. What cannot be reached
+    // may come back.
     const step = this.hasGap ? this.nextStep() : undefined
     if (step !== undefined) return { kind: 'step', step }
     return sourceCount > 1 || this.parts.steps.length > 0

@@ -32,7 +32,10 @@ export type RepairParts = {
   /** Steps that are configured, and who runs them. */
   readonly steps: readonly RepairStepName[]
   readonly run: RunStep
-  /** Whether no step may be taken, because somebody cancelled the last one and the store has got no block since. */
+  /**
+   * Whether no step may be taken, because somebody cancelled the last one and the store has got no
+   * block since.
+   */
   readonly isHeld: () => boolean
   readonly on: Omit<FeedListeners, 'interrupted'> & {
     /** A step began, or all is well again. */
@@ -72,8 +75,8 @@ const describe = (rung: Rung, sourceCount: number): string => {
 }
 
 /**
- * Reads the first source, and climbs the ladder when it brings no blocks: the next source, then the configured steps.
- * No step is taken while the feed is healthy, and each is said with its reason.
+ * Reads the first source, and climbs the ladder when it brings no blocks: the next source, then the
+ * configured steps. No step is taken while the feed is healthy, and each is said with its reason.
  */
 export const startRepairedFeed = (parts: RepairParts): RepairedFeed => {
   const { sources, feed: options, repair, on, steps, now, isHeld } = parts
@@ -186,8 +189,8 @@ export const startRepairedFeed = (parts: RepairParts): RepairedFeed => {
     try {
       await parts.run(step, stopping.signal)
       on.log({ level: 'info', text: `repair: ${step} is done` })
-      // Not healthy yet: the first block that continues the new tip says so. Whoever replaced the store may have
-      // begun with it already.
+      // Not healthy yet: the first block that continues the new tip says so. Whoever replaced the
+      // store may have begun with it already.
       if (isCurrent()) startFeed()
     } catch (error) {
       if (!isCurrent()) return

@@ -4,7 +4,9 @@ import { toOpenRpc } from '../open-rpc.js'
 /** Where the shape of an OpenRPC document is described. */
 const META_SCHEMA = 'https://meta.open-rpc.org/'
 
-/** Describes the methods of a table, which may hold this one: it is looked at when it is asked for. */
+/**
+ * Describes the methods of a table, which may hold this one: it is looked at when it is asked for.
+ */
 export const createDiscover = (methods: () => Iterable<Method>): Method => {
   let document: Buffer | undefined
   return method({

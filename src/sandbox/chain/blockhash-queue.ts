@@ -3,7 +3,9 @@ import { toMapKey } from '../solana/addresses.js'
 /** How a block hash stands: good for a transaction, too old for one, or never seen. */
 export type BlockhashAge = 'recent' | 'expired' | 'unknown'
 
-/** Expired hashes are told from unknown ones for this many times the age that they were good for. */
+/**
+ * Expired hashes are told from unknown ones for this many times the age that they were good for.
+ */
 const MEMORY_AGES = 10
 
 /** The block hashes that a transaction may name: those of the last `ageMax` blocks. */

@@ -184,7 +184,9 @@ export class Chain {
     return this.recency.ageOf(transaction)
   }
 
-  /** True where a transaction of this signature is in a block that its hash may still be named in. */
+  /**
+   * True where a transaction of this signature is in a block that its hash may still be named in.
+   */
   isProcessed(signature: Uint8Array): boolean {
     return this.recency.isProcessed(signature)
   }

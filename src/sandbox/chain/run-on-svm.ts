@@ -118,7 +118,9 @@ const toOriginal = (ran: SvmRun, executable: Executable, instructionCount: numbe
   }
 }
 
-/** Runs a transaction; `undefined` where a signature is wrong that the virtual machine cannot check. */
+/**
+ * Runs a transaction; `undefined` where a signature is wrong that the virtual machine cannot check.
+ */
 export const runOnSvm = (svm: LiteSvm, transaction: ParsedTransaction): SvmRun | undefined => {
   const { bytes, budget, signatures, instructions } = transaction
   if (budget === undefined) return run(svm, bytes, priorityFeeOf(transaction), signatures.length)

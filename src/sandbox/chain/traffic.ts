@@ -36,8 +36,8 @@ export const createTransfers = (chain: Chain, { holders, mint }: World): (() => 
     if (source === undefined || target === undefined) return
     const { account: from, wallet } = source
     const move = { from, to: target.account, mint, amount, decimals: MINT_DECIMALS }
-    // Sent, not submitted: whoever holds the sample keys may spend, freeze or close what this needs,
-    // and then a transfer fails like anybody else's.
+    // Sent, not submitted: whoever holds the sample keys may spend, freeze or close what this
+    // needs, and then a transfer fails like anybody else's.
     chain.send(
       compileTransaction(
         [transferTokens(move, wallet.publicKey)],

@@ -51,8 +51,8 @@ const FAULTS: Readonly<Record<string, readonly [members: readonly string[], faul
 }
 
 /**
- * Makes a taker of orders: `{"fault":"omit","slot":7}`. A slot is one that is open or to come; absent
- * it is the open one. Throws FeedOrderError.
+ * Makes a taker of orders: `{"fault":"omit","slot":7}`. A slot is one that is open or to come;
+ * absent it is the open one. Throws FeedOrderError.
  */
 export const parseFeedOrder =
   (feed: GeyserServer, chain: Pick<Chain, 'slot'>) =>

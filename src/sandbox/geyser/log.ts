@@ -282,7 +282,9 @@ export class GeyserLog {
     this.appended()
   }
 
-  /** Two blocks that never come to be, in slots that do: one is called dead, the other built anew. */
+  /**
+   * Two blocks that never come to be, in slots that do: one is called dead, the other built anew.
+   */
   private sayFork(parent: Block): void {
     const level = COMMITMENT.confirmed
     const { accounts } = this.slots[parent.slot - this.firstHeldSlot] ?? {}

@@ -36,7 +36,9 @@ export const answerFailure = (id: string, { status, code, message }: Failure): U
 const isCall = (message: ReturnType<typeof parseMessage>): message is Call =>
   !isBatch(message) && !isRefusal(message)
 
-/** The call in a body, or the answer to what is none. Calls without an id are answered with null. */
+/**
+ * The call in a body, or the answer to what is none. Calls without an id are answered with null.
+ */
 export const parseJsonCall = (body: Buffer): JsonCall | UpstreamAnswer => {
   const message = parseMessage(body, LIMITS)
   if (isCall(message)) {

@@ -1,4 +1,6 @@
-/** JSON of a value in which a bigint is a number with all its digits; absent members are left out. */
+/**
+ * JSON of a value in which a bigint is a number with all its digits; absent members are left out.
+ */
 export const toJson = (value: unknown): string => {
   if (typeof value === 'bigint') return String(value)
   if (Array.isArray(value)) return `[${value.map(toJson).join()}]`

@@ -1,6 +1,8 @@
 import bs58 from 'bs58'
 
-/** Longer than any transaction in either encoding: base58 takes time by the square of its length. */
+/**
+ * Longer than any transaction in either encoding: base58 takes time by the square of its length.
+ */
 const TEXT_CHARS_MAX = 8_192
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 

@@ -15,7 +15,10 @@ export const defaults = {
   bodyBytesMax: 1024 * 1024,
   /** An order may hold an answer of some ten megabytes. */
   orderBytesMax: 64 * 1024 * 1024,
-  /** Real ones keep an idle connection for about 65 s; a client that pings each 30 s stays connected. */
+  /**
+   * Real ones keep an idle connection for about 65 s; a client that pings each 30 s stays
+   * connected.
+   */
   keepAliveMs: 65_000,
 }
 export type DevUpstreamOptions = typeof defaults

@@ -16,7 +16,9 @@ export type Tips = {
 
 /** How many of each there are in the real world. */
 const COUNTS = { lander: 15, service: 5, engine: 8 } as const
-/** A tip of 1,000 lamports to an account that is not there would fail: it could not pay its rent. */
+/**
+ * A tip of 1,000 lamports to an account that is not there would fail: it could not pay its rent.
+ */
 const FUNDED_LAMPORTS = 1_000_000_000n
 
 const TRANSFER = 2

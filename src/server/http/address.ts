@@ -9,8 +9,9 @@ const dotted = (bytes: Uint8Array, at: number): string =>
   `${bytes[at]}.${bytes[at + 1]}.${bytes[at + 2]}.${bytes[at + 3]}`
 
 /**
- * Text of an address of 4 or 16 bytes; empty for any other length. IPv4 that came in over a dual-stack socket
- * (`::ffff:a.b.c.d`) is the dotted quad: a restriction must not depend on how the socket was opened.
+ * Text of an address of 4 or 16 bytes; empty for any other length. IPv4 that came in over a
+ * dual-stack socket (`::ffff:a.b.c.d`) is the dotted quad: a restriction must not depend on how the
+ * socket was opened.
  */
 export const formatAddress = (bytes: Uint8Array): string => {
   if (bytes.byteLength === 4) return dotted(bytes, 0)
@@ -23,7 +24,10 @@ export const formatAddress = (bytes: Uint8Array): string => {
   return shorten(groups)
 }
 
-/** The longest run of at least two zero groups becomes `::`, the first of equal ones (RFC 5952 §4.2). */
+/**
+ * The longest run of at least two zero groups becomes `::`, the first of equal ones (RFC 5952
+ * §4.2).
+ */
 const shorten = (groups: readonly string[]): string => {
   let bestAt = 0
   let bestCount = 1
@@ -54,11 +58,16 @@ const PEERS_KNOWN_MAX = 8_192
 
 /** Says whose address counts when a peer speaks for somebody else. */
 export type Proxies = {
-  /** The same for the bytes of a TCP peer's address. Asked for every request, so IPv4 is remembered. */
+  /**
+   * The same for the bytes of a TCP peer's address. Asked for every request, so IPv4 is remembered.
+   */
   isTrustedPeer(bytes: Uint8Array): boolean
   /** True where the peer's word counts. */
   isTrusted(address: string): boolean
-  /** The client that a chain of proxies names: the last address in it that is no trusted proxy itself. */
+  /**
+   * The client that a chain of proxies names: the last address in it that is no trusted proxy
+   * itself.
+   */
   clientOf(forwardedFor: string): string | undefined
 }
 
@@ -101,7 +110,8 @@ export const createProxies = (trusted: readonly string[]): Proxies => {
     clientOf: forwardedFor => {
       if (forwardedFor === '') return undefined
       const hops = forwardedFor.split(',')
-      // From the right: what stands left of the last trusted hop was written by the client, and proves nothing.
+      // From the right: what stands left of the last trusted hop was written by the client, and
+      // proves nothing.
       for (let index = hops.length - 1; index >= 0; index--) {
         const address = parseAddress(hops[index] ?? '')
         if (address === undefined) return undefined

@@ -1,4 +1,6 @@
-/** Joins the pieces of one body. uWebSockets.js empties each piece on return, so each one is copied. */
+/**
+ * Joins the pieces of one body. uWebSockets.js empties each piece on return, so each one is copied.
+ */
 export class BodyBuffer {
   private bytes: Uint8Array = new Uint8Array(0)
   private length = 0
@@ -24,7 +26,8 @@ export class BodyBuffer {
   capacityWith(pieceBytes: number): number {
     const needed = this.length + pieceBytes
     if (needed <= this.bytes.byteLength) return this.bytes.byteLength
-    // Doubling keeps the copies linear; the step keeps a claim of 8 MiB with one byte behind it cheap.
+    // Doubling keeps the copies linear; the step keeps a claim of 8 MiB with one byte behind it
+    // cheap.
     const ahead = Math.min(needed, this.stepBytesMax)
     return Math.max(needed, Math.min(this.claimedBytes, needed + ahead))
   }

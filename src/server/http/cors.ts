@@ -17,7 +17,10 @@ export const ALLOWED_HEADERS = [
   'x-api-key',
 ] as const
 
-/** On every reply. Any origin may call: what a token opens does not depend on the page that holds it. */
+/**
+ * On every reply. Any origin may call: what a token opens does not depend on the page that holds
+ * it.
+ */
 export const CORS_LINES = [
   'Access-Control-Allow-Origin: *',
   `Access-Control-Expose-Headers: ${EXPOSED_HEADERS.join(', ')}`,

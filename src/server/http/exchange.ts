@@ -143,12 +143,16 @@ export class Exchange extends Responder implements Request {
     )
   }
 
-  /** Keeps what the headers say of the client's address; whether it counts is looked at where the address is. */
+  /**
+   * Keeps what the headers say of the client's address; whether it counts is looked at where the
+   * address is.
+   */
   private noteProxies(proxies: Proxies, req: HttpRequest): void {
     const proxied = formatAddress(new Uint8Array(this.res.getProxiedRemoteAddress()))
     if (proxied !== '' && proxies.isTrustedPeer(new Uint8Array(this.res.getRemoteAddress()))) {
       this.knownAddress = proxied
-      // A second PROXY header on this connection would replace the first: so there is no second request.
+      // A second PROXY header on this connection would replace the first: so there is no second
+      // request.
       this.isClosing = true
       return
     }

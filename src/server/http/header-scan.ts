@@ -15,9 +15,10 @@ const parseLength = (text: string): number | undefined => {
 }
 
 /**
- * Looks at every header of a request once. uWebSockets.js takes the first of two Content-Lengths, any
- * Transfer-Encoding that it does not know as chunked, and an empty Content-Length as none: a proxy in front
- * may read those otherwise, and then two requests hide in one. Reused: valid until the next `scan`.
+ * Looks at every header of a request once. uWebSockets.js takes the first of two Content-Lengths,
+ * any Transfer-Encoding that it does not know as chunked, and an empty Content-Length as none: a
+ * proxy in front may read those otherwise, and then two requests hide in one. Reused: valid until
+ * the next `scan`.
  */
 export class HeaderScan {
   /** Undefined where there is none, or where it is no number. */
@@ -42,7 +43,8 @@ export class HeaderScan {
     return this.encodingCount === 0 || (this.encodingCount === 1 && this.isChunked)
   }
 
-  // One function for all requests: forEach costs 0.1 µs per header, a closure of its own would add to it.
+  // One function for all requests: forEach costs 0.1 µs per header, a closure of its own would add
+  // to it.
   private readonly visit = (name: string, value: string): void => {
     switch (name.length) {
       case 4:

@@ -6,10 +6,16 @@ import type { Shared } from '../context.js'
 
 type Handler = (res: HttpResponse, req: HttpRequest) => void
 
-/** Any path, for what no route answers. Without it uWebSockets.js closes the connection with a page of its own. */
+/**
+ * Any path, for what no route answers. Without it uWebSockets.js closes the connection with a page
+ * of its own.
+ */
 const ANYWHERE = '/*'
 
-/** Gives every request of an app its handler: routes, preflights, 405 for other methods, 404 elsewhere. */
+/**
+ * Gives every request of an app its handler: routes, preflights, 405 for other methods, 404
+ * elsewhere.
+ */
 export const mountRoutes = (app: TemplatedApp, routes: readonly Route[], shared: Shared): void => {
   const handle = (route: Route, method?: string): Handler => {
     const { failures } = shared
@@ -35,7 +41,8 @@ export const mountRoutes = (app: TemplatedApp, routes: readonly Route[], shared:
       app.head(route.pattern, handle(route, 'HEAD'))
     }
   }
-  // The body of a refused request is skipped up to what an accepted one may be, and its connection goes on.
+  // The body of a refused request is skipped up to what an accepted one may be, and its connection
+  // goes on.
   const bodyBytesMax = Math.max(0, ...routes.map(route => route.bodyBytesMax))
   const refuse = (pattern: string, reply: Reply, like: Partial<Route> = {}): Handler => {
     const { refusalHeaders } = like

@@ -9,7 +9,10 @@ export type PumpOptions = Pick<
   'pieceBytes' | 'turnBytesMax' | 'piecesKeptMax' | 'replyStallMs'
 >
 
-/** Writes all large replies of one server, a few pieces per turn of the event loop, each reply in its turn. */
+/**
+ * Writes all large replies of one server, a few pieces per turn of the event loop, each reply in
+ * its turn.
+ */
 export class Pump {
   readonly pool: PiecePool
   readonly now: () => number
@@ -23,7 +26,8 @@ export class Pump {
     this.options = options
     this.now = now
     this.pool = new PiecePool(options.pieceBytes, options.piecesKeptMax)
-    // A stall is found at most a tenth late. A timer of its own per reply would cost each of them two calls.
+    // A stall is found at most a tenth late. A timer of its own per reply would cost each of them
+    // two calls.
     this.sweeper = setInterval(() => this.sweep(), Math.max(10, options.replyStallMs / 10))
     this.sweeper.unref()
   }

@@ -2,12 +2,15 @@ import type { HttpResponse } from 'uWebSockets.js'
 import type { BodySource } from '../../shared/http.js'
 import type { Pump } from './reply-scheduler.js'
 
-/** Told once how a large reply ended. Without a head, nothing was written: the connection can still answer. */
+/**
+ * Told once how a large reply ended. Without a head, nothing was written: the connection can still
+ * answer.
+ */
 export type StreamEnd = (failure: unknown, isHeadWritten: boolean) => void
 
 /**
- * One large reply on its way. Holds at most one piece beyond what the source holds: a client that stops reading
- * stops the reading of the source. Closes the source exactly once.
+ * One large reply on its way. Holds at most one piece beyond what the source holds: a client that
+ * stops reading stops the reading of the source. Closes the source exactly once.
  */
 export class ReplyStream {
   /** When the last piece left. */
@@ -136,7 +139,8 @@ export class ReplyStream {
     if (piece === undefined) return
     this.sendHead()
     if (totalBytes === undefined) {
-      // What the kernel does not take stays in uWebSockets.js: this piece, and nothing until it is writable.
+      // What the kernel does not take stays in uWebSockets.js: this piece, and nothing until it is
+      // writable.
       if (this.res.write(piece)) this.next(piece.byteLength)
       else this.wait(piece.byteLength)
       return

@@ -6,7 +6,9 @@ import { isSource } from './reply-scheduler.js'
 import { ReplyStream } from './reply-stream.js'
 import type { Shared } from '../context.js'
 
-/** One response: written once, never after an abort. What is read of its request is in `Exchange`. */
+/**
+ * One response: written once, never after an abort. What is read of its request is in `Exchange`.
+ */
 export abstract class Responder {
   readonly method: string
   protected readonly shared: Shared
@@ -41,19 +43,24 @@ export abstract class Responder {
   /** The source with whatever must be asked before each piece of it. */
   protected abstract guard(source: BodySource): BodySource
 
-  /** Sends a reply. `isCorked` holds within a callback of uWebSockets.js, where writes are joined already. */
+  /**
+   * Sends a reply. `isCorked` holds within a callback of uWebSockets.js, where writes are joined
+   * already.
+   */
   protected send(reply: Reply, isCorked: boolean): void {
     if (this.isGone) return this.discard(reply.body)
-    // The next pipelined request would undo the close: it must find this one unanswered (see sendAndClose).
+    // The next pipelined request would undo the close: it must find this one unanswered (see
+    // sendAndClose).
     if (this.isClosing && isCorked) return this.sendAndClose(reply)
     if (isCorked) this.tryWrite(reply)
     else this.res.cork(() => this.tryWrite(reply))
   }
 
   /**
-   * Sends a reply and closes the connection. Not in the tick of the request: uWebSockets.js forgets that it was
-   * to close when another request follows in the same packet, and would serve what may be smuggled. Unanswered
-   * until the packet is parsed, the first one makes it close the connection instead.
+   * Sends a reply and closes the connection. Not in the tick of the request: uWebSockets.js forgets
+   * that it was to close when another request follows in the same packet, and would serve what may
+   * be smuggled. Unanswered until the packet is parsed, the first one makes it close the connection
+   * instead.
    */
   protected sendAndClose(reply: Reply): void {
     this.isClosing = true
@@ -189,8 +196,8 @@ export abstract class Responder {
   }
 
   /**
-   * Only `end` closes a connection in order, and only where it writes the whole body: after `write` or `tryEnd` this
-   * build of uWebSockets.js puts its `Connection: close` into the body.
+   * Only `end` closes a connection in order, and only where it writes the whole body: after `write`
+   * or `tryEnd` this build of uWebSockets.js puts its `Connection: close` into the body.
    */
   private async writeWhole(reply: Reply, source: BodySource): Promise<void> {
     const { res, shared } = this

@@ -10,9 +10,9 @@ export type BacklogOptions = Pick<
 const ADDRESSES_MAX = 4_096
 
 /**
- * Finds clients that send requests and never read the replies: uWebSockets.js would keep all of them. It does not
- * say how much it keeps, so each so many bytes of replies one of them is written in a way that tells. Whoever
- * piles up replies is met in proportion.
+ * Finds clients that send requests and never read the replies: uWebSockets.js would keep all of
+ * them. It does not say how much it keeps, so each so many bytes of replies one of them is written
+ * in a way that tells. Whoever piles up replies is met in proportion.
  */
 export class Backlog {
   private bytesLeft: number

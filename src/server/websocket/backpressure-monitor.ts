@@ -28,9 +28,9 @@ export type KeeperParts = {
 }
 
 /**
- * All WebSockets of one server, and the bounds of what waits for them. uWebSockets.js queues what a client does not
- * take, and over a bound leaves frames out without a word: so its bound stands where it is never met first, and
- * queues are looked at here.
+ * All WebSockets of one server, and the bounds of what waits for them. uWebSockets.js queues what a
+ * client does not take, and over a bound leaves frames out without a word: so its bound stands
+ * where it is never met first, and queues are looked at here.
  */
 export class SocketKeeper {
   readonly options: Options
@@ -54,7 +54,10 @@ export class SocketKeeper {
   private queuedBytes = 0
   /** What queues may have grown since the last sweep. */
   private grownBytes = 0
-  /** Something was published since the last sweep by the clock: uWebSockets.js may hold it back to the tick's end. */
+  /**
+   * Something was published since the last sweep by the clock: uWebSockets.js may hold it back to
+   * the tick's end.
+   */
   private isPublished = false
 
   constructor(app: TemplatedApp, { options, log, now }: KeeperParts) {
@@ -177,7 +180,10 @@ export class SocketKeeper {
     if (queuedBytes > this.options.socketsQueuedBytesMax) this.relieve()
   }
 
-  /** Looks at those for which something waits, some of them in a turn: to close a thousand takes a while. */
+  /**
+   * Looks at those for which something waits, some of them in a turn: to close a thousand takes a
+   * while.
+   */
   private lookOn(): void {
     const startMs = this.now()
     for (let nowMs = startMs; nowMs - startMs <= this.options.socketTurnMs; nowMs = this.now()) {

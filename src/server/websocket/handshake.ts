@@ -19,7 +19,10 @@ export type MountedSocket = {
   readonly keeper: SocketKeeper
 }
 
-/** What is wrong with the head of a handshake: what it asks for, and that no body hides another request. */
+/**
+ * What is wrong with the head of a handshake: what it asks for, and that no body hides another
+ * request.
+ */
 export const refuseHandshake = (
   request: Request,
   { shared, keeper }: Pick<MountedSocket, 'shared' | 'keeper'>,
@@ -57,8 +60,8 @@ export class Handshake extends Exchange {
     this.finish()
     shared.connections--
     try {
-      // At once: this build may crash where it comes later. It opens the socket before it returns. No protocol of
-      // those that are offered: there is none that we speak.
+      // At once: this build may crash where it comes later. It opens the socket before it returns.
+      // No protocol of those that are offered: there is none that we speak.
       this.res.upgrade(data, this.header(KEY), '', this.header(EXTENSIONS), this.native)
     } catch (error) {
       shared.log.error({ err: error, requestId: this.id }, 'a WebSocket could not be opened')

@@ -9,8 +9,8 @@ export type HeldFrame = {
 const TAKEN_MAX = 256
 
 /**
- * What waits for one socket beside what uWebSockets.js queues for it, in order, and the topics whose frames come here
- * meanwhile.
+ * What waits for one socket beside what uWebSockets.js queues for it, in order, and the topics
+ * whose frames come here meanwhile.
  */
 export class HeldQueue {
   readonly topics: Set<string>

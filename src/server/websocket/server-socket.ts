@@ -8,7 +8,9 @@ import type { SocketKeeper } from './backpressure-monitor.js'
 /** What uWebSockets.js keeps with each WebSocket. */
 export type SocketData = { readonly handle: ServerSocket }
 
-/** What `send` of uWebSockets.js answers where the kernel or its own buffer for this tick took all. */
+/**
+ * What `send` of uWebSockets.js answers where the kernel or its own buffer for this tick took all.
+ */
 const SENT = 1
 
 /** One WebSocket. There are many that do nothing, so it holds no more than it must. */
@@ -16,13 +18,19 @@ export class ServerSocket implements Socket {
   private readonly keeper: SocketKeeper
   private readonly route: SocketRoute
   private readonly context: unknown
-  /** Undefined before the upgrade and after the close: uWebSockets.js throws on each use of a closed one. */
+  /**
+   * Undefined before the upgrade and after the close: uWebSockets.js throws on each use of a closed
+   * one.
+   */
   private ws: WebSocket<SocketData> | undefined
   private knownId: string | undefined
   private topicCount = 0
   /** Bytes of a frame too large for the queue, which stands at its front. */
   private frontBytes = 0
-  /** What waits behind the queue of uWebSockets.js, where its client does not take what is published. */
+  /**
+   * What waits behind the queue of uWebSockets.js, where its client does not take what is
+   * published.
+   */
   private held: HeldQueue | undefined
   /** Why it is closed, once it is by us. */
   private code: CloseCode | undefined
@@ -53,12 +61,16 @@ export class ServerSocket implements Socket {
     const { ws, held } = this
     if (ws === undefined) return 0
     const bytes = ws.getBufferedAmount() + (held === undefined ? 0 : held.bytes)
-    // Whoever asks may wait for the end of it: uWebSockets.js does not tell where a later `send` brings it.
+    // Whoever asks may wait for the end of it: uWebSockets.js does not tell where a later `send`
+    // brings it.
     if (bytes > 0) this.keeper.watch(this)
     return bytes
   }
 
-  /** Those of the queue that take memory of their own: held ones are counted once for all who hold them. */
+  /**
+   * Those of the queue that take memory of their own: held ones are counted once for all who hold
+   * them.
+   */
   get ownBytes(): number {
     return this.ws === undefined ? 0 : this.ws.getBufferedAmount()
   }
@@ -195,7 +207,10 @@ export class ServerSocket implements Socket {
     this.held = this.keeper.holdings.open(this, topics)
   }
 
-  /** Sends what is held, some of it in a turn, and goes on as before where that was all. False where it was not. */
+  /**
+   * Sends what is held, some of it in a turn, and goes on as before where that was all. False where
+   * it was not.
+   */
   private release(ws: WebSocket<SocketData>): boolean {
     const { held, keeper } = this
     if (held === undefined) return true

@@ -2,8 +2,9 @@ import { HeldQueue, type HeldFrame } from './pending-frames.js'
 import type { ServerSocket } from './server-socket.js'
 
 /**
- * Sockets whose clients do not take what is published. uWebSockets.js would ask the kernel for each of them at each
- * frame, and copy the frame once for each; here a frame stands once for all of them.
+ * Sockets whose clients do not take what is published. uWebSockets.js would ask the kernel for each
+ * of them at each frame, and copy the frame once for each; here a frame stands once for all of
+ * them.
  */
 export class Holdings {
   /** Of all frames, each one counted once. */

@@ -16,8 +16,8 @@ export const defaults = {
   /** Follows each URL, for a batch. */
   batchPath: '/sendBatch',
   /**
-   * An answer that is here before its findings waits for them this long: 0 holds none up. Checks take
-   * 0.1 ms, a full batch 1 ms; landers that are not next door take longer.
+   * An answer that is here before its findings waits for them this long: 0 holds none up. Checks
+   * take 0.1 ms, a full batch 1 ms; landers that are not next door take longer.
    */
   findingsWaitMs: 0,
 }

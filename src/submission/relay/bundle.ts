@@ -31,7 +31,10 @@ export const BUNDLE_FORMS: Readonly<Record<RelayRoute, BundleForm>> = {
 
 const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value)
 
-/** Parameters by position, `min` to `max` of them as an error says it; what is missing is told by its index. */
+/**
+ * Parameters by position, `min` to `max` of them as an error says it; what is missing is told by
+ * its index.
+ */
 const toPositions = (params: Params, min: number, max: number): readonly unknown[] => {
   if (!isList(params)) throw new RpcError('paramsNotArray')
   if (params.length > max) throw new RpcError('paramCount', { min, max }, `"Got: ${params.length}"`)
@@ -53,7 +56,10 @@ const isExactly = (value: unknown, wanted: BundleForm['options']): boolean => {
   )
 }
 
-/** The transactions of a `sendBundle`, where its shape, its options and its count are right, looked at in this order. */
+/**
+ * The transactions of a `sendBundle`, where its shape, its options and its count are right, looked
+ * at in this order.
+ */
 export const toTransactions = (params: Params, form: BundleForm): readonly string[] => {
   const [first, options] = toPositions(params, 2, 2)
   const transactions = toList(first, 0)
@@ -66,7 +72,10 @@ export const toTransactions = (params: Params, form: BundleForm): readonly strin
   return transactions.map(transaction => toText(transaction, 0))
 }
 
-/** Transactions as JSON texts, with commas between them. Canonical base64 needs no escapes; what is none is never sent. */
+/**
+ * Transactions as JSON texts, with commas between them. Canonical base64 needs no escapes; what is
+ * none is never sent.
+ */
 export const toListJson = (transactions: readonly string[]): Uint8Array =>
   Buffer.from(`"${transactions.join('","')}"`)
 
@@ -74,8 +83,8 @@ export const toListJson = (transactions: readonly string[]): Uint8Array =>
 export type TipFloors = { readonly service: number; readonly engine: number }
 
 /**
- * Says what is wrong with a bundle but for its signatures and tips: each rule over all members before the next rule, in
- * the order of design §6.
+ * Says what is wrong with a bundle but for its signatures and tips: each rule over all members
+ * before the next rule, in the order of design §6.
  */
 export const judgeMembers = ({ faults, duplicate }: BundleVerdict): void => {
   for (const { index, problem } of faults) {
@@ -90,7 +99,10 @@ export const judgeMembers = ({ faults, duplicate }: BundleVerdict): void => {
   throw new RpcError('transactionTwice', { first, second })
 }
 
-/** Says what is wrong with the signatures and tips of a bundle that `judgeMembers` has passed, in this order. */
+/**
+ * Says what is wrong with the signatures and tips of a bundle that `judgeMembers` has passed, in
+ * this order.
+ */
 export const judgeSigned = (
   { qualifies }: BundleVerdict,
   wrongSignature: number | undefined,
@@ -118,7 +130,10 @@ export const toBundleIds = (params: Params): readonly string[] => {
   return ids
 }
 
-/** Nothing is asked for: absent, `null`, `[]` and `[null]` are all the same. Clients send each of them. */
+/**
+ * Nothing is asked for: absent, `null`, `[]` and `[null]` are all the same. Clients send each of
+ * them.
+ */
 export const toNothing = (params: Params): void => {
   const given = toPositions(params, 0, 1)
   if (!given.every(isAbsent)) throw new RpcError('paramCount', { min: 0, max: 0 }, '"Got: 1"')

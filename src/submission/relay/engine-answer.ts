@@ -31,7 +31,10 @@ const parseJson = (text: string): unknown => {
   }
 }
 
-/** The `error` of an answer as it is passed on; undefined where there is none that a client could read. */
+/**
+ * The `error` of an answer as it is passed on; undefined where there is none that a client could
+ * read.
+ */
 const toError = (value: unknown): { code: number; json: string } | undefined => {
   if (!isMap(value)) return undefined
   const { code, message, data } = value
@@ -45,12 +48,15 @@ const toError = (value: unknown): { code: number; json: string } | undefined => 
 }
 
 /**
- * What engines that took a bundle say, nearly all of them: one text or a list of texts, in which nothing is escaped. It is
- * read without parsing, while the client waits.
+ * What engines that took a bundle say, nearly all of them: one text or a list of texts, in which
+ * nothing is escaped. It is read without parsing, while the client waits.
  */
 const USUAL = /^\{"jsonrpc":"2\.0","result":("\w+"|\["\w+"(?:,"\w+")*\]),"id":1\}$/
 
-/** Reads the engine's answer to a `sendBundle`. Whatever was sent and is not plainly refused is `unknown`. */
+/**
+ * Reads the engine's answer to a `sendBundle`. Whatever was sent and is not plainly refused is
+ * `unknown`.
+ */
 export const readEngineAnswer = (reply: UpstreamReply): EngineAnswer => {
   const { status } = reply
   const text = reply.body.toString()

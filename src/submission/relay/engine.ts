@@ -14,25 +14,32 @@ const FAILED = { unreachable: 'unreachable', full: 'full', silent: 'unknown' } a
 const bytes = (text: string): Uint8Array => Buffer.from(text)
 
 /**
- * Sends what was prepared. Never rejects: what went wrong is how the submission ended. `mayWrite` is asked in the turn of
- * the loop in which the first byte would be written, at most once; where it says no, nothing is sent, and the answer is
- * undefined.
+ * Sends what was prepared. Never rejects: what went wrong is how the submission ended. `mayWrite`
+ * is asked in the turn of the loop in which the first byte would be written, at most once; where it
+ * says no, nothing is sent, and the answer is undefined.
  */
 export type SendPrepared = {
   (): Promise<EngineAnswer>
   (mayWrite: () => boolean): Promise<EngineAnswer | undefined>
 }
 
-/** The bundle engine of one route. What it is sent is made here, of what was checked and nothing else. */
+/**
+ * The bundle engine of one route. What it is sent is made here, of what was checked and nothing
+ * else.
+ */
 export type Engine = {
   /**
-   * Makes what is sent of a bundle, of which all but the signatures is right, while those are looked at elsewhere:
-   * `list` has its transactions as JSON texts with commas between them, and is not kept.
+   * Makes what is sent of a bundle, of which all but the signatures is right, while those are
+   * looked at elsewhere: `list` has its transactions as JSON texts with commas between them, and is
+   * not kept.
    */
   prepareBundle(list: Uint8Array): SendPrepared
   /** Whether what is sent now finds a connection open and free. */
   isWarm(): boolean
-  /** Asks about bundles, and answers what the engine does. Throws RpcErrors where it answers nothing. */
+  /**
+   * Asks about bundles, and answers what the engine does. Throws RpcErrors where it answers
+   * nothing.
+   */
   askStatuses(method: string, bundleIds: readonly string[], id: Id): Promise<Reply>
 }
 

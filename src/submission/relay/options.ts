@@ -10,11 +10,19 @@ export const defaults = {
   serviceTipFloorLamports: 1_000_000,
   /** Least sum that the same member must pay to the engine's tip accounts: Jito's minimum. */
   engineTipFloorLamports: 1_000,
-  /** What the engine is asked over all edges, status queries included. Jito's default for an address and a region. */
+  /**
+   * What the engine is asked over all edges, status queries included. Jito's default for an address
+   * and a region.
+   */
   requestsPerSecondMax: 1,
-  /** Of these, how many may go at once after a pause. From 2 on, the last one is kept for bundles. */
+  /**
+   * Of these, how many may go at once after a pause. From 2 on, the last one is kept for bundles.
+   */
   requestsBurstMax: 1,
-  /** How often the engine's own list of tip accounts is compared with the configured one; 0 is never. */
+  /**
+   * How often the engine's own list of tip accounts is compared with the configured one; 0 is
+   * never.
+   */
   tipCheckMs: 60 * 60 * 1000,
 }
 
@@ -29,7 +37,9 @@ export const engineDefaults: Partial<typeof upstreamDefaults> = {
   replyBytesMax: 256 * 1024,
 }
 
-/** Programs that are no application (the exempt ones of the tip rule), where none are configured. */
+/**
+ * Programs that are no application (the exempt ones of the tip rule), where none are configured.
+ */
 export const EXEMPT_PROGRAMS: readonly string[] = [
   '11111111111111111111111111111111',
   'ComputeBudget111111111111111111111111111111',

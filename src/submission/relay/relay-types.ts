@@ -21,8 +21,8 @@ export type RelayOptions = Options & {
 /** What the relay keeps its submissions in. */
 export type Book = {
   /**
-   * Makes what is kept of a submission that may be forwarded. The answered function keeps it, to be called at most once;
-   * undefined where too many are in flight.
+   * Makes what is kept of a submission that may be forwarded. The answered function keeps it, to be
+   * called at most once; undefined where too many are in flight.
    */
   prepare(id: Uint8Array, submission: Submission): () => Flight | undefined
   record(id: Uint8Array, submission: Submission): void
@@ -47,7 +47,9 @@ export type RelayModules = {
 
 /** Told what happens on one relay route. */
 export type RelayMeter = {
-  /** A call was answered: with a result, with an error of ours, or with the engine's (`refused`). */
+  /**
+   * A call was answered: with a result, with an error of ours, or with the engine's (`refused`).
+   */
   onCall(method: string, outcome: 'ok' | 'refused' | ErrorName): void
   /** A bundle is sent, so long after its whole body was here. */
   onForward(elapsedMs: number): void
@@ -60,7 +62,10 @@ export type RelayMeter = {
 /** Where a request comes from. */
 export type RelayOrigin = {
   readonly grant: Grant
-  /** The refusal to send where the access has ended meanwhile. What is forwarded must not ask any more. */
+  /**
+   * The refusal to send where the access has ended meanwhile. What is forwarded must not ask any
+   * more.
+   */
   readonly recheck: () => Reply | undefined
   /** Made for this request: on its every answer. */
   readonly submissionId: Uint8Array
@@ -68,7 +73,10 @@ export type RelayOrigin = {
   readonly request: Pick<Request, 'id'>
 }
 
-/** How a call ends: a result or the engine's error, as JSON; an error of ours; or the engine's whole answer. */
+/**
+ * How a call ends: a result or the engine's error, as JSON; an error of ours; or the engine's whole
+ * answer.
+ */
 export type Outcome =
   { readonly result: string } | { readonly error: string } | RpcError | { readonly reply: Reply }
 

@@ -46,7 +46,10 @@ const bundleHeaders = (
 const NESTING_MAX = 32
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** Methods that only `/relay-bundle` has (spec §4.3): the engine of the other knows bundles by no id. */
+/**
+ * Methods that only `/relay-bundle` has (spec §4.3): the engine of the other knows bundles by no
+ * id.
+ */
 const STATUS_METHODS: ReadonlySet<string> = new Set([
   'getBundleStatuses',
   'getInflightBundleStatuses',

@@ -45,7 +45,10 @@ type EarlyParts = {
   readonly wrongSignature: () => Wrong
 }
 
-/** What came of a bundle that was to fly early: how it flew, or why it did not. Empty where nobody was asked. */
+/**
+ * What came of a bundle that was to fly early: how it flew, or why it did not. Empty where nobody
+ * was asked.
+ */
 type Early = {
   readonly flown?: Promise<Flown> | 'full'
   readonly refused?: Reply
@@ -55,12 +58,15 @@ type Early = {
 }
 
 /**
- * Where signatures are not known in time, they may not be for the next bundle either: it does not fly early. After several
- * such bundles in a row that goes for twice as many each time, up to these.
+ * Where signatures are not known in time, they may not be for the next bundle either: it does not
+ * fly early. After several such bundles in a row that goes for twice as many each time, up to
+ * these.
  */
 const EARLY_PAUSE_MAX = 32
 
-/** So much earlier, in ms, may a flight begin in the ledger than it did: its end has the right time. */
+/**
+ * So much earlier, in ms, may a flight begin in the ledger than it did: its end has the right time.
+ */
 const BEGIN_MS_OFF = 1
 
 /** A bundle whose signatures are looked at. */
@@ -71,8 +77,8 @@ export type Opened = {
 }
 
 /**
- * Answers one `sendBundle`. `open` throws RpcErrors where there is no bundle in it. Rejects only with faults of ours,
- * before anything is sent.
+ * Answers one `sendBundle`. `open` throws RpcErrors where there is no bundle in it. Rejects only
+ * with faults of ours, before anything is sent.
  */
 export type SendBundle = (open: () => Opened, origin: RelayOrigin) => Promise<Answer>
 
@@ -139,7 +145,8 @@ export const createSendBundle = (
   /** All that can be made of a bundle before its signatures are known to be right. */
   const prepare = ({ begun, list }: Opened, { pending, submissionId }: Attempted): Prepared => {
     const { bundleId, signatures } = begun
-    // A well-formed transaction has a signature: without one this is a fault of ours, and nothing is forwarded.
+    // A well-formed transaction has a signature: without one this is a fault of ours, and nothing
+    // is forwarded.
     if (bundleId === undefined) throw new Error('a bundle that passed its checks has no id')
     return {
       bundleId,
@@ -190,7 +197,10 @@ export const createSendBundle = (
     })
   }
 
-  /** Bundles that do not fly early, after the last one whose signatures were not known in time, and from now on. */
+  /**
+   * Bundles that do not fly early, after the last one whose signatures were not known in time, and
+   * from now on.
+   */
   const pause = { length: 0, left: 0 }
   const mayFlyEarly = (): boolean => {
     if (pause.left === 0) return engine.isWarm()
@@ -203,8 +213,9 @@ export const createSendBundle = (
   }
 
   /**
-   * Sends a bundle whose signatures are still looked at: the HTTP client takes a turn of the loop before it writes. All
-   * that must be before the first byte is asked in that turn; where one answer is no, or not there, nothing is written.
+   * Sends a bundle whose signatures are still looked at: the HTTP client takes a turn of the loop
+   * before it writes. All that must be before the first byte is asked in that turn; where one
+   * answer is no, or not there, nothing is written.
    */
   const flyEarly = async (
     prepared: Prepared,
@@ -213,7 +224,8 @@ export const createSendBundle = (
     let early: Early = {}
     let sent: Promise<EngineAnswer | undefined> | undefined
     const answer = async (): Promise<EngineAnswer> => {
-      // A connection that was never used is written to at once: then there is nothing to wait for yet.
+      // A connection that was never used is written to at once: then there is nothing to wait for
+      // yet.
       if (sent === undefined) await undefined
       const answered = await sent
       if (answered === undefined) throw new Error('a bundle that flies was held back')
@@ -246,7 +258,10 @@ export const createSendBundle = (
     return early
   }
 
-  /** How a submission landed. Where it was another one that flew, or none, what is its own of that is kept. */
+  /**
+   * How a submission landed. Where it was another one that flew, or none, what is its own of that
+   * is kept.
+   */
   const land = (flown: Flown, { pending, submissionId }: Attempted): Landed => {
     if (typeof flown !== 'string' && flown.joined === null) return flown
     if (typeof flown !== 'string') meter.onJoined()

@@ -32,8 +32,9 @@ const toAccounts = (body: Uint8Array): readonly string[] | undefined => {
 }
 
 /**
- * Compares the engine's own list of tip accounts with the configured one, which the checks count: an engine that
- * has changed its accounts would let no bundle of ours land. Asks within the bucket, and rarely.
+ * Compares the engine's own list of tip accounts with the configured one, which the checks count:
+ * an engine that has changed its accounts would let no bundle of ours land. Asks within the bucket,
+ * and rarely.
  */
 export const watchTips = (
   options: Pick<RelayOptions, 'network' | 'route' | 'path' | 'engineTipAccounts' | 'tipCheckMs'>,

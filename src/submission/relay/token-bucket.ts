@@ -22,8 +22,8 @@ export type TokenBucket = {
 }
 
 /**
- * GCRA in one word: the time at which the bucket would be full again. A burst of 1 gives one request in each
- * interval, however they come.
+ * GCRA in one word: the time at which the bucket would be full again. A burst of 1 gives one
+ * request in each interval, however they come.
  */
 export const createTokenBucket = (
   { requestsPerSecondMax, requestsBurstMax }: BucketOptions,
@@ -35,7 +35,8 @@ export const createTokenBucket = (
     take(reserve = 0) {
       const limitNs = intervalNs * BigInt(Math.max(1, requestsBurstMax - reserve))
       for (;;) {
-        // Before the clock: what another edge writes meanwhile must not lie further ahead than it can.
+        // Before the clock: what another edge writes meanwhile must not lie further ahead than it
+        // can.
         const stored = Atomics.load(words, index)
         const now = nowNs()
         // Further ahead than this bucket ever goes: written before the machine's last start.

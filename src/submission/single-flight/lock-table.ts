@@ -1,9 +1,11 @@
 /**
- * Which bundles are in flight at which edge: words that every edge of the machine maps and changes by
- * compare-and-swap alone, so that an edge which dies at any instant leaves nothing locked.
+ * Which bundles are in flight at which edge: words that every edge of the machine maps and changes
+ * by compare-and-swap alone, so that an edge which dies at any instant leaves nothing locked.
  */
 
-/** Of each bucket: its count of claims ever made, then the claims, then two words of an id for each. */
+/**
+ * Of each bucket: its count of claims ever made, then the claims, then two words of an id for each.
+ */
 const PLACES = 7
 const BUCKET_WORDS = 1 + PLACES + 2 * PLACES
 /** Far more than may be in flight: a bucket with no place left must not happen. */
@@ -15,7 +17,9 @@ export const CLAIM_WORDS = BUCKETS * BUCKET_WORDS
 /** A claim that is held. */
 export type Claim = { readonly place: number; readonly word: bigint }
 
-/** Which edge has a bundle; `id` is that of the flight, absent before it begins and after it ends. */
+/**
+ * Which edge has a bundle; `id` is that of the flight, absent before it begins and after it ends.
+ */
 export type Holder = { readonly edge: number; readonly id: Uint8Array | undefined }
 
 /** What the claims of one edge work with. */
@@ -23,7 +27,9 @@ export type ClaimModules = {
   /** `CLAIM_WORDS` words, zero at first, the same for every edge. */
   readonly words: BigInt64Array
   readonly edgeIndex: number
-  /** Older claims are nobody's: their edge was stopped, not killed. Over every time-out of a flight. */
+  /**
+   * Older claims are nobody's: their edge was stopped, not killed. Over every time-out of a flight.
+   */
   readonly claimSecondsMax: number
   /** Whole seconds of a clock that all processes of the machine share. */
   readonly nowSeconds: () => number
@@ -42,7 +48,8 @@ export type Claims = {
   clear(edgeCount: number): void
 }
 
-// 40 bits of the key, 8 of the edge, 16 of the second. Two bundles of the same 40 bits wait for each other.
+// 40 bits of the key, 8 of the edge, 16 of the second. Two bundles of the same 40 bits wait for
+// each other.
 const KEY_SHIFT = 24n
 const EDGE_SHIFT = 16n
 const SECONDS = 0xffff
@@ -103,7 +110,9 @@ export const createClaims = (modules: ClaimModules): Claims => {
     Atomics.compareExchange(words, claim.place, claim.word, 0n)
   }
 
-  /** A free place of the bucket, where the key has none yet. What has expired is freed on the way. */
+  /**
+   * A free place of the bucket, where the key has none yet. What has expired is freed on the way.
+   */
   const freePlace = (bucket: number, wanted: bigint, now: number): number | 'held' | 'full' => {
     let free: number | 'full' = 'full'
     for (let place = bucket + 1; place <= bucket + PLACES; place++) {
@@ -133,8 +142,9 @@ export const createClaims = (modules: ClaimModules): Claims => {
         const word = BigInt.asIntN(64, (wanted << KEY_SHIFT) | low)
         if (Atomics.compareExchange(words, place, 0n, word) !== 0n) continue
         const claim = { place, word }
-        // Another edge may have claimed the same bundle in another place after we had looked. The count tells:
-        // of all who claim at once in a bucket one raises it, the others go back and look again.
+        // Another edge may have claimed the same bundle in another place after we had looked. The
+        // count tells: of all who claim at once in a bucket one raises it, the others go back and
+        // look again.
         if (Atomics.compareExchange(words, bucket, count, count + 1n) === count) return claim
         release(claim)
       }

@@ -27,21 +27,32 @@ export type FlightModules = {
   readonly now: () => number
 }
 
-/** How a bundle went: of this submission itself, of another one that it joined, or `full`, or `unknown`. */
+/**
+ * How a bundle went: of this submission itself, of another one that it joined, or `full`, or
+ * `unknown`.
+ */
 export type Flown = { readonly ending: Ending; readonly joined: string | null } | 'full' | 'unknown'
 
-/** The same bundle in flight at any edge of the machine is sent once, and all who come meanwhile share its end. */
+/**
+ * The same bundle in flight at any edge of the machine is sent once, and all who come meanwhile
+ * share its end.
+ */
 export type Flights = {
-  /** Makes a flight of the bundle's own at once: its end, `full`, or `flying` where there is one. */
+  /**
+   * Makes a flight of the bundle's own at once: its end, `full`, or `flying` where there is one.
+   */
   begin(bundle: Bundle): Promise<Flown> | 'full' | 'flying'
   /**
-   * Joins the flight of this bundle, or makes one of its own. `isSame` tells the bundle's submissions from those of
-   * another one with the same claim.
+   * Joins the flight of this bundle, or makes one of its own. `isSame` tells the bundle's
+   * submissions from those of another one with the same claim.
    */
   fly(bundle: Bundle & { readonly isSame: (submission: Submission) => boolean }): Promise<Flown>
 }
 
-/** What may fly. `prepare` keeps what is to be sent, or finds that it cannot be; what it answers then sends. */
+/**
+ * What may fly. `prepare` keeps what is to be sent, or finds that it cannot be; what it answers
+ * then sends.
+ */
 export type Bundle = {
   /** Digest of the bundle, its route and its network. */
   readonly key: Buffer
@@ -49,7 +60,10 @@ export type Bundle = {
   readonly prepare: () => (() => Begun) | 'full'
 }
 
-/** At first the other edge is looked at in each turn of the loop: it may have begun in this very instant. */
+/**
+ * At first the other edge is looked at in each turn of the loop: it may have begun in this very
+ * instant.
+ */
 const EAGER_LOOKS = 3
 
 /** A flight of this edge. */
@@ -152,7 +166,8 @@ export const createFlights = (
     if (claim === 'held') return 'flying'
     const send = prepareOrRelease(claim, prepare)
     if (send === 'full') return 'full'
-    // Before a byte is sent: whoever waits for this flight must know of it when this process dies amid it.
+    // Before a byte is sent: whoever waits for this flight must know of it when this process dies
+    // amid it.
     claims.begin(claim, id)
     const started = send()
     keep(name, claim, id, started)

@@ -9,7 +9,10 @@ export type Codec = {
   readonly parse: (value: unknown) => Submission
 }
 
-/** A submission that was left in the journal, with its end where that can be read. Throws where it cannot be read itself. */
+/**
+ * A submission that was left in the journal, with its end where that can be read. Throws where it
+ * cannot be read itself.
+ */
 export const recall = (
   { entry, ended }: Left,
   { unpack, parse }: Codec,

@@ -33,7 +33,10 @@ const DIGITS = Buffer.from('0123456789abcdef')
 const text = Buffer.from('00000000-0000-7000-8000-000000000000')
 const PLACES = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
 
-/** An id as it goes over the wire. In one piece: a text that is joined of several is joined once more by who writes it. */
+/**
+ * An id as it goes over the wire. In one piece: a text that is joined of several is joined once
+ * more by who writes it.
+ */
 export const formatId = (id: Uint8Array): string => {
   for (let index = 0; index < ID_BYTES; index++) {
     const place = PLACES[index] ?? 0

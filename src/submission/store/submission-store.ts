@@ -11,12 +11,18 @@ import { defaults, type Options } from './options.js'
 import { formatId, timeOfId } from './submission-id.js'
 import { submissionSchema, type Ending, type Submission } from './submission.js'
 
-/** Layout of the tables, and the name of their folder: an older build finds nothing rather than nonsense. */
+/**
+ * Layout of the tables, and the name of their folder: an older build finds nothing rather than
+ * nonsense.
+ */
 const LAYOUT = 'submissions-1'
 /** Beside the store once it is whole: lmdb 3.5 ends the process that opens what is not. */
 const READY = 'ready'
 
-/** lmdb's thread looks at the store once more after it has told of a commit, and ends the process where it is closed. */
+/**
+ * lmdb's thread looks at the store once more after it has told of a commit, and ends the process
+ * where it is closed.
+ */
 const CLOSE_GRACE_MS = 50
 
 /** Every table: submission id → submission, a msgpack map. */
@@ -29,7 +35,10 @@ const unpack = (value: Uint8Array): Submission => v.parse(submissionSchema, pack
 
 const Owned = v.object({ accessId: v.string() })
 
-/** Records of one access among the last of a table. Others are not looked at closer than to see whose they are. */
+/**
+ * Records of one access among the last of a table. Others are not looked at closer than to see
+ * whose they are.
+ */
 const recentOf = (
   table: Database<Buffer, Uint8Array>,
   accessId: string,
@@ -45,7 +54,10 @@ const recentOf = (
   return found
 }
 
-/** lmdb puts the reason of a failed commit into the error, as a promise whose rejection somebody must hear. */
+/**
+ * lmdb puts the reason of a failed commit into the error, as a promise whose rejection somebody
+ * must hear.
+ */
 const Failed = v.object({ commitError: v.instance(Promise) })
 const heard = (error: unknown): unknown => {
   if (v.is(Failed, error)) error.commitError.catch(() => {})
@@ -66,10 +78,11 @@ const openRoot = (path: string, options: Options, readOnly: boolean): RootDataba
     mapSize: options.mapBytes,
     maxReaders: options.readersMax,
     maxDbs: 8,
-    // Off, because lmdb 3.5 otherwise waits for the disk on a thread that a close does not wait for.
+    // Off, because lmdb 3.5 otherwise waits for the disk on a thread that a close does not wait
+    // for.
     overlappingSync: false,
-    // Off, because lmdb 3.5 otherwise rejects a promise that nobody has where a commit fails: a full disk would end
-    // the process.
+    // Off, because lmdb 3.5 otherwise rejects a promise that nobody has where a commit fails: a
+    // full disk would end the process.
     eventTurnBatching: false,
   })
 
@@ -92,11 +105,16 @@ const read = (tables: Tables, id: Uint8Array): Submission | undefined => {
 /** A submission that is being forwarded. */
 export type Flight = {
   readonly id: Uint8Array
-  /** Keeps how it ended. Resolves when other edges can see that; false where it cannot be stored. */
+  /**
+   * Keeps how it ended. Resolves when other edges can see that; false where it cannot be stored.
+   */
   end(ending: Ending): Promise<boolean>
 }
 
-/** A record that is not on its page yet. It is put together where somebody asks for it: its client waits meanwhile. */
+/**
+ * A record that is not on its page yet. It is put together where somebody asks for it: its client
+ * waits meanwhile.
+ */
 type Kept = {
   readonly begun: Submission
   ending: Ending | undefined
@@ -116,8 +134,9 @@ export type LedgerStats = {
 /** The ledger of one edge, which alone writes it. No call waits for the disk. */
 export type Ledger = {
   /**
-   * The answered function, to be called at most once, keeps that a submission is about to be forwarded, in a way that
-   * outlives this process at once. It answers undefined where too many are in flight.
+   * The answered function, to be called at most once, keeps that a submission is about to be
+   * forwarded, in a way that outlives this process at once. It answers undefined where too many are
+   * in flight.
    */
   prepare(id: Uint8Array, submission: Submission): () => Flight | undefined
   /** Keeps a submission that is not forwarded for itself. */
@@ -141,8 +160,8 @@ export type LedgerModules = {
 export const journalBytes = (options: Options): number => options.inFlightMax * JOURNAL_PLACE_BYTES
 
 /**
- * Opens the ledger of an edge in its folder, and makes it where there is none. What an earlier life left in
- * flight is kept as `unknown`: nobody can tell how far it went.
+ * Opens the ledger of an edge in its folder, and makes it where there is none. What an earlier life
+ * left in flight is kept as `unknown`: nobody can tell how far it went.
  */
 export const openLedger = async (
   edgeDir: string,
@@ -169,7 +188,8 @@ export const openLedger = async (
   const put = async (key: string, id: Uint8Array, kept: Kept): Promise<boolean> => {
     kept.writes++
     try {
-      // Writing takes a tenth of a millisecond of the event loop: an answer that is ready goes first.
+      // Writing takes a tenth of a millisecond of the event loop: an answer that is ready goes
+      // first.
       await new Promise(setImmediate)
       const whole = toWhole(kept)
       return !isClosed && (await tables[tableOf(whole)].put(id, packr.pack(whole)))
@@ -188,7 +208,10 @@ export const openLedger = async (
     return put(key, id, kept)
   }
 
-  /** Flights that are not shown to other edges yet. Most are over before: one write is enough for them. */
+  /**
+   * Flights that are not shown to other edges yet. Most are over before: one write is enough for
+   * them.
+   */
   const young = new Deadlines(options.pendingMs, {
     now: () => performance.now(),
     setTimer: (run, inMs) => setTimeout(run, inMs).unref(),
@@ -319,7 +342,10 @@ export type Ledgers = {
   get(edge: number, id: Uint8Array): Submission | undefined
   /** The same, whichever edge has it. */
   find(id: Uint8Array): Submission | undefined
-  /** The newest submissions of an access, newest first, among the last `recentMax` records of each edge. */
+  /**
+   * The newest submissions of an access, newest first, among the last `recentMax` records of each
+   * edge.
+   */
   recent(accessId: string, countMax: number): readonly Known[]
   close(): Promise<void>
 }
@@ -331,7 +357,10 @@ export type Known = { readonly id: Uint8Array; readonly submission: Submission }
 export const edgePath = (dataDir: string, edge: number): string =>
   join(dataDir, 'edges', String(edge))
 
-/** Opens what other edges wrote, each when it is first asked for. `own` is the edge that reads, if any. */
+/**
+ * Opens what other edges wrote, each when it is first asked for. `own` is the edge that reads, if
+ * any.
+ */
 export const openLedgers = (
   dataDir: string,
   own: number | undefined,

@@ -9,9 +9,10 @@ export const RELAY_ROUTES = ['/relay', '/relay-bundle'] as const
 export type RelayRoute = (typeof RELAY_ROUTES)[number]
 
 /**
- * What became of a submission. `pending`: forwarded and not yet answered; of an edge that died with it, `unknown`.
- * `invalid`: refused by a check of ours. `refused`: by the engine. `full`: no capacity, here or there.
- * `unreachable`: nothing was sent. `unknown`: sent, and no answer that could be understood.
+ * What became of a submission. `pending`: forwarded and not yet answered; of an edge that died with
+ * it, `unknown`. `invalid`: refused by a check of ours. `refused`: by the engine. `full`: no
+ * capacity, here or there. `unreachable`: nothing was sent. `unknown`: sent, and no answer that
+ * could be understood.
  */
 export const OUTCOMES = [
   'pending',
@@ -37,7 +38,10 @@ export const submissionSchema = v.object({
   receivedAtMs: instantMs,
   /** `passed`, or the words of the check that failed. */
   checks: text,
-  /** The submission of the same bundle whose answer this one shares; then nothing was forwarded for this one. */
+  /**
+   * The submission of the same bundle whose answer this one shares; then nothing was forwarded for
+   * this one.
+   */
   joined: v.nullable(text),
   forwardedAtMs: v.nullable(instantMs),
   answeredAtMs: v.nullable(instantMs),

@@ -11,13 +11,16 @@ export const BEGUN_BYTES_MAX = BEGUN_BYTES - LENGTH_BYTES
 export const ENDED_BYTES_MAX = ENDED_BYTES - LENGTH_BYTES
 
 /**
- * Entries that must outlive the process that writes them, written in the time of a copy: their bytes lie in a
- * mapped file, which the kernel keeps when the process is killed. Only a fall of the machine may lose them.
+ * Entries that must outlive the process that writes them, written in the time of a copy: their
+ * bytes lie in a mapped file, which the kernel keeps when the process is killed. Only a fall of the
+ * machine may lose them.
  */
 export type Journal = {
   /** The place of a new entry; undefined where all are taken, or it is too long. */
   begin(entry: Uint8Array): number | undefined
-  /** Puts beside an entry how it ended. False where that is too long: then the entry stands alone. */
+  /**
+   * Puts beside an entry how it ended. False where that is too long: then the entry stands alone.
+   */
   end(place: number, ended: Uint8Array): boolean
   /** Frees a place. */
   clear(place: number): void

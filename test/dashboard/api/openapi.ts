@@ -45,7 +45,9 @@ const KNOWN = {
 
 const FILE = fileURLToPath(new URL('../../../docs/openapi.json', import.meta.url))
 
-/** The same requests each time, so that which answers are met does not change; a soak looks further. */
+/**
+ * The same requests each time, so that which answers are met does not change; a soak looks further.
+ */
 const RUNS = process.env['SLOTLINE_SOAK'] === 'full' ? { numRuns: 2_000 } : { numRuns: 30, seed: 7 }
 
 /** Values of any kind, mostly not of the one that is wanted. */
@@ -122,7 +124,9 @@ t.test('every operation answers what the document says, whatever it is asked', a
   }
 
   const right: Readonly<Record<string, string>> = here
-  /** What a call needs to be more than refused: a place with a token, or half of the time without. */
+  /**
+   * What a call needs to be more than refused: a place with a token, or half of the time without.
+   */
   const prepare = async (mayLackToken: boolean): Promise<void> => {
     const access = administration.find(accessId)
     if (access?.endedAtMs !== null || access.validUntilMs !== null)
@@ -184,7 +188,8 @@ t.test('every operation answers what the document says, whatever it is asked', a
           const answer = isGuarded
             ? await ada.call(method.toUpperCase(), target, sent, BEARER)
             : await ada.ask(target, { method: method.toUpperCase() })
-          // An empty segment or one of dots leads to another path, about which this operation says nothing.
+          // An empty segment or one of dots leads to another path, about which this operation says
+          // nothing.
           if (new URL(target, dashboard.url).pathname !== filled) return
           check(operation, name, answer)
         }),

@@ -13,7 +13,10 @@ const PROGRAM = bs58.encode(Buffer.alloc(32, 9))
 const DATA_BYTES = 165
 const ROWS_PER_CHUNK = 2_000
 const CHUNKS = 300
-/** Less than half of the answer: buffers of sockets, chunks under way, and what is not collected yet. */
+/**
+ * Less than half of the answer: buffers of sockets, chunks under way, and what is not collected
+ * yet.
+ */
 const GROWTH_MAX = 80 * MIB
 
 t.test('an answer of 200 MB passes in the memory of some chunks', async t => {

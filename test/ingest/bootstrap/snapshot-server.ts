@@ -18,7 +18,10 @@ const TLS = new URL('../../../native/kernel/tests/geyser_reader/tls/', import.me
 const CA_FILE = fileURLToPath(new URL('cert.pem', TLS))
 const SECRET = 'api-key=qzx11'
 
-/** Serves one archive in TLS. Of a transfer from its beginning it sends so much, and resets the connection. */
+/**
+ * Serves one archive in TLS. Of a transfer from its beginning it sends so much, and resets the
+ * connection.
+ */
 const serveInTls = async (t: Test, archive: string) => {
   const ranges: (string | undefined)[] = []
   let cutAt = Infinity

@@ -85,7 +85,8 @@ t.test('an account that is handed to another program is found by the sweep', asy
       log: () => undefined,
     },
   })
-  // The dev chain's RPC shows the Clock of the slot that is open, so that it differs from each block's.
+  // The dev chain's RPC shows the Clock of the slot that is open, so that it differs from each
+  // block's.
   await until('both wait for a block', () => indexer.correctionCounts().waiting === 2)
   await tick()
   t.notOk(stored().includes(name))

@@ -21,7 +21,8 @@ t.test('what one provider cannot mend, the next one does, for every plan', async
       plan,
       ...follow(join(dir, name + plan), {
         sources,
-        // None of the faults is silence, and while the chain stands still the good source is silent as well.
+        // None of the faults is silence, and while the chain stands still the good source is silent
+        // as well.
         options: { plan, silenceMs: 60_000, blockSilenceMs: 60_000 },
         ...(plan === 'scoped' || plan === 'narrow' ? { scope: SCOPE } : {}),
       }),

@@ -48,7 +48,8 @@ t.test('a confirmed slot comes whole and in order', async t => {
   chain.tick()
   const names = (await feed.until(isStatus(3, CONFIRMED))).map(nameOf)
   const at2 = names.filter(name => name.endsWith('@2'))
-  // Clock, and per transfer a paying owner and two of four token accounts: the last write of each counts.
+  // Clock, and per transfer a paying owner and two of four token accounts: the last write of each
+  // counts.
   t.equal(at2.filter(name => name === 'account@2').length, 8)
   const pair = ['transaction@2', 'status@2']
   t.strictSame(at2.slice(0, 1), ['slot0@2'])

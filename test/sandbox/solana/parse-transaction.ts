@@ -91,7 +91,9 @@ t.test('version 1', async t => {
     copy.set(values, at)
     return copy
   }
-  /** Version, header, mask, hash and two counts come before the keys; then fee, units, data, heap. */
+  /**
+   * Version, header, mask, hash and two counts come before the keys; then fee, units, data, heap.
+   */
   const [MASK, COUNTS, HEAP] = [4, 40, 42 + 3 * 32 + 16]
   const cases: [name: string, bytes: Buffer, reason: RegExp][] = [
     ['a byte less', bytes.subarray(0, -1), /truncated/],

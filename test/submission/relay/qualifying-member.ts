@@ -136,7 +136,8 @@ t.test('which tips and which applications qualify', async t => {
     const withService = (instruction: Instruction): Buffer =>
       sign([instruction, enginePaid, application])
     const readOnlyTip = sign([pays(service, SERVICE_FLOOR), enginePaid, calls(UNKNOWN, [from])])
-    // Signer and two tip accounts are writable, two programs are not; one more read-only key reaches the last tip.
+    // Signer and two tip accounts are writable, two programs are not; one more read-only key
+    // reaches the last tip.
     const spoiled = Buffer.from(readOnlyTip)
     spoiled.writeUInt8(3, 1 + 64 + 2)
     const resigned = Buffer.concat([

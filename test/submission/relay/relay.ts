@@ -50,7 +50,8 @@ t.test('what is no call is told so, and has a submission id all the same', async
     ['{"id":3,"method":"sendBundle"}', -32_600, 3],
     ['{"jsonrpc":"2.0","id":3,"method":"sendBundle","params":"x"}', -32_600, 3],
     ['{"jsonrpc":"2.0","id":3,"method":"sendTransaction"}', -32_601, 3],
-    // What is said first is that it is no JSON, then that there is no such method, then what its parameters lack.
+    // What is said first is that it is no JSON, then that there is no such method, then what its
+    // parameters lack.
     ['{"jsonrpc":"2.0","id":3,"method":"sendTransaction","params":[', -32_700, null],
     ['{"jsonrpc":"2.0","id":3,"method":"sendTransaction","params":{"a":1}}', -32_601, 3],
     ['{"jsonrpc":"2.0","id":3,"method":"sendTransaction","params":[[],{}]}', -32_601, 3],

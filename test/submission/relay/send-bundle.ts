@@ -44,7 +44,10 @@ const openRoute = async (t: Test, route: RelayRoute) => {
 
 const RAW_ORDER = 2n ** 252n + 27_742_317_777_372_353_535_851_937_790_883_648_493n
 
-/** The same signature with the group's order added to its second half: a lax check takes it, a validator does not. */
+/**
+ * The same signature with the group's order added to its second half: a lax check takes it, a
+ * validator does not.
+ */
 const toNonCanonical = (transaction: Buffer): Buffer => {
   const spoiled = Buffer.from(transaction)
   const s = BigInt(`0x${Buffer.from(spoiled.subarray(33, 65)).reverse().toString('hex')}`)
@@ -332,7 +335,10 @@ const casesOf = (route: RelayRoute): Case[] => {
   ]
 }
 
-/** Each in the form in which clients write it, which is read at once, and in another one, which is read as JSON. */
+/**
+ * Each in the form in which clients write it, which is read at once, and in another one, which is
+ * read as JSON.
+ */
 const spaced = (cases: readonly Case[]): (readonly [...Case, space: number])[] =>
   cases.flatMap(one => [[...one, 0] as const, [...one, 1] as const])
 

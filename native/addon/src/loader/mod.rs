@@ -1,4 +1,5 @@
-//! A new store out of versions of accounts. One thread does one thing after the other, in the order of the calls.
+//! A new store out of versions of accounts. One thread does one thing after the other, in the order
+//! of the calls.
 
 mod answers;
 mod archive;
@@ -71,9 +72,10 @@ impl StoreLoader {
         })
     }
 
-    /// Takes versions of accounts, each packed as slot 8 ‖ pubkey 32 ‖ owner 32 ‖ lamports 8 ‖ rentEpoch 8 ‖
-    /// executable 1 ‖ length 4 ‖ data, integers little-endian. Of equal slots the higher `order` wins, then the
-    /// later one. Wait for the promise before the next call: it is where the disk may be waited for.
+    /// Takes versions of accounts, each packed as slot 8 ‖ pubkey 32 ‖ owner 32 ‖ lamports 8 ‖
+    /// rentEpoch 8 ‖ executable 1 ‖ length 4 ‖ data, integers little-endian. Of equal slots the
+    /// higher `order` wins, then the later one. Wait for the promise before the next call: it is
+    /// where the disk may be waited for.
     #[napi(ts_return_type = "Promise<LoaderReply>")]
     pub fn push<'env>(&self, env: &'env Env, order: f64, rows: &[u8]) -> Result<Object<'env>> {
         let order = checked(|| whole(order, ORDER_MAX, "an order"))? as u8;
@@ -88,7 +90,8 @@ impl StoreLoader {
         })
     }
 
-    /// Takes every account of a snapshot archive, at a path or an `http(s)://` address. `order` as in `push`.
+    /// Takes every account of a snapshot archive, at a path or an `http(s)://` address. `order` as
+    /// in `push`.
     #[napi(ts_return_type = "Promise<LoaderReply>")]
     pub fn load_archive<'env>(
         &self,
@@ -126,8 +129,9 @@ impl StoreLoader {
         })
     }
 
-    /// Makes the store at `dir` of the copy at `copy_dir`, which nobody has opened, and what was taken: every change
-    /// after `from_slot`, as an incremental archive has it. The copy must not be older. The loader is used up.
+    /// Makes the store at `dir` of the copy at `copy_dir`, which nobody has opened, and what was
+    /// taken: every change after `from_slot`, as an incremental archive has it. The copy must not
+    /// be older. The loader is used up.
     #[napi(ts_return_type = "Promise<LoaderReply>")]
     pub fn update<'env>(
         &self,

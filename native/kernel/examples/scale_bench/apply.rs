@@ -13,7 +13,8 @@ const COMMITS: u64 = 24;
 
 pub fn apply(store: &Store, set: &Set) {
     let anywhere = |n: u64| mix(n) % set.tokens;
-    // Nine updates of ten go to 20,000 accounts: what a chain writes in a second does not grow with what it holds.
+    // Nine updates of ten go to 20,000 accounts: what a chain writes in a second does not grow with
+    // what it holds.
     let hot = set.tokens.min(20_000);
     let skewed = |n: u64| {
         mix(n)

@@ -13,8 +13,8 @@ pub const PROGRAM: Pubkey = [9; 32];
 /// First eight bytes of the program's accounts take so many values.
 pub const KINDS: u64 = 8;
 
-/// Sizes. For 10 million: 8 M token accounts over 50,000 mints and 1 M wallets, one wallet with 200,000, one
-/// mint with 2 M holders, one program with 2 M accounts.
+/// Sizes. For 10 million: 8 M token accounts over 50,000 mints and 1 M wallets, one wallet with
+/// 200,000, one mint with 2 M holders, one program with 2 M accounts.
 pub struct Set {
     pub tokens: u64,
     pub mints: u64,
@@ -97,7 +97,8 @@ impl Set {
         account(key(4, i), PROGRAM, 1_781_760, data)
     }
 
-    /// The account of a number below [`Set::accounts`], in an order that mixes the kinds as a chain does.
+    /// The account of a number below [`Set::accounts`], in an order that mixes the kinds as a chain
+    /// does.
     pub fn account(&self, n: u64) -> AccountUpdate {
         if n < self.mints {
             return self.mint(n);
@@ -110,8 +111,8 @@ impl Set {
         }
     }
 
-    /// Bytes that no store can do without: each account with its key and fields, and the keys of its rows in
-    /// the indexes (by program, by mint and wallet or by discriminator, changed).
+    /// Bytes that no store can do without: each account with its key and fields, and the keys of
+    /// its rows in the indexes (by program, by mint and wallet or by discriminator, changed).
     pub fn raw_bytes(&self) -> u64 {
         const ACCOUNT: u64 = 32 + 57;
         const BY_PROGRAM_AND_CHANGED: u64 = 64 + 72;

@@ -35,7 +35,8 @@ pub fn file_bytes(store_dir: &Path) -> u64 {
     data_file(store_dir).metadata().expect("its size").len()
 }
 
-/// Writes the file out and asks the system to keep none of it in memory, as after a restart of the machine.
+/// Writes the file out and asks the system to keep none of it in memory, as after a restart of the
+/// machine.
 pub fn forget_pages(store_dir: &Path) {
     let file = data_file(store_dir);
     file.sync_all().expect("a disk that takes it");

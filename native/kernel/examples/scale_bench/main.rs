@@ -1,10 +1,11 @@
-//! One size of the data set: a snapshot archive of it is written, loaded, read and written to. Checks answers
-//! before it times them. `cargo run --release -p kernel --example scale_bench -- <folder> <accounts> [wait]`: the
-//! folder is made, and gone afterwards. Each line on standard output is one figure as JSON.
+//! One size of the data set: a snapshot archive of it is written, loaded, read and written to.
+//! Checks answers before it times them. `cargo run --release -p kernel --example scale_bench --
+//! <folder> <accounts> [wait]`: the folder is made, and gone afterwards. Each line on standard
+//! output is one figure as JSON.
 //!
-//! With `wait` it stops once, before the updates, so that another process can read the store as it was loaded:
-//! `<folder>/store`, all of it in memory, beside `<folder>/sample.json`. The figure `loaded` says that it waits, and a
-//! line on standard input that it may go on.
+//! With `wait` it stops once, before the updates, so that another process can read the store as it
+//! was loaded: `<folder>/store`, all of it in memory, beside `<folder>/sample.json`. The figure
+//! `loaded` says that it waits, and a line on standard input that it may go on.
 
 mod apply;
 mod data;

@@ -35,7 +35,8 @@ fn budget() -> Budget {
     Budget::until(Instant::now() + Duration::from_secs(60))
 }
 
-/// Methods whose cost should not depend on the size of the store. The number picks what is asked for.
+/// Methods whose cost should not depend on the size of the store. The number picks what is asked
+/// for.
 fn methods(set: &Set) -> Vec<(&'static str, Read)> {
     let (tokens, mints, wallets) = (set.tokens, set.mints, set.wallets);
     let token = move |n: u64| key(3, mix(n) % tokens);
@@ -135,7 +136,8 @@ fn micros(times: &[Duration], share: f64) -> f64 {
     times[at].as_secs_f64() * 1e6
 }
 
-/// Before each method the file is out of memory: what a request finds there, earlier ones of its kind brought.
+/// Before each method the file is out of memory: what a request finds there, earlier ones of its
+/// kind brought.
 pub fn cold(store_dir: &Path, options: &Options, set: &Set) {
     for (at, (name, read)) in (0u64..).zip(methods(set)) {
         machine::forget_pages(store_dir);

@@ -1,5 +1,5 @@
-//! Members of the set with the answers that are right for them, for a process that asks an edge. Everything comes from
-//! the set, nothing from the store.
+//! Members of the set with the answers that are right for them, for a process that asks an edge.
+//! Everything comes from the set, nothing from the store.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -130,7 +130,8 @@ fn relations(set: &Set) -> (Vec<Mint>, Vec<Wallet>) {
     )
 }
 
-/// Pages that begin all over the program, not in their order: neighbours would find each other's rows in the caches.
+/// Pages that begin all over the program, not in their order: neighbours would find each other's
+/// rows in the caches.
 fn pages(set: &Set) -> Vec<Page> {
     let mut accounts: Vec<(Pubkey, u64)> = (0..set.of_program)
         .map(|i| (set.program_account(i).pubkey, i))

@@ -5,7 +5,8 @@ use solana_account_decoder::parse_token::token_amount_to_ui_amount_v3;
 use super::mint::MintData;
 use super::text::{decimal_digits, push_f64, push_str, push_u64};
 
-/// Appends the members of a token amount, without braces: `"amount":"…","decimals":…,"uiAmount":…,…`.
+/// Appends the members of a token amount, without braces:
+/// `"amount":"…","decimals":…,"uiAmount":…,…`.
 pub fn push_amount(out: &mut Vec<u8>, amount: u64, mint: &MintData) {
     let MintData(mint) = mint;
     out.extend_from_slice(b"\"amount\":\"");

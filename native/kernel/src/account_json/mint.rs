@@ -23,8 +23,8 @@ const NATIVE_DECIMALS: u8 = 9;
 pub struct MintData(pub(super) SplTokenAdditionalDataV2);
 
 impl MintData {
-    /// Reads a mint's bytes; `None` where they do not unpack. `now` is asked only by an interest-bearing or
-    /// scaled mint. The owner of the account does not matter, as in Agave.
+    /// Reads a mint's bytes; `None` where they do not unpack. `now` is asked only by an
+    /// interest-bearing or scaled mint. The owner of the account does not matter, as in Agave.
     pub fn of(data: &[u8], now: impl Fn() -> i64) -> Option<Self> {
         let mut mint = SplTokenAdditionalDataV2::with_decimals(mint_decimals(data)?);
         if data.len() > MINT_BYTES {

@@ -1,5 +1,5 @@
-//! One account as JSON. Written here and not in JavaScript because lamports and rentEpoch are u64 and must
-//! never pass through a double.
+//! One account as JSON. Written here and not in JavaScript because lamports and rentEpoch are u64
+//! and must never pass through a double.
 
 mod amount;
 mod mint;
@@ -76,8 +76,8 @@ pub struct View {
 }
 
 impl View {
-    /// The bytes that this view encodes. jsonParsed ignores the slice, in its base64 fallback too; an offset
-    /// past the end leaves nothing.
+    /// The bytes that this view encodes. jsonParsed ignores the slice, in its base64 fallback too;
+    /// an offset past the end leaves nothing.
     pub fn bytes<'a>(&self, data: &'a [u8]) -> &'a [u8] {
         let Some(slice) = self.slice.filter(|_| self.encoding != Encoding::JsonParsed) else {
             return data;
@@ -116,7 +116,8 @@ impl<'a, A: Accounts> AccountWriter<'a, A> {
         }
     }
 
-    /// For where nobody could be refused: data too long for base58 become the validator's words for that.
+    /// For where nobody could be refused: data too long for base58 become the validator's words for
+    /// that.
     pub fn telling_what_is_too_long(self) -> Self {
         AccountWriter {
             tells_too_long: true,

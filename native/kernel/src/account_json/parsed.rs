@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::store::AccountRef;
 use crate::token::{TokenProgram, is_account, is_mint, mint_of};
 
-/// Appends the parsed object and answers true, or appends nothing and answers false: no token account or
-/// mint, or a token account whose mint is missing or is none.
+/// Appends the parsed object and answers true, or appends nothing and answers false: no token
+/// account or mint, or a token account whose mint is missing or is none.
 pub(super) fn push_parsed<A: Accounts>(
     out: &mut Vec<u8>,
     account: &AccountRef<'_>,

@@ -1,5 +1,5 @@
-//! How a store comes to be without the whole history of the chain: from what others have written down, and from
-//! the feed that is kept meanwhile.
+//! How a store comes to be without the whole history of the chain: from what others have written
+//! down, and from the feed that is kept meanwhile.
 
 pub mod archive;
 mod json_rows;

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Counters of one bootstrap. They only grow; `cancel` makes the work end with [`Error::Cancelled`].
+/// Counters of one bootstrap. They only grow; `cancel` makes the work end with
+/// [`Error::Cancelled`].
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Bytes of archives as they came, compressed.

@@ -186,8 +186,8 @@ impl Engine {
         self.due.extend(settled.into_iter().map(Due::Signature));
     }
 
-    /// Looks new signatures up among the transactions of the slots that have passed. What comes later is
-    /// met in its slot.
+    /// Looks new signatures up among the transactions of the slots that have passed. What comes
+    /// later is met in its slot.
     fn find(&mut self, snapshot: &Snapshot<'_>, signatures: &[[u8; 64]]) -> Result<()> {
         let reached = match (&self.slot, self.place) {
             (Some(slot), _) => slot.block.slot,
@@ -205,7 +205,8 @@ impl Engine {
                 signatures.see(signature, outcome, self.root, &mut settled);
             }
         }
-        // As they were added: of several that await the same signature, all were seen with the first.
+        // As they were added: of several that await the same signature, all were seen with the
+        // first.
         settled.sort_by_key(|settled| settled.id);
         self.settle(settled);
         Ok(())

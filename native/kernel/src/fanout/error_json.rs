@@ -5,8 +5,8 @@ use solana_transaction_error::TransactionError;
 use crate::account_json::push_str;
 use crate::encoding::push_base64;
 
-/// Appends `null` for success, or the error. `error` is the feed's bincode of a TransactionError; one
-/// that this build does not know is shown as `{"Unknown":"<base64 of it>"}`, never as success.
+/// Appends `null` for success, or the error. `error` is the feed's bincode of a TransactionError;
+/// one that this build does not know is shown as `{"Unknown":"<base64 of it>"}`, never as success.
 pub fn push_error(out: &mut Vec<u8>, error: Option<&[u8]>) {
     let Some(bytes) = error else {
         out.extend_from_slice(b"null");

@@ -12,7 +12,8 @@ use crate::store::{AccountRef, Logs};
 /// Flag in [`Frames::index`]: the last frame of its subscription.
 pub const IS_LAST: u32 = 1;
 
-/// Views of one account that are remembered as text: more are rare, and would have to be looked through.
+/// Views of one account that are remembered as text: more are rare, and would have to be looked
+/// through.
 const WRITTEN_MAX: usize = 16;
 
 /// What a pass has written.
@@ -35,7 +36,8 @@ impl Frames {
         }
     }
 
-    /// Whether the pass should end here. An empty one always has room, however large its first frame.
+    /// Whether the pass should end here. An empty one always has room, however large its first
+    /// frame.
     pub fn is_full(&self) -> bool {
         self.bytes.len() >= self.bytes_max && !self.bytes.is_empty()
     }

@@ -130,7 +130,8 @@ impl Index {
         self.wants_logs() || self.signatures.has_unseen()
     }
 
-    /// The subscriptions to an account, then those to its program. A closed account is of no program.
+    /// The subscriptions to an account, then those to its program. A closed account is of no
+    /// program.
     pub fn account_hits(&mut self, pubkey: &Pubkey, account: &AccountRef<'_>) -> Vec<Hit> {
         let mut hits = Vec::new();
         if !self.accounts.is_empty() {

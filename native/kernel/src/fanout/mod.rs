@@ -1,10 +1,10 @@
 //! Turns what a store gains into the frames of subscriptions: whole JSON-RPC notifications.
 //!
-//! An edge has one fan-out for each store. The event loop adds and removes subscriptions, which only
-//! queues them; a pass, on a thread of its own, takes the queue, looks at the slots that came since the
-//! last pass, and writes frames. A change meets the subscriptions that name it by hash look-ups, so that
-//! a pass costs what changed and what was hit, not their product. Nothing is left out unnoticed: where
-//! the store no longer holds a slot, the pass says so.
+//! An edge has one fan-out for each store. The event loop adds and removes subscriptions, which
+//! only queues them; a pass, on a thread of its own, takes the queue, looks at the slots that came
+//! since the last pass, and writes frames. A change meets the subscriptions that name it by hash
+//! look-ups, so that a pass costs what changed and what was hit, not their product. Nothing is left
+//! out unnoticed: where the store no longer holds a slot, the pass says so.
 
 mod due;
 mod engine;
@@ -47,8 +47,8 @@ impl Fanout {
         }
     }
 
-    /// Queues a subscription; never waits for a pass. Fails where the id is in use, or where there are
-    /// too many.
+    /// Queues a subscription; never waits for a pass. Fails where the id is in use, or where there
+    /// are too many.
     pub fn add(&self, id: u32, interest: Interest) -> Result<()> {
         lock(&self.queue).add(id, interest)
     }

@@ -1,5 +1,5 @@
-//! The subscriptions to one program, found by what tells them apart, so that an account is not compared
-//! with each of them.
+//! The subscriptions to one program, found by what tells them apart, so that an account is not
+//! compared with each of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -91,7 +91,8 @@ impl ProgramGroup {
         self.plain.is_empty() && self.by_size.is_empty() && self.by_bytes.is_empty()
     }
 
-    /// Visits the subscriptions that want an account with this data. Counts look-ups and comparisons.
+    /// Visits the subscriptions that want an account with this data. Counts look-ups and
+    /// comparisons.
     pub fn hits(&self, data: &[u8], comparisons: &mut u64, mut hit: impl FnMut(u32, View)) {
         let mut test = |subs: &Subs<Sub>, comparisons: &mut u64| {
             for (id, sub) in subs.iter() {
@@ -119,8 +120,9 @@ impl ProgramGroup {
         }
     }
 
-    /// The comparison of bytes under whose key the fewest others lie: of those alike the longest, which
-    /// the fewest accounts will meet. A new shape must be worth its look-up for every account.
+    /// The comparison of bytes under whose key the fewest others lie: of those alike the longest,
+    /// which the fewest accounts will meet. A new shape must be worth its look-up for every
+    /// account.
     fn choose(&self, filters: &[Filter]) -> Place {
         let by_bytes = filters.iter().filter_map(|filter| match filter {
             Filter::Memcmp { offset, bytes } if !bytes.is_empty() => Some((*offset, bytes)),

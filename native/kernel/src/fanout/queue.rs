@@ -1,5 +1,5 @@
-//! What the event loop wants changed, until the next pass takes it. It has a lock of its own, which no
-//! pass holds while it works.
+//! What the event loop wants changed, until the next pass takes it. It has a lock of its own, which
+//! no pass holds while it works.
 
 use std::collections::{BTreeMap, HashSet};
 

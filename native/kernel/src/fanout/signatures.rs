@@ -81,8 +81,8 @@ impl Signatures {
         self.unseen.keys().copied().collect()
     }
 
-    /// A transaction was seen: appends the frames that are due for it now, where `root` is the newest
-    /// final slot.
+    /// A transaction was seen: appends the frames that are due for it now, where `root` is the
+    /// newest final slot.
     pub fn see(
         &mut self,
         signature: &[u8; 64],

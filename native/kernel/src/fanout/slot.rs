@@ -8,7 +8,8 @@ use super::signatures::{Outcome, Settled};
 use crate::error::Result;
 use crate::store::{Change, FeedEnd, FeedPlace, Snapshot, Tip};
 
-/// Bytes of changes that one pass looks at: a snapshot must not live long, or its pages cannot be reused.
+/// Bytes of changes that one pass looks at: a snapshot must not live long, or its pages cannot be
+/// reused.
 const LOOKED_AT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What a change counts in that beside its data or keys.
 const CHANGE_BYTES: usize = 128;
@@ -16,7 +17,8 @@ const CHANGE_BYTES: usize = 128;
 /// How far a slot is.
 pub struct Slot {
     pub block: Tip,
-    /// The next change, and the subscriptions that have still to hear of it where it has been begun.
+    /// The next change, and the subscriptions that have still to hear of it where it has been
+    /// begun.
     at: FeedPlace,
     begun: Option<Vec<Hit>>,
     /// Frames of signatures, which come after all others.

@@ -1,5 +1,5 @@
-//! The little of JSON that canonical requests are made of. Whatever is not strictly valid, or needs more than
-//! a look at each byte, is `None`: the ordinary way reads it then.
+//! The little of JSON that canonical requests are made of. Whatever is not strictly valid, or needs
+//! more than a look at each byte, is `None`: the ordinary way reads it then.
 
 /// A place in the body. Every method moves it past what it has read, or answers `None`.
 pub(super) struct Cursor<'a> {

@@ -1,6 +1,6 @@
-//! The fast lane (design §3): from the bytes of a request to the bytes of its reply, for single point reads in
-//! canonical form. It never answers an error; whatever it does not recognise takes the ordinary way, which
-//! writes the same bytes through the same reads.
+//! The fast lane (design §3): from the bytes of a request to the bytes of its reply, for single
+//! point reads in canonical form. It never answers an error; whatever it does not recognise takes
+//! the ordinary way, which writes the same bytes through the same reads.
 
 mod cursor;
 mod recent;
@@ -30,7 +30,8 @@ pub fn answer(body: &[u8], store: &Store, recent: &mut Recent, out: &mut Vec<u8>
     answer_method(body, store, recent, out).is_some()
 }
 
-/// Like [`answer`], and says what was answered, for whoever counts. `recent` must be of this store alone.
+/// Like [`answer`], and says what was answered, for whoever counts. `recent` must be of this store
+/// alone.
 pub fn answer_method(
     body: &[u8],
     store: &Store,

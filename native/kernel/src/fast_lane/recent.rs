@@ -1,5 +1,5 @@
-//! Results that were just written. Clients ask for the same few accounts again and again, and until the next commit
-//! the answer is the same.
+//! Results that were just written. Clients ask for the same few accounts again and again, and until
+//! the next commit the answer is the same.
 
 use super::request::Read;
 use crate::Pubkey;
@@ -68,8 +68,8 @@ struct Kept {
     result: Vec<u8>,
 }
 
-/// The kept results of one reader. Each key has one place, and whoever comes last has it: no key can push out more
-/// than one other, whatever clients ask for.
+/// The kept results of one reader. Each key has one place, and whoever comes last has it: no key
+/// can push out more than one other, whatever clients ask for.
 pub struct Recent {
     places: Vec<Option<Kept>>,
 }

@@ -1,7 +1,9 @@
-//! The thread that writes blocks, and the queue before it. The stream's reader never waits for a commit.
+//! The thread that writes blocks, and the queue before it. The stream's reader never waits for a
+//! commit.
 //!
-//! A commit waits for the disk, mostly for pages that the next block would change again. So a writer that
-//! is behind commits several blocks at once, and one that is not commits each block as it comes.
+//! A commit waits for the disk, mostly for pages that the next block would change again. So a
+//! writer that is behind commits several blocks at once, and one that is not commits each block as
+//! it comes.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -90,7 +92,8 @@ struct State {
 }
 
 impl Applier {
-    /// Reads the sink's tip on the new thread, so call [`ApplierHandle::settle`] before the first block.
+    /// Reads the sink's tip on the new thread, so call [`ApplierHandle::settle`] before the first
+    /// block.
     pub fn start<S: Sink>(
         sink: Arc<S>,
         queue_bytes_max: usize,
@@ -179,7 +182,8 @@ impl ApplierHandle {
         self.shared.news.notified().await;
     }
 
-    /// Waits until everything queued is written or dropped, and takes the failure, if there was one.
+    /// Waits until everything queued is written or dropped, and takes the failure, if there was
+    /// one.
     pub async fn settle(&self) -> Option<Error> {
         loop {
             {
@@ -202,7 +206,8 @@ impl State {
 }
 
 impl Shared {
-    /// A panic elsewhere while the lock was held leaves plain numbers behind, which are still right.
+    /// A panic elsewhere while the lock was held leaves plain numbers behind, which are still
+    /// right.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

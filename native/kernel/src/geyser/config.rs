@@ -84,18 +84,20 @@ pub struct GeyserConfig {
     pub accounts: AccountsFilter,
     /// How those accounts are asked for.
     pub plan: Plan,
-    /// Where an empty store begins; `None` is the live head. The first whole block becomes its base.
+    /// Where an empty store begins; `None` is the live head. The first whole block becomes its
+    /// base.
     pub start_slot: Option<u64>,
     pub transactions: Transactions,
-    /// Tell the server that zstd is welcome. Account data shrinks to a quarter; a server may ignore it.
+    /// Tell the server that zstd is welcome. Account data shrinks to a quarter; a server may ignore
+    /// it.
     pub accept_zstd: bool,
 
     /// Time for TCP, TLS and HTTP/2 to come up. A far provider needs under 1 s; more is an outage.
     pub connect_timeout_ms: u64,
     /// No message of any kind for this long: reconnect. Servers ping each 10 s, so six were lost.
     pub silence_ms: u64,
-    /// Messages, but no block for this long: reconnect, and unhealthy. 150 slots at 400 ms, after which
-    /// no blockhash that we hand out is still valid.
+    /// Messages, but no block for this long: reconnect, and unhealthy. 150 slots at 400 ms, after
+    /// which no blockhash that we hand out is still valid.
     pub block_silence_ms: u64,
     /// HTTP/2 keep-alive. Shorter than the idle limit of common load balancers.
     pub keepalive_interval_ms: u64,
@@ -108,25 +110,28 @@ pub struct GeyserConfig {
     pub backoff_factor: u32,
     /// Longest pause of an ordinary failure: one request in ten seconds harms no server.
     pub backoff_max_ms: u64,
-    /// Pause after a failure that waiting alone does not mend (gap, refusal). A new try costs a replay.
+    /// Pause after a failure that waiting alone does not mend (gap, refusal). A new try costs a
+    /// replay.
     pub backoff_long_ms: u64,
-    /// Failures in a row, without a block between, that make the feed unhealthy. Five are about 8 s.
+    /// Failures in a row, without a block between, that make the feed unhealthy. Five are about 8
+    /// s.
     pub failures_max: u32,
     /// Replays that may try to close one gap before it makes the feed unhealthy.
     pub gap_attempts_max: u32,
-    /// Whole blocks that wait for an earlier one before that is called a gap: 1.6 s of blocks. Servers
-    /// send parents first, but older ones fill in a missed status late.
+    /// Whole blocks that wait for an earlier one before that is called a gap: 1.6 s of blocks.
+    /// Servers send parents first, but older ones fill in a missed status late.
     pub reorder_blocks_max: usize,
 
-    /// Bytes of all slots that are not whole yet. A mainnet block is tens of MB. Over it: reconnect.
+    /// Bytes of all slots that are not whole yet. A mainnet block is tens of MB. Over it:
+    /// reconnect.
     pub buffer_bytes_max: usize,
     /// Bytes of whole blocks that wait for the writer. Over it: reconnect once they are written.
     pub queue_bytes_max: usize,
-    /// Waiting blocks that one commit takes when the writer is behind. More of them are cheaper together,
-    /// but readers see none before all: so many take a second or two.
+    /// Waiting blocks that one commit takes when the writer is behind. More of them are cheaper
+    /// together, but readers see none before all: so many take a second or two.
     pub group_blocks_max: usize,
-    /// Bytes of the same; a larger block is committed alone. `accounts` and `feed` both hold them, and over
-    /// 512 MiB of changed pages LMDB would begin to write pages out before the commit.
+    /// Bytes of the same; a larger block is committed alone. `accounts` and `feed` both hold them,
+    /// and over 512 MiB of changed pages LMDB would begin to write pages out before the commit.
     pub group_bytes_max: usize,
     /// Largest single message. An account is up to 10 MiB and tonic's own limit is 4 MiB.
     pub decode_bytes_max: usize,

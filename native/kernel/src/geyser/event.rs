@@ -101,7 +101,8 @@ pub enum Event {
     Healthy,
 }
 
-/// [`Event`] as one flat record for a foreign boundary. Members that a kind has no use for are 0 or empty.
+/// [`Event`] as one flat record for a foreign boundary. Members that a kind has no use for are 0 or
+/// empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FlatEvent {
     /// `connected`, `committed`, `disconnected`, `gap`, `unhealthy` or `healthy`.

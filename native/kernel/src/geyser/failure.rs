@@ -78,7 +78,8 @@ impl Failure {
         }
     }
 
-    /// A connection that did not come up, with the causes below it: the outermost says only "transport error".
+    /// A connection that did not come up, with the causes below it: the outermost says only
+    /// "transport error".
     fn from_source(config: &GeyserConfig, error: &(dyn StdError + 'static)) -> Failure {
         let mut text = format!("no connection to {}", config.shown_endpoint());
         let mut cause = error.source();
@@ -93,7 +94,8 @@ impl Failure {
     pub fn from_status(config: &GeyserConfig, status: &Status) -> Failure {
         let text = clean(config, status.message());
         let has = |part: &str| text.contains(part);
-        // Servers answer a lost from_slot as OUT_OF_RANGE or INTERNAL; tonic's own limit is OUT_OF_RANGE too.
+        // Servers answer a lost from_slot as OUT_OF_RANGE or INTERNAL; tonic's own limit is
+        // OUT_OF_RANGE too.
         if has("message length too large") || has("message too large") {
             return Failure::Refused(format!("{text}: raise decodeBytesMax"));
         }

@@ -1,5 +1,5 @@
-//! What follows a failure: how long to wait, where to resume, and whether the tip still counts as fresh.
-//! No I/O and no clock.
+//! What follows a failure: how long to wait, where to resume, and whether the tip still counts as
+//! fresh. No I/O and no clock.
 
 use super::config::GeyserConfig;
 use super::event::Event;
@@ -45,8 +45,8 @@ impl Health {
         }
     }
 
-    /// Where the next subscription begins. The tip's own slot, so that its blockhash can be compared; the one
-    /// after it where the server no longer has that.
+    /// Where the next subscription begins. The tip's own slot, so that its blockhash can be
+    /// compared; the one after it where the server no longer has that.
     pub fn resume_slot(&self, tip_slot: Option<u64>) -> Option<u64> {
         match tip_slot {
             Some(slot) => Some(slot.saturating_add(u64::from(self.is_after_tip))),

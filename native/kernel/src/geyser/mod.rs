@@ -1,9 +1,11 @@
-//! The Yellowstone reader: one gRPC subscription at CONFIRMED, buffered by slot, applied block by block.
+//! The Yellowstone reader: one gRPC subscription at CONFIRMED, buffered by slot, applied block by
+//! block.
 //!
-//! The stream is read on a small runtime of its own; blocks go through a queue that is bounded in bytes to a
-//! thread that writes them, so that a slow commit never holds up the socket. A block is applied only where it
-//! continues the tip's chain; everything else reconnects with `from_slot`, and what that cannot mend is
-//! reported as [`Event::Unhealthy`] with its reason, while the store goes on answering with its true tip.
+//! The stream is read on a small runtime of its own; blocks go through a queue that is bounded in
+//! bytes to a thread that writes them, so that a slow commit never holds up the socket. A block is
+//! applied only where it continues the tip's chain; everything else reconnects with `from_slot`,
+//! and what that cannot mend is reported as [`Event::Unhealthy`] with its reason, while the store
+//! goes on answering with its true tip.
 
 mod applier;
 mod config;

@@ -75,8 +75,8 @@ impl Open {
     }
 
     pub fn into_ready(mut self, meta: BlockMeta, root: Option<u64>) -> Ready {
-        // An account that is in scope again at the end of the slot came as an update of its own. One
-        // without is gone, or somebody else's by now.
+        // An account that is in scope again at the end of the slot came as an update of its own.
+        // One without is gone, or somebody else's by now.
         for pubkey in self.closed {
             let closed = || (0, deletion_of(pubkey));
             self.accounts.entry(pubkey).or_insert_with(closed);

@@ -21,9 +21,9 @@ pub enum Plan {
     /// Program's name and would be lost by the owner filter. Missed: an account that is handed over
     /// alive to another program, or closed and made anew under one within a slot.
     Scoped,
-    /// The scope's accounts by owner or address, and the transactions that name its programs: a close
-    /// is inside one of them. Missed: what [`Plan::Scoped`] misses; of the second half only what happens
-    /// within one transaction.
+    /// The scope's accounts by owner or address, and the transactions that name its programs: a
+    /// close is inside one of them. Missed: what [`Plan::Scoped`] misses; of the second half only
+    /// what happens within one transaction.
     Narrow,
 }
 
@@ -68,8 +68,9 @@ impl Plan {
     }
 }
 
-/// Programs in whose transactions every close of an account in scope happens: only an account's owner
-/// can take its last lamports. Listed addresses need none, their own filter delivers their close.
+/// Programs in whose transactions every close of an account in scope happens: only an account's
+/// owner can take its last lamports. Listed addresses need none, their own filter delivers their
+/// close.
 pub fn closing_programs(accounts: &AccountsFilter) -> Vec<Pubkey> {
     let AccountsFilter::Listed {
         programs, mints, ..

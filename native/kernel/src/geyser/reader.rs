@@ -29,8 +29,9 @@ pub struct Reader {
     stop_timeout: Duration,
 }
 
-/// Begins to read the feed into `sink`, on threads of its own. `on_event` is called from two of them, never
-/// at the same time for the same block, and must return quickly: the writer waits for it.
+/// Begins to read the feed into `sink`, on threads of its own. `on_event` is called from two of
+/// them, never at the same time for the same block, and must return quickly: the writer waits for
+/// it.
 pub fn start<S: Sink>(
     config: GeyserConfig,
     sink: Arc<S>,
@@ -127,7 +128,8 @@ impl Supervisor {
     async fn supervise(&mut self) {
         let mut failure = None;
         loop {
-            // Only a settled tip is one to resume from, and a full queue must first become an empty one.
+            // Only a settled tip is one to resume from, and a full queue must first become an empty
+            // one.
             let apply_error = self.applier.settle().await;
             self.note_progress();
             let tip = self.applier.progress().tip;
@@ -171,8 +173,8 @@ impl Supervisor {
     }
 }
 
-/// What a refused block means. The buffer links blocks to the tip by itself, so a refusal for the chain's
-/// sake means that somebody else wrote.
+/// What a refused block means. The buffer links blocks to the tip by itself, so a refusal for the
+/// chain's sake means that somebody else wrote.
 fn from_apply_error(error: Error) -> Failure {
     match error {
         Error::NotNextBlock(found) => Failure::Gap(Gap {

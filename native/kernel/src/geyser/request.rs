@@ -102,8 +102,8 @@ fn accounts(
     };
     let mut filters = HashMap::new();
     let is_narrow = plan == Plan::Narrow;
-    // The Clock is always in scope: amounts of some mints depend on its time. Where one filter is all
-    // that a provider allows, it comes with its owner.
+    // The Clock is always in scope: amounts of some mints depend on its time. Where one filter is
+    // all that a provider allows, it comes with its owner.
     let is_one = is_narrow && !programs.is_empty() && mints.is_empty() && pubkeys.is_empty();
     if !programs.is_empty() {
         let sysvars = is_one.then_some(&SYSVAR_PROGRAM);

@@ -63,8 +63,8 @@ impl<'a> Session<'a> {
         Ok((session, stream))
     }
 
-    /// Reads until the stream ends or must be ended. `Ok` means that the applier failed and knows why.
-    /// `on_news` is called whenever the applier has moved.
+    /// Reads until the stream ends or must be ended. `Ok` means that the applier failed and knows
+    /// why. `on_news` is called whenever the applier has moved.
     pub async fn run(
         mut self,
         mut stream: GeyserStream,
@@ -91,7 +91,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Takes what is ready already: a turn through the timers for each message would cost more than it.
+    /// Takes what is ready already: a turn through the timers for each message would cost more than
+    /// it.
     fn take_batch(&mut self, stream: &mut GeyserStream) -> Result<(), Failure> {
         for _ in 0..BATCH_MESSAGES_MAX {
             match stream.next().now_or_never() {
@@ -142,7 +143,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Middleboxes close what looks idle from our side. Where the request channel is full there is traffic.
+    /// Middleboxes close what looks idle from our side. Where the request channel is full there is
+    /// traffic.
     fn answer_ping(&mut self) {
         self.pings = self.pings.wrapping_add(1);
         let _ = self.requests.send(ping_request(self.pings)).now_or_never();
@@ -175,7 +177,8 @@ async fn subscribe(
 ) -> Result<(SubscribeRequestSink, GeyserStream), Failure> {
     let builder = builder(config)?;
     let connect_ms = config.connect_timeout_ms;
-    // The client's own limit covers TCP only; a peer that accepts and then says nothing must not hold us.
+    // The client's own limit covers TCP only; a peer that accepts and then says nothing must not
+    // hold us.
     let mut client = timeout(Duration::from_millis(connect_ms), builder.connect())
         .await
         .map_err(|_| {

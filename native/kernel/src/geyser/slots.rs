@@ -1,9 +1,9 @@
 //! Turns the messages of a feed into whole blocks, in chain order. No I/O and no clock.
 //!
-//! At CONFIRMED a server sends a slot's accounts, then its block meta, then its status. A slot is whole when
-//! its meta and its status are here, or its meta and a whole descendant: servers have been known to miss a
-//! status. Whole blocks leave only as a chain from the tip, so that neither the order of slots on the wire
-//! nor a doubled, forked or dead one changes what is applied.
+//! At CONFIRMED a server sends a slot's accounts, then its block meta, then its status. A slot is
+//! whole when its meta and its status are here, or its meta and a whole descendant: servers have
+//! been known to miss a status. Whole blocks leave only as a chain from the tip, so that neither
+//! the order of slots on the wire nor a doubled, forked or dead one changes what is applied.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -136,8 +136,8 @@ enum Join {
     Skipped(u64),
 }
 
-/// The buffer of one subscription. A new subscription needs a new one: write versions of two servers, or
-/// of two runs of one, do not compare.
+/// The buffer of one subscription. A new subscription needs a new one: write versions of two
+/// servers, or of two runs of one, do not compare.
 pub struct Slots {
     tip: Option<(u64, [u8; 32])>,
     limits: Limits,
@@ -149,8 +149,9 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// `tip` is the last applied slot and its blockhash. `is_replayed` claims that the stream was opened with
-    /// a `from_slot`; without, the slot that is under way when the stream opens is not taken.
+    /// `tip` is the last applied slot and its blockhash. `is_replayed` claims that the stream was
+    /// opened with a `from_slot`; without, the slot that is under way when the stream opens is not
+    /// taken.
     pub fn new(tip: Option<(u64, [u8; 32])>, is_replayed: bool, limits: Limits) -> Slots {
         let join = if is_replayed {
             Join::Whole
@@ -308,8 +309,8 @@ impl Slots {
         }
     }
 
-    /// Slots from the tip's child up to `slot`, or `None` while one between is not here. Without a tip the
-    /// chain begins at the oldest ancestor that is here.
+    /// Slots from the tip's child up to `slot`, or `None` while one between is not here. Without a
+    /// tip the chain begins at the oldest ancestor that is here.
     fn path_from_tip(&self, slot: u64, meta: &BlockMeta) -> Result<Option<Vec<u64>>, Fault> {
         let mut path = vec![slot];
         let mut meta = meta;

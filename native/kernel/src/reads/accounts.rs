@@ -137,8 +137,8 @@ pub fn stream_account(
     )
 }
 
-/// getMultipleAccounts of any count, through bounded memory: the sink gets pieces of about 256 KiB. What the
-/// client must hear as an error fails before the first piece.
+/// getMultipleAccounts of any count, through bounded memory: the sink gets pieces of about 256 KiB.
+/// What the client must hear as an error fails before the first piece.
 pub fn stream_accounts(
     snapshot: &Snapshot<'_>,
     pubkeys: &[Pubkey],

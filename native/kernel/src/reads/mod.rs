@@ -1,4 +1,5 @@
-//! One function for each read method. Each writes the JSON of `result` alone: the envelope belongs to who asked.
+//! One function for each read method. Each writes the JSON of `result` alone: the envelope belongs
+//! to who asked.
 
 mod accounts;
 mod pages;
@@ -32,7 +33,8 @@ pub enum Outcome {
 /// How much a read may do before it belongs on a pool. The defaults are the event loop's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Account data to be read, mints that jsonParsed needs included. 256 KiB are about 50 µs of base64.
+    /// Account data to be read, mints that jsonParsed needs included. 256 KiB are about 50 µs of
+    /// base64.
     pub records_bytes_max: usize,
     /// Account data to be compressed. 16 KiB are about 100 µs of zstd.
     pub zstd_bytes_max: usize,
@@ -57,7 +59,8 @@ impl Limits {
 
 /// Where a reply of any size goes, piece by piece.
 pub trait Sink {
-    /// Takes the next bytes; it may wait for room, and fails where nobody listens any more or time is up.
+    /// Takes the next bytes; it may wait for room, and fails where nobody listens any more or time
+    /// is up.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
 }
 

@@ -55,7 +55,8 @@ pub fn token_supply(
     push_value(snapshot, supply, &mint, out)
 }
 
-/// getTokenLargestAccounts: the 20 token accounts that hold most of a mint; of equal ones the higher address.
+/// getTokenLargestAccounts: the 20 token accounts that hold most of a mint; of equal ones the
+/// higher address.
 pub fn token_largest_accounts(
     snapshot: &Snapshot<'_>,
     mint: &Pubkey,

@@ -271,7 +271,8 @@ fn not_known(mut tip: Option<Tip>, blocks: &[Block]) -> Result<Vec<&Block>> {
     Ok(new)
 }
 
-/// A root never goes back, and a feed that is ahead of us may call a slot final that is not here yet.
+/// A root never goes back, and a feed that is ahead of us may call a slot final that is not here
+/// yet.
 fn tip_after(block: &Block, root_before: u64) -> Tip {
     Tip {
         slot: block.slot,
@@ -305,8 +306,8 @@ struct LastWrite<'b> {
     update: &'b AccountUpdate,
 }
 
-/// What the blocks left of each account: in ascending order of pubkeys, so that sorted keys meet the
-/// same pages in turn, and of blocks.
+/// What the blocks left of each account: in ascending order of pubkeys, so that sorted keys meet
+/// the same pages in turn, and of blocks.
 ///
 /// Corrections count as the first writes of the first block.
 fn last_writes<'b>(

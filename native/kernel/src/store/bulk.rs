@@ -1,6 +1,6 @@
-//! A new store written from sorted rows, table by table, each row at its table's end: pages come out
-//! full, and none is touched twice. Nothing waits for the disk until the end, so the folder must not
-//! be called a store before [`Bulk::finish`] has answered.
+//! A new store written from sorted rows, table by table, each row at its table's end: pages come
+//! out full, and none is touched twice. Nothing waits for the disk until the end, so the folder
+//! must not be called a store before [`Bulk::finish`] has answered.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! A copy of a store brought up to date from the newest versions of many accounts, without the blocks
-//! between: transactions of a bounded size, so nothing of it may be served before the end.
+//! A copy of a store brought up to date from the newest versions of many accounts, without the
+//! blocks between: transactions of a bounded size, so nothing of it may be served before the end.
 
 use heed::RwTxn;
 
@@ -58,8 +58,8 @@ impl Store {
 }
 
 impl CatchUp<'_> {
-    /// Takes the newest version of an account, in ascending order of pubkeys. Answers whether it was
-    /// written; what the store knows better stays.
+    /// Takes the newest version of an account, in ascending order of pubkeys. Answers whether it
+    /// was written; what the store knows better stays.
     pub fn take(&mut self, pubkey: &Pubkey, slot: u64, newest: Newest<'_>) -> Result<bool> {
         let store = self.store;
         let txn = match &mut self.txn {

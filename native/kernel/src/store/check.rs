@@ -19,8 +19,8 @@ const DIFFERENCES_MAX: usize = 100;
 
 impl Store {
     /// Recomputes every index from `accounts`, looks at what is kept of the past, and answers the
-    /// differences as sentences, at most 100. One read transaction after another and a walk over each table; only the counts of programs are held
-    /// in memory.
+    /// differences as sentences, at most 100. One read transaction after another and a walk over
+    /// each table; only the counts of programs are held in memory.
     pub fn check(&self) -> Result<Vec<String>> {
         let txn = self.env.read_txn()?;
         let mut check = Check {

@@ -1,6 +1,6 @@
 //! What a sweep finds: accounts that an upstream RPC shows otherwise than they are stored, because
-//! the feed never told of a change. A correction waits for the next block and becomes part of it, so
-//! that there is still one transaction for each block, the tip does not move without one, and
+//! the feed never told of a change. A correction waits for the next block and becomes part of it,
+//! so that there is still one transaction for each block, the tip does not move without one, and
 //! subscribers hear of the change.
 
 use std::collections::BTreeMap;
@@ -126,8 +126,8 @@ impl Store {
 }
 
 impl Snapshot<'_> {
-    /// The next stored addresses in order, after one or from the first on: at most `keys_max`, whose
-    /// data together is at most `bytes_max` but for the first. None is the end of the table.
+    /// The next stored addresses in order, after one or from the first on: at most `keys_max`,
+    /// whose data together is at most `bytes_max` but for the first. None is the end of the table.
     pub fn keys_after(
         &self,
         after: Option<&Pubkey>,

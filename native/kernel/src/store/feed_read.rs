@@ -34,8 +34,8 @@ pub enum FeedEnd {
 pub type FeedVisit<'v> = dyn FnMut(Change<'_>) -> Result<ControlFlow<()>> + 'v;
 
 impl Snapshot<'_> {
-    /// Visits the changes of a slot, accounts in order of pubkeys before transactions. Answers false
-    /// where the slot is not held.
+    /// Visits the changes of a slot, accounts in order of pubkeys before transactions. Answers
+    /// false where the slot is not held.
     pub fn feed(&self, slot: u64, visit: &mut dyn FnMut(Change<'_>) -> Result<()>) -> Result<bool> {
         let end = self.feed_from(slot, FeedPlace::default(), &mut |change| {
             visit(change)?;

@@ -108,8 +108,8 @@ impl Store {
         Self::finish(env, lock_file, tables, dir, options)
     }
 
-    /// `lock_file` must not have been closed meanwhile: that would end LMDB's locks, and other processes would take
-    /// this one for dead.
+    /// `lock_file` must not have been closed meanwhile: that would end LMDB's locks, and other
+    /// processes would take this one for dead.
     fn finish(
         env: Env,
         lock_file: File,
@@ -142,14 +142,14 @@ impl Store {
         Snapshot::begin(self)
     }
 
-    /// Number of the store's last commit. A snapshot taken after this call sees that one or a later one, but for the
-    /// instant in which a commit is being published; then it sees the one before.
+    /// Number of the store's last commit. A snapshot taken after this call sees that one or a later
+    /// one, but for the instant in which a commit is being published; then it sees the one before.
     pub fn last_commit(&self) -> usize {
         self.env.info().last_txn_id
     }
 
-    /// The tip as this transaction sees it. A transaction's id is that of the last commit it sees, so equal ids
-    /// see equal tips.
+    /// The tip as this transaction sees it. A transaction's id is that of the last commit it sees,
+    /// so equal ids see equal tips.
     pub(super) fn tip_at(&self, txn: &RoTxn<'_>) -> Result<Option<Tip>> {
         let id = txn.id();
         let mut last = self.last_tip.lock().unwrap_or_else(PoisonError::into_inner);
@@ -201,8 +201,8 @@ impl Store {
 
 pub(super) fn open_env(dir: &Path, options: &Options, flags: EnvFlags) -> Result<Env> {
     let mut open = EnvOpenOptions::new();
-    // SAFETY: the flags are READ_ONLY or none, so LMDB keeps its locks and its ordering of writes; or
-    // those of a bulk load, whose file is nobody else's until it has waited for the disk.
+    // SAFETY: the flags are READ_ONLY or none, so LMDB keeps its locks and its ordering of writes;
+    // or those of a bulk load, whose file is nobody else's until it has waited for the disk.
     unsafe { open.flags(flags) };
     open.map_size(options.map_bytes)
         .max_readers(options.readers_max)

@@ -51,7 +51,8 @@ impl<'s> Snapshot<'s> {
         self.tip.map_or(0, |tip| tip.slot)
     }
 
-    /// Number of the last commit that it sees; of two snapshots with the same one all answers are equal.
+    /// Number of the last commit that it sees; of two snapshots with the same one all answers are
+    /// equal.
     pub fn commit(&self) -> usize {
         self.txn.id()
     }

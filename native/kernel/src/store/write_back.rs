@@ -27,7 +27,8 @@ impl WriteBack {
         })
     }
 
-    /// What the file has by now. Does not wait: where the thread is behind, its next turn has this too.
+    /// What the file has by now. Does not wait: where the thread is behind, its next turn has this
+    /// too.
     pub fn ask(&self) {
         if let Some(asks) = &self.asks {
             let _ = asks.try_send(());

@@ -1,4 +1,5 @@
-//! The call `sendBundle` as nearly every client writes it, read without making anything of its JSON.
+//! The call `sendBundle` as nearly every client writes it, read without making anything of its
+//! JSON.
 
 use std::ops::Range;
 
@@ -22,12 +23,14 @@ pub struct BundleCall<'a> {
     pub id: &'a [u8],
     /// What stands between the quotes. It may be no base64; then it may also be no JSON text.
     pub transactions: Vec<&'a [u8]>,
-    /// Where all of them stand, from the first quote to the last, with nothing but commas between them.
+    /// Where all of them stand, from the first quote to the last, with nothing but commas between
+    /// them.
     pub list: Range<usize>,
 }
 
-/// Reads a body that is a JSON-RPC 2.0 call of `sendBundle` with an id, the transactions and the options of a route,
-/// each member once, in any order, and no escape in any text. `None` says nothing: the call may be right all the same.
+/// Reads a body that is a JSON-RPC 2.0 call of `sendBundle` with an id, the transactions and the
+/// options of a route, each member once, in any order, and no escape in any text. `None` says
+/// nothing: the call may be right all the same.
 pub fn read_bundle_call<'a>(body: &'a [u8], form: &BundleForm) -> Option<BundleCall<'a>> {
     let mut reader = Reader { body, at: 0 };
     let mut seen = [false; 4];

@@ -32,8 +32,8 @@ impl BundleCheck {
         self.turns.work(|index| is_signed_at(&sources, index));
     }
 
-    /// The first member that is not signed as it says, or is no transaction, once no thread is in `sign`. The outer
-    /// `None`: one of them has failed, or none was there.
+    /// The first member that is not signed as it says, or is no transaction, once no thread is in
+    /// `sign`. The outer `None`: one of them has failed, or none was there.
     pub fn first_wrong(&self) -> Option<Option<usize>> {
         self.turns.first_wrong()
     }

@@ -66,7 +66,8 @@ pub enum Payers {
 }
 
 impl Verdict {
-    /// Whether every member is a transaction that all of its signers have signed, and the tips are paid.
+    /// Whether every member is a transaction that all of its signers have signed, and the tips are
+    /// paid.
     pub fn is_clean(&self, rules: &Rules, payers: Payers) -> bool {
         let is_right = |member: &Member| member.problem.is_none() && member.is_signed == Some(true);
         let pays = |member: &Member| {
@@ -92,7 +93,8 @@ pub enum Given<B> {
     Bundle { texts: Vec<Text>, bytes_max: usize },
 }
 
-/// One request's check. One thread runs it; others may help with the signatures, which are nearly all of its work.
+/// One request's check. One thread runs it; others may help with the signatures, which are nearly
+/// all of its work.
 #[derive(Debug)]
 pub struct Check<B> {
     given: Given<B>,
@@ -112,8 +114,8 @@ impl<B: AsRef<[u8]>> Check<B> {
         }
     }
 
-    /// All of it, less the signatures that others take over. `call_help` is called at most once, where there is work for
-    /// two: then another thread may call `help`.
+    /// All of it, less the signatures that others take over. `call_help` is called at most once,
+    /// where there is work for two: then another thread may call `help`.
     pub fn run(&self, rules: &Rules, call_help: impl FnOnce()) {
         if let Given::Bundle { texts, bytes_max } = &self.given {
             let decode = || texts.iter().map(|text| decode(text, *bytes_max)).collect();
@@ -293,8 +295,8 @@ fn look<'a>(source: &Source<'a>, rules: &Rules) -> (Member, Option<View<'a>>) {
     }
 }
 
-/// The first two equal members, by the later one. The bytes that are signed are compared themselves: equal bytes are
-/// what equal message hashes stand for.
+/// The first two equal members, by the later one. The bytes that are signed are compared
+/// themselves: equal bytes are what equal message hashes stand for.
 fn find_duplicate(sources: &[Source<'_>], views: &[Option<View<'_>>]) -> Option<(usize, usize)> {
     let is_equal = |one: usize, other: usize| {
         let bytes = |at: usize| {

@@ -1,4 +1,5 @@
-//! The body of a batch: up to 16 records, each a big-endian length of two bytes and that many bytes.
+//! The body of a batch: up to 16 records, each a big-endian length of two bytes and that many
+//! bytes.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,7 +13,8 @@ pub const RECORD_BYTES_MAX: usize = 1_232;
 /// Bytes of a length.
 const PREFIX_BYTES: usize = 2;
 
-/// Where a body stops being a batch, and why. Records count from 0, offsets from the body's first byte.
+/// Where a body stops being a batch, and why. Records count from 0, offsets from the body's first
+/// byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
     pub record: usize,
@@ -70,7 +72,8 @@ pub fn frame_batch(body: &[u8], mut each: impl FnMut(Range<usize>)) -> Option<Fa
             found => {
                 let kind = match found {
                     Ok(_) => FaultKind::TooMany,
-                    // No record may follow the last one, so what is left is no broken record either.
+                    // No record may follow the last one, so what is left is no broken record
+                    // either.
                     Err(_) if record >= RECORDS_MAX => FaultKind::Trailing { bytes: rest.len() },
                     Err(kind) => kind,
                 };

@@ -1,4 +1,5 @@
-//! What a message asks of its static keys, and what it gets of that: the writability of facts that need no chain.
+//! What a message asks of its static keys, and what it gets of that: the writability of facts that
+//! need no chain.
 
 use solana_pubkey::Pubkey as Address;
 
@@ -65,7 +66,8 @@ impl Indexes {
     }
 }
 
-/// The static keys of one message. Keys of a lookup table need a chain to be known: they are never here.
+/// The static keys of one message. Keys of a lookup table need a chain to be known: they are never
+/// here.
 pub struct Keys<'a> {
     view: &'a View<'a>,
     invoked: Indexes,
@@ -84,7 +86,8 @@ impl<'a> Keys<'a> {
             programs.insert(instruction.program_id_index);
         }
         let all = || 0..view.num_static_account_keys();
-        // A key may stand in the list twice: the chain refuses that later, and here neither of them may count.
+        // A key may stand in the list twice: the chain refuses that later, and here neither of them
+        // may count.
         for program in all().filter(|index| programs.has(*index)) {
             for index in all() {
                 if keys.get(index) == keys.get(program) {
@@ -111,8 +114,8 @@ impl<'a> Keys<'a> {
         self.invoked.has(index)
     }
 
-    /// Whether the message gets to write the static key: asked for by the header, not reserved, and not invoked as
-    /// a program unless the upgradeable loader stands beside it.
+    /// Whether the message gets to write the static key: asked for by the header, not reserved, and
+    /// not invoked as a program unless the upgradeable loader stands beside it.
     pub fn is_writable(&self, index: u8) -> bool {
         let Some(key) = self.get(index) else {
             return false;

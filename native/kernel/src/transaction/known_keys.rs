@@ -1,5 +1,5 @@
-//! Signers that this thread has seen. To make a point of a key is part of each check, and whoever submits signs with
-//! few keys.
+//! Signers that this thread has seen. To make a point of a key is part of each check, and whoever
+//! submits signs with few keys.
 
 use std::cell::RefCell;
 
@@ -14,8 +14,8 @@ thread_local! {
     static KNOWN: RefCell<Vec<Option<VerifyingKey>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The point of a key, if it is one: always what `VerifyingKey::from_bytes` says. Each key has one place, and who comes
-/// last has it.
+/// The point of a key, if it is one: always what `VerifyingKey::from_bytes` says. Each key has one
+/// place, and who comes last has it.
 pub fn to_point(key: &Pubkey) -> Option<VerifyingKey> {
     KNOWN.with_borrow_mut(|known| {
         if known.is_empty() {

@@ -1,5 +1,5 @@
-//! Why the validator's parser cannot read a transaction. It only says that it cannot; this walk is made afterwards,
-//! for the words, and decides nothing. A property test holds the two equal.
+//! Why the validator's parser cannot read a transaction. It only says that it cannot; this walk is
+//! made afterwards, for the words, and decides nothing. A property test holds the two equal.
 
 /// Signatures that fit a packet beside their keys.
 const SIGNATURES_MAX: u8 = 12;

@@ -1,5 +1,6 @@
-//! Signed transactions as clients send them: framing, canonical base64, the validator's own parser and sanitiser,
-//! strict signatures, tips and bundle ids. Nothing here knows a chain: what is judged is the bytes.
+//! Signed transactions as clients send them: framing, canonical base64, the validator's own parser
+//! and sanitiser, strict signatures, tips and bundle ids. Nothing here knows a chain: what is
+//! judged is the bytes.
 
 mod base64;
 mod bundle;

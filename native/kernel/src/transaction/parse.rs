@@ -8,7 +8,8 @@ use agave_transaction_view::transaction_view::{
 use super::layout::walk;
 use super::refusal::refusal;
 
-/// Bytes of the largest transaction there is, one of version 1. The parser counts offsets in 16 bits.
+/// Bytes of the largest transaction there is, one of version 1. The parser counts offsets in 16
+/// bits.
 pub const BYTES_MAX: usize = 4_096;
 
 /// Where our words for a refusal lack: no input is known that has none.

@@ -1,5 +1,5 @@
-//! Why the validator's sanitiser refuses a transaction that could be read. Like the walk of its layout this is made
-//! afterwards, for the words, and decides nothing.
+//! Why the validator's sanitiser refuses a transaction that could be read. Like the walk of its
+//! layout this is made afterwards, for the words, and decides nothing.
 
 use agave_transaction_view::transaction_version::TransactionVersion;
 

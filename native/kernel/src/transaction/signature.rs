@@ -1,5 +1,6 @@
-//! Signatures as the validator judges them today. Node's `crypto` accepts some that it rejects, and a batch check
-//! would accept what a single one rejects: so each is checked on its own, by one predicate.
+//! Signatures as the validator judges them today. Node's `crypto` accepts some that it rejects, and
+//! a batch check would accept what a single one rejects: so each is checked on its own, by one
+//! predicate.
 
 use ed25519_dalek::{Signature as DalekSignature, VerifyingKey};
 

@@ -1,7 +1,8 @@
-//! Where on the stack signatures are checked. The addresses of the curve's working values and of its constants may be
-//! equal in their last 12 bits; the processor then takes a load for one of a store before it, and waits. Which places
-//! are such is the linker's choice, and where a call happens to stand on the stack decides: 42 µs for a signature at
-//! two places of three, up to 51 µs at the third. So the place is measured once, and chosen.
+//! Where on the stack signatures are checked. The addresses of the curve's working values and of
+//! its constants may be equal in their last 12 bits; the processor then takes a load for one of a
+//! store before it, and waits. Which places are such is the linker's choice, and where a call
+//! happens to stand on the stack decides: 42 µs for a signature at two places of three, up to 51 µs
+//! at the third. So the place is measured once, and chosen.
 
 use std::hint::black_box;
 use std::sync::OnceLock;
@@ -68,7 +69,8 @@ fn measure() -> [Duration; STEPS] {
     times
 }
 
-/// The place in the middle of good ones: one whose neighbours cost least with it. The places are a ring.
+/// The place in the middle of good ones: one whose neighbours cost least with it. The places are a
+/// ring.
 fn quietest(times: &[Duration; STEPS]) -> usize {
     let around = |at: usize| -> Duration {
         [STEPS - 2, STEPS - 1, 0, 1, 2]

@@ -1,10 +1,12 @@
-//! What a transaction pays to tip addresses, and whether it does anything else: the rules of the qualifying member.
+//! What a transaction pays to tip addresses, and whether it does anything else: the rules of the
+//! qualifying member.
 
 use super::keys::{Keys, SYSTEM_PROGRAM};
 use super::parse::View;
 use crate::Pubkey;
 
-/// `SystemInstruction::Transfer`, and the lamports behind it. What follows is ignored, as the runtime does.
+/// `SystemInstruction::Transfer`, and the lamports behind it. What follows is ignored, as the
+/// runtime does.
 const TRANSFER: u32 = 2;
 
 /// Addresses whose tips are summed together, and what their sum must reach.
@@ -28,7 +30,8 @@ pub struct Rules {
 pub struct Tips {
     /// Lamports for each class, in the order of the rules.
     pub lamports: Vec<u64>,
-    /// An instruction of no exempt program with a writable static account that is no program of this message.
+    /// An instruction of no exempt program with a writable static account that is no program of
+    /// this message.
     pub has_application: bool,
     /// Every class gets its floor, and there is an application.
     pub qualifies: bool,
@@ -45,7 +48,8 @@ impl Rules {
     }
 }
 
-/// Looks at the top-level instructions: what another program pays on its own cannot be seen without a chain.
+/// Looks at the top-level instructions: what another program pays on its own cannot be seen without
+/// a chain.
 pub fn tips(view: &View<'_>, rules: &Rules) -> Tips {
     let keys = Keys::of(view);
     let mut found = rules.nothing();
@@ -75,7 +79,8 @@ pub fn tips(view: &View<'_>, rules: &Rules) -> Tips {
     found
 }
 
-/// Recipient and lamports of a system transfer from a signer to another static account, both writable.
+/// Recipient and lamports of a system transfer from a signer to another static account, both
+/// writable.
 fn counted_transfer<'a>(
     keys: &Keys<'a>,
     accounts: &[u8],

@@ -33,7 +33,8 @@ impl Turns {
         }
     }
 
-    /// Takes members until there are no more. `is_right` answers `None` where a member is no transaction.
+    /// Takes members until there are no more. `is_right` answers `None` where a member is no
+    /// transaction.
     pub fn work(&self, mut is_right: impl FnMut(usize) -> Option<bool>) {
         while !self.is_stopped.load(Ordering::Relaxed) {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
@@ -51,13 +52,15 @@ impl Turns {
             }
             state.store(found, Ordering::Release);
             if self.next.load(Ordering::Relaxed) < self.states.len() {
-                // Whoever waits for this processor has it now, and not when the whole request is checked.
+                // Whoever waits for this processor has it now, and not when the whole request is
+                // checked.
                 std::thread::yield_now();
             }
         }
     }
 
-    /// Says of each member what was found, once no thread is at work. `None`: one has failed amid its work.
+    /// Says of each member what was found, once no thread is at work. `None`: one has failed amid
+    /// its work.
     pub fn finish(self, members: &mut [Member]) -> Option<()> {
         for (member, state) in members.iter_mut().zip(self.states) {
             match state.into_inner() {
@@ -70,8 +73,8 @@ impl Turns {
         Some(())
     }
 
-    /// The first that was not right, as if one thread had looked at one after the other, once no thread is at work. The
-    /// outer `None`: one has failed amid its work.
+    /// The first that was not right, as if one thread had looked at one after the other, once no
+    /// thread is at work. The outer `None`: one has failed amid its work.
     pub fn first_wrong(&self) -> Option<Option<usize>> {
         for (index, state) in self.states.iter().enumerate() {
             match state.load(Ordering::Acquire) {

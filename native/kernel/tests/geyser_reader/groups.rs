@@ -10,8 +10,8 @@ use crate::chain::*;
 use crate::harness::*;
 use crate::server::FeedServer;
 
-/// A reader whose writer stands still until all of slots 11 to `last` have arrived behind the first commit. The
-/// feed brings them one after the other, so the first commit is of slot 11 alone.
+/// A reader whose writer stands still until all of slots 11 to `last` have arrived behind the first
+/// commit. The feed brings them one after the other, so the first commit is of slot 11 alone.
 fn behind(
     last: u64,
     prepare: impl FnOnce(&MemorySink),

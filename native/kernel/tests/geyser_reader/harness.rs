@@ -10,7 +10,8 @@ use kernel::store::{Block, Tip};
 
 use crate::server::{FeedServer, PATIENCE};
 
-/// A store in memory with the same gate as the real one, which can be told to wait, refuse or panic.
+/// A store in memory with the same gate as the real one, which can be told to wait, refuse or
+/// panic.
 #[derive(Default)]
 pub struct MemorySink {
     pub blocks: Mutex<Vec<Block>>,

@@ -1,4 +1,5 @@
-//! A feed that is many times faster than the writer, and the memory that the reader's process takes meanwhile.
+//! A feed that is many times faster than the writer, and the memory that the reader's process takes
+//! meanwhile.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ const SLOT_MS: u64 = 10;
 const QUEUES_MIB: [usize; 2] = [16, 512];
 /// All of the feed, which a queue without a bound would hold nearly all of.
 const FEED_BYTES: u64 = (LAST - FIRST + 1) * ACCOUNTS * DATA_BYTES as u64;
-/// Beside queue, buffer and window: the runtime, the store's own pages of one block, messages under way.
+/// Beside queue, buffer and window: the runtime, the store's own pages of one block, messages under
+/// way.
 const OTHER_BYTES: u64 = 40 << 20;
 
 fn pubkey(index: u64) -> [u8; 32] {
@@ -47,7 +49,8 @@ fn slot_of(slot: u64) -> Vec<Step> {
     steps
 }
 
-/// A real store whose disk hangs at its first block, until what the feed may bring meanwhile is here.
+/// A real store whose disk hangs at its first block, until what the feed may bring meanwhile is
+/// here.
 struct Slow {
     store: Store,
     has_hung: AtomicBool,

@@ -42,7 +42,8 @@ impl Capture {
         })
     }
 
-    /// These blocks are where the capture's statuses say that the chain ends, each linked to the one before.
+    /// These blocks are where the capture's statuses say that the chain ends, each linked to the
+    /// one before.
     pub fn assert_is(&self, blocks: &[Block]) {
         let chain = &self.chain;
         assert!(chain.len() >= 20, "{} blocks", chain.len());

@@ -14,8 +14,8 @@ struct Delivery {
     blocks: BTreeMap<u64, Vec<(u8, u64)>>,
 }
 
-/// Slots interleave, accounts of a slot come in any order before its meta, statuses may come at any time
-/// after it and twice, and whole slots may come again.
+/// Slots interleave, accounts of a slot come in any order before its meta, statuses may come at any
+/// time after it and twice, and whole slots may come again.
 fn deliveries() -> impl Strategy<Value = Delivery> {
     let slot = (
         1u64..4,                                            // distance to the parent

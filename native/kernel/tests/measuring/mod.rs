@@ -1,4 +1,5 @@
-//! What something takes of memory, measured in a process of its own: a test binary runs one of its tests alone.
+//! What something takes of memory, measured in a process of its own: a test binary runs one of its
+//! tests alone.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,7 +51,8 @@ pub fn tell(figures: &[u64]) {
     println!("{MARK}{}", words.join(" "));
 }
 
-/// Runs one test of this binary alone, in a process that has these variables, and returns what it told.
+/// Runs one test of this binary alone, in a process that has these variables, and returns what it
+/// told.
 pub fn measure(test: &str, variables: &[(&str, String)]) -> Vec<u64> {
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])

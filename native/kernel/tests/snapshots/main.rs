@@ -1,4 +1,5 @@
-//! Real archives: a pair with listed contents, and one that Agave 3.1 wrote with the fixture accounts in it.
+//! Real archives: a pair with listed contents, and one that Agave 3.1 wrote with the fixture
+//! accounts in it.
 
 #[path = "../fixtures/mod.rs"]
 #[allow(dead_code)]
@@ -225,8 +226,8 @@ fn line(account: &Account) -> String {
     .join(" ")
 }
 
-/// The accounts of every real archive and of one written here, against what Agave's own code finds in them.
-/// `test/clients/snapshots.ts` builds the other reader.
+/// The accounts of every real archive and of one written here, against what Agave's own code finds
+/// in them. `test/clients/snapshots.ts` builds the other reader.
 #[test]
 fn an_outside_reader_agrees() {
     let reader = Path::new(env!("CARGO_MANIFEST_DIR"))

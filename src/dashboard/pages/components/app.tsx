@@ -13,7 +13,9 @@ type Phase =
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'signed-in'; readonly session: Session }
 
-/** Where the way to the identity provider and back must end again: a choice of ids, nothing secret. */
+/**
+ * Where the way to the identity provider and back must end again: a choice of ids, nothing secret.
+ */
 const RETURN_KEY = 'slotline.return'
 
 /** What a tab says that has signed out: whoever signed out wants no secret left on any screen. */

@@ -68,7 +68,10 @@ const callThrough = async (url: string, address: string | null): Promise<Seen> =
   }
 }
 
-/** Calls the location through the very URL that is copied, from this browser, and says what came back. */
+/**
+ * Calls the location through the very URL that is copied, from this browser, and says what came
+ * back.
+ */
 export const CheckConnection = ({
   address,
   getSecret,

@@ -11,8 +11,8 @@ export type Confirmation = {
 }
 
 /**
- * Asks before something that cannot be undone. The browser's own modal dialog: it keeps the focus inside, closes
- * on Escape, and gives the focus back to what opened it.
+ * Asks before something that cannot be undone. The browser's own modal dialog: it keeps the focus
+ * inside, closes on Escape, and gives the focus back to what opened it.
  */
 export const ConfirmDialog = ({
   confirmation,

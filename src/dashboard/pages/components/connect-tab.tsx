@@ -55,7 +55,10 @@ const NoToken = ({
   </section>
 )
 
-/** Everything about the token of a place: to get one, to use it, to restrict it, to replace or end it. */
+/**
+ * Everything about the token of a place: to get one, to use it, to restrict it, to replace or end
+ * it.
+ */
 export const ConnectTab = (options: {
   readonly access: Access
   readonly place: Place

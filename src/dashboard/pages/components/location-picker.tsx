@@ -34,7 +34,10 @@ const Pills = ({
   </fieldset>
 )
 
-/** What the chosen access offers: its product, its networks, and its locations with a dot for each active token. */
+/**
+ * What the chosen access offers: its product, its networks, and its locations with a dot for each
+ * active token.
+ */
 export const PlacePicker = ({
   access,
   route,

@@ -6,7 +6,10 @@ import { toMessage } from '../hooks/use-loaded.js'
 
 type Outcome = { readonly isGood: boolean; readonly text: string }
 
-/** The one address that may use a token. What is a valid one is the service's to say, and it says why not. */
+/**
+ * The one address that may use a token. What is a valid one is the service's to say, and it says
+ * why not.
+ */
 export const RestrictionForm = ({
   place,
   address,

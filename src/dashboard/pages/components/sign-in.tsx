@@ -34,7 +34,8 @@ export const SignIn = ({
   const heading = useRef<HTMLHeadingElement>(null)
   useLayoutEffect(() => {
     document.title = 'Sign in · Slotline'
-    // The page changed under the reader: what they were at is gone, so they are led to what is there now.
+    // The page changed under the reader: what they were at is gone, so they are led to what is
+    // there now.
     if (isExpired) heading.current?.focus()
   }, [isExpired])
   return (

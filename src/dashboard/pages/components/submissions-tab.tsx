@@ -62,7 +62,10 @@ const Row = ({ submission }: { readonly submission: Submission }) => {
   )
 }
 
-/** The last bundles that were submitted with tokens of the access, with our checks and what came of them. */
+/**
+ * The last bundles that were submitted with tokens of the access, with our checks and what came of
+ * them.
+ */
 export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
   const { api } = useServices()
   const { value, failure, reload } = useLoaded(

@@ -16,8 +16,8 @@ export const toMessage = (error: unknown): string =>
     : 'Something went wrong in this page. Reload it to go on.'
 
 /**
- * Loads a value again whenever `key` changes, when the tab is looked at again, and each `everyMs` while it has attention.
- * An answer that is no longer asked for is dropped.
+ * Loads a value again whenever `key` changes, when the tab is looked at again, and each `everyMs`
+ * while it has attention. An answer that is no longer asked for is dropped.
  */
 export const useLoaded = <T>(key: string, load: () => Promise<T>, everyMs = 0): Loaded<T> => {
   const [state, setState] = useState<{ key: string; value?: T; failure?: string }>({ key })

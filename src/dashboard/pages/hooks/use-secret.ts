@@ -9,7 +9,10 @@ const SHOWN_MS = 60_000
 /** Which value is meant: the token, or one of the URLs that carry it. */
 export type SecretPart = keyof TokenSecret
 
-/** The secret of an active token. It is asked for when needed, and kept only while a part of it is shown. */
+/**
+ * The secret of an active token. It is asked for when needed, and kept only while a part of it is
+ * shown.
+ */
 export type SecretView = {
   /** Rejects with what the service said. */
   readonly get: () => Promise<TokenSecret>

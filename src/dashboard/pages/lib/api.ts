@@ -8,7 +8,10 @@ export type Place = {
   readonly location: string
 }
 
-/** Longest wait for an answer of the API; a revocation waits for every edge, which takes up to half a second. */
+/**
+ * Longest wait for an answer of the API; a revocation waits for every edge, which takes up to half
+ * a second.
+ */
 const ANSWER_TIMEOUT_MS = 15_000
 
 /** The API said no, or nothing (`status` 0). The message is written for the person at the page. */

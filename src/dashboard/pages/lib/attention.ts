@@ -1,6 +1,6 @@
 /**
- * Without a touch of the page for this long nobody is taken to look at it: it stops to ask for news, so that a
- * session ends in time on a screen that was left alone.
+ * Without a touch of the page for this long nobody is taken to look at it: it stops to ask for
+ * news, so that a session ends in time on a screen that was left alone.
  */
 const ATTENTION_MS = 10 * 60_000
 

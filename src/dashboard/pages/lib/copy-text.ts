@@ -1,6 +1,6 @@
 /**
- * Puts a text on the clipboard that may still be on its way. The promise is handed to the browser itself where it
- * takes one, because some allow a write only in the very turn of the click.
+ * Puts a text on the clipboard that may still be on its way. The promise is handed to the browser
+ * itself where it takes one, because some allow a write only in the very turn of the click.
  */
 export const copyText = async (text: Promise<string>): Promise<void> => {
   // Where the page is not served securely there is no clipboard, whatever the types say.

@@ -16,7 +16,9 @@ const clock = new Intl.DateTimeFormat('en', {
 })
 
 export const formatCount = (value: number): string => number.format(value)
-/** A number that may be a mean: with one decimal where it is small, and the decimal says something. */
+/**
+ * A number that may be a mean: with one decimal where it is small, and the decimal says something.
+ */
 export const formatRate = (value: number): string =>
   rate.format(value < 10 ? value : Math.round(value))
 export const formatDay = (atMs: number): string => day.format(atMs)

@@ -1,10 +1,12 @@
-/** On which the tabs of one browser talk. Only names and ids are said there, never what they open. */
+/**
+ * On which the tabs of one browser talk. Only names and ids are said there, never what they open.
+ */
 const CHANNEL = 'slotline'
 
 /** Says something to the other tabs: a place that was changed, or that the person signed out. */
 export const tellTabs = (what: string): void => {
   const channel = new BroadcastChannel(CHANNEL)
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a BroadcastChannel reaches its own origin only
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- it stays in its origin
   channel.postMessage(what)
   channel.close()
 }

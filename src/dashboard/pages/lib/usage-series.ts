@@ -21,7 +21,10 @@ export const SERIES = [
 
 const MINUTE_MS = 60_000
 
-/** Minutes added up to columns, oldest first. A minute without traffic is not sent, and counts as zero. */
+/**
+ * Minutes added up to columns, oldest first. A minute without traffic is not sent, and counts as
+ * zero.
+ */
 export const toBuckets = (
   minutes: readonly UsageMinute[],
   range: Range,

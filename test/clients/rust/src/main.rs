@@ -1,6 +1,6 @@
 //! The Rust clients against a running service, from the first read to the last unsubscribe. Prints
-//! TAP. Arguments: the RPC URL, the WebSocket URL, the samples of `sandbox.json` as JSON, the process
-//! id of the only edge, which it kills.
+//! TAP. Arguments: the RPC URL, the WebSocket URL, the samples of `sandbox.json` as JSON, the
+//! process id of the only edge, which it kills.
 
 mod checks;
 mod life;

@@ -1,5 +1,5 @@
-//! `snapshot-reader <archive.tar.zst>` prints every account that Agave finds in it, one line each, in the
-//! archive's order: `slot pubkey lamports rentEpoch owner executable sha256(data)`.
+//! `snapshot-reader <archive.tar.zst>` prints every account that Agave finds in it, one line each,
+//! in the archive's order: `slot pubkey lamports rentEpoch owner executable sha256(data)`.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

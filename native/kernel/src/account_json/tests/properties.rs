@@ -12,8 +12,8 @@ const EXTENSION_BYTES: [u16; 29] = [
     56, 33, 0, 32,
 ];
 
-/// What the validator's own encoder says, with spec §2.2 laid over it: only accounts and mints parse, and
-/// jsonParsed knows no slice.
+/// What the validator's own encoder says, with spec §2.2 laid over it: only accounts and mints
+/// parse, and jsonParsed knows no slice.
 fn agave(chain: &Chain, view: View, account: &AccountRef<'_>) -> Value {
     let is_token = crate::token::TokenProgram::of(account.owner).is_some()
         && (StateWithExtensions::<Account>::unpack(account.data).is_ok()

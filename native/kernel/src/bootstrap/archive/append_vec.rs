@@ -7,15 +7,16 @@ use super::window::{Window, ends_early};
 use crate::Pubkey;
 use crate::error::{Error, Result};
 
-/// `write_version 8, data_len 8, pubkey 32, lamports 8, rent_epoch 8, owner 32, executable 1, padding 7,
-/// hash 32`. The first and the last field are of older validators; newer ones write zeros.
+/// `write_version 8, data_len 8, pubkey 32, lamports 8, rent_epoch 8, owner 32, executable 1,
+/// padding 7, hash 32`. The first and the last field are of older validators; newer ones write
+/// zeros.
 const HEADER_BYTES: usize = 136;
 
 /// One stored account. Lamports 0 say that the account was gone as of this slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// The slot that the storage's file name says: an upper bound of the account's last change, because
-    /// validators pack old storages into newer ones.
+    /// The slot that the storage's file name says: an upper bound of the account's last change,
+    /// because validators pack old storages into newer ones.
     pub slot: u64,
     pub pubkey: &'a Pubkey,
     pub lamports: u64,

@@ -24,7 +24,8 @@ pub(super) enum Plain<R: Read> {
     Tar(Whole<R>),
 }
 
-/// Looks at the first bytes and unpacks accordingly. Frames that follow one another count as one stream.
+/// Looks at the first bytes and unpacks accordingly. Frames that follow one another count as one
+/// stream.
 pub(super) fn decompress<R: Read>(mut source: R) -> Result<Plain<R>> {
     let mut head = Vec::with_capacity(BLOCK_BYTES);
     source

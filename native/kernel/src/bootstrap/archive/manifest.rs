@@ -1,5 +1,5 @@
-//! The first part of the manifest: the bank that the snapshot was taken of. What follows (stakes, lengths of
-//! storages, which new validators leave empty) is large and not needed.
+//! The first part of the manifest: the bank that the snapshot was taken of. What follows (stakes,
+//! lengths of storages, which new validators leave empty) is large and not needed.
 
 use std::io::Read;
 
@@ -114,7 +114,8 @@ impl Manifest {
             // Hashes per tick.
             fields.skip(8)?;
         }
-        // Ticks per slot, nanoseconds per slot (16 bytes), time of genesis, slots per year, bytes of all data.
+        // Ticks per slot, nanoseconds per slot (16 bytes), time of genesis, slots per year, bytes
+        // of all data.
         fields.skip(8 + 16 + 8 + 8 + 8)?;
         let slot = fields.u64()?;
         let epoch = fields.u64()?;

@@ -1,5 +1,5 @@
-//! Snapshot archives as validators write them, read as a stream: a compressed tar of AppendVec files with
-//! one manifest. Nothing is unpacked and nothing larger than one account is held.
+//! Snapshot archives as validators write them, read as a stream: a compressed tar of AppendVec
+//! files with one manifest. Nothing is unpacked and nothing larger than one account is held.
 
 mod append_vec;
 mod decompress;

@@ -48,8 +48,8 @@ impl<R: Read> Read for Watched<'_, R> {
     }
 }
 
-/// Streams an archive and shows every entry in the order of the file. `visit` may refuse one, which ends the
-/// reading with its error. Bounded by one account's data, whatever the archive claims.
+/// Streams an archive and shows every entry in the order of the file. `visit` may refuse one, which
+/// ends the reading with its error. Bounded by one account's data, whatever the archive claims.
 pub fn read_archive(
     source: impl Read,
     limits: &ArchiveLimits,

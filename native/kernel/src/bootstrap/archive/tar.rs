@@ -93,7 +93,8 @@ impl Members {
                     }));
                 }
                 _ => {
-                    // Folders and links carry nothing, whatever their size field says; others are strangers.
+                    // Folders and links carry nothing, whatever their size field says; others are
+                    // strangers.
                     if !matches!(head.kind, b'1'..=b'6') {
                         return Err(invalid("a member is of an unknown kind"));
                     }

@@ -172,7 +172,8 @@ pub(super) fn write(
         let reading = thread::Builder::new()
             .name("load-merge".into())
             .spawn_scoped(scope, move || read(merge, &full))?;
-        // Where this ends early the thread is told by its channel, so the batches are dropped first.
+        // Where this ends early the thread is told by its channel, so the batches are dropped
+        // first.
         let written = write_batches(batches, kind, &mut writer, out, &mut meter);
         let read = reading
             .join()

@@ -131,8 +131,8 @@ impl Loader {
         Ok(())
     }
 
-    /// What was pushed is all accounts of a bank that says this of them: a load of every account ends
-    /// with [`Error::SnapshotInvalid`] where they hold something else. 0 is not said.
+    /// What was pushed is all accounts of a bank that says this of them: a load of every account
+    /// ends with [`Error::SnapshotInvalid`] where they hold something else. 0 is not said.
     pub fn expect_lamports(&mut self, capitalization: u64) {
         self.capitalization = Some(capitalization).filter(|lamports| *lamports > 0);
     }

@@ -1,4 +1,5 @@
-//! Sorted runs on the disk: one file, which has no name, so that nothing of it outlives the process.
+//! Sorted runs on the disk: one file, which has no name, so that nothing of it outlives the
+//! process.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};

@@ -114,7 +114,8 @@ fn scope() -> impl Strategy<Value = Scope> {
     ]
 }
 
-/// So many cases, or as many as `PROPTEST_CASES` says. What fails is kept beside the crate's sources.
+/// So many cases, or as many as `PROPTEST_CASES` says. What fails is kept beside the crate's
+/// sources.
 pub(super) fn cases(count: u32) -> ProptestConfig {
     match std::env::var("PROPTEST_CASES") {
         // The default has read it.
@@ -213,7 +214,8 @@ fn long_accounts_and_large_programs_and_mints_are_whole() {
         let entries = store.stats().unwrap().entries;
         entries.iter().find(|(name, _)| *name == wanted).unwrap().1
     };
-    // 400 of the program, those of Token-2022 after slot 0, and what the block after the base brought.
+    // 400 of the program, those of Token-2022 after slot 0, and what the block after the base
+    // brought.
     assert_eq!((rows("changed"), rows("holders")), (400 + 293 + 1, 1));
 }
 

@@ -1,4 +1,5 @@
-//! The files of a spool: segments of consecutive blocks, written at the end of the last one, read from the first.
+//! The files of a spool: segments of consecutive blocks, written at the end of the last one, read
+//! from the first.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -30,7 +31,8 @@ pub struct Files {
     blocks: u64,
 }
 
-/// A place between two records. It stays right while the spool grows, and while what lies before it is removed.
+/// A place between two records. It stays right while the spool grows, and while what lies before it
+/// is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Place {
     segment: u64,
@@ -38,8 +40,8 @@ pub struct Place {
 }
 
 impl Files {
-    /// Opens a spool, and makes it where there is none. Of the last segment only whole records are kept: a kill
-    /// may have torn the last one.
+    /// Opens a spool, and makes it where there is none. Of the last segment only whole records are
+    /// kept: a kill may have torn the last one.
     pub fn open(dir: &Path, options: SpoolOptions) -> Result<Files> {
         fs::create_dir_all(dir)?;
         let mut numbers: Vec<u64> = Vec::new();
@@ -113,8 +115,8 @@ impl Files {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// Appends consecutive blocks; those at or before the last one are passed over. They are on the disk when
-    /// this returns. On a failure what was written of them is cut off.
+    /// Appends consecutive blocks; those at or before the last one are passed over. They are on the
+    /// disk when this returns. On a failure what was written of them is cut off.
     pub fn append(&mut self, blocks: &[Block]) -> Result<()> {
         let mut is_new = false;
         for block in blocks {
@@ -216,7 +218,8 @@ impl Files {
         Ok(())
     }
 
-    /// The segment that holds what follows this place: its number, its path and where its records end.
+    /// The segment that holds what follows this place: its number, its path and where its records
+    /// end.
     pub fn following(&self, place: Place) -> Option<(u64, PathBuf, u64)> {
         let found = self.segments.iter().find(|segment| {
             segment.number > place.segment
@@ -250,7 +253,8 @@ impl Reader {
         self.place
     }
 
-    /// The next block and its bytes, or `None` at the end. `following` answers for the reader's place.
+    /// The next block and its bytes, or `None` at the end. `following` answers for the reader's
+    /// place.
     pub fn next(
         &mut self,
         dir: &Path,

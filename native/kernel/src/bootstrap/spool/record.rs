@@ -20,7 +20,8 @@ use crate::store::Block;
 
 pub const HEAD_BYTES: usize = 32;
 const MAGIC: [u8; 4] = *b"SLSB";
-/// Account data shrinks to a quarter at the fastest level already; a stronger one costs the feed time.
+/// Account data shrinks to a quarter at the fastest level already; a stronger one costs the feed
+/// time.
 const LEVEL: i32 = 1;
 
 /// What a head says.

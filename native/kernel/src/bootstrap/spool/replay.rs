@@ -10,7 +10,8 @@ use crate::encoding::encode_pubkey;
 use crate::error::{Error, Result};
 use crate::store::{Block, Store, Tip};
 
-/// How long the replay sleeps at most while the feed brings nothing, before it looks whether it is to stop.
+/// How long the replay sleeps at most while the feed brings nothing, before it looks whether it is
+/// to stop.
 const IDLE: Duration = Duration::from_millis(100);
 
 /// Bounds of what one commit of a replay holds, as those of a feed that is behind.
@@ -42,9 +43,9 @@ pub struct Replayed {
 }
 
 impl Spool {
-    /// Applies what was spooled after the store's tip, follows the feed until nothing is left, and makes the store
-    /// the sink. Ends when at least one block has continued the store's base. Fails, and leaves the spool as it
-    /// is, where the first block does not.
+    /// Applies what was spooled after the store's tip, follows the feed until nothing is left, and
+    /// makes the store the sink. Ends when at least one block has continued the store's base.
+    /// Fails, and leaves the spool as it is, where the first block does not.
     pub fn replay(&self, replaying: &Replaying<'_>) -> Result<Replayed> {
         let mut reader = Reader::default();
         let mut done = Replayed::default();
@@ -127,7 +128,8 @@ fn tip_of(store: &Store) -> Result<Tip> {
         .ok_or_else(|| Error::StoreUnusable("the loaded store has no block".into()))
 }
 
-/// The first block after the tip must be the tip's child, and a block in its slot must be the tip itself.
+/// The first block after the tip must be the tip's child, and a block in its slot must be the tip
+/// itself.
 fn check_continues(tip: &Tip, blocks: &[Block]) -> Result<()> {
     let same = blocks.iter().find(|block| block.slot == tip.slot);
     if let Some(same) = same.filter(|same| same.blockhash != tip.blockhash) {

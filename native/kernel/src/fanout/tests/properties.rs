@@ -1,5 +1,5 @@
-//! Random chains and subscriptions that come and go: the frames equal those of plain loops, in pieces of
-//! any size.
+//! Random chains and subscriptions that come and go: the frames equal those of plain loops, in
+//! pieces of any size.
 
 use std::sync::Arc;
 

@@ -111,7 +111,8 @@ fn edited(mut text: Vec<u8>, edits: &[(prop::sample::Index, Edit)]) -> Vec<u8> {
     text
 }
 
-/// Where the fast lane answers, the ordinary way answers the same, and the id is the client's own token.
+/// Where the fast lane answers, the ordinary way answers the same, and the id is the client's own
+/// token.
 fn check(store: &Store, body: &[u8]) {
     let Some(reply) = answered(store, body) else {
         return;
@@ -131,7 +132,8 @@ fn check(store: &Store, body: &[u8]) {
         expected.rsplit_once(",\"id\":").unwrap().0,
         "{text}"
     );
-    // One reader for both: serde_json reads a long number a bit off, and writes it otherwise than it came.
+    // One reader for both: serde_json reads a long number a bit off, and writes it otherwise than
+    // it came.
     let id = id.strip_suffix('}').unwrap();
     assert!(text.contains(id), "{id} in {text}");
     assert_eq!(

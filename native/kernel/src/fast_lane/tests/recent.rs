@@ -56,7 +56,8 @@ fn change(store: &Store, amount: u64) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Whatever was asked and changed before, and however few places there are: a reply is that of the newest block.
+    /// Whatever was asked and changed before, and however few places there are: a reply is that of
+    /// the newest block.
     #[test]
     fn never_older_than_the_store(
         places in 0usize..40,

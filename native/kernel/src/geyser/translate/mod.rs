@@ -1,4 +1,5 @@
-//! From the protocol's messages to [`Update`]s: every field of a fixed length is checked here, once.
+//! From the protocol's messages to [`Update`]s: every field of a fixed length is checked here,
+//! once.
 
 mod transaction;
 

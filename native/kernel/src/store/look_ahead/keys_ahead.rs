@@ -1,4 +1,5 @@
-//! Keys whose records are read one after the other, as a page does with an index: some are looked ahead to.
+//! Keys whose records are read one after the other, as a page does with an index: some are looked
+//! ahead to.
 
 use super::LOOK_AHEAD_KEYS;
 use crate::Pubkey;
@@ -9,7 +10,8 @@ use crate::store::snapshot::Snapshot;
 pub struct KeysAhead<'t, 's, I> {
     snapshot: &'t Snapshot<'s>,
     keys: I,
-    /// Keys that are enough where every record belongs on the page: no more are taken before they were given.
+    /// Keys that are enough where every record belongs on the page: no more are taken before they
+    /// were given.
     wanted: usize,
     group: [&'t Pubkey; LOOK_AHEAD_KEYS],
     next: usize,

@@ -22,8 +22,8 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// Finds the map of this environment, in which there is a table of this name; `None` where the system does not
-    /// tell it. The calling thread has no other transaction.
+    /// Finds the map of this environment, in which there is a table of this name; `None` where the
+    /// system does not tell it. The calling thread has no other transaction.
     pub fn of(env: &Env, table: &str) -> Option<Mapped> {
         let txn = env.read_txn().ok()?;
         let main = env.open_database::<Bytes, Bytes>(&txn, None).ok()??;
@@ -44,8 +44,8 @@ impl Mapped {
         Tree::of(self.main.get(txn, table.as_bytes()).ok()??)
     }
 
-    /// The pages that this transaction sees, and those that were written since. `page_last` is the environment's last
-    /// page, read after the transaction began.
+    /// The pages that this transaction sees, and those that were written since. `page_last` is the
+    /// environment's last page, read after the transaction began.
     pub fn pages<'t>(&self, _txn: &'t RoTxn<'_>, page_last: usize) -> MappedPages<'t> {
         let room = self.addresses.len() / self.page_bytes;
         MappedPages {
@@ -72,11 +72,12 @@ impl Pages for MappedPages<'_> {
             return None;
         }
         let at = self.base + number as usize * self.page_bytes;
-        // SAFETY: the page lies in the map, because `count` pages fit it, and in the file, because its number is not
-        // above the last page of a commit, whose pages were written before it. The map stays while the environment is
-        // open, which the transaction borrows. A walk comes only to pages of the transaction's own tree, by numbers
-        // that `mdb_get` would follow too: LMDB writes none of them while a transaction sees them. LMDB made the map,
-        // so no object of Rust's lies there, and the provenance of an address in it was exposed.
+        // SAFETY: the page lies in the map, because `count` pages fit it, and in the file, because
+        // its number is not above the last page of a commit, whose pages were written before it.
+        // The map stays while the environment is open, which the transaction borrows. A walk comes
+        // only to pages of the transaction's own tree, by numbers that `mdb_get` would follow too:
+        // LMDB writes none of them while a transaction sees them. LMDB made the map, so no object
+        // of Rust's lies there, and the provenance of an address in it was exposed.
         Some(unsafe {
             std::slice::from_raw_parts(std::ptr::with_exposed_provenance(at), self.page_bytes)
         })

@@ -1,7 +1,8 @@
-//! Hints to the processor. A look-up goes down a tree page by page, and in a store that no cache holds it waits for
-//! memory at each; look-ups one after the other wait one after the other. Before several of them their keys go down
-//! together, and the memory of all comes at the same time. Nothing is decided here: each record is still found by
-//! LMDB, so that a wrong hint could cost time and nothing else.
+//! Hints to the processor. A look-up goes down a tree page by page, and in a store that no cache
+//! holds it waits for memory at each; look-ups one after the other wait one after the other. Before
+//! several of them their keys go down together, and the memory of all comes at the same time.
+//! Nothing is decided here: each record is still found by LMDB, so that a wrong hint could cost
+//! time and nothing else.
 
 mod keys_ahead;
 mod mapped;
@@ -15,7 +16,8 @@ use std::borrow::Borrow;
 use super::snapshot::Snapshot;
 use crate::Pubkey;
 
-/// Keys for which it is worth it to look ahead together; a caller with more takes them in such groups.
+/// Keys for which it is worth it to look ahead together; a caller with more takes them in such
+/// groups.
 pub const LOOK_AHEAD_KEYS: usize = walk::KEYS_AT_ONCE;
 /// A key alone has nothing to wait beside: the walk would cost a fifth of the read.
 const KEYS_MIN: usize = 2;
@@ -26,8 +28,8 @@ const LINE_BYTES: usize = 64;
 pub(super) const TABLE: &str = "accounts";
 
 impl Snapshot<'_> {
-    /// Asks for the memory of these accounts, at most [`LOOK_AHEAD_KEYS`], and of the way to them: the next
-    /// [`Snapshot::account`] of each finds it in the processor's caches.
+    /// Asks for the memory of these accounts, at most [`LOOK_AHEAD_KEYS`], and of the way to them:
+    /// the next [`Snapshot::account`] of each finds it in the processor's caches.
     pub fn look_ahead<K: Borrow<Pubkey>>(&self, pubkeys: &[K]) {
         if pubkeys.len() < KEYS_MIN {
             return;

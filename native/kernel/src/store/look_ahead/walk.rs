@@ -1,8 +1,9 @@
-//! The way of several keys down one of LMDB's trees, all of them a step at a time: what a key's next step reads is
-//! asked for, and comes while the others take theirs.
+//! The way of several keys down one of LMDB's trees, all of them a step at a time: what a key's
+//! next step reads is asked for, and comes while the others take theirs.
 //!
-//! Layouts are those of liblmdb 0.9.70 on 64 bits (`MDB_db`, `MDB_page`, `MDB_node` in mdb.c), in the machine's byte
-//! order. Each read is checked: from bytes that are no tree comes another end of the walk, and nothing worse.
+//! Layouts are those of liblmdb 0.9.70 on 64 bits (`MDB_db`, `MDB_page`, `MDB_node` in mdb.c), in
+//! the machine's byte order. Each read is checked: from bytes that are no tree comes another end of
+//! the walk, and nothing worse.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -10,7 +11,8 @@ use std::cmp::Ordering;
 use super::{prefetch, prefetch_run};
 use crate::Pubkey;
 
-/// Keys that go down together. Their pages have to stay in the first cache until they are read again.
+/// Keys that go down together. Their pages have to stay in the first cache until they are read
+/// again.
 pub const KEYS_AT_ONCE: usize = 16;
 /// Levels of a tree. LMDB's own bound is 32; a tree of 16 levels would hold more than the disk.
 const DEPTH_MAX: u16 = 16;
@@ -64,7 +66,8 @@ impl Tree {
     }
 }
 
-/// One key's place: between `low` and `high` of this page, next to be compared with the node at `node`.
+/// One key's place: between `low` and `high` of this page, next to be compared with the node at
+/// `node`.
 #[derive(Clone, Copy)]
 struct Walk<'p> {
     /// Empty where the walk has ended.
@@ -183,8 +186,8 @@ impl<'p> Walk<'p> {
     }
 }
 
-/// Goes down with the first [`KEYS_AT_ONCE`] keys. Answers the first bytes of each one's value, as far as its first
-/// page holds them.
+/// Goes down with the first [`KEYS_AT_ONCE`] keys. Answers the first bytes of each one's value, as
+/// far as its first page holds them.
 pub fn walk<'p>(
     pages: &'p impl Pages,
     tree: Tree,
@@ -253,7 +256,8 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*found))
 }
 
-/// LMDB keeps these as halves, the lower first on a little-endian machine: together they are one number.
+/// LMDB keeps these as halves, the lower first on a little-endian machine: together they are one
+/// number.
 #[inline]
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let found = bytes.get(at..)?.first_chunk()?;

@@ -1,5 +1,5 @@
-//! A verification in slices finds what the full check finds: nothing in sound stores, and the tables
-//! that are damaged; and blocks that are applied between its slices are no differences.
+//! A verification in slices finds what the full check finds: nothing in sound stores, and the
+//! tables that are damaged; and blocks that are applied between its slices are no differences.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

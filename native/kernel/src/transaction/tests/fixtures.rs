@@ -1,4 +1,5 @@
-//! Real transactions and signatures from beside the checkout. Tests that need them are skipped where absent.
+//! Real transactions and signatures from beside the checkout. Tests that need them are skipped
+//! where absent.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Transactions are made here byte by byte, by the layouts of the wire and not by the crate under test.
+//! Transactions are made here byte by byte, by the layouts of the wire and not by the crate under
+//! test.
 
 mod bundle_call;
 mod check;

@@ -115,7 +115,8 @@ pub fn agrees(bytes: &[u8]) -> Result<(), TestCaseError> {
             "no words for {bytes:?}"
         );
     }
-    // The words are found by other code than the verdict, and must be found exactly where it needs them.
+    // The words are found by other code than the verdict, and must be found exactly where it needs
+    // them.
     let view = UnsanitizedTransactionView::try_new_unsanitized(bytes);
     prop_assert_eq!(walk(bytes).is_ok(), view.is_ok(), "{:?}", walk(bytes));
     if let Ok(view) = view {

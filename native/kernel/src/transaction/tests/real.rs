@@ -6,7 +6,8 @@ use super::fixtures::{Fixture, json, transactions};
 use super::properties::{agrees, any_mutations, mutate};
 use super::*;
 
-/// What is to be found wrong with each invalid fixture, by the reason that it gives. Empty is a wrong signature.
+/// What is to be found wrong with each invalid fixture, by the reason that it gives. Empty is a
+/// wrong signature.
 const REASONS: [(&str, &str); 14] = [
     (
         "three-byte alias compact-u16 signature count",

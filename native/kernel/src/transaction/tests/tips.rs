@@ -13,7 +13,8 @@ fn changed(change: impl FnOnce(&mut Build)) -> Build {
     build
 }
 
-/// What a changed qualifying transaction pays, whether it has an application, and whether it qualifies.
+/// What a changed qualifying transaction pays, whether it has an application, and whether it
+/// qualifies.
 fn case(name: &str, build: &Build, lamports: [u64; 2], has_application: bool, qualifies: bool) {
     let expected = Tips {
         lamports: lamports.to_vec(),

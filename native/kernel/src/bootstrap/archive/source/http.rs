@@ -1,4 +1,5 @@
-//! A transfer over HTTP that goes on where it broke off. A thread of its own fetches ahead, within a bound.
+//! A transfer over HTTP that goes on where it broke off. A thread of its own fetches ahead, within
+//! a bound.
 
 use std::io::{self, Read};
 use std::sync::Arc;

@@ -27,7 +27,8 @@ pub struct SourceOptions {
     pub redirects_max: u32,
     /// Tries in a row that bring nothing worth mentioning before the transfer is given up.
     pub attempts_max: u32,
-    /// What is worth mentioning: so much more than at the last break, and the tries are counted anew.
+    /// What is worth mentioning: so much more than at the last break, and the tries are counted
+    /// anew.
     pub worthwhile_bytes: u64,
     /// First pause between two tries; each further one doubles it.
     pub backoff_initial_ms: u64,
@@ -64,7 +65,8 @@ pub struct Source {
     pub reader: Box<dyn Read + Send>,
 }
 
-/// Opens `http://…`, `https://…`, or a path. What is shown of an address is its host: the rest may hold a key.
+/// Opens `http://…`, `https://…`, or a path. What is shown of an address is its host: the rest may
+/// hold a key.
 pub fn open_source(
     place: &str,
     options: &SourceOptions,

@@ -114,8 +114,8 @@ fn many_storages_of_one_slot_come_in_the_order_of_the_file() {
     assert_eq!(end.storages, 50);
 }
 
-/// Old headers hold a write version and a hash where new ones hold zeros: the accounts are the same, and the
-/// newer of two is told by their order, not by that number.
+/// Old headers hold a write version and a hash where new ones hold zeros: the accounts are the
+/// same, and the newer of two is told by their order, not by that number.
 #[test]
 fn headers_of_older_validators_hold_the_same_accounts() {
     let older = [row(1, 13), row(2, 0), row(1, 200)];
@@ -132,7 +132,8 @@ fn headers_of_older_validators_hold_the_same_accounts() {
     assert_eq!((end.entries, end.cut_storages), (4, 0));
 }
 
-/// Validators up to 4.3 list every storage's length behind the bank, newer ones an empty map: nobody looks.
+/// Validators up to 4.3 list every storage's length behind the bank, newer ones an empty map:
+/// nobody looks.
 #[test]
 fn the_manifest_s_own_list_of_storages_is_not_looked_at() {
     let storages = vec![(5, 0, vec![row(1, 13), row(2, 300)])];
@@ -250,7 +251,8 @@ fn holes_of_sparse_files_are_zeros() {
         ..row(1, 0)
     };
     let file = [append_vec([&big, &row(2, 100)]), vec![0; 5000]].concat();
-    // Stored: all but the middle of the zeros and the tail; in six pieces, so that the map is extended.
+    // Stored: all but the middle of the zeros and the tail; in six pieces, so that the map is
+    // extended.
     let (front, back, end) = (1500, 8500, file.len() as u64 - 5000);
     let pieces = [
         (0, 100),

@@ -56,7 +56,8 @@ pub(crate) fn row(seed: u8, data_bytes: usize) -> Row {
     }
 }
 
-/// Two storages with every length around the padding, a tombstone and an account over the window's step.
+/// Two storages with every length around the padding, a tombstone and an account over the window's
+/// step.
 pub(crate) fn sample() -> (Bank, Vec<(u64, u64, Vec<Row>)>) {
     let first = (1..20).map(|seed| row(seed, usize::from(seed))).collect();
     let gone = Row {

@@ -58,7 +58,8 @@ fn tree_of(snapshot: &Snapshot<'_>) -> Option<Tree> {
     mapped.tree(&snapshot.txn, TABLE)
 }
 
-/// Each walk ended at the very bytes that LMDB answers, and where it has none, nowhere. Answers how many it has.
+/// Each walk ended at the very bytes that LMDB answers, and where it has none, nowhere. Answers how
+/// many it has.
 fn assert_ends_at_records(snapshot: &Snapshot<'_>, keys: &[Pubkey]) -> usize {
     let store = snapshot.store;
     let mapped = store.mapped.as_ref().unwrap();

@@ -13,7 +13,8 @@ use crate::bootstrap::archive::tests::{sample, writer};
 
 const NAME: &str = "snapshot-100-5pgMpQj4MZYWauD1VnoNfmGAdUQCe6VVCSCQMNbDoxf7.tar.zst";
 
-/// Serves one connection after another: `answer` gets the number of the request, its text and the socket.
+/// Serves one connection after another: `answer` gets the number of the request, its text and the
+/// socket.
 struct Server {
     port: u16,
     requests: Arc<Mutex<Vec<String>>>,
