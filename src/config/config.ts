@@ -3,6 +3,7 @@ import { parse, stringify, TomlError } from 'smol-toml'
 import * as v from 'valibot'
 import { configSchema } from './schema.js'
 import { closestWord } from './options-schema.js'
+import { explainRenamed } from './renamed.js'
 import { REDACTED } from '../shared/secret.js'
 import { findTomlLine } from './toml-line.js'
 
@@ -25,6 +26,7 @@ const freeze = <T>(value: T): DeepReadonly<T> => {
 }
 
 type Issue = v.BaseIssue<unknown>
+type TableSchema = v.GenericSchema & { readonly entries: Readonly<Record<string, unknown>> }
 
 const keysAt = (issue: Issue): string[] => issue.path?.map(({ key }) => String(key)) ?? []
 
@@ -34,18 +36,17 @@ const formatPath = (keys: readonly string[]): string =>
     .join('')
     .replace(/^\./, '') || 'the file'
 
-/** Keys that the table at this path may have. */
-const knownKeys = (keys: readonly string[]): readonly string[] => {
+/** The schema of the table at this path, or undefined where there is none. */
+const tableAt = (keys: readonly string[]): TableSchema | undefined => {
   let at: unknown = configSchema
   for (const key of [...keys, '']) {
     while (typeof at === 'object' && at !== null && !('entries' in at))
       at = 'wrapped' in at ? at.wrapped : 'item' in at ? at.item : undefined
-    if (typeof at !== 'object' || at === null) return []
-    const { entries } = at as { entries: Record<string, unknown> }
-    if (key === '') return Object.keys(entries)
-    if (!/^\d+$/.test(key)) at = entries[key]
+    if (typeof at !== 'object' || at === null) return undefined
+    if (key === '') return at as TableSchema
+    if (!/^\d+$/.test(key)) at = (at as TableSchema).entries[key]
   }
-  return []
+  return undefined
 }
 
 /**
@@ -91,7 +92,13 @@ const explain = (issue: Issue): string => {
     return `${path} must be ${issue.type === 'array' ? 'a list' : issue.message}, but is ${given}`
   if (issue.expected === 'Object') return `${path} must be a table, but is ${given}`
   if (issue.expected !== 'never') return `${path} is missing`
-  const closest = closestWord(keys.at(-1) ?? '', knownKeys(keys.slice(0, -1)))
+  const [tableKeys, option = ''] = [keys.slice(0, -1), keys.at(-1)]
+  const table = tableAt(tableKeys)
+  if (table === undefined) return `${path} is unknown`
+  const tablePath = tableKeys.length === 0 ? '' : formatPath(tableKeys)
+  const renamed = explainRenamed(table, tablePath, option)
+  if (renamed !== undefined) return `${path} ${renamed}`
+  const closest = closestWord(option, Object.keys(table.entries))
   return `${path} is unknown${closest === undefined ? '' : `; did you mean ${closest}?`}`
 }
 

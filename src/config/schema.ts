@@ -17,6 +17,7 @@ import { COMPRESSIONS, defaults as serverAll } from '../server/options.js'
 import { defaults as log, LEVELS } from '../shared/log.js'
 import { defaults as metrics } from '../shared/metrics-options.js'
 import { integer, oneOf, optionsSchema, port, text } from './options-schema.js'
+import { withRenamed } from './renamed.js'
 import { defaults as pools } from '../native/pool-options.js'
 import { defaults as store } from '../native/store-options.js'
 import { defaults as ledger } from '../submission/store/options.js'
@@ -155,13 +156,16 @@ export const configSchema = v.strictObject({
     }),
   ),
   processes: section(
-    optionsSchema(processes, {
-      edgeCount: integer(0, 256, 'count'),
-      edgeSliceMicros: integer(0, 100_000, 'microseconds'),
-      unsentBytesMax: integer(4_096, 2 ** 31 - 1, 'bytes'),
-      // The largest that must pass, and what is still nothing to copy.
-      submissionBytesMax: integer(22 * 1024, 1024 ** 2, 'bytes'),
-    }),
+    withRenamed(
+      optionsSchema(processes, {
+        edgeCount: integer(0, 256, 'count'),
+        edgeSliceMicros: integer(0, 100_000, 'microseconds'),
+        unsentBytesMax: integer(4_096, 2 ** 31 - 1, 'bytes'),
+        // At least the largest valid submission, at most what is cheap to copy.
+        submissionBytesMax: integer(22 * 1024, 1024 ** 2, 'bytes'),
+      }),
+      { keepsAwake: { to: 'disableCpuIdle' } },
+    ),
   ),
   verify: section(optionsSchema(verify)),
   status: section(optionsSchema(status)),

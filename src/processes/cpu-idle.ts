@@ -1,18 +1,17 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 
-/** Linux keeps what is written here for as long as the file is open. */
+/** Linux honours the latency written here for as long as the file is open. */
 const LATENCY_FILE = '/dev/cpu_dma_latency'
-/** Microseconds, as 32 bits: a processor that has nothing to do may not fall asleep at all. */
-const AT_ONCE = Buffer.alloc(4)
+/** Zero microseconds as 32 bits: an idle processor may not enter any sleep state. */
+const NO_LATENCY = Buffer.alloc(4)
 
 /**
- * Keeps the processors of the machine awake until what it returns is called, or this process ends:
- * one that sleeps takes tens of microseconds to come back, at each step of a request from thread to
- * thread. It costs power, all the time. Throws where the system does not allow it (root; not in
- * every container).
+ * Keeps the idle processors of the machine out of sleep states until the returned function is called
+ * or this process ends. Throws where the system does not allow it (it needs root, and some
+ * containers lack the file).
  */
-export const keepAwake = (path = LATENCY_FILE): (() => void) => {
+export const disableCpuIdle = (path = LATENCY_FILE): (() => void) => {
   const file = openSync(path, 'r+')
-  writeSync(file, AT_ONCE)
+  writeSync(file, NO_LATENCY)
   return () => closeSync(file)
 }

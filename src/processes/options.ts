@@ -17,11 +17,11 @@ export const defaults = {
    */
   edgeSliceMicros: 100,
   /**
-   * Processors that have nothing to do stay awake (/dev/cpu_dma_latency, root): waking one takes 30
-   * to 50 µs, which a submission waits for several times. Off, because it costs power all the time:
-   * on for a machine that does nothing else.
+   * Keeps idle processors out of sleep states (/dev/cpu_dma_latency, root): waking one takes 30 to
+   * 50 µs, which a submission pays several times. Off, because it costs power all the time: on for a
+   * machine that does nothing else.
    */
-  keepsAwake: false,
+  disableCpuIdle: false,
   /**
    * Wait before a child that ended is started again; doubles up to `restartMaxMs`. A killed edge is
    * back within 2 s.

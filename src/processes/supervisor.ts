@@ -9,7 +9,7 @@ import { lockFile } from '../native/os.js'
 import { startChild, type Child } from './child.js'
 import { edgeCountOf } from './edge-count.js'
 import { createStuckWatch } from './stuck-reader-watchdog.js'
-import { keepAwake } from './cpu-idle.js'
+import { disableCpuIdle } from './cpu-idle.js'
 import type { Assignment, DevChain, Report, Role, SandboxFlags } from './messages.js'
 import { upstreamListeners } from '../sandbox/config.js'
 import { openSharedState } from './shared-memory.js'
@@ -54,11 +54,11 @@ export const startService = async (
   if (!lockFile(join(config.dataDir, 'supervisor.lock')))
     throw new StartError(`another Slotline runs on the data directory ${config.dataDir}`)
   await probeAll(config, sandbox)
-  if (processes.keepsAwake) {
+  if (processes.disableCpuIdle) {
     try {
-      keepAwake()
+      disableCpuIdle()
     } catch (error) {
-      log.warn({ err: error }, 'processors may fall asleep: the system does not let us ask')
+      log.warn({ err: error }, 'the system does not allow disabling processor sleep states')
     }
   }
   const shared = openSharedState(config.dataDir)

@@ -2,25 +2,25 @@ import { mkdtempSync, readFileSync, readdirSync, readlinkSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { keepAwake } from '../../src/processes/cpu-idle.js'
+import { disableCpuIdle } from '../../src/processes/cpu-idle.js'
 
 const openFiles = (): string[] =>
   readdirSync('/proc/self/fd').flatMap(fd => {
     try {
       return [readlinkSync(`/proc/self/fd/${fd}`)]
     } catch {
-      // The one that lists them is gone by now.
+      // The descriptor of the listing itself is closed by now.
       return []
     }
   })
 
-t.test('the wish is written and stays open', async t => {
-  const path = join(mkdtempSync(join(tmpdir(), 'awake-')), 'latency')
-  t.throws(() => keepAwake(path), { code: 'ENOENT' }, 'nothing is made where there is no such file')
+t.test('the latency file stays open until it is released', async t => {
+  const path = join(mkdtempSync(join(tmpdir(), 'cpu-idle-')), 'latency')
+  t.throws(() => disableCpuIdle(path), { code: 'ENOENT' }, 'a missing file is not created')
   writeFileSync(path, '')
-  const rest = keepAwake(path)
-  t.strictSame([...readFileSync(path)], [0, 0, 0, 0], 'no latency, in 32 bits')
+  const release = disableCpuIdle(path)
+  t.strictSame([...readFileSync(path)], [0, 0, 0, 0], 'zero latency as 32 bits')
   t.ok(openFiles().includes(path))
-  rest()
-  t.notOk(openFiles().includes(path), 'until it is taken back')
+  release()
+  t.notOk(openFiles().includes(path), 'closed after release')
 })
