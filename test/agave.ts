@@ -124,7 +124,8 @@ t.test('replies of Agave', { skip: isAbsent && SHARED_ABSENT }, async t => {
   const { indexer, reader } = openStore(t)
   applyAccounts(indexer, [...readAccounts(dumps ?? ''), ...OWN], 120)
   const rows = readDifferences()
-  for (const [, , , why] of rows) t.match(why, /^(spec|design) §\d/, 'named by a line')
+  for (const [, , , why] of rows)
+    t.match(why, /^\[[\w-]+\]\(contract\.md#/, 'names a rule of the contract')
   for (const fastLane of [true, false]) {
     wire.serve(reader, { fastLane })
     const counts = rows.map(() => 0)
