@@ -4,10 +4,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { METHODS } from '../src/rpc/registry.js'
-import { parseExact } from './fixtures/exact-json.js'
+import { parseExact } from './fixtures/rpc/exact-json.js'
 import { SHARED_ABSENT, sharedPath } from './fixtures/shared.js'
-import { applyAccounts, openStore, type AccountDump } from './fixtures/store.js'
-import { openWire } from './fixtures/wire.js'
+import { applyAccounts, openStore, type AccountDump } from './fixtures/rpc/store.js'
+import { openWire } from './fixtures/rpc/wire.js'
 
 const wire = await openWire(t)
 

@@ -6,8 +6,8 @@ import t from 'tap'
 import { defaults } from '../src/rpc/options.js'
 import { METHODS } from '../src/rpc/registry.js'
 import { SHARED_ABSENT, sharedPath } from './fixtures/shared.js'
-import { applyAccounts, openStore, type AccountDump } from './fixtures/store.js'
-import { askText, openDispatch, readVectors, VECTOR_SLOT } from './fixtures/vectors.js'
+import { applyAccounts, openStore, type AccountDump } from './fixtures/rpc/store.js'
+import { askText, openDispatch, readVectors, VECTOR_SLOT } from './fixtures/rpc/vectors.js'
 
 /** Methods whose result is the value itself. */
 const PLAIN: ReadonlySet<string> = new Set(['getSlot', 'getBlockHeight', 'getHealth', 'getVersion'])

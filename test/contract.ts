@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { anchorsOf, readPage } from './fixtures/markdown.js'
+import { anchorsOf, readPage } from './fixtures/docs/markdown.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 

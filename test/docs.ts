@@ -5,9 +5,9 @@ import { formatMethods, METHODS } from '../src/rpc/registry.js'
 import { TABLES } from '../src/access/tables.js'
 import { formatErrors } from '../src/shared/errors.js'
 import { METRICS } from '../src/shared/metrics.js'
-import { parseExact } from './fixtures/exact-json.js'
-import { applyAccounts, openStore, type AccountDump } from './fixtures/store.js'
-import { ask, openDispatch, readVectors, VECTOR_SLOT } from './fixtures/vectors.js'
+import { parseExact } from './fixtures/rpc/exact-json.js'
+import { applyAccounts, openStore, type AccountDump } from './fixtures/rpc/store.js'
+import { ask, openDispatch, readVectors, VECTOR_SLOT } from './fixtures/rpc/vectors.js'
 
 const read = (name: string): string =>
   readFileSync(new URL(`../docs/${name}`, import.meta.url), 'utf8')

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { SHARED_ABSENT, sharedPath } from './fixtures/shared.js'
-import { applyAccounts, openStore } from './fixtures/store.js'
-import { VECTOR_SLOT } from './fixtures/vectors.js'
-import { openWire } from './fixtures/wire.js'
+import { applyAccounts, openStore } from './fixtures/rpc/store.js'
+import { VECTOR_SLOT } from './fixtures/rpc/vectors.js'
+import { openWire } from './fixtures/rpc/wire.js'
 
 const wire = await openWire(t)
 const PARSE_ERROR = '{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}'

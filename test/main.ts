@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { EXAMPLE, formatConfig, parseConfig } from '../src/config/config.js'
-import { commandLine } from './fixtures/deployment.js'
+import { commandLine } from './fixtures/processes/deployment.js'
 import { ownDir } from './fixtures/own-dir.js'
 
 // What `npm test` has built: compiling it anew for each call would take longer than all other

@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { defaults } from '../src/rpc/options.js'
 import type { Reader } from '../src/native/reader.js'
-import { applyAccounts, openStoreAt, type AccountDump } from './fixtures/store.js'
-import { askText, openDispatch } from './fixtures/vectors.js'
+import { applyAccounts, openStoreAt, type AccountDump } from './fixtures/rpc/store.js'
+import { askText, openDispatch } from './fixtures/rpc/vectors.js'
 
 const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 const OTHER = bs58.encode(new Uint8Array(32).fill(3))

@@ -3,8 +3,8 @@ import { gunzipSync } from 'node:zlib'
 import bs58 from 'bs58'
 import t from 'tap'
 import { SHARED_ABSENT, sharedPath } from './fixtures/shared.js'
-import { applyAccounts, openStore, type AccountDump } from './fixtures/store.js'
-import { openWire } from './fixtures/wire.js'
+import { applyAccounts, openStore, type AccountDump } from './fixtures/rpc/store.js'
+import { openWire } from './fixtures/rpc/wire.js'
 
 const wire = await openWire(t)
 

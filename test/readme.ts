@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { METHODS } from '../src/rpc/registry.js'
-import { startDeployment } from './fixtures/deployment.js'
-import { parseExact } from './fixtures/exact-json.js'
-import { blocksOf, readPage } from './fixtures/markdown.js'
+import { startDeployment } from './fixtures/processes/deployment.js'
+import { parseExact } from './fixtures/rpc/exact-json.js'
+import { blocksOf, readPage } from './fixtures/docs/markdown.js'
 import { ownDir } from './fixtures/own-dir.js'
 
 const run = promisify(execFile)

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { escapeFaults, importFaults } from './fixtures/tidy-rules.js'
+import { escapeFaults, importFaults } from './fixtures/docs/tidy-rules.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const files = readdirSync(`${root}src`, { recursive: true, encoding: 'utf8' })

@@ -8,7 +8,7 @@ import { createAuthenticate, type Refusal } from '../../src/access/authenticate.
 import { openReader } from '../../src/access/store.js'
 import { createToken, TOKEN_CHARS } from '../../src/access/tokens.js'
 import type { Grant } from '../../src/shared/grant.js'
-import { LIMITS, NEW_ACCESS, NOW_MS, openControl } from '../fixtures/access.js'
+import { LIMITS, NEW_ACCESS, NOW_MS, openControl } from '../fixtures/access/access.js'
 
 const ADDRESS = { address: '192.0.2.1' }
 const isGrant = (answer: Grant | Refusal): answer is Grant => typeof answer === 'object'
@@ -146,7 +146,7 @@ t.test('a change of another process counts once the version was raised', async t
   // The writer is only ever in the other process: two opens in one process would share what this
   // tests.
   const dir = t.testdir()
-  const script = fileURLToPath(new URL('../fixtures/access-writer.ts', import.meta.url))
+  const script = fileURLToPath(new URL('../fixtures/access/access-writer.ts', import.meta.url))
   const writer = spawn(process.execPath, [...process.execArgv, script, dir], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { LimitTable, keyOfAccess } from '../../src/access/limit-table.js'
 import { FULL, Limits, openLimitTable, readLoad, Use } from '../../src/access/limiter.js'
 import type { Grant, Limits as Given } from '../../src/shared/grant.js'
-import { NOW_MS } from '../fixtures/access.js'
+import { NOW_MS } from '../fixtures/access/access.js'
 
 const grantOf = (limits: Partial<Given>, accessId = 'acc_1'): Grant => ({
   accessId,

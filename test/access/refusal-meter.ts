@@ -2,7 +2,7 @@ import t from 'tap'
 import { createRefusalMeter } from '../../src/access/refusal-meter.js'
 import { readUsage } from '../../src/access/usage/reader.js'
 import { openUsage } from '../../src/access/usage/usage.js'
-import { NOW_MS } from '../fixtures/access.js'
+import { NOW_MS } from '../fixtures/access/access.js'
 import { until } from '../fixtures/until.js'
 
 const setUp = (dir: string) => {

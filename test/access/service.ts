@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createAdministration } from '../../src/access/service.js'
 import { RpcError } from '../../src/shared/errors.js'
-import { NEW_ACCESS, openControl } from '../fixtures/access.js'
+import { NEW_ACCESS, openControl } from '../fixtures/access/access.js'
 
 t.test('a change is stored first, then in effect, and only then answered', async t => {
   const { store, entitlement, credentials } = await openControl(t.testdir())

@@ -62,7 +62,7 @@ t.test('its use is known', async t => {
 
 t.test('on a full disk changes fail, and nothing else does', async t => {
   const dir = t.testdir()
-  const said = await runOnFullDisk('access-full-disk.ts', dir)
+  const said = await runOnFullDisk('access/access-full-disk.ts', dir)
   t.match(said, { kept: Number, failed: 5 })
   const { kept } = said as { kept: number }
   t.ok(kept > 20)

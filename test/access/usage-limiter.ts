@@ -1,6 +1,6 @@
 import t from 'tap'
 import { readUsage } from '../../src/access/usage/reader.js'
-import { LIMITS, NOW_MS, openGate } from '../fixtures/access.js'
+import { LIMITS, NOW_MS, openGate } from '../fixtures/access/access.js'
 
 const GRANT = {
   accessId: 'acc_1',

@@ -12,8 +12,8 @@ import {
   rememberedBy,
   signIn,
   untilFocused,
-} from '../fixtures/browser.js'
-import { startDeployment, statusOf } from '../fixtures/deployment.js'
+} from '../fixtures/dashboard/browser.js'
+import { startDeployment, statusOf } from '../fixtures/processes/deployment.js'
 
 const browser = await openBrowser(t)
 if (browser !== undefined) {

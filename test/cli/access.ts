@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
-import { freePorts, runToEnd, startDeployment } from '../fixtures/deployment.js'
+import { freePorts, runToEnd, startDeployment } from '../fixtures/processes/deployment.js'
 
 /** Status of a read through an RPC URL, by a client that may come from any loopback address. */
 const statusOf = (

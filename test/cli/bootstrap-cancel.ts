@@ -10,9 +10,9 @@ import {
   release,
   type Kind,
   type Step,
-} from '../fixtures/bootstrap-world.js'
-import { examineStore } from '../fixtures/chain-state.js'
-import { runToEnd } from '../fixtures/deployment.js'
+} from '../fixtures/ingest/bootstrap-world.js'
+import { examineStore } from '../fixtures/sandbox/chain-state.js'
+import { runToEnd } from '../fixtures/processes/deployment.js'
 import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { startSandboxChain } from '../../src/sandbox/chain/sandbox-chain.js'
-import { call, callText, runToEnd } from '../fixtures/deployment.js'
-import { prepareServe } from '../fixtures/serve.js'
+import { call, callText, runToEnd } from '../fixtures/processes/deployment.js'
+import { prepareServe } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'
 
 /** A chain whose slots end when the test says so. */

@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { startSandboxChain } from '../../src/sandbox/chain/sandbox-chain.js'
-import { runToEnd } from '../fixtures/deployment.js'
-import { prepareServe } from '../fixtures/serve.js'
+import { runToEnd } from '../fixtures/processes/deployment.js'
+import { prepareServe } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'
 
 t.test('status of a network: healthy, without its feed, without its service', async t => {

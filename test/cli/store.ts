@@ -17,8 +17,8 @@ import { openIndexer } from '../../src/native/indexer.js'
 import { decodePubkey } from '../../src/native/encoding.js'
 import { defaults as storeDefaults } from '../../src/native/store-options.js'
 import { startSandboxChain } from '../../src/sandbox/chain/sandbox-chain.js'
-import { call, callText, runToEnd } from '../fixtures/deployment.js'
-import { prepareServe } from '../fixtures/serve.js'
+import { call, callText, runToEnd } from '../fixtures/processes/deployment.js'
+import { prepareServe } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))

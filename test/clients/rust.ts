@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { startDeployment } from '../fixtures/deployment.js'
+import { startDeployment } from '../fixtures/processes/deployment.js'
 
 const path = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 const TARGET = path('../../native/target/rust-client/')

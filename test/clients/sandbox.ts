@@ -6,11 +6,11 @@ import { Connection, PublicKey } from '@solana/web3.js'
 import t, { type Test } from 'tap'
 import { METHODS } from '../../src/rpc/registry.js'
 import { RPC_METHODS } from '../../src/sandbox/rpc/methods.js'
-import { startDeployment, type Deployment } from '../fixtures/deployment.js'
+import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import { ownDir } from '../fixtures/own-dir.js'
-import { splitReplies } from '../fixtures/server.js'
+import { splitReplies } from '../fixtures/server/server.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
-import { readVectors } from '../fixtures/vectors.js'
+import { readVectors } from '../fixtures/rpc/vectors.js'
 
 /**
  * The addresses that the recorded sessions ask for: USDC's mint, and one that stands for a token

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { startDeployment } from '../fixtures/deployment.js'
-import { pythonWith } from '../fixtures/python.js'
+import { startDeployment } from '../fixtures/processes/deployment.js'
+import { pythonWith } from '../fixtures/sandbox/python.js'
 
 const SCRIPT = fileURLToPath(new URL('solana_py.py', import.meta.url))
 

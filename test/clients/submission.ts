@@ -17,11 +17,11 @@ import { deriveBundleId } from '../../src/sandbox/upstreams/derive-bundle-id.js'
 import { createKeypair } from '../../src/sandbox/solana/keypair.js'
 import { transferLamports } from '../../src/sandbox/solana/system-instructions.js'
 import { mintTo } from '../../src/sandbox/solana/token-instructions.js'
-import { compileV1 } from '../fixtures/compile-v1.js'
-import { call, startDeployment, type Deployment } from '../fixtures/deployment.js'
-import { blocksOf, readPage } from '../fixtures/markdown.js'
+import { compileV1 } from '../fixtures/sandbox/compile-v1.js'
+import { call, startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
+import { blocksOf, readPage } from '../fixtures/docs/markdown.js'
 import { until } from '../fixtures/until.js'
-import { ask, callUpstream, order, received } from '../fixtures/upstream.js'
+import { ask, callUpstream, order, received } from '../fixtures/sandbox/upstream.js'
 
 const SOL = 1_000_000_000
 const LANDER_FLOOR = 1_000_000

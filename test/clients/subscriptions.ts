@@ -25,7 +25,7 @@ import {
 } from '@solana/web3.js'
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
-import { startDeployment, type Deployment } from '../fixtures/deployment.js'
+import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import { until } from '../fixtures/until.js'
 
 const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'

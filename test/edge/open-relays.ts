@@ -3,8 +3,13 @@ import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
 import type { RelayRoute } from '../../src/submission/store/submission.js'
-import { answer, openRawUpstream, type RawUpstream, type Script } from '../fixtures/raw-upstream.js'
-import { openRelayEdges } from '../fixtures/relay-edges.js'
+import {
+  answer,
+  openRawUpstream,
+  type RawUpstream,
+  type Script,
+} from '../fixtures/submission/raw-upstream.js'
+import { openRelayEdges } from '../fixtures/submission/relay-edges.js'
 import {
   base64,
   post,
@@ -13,8 +18,8 @@ import {
   TIPS,
   toTransaction,
   type Answered,
-} from '../fixtures/relay.js'
-import { exchange, post as toPost } from '../fixtures/server.js'
+} from '../fixtures/submission/relay.js'
+import { exchange, post as toPost } from '../fixtures/server/server.js'
 import { until } from '../fixtures/until.js'
 
 /** A relay route of a network. Each has another engine, key, floors and tip accounts. */

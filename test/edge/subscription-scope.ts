@@ -5,7 +5,7 @@ import { defaults } from '../../src/rpc/options.js'
 import { openIndexer } from '../../src/native/indexer.js'
 import { decodePubkey } from '../../src/native/encoding.js'
 import { attempt } from '../fixtures/attempt.js'
-import { applyAccounts, POOLS, STORE } from '../fixtures/store.js'
+import { applyAccounts, POOLS, STORE } from '../fixtures/rpc/store.js'
 
 const keyOf = (byte: number): string => bs58.encode(new Uint8Array(32).fill(byte))
 const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Plan } from '../../src/ingest/feed/geyser.js'
 import type { StoreOptions } from '../../src/native/store.js'
-import { orderFeed, SCOPE, startFeedWorld } from '../fixtures/feed-world.js'
+import { orderFeed, SCOPE, startFeedWorld } from '../fixtures/ingest/feed-world.js'
 import { ownDir } from '../fixtures/own-dir.js'
 import { isSoak } from '../fixtures/soak.js'
 

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { readStatus } from '../../src/storage/status-file.js'
-import { openBootstrapWorld } from '../fixtures/bootstrap-world.js'
-import { examineStore } from '../fixtures/chain-state.js'
-import { runToEnd } from '../fixtures/deployment.js'
-import { foundPid } from '../fixtures/found-pid.js'
+import { openBootstrapWorld } from '../fixtures/ingest/bootstrap-world.js'
+import { examineStore } from '../fixtures/sandbox/chain-state.js'
+import { runToEnd } from '../fixtures/processes/deployment.js'
+import { foundPid } from '../fixtures/processes/found-pid.js'
 import { soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 

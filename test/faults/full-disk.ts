@@ -1,9 +1,9 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { MIB, openBusyService } from '../fixtures/busy-service.js'
-import { runToEnd } from '../fixtures/deployment.js'
-import { canMount, makeReadOnly, mountDisk } from '../fixtures/small-disk.js'
+import { MIB, openBusyService } from '../fixtures/processes/busy-service.js'
+import { runToEnd } from '../fixtures/processes/deployment.js'
+import { canMount, makeReadOnly, mountDisk } from '../fixtures/processes/small-disk.js'
 import { soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 

@@ -10,8 +10,8 @@ import {
   release,
   type Kind,
   type Step,
-} from '../fixtures/bootstrap-world.js'
-import { examineStore } from '../fixtures/chain-state.js'
+} from '../fixtures/ingest/bootstrap-world.js'
+import { examineStore } from '../fixtures/sandbox/chain-state.js'
 import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { askAdmin, grantPlace, type AdminAnswer } from '../fixtures/admin.js'
-import { startDeployment } from '../fixtures/deployment.js'
+import { askAdmin, grantPlace, type AdminAnswer } from '../fixtures/dashboard/admin.js'
+import { startDeployment } from '../fixtures/processes/deployment.js'
 import { until } from '../fixtures/until.js'
 import { isSoak } from '../fixtures/soak.js'
 

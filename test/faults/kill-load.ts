@@ -5,14 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { openIndexer } from '../../src/native/indexer.js'
-import { ACCOUNTS, BASE, loadStore } from '../fixtures/loaded-store.js'
+import { ACCOUNTS, BASE, loadStore } from '../fixtures/ingest/loaded-store.js'
 import { ownDir } from '../fixtures/own-dir.js'
-import { canMount, mountDisk } from '../fixtures/small-disk.js'
-import { STORE } from '../fixtures/store.js'
+import { canMount, mountDisk } from '../fixtures/processes/small-disk.js'
+import { STORE } from '../fixtures/rpc/store.js'
 import { isSoak } from '../fixtures/soak.js'
 
 const ROUNDS = isSoak ? 100 : 3
-const SCRIPT = fileURLToPath(new URL('../fixtures/load-writer.ts', import.meta.url))
+const SCRIPT = fileURLToPath(new URL('../fixtures/ingest/load-writer.ts', import.meta.url))
 const DISK_BYTES = 64 * 1024 ** 2
 
 /** What a load made is all of it, and nothing is left beside it. */

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { currentGeneration, storesPath } from '../../src/storage/generations.js'
-import { childPids, startDeployment, type Deployment } from '../fixtures/deployment.js'
-import { conservationQuestions, startPoller, type Poller } from '../fixtures/poller.js'
+import { childPids, startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
+import { conservationQuestions, startPoller, type Poller } from '../fixtures/processes/poller.js'
 import { until } from '../fixtures/until.js'
-import { foundPid } from '../fixtures/found-pid.js'
+import { foundPid } from '../fixtures/processes/found-pid.js'
 
 /** A repair takes no longer than this. */
 const REPAIR_MS = 2_000

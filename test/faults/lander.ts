@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { answer, openRawUpstream, type Script } from '../fixtures/raw-upstream.js'
-import { connect, post as toPost } from '../fixtures/server.js'
-import { openSubmissionEdge } from '../fixtures/submission-edge.js'
-import { base64, FLOOR, frame, tipping, TIPS } from '../fixtures/tipping.js'
+import { answer, openRawUpstream, type Script } from '../fixtures/submission/raw-upstream.js'
+import { connect, post as toPost } from '../fixtures/server/server.js'
+import { openSubmissionEdge } from '../fixtures/submission/submission-edge.js'
+import { base64, FLOOR, frame, tipping, TIPS } from '../fixtures/sandbox/tipping.js'
 import { until } from '../fixtures/until.js'
 
 const SUBMISSIONS = 10_000

@@ -2,8 +2,14 @@ import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import bs58 from 'bs58'
 import t from 'tap'
-import { answer, openRawUpstream } from '../fixtures/raw-upstream.js'
-import { base64, openMachine, QUALIFYING, sendBundle, toTransaction } from '../fixtures/relay.js'
+import { answer, openRawUpstream } from '../fixtures/submission/raw-upstream.js'
+import {
+  base64,
+  openMachine,
+  QUALIFYING,
+  sendBundle,
+  toTransaction,
+} from '../fixtures/submission/relay.js'
 
 const isFull = process.env['SLOTLINE_SOAK'] === 'full'
 const BUNDLES = isFull ? 5_000 : 300

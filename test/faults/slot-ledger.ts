@@ -1,9 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { followChain, type ChainTruth, type TrueSlot } from '../fixtures/chain-truth.js'
-import { startDeployment } from '../fixtures/deployment.js'
-import { compareWithTruth, heardBy, SLOTS, toSpecs, type Spec } from '../fixtures/ledger.js'
-import { openSubscriber, toMembers, type Subscriber } from '../fixtures/subscriber.js'
+import { followChain, type ChainTruth, type TrueSlot } from '../fixtures/processes/chain-truth.js'
+import { startDeployment } from '../fixtures/processes/deployment.js'
+import {
+  compareWithTruth,
+  heardBy,
+  SLOTS,
+  toSpecs,
+  type Spec,
+} from '../fixtures/processes/ledger.js'
+import { openSubscriber, toMembers, type Subscriber } from '../fixtures/pubsub/subscriber.js'
 import { until } from '../fixtures/until.js'
 
 const isFull = process.env['SLOTLINE_SOAK'] === 'full'

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import t, { type Test } from 'tap'
 import * as addon from '#native'
-import { POOLS, STORE } from '../fixtures/store.js'
+import { POOLS, STORE } from '../fixtures/rpc/store.js'
 import {
   bytes,
   count,
@@ -17,7 +17,7 @@ import {
   whole,
   wrongCalls,
   type Spec,
-} from '../fixtures/wrong.js'
+} from '../fixtures/native/wrong.js'
 
 const U32_MAX = 2 ** 32 - 1
 const KEY = new Uint8Array(32).fill(7)

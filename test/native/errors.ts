@@ -5,7 +5,7 @@ import { ERRORS, RpcError } from '../../src/shared/errors.js'
 import { openIndexer, type BlockData } from '../../src/native/indexer.js'
 import { decodeMemcmp, decodePubkey, encodePubkey } from '../../src/native/encoding.js'
 import { NativeError } from '../../src/native/errors.js'
-import { openStoreAt, STORE } from '../fixtures/store.js'
+import { openStoreAt, STORE } from '../fixtures/rpc/store.js'
 
 /** Kernel failures that never reach a client: the indexer's, named in its log. */
 const OPERATOR_ONLY = [

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import type { Fanout, Pass } from '../../src/native/fanout.js'
 import type { BlockData, Indexer } from '../../src/native/indexer.js'
 import { NativeError } from '../../src/native/errors.js'
-import { openStore } from '../fixtures/store.js'
+import { openStore } from '../fixtures/rpc/store.js'
 
 const OPTIONS = { subscriptionsMax: 1_000, chunkBytesMax: 4 * 1024 ** 2 }
 const BASE64 = { encoding: 'base64' } as const

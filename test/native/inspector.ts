@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openCaretaker, type VerifyBounds } from '../../src/native/inspector.js'
 import { openIndexer } from '../../src/native/indexer.js'
-import { STORE } from '../fixtures/store.js'
+import { STORE } from '../fixtures/rpc/store.js'
 
 const BOUNDS: VerifyBounds = {
   sliceRowsMax: 3,

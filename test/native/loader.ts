@@ -11,7 +11,7 @@ import {
   type LoaderBase,
 } from '../../src/native/loader.js'
 import { defaults as archive } from '../../src/ingest/bootstrap/archive-options.js'
-import { POOLS, STORE } from '../fixtures/store.js'
+import { POOLS, STORE } from '../fixtures/rpc/store.js'
 
 const BOUNDS = { sortMemoryBytes: 8 * 1024 ** 2, transactionBytes: 1024, diskReserveBytes: 0 }
 const key = (byte: number): Uint8Array => new Uint8Array(32).fill(byte)

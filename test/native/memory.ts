@@ -12,8 +12,8 @@ import { sharedCells } from '../../src/native/os.js'
 import type { Reader } from '../../src/native/reader.js'
 import type { Reads, ReplyBytes } from '../../src/native/reads.js'
 import { createRpcAnswer } from '../../src/native/rpc-answer.js'
-import { applyAccounts, openStore, openStoreAt } from '../fixtures/store.js'
-import { readVectors, VECTOR_SLOT } from '../fixtures/vectors.js'
+import { applyAccounts, openStore, openStoreAt } from '../fixtures/rpc/store.js'
+import { readVectors, VECTOR_SLOT } from '../fixtures/rpc/vectors.js'
 
 const MIB = 1024 * 1024
 /** What a leak of 16 bytes in a million calls would pass. */

@@ -467,7 +467,7 @@ t.test('a full queue refuses, and what waits is still judged', async t => {
 })
 
 t.test('a process may end while its transactions are checked', async t => {
-  const script = fileURLToPath(new URL('fixtures/check-and-exit.ts', import.meta.url))
+  const script = fileURLToPath(new URL('../fixtures/native/check-and-exit.ts', import.meta.url))
   for (let nth = 0; nth < 2; nth++) {
     const child = spawn(
       process.execPath,

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { commandLine, startDeployment } from '../fixtures/deployment.js'
-import { blocksOf, readPage } from '../fixtures/markdown.js'
+import { commandLine, startDeployment } from '../fixtures/processes/deployment.js'
+import { blocksOf, readPage } from '../fixtures/docs/markdown.js'
 import { ownDir } from '../fixtures/own-dir.js'
 
 t.test('every command of docs/access.md does what it says', async t => {

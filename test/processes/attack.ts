@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createToken } from '../../src/access/tokens.js'
-import { askAdmin, grantPlace } from '../fixtures/admin.js'
-import { startDeployment, type Deployment } from '../fixtures/deployment.js'
+import { askAdmin, grantPlace } from '../fixtures/dashboard/admin.js'
+import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import {
   connect,
   exchange,
@@ -13,10 +13,10 @@ import {
   replyCount,
   splitReplies,
   statusOf,
-} from '../fixtures/server.js'
-import { order, received } from '../fixtures/upstream.js'
+} from '../fixtures/server/server.js'
+import { order, received } from '../fixtures/sandbox/upstream.js'
 import { until } from '../fixtures/until.js'
-import { Visitor } from '../fixtures/visitor.js'
+import { Visitor } from '../fixtures/dashboard/visitor.js'
 
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
 const JSON_LINE = 'Content-Type: application/json'

@@ -9,9 +9,9 @@ import { parseConfig } from '../../src/config/config.js'
 import { setCurrentGeneration, storesPath } from '../../src/storage/generations.js'
 import { toStoreOptions } from '../../src/storage/native-options.js'
 import { openIndexer } from '../../src/native/indexer.js'
-import { callText } from '../fixtures/deployment.js'
-import { prepareServe, type Prepared } from '../fixtures/serve.js'
-import { connect, post, splitReplies } from '../fixtures/server.js'
+import { callText } from '../fixtures/processes/deployment.js'
+import { prepareServe, type Prepared } from '../fixtures/processes/serve.js'
+import { connect, post, splitReplies } from '../fixtures/server/server.js'
 import { until } from '../fixtures/until.js'
 
 const PROGRAM = bs58.encode(Buffer.alloc(32, 7))

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { startDeployment, statusOf } from '../fixtures/deployment.js'
+import { startDeployment, statusOf } from '../fixtures/processes/deployment.js'
 import { until } from '../fixtures/until.js'
-import { Visitor } from '../fixtures/visitor.js'
-import { foundPid } from '../fixtures/found-pid.js'
+import { Visitor } from '../fixtures/dashboard/visitor.js'
+import { foundPid } from '../fixtures/processes/found-pid.js'
 
 /** Members of a JSON object; none where it is no object. */
 const membersOf = (json: unknown): Readonly<Record<string, unknown>> =>

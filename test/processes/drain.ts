@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { once } from 'node:events'
 import t from 'tap'
-import { startDeployment } from '../fixtures/deployment.js'
+import { startDeployment } from '../fixtures/processes/deployment.js'
 import { until } from '../fixtures/until.js'
 
 /** From SIGTERM to exit, with whatever clients do. */

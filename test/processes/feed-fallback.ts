@@ -1,8 +1,8 @@
 import t from 'tap'
 import { startSandboxChain } from '../../src/sandbox/chain/sandbox-chain.js'
-import { runToEnd } from '../fixtures/deployment.js'
-import { orderFeed } from '../fixtures/feed-world.js'
-import { prepareServe } from '../fixtures/serve.js'
+import { runToEnd } from '../fixtures/processes/deployment.js'
+import { orderFeed } from '../fixtures/ingest/feed-world.js'
+import { prepareServe } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'
 
 t.test('a service turns to the next server, says so, and hides what opens it', async t => {

@@ -4,7 +4,12 @@ import { openForward } from '../../src/edge/open-forward.js'
 import { WholeReply } from '../../src/rpc/outcome.js'
 import { createLog } from '../../src/shared/log.js'
 import { createMetrics } from '../../src/shared/metrics.js'
-import { answer, openRawUpstream, refusedPort, type Script } from '../fixtures/raw-upstream.js'
+import {
+  answer,
+  openRawUpstream,
+  refusedPort,
+  type Script,
+} from '../fixtures/submission/raw-upstream.js'
 
 const CANARY = 'hml-canary-of-the-rpc'
 const CALL = '{"jsonrpc":"2.0","id":18446744073709551616,"method":"getBlock","params":[1]}'

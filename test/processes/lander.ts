@@ -1,9 +1,9 @@
 import { Keypair, PublicKey, SystemProgram, Transaction } from '@solana/web3.js'
 import bs58 from 'bs58'
 import t from 'tap'
-import { call, startDeployment } from '../fixtures/deployment.js'
-import { runDocumented } from '../fixtures/documented.js'
-import { base64, frame } from '../fixtures/tipping.js'
+import { call, startDeployment } from '../fixtures/processes/deployment.js'
+import { runDocumented } from '../fixtures/docs/documented.js'
+import { base64, frame } from '../fixtures/sandbox/tipping.js'
 import { until } from '../fixtures/until.js'
 
 const SOL = 1_000_000_000

@@ -9,13 +9,19 @@ import { createSealing } from '../../src/access/sealing.js'
 import { openWriter } from '../../src/access/store.js'
 import { readUsage } from '../../src/access/usage/reader.js'
 import type { Limits } from '../../src/shared/grant.js'
-import { LIMITS } from '../fixtures/access.js'
-import { startDeployment, type Deployment } from '../fixtures/deployment.js'
+import { LIMITS } from '../fixtures/access/access.js'
+import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import { ownDir } from '../fixtures/own-dir.js'
-import { connect, post, replyCount, splitReplies, type Connection } from '../fixtures/server.js'
-import { order } from '../fixtures/upstream.js'
+import {
+  connect,
+  post,
+  replyCount,
+  splitReplies,
+  type Connection,
+} from '../fixtures/server/server.js'
+import { order } from '../fixtures/sandbox/upstream.js'
 import { until } from '../fixtures/until.js'
-import { Visitor } from '../fixtures/visitor.js'
+import { Visitor } from '../fixtures/dashboard/visitor.js'
 
 const EDGES = 2
 /** Subject of the sandbox's second person. */

@@ -1,9 +1,9 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { askAdmin } from '../fixtures/admin.js'
-import { callText, startDeployment } from '../fixtures/deployment.js'
-import { prepareServe } from '../fixtures/serve.js'
+import { askAdmin } from '../fixtures/dashboard/admin.js'
+import { callText, startDeployment } from '../fixtures/processes/deployment.js'
+import { prepareServe } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'
 
 t.test('a sandbox that has lost its sealing key says so and ends', async t => {

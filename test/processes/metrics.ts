@@ -2,10 +2,10 @@ import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { startSandboxChain } from '../../src/sandbox/chain/sandbox-chain.js'
 import { METRICS } from '../../src/shared/metrics.js'
-import { callText } from '../fixtures/deployment.js'
-import { prepareServe, type Prepared } from '../fixtures/serve.js'
+import { callText } from '../fixtures/processes/deployment.js'
+import { prepareServe, type Prepared } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'
-import { foundPid } from '../fixtures/found-pid.js'
+import { foundPid } from '../fixtures/processes/found-pid.js'
 
 type Sample = {
   readonly name: string

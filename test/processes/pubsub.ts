@@ -12,15 +12,15 @@ import {
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import { currentGeneration, storesPath } from '../../src/storage/generations.js'
-import { askAdmin } from '../fixtures/admin.js'
-import { callText, startDeployment } from '../fixtures/deployment.js'
+import { askAdmin } from '../fixtures/dashboard/admin.js'
+import { callText, startDeployment } from '../fixtures/processes/deployment.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
 import {
   openSubscriber,
   toMembers,
   type Notification,
   type Subscriber,
-} from '../fixtures/subscriber.js'
+} from '../fixtures/pubsub/subscriber.js'
 import { until } from '../fixtures/until.js'
 
 const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'

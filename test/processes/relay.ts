@@ -9,12 +9,17 @@ import {
 } from '@solana/web3.js'
 import bs58 from 'bs58'
 import t from 'tap'
-import { call, childPids, startDeployment, type Deployment } from '../fixtures/deployment.js'
-import { runDocumented } from '../fixtures/documented.js'
-import { post, sendBundle, type Answered } from '../fixtures/relay.js'
-import { order, received } from '../fixtures/upstream.js'
+import {
+  call,
+  childPids,
+  startDeployment,
+  type Deployment,
+} from '../fixtures/processes/deployment.js'
+import { runDocumented } from '../fixtures/docs/documented.js'
+import { post, sendBundle, type Answered } from '../fixtures/submission/relay.js'
+import { order, received } from '../fixtures/sandbox/upstream.js'
 import { until } from '../fixtures/until.js'
-import { foundPid } from '../fixtures/found-pid.js'
+import { foundPid } from '../fixtures/processes/found-pid.js'
 
 const ATA_PROGRAM = new PublicKey('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL')
 const TOKEN_PROGRAM = new PublicKey('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA')

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import bs58 from 'bs58'
 import t from 'tap'
-import { startDeployment } from '../fixtures/deployment.js'
-import { openSubscriber, toMembers, type Subscriber } from '../fixtures/subscriber.js'
+import { startDeployment } from '../fixtures/processes/deployment.js'
+import { openSubscriber, toMembers, type Subscriber } from '../fixtures/pubsub/subscriber.js'
 import { until } from '../fixtures/until.js'
 
 const BATCH = 100

@@ -6,8 +6,8 @@ import { createConnection, type ConnectionParts } from '../../src/pubsub/connect
 import { defaults } from '../../src/pubsub/options.js'
 import { createRegistry } from '../../src/pubsub/registry.js'
 import { RpcError } from '../../src/shared/errors.js'
-import { createFakeFanout } from '../fixtures/fake-fanout.js'
-import { createFakeSockets } from '../fixtures/fake-socket.js'
+import { createFakeFanout } from '../fixtures/pubsub/fake-fanout.js'
+import { createFakeSockets } from '../fixtures/pubsub/fake-socket.js'
 import { createFakeTimers } from '../fixtures/fake-timers.js'
 
 const KEY = '11111111111111111111111111111112'

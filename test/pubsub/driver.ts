@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createDriver } from '../../src/pubsub/driver.js'
-import { createFakeFanout, toPass } from '../fixtures/fake-fanout.js'
+import { createFakeFanout, toPass } from '../fixtures/pubsub/fake-fanout.js'
 
 const create = () => {
   const native = createFakeFanout()

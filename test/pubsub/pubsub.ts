@@ -2,8 +2,8 @@ import bs58 from 'bs58'
 import t from 'tap'
 import { defaults } from '../../src/pubsub/options.js'
 import { createPubSub } from '../../src/pubsub/pubsub.js'
-import { createFakeFanout, toPass } from '../fixtures/fake-fanout.js'
-import { createFakeSockets } from '../fixtures/fake-socket.js'
+import { createFakeFanout, toPass } from '../fixtures/pubsub/fake-fanout.js'
+import { createFakeSockets } from '../fixtures/pubsub/fake-socket.js'
 import { createFakeTimers } from '../fixtures/fake-timers.js'
 
 const SIGNATURE = bs58.encode(new Uint8Array(64).fill(7))

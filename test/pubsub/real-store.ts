@@ -4,10 +4,10 @@ import assert from 'node:assert/strict'
 import t, { type Test } from 'tap'
 import { defaults } from '../../src/pubsub/options.js'
 import { createPubSub } from '../../src/pubsub/pubsub.js'
-import { createFakeSockets } from '../fixtures/fake-socket.js'
+import { createFakeSockets } from '../fixtures/pubsub/fake-socket.js'
 import { createFakeTimers } from '../fixtures/fake-timers.js'
-import { openStore, STORE } from '../fixtures/store.js'
-import { toMembers } from '../fixtures/subscriber.js'
+import { openStore, STORE } from '../fixtures/rpc/store.js'
+import { toMembers } from '../fixtures/pubsub/subscriber.js'
 import { until } from '../fixtures/until.js'
 
 const bytes = (byte: number): Uint8Array => new Uint8Array(32).fill(byte)

@@ -4,7 +4,7 @@ import t from 'tap'
 import { createRegistry, type Entry } from '../../src/pubsub/registry.js'
 import type { Subscription } from '../../src/pubsub/subscription.js'
 import { attempt } from '../fixtures/attempt.js'
-import { createFakeFanout } from '../fixtures/fake-fanout.js'
+import { createFakeFanout } from '../fixtures/pubsub/fake-fanout.js'
 
 const LIMIT = '-32603 Internal Error: Subscription refused. Node subscription limit reached'
 

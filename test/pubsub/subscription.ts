@@ -5,7 +5,7 @@ import { toSubscriptionId } from '../../src/pubsub/params.js'
 import type { Offer, Transactions } from '../../src/pubsub/subscription.js'
 import { SOCKET_METHODS } from '../../src/shared/socket.js'
 import { attempt } from '../fixtures/attempt.js'
-import { createFakeFanout } from '../fixtures/fake-fanout.js'
+import { createFakeFanout } from '../fixtures/pubsub/fake-fanout.js'
 
 const KEY = '11111111111111111111111111111112'
 const KEY_HEX = `${'00'.repeat(31)}01`

@@ -6,7 +6,7 @@ import { defaults } from '../../src/rpc/options.js'
 import type { Outcome } from '../../src/rpc/outcome.js'
 import { RpcError } from '../../src/shared/errors.js'
 import type { Call } from '../../src/shared/jsonrpc.js'
-import { readBody, textSource } from '../fixtures/fake-reads.js'
+import { readBody, textSource } from '../fixtures/rpc/fake-reads.js'
 
 const anyElement = fc.record({
   kind: fc.constantFrom('bytes', 'source', 'error', 'notification', 'refusal'),

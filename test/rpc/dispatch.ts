@@ -5,7 +5,7 @@ import { defaults, type Options } from '../../src/rpc/options.js'
 import { RpcError } from '../../src/shared/errors.js'
 import type { Reply } from '../../src/shared/http.js'
 import type { ReplyBytes } from '../../src/native/reads.js'
-import { fakeReads, readBody, textSource } from '../fixtures/fake-reads.js'
+import { fakeReads, readBody, textSource } from '../fixtures/rpc/fake-reads.js'
 
 /** A read whose result stands in a buffer that the next read overwrites, as the kernel's does. */
 const reused = Buffer.alloc(64)

@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { defaults } from '../../src/rpc/options.js'
 import { METHODS } from '../../src/rpc/registry.js'
-import { readBody } from '../fixtures/fake-reads.js'
-import { applyAccounts, openStore, type AccountDump } from '../fixtures/store.js'
-import { openDispatch, readVectors, VECTOR_SLOT } from '../fixtures/vectors.js'
+import { readBody } from '../fixtures/rpc/fake-reads.js'
+import { applyAccounts, openStore, type AccountDump } from '../fixtures/rpc/store.js'
+import { openDispatch, readVectors, VECTOR_SLOT } from '../fixtures/rpc/vectors.js'
 
 /** Every account of the vectors that is there to stay, once. */
 const accounts = new Map<string, AccountDump>()

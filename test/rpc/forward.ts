@@ -4,8 +4,8 @@ import { createForward, type Forwarded, type ForwardOptions } from '../../src/rp
 import { defaults as forwardDefaults } from '../../src/rpc/forward-options.js'
 import { defaults, type Options } from '../../src/rpc/options.js'
 import { RpcError } from '../../src/shared/errors.js'
-import { fakeReads } from '../fixtures/fake-reads.js'
-import { askText } from '../fixtures/vectors.js'
+import { fakeReads } from '../fixtures/rpc/fake-reads.js'
+import { askText } from '../fixtures/rpc/vectors.js'
 
 const TIP = { slot: 9, parentSlot: 8, blockHeight: 7, blockhash: '' }
 const KEY = '11111111111111111111111111111112'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { joinBody } from '../../src/rpc/join-body.js'
-import { readBody, textSource } from '../fixtures/fake-reads.js'
+import { readBody, textSource } from '../fixtures/rpc/fake-reads.js'
 
 const anyPart = fc.record({
   text: fc.string({ unit: 'binary', maxLength: 20 }),

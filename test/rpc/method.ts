@@ -1,7 +1,7 @@
 import t from 'tap'
 import { method, optional, required } from '../../src/rpc/method.js'
 import { attempt } from '../fixtures/attempt.js'
-import { fakeReads } from '../fixtures/fake-reads.js'
+import { fakeReads } from '../fixtures/rpc/fake-reads.js'
 
 const seen: unknown[] = []
 const tested = method({

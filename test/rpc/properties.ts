@@ -7,9 +7,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { Dispatch } from '../../src/rpc/dispatch.js'
 import { defaults } from '../../src/rpc/options.js'
-import { parseExact } from '../fixtures/exact-json.js'
-import { applyAccounts, openStoreAt, type AccountDump } from '../fixtures/store.js'
-import { askText, openDispatch } from '../fixtures/vectors.js'
+import { parseExact } from '../fixtures/rpc/exact-json.js'
+import { applyAccounts, openStoreAt, type AccountDump } from '../fixtures/rpc/store.js'
+import { askText, openDispatch } from '../fixtures/rpc/vectors.js'
 
 const digest = (name: string): Buffer => createHash('sha256').update(name).digest()
 const KEYS = Array.from({ length: 60 }, (_, index) => bs58.encode(digest(`key ${index}`)))

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { toTip } from '../../src/rpc/require-tip.js'
 import { attempt } from '../fixtures/attempt.js'
-import { fakeReads } from '../fixtures/fake-reads.js'
+import { fakeReads } from '../fixtures/rpc/fake-reads.js'
 
 const TIP = { slot: 9, parentSlot: 8, blockHeight: 7, blockhash: '' }
 

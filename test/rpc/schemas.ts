@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv'
 import t from 'tap'
 import { METHODS } from '../../src/rpc/registry.js'
-import { readVectors } from '../fixtures/vectors.js'
+import { readVectors } from '../fixtures/rpc/vectors.js'
 
 /** Numbers of over 53 bits, which the vectors hold as text with an `n`, as the numbers they are. */
 const toNumbers = (value: unknown): unknown => {

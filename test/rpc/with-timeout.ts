@@ -2,7 +2,7 @@ import t from 'tap'
 import { within } from '../../src/rpc/with-timeout.js'
 import { RpcError } from '../../src/shared/errors.js'
 import type { ReplyBytes } from '../../src/native/reads.js'
-import { textSource } from '../fixtures/fake-reads.js'
+import { textSource } from '../fixtures/rpc/fake-reads.js'
 
 t.test('in time', async t => {
   const result = Buffer.from('a')

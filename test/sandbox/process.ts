@@ -10,12 +10,12 @@ import {
   runToEnd,
   startDeployment,
   type Deployment,
-} from '../fixtures/deployment.js'
-import { parseExact } from '../fixtures/exact-json.js'
+} from '../fixtures/processes/deployment.js'
+import { parseExact } from '../fixtures/rpc/exact-json.js'
 import { ownDir } from '../fixtures/own-dir.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
-import type { AccountDump } from '../fixtures/store.js'
-import { expandFrame } from '../fixtures/zstd.js'
+import type { AccountDump } from '../fixtures/rpc/store.js'
+import { expandFrame } from '../fixtures/ingest/zstd.js'
 
 /** The sandbox's own clock goes on where the dump's stood. */
 const CLOCK = 'SysvarC1ock11111111111111111111111111111111'

@@ -3,7 +3,7 @@ import t from 'tap'
 import { probePort } from '../../src/server/port.js'
 import { openServer } from '../../src/server/server.js'
 import { createLog } from '../../src/shared/log.js'
-import { exchange, openTestServer, post, statusOf } from '../fixtures/server.js'
+import { exchange, openTestServer, post, statusOf } from '../fixtures/server/server.js'
 
 t.test('several listeners, and a port that cannot be had', async t => {
   const { server, port } = await openTestServer(t, [{}], {

@@ -11,7 +11,7 @@ import {
   replyCount,
   splitReplies,
   text,
-} from '../fixtures/server.js'
+} from '../fixtures/server/server.js'
 
 t.test('draining', async t => {
   let release: () => void = () => {}

@@ -20,7 +20,7 @@ import {
   openRawUpstream,
   refusedPort,
   type Script,
-} from '../fixtures/raw-upstream.js'
+} from '../fixtures/submission/raw-upstream.js'
 
 const CANARY = 'hml-canary-of-the-upstream'
 

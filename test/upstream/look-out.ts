@@ -4,7 +4,7 @@ import { LookOut } from '../../src/upstream/look-out.js'
 import { defaults } from '../../src/upstream/options.js'
 import { openUpstream } from '../../src/upstream/client.js'
 import { createLog } from '../../src/shared/log.js'
-import { answer, openRawUpstream } from '../fixtures/raw-upstream.js'
+import { answer, openRawUpstream } from '../fixtures/submission/raw-upstream.js'
 
 /**
  * A look-out on a clock of its own: `turn` is one of the loop, so much later; false where the loop

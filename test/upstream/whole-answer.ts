@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Client } from 'undici'
 import { createReadWhole } from '../../src/upstream/whole-answer.js'
-import { answer, openRawUpstream } from '../fixtures/raw-upstream.js'
+import { answer, openRawUpstream } from '../fixtures/submission/raw-upstream.js'
 
 const lines = (...all: string[]): Buffer => Buffer.from(all.join('\r\n'), 'latin1')
 

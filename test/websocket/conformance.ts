@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { SocketRoute } from '../../src/shared/socket.js'
-import { openTestServer } from '../fixtures/server.js'
+import { openTestServer } from '../fixtures/server/server.js'
 
 /**
  * The runner of the Autobahn cases, in Python. `.ci/run` installs it where there is none: `pip

@@ -3,10 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
-import { openSocket } from '../fixtures/socket.js'
-import { applyAccounts, openStore } from '../fixtures/store.js'
-import { VECTOR_SLOT } from '../fixtures/vectors.js'
-import { openWire } from '../fixtures/wire.js'
+import { openSocket } from '../fixtures/server/socket.js'
+import { applyAccounts, openStore } from '../fixtures/rpc/store.js'
+import { VECTOR_SLOT } from '../fixtures/rpc/vectors.js'
+import { openWire } from '../fixtures/rpc/wire.js'
 
 const wire = await openWire(t)
 const path = `/${wire.token}`

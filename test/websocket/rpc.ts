@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
-import { askAdmin, grantPlace } from '../fixtures/admin.js'
-import { startDeployment, type Deployment } from '../fixtures/deployment.js'
-import { openSocket, SocketRefusal, type SocketClient } from '../fixtures/socket.js'
+import { askAdmin, grantPlace } from '../fixtures/dashboard/admin.js'
+import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
+import { openSocket, SocketRefusal, type SocketClient } from '../fixtures/server/socket.js'
 import { until } from '../fixtures/until.js'
 
 const call = (method: string, params: unknown = [], id: unknown = 1): string =>

@@ -3,8 +3,8 @@ import t from 'tap'
 import { defaults } from '../../src/processes/options.js'
 import { boundUnsent } from '../../src/native/os.js'
 import type { Socket, SocketRoute } from '../../src/shared/socket.js'
-import { openTestServer } from '../fixtures/server.js'
-import { openSocket, type SocketClient } from '../fixtures/socket.js'
+import { openTestServer } from '../fixtures/server/server.js'
+import { openSocket, type SocketClient } from '../fixtures/server/socket.js'
 import { until } from '../fixtures/until.js'
 
 const COUNT = process.env['SLOTLINE_SOAK'] === 'full' ? 1_000 : 100

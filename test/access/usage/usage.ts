@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { MINUTE_MS, usagePath } from '../../../src/access/usage/layout.js'
 import { readRate, readUsage } from '../../../src/access/usage/reader.js'
 import { defaults, openUsage, type Usage } from '../../../src/access/usage/usage.js'
-import { NOW_MS } from '../../fixtures/access.js'
+import { NOW_MS } from '../../fixtures/access/access.js'
 
 const TOKEN = 'tok_abcdefghijkl'
 const onFault = (fault: unknown): never => {

@@ -3,8 +3,14 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Administration } from '../../../src/access/service.js'
 import { RpcError } from '../../../src/shared/errors.js'
-import { ADA, BEN, LIMITS, startDashboard, type TestDashboard } from '../../fixtures/dashboard.js'
-import { Visitor, type Answered } from '../../fixtures/visitor.js'
+import {
+  ADA,
+  BEN,
+  LIMITS,
+  startDashboard,
+  type TestDashboard,
+} from '../../fixtures/dashboard/dashboard.js'
+import { Visitor, type Answered } from '../../fixtures/dashboard/visitor.js'
 
 const signIn = async ({ url }: TestDashboard, person = ADA): Promise<Visitor> => {
   const visitor = new Visitor(url)

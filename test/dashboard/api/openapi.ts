@@ -6,9 +6,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { parseConfig } from '../../../src/config/config.js'
 import { Secret } from '../../../src/shared/secret.js'
-import { ADA, startDashboard } from '../../fixtures/dashboard.js'
-import { HOSTILE, valuesOf, type Schema } from '../../fixtures/schema-values.js'
-import { Visitor, type Answered } from '../../fixtures/visitor.js'
+import { ADA, startDashboard } from '../../fixtures/dashboard/dashboard.js'
+import { HOSTILE, valuesOf, type Schema } from '../../fixtures/dashboard/schema-values.js'
+import { Visitor, type Answered } from '../../fixtures/dashboard/visitor.js'
 
 type Parameter = {
   readonly name: string

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { defaults } from '../../../src/dashboard/options.js'
-import { ADA, BEN, startDashboard } from '../../fixtures/dashboard.js'
-import { Visitor } from '../../fixtures/visitor.js'
+import { ADA, BEN, startDashboard } from '../../fixtures/dashboard/dashboard.js'
+import { Visitor } from '../../fixtures/dashboard/visitor.js'
 
 const { sessionIdleMs, sessionMaxMs, sessionTouchMs } = defaults
 

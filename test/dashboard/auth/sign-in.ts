@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { defaults } from '../../../src/dashboard/options.js'
-import { ADA, startDashboard, type TestDashboard } from '../../fixtures/dashboard.js'
+import { ADA, startDashboard, type TestDashboard } from '../../fixtures/dashboard/dashboard.js'
 import {
   startHostileProvider,
   type HostileProvider,
   type Lie,
-} from '../../fixtures/hostile-provider.js'
-import { Visitor } from '../../fixtures/visitor.js'
+} from '../../fixtures/dashboard/hostile-provider.js'
+import { Visitor } from '../../fixtures/dashboard/visitor.js'
 
 type Setup = { dashboard: TestDashboard; provider: HostileProvider; visitor: Visitor }
 

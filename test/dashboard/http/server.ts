@@ -6,9 +6,9 @@ import { defaults } from '../../../src/dashboard/options.js'
 import { route } from '../../../src/dashboard/http/route.js'
 import { RpcError } from '../../../src/shared/errors.js'
 import { Secret } from '../../../src/shared/secret.js'
-import { ADA, startDashboard } from '../../fixtures/dashboard.js'
-import { connect, exchange, splitReplies, statusOf } from '../../fixtures/server.js'
-import { Visitor } from '../../fixtures/visitor.js'
+import { ADA, startDashboard } from '../../fixtures/dashboard/dashboard.js'
+import { connect, exchange, splitReplies, statusOf } from '../../fixtures/server/server.js'
+import { Visitor } from '../../fixtures/dashboard/visitor.js'
 
 const ADMIN_TOKEN = 'sla_canary-of-the-admin-token-0123456789'
 

@@ -13,10 +13,10 @@ import type { BodySource } from '../../../src/shared/http.js'
 import { createLog } from '../../../src/shared/log.js'
 import type { ReplyBytes } from '../../../src/native/reads.js'
 import type { Connection } from '../../../src/shared/socket.js'
-import { NOW_MS, openGate, WIDE_LIMITS } from '../../fixtures/access.js'
-import { fakeReads, textSource } from '../../fixtures/fake-reads.js'
-import { eventually, openTestServer } from '../../fixtures/server.js'
-import { openSocket, type SocketClient } from '../../fixtures/socket.js'
+import { NOW_MS, openGate, WIDE_LIMITS } from '../../fixtures/access/access.js'
+import { fakeReads, textSource } from '../../fixtures/rpc/fake-reads.js'
+import { eventually, openTestServer } from '../../fixtures/server/server.js'
+import { openSocket, type SocketClient } from '../../fixtures/server/socket.js'
 
 const GRANT: Grant = {
   accessId: 'access',

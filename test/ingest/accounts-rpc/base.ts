@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { readBase } from '../../../src/ingest/accounts-rpc/base.js'
 import { openRpc } from '../../../src/ingest/accounts-rpc/client.js'
 import { defaults } from '../../../src/ingest/accounts-rpc/options.js'
-import { type Misdeed, openProvider } from '../../fixtures/rpc-provider.js'
+import { type Misdeed, openProvider } from '../../fixtures/ingest/rpc-provider.js'
 
 const HASH = 'So11111111111111111111111111111111111111112'
 const block = { parentSlot: 8, blockhash: HASH, blockHeight: 7, blockTime: 1_700_000_000 }

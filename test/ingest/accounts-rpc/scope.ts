@@ -19,7 +19,12 @@ import {
   type ScopeReadParts,
 } from '../../../src/ingest/accounts-rpc/scope.js'
 import { unpackRows } from '../../../src/native/rpc-answer.js'
-import { type Asked, type Held, type Misdeed, openProvider } from '../../fixtures/rpc-provider.js'
+import {
+  type Asked,
+  type Held,
+  type Misdeed,
+  openProvider,
+} from '../../fixtures/ingest/rpc-provider.js'
 
 const key = (...bytes: number[]): Uint8Array => {
   const made = new Uint8Array(32).fill(7)

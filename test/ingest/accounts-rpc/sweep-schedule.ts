@@ -6,8 +6,8 @@ import {
   writableSigner,
 } from '../../../src/sandbox/solana/compile-transaction.js'
 import { startSandboxChain } from '../../../src/sandbox/chain/sandbox-chain.js'
-import { key } from '../../fixtures/sandbox.js'
-import { prepareServe } from '../../fixtures/serve.js'
+import { key } from '../../fixtures/sandbox/sandbox.js'
+import { prepareServe } from '../../fixtures/processes/serve.js'
 import { until } from '../../fixtures/until.js'
 
 const ASSIGN = Buffer.alloc(36)

@@ -6,8 +6,8 @@ import { defaults, type Options } from '../../../src/ingest/accounts-rpc/options
 import { runSweep } from '../../../src/ingest/accounts-rpc/sweep.js'
 import type { FeedLine } from '../../../src/ingest/feed/source.js'
 import { openIndexer } from '../../../src/native/indexer.js'
-import { type Held, type Misdeed, openProvider } from '../../fixtures/rpc-provider.js'
-import { POOLS, STORE } from '../../fixtures/store.js'
+import { type Held, type Misdeed, openProvider } from '../../fixtures/ingest/rpc-provider.js'
+import { POOLS, STORE } from '../../fixtures/rpc/store.js'
 
 const key = (first: number): Uint8Array => new Uint8Array(32).fill(first)
 const [PROGRAM, OTHER] = [key(200), key(201)]

@@ -7,11 +7,11 @@ import t, { type Test } from 'tap'
 import { startSandboxChain } from '../../../src/sandbox/chain/sandbox-chain.js'
 import { defaults as archive } from '../../../src/ingest/bootstrap/archive-options.js'
 import { askHead } from '../../../src/ingest/bootstrap/snapshot-server.js'
-import { examineStore } from '../../fixtures/chain-state.js'
-import { runToEnd } from '../../fixtures/deployment.js'
+import { examineStore } from '../../fixtures/sandbox/chain-state.js'
+import { runToEnd } from '../../fixtures/processes/deployment.js'
 import { listen } from '../../fixtures/listen.js'
-import { prepareServe } from '../../fixtures/serve.js'
-import { recordChain } from '../../fixtures/snapshot-archive.js'
+import { prepareServe } from '../../fixtures/processes/serve.js'
+import { recordChain } from '../../fixtures/ingest/snapshot-archive.js'
 
 const TLS = new URL('../../../native/kernel/tests/geyser_reader/tls/', import.meta.url)
 /** Of 127.0.0.1, signed by itself. */

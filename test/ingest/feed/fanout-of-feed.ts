@@ -6,8 +6,8 @@ import { startSandboxChain } from '../../../src/sandbox/chain/sandbox-chain.js'
 import { transferTokens } from '../../../src/sandbox/solana/token-instructions.js'
 import { createTransfers } from '../../../src/sandbox/chain/traffic.js'
 import { MINT_DECIMALS } from '../../../src/sandbox/chain/world.js'
-import { createClock } from '../../fixtures/sandbox.js'
-import { openStore } from '../../fixtures/store.js'
+import { createClock } from '../../fixtures/sandbox/sandbox.js'
+import { openStore } from '../../fixtures/rpc/store.js'
 import { until } from '../../fixtures/until.js'
 
 type Told = {

@@ -13,8 +13,8 @@ import { createAccount } from '../../../src/sandbox/solana/system-instructions.j
 import { closeAccount, initializeAccount } from '../../../src/sandbox/solana/token-instructions.js'
 import type { Indexer } from '../../../src/native/indexer.js'
 import type { StoreOptions } from '../../../src/native/store.js'
-import { SCOPE, startFeedWorld } from '../../fixtures/feed-world.js'
-import { key } from '../../fixtures/sandbox.js'
+import { SCOPE, startFeedWorld } from '../../fixtures/ingest/feed-world.js'
+import { key } from '../../fixtures/sandbox/sandbox.js'
 import { until } from '../../fixtures/until.js'
 
 /** What happens to a token account, each within one slot. */

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Plan } from '../../../src/ingest/feed/geyser.js'
 import type { StoreOptions } from '../../../src/native/store.js'
-import { orderFeed, SCOPE, startFeedWorld } from '../../fixtures/feed-world.js'
+import { orderFeed, SCOPE, startFeedWorld } from '../../fixtures/ingest/feed-world.js'
 import { until } from '../../fixtures/until.js'
 
 const CASES: readonly [name: string, plan: Plan, scope: StoreOptions['scope']][] = [

@@ -16,8 +16,8 @@ import { startSandboxChain } from '../../../src/sandbox/chain/sandbox-chain.js'
 import { createTransfers } from '../../../src/sandbox/chain/traffic.js'
 import { openIndexer } from '../../../src/native/indexer.js'
 import { unpackRows } from '../../../src/native/rpc-answer.js'
-import { createClock, key } from '../../fixtures/sandbox.js'
-import { STORE } from '../../fixtures/store.js'
+import { createClock, key } from '../../fixtures/sandbox/sandbox.js'
+import { STORE } from '../../fixtures/rpc/store.js'
 import { until } from '../../fixtures/until.js'
 
 const SOL = 1_000_000_000n

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
-import { orderFeed, SCOPE, startFeedWorld } from '../../fixtures/feed-world.js'
+import { orderFeed, SCOPE, startFeedWorld } from '../../fixtures/ingest/feed-world.js'
 import { until } from '../../fixtures/until.js'
 
 /** A chain that stands still is silent, and a reader asks anew: replays may come at any time. */

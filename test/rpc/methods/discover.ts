@@ -1,8 +1,8 @@
 import t from 'tap'
 import { METHODS } from '../../../src/rpc/registry.js'
 import { toOpenRpc } from '../../../src/rpc/open-rpc.js'
-import { fakeReads } from '../../fixtures/fake-reads.js'
-import { askText, openDispatch, testVectors } from '../../fixtures/vectors.js'
+import { fakeReads } from '../../fixtures/rpc/fake-reads.js'
+import { askText, openDispatch, testVectors } from '../../fixtures/rpc/vectors.js'
 
 testVectors('rpc.discover')
 

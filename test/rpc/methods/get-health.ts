@@ -1,8 +1,8 @@
 import t from 'tap'
 import { createDispatch } from '../../../src/rpc/dispatch.js'
 import { defaults } from '../../../src/rpc/options.js'
-import { fakeReads } from '../../fixtures/fake-reads.js'
-import { askText, testVectors } from '../../fixtures/vectors.js'
+import { fakeReads } from '../../fixtures/rpc/fake-reads.js'
+import { askText, testVectors } from '../../fixtures/rpc/vectors.js'
 
 testVectors('getHealth')
 

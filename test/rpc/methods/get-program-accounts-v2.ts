@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import bs58 from 'bs58'
 import t from 'tap'
 import { defaults } from '../../../src/rpc/options.js'
-import { applyAccounts, openStore, type AccountDump } from '../../fixtures/store.js'
-import { ask, openDispatch, testVectors, VECTOR_SLOT } from '../../fixtures/vectors.js'
+import { applyAccounts, openStore, type AccountDump } from '../../fixtures/rpc/store.js'
+import { ask, openDispatch, testVectors, VECTOR_SLOT } from '../../fixtures/rpc/vectors.js'
 
 testVectors('getProgramAccountsV2')
 

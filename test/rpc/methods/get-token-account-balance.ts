@@ -1,3 +1,3 @@
-import { testVectors } from '../../fixtures/vectors.js'
+import { testVectors } from '../../fixtures/rpc/vectors.js'
 
 testVectors('getTokenAccountBalance')

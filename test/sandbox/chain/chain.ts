@@ -19,7 +19,7 @@ import { parseTransaction } from '../../../src/sandbox/solana/parse-transaction.
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
 import { transferTokens } from '../../../src/sandbox/solana/token-instructions.js'
 import { createWorld, MINT_DECIMALS } from '../../../src/sandbox/chain/world.js'
-import { createChain, createClock, key } from '../../fixtures/sandbox.js'
+import { createChain, createClock, key } from '../../fixtures/sandbox/sandbox.js'
 
 const SOL = 1_000_000_000n
 const pubkeys = (updates: readonly { readonly pubkey: Uint8Array }[]) =>

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
-import { createChain, key } from '../../fixtures/sandbox.js'
+import { createChain, key } from '../../fixtures/sandbox/sandbox.js'
 import { compileTransaction } from '../../../src/sandbox/solana/compile-transaction.js'
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
 import bs58 from 'bs58'

@@ -6,8 +6,8 @@ import { transferLamports } from '../../../src/sandbox/solana/system-instruction
 import { transferTokens } from '../../../src/sandbox/solana/token-instructions.js'
 import { verifySignatures } from '../../../src/sandbox/solana/verify-signatures.js'
 import { createWorld, MINT_DECIMALS } from '../../../src/sandbox/chain/world.js'
-import { type Budget, BUDGET, compileV1 } from '../../fixtures/compile-v1.js'
-import { createChain, key } from '../../fixtures/sandbox.js'
+import { type Budget, BUDGET, compileV1 } from '../../fixtures/sandbox/compile-v1.js'
+import { createChain, key } from '../../fixtures/sandbox/sandbox.js'
 
 const SOL = 1_000_000_000n
 

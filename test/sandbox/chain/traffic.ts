@@ -3,8 +3,8 @@ import t from 'tap'
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
 import { createTransfers, startTraffic } from '../../../src/sandbox/chain/traffic.js'
 import { createWorld } from '../../../src/sandbox/chain/world.js'
-import { createChain } from '../../fixtures/sandbox.js'
-import { unpackAccount } from '../../fixtures/token-account.js'
+import { createChain } from '../../fixtures/sandbox/sandbox.js'
+import { unpackAccount } from '../../fixtures/sandbox/token-account.js'
 
 const amountOf = (chain: ReturnType<typeof createChain>['chain'], account: Uint8Array) => {
   const state = chain.account(account)

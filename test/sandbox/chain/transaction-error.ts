@@ -4,7 +4,7 @@ import {
   encodeTransactionError,
   toTransactionError,
 } from '../../../src/sandbox/chain/transaction-error.js'
-import { yellowstone } from '../../fixtures/yellowstone.js'
+import { yellowstone } from '../../fixtures/sandbox/yellowstone.js'
 
 /** The decoder of the official client is Solana's own. */
 const decode = (bytes: Uint8Array): unknown => yellowstone.txErrDecode.decode(bytes)

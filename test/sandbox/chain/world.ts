@@ -1,9 +1,9 @@
-import { unpackAccount } from '../../fixtures/token-account.js'
+import { unpackAccount } from '../../fixtures/sandbox/token-account.js'
 import bs58 from 'bs58'
 import t from 'tap'
 import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
 import { createWorld } from '../../../src/sandbox/chain/world.js'
-import { createChain } from '../../fixtures/sandbox.js'
+import { createChain } from '../../fixtures/sandbox/sandbox.js'
 
 const { chain, accounts } = createChain()
 const { samples } = createWorld(chain)

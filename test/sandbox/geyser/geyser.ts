@@ -16,8 +16,8 @@ import {
   openFeed,
   PROCESSED,
   toRequest,
-} from '../../fixtures/sandbox.js'
-import { yellowstone } from '../../fixtures/yellowstone.js'
+} from '../../fixtures/sandbox/sandbox.js'
+import { yellowstone } from '../../fixtures/sandbox/yellowstone.js'
 
 const start = async (t: Test, options: Partial<SandboxChainOptions> = {}) => {
   const clock = createClock()

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { checkLimits, type FilterLimits } from '../../../src/sandbox/geyser/limits.js'
 import { decodeSubscribeRequest } from '../../../src/sandbox/geyser/request.js'
-import { type Ask, toRequest } from '../../fixtures/sandbox.js'
-import { yellowstone } from '../../fixtures/yellowstone.js'
+import { type Ask, toRequest } from '../../fixtures/sandbox/sandbox.js'
+import { yellowstone } from '../../fixtures/sandbox/yellowstone.js'
 
 const check = (ask: Ask, limits?: FilterLimits): void => {
   const bytes = yellowstone.SubscribeRequest.encode(toRequest(ask)).finish()

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { decodeFields, MessageWriter, ProtobufError } from '../../../src/sandbox/geyser/protobuf.js'
-import { yellowstone } from '../../fixtures/yellowstone.js'
+import { yellowstone } from '../../fixtures/sandbox/yellowstone.js'
 
 const { SubscribeUpdateAccountInfo } = yellowstone
 const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })

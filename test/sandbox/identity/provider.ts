@@ -2,7 +2,7 @@ import t from 'tap'
 import { openIdentityProvider } from '../../../src/sandbox/identity/provider.js'
 import { createIdentityUsers } from '../../../src/sandbox/identity/users.js'
 import { createIdentityStore } from '../../../src/sandbox/identity/store.js'
-import { Visitor } from '../../fixtures/visitor.js'
+import { Visitor } from '../../fixtures/dashboard/visitor.js'
 
 let fill = 0
 const [ADA, BEN] = createIdentityUsers(byteCount => new Uint8Array(byteCount).fill(++fill))

@@ -4,7 +4,7 @@ import { compileTransaction } from '../../../src/sandbox/solana/compile-transact
 import { openRpc, type RpcOptions } from '../../../src/sandbox/rpc/rpc.js'
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
 import { toJson } from '../../../src/sandbox/rpc/to-json.js'
-import { createChain, key } from '../../fixtures/sandbox.js'
+import { createChain, key } from '../../fixtures/sandbox/sandbox.js'
 
 const SOL = 1_000_000_000n
 

@@ -9,7 +9,7 @@ import {
   readonlySigner,
   writable,
 } from '../../../src/sandbox/solana/compile-transaction.js'
-import { key } from '../../fixtures/sandbox.js'
+import { key } from '../../fixtures/sandbox/sandbox.js'
 
 const [payer, second] = [key('payer'), key('second')]
 const blockhash = Buffer.alloc(32, 5)

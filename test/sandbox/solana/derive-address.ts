@@ -7,7 +7,7 @@ import {
   deriveTokenAccount,
   isOnCurve,
 } from '../../../src/sandbox/solana/derive-address.js'
-import { key } from '../../fixtures/sandbox.js'
+import { key } from '../../fixtures/sandbox/sandbox.js'
 
 t.test('on and off the curve, as web3.js says', async t => {
   const checked = fc.property(

@@ -10,8 +10,8 @@ import {
   TransactionFormatError,
 } from '../../../src/sandbox/solana/parse-transaction.js'
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
-import { BUDGET, compileV1 } from '../../fixtures/compile-v1.js'
-import { createChain, key } from '../../fixtures/sandbox.js'
+import { BUDGET, compileV1 } from '../../fixtures/sandbox/compile-v1.js'
+import { createChain, key } from '../../fixtures/sandbox/sandbox.js'
 import { SHARED_ABSENT, sharedPath } from '../../fixtures/shared.js'
 
 const plain = compileTransaction(

@@ -9,11 +9,11 @@ import {
 import { readonly } from '../../../src/sandbox/solana/compile-transaction.js'
 import { deriveBundleId } from '../../../src/sandbox/upstreams/derive-bundle-id.js'
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
-import { compileV0, NEVER_CLOSED } from '../../fixtures/compile-v0.js'
-import { compileV1 } from '../../fixtures/compile-v1.js'
-import { key } from '../../fixtures/sandbox.js'
+import { compileV0, NEVER_CLOSED } from '../../fixtures/sandbox/compile-v0.js'
+import { compileV1 } from '../../fixtures/sandbox/compile-v1.js'
+import { key } from '../../fixtures/sandbox/sandbox.js'
 import { SHARED_ABSENT, sharedPath } from '../../fixtures/shared.js'
-import { ask, base64, callUpstream, createPayer } from '../../fixtures/upstream.js'
+import { ask, base64, callUpstream, createPayer } from '../../fixtures/sandbox/upstream.js'
 
 const FLOOR = 1_000n
 const SOL = 1_000_000_000n

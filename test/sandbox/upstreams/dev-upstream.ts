@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { openDevUpstream } from '../../../src/sandbox/upstreams/dev-upstream.js'
 import { until } from '../../fixtures/until.js'
-import { ask, order, received } from '../../fixtures/upstream.js'
+import { ask, order, received } from '../../fixtures/sandbox/upstream.js'
 
 /** An upstream that answers what it was sent, and counts. */
 const open = async (t: Test, options: Parameters<typeof openDevUpstream>[0] = {}) => {

@@ -2,9 +2,15 @@ import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
 import { type LanderOptions, openLander } from '../../../src/sandbox/upstreams/lander.js'
-import { compileV1 } from '../../fixtures/compile-v1.js'
-import { key } from '../../fixtures/sandbox.js'
-import { ask, base64, callUpstream, createPayer, received } from '../../fixtures/upstream.js'
+import { compileV1 } from '../../fixtures/sandbox/compile-v1.js'
+import { key } from '../../fixtures/sandbox/sandbox.js'
+import {
+  ask,
+  base64,
+  callUpstream,
+  createPayer,
+  received,
+} from '../../fixtures/sandbox/upstream.js'
 
 const FLOOR = 1_000_000n
 const SOL = 1_000_000_000n

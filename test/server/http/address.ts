@@ -10,7 +10,7 @@ import {
   replyCount,
   splitReplies,
   text,
-} from '../../fixtures/server.js'
+} from '../../fixtures/server/server.js'
 
 t.test('addresses as text', async t => {
   const cases: [bytes: number[], address: string][] = [

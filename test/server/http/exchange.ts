@@ -12,7 +12,7 @@ import {
   splitReplies,
   statusOf,
   text,
-} from '../../fixtures/server.js'
+} from '../../fixtures/server/server.js'
 
 t.test('bodies at their limit', async t => {
   const seen: string[] = []

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { connect, exchange, openTestServer, post, text } from '../../fixtures/server.js'
+import { connect, exchange, openTestServer, post, text } from '../../fixtures/server/server.js'
 
 t.test('the bytes of a reply', async t => {
   const { port } = await openTestServer(t, [

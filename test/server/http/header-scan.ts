@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { HttpRequest } from 'uWebSockets.js'
 import { HeaderScan } from '../../../src/server/http/header-scan.js'
-import { connect, openTestServer, post, statusOf } from '../../fixtures/server.js'
+import { connect, openTestServer, post, statusOf } from '../../fixtures/server/server.js'
 
 t.test('a request smuggled behind a refused one is never served', async t => {
   const paths: string[] = []

@@ -6,7 +6,7 @@ import {
   post,
   replyCount,
   statusOf,
-} from '../../fixtures/server.js'
+} from '../../fixtures/server/server.js'
 
 t.test('what is no request of ours', async t => {
   const { port } = await openTestServer(t, [

@@ -9,7 +9,7 @@ import {
   replyCount,
   splitReplies,
   text,
-} from '../../fixtures/server.js'
+} from '../../fixtures/server/server.js'
 
 const MIB = 1024 ** 2
 

@@ -1,7 +1,7 @@
 import net from 'node:net'
 import t from 'tap'
 import { Backlog } from '../../../src/server/http/unread-reply-detector.js'
-import { openTestServer, post, text } from '../../fixtures/server.js'
+import { openTestServer, post, text } from '../../fixtures/server/server.js'
 
 t.test('a client that pipelines and never reads', async t => {
   const body = 'x'.repeat(20_000)

@@ -9,8 +9,8 @@ import {
   openTestServer,
   proxyHeader,
   text,
-} from '../../fixtures/server.js'
-import { encodeFrame, openSocket, SocketRefusal } from '../../fixtures/socket.js'
+} from '../../fixtures/server/server.js'
+import { encodeFrame, openSocket, SocketRefusal } from '../../fixtures/server/socket.js'
 
 type Closing = { teardown(fn: () => void): unknown }
 

@@ -12,9 +12,9 @@ import {
   openLander,
   SINGLE,
   single,
-} from '../../fixtures/lander.js'
-import { anyEdits, edit } from '../../fixtures/spoiled.js'
-import { base64, frame, sized } from '../../fixtures/tipping.js'
+} from '../../fixtures/submission/lander.js'
+import { anyEdits, edit } from '../../fixtures/submission/spoiled.js'
+import { base64, frame, sized } from '../../fixtures/sandbox/tipping.js'
 
 const INVALID = failure(-32600, 'Invalid request')
 const INVALID_NULL = failure(-32600, 'Invalid request', null)

@@ -11,17 +11,17 @@ import {
   openLander,
   SINGLE,
   single,
-} from '../../fixtures/lander.js'
+} from '../../fixtures/submission/lander.js'
 import {
   answer,
   blackholePort,
   openRawUpstream,
   refusedPort,
   type Script,
-} from '../../fixtures/raw-upstream.js'
-import { connect, post as toPost } from '../../fixtures/server.js'
-import { type HttpAnswer, LANDER_CREDENTIAL } from '../../fixtures/submission-edge.js'
-import { frame } from '../../fixtures/tipping.js'
+} from '../../fixtures/submission/raw-upstream.js'
+import { connect, post as toPost } from '../../fixtures/server/server.js'
+import { type HttpAnswer, LANDER_CREDENTIAL } from '../../fixtures/submission/submission-edge.js'
+import { frame } from '../../fixtures/sandbox/tipping.js'
 import { until } from '../../fixtures/until.js'
 
 t.test('when the lander fails', async t => {

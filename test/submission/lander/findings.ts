@@ -18,11 +18,11 @@ import {
   openLander,
   SINGLE,
   single,
-} from '../../fixtures/lander.js'
-import { answer, openRawUpstream } from '../../fixtures/raw-upstream.js'
-import { openTestServer } from '../../fixtures/server.js'
+} from '../../fixtures/submission/lander.js'
+import { answer, openRawUpstream } from '../../fixtures/submission/raw-upstream.js'
+import { openTestServer } from '../../fixtures/server/server.js'
 import { SHARED_ABSENT, sharedPath } from '../../fixtures/shared.js'
-import { FLOOR, forged, frame, sized, tipping } from '../../fixtures/tipping.js'
+import { FLOOR, forged, frame, sized, tipping } from '../../fixtures/sandbox/tipping.js'
 import { until } from '../../fixtures/until.js'
 
 const bodyOf = (route: string, transactions: readonly Buffer[]): string | Buffer => {

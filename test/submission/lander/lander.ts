@@ -13,11 +13,11 @@ import {
   openLander,
   SINGLE,
   single,
-} from '../../fixtures/lander.js'
-import { answer } from '../../fixtures/raw-upstream.js'
-import { connect, post as toPost } from '../../fixtures/server.js'
-import { LANDER_CREDENTIAL } from '../../fixtures/submission-edge.js'
-import { base64, frame, sized, tipping } from '../../fixtures/tipping.js'
+} from '../../fixtures/submission/lander.js'
+import { answer } from '../../fixtures/submission/raw-upstream.js'
+import { connect, post as toPost } from '../../fixtures/server/server.js'
+import { LANDER_CREDENTIAL } from '../../fixtures/submission/submission-edge.js'
+import { base64, frame, sized, tipping } from '../../fixtures/sandbox/tipping.js'
 import { until } from '../../fixtures/until.js'
 
 /** Where the lander has what each route is for. */

@@ -4,12 +4,18 @@ import fc from 'fast-check'
 import t from 'tap'
 import { deriveBundleId } from '../../../src/sandbox/upstreams/derive-bundle-id.js'
 import { RELAY_ROUTES } from '../../../src/submission/store/submission.js'
-import { answer, openRawUpstream } from '../../fixtures/raw-upstream.js'
-import { openMachine, OPTIONS, post, QUALIFYING, toTransaction } from '../../fixtures/relay.js'
+import { answer, openRawUpstream } from '../../fixtures/submission/raw-upstream.js'
+import {
+  openMachine,
+  OPTIONS,
+  post,
+  QUALIFYING,
+  toTransaction,
+} from '../../fixtures/submission/relay.js'
 import { SHARED_ABSENT, sharedPath } from '../../fixtures/shared.js'
-import { anyEdits, edit } from '../../fixtures/spoiled.js'
-import { openSubmissionEdge } from '../../fixtures/submission-edge.js'
-import { base64, FLOOR, frame, tipping, TIPS } from '../../fixtures/tipping.js'
+import { anyEdits, edit } from '../../fixtures/submission/spoiled.js'
+import { openSubmissionEdge } from '../../fixtures/submission/submission-edge.js'
+import { base64, FLOOR, frame, tipping, TIPS } from '../../fixtures/sandbox/tipping.js'
 
 /** A change of a transaction's bytes: set one, cut some off, put some in, or none. */
 type Change =

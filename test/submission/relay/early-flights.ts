@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import type { BegunBundle } from '../../../src/native/transactions.js'
-import { answer, openRawUpstream } from '../../fixtures/raw-upstream.js'
+import { answer, openRawUpstream } from '../../fixtures/submission/raw-upstream.js'
 import {
   base64,
   openMachine,
@@ -11,7 +11,7 @@ import {
   toBundle,
   toTransaction,
   type MachineOptions,
-} from '../../fixtures/relay.js'
+} from '../../fixtures/submission/relay.js'
 
 const ROUTE = '/relay-bundle'
 const ID = 'ab'.repeat(32)

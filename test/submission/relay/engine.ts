@@ -7,14 +7,14 @@ import {
   openRawUpstream,
   refusedPort,
   type Script,
-} from '../../fixtures/raw-upstream.js'
+} from '../../fixtures/submission/raw-upstream.js'
 import {
   openMachine,
   post,
   sendBundle,
   toBundle,
   type MachineOptions,
-} from '../../fixtures/relay.js'
+} from '../../fixtures/submission/relay.js'
 import { until } from '../../fixtures/until.js'
 
 const BUNDLE = toBundle('/relay-bundle')

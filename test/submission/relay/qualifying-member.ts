@@ -11,10 +11,10 @@ import { deriveBundleId } from '../../../src/sandbox/upstreams/derive-bundle-id.
 import { deriveBytes, deriveKeypair } from '../../../src/sandbox/solana/keypair.js'
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
 import { RELAY_ROUTES, type RelayRoute } from '../../../src/submission/store/submission.js'
-import { compileV0 } from '../../fixtures/compile-v0.js'
-import { compileV1 } from '../../fixtures/compile-v1.js'
-import { answer, openRawUpstream } from '../../fixtures/raw-upstream.js'
-import { base64, openMachine, post, sendBundle, TIPS } from '../../fixtures/relay.js'
+import { compileV0 } from '../../fixtures/sandbox/compile-v0.js'
+import { compileV1 } from '../../fixtures/sandbox/compile-v1.js'
+import { answer, openRawUpstream } from '../../fixtures/submission/raw-upstream.js'
+import { base64, openMachine, post, sendBundle, TIPS } from '../../fixtures/submission/relay.js'
 
 const SERVICE_FLOOR = 1_000_000n
 const ENGINE_FLOOR = 1_000n

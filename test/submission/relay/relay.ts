@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { RpcError } from '../../../src/shared/errors.js'
 import { RELAY_ROUTES } from '../../../src/submission/store/submission.js'
-import { answer, openRawUpstream } from '../../fixtures/raw-upstream.js'
+import { answer, openRawUpstream } from '../../fixtures/submission/raw-upstream.js'
 import {
   type MachineOptions,
   openMachine,
@@ -10,7 +10,7 @@ import {
   sendBundle,
   TIPS,
   toBundle,
-} from '../../fixtures/relay.js'
+} from '../../fixtures/submission/relay.js'
 
 const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const ID = 'ab'.repeat(32)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import { RELAY_ROUTES, type RelayRoute } from '../../../src/submission/store/submission.js'
-import { answer, openRawUpstream, type Received } from '../../fixtures/raw-upstream.js'
+import { answer, openRawUpstream, type Received } from '../../fixtures/submission/raw-upstream.js'
 import {
   base64,
   openMachine,
@@ -13,7 +13,7 @@ import {
   toBundle,
   toTransaction,
   type Member,
-} from '../../fixtures/relay.js'
+} from '../../fixtures/submission/relay.js'
 
 const signatureOf = (text: string): string =>
   bs58.encode(Buffer.from(text, 'base64').subarray(1, 65))

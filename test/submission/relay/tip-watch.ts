@@ -4,7 +4,7 @@ import { watchTips } from '../../../src/submission/relay/tip-watch.js'
 import { createTokenBucket } from '../../../src/submission/relay/token-bucket.js'
 import { defaults } from '../../../src/upstream/options.js'
 import { openUpstream } from '../../../src/upstream/client.js'
-import { answer, openRawUpstream } from '../../fixtures/raw-upstream.js'
+import { answer, openRawUpstream } from '../../fixtures/submission/raw-upstream.js'
 import { until } from '../../fixtures/until.js'
 
 const TIPS = ['a', 'b', 'c']

@@ -157,7 +157,9 @@ t.test('whatever edges do, a bundle has one holder, and all is free in the end',
 
 t.test('processes that claim the same bundles at once never hold one together', async t => {
   const file = `${t.testdir()}/claims`
-  const script = fileURLToPath(new URL('../../fixtures/claims-racer.ts', import.meta.url))
+  const script = fileURLToPath(
+    new URL('../../fixtures/submission/claims-racer.ts', import.meta.url),
+  )
   const race = async (edge: number): Promise<{ held: number; shared: number }> => {
     const args = [...process.execArgv, script, file, String(edge), '20000']
     const racer = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -6,15 +6,15 @@ import { CLAIM_WORDS, createClaims } from '../../../src/submission/single-flight
 import { createFlights, type Begun } from '../../../src/submission/single-flight/single-flight.js'
 import { createIds, formatId } from '../../../src/submission/store/submission-id.js'
 import type { Submission } from '../../../src/submission/store/submission.js'
-import { answer, openRawUpstream, type Script } from '../../fixtures/raw-upstream.js'
+import { answer, openRawUpstream, type Script } from '../../fixtures/submission/raw-upstream.js'
 import {
   openMachine,
   post,
   sendBundle,
   toBundle,
   type MachineOptions,
-} from '../../fixtures/relay.js'
-import { ACCEPTED, PENDING } from '../../fixtures/submission.js'
+} from '../../fixtures/submission/relay.js'
+import { ACCEPTED, PENDING } from '../../fixtures/submission/submission.js'
 import { until } from '../../fixtures/until.js'
 
 const idOf = (texts: readonly string[]): string => {

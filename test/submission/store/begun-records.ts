@@ -8,7 +8,7 @@ import { defaults } from '../../../src/submission/relay/options.js'
 import { createSendBundle } from '../../../src/submission/relay/send-bundle.js'
 import { createIds } from '../../../src/submission/store/submission-id.js'
 import type { Ending, Submission } from '../../../src/submission/store/submission.js'
-import { LIMITS } from '../../fixtures/access.js'
+import { LIMITS } from '../../fixtures/access/access.js'
 
 const RECEIVED_MS = 1_900_000_000_000
 const ID = createHash('sha256').update('bundle').digest('hex')

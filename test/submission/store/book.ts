@@ -2,7 +2,7 @@ import t from 'tap'
 import { createBook } from '../../../src/submission/store/book.js'
 import { createIds } from '../../../src/submission/store/submission-id.js'
 import type { Submission } from '../../../src/submission/store/submission.js'
-import { ACCEPTED, PENDING } from '../../fixtures/submission.js'
+import { ACCEPTED, PENDING } from '../../fixtures/submission/submission.js'
 
 const NOW_MS = 1_900_000_000_000
 const never = (): never => {

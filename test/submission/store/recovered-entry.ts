@@ -2,7 +2,7 @@ import t from 'tap'
 import * as v from 'valibot'
 import { recall } from '../../../src/submission/store/recovered-entry.js'
 import { submissionSchema } from '../../../src/submission/store/submission.js'
-import { ACCEPTED, ENDING, PENDING } from '../../fixtures/submission.js'
+import { ACCEPTED, ENDING, PENDING } from '../../fixtures/submission/submission.js'
 
 const ID = Buffer.alloc(16, 7)
 const toBytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))

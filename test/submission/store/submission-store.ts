@@ -15,10 +15,10 @@ import {
 } from '../../../src/submission/store/submission-store.js'
 import { createIds, formatId, parseId } from '../../../src/submission/store/submission-id.js'
 import { runOnFullDisk } from '../../fixtures/full-disk.js'
-import { ACCEPTED, PENDING } from '../../fixtures/submission.js'
+import { ACCEPTED, PENDING } from '../../fixtures/submission/submission.js'
 import { until } from '../../fixtures/until.js'
 
-/** What fixtures/ledger-full-disk.ts prints. */
+/** What fixtures/submission/ledger-full-disk.ts prints. */
 const FullDisk = v.object({
   stored: v.array(v.string()),
   lost: v.array(v.string()),
@@ -327,7 +327,9 @@ t.test('a ledger that is not there, or only begun, is empty', async t => {
 
 t.test('an edge that is killed has told of everything it had begun', async t => {
   const dir = t.testdir()
-  const script = fileURLToPath(new URL('../../fixtures/ledger-writer.ts', import.meta.url))
+  const script = fileURLToPath(
+    new URL('../../fixtures/submission/ledger-writer.ts', import.meta.url),
+  )
   const begun: string[] = []
   const ended = new Set<string>()
   for (const lines of [1, 30, 200]) {
@@ -374,7 +376,7 @@ t.test('an edge that is killed has told of everything it had begun', async t => 
 
 t.test('a full disk stops no submission and ends no edge, and what was stored stays', async t => {
   const dir = t.testdir()
-  const said = await runOnFullDisk('ledger-full-disk.ts', dir)
+  const said = await runOnFullDisk('submission/ledger-full-disk.ts', dir)
   const { stored, lost, faults, inFlight } = v.parse(FullDisk, said)
   t.ok(stored.length > 50)
   t.equal(lost.length, 21)
