@@ -75,7 +75,7 @@ export const QUICK: Plan = {
   notifiedBlocks: 50,
 }
 
-/** Accounts of a page (spec §4.1): where a client does not say, and at most. */
+/** Accounts of a page: the default and the maximum (contract: page-limit). */
 export const PAGE_LIMIT_DEFAULT = 1_000
 export const PAGE_LIMIT_MAX = 10_000
 

@@ -34,7 +34,7 @@ const pageOf = (accounts: readonly Account[], limit: number): Json => ({
     accounts.length === limit ? bs58.encode(accounts.at(-1)?.pubkey ?? Buffer.alloc(0)) : null,
 })
 
-/** A page through each index of the store (design §5), of up to `limit` accounts. */
+/** A page through each index of the store, of up to `limit` accounts. */
 export const pageReads = (world: World, limit: number, changeBlocks: number): PageRead[] => {
   const { set } = world
   const token = bs58.encode(TOKEN_PROGRAM)

@@ -16,7 +16,7 @@ export const parseExactly = (text: string): Json =>
 const u64 = (value: bigint): Json =>
   value < 10n ** 15n ? Number(value) : { $u64: value.toString() }
 
-/** An account object as spec §2.2 has it, base64, written independently of the service. */
+/** An account object (contract: account-object), base64, written independently of the service. */
 export const accountValue = (account: Omit<Account, 'pubkey'>): Json => ({
   lamports: u64(account.lamports),
   data: [account.data.toString('base64'), 'base64'],

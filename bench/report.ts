@@ -6,7 +6,7 @@ export type Figure = {
   readonly unit: string
   /** Which way is good. */
   readonly better: 'higher' | 'lower'
-  /** Design §9, where it names one. */
+  /** Target of docs/performance.md, where there is one. */
   readonly target?: number
   /** True for what a handful of samples decide: it is shown, and not compared. */
   readonly isTail?: boolean

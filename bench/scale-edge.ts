@@ -13,7 +13,7 @@ const GENERATION = '1'
 const ROUNDS = 9
 /** Nothing is submitted. */
 const NO_UPSTREAM = 9
-/** Design §9. */
+/** Target of docs/performance.md. */
 const GROWTH_MAX = 1.3
 
 /**

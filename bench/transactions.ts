@@ -9,7 +9,7 @@ export const ENGINE_TIP = addressOf('slotline bench engine tip')
 const PROGRAM = addressOf('slotline bench program')
 const SYSTEM = Buffer.alloc(32)
 
-/** The least tip of a lander (spec §4.2), which is more than the floors of a relay. */
+/** The least tip of a lander, which is more than the floors of a relay. */
 const TIP_LAMPORTS = 1_000_000n
 const TRANSFER = 2
 
@@ -61,7 +61,7 @@ export const signTransaction = (nth: number): Signed => {
   return { bytes, base64: bytes.toString('base64'), signature: bs58.encode(signature) }
 }
 
-/** The body of a lander's batch (spec §4.2). */
+/** The body of a lander's batch. */
 export const encodeBatch = (transactions: readonly Signed[]): Buffer =>
   Buffer.concat(
     transactions.flatMap(({ bytes }) => {

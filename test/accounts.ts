@@ -46,7 +46,7 @@ t.test('every real account comes back as it is', { skip: !dumps && SHARED_ABSENT
       const wrong: string[] = []
       for (const dump of accounts) {
         const value = await accountOf(wire, dump.pubkey, encoding)
-        // Lamports 0 is no account (design §5).
+        // An account with 0 lamports does not exist.
         const expected = dump.account.lamports === 0 ? null : shown(dump, dataOf(dump))
         if (JSON.stringify(value) !== JSON.stringify(expected)) wrong.push(dump.pubkey)
       }
@@ -101,7 +101,7 @@ t.test('real jsonParsed replies', { skip: !samples && SHARED_ABSENT }, async t =
       applyAccounts(indexer, [...mintOf(raw, parsed), { pubkey, account: raw }], 9)
       wire.serve(reader)
       const account = (await accountOf(wire, pubkey, 'jsonParsed')) as Account
-      // Spec §2.2: token accounts and mints parse, nothing else does.
+      // Only token accounts and mints parse.
       const data = TOKENS.has(raw.owner) ? parsed.data : raw.data
       if (raw.same_state) t.strictSame(account, { ...parsed, data })
       else t.strictSame(shape(account.data), shape(data))

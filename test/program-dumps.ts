@@ -60,7 +60,7 @@ type Page = {
   readonly paginationKey: string | null
 }
 
-/** All pages joined. Holds each to the rules of spec §4.1. */
+/** All pages joined. Checks each page (contract: page-keys). */
 const readPages = async (t: Tap, limit: number, config: object = {}): Promise<string[]> => {
   const rows: string[] = []
   for (let paginationKey: string | null = null; ;) {

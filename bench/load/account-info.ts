@@ -17,7 +17,7 @@ import type * as bare from '../peers/bare.js'
 import type * as fastify from '../peers/fastify.js'
 import { median } from '../report.js'
 
-/** Design §9. */
+/** Targets of docs/performance.md. */
 const OF_BARE = 0.8
 const OF_FASTIFY = 5
 
@@ -154,7 +154,7 @@ const compare = async (
       })
 }
 
-/** Rows 1 and 2 of design §9. */
+/** getAccountInfo against bare servers and against Fastify. */
 export const benchAccountInfo = async (context: Context): Promise<void> => {
   const { plan, note } = context
   const peers = await startPeers(context)

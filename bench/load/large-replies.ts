@@ -12,7 +12,7 @@ import { accountValue } from '../reference.js'
 
 /** As many connections as keep an edge's pools busy and its event loop, too. */
 const CONNECTIONS = 4
-/** What spec §4.1 describes as one batch. */
+/** Addresses of one request. */
 const LIST_LENGTH = 100
 const LISTS = 32
 

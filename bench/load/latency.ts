@@ -9,7 +9,7 @@ import { PAGE_LIMIT_MAX, PROBE_CONNECTIONS, PROBE_REQUESTS_PER_SECOND } from '..
 import { pageReads } from '../pages.js'
 import { median } from '../report.js'
 
-/** Design §9. */
+/** Target of docs/performance.md. */
 const OF_IDLE = 2
 /** The page client starts before the probe and ends after it. */
 const AROUND_MS = 700
@@ -27,7 +27,7 @@ const probe = async ({ plan, edge, accountInfo }: Context): Promise<Latency> => 
   return latency
 }
 
-/** Row 3 of design §9. */
+/** Point reads while another client reads large pages. */
 export const benchLatency = async (context: Context): Promise<void> => {
   const { edge, plan, world, report, note } = context
   const [read] = pageReads(world, PAGE_LIMIT_MAX, plan.history.changeBlocks)

@@ -11,7 +11,7 @@ import { PATHS } from '../peers/upstream-paths.js'
 import { median } from '../report.js'
 import { encodeBatch, signTransaction } from '../transactions.js'
 
-/** Design §9. */
+/** Targets of docs/performance.md. */
 const ADDED = { p50: 0.3, p99: 2 } as const
 const REQUESTS_PER_SECOND = 500
 /** Of different bundles, so that none is in flight twice. */
@@ -235,7 +235,7 @@ const readsUnderBatches = async (
   })
 }
 
-/** Row 9 of design §9, and what strict checks cost a reader. */
+/** Latency that submission routes add, and what strict checks cost a reader. */
 export const benchSubmission = async (context: Context): Promise<void> => {
   const { edge, upstreamPort, note } = context
   const all = cases()

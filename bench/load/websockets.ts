@@ -8,7 +8,7 @@ import type { Context } from '../context.js'
 import type { Listening, Start } from '../peers/sockets.js'
 import { median } from '../report.js'
 
-/** Design §9. */
+/** Targets of docs/performance.md. */
 const OWN_BYTES_MAX = 2_048
 const OF_BARE = 0.8
 
@@ -33,7 +33,7 @@ const measure = async ({ plan, dir }: Context, isBare: boolean): Promise<Herded>
   }
 }
 
-/** Row 9 of design §9. */
+/** One change to many subscribers. */
 export const benchWebsockets = async (context: Context): Promise<void> => {
   const { plan, report, note } = context
   const bare: Herded[] = []

@@ -2,10 +2,10 @@ import { runJob } from '../child.js'
 import type { Context } from '../context.js'
 import type * as apply from './apply.js'
 
-/** Design §9. */
+/** Target of docs/performance.md. */
 const UPDATES_PER_SECOND = 100_000
 
-/** Builds the store that everything else reads, which is row 6 of design §9. */
+/** Builds the store that everything else reads, and measures how fast blocks are applied. */
 export const buildStore = async ({
   plan: { set, history },
   storeDir,

@@ -3,11 +3,11 @@ import { runJob } from '../child.js'
 import { PAGE_LIMIT_MAX } from '../options.js'
 import type * as reads from './reads.js'
 
-/** Design §9. */
+/** Targets of docs/performance.md. */
 const PAGE_MS = 15
 const SCAN_MICROS = 0.15
 
-/** Rows 4 and 5 of design §9, and the point reads. */
+/** Pages, scans and point reads in the kernel. */
 export const benchKernel = async ({
   plan,
   world,

@@ -2,7 +2,7 @@ import { runJob } from '../child.js'
 import type { Context } from '../context.js'
 import type * as loop from './verify-loop.js'
 
-/** Design §9. */
+/** Target of docs/performance.md. */
 const SHARE = 0.95
 
 /** Signature checks against a bare loop over the same signatures, and through the addon. */

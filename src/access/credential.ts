@@ -17,7 +17,7 @@ export type TokenInfo = Place & {
 }
 
 /**
- * The state machine of spec §3.1: a place has one active token or none. A change is on disk when
+ * The state machine of a token (contract: token-lifecycle): a place has one active token or none. A change is on disk when
  * its promise resolves; the caller then raises `accessVersion`, and only after that does every edge
  * know.
  */

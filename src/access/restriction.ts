@@ -68,7 +68,7 @@ const problemOf = (text: string): string | undefined => {
 
 /**
  * The one public IPv4 address that a text names, as edges compare it; undefined where the text is
- * blank. Accepts exactly globally routable dotted quads (spec §5.3); the RpcError of anything else
+ * blank. Accepts exactly globally routable dotted quads; the RpcError of anything else
  * says what is wrong with it.
  */
 export const parseRestriction = (text: string): string | undefined => {

@@ -83,7 +83,7 @@ export type SessionRecord = Readonly<v.InferOutput<typeof session>>
 export type Meta = Readonly<v.InferOutput<typeof meta>>
 
 /**
- * (access, network, location): has one token or none (spec §3.1), which the key of `tokens` makes
+ * (access, network, location): has one token or none, which the key of `tokens` makes
  * so by itself.
  */
 export type Place = {

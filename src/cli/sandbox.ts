@@ -73,7 +73,7 @@ const formatWelcome = ({
   ].join('\n')
 }
 
-/** `slotline sandbox`: a complete local deployment over the real wire protocols (design §8). */
+/** `slotline sandbox`: a complete local deployment over the real wire protocols. */
 export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
   process.title = 'slotline supervisor'
   const config = sandboxConfig({ ...flags, dataDir: resolve(flags.dataDir) })

@@ -140,7 +140,7 @@ const bearerToken = (request: Request): string => {
   return scheme.toLowerCase() === 'bearer' ? token : ''
 }
 
-/** Token of a read without one in its path: `x-token`, or `Authorization: Bearer` (design §6). */
+/** Token of a read without one in its path: `x-token`, or `Authorization: Bearer`. */
 export const headerToken = (request: Request): string =>
   request.header('x-token') || bearerToken(request)
 

@@ -3,7 +3,7 @@ import { RpcError } from '../shared/errors.js'
 import { formatEcho, formatType } from '../shared/format-type.js'
 import { isAbsent, isCount, isMap, toCount } from '../shared/values.js'
 
-/** How account data is written; base64 where nothing is said (spec §4.1). */
+/** How account data is written; base64 by default (contract: account-encodings). */
 export const toEncoding = (value: unknown): Encoding => {
   if (isAbsent(value)) return 'base64'
   if (isEncoding(value)) return value
@@ -20,7 +20,7 @@ export const toDataSlice = (value: unknown, encoding: Encoding): DataSlice | und
   if (!isMap(value)) throw new RpcError('dataSlice')
   const { offset, length } = value
   if (!isCount(offset) || !isCount(length)) throw new RpcError('dataSlice')
-  // Spec §4.1: ignored with jsonParsed, so also where the account falls back to base64.
+  // Ignored with jsonParsed, so also where the account falls back to base64.
   if (encoding === 'jsonParsed') return undefined
   return { offset: toCount(offset), length: toCount(length) }
 }

@@ -8,7 +8,7 @@ const MEMCMP_BYTES_MAX = 128
 
 /**
  * `filters` of a page or a subscription of a program. Whatever is none, members included, is
- * `filterShape` (design §6).
+ * `filterShape`.
  */
 export const toFilters = (value: unknown): readonly Filter[] => {
   if (isAbsent(value)) return []
@@ -27,7 +27,7 @@ const toFilter = (value: unknown): Filter => {
 }
 
 /**
- * Bytes to compare: text in base58 unless base64 is asked for or, beyond the spec, what Agave also
+ * Bytes to compare: text in base58 unless base64 is asked for or what Agave also
  * takes: an array of bytes, and `bytes` as the name of base58.
  */
 const toBytes = ({ bytes, encoding }: Members): Uint8Array => {

@@ -57,7 +57,7 @@ export type Order =
     }
   | { readonly kind: 'ensureTokens'; readonly network: string }
 
-/** From a child to the supervisor. Messages say only what to look at (design §2). */
+/** From a child to the supervisor. Messages say only what to look at. */
 export type Report =
   | {
       readonly kind: 'ready'

@@ -15,7 +15,7 @@ const EDGE_VERSIONS = 512
 /** Edges of one machine: as many as there are cells for. */
 export const EDGES_MAX = 256
 
-/** What every process sees at once, where a message could come too late (design §6 "How"). */
+/** What every process sees at once, where a message could come too late. */
 export type SharedState = {
   /** Raised after each durable change of the access store. One load. */
   accessVersion(): number

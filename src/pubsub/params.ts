@@ -57,7 +57,7 @@ export const toFlag = (value: unknown, index: number): boolean => {
   return value
 }
 
-/** Whatever stands there (design §6: it is not checked); finalized where nothing does. */
+/** The commitment as given, unchecked (contract: subscription-commitment); `finalized` by default. */
 export const toCommitment = (value: unknown): string => {
   if (isAbsent(value)) return 'finalized'
   return typeof value === 'string' ? value.slice(0, COMMITMENT_CHARS_MAX) : 'other'

@@ -48,7 +48,7 @@ export const optional = <T>(
 })
 
 /**
- * What ends a call that takes long: `readTimeoutMs` for the five reads of spec §1.3, the read
+ * What ends a call that takes long: `readTimeoutMs` for five reads (contract: read-timeout), the read
  * budget of the kernel for a page.
  */
 export type Bound = 'timeout' | 'budget' | 'none'
@@ -88,7 +88,7 @@ export const method = <const P extends readonly Param<unknown>[]>(spec: {
   const min = params.filter(param => param.isRequired).length
   const max = params.length
   const call: Method['call'] = (view, values) => {
-    // Agave counts first too. What is missing is told by index instead (spec §7).
+    // Agave checks the count first, too. A missing parameter is reported by its index instead.
     if (max === 0 && values.length > 0) throw new RpcError('noParams')
     if (values.length > max)
       throw new RpcError('paramCount', { min, max }, `"Got: ${values.length}"`)

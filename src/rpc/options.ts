@@ -3,12 +3,12 @@ export type Options = Readonly<typeof defaults>
 
 export const defaults = {
   /**
-   * Spec §8: the five reads of §1.3 are answered within 30 s, waiting included. The error's text
+   * Time for the reads named in the contract's rule read-timeout, waiting included. The error's text
    * says 30 seconds.
    */
   readTimeoutMs: 30_000,
   /**
-   * Time that one page may scan (design §6): long enough for a million rows, short enough that
+   * Time that one page may scan: long enough for a million rows, short enough that
    * pages take turns.
    */
   scanMs: 2_000,
@@ -37,7 +37,7 @@ export const defaults = {
    */
   scratchBytes: 512 * 1024,
   /**
-   * Canonical point reads are answered by the kernel alone (design §3). Off, every call takes the
+   * Canonical point reads are answered by the kernel alone. Off, every call takes the
    * ordinary way.
    */
   fastLane: true,

@@ -14,7 +14,7 @@ import {
 } from './schemas.js'
 import { isAbsent, isCount, toCount, toText, wrongType, type Members } from '../shared/values.js'
 
-/** Spec §8: page size, its default and its bounds. */
+/** Page size: its default and its upper bound (contract: page-limit). */
 const PAGE_LIMIT_DEFAULT = 1_000
 const PAGE_LIMIT_MAX = 10_000
 
@@ -40,7 +40,7 @@ export const blockhash = required(
   PUBKEY,
 )
 
-/** Base58 addresses, 32 bytes each in one array. Spec §8 states no cap; the body's size is one. */
+/** Base58 addresses, 32 bytes each in one array. Only the body's size bounds their number. */
 export const pubkeys = required(
   'addresses',
   (value, index) => {
@@ -53,8 +53,8 @@ export const pubkeys = required(
 )
 
 /**
- * Options of which nothing counts: `commitment` and `minContextSlot` are not even looked at (spec
- * §1.2).
+ * Options without effect: `commitment` and `minContextSlot` are not checked (contract:
+ * indexed-slot).
  */
 export const ignored = optional('options', () => undefined, ANY_OPTIONS)
 
@@ -69,8 +69,8 @@ export const accountOptions = optional(
 )
 
 /**
- * A page of a wallet's token accounts; `filters` and `changedSinceSlot` are not supported there
- * (spec §4.1).
+ * A page of a wallet's token accounts, without `filters` and `changedSinceSlot` (contract:
+ * owner-filter).
  */
 export const pageConfig = optional(
   'config',

@@ -15,10 +15,7 @@ import { getTokenSupply } from './methods/get-token-supply.js'
 import { getVersion } from './methods/get-version.js'
 import { isBlockhashValid } from './methods/is-blockhash-valid.js'
 
-/**
- * Every method that is answered here, by its name: those of spec §4.1 in its order, then the small
- * ones.
- */
+/** Every method that is answered here, by its name, in the order of docs/methods.md. */
 export const METHODS: ReadonlyMap<string, Method> = new Map(
   [
     getLatestBlockhash,

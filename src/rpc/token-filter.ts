@@ -5,7 +5,7 @@ import { onlyMember, toMap, toText } from '../shared/values.js'
 import { required } from './method.js'
 import { TOKEN_FILTER } from './schemas.js'
 
-/** Spec §4.1: the two token programs, as the kernel numbers them. */
+/** The two token programs, as the kernel numbers them. */
 const TOKEN_PROGRAMS: ReadonlyMap<string, 1 | 2> = new Map([
   ['TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA', 1],
   ['TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb', 2],

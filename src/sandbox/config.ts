@@ -6,13 +6,13 @@ import type { SandboxFlags } from '../processes/messages.js'
 
 const HOST = '127.0.0.1'
 
-/** Tip addresses of the lander itself; the others of its class are the service's (spec §2.8). */
+/** Tip addresses of the lander itself; the others of its class are the service's (contract: lander-tip-floor). */
 const LANDER_OWN = 10
 
 /** The one network of the sandbox. */
 export const SANDBOX_NETWORK = 'sandbox'
 
-/** Ports of the sandbox, counted from `--port` (design §8). */
+/** Ports of the sandbox, counted from `--port` (docs/sandbox.md). */
 export const layoutOf = (
   port: number,
 ): Readonly<

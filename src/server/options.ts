@@ -4,7 +4,6 @@ export type Options = Readonly<typeof defaults>
 export const defaults = {
   /**
    * Bodies of more than one piece, and bodies whose answer is still awaited, in all. Over it: 503.
-   * Spec design: per edge.
    */
   bodiesInFlightBytesMax: 256 * 1024 ** 2,
   /**

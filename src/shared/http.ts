@@ -45,7 +45,7 @@ export type Request = {
   /** Value of a header by its lower-case name; empty where it is absent. */
   header(name: string): string
   /**
-   * The address that counts (design §6 "The client's address"), as text, IPv4-mapped IPv6 unmapped.
+   * The address that counts (contract: client-address), as text, IPv4-mapped IPv6 unmapped.
    * Costs 1.5 µs, so read it where it decides something. Empty where it is first read after the
    * client is gone.
    */

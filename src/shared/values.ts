@@ -4,7 +4,7 @@ import { formatType } from './format-type.js'
 /** Members of a JSON object, none of them proved. */
 export type Members = Readonly<Record<string, unknown>>
 
-/** Design §6: `null` means absent for every optional member. */
+/** `null` means absent for every optional member (contract: null-is-absent). */
 export const isAbsent = (value: unknown): value is null | undefined =>
   value === undefined || value === null
 

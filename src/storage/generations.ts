@@ -15,7 +15,7 @@ import {
 import { join } from 'node:path'
 
 /**
- * Folder of one network's stores. The live one is named by the file `CURRENT` in it (design §5.6).
+ * Folder of one network's stores. The live one is named by the file `CURRENT` in it.
  */
 export const storesPath = (dataDir: string, network: string): string =>
   join(dataDir, 'accounts', network)

@@ -53,7 +53,7 @@ const isArrayJson = (text: string): boolean => {
 }
 
 /**
- * Reads the one call that a submission route takes. Design §6: an array, and a call without an id,
+ * Reads the one call that a submission route takes. An array, and a call without an id,
  * are -32600. So is one that states a member twice: the upstream gets the very bytes, and may read
  * the other one.
  */

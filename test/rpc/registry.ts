@@ -1,7 +1,7 @@
 import t from 'tap'
 import { METHODS } from '../../src/rpc/registry.js'
 
-t.test('the methods of spec §4.1, those beside them, and what ends each', async t => {
+t.test('the registry has every method of the contract with its bound', async t => {
   t.strictSame(
     Array.from(METHODS.values(), ({ name, bound }) => [name, bound]),
     [

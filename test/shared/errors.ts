@@ -36,7 +36,7 @@ t.test('every row is a JSON-RPC error or an HTTP failure, with a text and an ori
   t.end()
 })
 
-t.test('every text of spec §7 for the reads stands in the table', t => {
+t.test('the table has every error text of the reads', t => {
   const texts: [name: ErrorName, code: number, message: string][] = [
     ['pubkeyDecode', -32602, 'Invalid param: could not decode pubkey {value}'],
     ['pubkeySize', -32602, 'Invalid param: WrongSize'],

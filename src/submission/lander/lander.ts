@@ -74,7 +74,7 @@ const BYTES_TYPE = 'application/octet-stream'
 const UNCHECKED = 'unchecked'
 const METHOD_NOT_FOUND = new RpcError('methodNotFound')
 
-/** Statuses of calls that failed beyond their parameters: design §6. Others are 200. */
+/** Statuses of calls that failed beyond their parameters (contract: lander-failures). Others are 200. */
 const STATUSES: Readonly<Partial<Record<ErrorName, number>>> = {
   upstreamUnreachable: 502,
   outcomeUnknown: 504,

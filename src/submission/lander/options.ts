@@ -2,7 +2,7 @@
 export type Options = Readonly<typeof defaults>
 
 export const defaults = {
-  /** Least tip of a transaction, or of one member of a bundle: spec §4.2. */
+  /** Least tip of a transaction, or of one member of a bundle. */
   tipFloorLamports: 1_000_000,
   /**
    * Findings become errors before anything is forwarded. Without it the lander is the judge, and

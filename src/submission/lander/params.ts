@@ -4,9 +4,9 @@ import type { Params } from '../../shared/jsonrpc.js'
 import { isAbsent, toMap, toText, wrongType } from '../../shared/values.js'
 import { base64Chars, canonicalBase64Bytes } from '../base64.js'
 
-/** The largest transaction of any version: design §6. */
+/** The largest transaction of any version. */
 export const TRANSACTION_BYTES_MAX = 4_096
-/** Spec §4.2. */
+/** Transactions of `/lander-submit-bundle`. */
 const BUNDLE_COUNT_MAX = 4
 
 /**

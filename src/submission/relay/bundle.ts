@@ -5,12 +5,12 @@ import { isAbsent, isMap, toText, wrongType } from '../../shared/values.js'
 import { parseId } from '../store/submission-id.js'
 import type { RelayRoute } from '../store/submission.js'
 
-/** Spec §8: one packet. */
+/** One packet. */
 export const TRANSACTION_BYTES_MAX = 1_232
-/** Spec §8: ids of one status query. */
+/** Ids of one status query. */
 const BUNDLE_IDS_MAX = 5
 
-/** What `sendBundle` takes on one route (spec §4.3). */
+/** What `sendBundle` takes on one route (contract: relay-options-exact). */
 export type BundleForm = {
   readonly transactionsMax: number
   /** `params[1]`, which must be exactly this, as its members and as the JSON that is forwarded. */
@@ -84,7 +84,7 @@ export type TipFloors = { readonly service: number; readonly engine: number }
 
 /**
  * Says what is wrong with a bundle but for its signatures and tips: each rule over all members
- * before the next rule, in the order of design §6.
+ * before the next rule, in the order of the contract.
  */
 export const judgeMembers = ({ faults, duplicate }: BundleVerdict): void => {
   for (const { index, problem } of faults) {

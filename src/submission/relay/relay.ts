@@ -47,7 +47,7 @@ const NESTING_MAX = 32
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 /**
- * Methods that only `/relay-bundle` has (spec §4.3): the engine of the other knows bundles by no
+ * Methods that only `/relay-bundle` has: the engine of the other knows bundles by no
  * id.
  */
 const STATUS_METHODS: ReadonlySet<string> = new Set([

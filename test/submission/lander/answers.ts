@@ -304,7 +304,7 @@ t.test('the answer keeps the id as it came', async t => {
     })
 })
 
-/** Records of a batch by the words of spec §4.2. */
+/** Records of a batch (contract: lander-batch-framing). */
 const isBatch = (body: Buffer): boolean => {
   let count = 0
   let at = 0
