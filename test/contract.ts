@@ -33,3 +33,29 @@ t.test('every reference to a rule of the contract leads to its heading', async t
   )
   t.strictSame(missing, [])
 })
+
+/** References to texts that are not in the repository, such as numbered sections of a specification. */
+const OUTSIDE = [
+  /\b(spec|specification|design|style|house)[.\s*/]{0,6}§/i,
+  /\b(spec|design|style|house|machines)\.(md|txt)\b/,
+  /\bfacts\/(reads|ingest|submission|operations|server)/,
+  /\b[Ss]pec (design|says)\b/,
+]
+/** Lists the patterns themselves. */
+const ALLOWED = new Set(['test/contract.ts'])
+
+const outsideIn = (text: string): string[] =>
+  OUTSIDE.flatMap(pattern => pattern.exec(text)?.[0] ?? [])
+
+t.test('nothing refers to a text outside the repository', async t => {
+  const found = files
+    .filter(file => !ALLOWED.has(file) && !file.startsWith('docs/decisions/'))
+    .flatMap(file => outsideIn(readFileSync(root + file, 'utf8')).map(text => `${file}: ${text}`))
+  t.strictSame(found, [])
+})
+
+t.test('the check sees such references', async t => {
+  const cases = ['spec §4.1', '(Spec\n * §1.2)', 'design §6', 'see design.md', 'facts/reads §2']
+  for (const text of cases) t.ok(outsideIn(text).length > 0, text)
+  for (const text of ['RFC 5952 §4.2', 'redesign', 'artefacts/a']) t.strictSame(outsideIn(text), [])
+})

@@ -30,7 +30,7 @@ pub enum Error {
     NotTokenMint,
     /// A paged read passed its time or its reply bytes. Holds the rows looked at so far.
     ReadBudget { scanned: u64 },
-    /// A read of spec §1.3 was not done after its time-out.
+    /// A read was not done after its time-out (contract: read-timeout).
     ReadTimeout,
     /// The pool's queue, or the budget of replies in flight, is full.
     Overloaded,

@@ -1,5 +1,5 @@
 //! Bounded thread pools. Reads that take longer than a point read run here, never on libuv's four
-//! threads, where a slow scan would stall signature checks and DNS (design §3).
+//! threads, where a slow scan would stall signature checks and DNS.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,6 +1,5 @@
 //! Every reply of a real Agave 3.1 to the fixture accounts that the kernel answers too, compared in
-//! value. What differs by spec or design stands in [`expected_error`] and [`as_spec_says`], and
-//! nowhere else.
+//! value. [`expected_error`] and [`as_contract`] hold every difference that the contract makes.
 
 mod fixtures;
 
@@ -151,8 +150,8 @@ fn only_known(mut rows: Value, known: &BTreeSet<String>) -> Value {
     rows
 }
 
-/// A row never makes a page shorter (design §6): where Agave drops what does not parse, we write
-/// base64.
+/// A page never loses a row (contract: parsed-accounts): Agave drops accounts that do not parse,
+/// this service returns them as base64.
 fn only_parsed(mut rows: Value) -> Value {
     rows.as_object_mut()
         .unwrap()
@@ -163,14 +162,13 @@ fn only_parsed(mut rows: Value) -> Value {
 fn expected_error(method: &str, message: &str) -> &'static str {
     match (method, message) {
         (_, "Invalid param: WrongSize") => "pubkeySize",
-        // Spec §7 names the key: `could not decode pubkey <value>`.
+        // The contract names the key: `could not decode pubkey <value>`.
         (_, "Invalid param: Invalid") => "pubkeyDecode",
         (_, "Invalid param: could not find account") => "accountMissing",
         (_, "Invalid param: could not find mint") => "mintMissing",
         (_, "Invalid param: not a Token account") => "notTokenAccount",
         (_, "Invalid param: not a Token mint") => "notTokenMint",
-        // Spec §7: whatever is no mint is `not a Token mint`; design §6 says so of the largest
-        // accounts too.
+        // Anything but a mint is `not a Token mint` (contract: largest-holders).
         ("getTokenSupply", "Invalid param: mint could not be unpacked")
         | ("getTokenLargestAccounts", "Invalid param: Token mint could not be unpacked") => {
             "notTokenMint"
@@ -181,8 +179,8 @@ fn expected_error(method: &str, message: &str) -> &'static str {
     }
 }
 
-/// Spec §2.2: only token accounts and mints parse; every other account falls back to base64.
-fn as_spec_says(mut account: Value, raw: &Value) -> Value {
+/// Contract: only token accounts and mints parse; every other account falls back to base64.
+fn as_contract(mut account: Value, raw: &Value) -> Value {
     let parsed = &account["data"]["parsed"];
     let is_token = matches!(
         account["data"]["program"].as_str(),
@@ -243,7 +241,7 @@ fn replies_equal_agave() {
             continue; // The program itself is the validator's own too.
         }
         if params[0].as_array().is_some_and(|keys| keys.len() > 100) {
-            // Design §6: no cap on the count.
+            // No cap on the count (contract: multiple-accounts).
             assert!(ours.is_ok(), "{method} {params}");
             continue;
         }
@@ -255,7 +253,7 @@ fn replies_equal_agave() {
                 "getProgramAccounts" => only_known(by_pubkey(reply), &known),
                 "getTokenAccountsByOwner" => by_pubkey(&reply["value"]),
                 "getAccountInfo" if reply["value"].is_object() => {
-                    as_spec_says(reply["value"].clone(), &raw(params[0].as_str().unwrap()))
+                    as_contract(reply["value"].clone(), &raw(params[0].as_str().unwrap()))
                 }
                 _ => reply["value"].clone(),
             }),

@@ -93,7 +93,7 @@ fn replies_of_other_nodes() {
             fixtures::store_of([Some(account), mint].into_iter().flatten().collect(), 1);
         let snapshot = store.snapshot().unwrap();
         if !is_token {
-            // Spec §2.2: only token accounts and mints parse.
+            // Only token accounts and mints parse (contract: parsed-accounts).
             reply["data"] = info(&snapshot, &pubkey, Encoding::Base64)["data"].take();
         }
         let ours = info(&snapshot, &pubkey, Encoding::JsonParsed);

@@ -21,7 +21,7 @@ pub(super) fn push_parsed<A: Accounts>(
     let mint = match mint_of(account.data) {
         Some(mint) if is_account(account.data) => mints.get(mint)?,
         _ if is_mint(account.data) => None,
-        // Multisigs too: spec §2.2 knows token accounts and mints only.
+        // Multisigs too: only token accounts and mints parse (contract: parsed-accounts).
         _ => return Ok(false),
     };
     let Ok(token) = parse_token_v3(account.data, mint.as_ref().map(|mint| &mint.0)) else {

@@ -1,4 +1,4 @@
-//! The fast lane (design §3): from the bytes of a request to the bytes of its reply, for single
+//! The fast lane: from the bytes of a request to the bytes of its reply, for single
 //! point reads in canonical form. It never answers an error; whatever it does not recognise takes
 //! the ordinary way, which writes the same bytes through the same reads.
 

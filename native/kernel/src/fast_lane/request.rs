@@ -171,7 +171,7 @@ fn read_addresses<'a>(cursor: &mut Cursor<'a>) -> Option<Addresses<'a>> {
     Some(Addresses { text })
 }
 
-/// What spec §4.1 gives a request that names no encoding.
+/// The encoding of a request that names none (contract: account-encodings).
 const DEFAULT_VIEW: View = View {
     encoding: Encoding::Base64,
     slice: None,

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::store::{AccountRef, LOOK_AHEAD_KEYS, Scope, Snapshot};
 use crate::token::{self, NATIVE_MINT, TokenProgram};
 
-/// Addresses that one call of [`multiple_accounts`] answers at once (design §3).
+/// Addresses that one call of [`multiple_accounts`] answers at once.
 pub const ADDRESSES_AT_ONCE_MAX: usize = 128;
 /// A streamed reply leaves in pieces of at least this.
 const PIECE_BYTES: usize = 256 * 1024;

@@ -23,8 +23,7 @@ pub struct PageView {
     pub reply_bytes_max: usize,
 }
 
-/// getProgramAccountsV2: `{"accounts":[…],"count":…,"paginationKey":…}` without a context (spec
-/// §4.1).
+/// getProgramAccountsV2: `{"accounts":[…],"count":…,"paginationKey":…}` without a context.
 pub fn program_accounts(
     snapshot: &Snapshot<'_>,
     query: &ProgramQuery,

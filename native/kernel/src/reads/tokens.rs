@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::store::{AccountRef, Snapshot};
 use crate::token::{NATIVE_MINT, TokenProgram, amount_of, is_account, mint_of, mint_supply};
 
-/// Spec §8: always 20 entries at most.
+/// Entries of getTokenLargestAccounts.
 const HOLDERS_MAX: usize = 20;
 
 /// getTokenAccountBalance: the amount in one token account.

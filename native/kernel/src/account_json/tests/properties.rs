@@ -12,8 +12,8 @@ const EXTENSION_BYTES: [u16; 29] = [
     56, 33, 0, 32,
 ];
 
-/// What the validator's own encoder says, with spec §2.2 laid over it: only accounts and mints
-/// parse, and jsonParsed knows no slice.
+/// The reply of the validator's own encoder, restricted by the contract (parsed-accounts): only
+/// token accounts and mints parse, and `jsonParsed` ignores a slice.
 fn agave(chain: &Chain, view: View, account: &AccountRef<'_>) -> Value {
     let is_token = crate::token::TokenProgram::of(account.owner).is_some()
         && (StateWithExtensions::<Account>::unpack(account.data).is_ok()
