@@ -8,7 +8,7 @@ import { createEntitlement } from '../src/access/accesses.js'
 import { createSealing } from '../src/access/sealing.js'
 import { openWriter } from '../src/access/store.js'
 import { toConfig, type Config } from '../src/config/config.js'
-import type { Order, Report } from '../src/processes/messages.js'
+import type { Command, Event } from '../src/processes/messages.js'
 import type { Limits } from '../src/shared/grant.js'
 import { stopProcess } from './child.js'
 import type { Server } from './context.js'
@@ -104,7 +104,7 @@ export const createToken = async ({ dataDir, access }: Config): Promise<string> 
 /** A running edge. */
 export type Edge = Server & {
   /** What its supervisor would tell it. */
-  tell(order: Order): void
+  tell(command: Command): void
   stop(): Promise<void>
 }
 
@@ -127,16 +127,16 @@ export const startEdge = async (
       const missing = new Set(['indexed', 'ready'])
       const late = setTimeout(() => reject(new Error('the edge is not ready')), EDGE_READY_MS_MAX)
       child.on('message', message => {
-        const report = message as Report
-        if (report.kind === 'failed') reject(new Error(`edge: ${report.message}`))
+        const event = message as Event
+        if (event.kind === 'failed') reject(new Error(`edge: ${event.message}`))
         // It has looked at its store before it listens: both must have been said.
-        if (report.kind === 'indexed' || report.kind === 'ready') missing.delete(report.kind)
+        if (event.kind === 'indexed' || event.kind === 'ready') missing.delete(event.kind)
         if (missing.size > 0) return
         clearTimeout(late)
         resolve()
       })
       child.once('exit', code => reject(new Error(`the edge ended with ${String(code)}`)))
-      child.send({ kind: 'start', assignment: { config, index: 0 } } satisfies Order)
+      child.send({ kind: 'start', assignment: { config, index: 0 } } satisfies Command)
     })
   } catch (error) {
     await stopProcess(child)
@@ -145,7 +145,7 @@ export const startEdge = async (
   return {
     pid: child.pid ?? 0,
     target: { port: config.locations[0]?.listeners[0]?.port ?? 0, path: `/${token}` },
-    tell: order => void child.send(order),
+    tell: command => void child.send(command),
     stop: () => stopProcess(child),
   }
 }

@@ -13,7 +13,7 @@ import {
   writeState,
 } from '../ingest/bootstrap/state.js'
 import { currentGeneration, storesPath } from '../storage/generations.js'
-import { holdStores } from '../storage/lock-stores.js'
+import { lockStores } from '../storage/lock-stores.js'
 import { readStatus, writeStatus } from '../storage/status-file.js'
 import { storedTip } from './status.js'
 
@@ -89,7 +89,7 @@ export const cancelBootstrap = async (
     return 1
   }
   if (id === undefined) return nothing(`no bootstrap of network ${network} runs`)
-  const ended = holdStores(config, network)
+  const ended = lockStores(config, network)
     ? settleLeft(config, network, reason)
     : await askProcess(config, network, { id, reason })
   if (ended?.state === 'cancelled') {

@@ -2,13 +2,19 @@ import { randomBytes } from 'node:crypto'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readAdminToken } from '../access/admin-token.js'
-import type { SandboxFlags } from '../processes/messages.js'
 import { createIdentityUsers } from '../sandbox/identity/users.js'
 import { SANDBOX_SEED } from '../sandbox/solana/keypair.js'
 import { deriveTips } from '../sandbox/upstreams/tips.js'
 import { openLog } from '../shared/log.js'
 import { publicUrlOf } from '../control/public-url.js'
-import { layoutOf, sandboxConfig, SANDBOX_NETWORK } from '../sandbox/config.js'
+import { sandboxAccesses } from '../sandbox/accesses.js'
+import {
+  layoutOf,
+  sandboxConfig,
+  SANDBOX_NETWORK,
+  upstreamListeners,
+  type SandboxFlags,
+} from '../sandbox/config.js'
 import { drainOnSignal, exitOnSignal } from './serve.js'
 import { startService } from '../processes/supervisor.js'
 
@@ -80,10 +86,18 @@ export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
   const { log, flush } = openLog('supervisor', config.log)
   const users = createIdentityUsers(randomBytes)
   const started = exitOnSignal()
-  const service = await startService(config, log, { ...flags, users })
+  const service = await startService(config, log, {
+    name: 'sandbox',
+    module: new URL('../sandbox/process.js', import.meta.url).href,
+    options: { ...flags, users },
+    listeners: upstreamListeners(flags),
+  })
   drainOnSignal(service, flush)
   started()
-  const tokens = await service.ensureTokens(SANDBOX_NETWORK)
+  const tokens = await service.ensureAccesses(
+    SANDBOX_NETWORK,
+    sandboxAccesses(config.locations.map(({ id }) => id)),
+  )
   await service.untilIndexed()
   const ports = layoutOf(flags.port)
   const places = [
@@ -99,7 +113,7 @@ export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
     bundleEngineUrl,
     issuer,
     samples: all,
-  } = service.sandboxDetail()
+  } = service.guestDetail()
   const samples = toSamples(all)
   const description = {
     locations: places,

@@ -27,7 +27,7 @@ import {
   setCurrentGeneration,
   storesPath,
 } from '../storage/generations.js'
-import { holdStores } from '../storage/lock-stores.js'
+import { lockStores } from '../storage/lock-stores.js'
 import { toStoreOptions } from '../storage/native-options.js'
 import { createProgress, type Progress } from '../storage/progress.js'
 import { toRpcTarget } from '../ingest/accounts-rpc/target.js'
@@ -220,7 +220,7 @@ export const runPlan = async (
   const stores = storesPath(config.dataDir, network)
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
   mkdirSync(stores, { recursive: true })
-  const isAlone = holdStores(config, network)
+  const isAlone = lockStores(config, network)
   await (isAlone ? workAlone : askService)(config, network, plan)
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Effect } from '../access/service.js'
 import { RpcError } from '../shared/errors.js'
-import type { SharedState } from '../processes/shared-memory.js'
+import type { SharedMemory } from '../processes/shared-memory.js'
 
 /**
  * How often control looks whether the edges have confirmed: they do so within a turn of their event
@@ -11,7 +11,7 @@ const LOOK_MS = 1
 
 /** What control asks of the supervisor. */
 export type EffectParts = {
-  readonly shared: SharedState
+  readonly shared: SharedMemory
   /** An edge that has not confirmed by then is ended. */
   readonly confirmMs: number
   /** An edge that has not ended by then is reported to the caller. */

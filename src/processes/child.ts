@@ -1,128 +1,132 @@
 import { fork, type ChildProcess } from 'node:child_process'
-import type { Assignment, Order, Report, Role } from './messages.js'
+import type { Assignment, Command, Event, Role } from './messages.js'
 
-/** How a child that ended is started again. */
-export type Restart = {
+/** Back-off for starting a child that ended again. */
+export type RestartOptions = {
   readonly firstMs: number
   readonly maxMs: number
   /** Longest wait for a child that had been ready. */
   readonly readyMaxMs: number
-  /** A child that lived this long starts again at `firstMs`. */
+  /** After a run of this length the next wait is `firstMs` again. */
   readonly settledMs: number
 }
 
 export type ChildOptions = {
   readonly role: Role
   readonly name: string
-  readonly restart: Restart
-  /** Asked at each start: what the child is told may have changed since the last one. */
+  readonly restart: RestartOptions
+  /** Called at each start: the assignment may have changed since the last one. */
   readonly assignment: () => Assignment
-  readonly onReport: (report: Report, child: Child) => void
-  /** A process has ended, wanted or not. */
+  readonly onEvent: (event: Event, child: Child) => void
+  /** A process has ended, expected or not. */
   readonly onExit: (pid: number) => void
-  readonly onEnd: (child: Child, reason: string, retryInMs: number | undefined) => void
+  /** A process has ended unexpectedly and is started again. */
+  readonly onFailure: (child: Child, reason: string, retryInMs: number) => void
 }
 
-/**
- * One child process for as long as it is wanted: started, started again with back-off, told things.
- */
+/** A child process that is started again with back-off until it is stopped. */
 export type Child = {
   readonly role: Role
   readonly name: string
   readonly pid: number | undefined
-  /** True from its `ready` until it ends. */
+  /** True from its `ready` event until it ends. */
   readonly isReady: boolean
-  tell(order: Order): void
+  send(command: Command): void
   /** Kills it; it is started again with a new assignment. */
   restart(): void
-  /**
-   * Asks it to drain, and kills it at the deadline. Resolves when it is gone; it is not started
-   * again.
-   */
+  /** Drains it, and kills it at the deadline. Resolves when it has ended; it is not started again. */
   stop(deadlineMs: number): Promise<void>
 }
 
-/** Starts a child process of this program in the given role. */
-export const startChild = (options: ChildOptions): Child => {
-  let process_: ChildProcess | undefined
-  let isWanted = true
-  let isReady = false
-  let waitMs = options.restart.firstMs
-  let timer: NodeJS.Timeout | undefined
-  let onGone: (() => void) | undefined
+class RestartedChild implements Child {
+  readonly role: Role
+  readonly name: string
+  isReady = false
+  private readonly options: ChildOptions
+  private process: ChildProcess | undefined
+  private isWanted = true
+  private waitMs: number
+  private timer: NodeJS.Timeout | undefined
+  private onStopped: (() => void) | undefined
 
-  const start = (): void => {
-    const startedAt = Date.now()
-    const child = fork(process.argv[1] ?? '', ['role', options.role], {
-      // What a child prints before its log is open must not be lost; nothing is read from the
-      // terminal.
+  constructor(options: ChildOptions) {
+    this.options = options
+    this.role = options.role
+    this.name = options.name
+    this.waitMs = options.restart.firstMs
+    this.start()
+  }
+
+  get pid(): number | undefined {
+    return this.process?.pid
+  }
+
+  send(command: Command): void {
+    // A child that is just ending misses the command; it reads the current state when it is back.
+    if (this.process?.connected === true) this.process.send(command, () => {})
+  }
+
+  restart(): void {
+    this.process?.kill('SIGKILL')
+  }
+
+  stop(deadlineMs: number): Promise<void> {
+    this.isWanted = false
+    clearTimeout(this.timer)
+    const child = this.process
+    if (child === undefined) return Promise.resolve()
+    return new Promise(resolve => {
+      const killer = setTimeout(() => child.kill('SIGKILL'), deadlineMs)
+      this.onStopped = () => {
+        clearTimeout(killer)
+        resolve()
+      }
+      this.send({ kind: 'drain' })
+    })
+  }
+
+  private start(): void {
+    const startedAtMs = Date.now()
+    let failure: string | undefined
+    const child = fork(process.argv[1] ?? '', ['role', this.role], {
+      // Output before the child's log is open must not be lost; nothing is read from the terminal.
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       serialization: 'advanced',
     })
-    process_ = child
-    let failure: string | undefined
+    this.process = child
     child.on('message', message => {
-      const report = message as Report
-      if (report.kind === 'ready') isReady = true
-      if (report.kind === 'failed') failure = report.message
-      options.onReport(report, handle)
+      const event = message as Event
+      if (event.kind === 'ready') this.isReady = true
+      if (event.kind === 'failed') failure = event.message
+      this.options.onEvent(event, this)
     })
     child.on('error', error => {
       failure ??= error.message
     })
     child.on('exit', (code, signal) => {
-      const mostMs = isReady ? options.restart.readyMaxMs : options.restart.maxMs
-      isReady = false
-      process_ = undefined
-      if (child.pid !== undefined) options.onExit(child.pid)
-      if (!isWanted) {
-        onGone?.()
-        return
-      }
-      if (Date.now() - startedAt >= options.restart.settledMs) waitMs = options.restart.firstMs
-      const retryInMs = Math.min(waitMs, mostMs)
-      waitMs = Math.min(waitMs * 2, options.restart.maxMs)
-      options.onEnd(
-        handle,
-        failure ?? `ended with ${signal ?? `exit code ${String(code)}`}`,
-        retryInMs,
-      )
-      if (isWanted) timer = setTimeout(start, retryInMs)
+      if (child.pid !== undefined) this.options.onExit(child.pid)
+      const reason = failure ?? `ended with ${signal ?? `exit code ${String(code)}`}`
+      this.onExit(reason, Date.now() - startedAtMs)
     })
-    child.send({ kind: 'start', assignment: options.assignment() } satisfies Order)
+    child.send({ kind: 'start', assignment: this.options.assignment() } satisfies Command)
   }
 
-  const handle: Child = {
-    role: options.role,
-    name: options.name,
-    get pid() {
-      return process_?.pid
-    },
-    get isReady() {
-      return isReady
-    },
-    tell(order) {
-      // A child that is just ending cannot be told; it looks for itself when it is back.
-      if (process_?.connected === true) process_.send(order, () => {})
-    },
-    restart() {
-      process_?.kill('SIGKILL')
-    },
-    stop(deadlineMs) {
-      isWanted = false
-      clearTimeout(timer)
-      const child = process_
-      if (child === undefined) return Promise.resolve()
-      return new Promise(resolve => {
-        const killer = setTimeout(() => child.kill('SIGKILL'), deadlineMs)
-        onGone = () => {
-          clearTimeout(killer)
-          resolve()
-        }
-        handle.tell({ kind: 'drain' })
-      })
-    },
+  private onExit(reason: string, ranMs: number): void {
+    const { firstMs, maxMs, readyMaxMs, settledMs } = this.options.restart
+    const waitMaxMs = this.isReady ? readyMaxMs : maxMs
+    this.isReady = false
+    this.process = undefined
+    if (!this.isWanted) {
+      this.onStopped?.()
+      return
+    }
+    if (ranMs >= settledMs) this.waitMs = firstMs
+    const retryInMs = Math.min(this.waitMs, waitMaxMs)
+    this.waitMs = Math.min(this.waitMs * 2, maxMs)
+    this.options.onFailure(this, reason, retryInMs)
+    if (this.isWanted) this.timer = setTimeout(() => this.start(), retryInMs)
   }
-  start()
-  return handle
 }
+
+/** Starts a child process of this program in the given role. */
+export const startChild = (options: ChildOptions): Child => new RestartedChild(options)

@@ -18,21 +18,21 @@ import { openAccessUsage } from '../control/access-usage.js'
 import { createCatalog, productsOf } from '../control/catalog.js'
 import { openControlDashboard } from '../control/dashboard.js'
 import type { Start } from './role.js'
-import { ensureSandboxAccesses } from '../sandbox/accesses.js'
-import { openSharedState } from './shared-memory.js'
+import { ensureAccesses } from '../control/ensure-accesses.js'
+import { openSharedMemory } from './shared-memory.js'
 import { toSubmissionView } from '../control/submission-view.js'
 
 /** Control: the only writer of the access store, and the page with the metrics of every process. */
-export const startControl: Start = async ({ config }, report) => {
+export const startControl: Start = async ({ config }, send) => {
   const { log, flush } = openLog('control', config.log)
   if (!lockFile(join(config.dataDir, 'control.lock')))
     throw new Error(`another control process runs on ${config.dataDir}`)
   const metrics = createMetrics('control')
-  const shared = openSharedState(config.dataDir)
+  const shared = openSharedMemory(config.dataDir)
   const store = await openWriter(config.dataDir, config.access.store)
   const sealing = createSealing(config.access.keyFile, store, randomBytes)
   const owned = { store, randomBytes, now: Date.now }
-  const announce = (): void => report({ kind: 'accessChanged' })
+  const announce = (): void => send({ kind: 'accessChanged' })
   const effect = createAccessEffect({
     shared,
     confirmMs: config.processes.accessConfirmMs,
@@ -40,7 +40,7 @@ export const startControl: Start = async ({ config }, report) => {
     announce,
     endEdge: pid => {
       log.warn({ childPid: pid }, 'an edge did not confirm a change of accesses, and is ended')
-      report({ kind: 'endEdge', pid })
+      send({ kind: 'edgeUnconfirmed', pid })
     },
     now: () => performance.now(),
   })
@@ -69,7 +69,7 @@ export const startControl: Start = async ({ config }, report) => {
     new Promise(resolve => {
       const call = nextCall++
       waiting.set(call, resolve)
-      report({ kind: 'wantMetrics', call })
+      send({ kind: 'metricsRequested', call })
     })
 
   const page = createServer((request, response) => {
@@ -108,19 +108,15 @@ export const startControl: Start = async ({ config }, report) => {
   const readers = setInterval(() => store.clearStaleReaders(), config.processes.staleReadersMs)
 
   return {
-    onOrder: order => {
-      if (order.kind === 'metrics') {
-        waiting.get(order.call)?.(order.snapshots)
-        waiting.delete(order.call)
-      } else if (order.kind === 'ensureTokens')
-        ensureSandboxAccesses(
-          administration,
-          { network: order.network, locations: config.locations.map(({ id }) => id) },
-          Date.now(),
-        ).then(
-          tokens => report({ kind: 'tokens', tokens }),
+    onCommand: command => {
+      if (command.kind === 'metricsCollected') {
+        waiting.get(command.call)?.(command.snapshots)
+        waiting.delete(command.call)
+      } else if (command.kind === 'ensureAccesses')
+        ensureAccesses(administration, command.network, command.accesses, Date.now()).then(
+          tokens => send({ kind: 'accessesEnsured', tokens }),
           (error: unknown) =>
-            report({ kind: 'failed', message: error instanceof Error ? error.message : 'tokens' }),
+            send({ kind: 'failed', message: error instanceof Error ? error.message : 'tokens' }),
         )
     },
     drain: async () => {

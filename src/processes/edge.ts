@@ -21,7 +21,7 @@ import { describeFailure, REFUSED_AS, type RefusedAs } from '../edge/admission.j
 import { edgeCountOf, leavesCore } from './edge-count.js'
 import { createEdgeRoutes } from '../edge/rpc-routes.js'
 import { createEdgeSockets, type EdgeSockets } from '../edge/websocket/routes.js'
-import { reportSnapshot } from './report-snapshot.js'
+import { sendMetrics } from './send-metrics.js'
 import { createJudge } from '../edge/websocket/group.js'
 import { createSubmissionRoutes } from '../edge/submission-routes.js'
 import { createNetworkView, type NetworkView } from '../edge/network-view.js'
@@ -30,7 +30,7 @@ import { openLander } from '../edge/open-lander.js'
 import { openPubSub } from '../edge/open-pubsub.js'
 import { openRelays } from '../edge/open-relays.js'
 import type { Start } from './role.js'
-import { openSharedState } from './shared-memory.js'
+import { openSharedMemory } from './shared-memory.js'
 
 /** Counts calls without making anything per call: each method's series are found once. */
 const createCallMeter = (metrics: Metrics) => {
@@ -142,10 +142,10 @@ const meterChecks = (metrics: Metrics, checks: TransactionChecks | undefined): v
 }
 
 /** An edge: the RPC URLs of every location of this machine. */
-export const startEdge: Start = async ({ config, index }, report) => {
+export const startEdge: Start = async ({ config, index }, send) => {
   const { log, flush, droppedCount } = openLog(`edge ${index}`, config.log)
   const metrics = createMetrics(`edge ${index}`)
-  const shared = openSharedState(config.dataDir)
+  const shared = openSharedMemory(config.dataDir)
   const access = await openReader(config.dataDir, config.access.store)
   const table = openLimitTable(config.dataDir, edgeCountOf(config), config.access.limits)
   // What an earlier life of this edge had in flight.
@@ -225,7 +225,7 @@ export const startEdge: Start = async ({ config, index }, report) => {
     for (const view of views.values()) view.refresh(nowMs)
     if (isIndexed || [...views.values()].some(view => view.tipSlot === undefined)) return
     isIndexed = true
-    report({ kind: 'indexed' })
+    send({ kind: 'indexed' })
   }
   refresh()
   const poll = setInterval(refresh, config.processes.tipPollMs)
@@ -335,12 +335,12 @@ export const startEdge: Start = async ({ config, index }, report) => {
   metrics.beforeSnapshot(() => dropped.set(droppedCount()))
 
   return {
-    onOrder: order => {
-      if (order.kind === 'accessChanged') return confirmVersion()
+    onCommand: command => {
+      if (command.kind === 'accessChanged') return confirmVersion()
       // What the others read is closed by now.
       if (isClosed) return
-      if (order.kind === 'committed' || order.kind === 'storeReplaced') refresh()
-      else if (order.kind === 'collect') void reportSnapshot(metrics, report, order.call)
+      if (command.kind === 'committed' || command.kind === 'storeReplaced') refresh()
+      else if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
     },
     drain: async () => {
       isDraining = true

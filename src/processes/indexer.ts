@@ -26,9 +26,9 @@ import {
   storesPath,
 } from '../storage/generations.js'
 import { toStoreOptions } from '../storage/native-options.js'
-import { watchReaders } from './long-reads.js'
-import { reportSnapshot } from './report-snapshot.js'
-import type { Start } from './role.js'
+import { startLongReadMonitor } from './long-read-monitor.js'
+import { sendMetrics } from './send-metrics.js'
+import { exitWithFailure, type Start } from './role.js'
 import { startSweep } from '../ingest/accounts-rpc/sweep-schedule.js'
 import { startStatusWriter, type StatusWriter } from '../storage/status-writer.js'
 
@@ -53,7 +53,7 @@ const toPlan = (step: RepairStepName, { snapshots }: Config['networks'][number])
  * The one writer of a network's accounts store: reads the feed and commits one block after the
  * other.
  */
-export const startIndexer: Start = async ({ config, network, devChain }, report) => {
+export const startIndexer: Start = async ({ config, network, chain }, send) => {
   const target = config.networks.find(({ id }) => id === network)
   if (network === undefined || target === undefined) throw new Error(`no network ${network}`)
   const { log, flush, droppedCount } = openLog(`indexer ${network}`, config.log)
@@ -71,7 +71,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
   // A dev chain lives as long as its process: a store of another one is of no use to who starts
   // now.
   const current = currentGeneration(stores)
-  let generation = devChain?.id ?? current ?? FIRST_GENERATION
+  let generation = chain?.id ?? current ?? FIRST_GENERATION
   if (generation !== current) clearCurrentGeneration(stores)
   let indexer = openIndexer(join(stores, generation), toStoreOptions(config, network))
 
@@ -84,7 +84,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
     isLive = true
     setCurrentGeneration(stores, generation)
     removeOtherGenerations(stores, [generation, ...(bootstraps?.folders() ?? [])])
-    report({ kind: 'storeReplaced', network })
+    send({ kind: 'storeReplaced', network })
   }
   if (indexer.tip() !== undefined) goLive()
 
@@ -98,7 +98,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
   const dropped = metrics.gauge('logDropped')
   metrics.beforeSnapshot(() => dropped.set(droppedCount()))
 
-  const { sources, bounds } = toFeedSources(target.feed, devChain)
+  const { sources, bounds } = toFeedSources(target.feed, chain)
   let committedAtMs: number | null = null
   const describeTip = (): IndexerStatus['tip'] => {
     const tip = indexer.tip()
@@ -117,8 +117,8 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
     isIncomplete = next
   }
   const sourceIndex = metrics.gauge('feedSource', { network })
-  // A sandbox's chain lives as long as its process, and is indexed from its first slot.
-  if (devChain === undefined)
+  // A guest's chain ends with its process, and is indexed from its first slot.
+  if (chain === undefined)
     bootstraps = createBootstraps(config, network, log, {
       onStatus: () => {
         watchCompleteness()
@@ -143,14 +143,14 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
   setIncomplete(stores, false)
   watchCompleteness()
   // A process may have been killed before it removed the store before its own.
-  if (devChain === undefined)
+  if (chain === undefined)
     removeOtherGenerations(stores, [generation, ...(bootstraps?.folders() ?? [])])
   const feed = startRepairedFeed({
     sources,
     feed: bounds,
     repair: target.repair,
     indexer: () => indexer,
-    steps: devChain === undefined ? target.repairSteps : [],
+    steps: chain === undefined ? target.repairSteps : [],
     run: (step, signal) =>
       bootstraps?.run(toPlan(step, target), signal) ??
       Promise.reject(new Error('no bootstrap is offered')),
@@ -166,7 +166,7 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
         blocks.add(1)
         accounts.add(block.accountCount)
         applyTime.observe(block.applyMicros / 1_000_000)
-        report({ kind: 'committed', network, slot: block.slot })
+        send({ kind: 'committed', network, slot: block.slot })
       },
       health: state => {
         // The reason comes as a line of the feed's own.
@@ -188,18 +188,16 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
     },
   })
   bootstraps?.watch()
-  const stopWatch = watchReaders({
+  const stopWatch = startLongReadMonitor({
     config,
     network,
     store: () => indexer,
     metrics,
     log,
-    report,
+    send,
     now: () => performance.now(),
     onBroken: error => {
-      report({ kind: 'failed', message: `the store ended its work: ${error.message}` })
-      // One turn for the report, as where a role cannot start.
-      setTimeout(() => process.exit(1), 50)
+      exitWithFailure(send, `the store cannot be used any more: ${error.message}`)
     },
   })
   status = startStatusWriter(
@@ -229,8 +227,8 @@ export const startIndexer: Start = async ({ config, network, devChain }, report)
   const stopSweep = startSweep({ target, store: () => indexer, metrics, log })
 
   return {
-    onOrder: order => {
-      if (order.kind === 'collect') void reportSnapshot(metrics, report, order.call)
+    onCommand: command => {
+      if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
     },
     drain: async () => {
       stopWatch()

@@ -1,77 +1,67 @@
 import type { Config } from '../config/config.js'
-import type { IdentityUser } from '../sandbox/identity/users.js'
+import type { AccessToEnsure } from '../control/ensure-accesses.js'
+import type { ChainOverride } from '../ingest/feed/sources.js'
 import type { MetricsSnapshot } from '../shared/metrics.js'
 
-/** The part of the service that a child process plays. */
-export type Role = 'edge' | 'indexer' | 'control' | 'sandbox'
+/** The part of the service that a child process runs. A guest is a process of another part. */
+export type Role = 'edge' | 'indexer' | 'control' | 'guest'
 
-/**
- * The one chain that a sandbox's index may hold; another chain's store is replaced by a fresh one.
- */
-export type DevChain = {
-  readonly id: string
-  readonly endpoint: string
-  readonly firstSlot: number
+/** The code of a guest process and what it is started with. */
+export type GuestProgram = {
+  /** URL of its module, which exports `start` as a role does. */
+  readonly module: string
+  /** Passed on as it is; must survive a structured clone. */
+  readonly options: unknown
 }
 
-/** Flags of `slotline sandbox`. */
-export type SandboxFlags = {
-  readonly port: number
-  readonly dataDir: string
-  readonly accountDir?: string | undefined
-  readonly trafficPerSecond: number
-  readonly slotMs: number
-  readonly edgeCount?: number | undefined
-  /**
-   * Who can sign in; made by the command, so that they stay when the sandbox process is started
-   * again.
-   */
-  readonly users?: readonly IdentityUser[] | undefined
-}
-
-/** What a child is told when it starts. Everything else it finds in the data directory. */
+/** What a child needs to start. Everything else is in the data directory. */
 export type Assignment = {
   readonly config: Config
-  /** Which of its kind, from 0. */
+  /** Number among the children of its role, from 0. */
   readonly index: number
   /** The indexer's network. */
   readonly network?: string | undefined
-  readonly devChain?: DevChain | undefined
-  readonly sandbox?: SandboxFlags | undefined
+  /** The chain that a guest provides in place of the configured feed. */
+  readonly chain?: ChainOverride | undefined
+  readonly guest?: GuestProgram | undefined
 }
 
 /** From the supervisor to a child. */
-export type Order =
+export type Command =
   | { readonly kind: 'start'; readonly assignment: Assignment }
   | { readonly kind: 'drain' }
-  /** Whoever is alive answers `pong`. */
+  /** A live child answers `pong`. */
   | { readonly kind: 'ping' }
   | { readonly kind: 'committed'; readonly network: string; readonly slot: number }
   | { readonly kind: 'storeReplaced'; readonly network: string }
   | { readonly kind: 'accessChanged' }
-  | { readonly kind: 'collect'; readonly call: number }
+  | { readonly kind: 'collectMetrics'; readonly call: number }
   | {
-      readonly kind: 'metrics'
+      readonly kind: 'metricsCollected'
       readonly call: number
       readonly snapshots: readonly MetricsSnapshot[]
     }
-  | { readonly kind: 'ensureTokens'; readonly network: string }
+  | {
+      readonly kind: 'ensureAccesses'
+      readonly network: string
+      readonly accesses: readonly AccessToEnsure[]
+    }
 
-/** From a child to the supervisor. Messages say only what to look at. */
-export type Report =
+/** From a child to the supervisor. A message only says what to look at: state is in the stores. */
+export type Event =
   | {
       readonly kind: 'ready'
       readonly detail: Readonly<Record<string, unknown>>
-      readonly devChain?: DevChain | undefined
+      readonly chain?: ChainOverride | undefined
     }
-  /** An edge has a store with a block in it for every network. */
+  /** An edge has a store with at least one block for every network. */
   | { readonly kind: 'indexed' }
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'committed'; readonly network: string; readonly slot: number }
   | { readonly kind: 'storeReplaced'; readonly network: string }
   | { readonly kind: 'accessChanged' }
-  /** An edge has not confirmed a change of accesses, and has to go. */
-  | { readonly kind: 'endEdge'; readonly pid: number }
+  /** This edge did not confirm a change of accesses in time and must be restarted. */
+  | { readonly kind: 'edgeUnconfirmed'; readonly pid: number }
   | { readonly kind: 'pong' }
   /** A read of this process has been open for so long. */
   | {
@@ -80,6 +70,9 @@ export type Report =
       readonly pid: number
       readonly seconds: number
     }
-  | { readonly kind: 'snapshot'; readonly call: number; readonly snapshot: MetricsSnapshot }
-  | { readonly kind: 'wantMetrics'; readonly call: number }
-  | { readonly kind: 'tokens'; readonly tokens: Readonly<Record<string, string>> }
+  | { readonly kind: 'metrics'; readonly call: number; readonly snapshot: MetricsSnapshot }
+  | { readonly kind: 'metricsRequested'; readonly call: number }
+  | { readonly kind: 'accessesEnsured'; readonly tokens: Readonly<Record<string, string>> }
+
+/** Sends an event to the supervisor. */
+export type SendEvent = (event: Event) => void

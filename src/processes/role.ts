@@ -1,67 +1,86 @@
+import type { ChainOverride } from '../ingest/feed/sources.js'
 import { dieWithParent } from '../native/os.js'
-import type { Assignment, DevChain, Order, Report, Role } from './messages.js'
+import type { Assignment, Command, Role, SendEvent } from './messages.js'
 
-/** What a role hands back once it runs. */
+/** A role that runs. */
 export type Running = {
-  /** Told with the `ready` report. */
+  /** Sent with the `ready` event. */
   readonly detail?: Readonly<Record<string, unknown>>
-  readonly devChain?: DevChain
-  onOrder?(order: Order): void
-  /** Ends the role's work; the process exits with code 0 after it. */
+  readonly chain?: ChainOverride
+  onCommand?(command: Command): void
+  /** Ends the role's work; then the process exits with code 0. */
   drain(): Promise<void>
 }
 
-/** Starts one role inside this process. */
-export type Start = (assignment: Assignment, report: (report: Report) => void) => Promise<Running>
+/** Starts a role in this process. */
+export type Start = (assignment: Assignment, send: SendEvent) => Promise<Running>
 
-/** Each role's file is loaded only in its own process. */
-const STARTS: Readonly<Record<Role, () => Promise<Start>>> = {
+const loadGuest = async ({ guest }: Assignment): Promise<Start> => {
+  if (guest === undefined) throw new Error('a guest needs its program')
+  const { start } = (await import(guest.module)) as { readonly start: Start }
+  return start
+}
+
+/** Each role's code is loaded in its own process only. */
+const LOADERS: Readonly<Record<Role, (assignment: Assignment) => Promise<Start>>> = {
   edge: async () => (await import('./edge.js')).startEdge,
   indexer: async () => (await import('./indexer.js')).startIndexer,
   control: async () => (await import('./control.js')).startControl,
-  sandbox: async () => (await import('../sandbox/process.js')).startSandbox,
+  guest: loadGuest,
 }
 
 /** True for the name of a role. */
-export const isRole = (name: string): name is Role => Object.hasOwn(STARTS, name)
+export const isRole = (name: string): name is Role => Object.hasOwn(LOADERS, name)
 
-/** Runs this process as one child of a supervisor, until it is told to drain or its parent ends. */
+/** One turn of the event loop and more, so that the supervisor gets the message before the exit. */
+const EXIT_DELAY_MS = 50
+
+/** Reports why this process cannot go on, and ends it. */
+export const exitWithFailure = (send: SendEvent, message: string): void => {
+  send({ kind: 'failed', message })
+  setTimeout(() => process.exit(1), EXIT_DELAY_MS)
+}
+
+const send: SendEvent = event => {
+  if (process.connected) process.send?.(event)
+}
+
+const start = async (role: Role, assignment: Assignment): Promise<Running> => {
+  const startRole = await LOADERS[role](assignment)
+  const running = await startRole(assignment, send)
+  send({ kind: 'ready', detail: running.detail ?? {}, chain: running.chain })
+  return running
+}
+
+/** Runs this process as one child of a supervisor, until it is drained or its parent ends. */
 export const runRole = (role: Role): void => {
-  const report = (message: Report): void => {
-    if (process.connected) process.send?.(message)
-  }
-  const fail = (error: unknown): void => {
-    report({ kind: 'failed', message: error instanceof Error ? error.message : String(error) })
-    // The report is on its way to another process: give it one turn before this one ends.
-    setTimeout(() => process.exit(1), 50)
-  }
   process.title = `slotline ${role}`
   if (process.send === undefined || !dieWithParent(process.ppid)) process.exit(1)
-  // The supervisor alone hears the terminal's Ctrl-C and drains its children in order.
+  // The supervisor alone reacts to the terminal's Ctrl-C, and drains its children in order.
   process.on('SIGINT', () => {})
   process.on('SIGTERM', () => {})
   process.on('disconnect', () => process.exit(1))
 
   let running: Running | undefined
   let isDraining = false
+  const drain = (): void => {
+    if (isDraining) return
+    isDraining = true
+    Promise.resolve(running?.drain()).then(
+      () => process.exit(0),
+      () => process.exit(1),
+    )
+  }
   process.on('message', message => {
-    const order = message as Order
-    if (order.kind === 'start') {
-      STARTS[role]()
-        .then(start => start(order.assignment, report))
-        .then(started => {
-          running = started
-          report({ kind: 'ready', detail: started.detail ?? {}, devChain: started.devChain })
-        })
-        .catch(fail)
-    } else if (order.kind === 'drain') {
-      if (isDraining) return
-      isDraining = true
-      Promise.resolve(running?.drain()).then(
-        () => process.exit(0),
-        () => process.exit(1),
+    const command = message as Command
+    if (command.kind === 'drain') drain()
+    else if (command.kind === 'ping') send({ kind: 'pong' })
+    else if (command.kind !== 'start') running?.onCommand?.(command)
+    else
+      start(role, command.assignment).then(
+        started => (running = started),
+        (error: unknown) =>
+          exitWithFailure(send, error instanceof Error ? error.message : String(error)),
       )
-    } else if (order.kind === 'ping') report({ kind: 'pong' })
-    else running?.onOrder?.(order)
   })
 }

@@ -1,40 +1,37 @@
 import { join } from 'node:path'
 import { sharedCells } from '../native/os.js'
 
-/**
- * Cells that all processes of a machine map. Their number never shrinks: a file of an older start
- * is lengthened.
- */
+/** Cells that every process of a machine maps. Never fewer: an older file is lengthened. */
 const CELLS = 1024
 const ACCESS_VERSION = 0
-/** One for each edge: its process id while it may answer, else 0. */
+/** One per edge: its process id while it may answer requests, else 0. */
 const EDGE_PIDS = 256
-/** One for each edge: the last accessVersion after which nothing of an older one can leave it. */
+/** One per edge: the last accessVersion after which no reply of an older one can leave it. */
 const EDGE_VERSIONS = 512
 
 /** Edges of one machine: as many as there are cells for. */
 export const EDGES_MAX = 256
 
-/** What every process sees at once, where a message could come too late. */
-export type SharedState = {
+/** State that every process sees at once, where a message could arrive too late. */
+export type SharedMemory = {
   /** Raised after each durable change of the access store. One load. */
   accessVersion(): number
-  /** Control alone; answers the new version. */
+  /** For control only; answers the new version. */
   raiseAccessVersion(): number
-  /** An edge, before its first request: from here on a change waits for it. */
+  /** An edge, before its first request: from here on a change waits for its confirmation. */
   enterEdge(index: number, pid: number): void
-  /** An edge: nothing that was let in before this version can succeed any more. */
+  /** An edge: nothing that it accepted before this version can succeed any more. */
   confirmVersion(index: number, version: number): void
-  /** The process with this id has ended, or answers no more. */
+  /** The process with this id has ended, or answers no more requests. */
   leaveEdge(pid: number): void
-  /** No edge runs: at the start of a supervisor the ids are those of another life. */
+  /** For the start of a supervisor: no edge runs, and the process ids are of an earlier service. */
   clearEdges(): void
   /** Process ids of edges that have not confirmed this version. */
   unconfirmedEdges(version: number): number[]
 }
 
 /** Maps the shared cells of a data directory. */
-export const openSharedState = (dataDir: string): SharedState => {
+export const openSharedMemory = (dataDir: string): SharedMemory => {
   const cells = sharedCells(join(dataDir, 'shared'), CELLS)
   const read = (cell: number): number => cells[cell] ?? 0
   const edges = Array.from({ length: EDGES_MAX }, (_, index) => index)
@@ -46,7 +43,7 @@ export const openSharedState = (dataDir: string): SharedState => {
       return version
     },
     enterEdge: (index, pid) => {
-      // The version first: with the id alone, the last owner's would be taken for this one's.
+      // The version first: otherwise the former edge's version would count for this process id.
       cells[EDGE_VERSIONS + index] = read(ACCESS_VERSION)
       cells[EDGE_PIDS + index] = pid
     },

@@ -1,167 +1,166 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { openLimitTable, resetLimitTable } from '../access/limiter.js'
 import type { Config } from '../config/config.js'
+import type { AccessToEnsure } from '../control/ensure-accesses.js'
+import type { ChainOverride } from '../ingest/feed/sources.js'
+import { lockFile } from '../native/os.js'
 import { probePort } from '../server/port.js'
 import type { Log } from '../shared/log.js'
-import { createMetrics, type MetricsSnapshot } from '../shared/metrics.js'
-import { lockFile } from '../native/os.js'
+import { createMetrics } from '../shared/metrics.js'
 import { startChild, type Child } from './child.js'
-import { edgeCountOf } from './edge-count.js'
-import { createStuckWatch } from './stuck-reader-watchdog.js'
 import { disableCpuIdle } from './cpu-idle.js'
-import type { Assignment, DevChain, Report, Role, SandboxFlags } from './messages.js'
-import { upstreamListeners } from '../sandbox/config.js'
-import { openSharedState } from './shared-memory.js'
+import { edgeCountOf } from './edge-count.js'
+import type { Assignment, Event, GuestProgram, Role } from './messages.js'
+import { MetricsCollector } from './metrics-collector.js'
+import { openSharedMemory } from './shared-memory.js'
+import { createStuckReaderWatchdog } from './stuck-reader-watchdog.js'
 
-/** Left of the drain time for this process' own end. */
+/** Part of the drain time that is left for this process' own end. */
 const DRAIN_MARGIN_MS = 500
+/** Least time that each role has to drain, also after the others used up the drain time. */
+const ROLE_DRAIN_MS = 500
+/** Time for the children to end after a failed start. */
+const FAILED_START_MS = 2_000
 
 /** A start that cannot succeed; its message is one line for the operator. */
 export class StartError extends Error {}
 
-/** The running service, as its command sees it. */
+type Listener = { readonly host: string; readonly port: number }
+
+/** A process beside the service that provides its chain: started first, stopped last. */
+export type Guest = GuestProgram & {
+  readonly name: string
+  /** Ports that it will listen on: probed with the service's own before anything starts. */
+  readonly listeners: readonly Listener[]
+}
+
+/** The running service. */
 export type Service = {
-  /** What the sandbox process said when it was ready. */
-  sandboxDetail(): Readonly<Record<string, unknown>>
-  /** Tokens of the sandbox's own access, by location. */
-  ensureTokens(network: string): Promise<Readonly<Record<string, string>>>
+  /** What the guest sent with its `ready` event. */
+  guestDetail(): Readonly<Record<string, unknown>>
+  /** Grants accesses of a network that do not exist yet; answers their tokens by location. */
+  ensureAccesses(
+    network: string,
+    accesses: readonly AccessToEnsure[],
+  ): Promise<Readonly<Record<string, string>>>
   /** Resolves when every edge can answer from an indexed slot. */
   untilIndexed(): Promise<void>
-  /** Health fails first, requests in flight finish, children end. */
+  /** Fails health, finishes requests in flight, ends the children. */
   drain(): Promise<void>
 }
 
-const probeAll = async (config: Config, sandbox: SandboxFlags | undefined): Promise<void> => {
-  const listeners = config.locations.flatMap(location => location.listeners)
-  const upstreams = sandbox === undefined ? [] : upstreamListeners(sandbox)
-  for (const { host, port } of [...listeners, config.metrics, config.dashboard, ...upstreams])
-    await probePort(host, port)
+const prepareDataDir = (dataDir: string): void => {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  chmodSync(dataDir, 0o700)
+  if (!lockFile(join(dataDir, 'supervisor.lock')))
+    throw new StartError(`another Slotline runs on the data directory ${dataDir}`)
 }
 
-/**
- * Starts every process of one machine, starts again what ends, and relays what they tell each
- * other. Owns nothing that could be lost.
- */
-export const startService = async (
-  config: Config,
-  log: Log,
-  sandbox?: SandboxFlags,
-): Promise<Service> => {
-  const { processes } = config
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
-  chmodSync(config.dataDir, 0o700)
-  if (!lockFile(join(config.dataDir, 'supervisor.lock')))
-    throw new StartError(`another Slotline runs on the data directory ${config.dataDir}`)
-  await probeAll(config, sandbox)
-  if (processes.disableCpuIdle) {
-    try {
-      disableCpuIdle()
-    } catch (error) {
-      log.warn({ err: error }, 'the system does not allow disabling processor sleep states')
-    }
+const probePorts = async (config: Config, guest: Guest | undefined): Promise<void> => {
+  const own = config.locations.flatMap(location => location.listeners)
+  const listeners = [...own, config.metrics, config.dashboard, ...(guest?.listeners ?? [])]
+  for (const { host, port } of listeners) await probePort(host, port)
+}
+
+const tryToDisableCpuIdle = (log: Log): void => {
+  try {
+    disableCpuIdle()
+  } catch (error) {
+    log.warn({ err: error }, 'the system does not allow disabling processor sleep states')
   }
-  const shared = openSharedState(config.dataDir)
-  shared.clearEdges()
+}
 
-  resetLimitTable(config.dataDir)
-  const limits = openLimitTable(config.dataDir, edgeCountOf(config), config.access.limits)
+/** Starts and restarts the children of one machine and passes on their messages. Holds no state. */
+class Supervisor implements Service {
+  private readonly config: Config
+  private readonly log: Log
+  private readonly guest: Guest | undefined
+  private readonly shared
+  private readonly limits
+  private readonly metrics = createMetrics('supervisor')
+  private readonly collector
+  private readonly watchdog
+  private readonly children: Child[] = []
+  private readonly indexedEdges = new Set<Child>()
+  private chain: ChainOverride | undefined
+  private detail: Readonly<Record<string, unknown>> = {}
+  private tokens: Readonly<Record<string, string>> | undefined
+  /** While false, a failure of a child fails the start in place of being retried. */
+  private isUp = false
+  private failure: string | undefined
+  private onProgress: () => void = () => {}
 
-  const metrics = createMetrics('supervisor')
-  const children: Child[] = []
-  const indexedEdges = new Set<Child>()
-  let devChain: DevChain | undefined
-  let sandboxDetail: Readonly<Record<string, unknown>> = {}
-  let isUp = false
-  let onProgress = (): void => {}
-  let failure: string | undefined
-  let tokens: Readonly<Record<string, string>> | undefined
-  let nextCall = 1
-  const collections = new Map<number, (snapshot: MetricsSnapshot) => void>()
-
-  const withRole = (role: Role): Child[] => children.filter(child => child.role === role)
-  const control = (): Child | undefined => withRole('control')[0]
-
-  const collect = (call: number): void => {
-    const asked = children.filter(child => child.isReady && child.role !== 'control')
-    const snapshots: MetricsSnapshot[] = []
-    const inner = nextCall++
-    const finish = (): void => {
-      clearTimeout(timer)
-      collections.delete(inner)
-      control()?.tell({ kind: 'metrics', call, snapshots })
-    }
-    const timer = setTimeout(finish, processes.metricsMs)
-    const add = (snapshot: MetricsSnapshot): void => {
-      snapshots.push(snapshot)
-      if (snapshots.length > asked.length) finish()
-    }
-    collections.set(inner, add)
-    for (const child of asked) child.tell({ kind: 'collect', call: inner })
-    void metrics.snapshot().then(add)
+  constructor(config: Config, log: Log, guest: Guest | undefined) {
+    this.config = config
+    this.log = log
+    this.guest = guest
+    this.shared = openSharedMemory(config.dataDir)
+    this.shared.clearEdges()
+    resetLimitTable(config.dataDir)
+    this.limits = openLimitTable(config.dataDir, edgeCountOf(config), config.access.limits)
+    this.collector = new MetricsCollector(this.metrics, config.processes.metricsMs)
+    this.watchdog = createStuckReaderWatchdog({
+      config,
+      log,
+      edges: () => this.withRole('edge'),
+      onEnd: ({ role }) => this.metrics.counter('childStuck', { role }).add(1),
+    })
   }
 
-  const stuck = createStuckWatch({
-    config,
-    log,
-    edges: () => withRole('edge'),
-    onEnd: ({ role }) => metrics.counter('childStuck', { role }).add(1),
-  })
-
-  const onReport = (report: Report, child: Child): void => {
-    switch (report.kind) {
-      case 'ready':
-        log.info({ process: child.name, childPid: child.pid }, 'process is ready')
-        if (report.devChain !== undefined) {
-          const isAnother = devChain !== undefined
-          devChain = report.devChain
-          sandboxDetail = report.detail
-          // A dev chain lives in memory: after its process ended there is another one, to be
-          // indexed anew.
-          if (isAnother) for (const indexer of withRole('indexer')) indexer.restart()
-        }
-        onProgress()
-        break
-      case 'indexed':
-        indexedEdges.add(child)
-        onProgress()
-        break
-      case 'failed':
-        // Before the service is up a failure is the operator's to mend; later it is retried.
-        if (!isUp) failure ??= report.message
-        onProgress()
-        break
-      case 'committed':
-      case 'storeReplaced':
-        for (const edge of withRole('edge')) edge.tell(report)
-        break
-      case 'accessChanged':
-        for (const edge of withRole('edge')) edge.tell(report)
-        break
-      case 'endEdge':
-        // By the id: the edge that was meant may have been replaced by now.
-        for (const edge of withRole('edge')) if (edge.pid === report.pid) edge.restart()
-        break
-      case 'longRead':
-        stuck.onLongRead(report)
-        break
-      case 'pong':
-        stuck.onPong(child)
-        break
-      case 'snapshot':
-        collections.get(report.call)?.(report.snapshot)
-        break
-      case 'wantMetrics':
-        collect(report.call)
-        break
-      case 'tokens':
-        tokens = report.tokens
-        onProgress()
-        break
-    }
+  /**
+   * Starts the children in the order of what they need: edges read the access store that control
+   * makes, indexers the guest's chain. Edges come after the indexers, because an indexer of another
+   * chain first takes the last one's store away.
+   */
+  async start(): Promise<void> {
+    if (this.guest !== undefined) this.add('guest', this.guest.name, { guest: this.guest })
+    this.add('control', 'control', {})
+    await this.untilReady()
+    for (const { id } of this.config.networks) this.add('indexer', `indexer ${id}`, { network: id })
+    await this.untilReady()
+    for (let index = 0; index < edgeCountOf(this.config); index += 1)
+      this.add('edge', `edge ${index}`, { index })
+    await this.untilReady()
+    this.isUp = true
   }
 
-  const add = (role: Role, name: string, own: Partial<Assignment>): Child => {
+  guestDetail(): Readonly<Record<string, unknown>> {
+    return this.detail
+  }
+
+  async ensureAccesses(
+    network: string,
+    accesses: readonly AccessToEnsure[],
+  ): Promise<Readonly<Record<string, string>>> {
+    // Part of the start: a failure of control, such as a lost key, is reported and not retried.
+    this.isUp = false
+    this.tokens = undefined
+    this.control?.send({ kind: 'ensureAccesses', network, accesses })
+    await this.until(() => this.tokens !== undefined)
+    this.isUp = true
+    return this.tokens ?? {}
+  }
+
+  untilIndexed(): Promise<void> {
+    return this.until(() => this.withRole('edge').every(edge => this.indexedEdges.has(edge)))
+  }
+
+  drain(): Promise<void> {
+    return this.stopAll(this.config.processes.drainMs - DRAIN_MARGIN_MS)
+  }
+
+  private withRole(role: Role): Child[] {
+    return this.children.filter(child => child.role === role)
+  }
+
+  private get control(): Child | undefined {
+    return this.withRole('control')[0]
+  }
+
+  private add(role: Role, name: string, own: Partial<Assignment>): void {
+    const { processes } = this.config
     const child = startChild({
       role,
       name,
@@ -171,82 +170,128 @@ export const startService = async (
         readyMaxMs: processes.restartReadyMaxMs,
         settledMs: processes.restartSettledMs,
       },
-      assignment: () => ({ config, index: 0, devChain, sandbox, ...own }),
-      onReport,
-      onExit: shared.leaveEdge,
-      onEnd: (ended, reason, retryInMs) => {
-        indexedEdges.delete(ended)
-        // What it had in flight has ended with it, and must not stand in the way of the others.
-        if (role === 'edge') limits.clearEdge(own.index ?? 0)
-        metrics.counter('childRestarts', { role: ended.role }).add(1)
-        // A failed start is one line: the failure itself.
-        if (isUp || failure === undefined)
-          log.warn({ process: ended.name, reason, retryInMs }, 'process ended')
-        onProgress()
+      assignment: () => ({ config: this.config, index: 0, chain: this.chain, ...own }),
+      onEvent: (event, from) => this.onEvent(event, from),
+      onExit: this.shared.leaveEdge,
+      onFailure: (failed, reason, retryInMs) => {
+        // Its requests in flight ended with it and must not count against the limits.
+        if (role === 'edge') this.limits.clearEdge(own.index ?? 0)
+        this.onChildFailure(failed, reason, retryInMs)
       },
     })
-    children.push(child)
-    return child
+    this.children.push(child)
   }
 
-  const stopAll = async (deadlineMs: number): Promise<void> => {
-    const endBy = Date.now() + deadlineMs
-    // Edges first: they need the others to finish what is in flight.
-    for (const role of ['edge', 'indexer', 'control', 'sandbox'] as const) {
-      const leftMs = Math.max(500, endBy - Date.now())
-      await Promise.all(withRole(role).map(child => child.stop(leftMs)))
+  private onChildFailure(child: Child, reason: string, retryInMs: number): void {
+    this.indexedEdges.delete(child)
+    this.metrics.counter('childRestarts', { role: child.role }).add(1)
+    // A failed start is reported as one line: its cause.
+    if (this.isUp || this.failure === undefined)
+      this.log.warn({ process: child.name, reason, retryInMs }, 'process ended')
+    this.onProgress()
+  }
+
+  private onEvent(event: Event, child: Child): void {
+    switch (event.kind) {
+      case 'ready':
+        return this.onReady(child, event)
+      case 'indexed':
+        this.indexedEdges.add(child)
+        return this.onProgress()
+      case 'failed':
+        if (!this.isUp) this.failure ??= event.message
+        return this.onProgress()
+      case 'committed':
+      case 'storeReplaced':
+      case 'accessChanged':
+        for (const edge of this.withRole('edge')) edge.send(event)
+        return
+      case 'edgeUnconfirmed':
+        // By its process id: it may have been replaced by now.
+        for (const edge of this.withRole('edge')) if (edge.pid === event.pid) edge.restart()
+        return
+      case 'longRead':
+        return this.watchdog.onLongRead(event)
+      case 'pong':
+        return this.watchdog.onPong(child)
+      case 'metrics':
+        return this.collector.onMetrics(event.call, event.snapshot)
+      case 'metricsRequested':
+        return void this.collectMetrics(event.call)
+      case 'accessesEnsured':
+        this.tokens = event.tokens
+        return this.onProgress()
     }
   }
 
-  const until = async (isDone: () => boolean): Promise<void> => {
-    let timer: NodeJS.Timeout | undefined
+  private onReady(child: Child, { chain, detail }: Extract<Event, { kind: 'ready' }>): void {
+    this.log.info({ process: child.name, childPid: child.pid }, 'process is ready')
+    if (chain !== undefined) {
+      const isAnother = this.chain !== undefined
+      this.chain = chain
+      this.detail = detail
+      // A guest's chain ends with its process: the next one is indexed from its beginning.
+      if (isAnother) for (const indexer of this.withRole('indexer')) indexer.restart()
+    }
+    this.onProgress()
+  }
+
+  private async collectMetrics(call: number): Promise<void> {
+    const others = this.children.filter(child => child.isReady && child.role !== 'control')
+    const snapshots = await this.collector.collect(others)
+    this.control?.send({ kind: 'metricsCollected', call, snapshots })
+  }
+
+  private untilReady(): Promise<void> {
+    return this.until(() => this.children.every(child => child.isReady))
+  }
+
+  /** Waits for a step of the start. Ends the children and throws where it fails or takes too long. */
+  private async until(isDone: () => boolean): Promise<void> {
+    const { startMs } = this.config.processes
+    const timeout = new AbortController()
     try {
       await new Promise<void>((resolve, reject) => {
-        timer = setTimeout(() => {
-          const missing = children.filter(child => !child.isReady).map(child => child.name)
-          const what = missing.length > 0 ? missing.join(', ') : 'the first indexed block'
-          reject(new StartError(`not ready after ${processes.startMs} ms: ${what}`))
-        }, processes.startMs)
-        onProgress = () => {
-          if (failure !== undefined) reject(new StartError(failure))
+        sleep(startMs, undefined, timeout).then(
+          () => reject(new StartError(`not ready after ${startMs} ms: ${this.describeMissing()}`)),
+          () => {},
+        )
+        this.onProgress = () => {
+          if (this.failure !== undefined) reject(new StartError(this.failure))
           else if (isDone()) resolve()
         }
-        onProgress()
+        this.onProgress()
       })
     } catch (error) {
-      await stopAll(2_000)
+      await this.stopAll(FAILED_START_MS)
       throw error
     } finally {
-      clearTimeout(timer)
-      onProgress = () => {}
+      timeout.abort()
+      this.onProgress = () => {}
     }
   }
 
-  // What the others need: edges read the access store that control makes, the indexer the dev
-  // chain.
-  if (sandbox !== undefined) add('sandbox', 'sandbox', {})
-  add('control', 'control', {})
-  await until(() => children.every(child => child.isReady))
-  for (const { id } of config.networks) add('indexer', `indexer ${id}`, { network: id })
-  // An indexer of another chain takes the last one's store away: edges must not serve it meanwhile.
-  await until(() => children.every(child => child.isReady))
-  for (let index = 0; index < edgeCountOf(config); index += 1)
-    add('edge', `edge ${index}`, { index })
-  await until(() => children.every(child => child.isReady))
-  isUp = true
-  return {
-    sandboxDetail: () => sandboxDetail,
-    ensureTokens: async network => {
-      // Still a part of the start: what control cannot do is the operator's to mend, a lost key for
-      // one.
-      isUp = false
-      tokens = undefined
-      control()?.tell({ kind: 'ensureTokens', network })
-      await until(() => tokens !== undefined)
-      isUp = true
-      return tokens ?? {}
-    },
-    untilIndexed: () => until(() => withRole('edge').every(edge => indexedEdges.has(edge))),
-    drain: () => stopAll(processes.drainMs - DRAIN_MARGIN_MS),
+  private describeMissing(): string {
+    const missing = this.children.filter(child => !child.isReady).map(child => child.name)
+    return missing.length > 0 ? missing.join(', ') : 'the first indexed block'
   }
+
+  /** Edges first: they need the others to finish their requests in flight. */
+  private async stopAll(deadlineMs: number): Promise<void> {
+    const endMs = Date.now() + deadlineMs
+    for (const role of ['edge', 'indexer', 'control', 'guest'] as const) {
+      const leftMs = Math.max(ROLE_DRAIN_MS, endMs - Date.now())
+      await Promise.all(this.withRole(role).map(child => child.stop(leftMs)))
+    }
+  }
+}
+
+/** Starts the service of one machine: every process, and a guest where one is given. */
+export const startService = async (config: Config, log: Log, guest?: Guest): Promise<Service> => {
+  prepareDataDir(config.dataDir)
+  await probePorts(config, guest)
+  if (config.processes.disableCpuIdle) tryToDisableCpuIdle(log)
+  const supervisor = new Supervisor(config, log, guest)
+  await supervisor.start()
+  return supervisor
 }

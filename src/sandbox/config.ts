@@ -2,7 +2,19 @@ import { toConfig, type Config } from '../config/config.js'
 import { CREDENTIALS } from './upstreams/credentials.js'
 import { SANDBOX_SEED } from './solana/keypair.js'
 import { deriveTips } from './upstreams/tips.js'
-import type { SandboxFlags } from '../processes/messages.js'
+import type { IdentityUser } from './identity/users.js'
+
+/** Flags of `slotline sandbox`. */
+export type SandboxFlags = {
+  readonly port: number
+  readonly dataDir: string
+  readonly accountDir?: string | undefined
+  readonly trafficPerSecond: number
+  readonly slotMs: number
+  readonly edgeCount?: number | undefined
+  /** Who can sign in; made by the command, so that a restart of the process keeps them. */
+  readonly users?: readonly IdentityUser[] | undefined
+}
 
 const HOST = '127.0.0.1'
 

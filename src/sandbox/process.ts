@@ -7,16 +7,17 @@ import { startSandboxChain } from './chain/sandbox-chain.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import { publicUrlOf } from '../control/public-url.js'
-import { reportSnapshot } from '../processes/report-snapshot.js'
-import { layoutOf } from './config.js'
+import { sendMetrics } from '../processes/send-metrics.js'
+import { layoutOf, type SandboxFlags } from './config.js'
 import type { Start } from '../processes/role.js'
 
 /**
  * The local upstreams: a dev chain behind a real Yellowstone server, a lander, bundle engines, an
  * identity provider.
  */
-export const startSandbox: Start = async ({ config, sandbox }, report) => {
-  if (sandbox === undefined) throw new Error('the sandbox role needs its flags')
+export const start: Start = async ({ config, guest }, send) => {
+  process.title = 'slotline sandbox'
+  const sandbox = guest?.options as SandboxFlags
   const { log, flush } = openLog('sandbox', config.log)
   const metrics = createMetrics('sandbox')
   const ports = layoutOf(sandbox.port)
@@ -54,14 +55,14 @@ export const startSandbox: Start = async ({ config, sandbox }, report) => {
       issuer: identity.issuer,
       samples: world.samples,
     },
-    devChain: {
+    chain: {
       // Random, because a new chain begins with the same hashes as an old one only by chance.
       id: randomBytes(6).toString('hex'),
       endpoint: world.geyserUrl,
       firstSlot: chain.options.firstSlot,
     },
-    onOrder: order => {
-      if (order.kind === 'collect') void reportSnapshot(metrics, report, order.call)
+    onCommand: command => {
+      if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
     },
     drain: async () => {
       await Promise.all([lander.close(), engine.close(), identity.close()])

@@ -1,12 +1,12 @@
 import t, { type Test } from 'tap'
 import { createAccessEffect } from '../../src/control/access-effect.js'
-import { openSharedState } from '../../src/processes/shared-memory.js'
+import { openSharedMemory } from '../../src/processes/shared-memory.js'
 
 /** Control's side and the edges' side, as two mappings of one file. */
 const setUp = (t: Test, onEndEdge: (pid: number) => void = () => {}) => {
   const dir = t.testdir()
-  const control = openSharedState(dir)
-  const edges = openSharedState(dir)
+  const control = openSharedMemory(dir)
+  const edges = openSharedMemory(dir)
   const ended: number[] = []
   const effect = createAccessEffect({
     shared: control,

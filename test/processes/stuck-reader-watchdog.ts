@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Child } from '../../src/processes/child.js'
-import { createStuckWatch } from '../../src/processes/stuck-reader-watchdog.js'
+import { createStuckReaderWatchdog } from '../../src/processes/stuck-reader-watchdog.js'
 import { openLog } from '../../src/shared/log.js'
 import { until } from '../fixtures/until.js'
 
@@ -15,7 +15,7 @@ const setUp = () => {
     name: `edge ${pid}`,
     pid,
     isReady: true,
-    tell: ({ kind }) => void (kind === 'ping' && asked.push(pid)),
+    send: ({ kind }) => void (kind === 'ping' && asked.push(pid)),
     restart: () => void ended.push(pid),
     stop: () => Promise.resolve(),
   })
@@ -26,7 +26,7 @@ const setUp = () => {
     lineCharsMax: 1_000,
   })
   const counted: Child[] = []
-  const watch = createStuckWatch({
+  const watch = createStuckReaderWatchdog({
     config: {
       store: { readerSecondsMax: 10 },
       rpc: { readTimeoutMs: 30_000 },
@@ -36,15 +36,16 @@ const setUp = () => {
     edges: () => edges,
     onEnd: edge => counted.push(edge),
   })
-  const tell = (pid: number, seconds: number) => watch.onLongRead({ network: 'one', pid, seconds })
-  return { asked, counted, edges, ended, tell, watch }
+  const reportRead = (pid: number, seconds: number) =>
+    watch.onLongRead({ network: 'one', pid, seconds })
+  return { asked, counted, edges, ended, reportRead, watch }
 }
 
 t.test('an edge that does not answer is ended, one that does is not', async t => {
-  const { asked, counted, edges, ended, tell, watch } = setUp()
-  tell(7, 11)
-  tell(8, 11)
-  tell(8, 12)
+  const { asked, counted, edges, ended, reportRead, watch } = setUp()
+  reportRead(7, 11)
+  reportRead(8, 11)
+  reportRead(8, 12)
   t.strictSame(asked, [7, 8], 'once each')
   for (const edge of edges) if (edge.pid === 7) watch.onPong(edge)
   await until('the other is ended', () => ended.length > 0)
@@ -55,17 +56,17 @@ t.test('an edge that does not answer is ended, one that does is not', async t =>
     [8],
   )
   // It is asked again for as long as its read stays open, and in the end its answer is not enough.
-  tell(7, 20)
+  reportRead(7, 20)
   t.strictSame(asked, [7, 8, 7])
   for (const edge of edges) watch.onPong(edge)
-  tell(7, 40.5)
+  reportRead(7, 40.5)
   t.strictSame(ended, [8, 7])
 })
 
 t.test('other processes are left alone, and one that went by itself', async t => {
-  const { asked, edges, ended, tell } = setUp()
-  tell(9, 1_000)
-  tell(7, 11)
+  const { asked, edges, ended, reportRead } = setUp()
+  reportRead(9, 1_000)
+  reportRead(7, 11)
   edges.shift()
   await sleep(3 * ANSWER_MS)
   t.strictSame([asked, ended], [[7], []])

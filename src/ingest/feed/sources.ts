@@ -1,7 +1,14 @@
 import type { Config } from '../../config/config.js'
 import type { Options, Target } from './geyser.js'
-import type { DevChain } from '../../processes/messages.js'
 import { readAuthority } from '../accounts-rpc/read-authority.js'
+
+/** A chain in place of the configured feed, which lives only as long as the process that serves it. */
+export type ChainOverride = {
+  /** Differs from every earlier one: the network's store is replaced with it. */
+  readonly id: string
+  readonly endpoint: string
+  readonly firstSlot: number
+}
 
 type Feed = Config['networks'][number]['feed']
 
@@ -12,11 +19,8 @@ export type FeedSources = {
   readonly bounds: Options
 }
 
-/**
- * A dev chain has no other server than its own. Reads the certificate files, and throws where it
- * cannot.
- */
-export const toFeedSources = (feed: Feed, devChain: DevChain | undefined): FeedSources => {
+/** Reads the certificate files; throws where it cannot. */
+export const toFeedSources = (feed: Feed, chain: ChainOverride | undefined): FeedSources => {
   const {
     caFile: _file,
     endpoint: _endpoint,
@@ -37,11 +41,11 @@ export const toFeedSources = (feed: Feed, devChain: DevChain | undefined): FeedS
     ...(plan === undefined ? {} : { plan }),
     ...(startSlot === undefined ? {} : { startSlot }),
   })
-  if (devChain === undefined)
+  if (chain === undefined)
     return {
       bounds,
       sources: [toTarget(feed, 'networks.feed'), ...fallbacks.map(one => toTarget(one))],
     }
-  const { endpoint, firstSlot } = devChain
+  const { endpoint, firstSlot } = chain
   return { bounds, sources: [{ endpoint, startSlot: firstSlot }] }
 }

@@ -52,8 +52,8 @@ t.test('each server has its own secrets, and no other’s', async t => {
 
 t.test('a dev chain has its own server only', async t => {
   const feed = feedOf({ endpoint: 'http://one.example', xToken: 'canary', fallbacks: [] })
-  const devChain = { id: 'x', endpoint: 'http://127.0.0.1:5', firstSlot: 3 }
-  const { sources } = toFeedSources(feed, devChain)
+  const chain = { id: 'x', endpoint: 'http://127.0.0.1:5', firstSlot: 3 }
+  const { sources } = toFeedSources(feed, chain)
   t.strictSame(sources, [{ endpoint: 'http://127.0.0.1:5', startSlot: 3 }])
 })
 

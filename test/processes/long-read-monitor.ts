@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import type { Report } from '../../src/processes/messages.js'
-import { watchReaders } from '../../src/processes/long-reads.js'
+import type { Event } from '../../src/processes/messages.js'
+import { startLongReadMonitor } from '../../src/processes/long-read-monitor.js'
 import { openLog } from '../../src/shared/log.js'
 import { createMetrics } from '../../src/shared/metrics.js'
 import { NativeError } from '../../src/native/errors.js'
@@ -17,7 +17,7 @@ const watch = (t: { teardown(run: () => void): void; testdir(): string }) => {
   let cleared = 0
   let failure: NativeError | undefined
   const reads: OpenRead[] = []
-  const reports: Report[] = []
+  const events: Event[] = []
   const broken: string[] = []
   const metrics = createMetrics('indexer')
   const { log } = openLog('indexer', {
@@ -25,7 +25,7 @@ const watch = (t: { teardown(run: () => void): void; testdir(): string }) => {
     bufferBytesMax: 1_000,
     lineCharsMax: 1_000,
   })
-  const stop = watchReaders({
+  const stop = startLongReadMonitor({
     config: {
       store: { readerSecondsMax: 10 },
       processes: { readersCheckMs: CHECK_MS, staleReadersMs: 60_000 },
@@ -43,7 +43,7 @@ const watch = (t: { teardown(run: () => void): void; testdir(): string }) => {
     }),
     metrics,
     log,
-    report: report => reports.push(report),
+    send: event => events.push(event),
     now: () => nowMs,
     onBroken: error => broken.push(error.message),
   })
@@ -58,7 +58,7 @@ const watch = (t: { teardown(run: () => void): void; testdir(): string }) => {
     ageOf,
     broken,
     reads,
-    reports,
+    events,
     turn,
     cleared: () => cleared,
     commit: () => (commit += 1),
@@ -70,7 +70,7 @@ const watch = (t: { teardown(run: () => void): void; testdir(): string }) => {
 t.test(
   'a read counts from the first commit after it, and is told of when it is overdue',
   async t => {
-    const { ageOf, cleared, commit, pass, reads, reports, turn } = watch(t)
+    const { ageOf, cleared, commit, pass, reads, events, turn } = watch(t)
     reads.push({ processId: 7, thread: 70, transaction: 1 })
     pass(60_000)
     await turn()
@@ -80,27 +80,27 @@ t.test(
     pass(10_000)
     await turn()
     t.equal(await ageOf(), 10)
-    t.strictSame(reports, [])
+    t.strictSame(events, [])
     const before = cleared()
     pass(1)
-    await until('it is told', () => reports.length > 0)
-    t.match(reports[0], { kind: 'longRead', network: 'one', pid: 7, seconds: 10.001 })
+    await until('it is told', () => events.length > 0)
+    t.match(events[0], { kind: 'longRead', network: 'one', pid: 7, seconds: 10.001 })
     t.ok(cleared() > before, 'it may be a dead process’s')
 
     // The thread reads again: another read.
     reads[0] = { processId: 7, thread: 70, transaction: 2 }
     await turn()
-    const count = reports.length
+    const count = events.length
     commit()
     pass(9_000)
     await turn()
     t.equal(await ageOf(), 0)
-    t.equal(reports.length, count)
+    t.equal(events.length, count)
   },
 )
 
 t.test('a process is told of once in a check, with its oldest read', async t => {
-  const { commit, pass, reads, reports, turn } = watch(t)
+  const { commit, pass, reads, events, turn } = watch(t)
   reads.push({ processId: 7, thread: 70, transaction: 1 })
   commit()
   await turn()
@@ -109,15 +109,15 @@ t.test('a process is told of once in a check, with its oldest read', async t => 
   reads.push({ processId: 8, thread: 71, transaction: 1 })
   await turn()
   pass(20_000)
-  await until('both are told of', () => reports.length >= 2)
-  t.match(reports.slice(0, 2), [
+  await until('both are told of', () => events.length >= 2)
+  t.match(events.slice(0, 2), [
     { pid: 7, seconds: 25 },
     { pid: 8, seconds: 20 },
   ])
 })
 
 t.test('a store that cannot be looked at ends nobody; a broken one ends its process', async t => {
-  const { broken, commit, fail, pass, reads, reports, turn } = watch(t)
+  const { broken, commit, fail, pass, reads, events, turn } = watch(t)
   fail(new NativeError('storeStopped', 'full'))
   reads.push({ processId: 7, thread: 70, transaction: 1 })
   commit()
@@ -125,7 +125,7 @@ t.test('a store that cannot be looked at ends nobody; a broken one ends its proc
   fail(undefined)
   await turn()
   pass(11_000)
-  await until('it is looked at again', () => reports.length > 0)
+  await until('it is looked at again', () => events.length > 0)
   t.strictSame(broken, [])
   fail(new NativeError('storeBroken', 'MDB_PANIC'))
   await until('it is said', () => broken.length > 0)

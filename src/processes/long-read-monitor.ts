@@ -1,0 +1,143 @@
+import type { Config } from '../config/config.js'
+import { NativeError } from '../native/errors.js'
+import type { Indexer } from '../native/indexer.js'
+import type { OpenRead } from '../native/store.js'
+import type { Log } from '../shared/log.js'
+import type { Metrics } from '../shared/metrics.js'
+import type { SendEvent } from './messages.js'
+
+type Store = Pick<Indexer, 'clearStaleReaders' | 'lastCommit' | 'openReads' | 'stats' | 'tip'>
+
+export type LongReadMonitorOptions = {
+  readonly config: Pick<Config, 'store' | 'processes'>
+  readonly network: string
+  /** The live store, which a bootstrap may replace. */
+  readonly store: () => Store
+  readonly metrics: Metrics
+  readonly log: Log
+  readonly send: SendEvent
+  readonly now: () => number
+  /** LMDB refuses to go on with this opening of the store: the process must be restarted. */
+  readonly onBroken: (error: NativeError) => void
+}
+
+/** A read behind the newest commit: when it was first seen there, and whether it was logged. */
+type TrackedRead = { readonly pid: number; readonly sinceMs: number; isLogged: boolean }
+
+/** Identifies one read: a thread that reads again sees a newer transaction. */
+const keyOf = ({ processId, thread, transaction }: OpenRead): string =>
+  `${processId} ${thread} ${transaction}`
+
+/**
+ * Measures a store, frees the slots of dead readers and reports reads that stay open. A read counts
+ * from the first commit after it: before that it keeps no page from being reused.
+ */
+class LongReadMonitor {
+  private readonly options: LongReadMonitorOptions
+  private readonly age
+  private readonly timer: NodeJS.Timeout
+  private tracked = new Map<string, TrackedRead>()
+  private clearedMs: number
+  private lastFault: string | undefined
+
+  constructor(options: LongReadMonitorOptions) {
+    const { config, metrics, network, now } = options
+    this.options = options
+    this.clearedMs = now()
+    this.age = metrics.gauge('storeReaderAge', { store: network })
+    this.timer = setInterval(() => this.attempt(this.check), config.processes.readersCheckMs)
+    const used = metrics.gauge('storeUsed', { store: network })
+    const map = metrics.gauge('storeMap', { store: network })
+    const readers = metrics.gauge('storeReaders', { store: network })
+    const lag = metrics.gauge('storeReaderLag', { store: network })
+    const measure = (): void => {
+      const stats = options.store().stats()
+      used.set(stats.usedBytes)
+      map.set(stats.mapBytes)
+      readers.set(stats.readers)
+      lag.set(stats.oldestReaderLag)
+    }
+    metrics.beforeSnapshot(() => this.attempt(measure))
+  }
+
+  stop(): void {
+    clearInterval(this.timer)
+  }
+
+  /** A store that cannot be measured must not stop its writer; each cause is logged once. */
+  private attempt(action: () => void): void {
+    const { log, network, onBroken } = this.options
+    try {
+      action()
+      this.lastFault = undefined
+    } catch (error) {
+      if (!(error instanceof NativeError)) throw error
+      if (error.code === 'storeBroken') return onBroken(error)
+      if (this.lastFault !== error.message)
+        log.warn({ network, err: error }, 'a store cannot be measured')
+      this.lastFault = error.message
+    }
+  }
+
+  private readonly check = (): void => {
+    const { config, network, now, send, store } = this.options
+    // Of these calls, this one is the first to fail where the store is broken.
+    store().tip()
+    const nowMs = now()
+    this.trackReads(nowMs)
+    const overdue = this.findOverdue(nowMs)
+    for (const [pid, seconds] of overdue) send({ kind: 'longRead', network, pid, seconds })
+    // An overdue read may belong to a dead process.
+    if (overdue.size > 0 || nowMs - this.clearedMs >= config.processes.staleReadersMs) this.clear()
+  }
+
+  private trackReads(nowMs: number): void {
+    const { store } = this.options
+    const newest = store().lastCommit()
+    const behind = store()
+      .openReads()
+      .filter(({ transaction }) => transaction < newest)
+    const before = this.tracked
+    this.tracked = new Map()
+    for (const read of behind) {
+      const key = keyOf(read)
+      const added = { pid: read.processId, sinceMs: nowMs, isLogged: false }
+      this.tracked.set(key, before.get(key) ?? added)
+    }
+  }
+
+  /** Seconds of the oldest read that is open for too long, by process. */
+  private findOverdue(nowMs: number): ReadonlyMap<number, number> {
+    const { config, log, network } = this.options
+    const overdue = new Map<number, number>()
+    let oldest = 0
+    for (const read of this.tracked.values()) {
+      const { pid } = read
+      const seconds = (nowMs - read.sinceMs) / 1_000
+      oldest = Math.max(oldest, seconds)
+      if (seconds <= config.store.readerSecondsMax) continue
+      if (!read.isLogged)
+        log.warn(
+          { network, childPid: pid, seconds: Math.round(seconds) },
+          'a read stays open and makes the store grow',
+        )
+      read.isLogged = true
+      overdue.set(pid, Math.max(seconds, overdue.get(pid) ?? 0))
+    }
+    this.age.set(oldest)
+    return overdue
+  }
+
+  private clear(): void {
+    const { log, network, now, store } = this.options
+    this.clearedMs = now()
+    const freed = store().clearStaleReaders()
+    if (freed > 0) log.warn({ network, freed }, 'freed reader slots of dead processes')
+  }
+}
+
+/** Starts to monitor the reads of a store; returns the function that stops it. */
+export const startLongReadMonitor = (options: LongReadMonitorOptions): (() => void) => {
+  const monitor = new LongReadMonitor(options)
+  return () => monitor.stop()
+}
