@@ -95,13 +95,22 @@ export const configSchema = v.strictObject({
     'What accesses are granted of. Without one, none can be granted.',
   ),
   server: section(
-    optionsSchema(server, {
-      // What uWebSockets.js takes, whose clock goes in steps of 4 s.
-      socketIdleSeconds: integer(8, 960, 'seconds'),
-      socketReadBytesMax: integer(1024, 2 ** 30, 'bytes'),
-      socketsQueuedBytesMax: integer(1024 ** 2, 2 ** 30, 'bytes'),
-      socketCompression: oneOf(COMPRESSIONS),
-    }),
+    withRenamed(
+      optionsSchema(server, {
+        // The range that uWebSockets.js accepts; its timers have steps of 4 s.
+        socketIdleSeconds: integer(8, 960, 'seconds'),
+        socketReadBytesMax: integer(1024, 2 ** 30, 'bytes'),
+        socketsQueuedBytesMax: integer(1024 ** 2, 2 ** 30, 'bytes'),
+        socketCompression: oneOf(COMPRESSIONS),
+      }),
+      {
+        pieceBytes: { to: 'chunkBytes' },
+        piecesKeptMax: { to: 'chunksPooledMax' },
+        backlogProbeBytes: { to: 'unreadProbeBytes' },
+        backlogProbesMax: { to: 'unreadProbesMax' },
+        backlogForgetMs: { to: 'unreadForgetMs' },
+      },
+    ),
   ),
   rpc: section(
     optionsSchema(rpc, {

@@ -18,7 +18,10 @@ export type SandboxFlags = {
 
 const HOST = '127.0.0.1'
 
-/** Tip addresses of the lander itself; the others of its class are the service's (contract: lander-tip-floor). */
+/**
+ * Tip addresses of the lander itself; the others of its class are the service's (contract:
+ * lander-tip-floor).
+ */
 const LANDER_OWN = 10
 
 /** The one network of the sandbox. */

@@ -3,92 +3,87 @@ export type Options = Readonly<typeof defaults>
 
 export const defaults = {
   /**
-   * Bodies of more than one piece, and bodies whose answer is still awaited, in all. Over it: 503.
+   * Bytes in memory of request bodies that came in several chunks or whose reply is still awaited.
+   * Over it: 503.
    */
   bodiesInFlightBytesMax: 256 * 1024 ** 2,
-  /**
-   * A body's buffer grows past the bytes really received by at most this, whatever Content-Length
-   * claims.
-   */
+  /** Bytes by which a body's buffer may exceed the bytes received, whatever Content-Length says. */
   bodyStepBytesMax: 1024 ** 2,
   /**
-   * Up to this a reply leaves in one write, in the same tick, and uWebSockets.js keeps what the
-   * kernel does not take. 256 KiB of account data in base64 and its envelope: the largest read that
-   * is answered in one tick.
+   * Replies up to this size are written at once, and uWebSockets.js buffers what the kernel does not take. It holds
+   * 256 KiB of account data in base64, the largest read that is answered synchronously.
    */
   replyDirectBytesMax: 384 * 1024,
-  /** Replies that were copied because they were larger than that, in all. Over it: 503. */
+  /** Bytes in memory of larger replies. Over it: 503. */
   repliesInFlightBytesMax: 256 * 1024 ** 2,
-  /** A large reply is written in pieces of this many bytes: about 20 µs of the event loop each. */
-  pieceBytes: 64 * 1024,
+  /** A larger reply is written in chunks of this many bytes, each about 20 µs of the event loop. */
+  chunkBytes: 64 * 1024,
   /**
-   * Pieces of all large replies written before the event loop turns: what a small request waits at
-   * most.
+   * Bytes of large replies written per turn of the event loop: the longest delay of a small request
+   * behind them.
    */
   turnBytesMax: 128 * 1024,
-  /** Piece buffers kept for the next large reply. */
-  piecesKeptMax: 32,
-  /**
-   * A large reply of which not one piece left in this time is given up, and its connection closed.
-   */
+  /** Chunk buffers that are kept for reuse. */
+  chunksPooledMax: 32,
+  /** A large reply that makes no progress for this long is aborted and its connection closed. */
   replyStallMs: 10_000,
-  /** One direct reply per this many bytes is used to look whether its client reads at all. */
-  backlogProbeBytes: 256 * 1024,
   /**
-   * Probes that found an address not reading, since `backlogForgetMs`, before its connections are
-   * closed.
+   * One reply per this many bytes is a probe: it shows whether its client has read the earlier
+   * ones.
    */
-  backlogProbesMax: 16,
-  /** Addresses that did not read are forgotten this often. */
-  backlogForgetMs: 60_000,
+  unreadProbeBytes: 256 * 1024,
+  /** Failed probes of one address within `unreadForgetMs` before its connections are closed. */
+  unreadProbesMax: 16,
+  /** Interval at which failed probes are forgotten. */
+  unreadForgetMs: 60_000,
   /**
-   * Bytes that wait for one WebSocket's client, beside the one frame that may be larger; over it
-   * the socket is closed with 1013. The longest pause of a client that still is in time: 16 MiB are
-   * 1,000 updates of 12 KB.
+   * Bytes that may be queued for one WebSocket, beside one frame that may be larger; over it the socket is closed with
+   * 1013. 16 MiB are 1,000 updates of 12 KB.
    */
   socketQueueBytesMax: 16 * 1024 ** 2,
   /**
-   * The same over all WebSockets of a server, what many hold counted once; over it the fullest are
-   * cut. Memory is up to twice this, because buffers grow by doubling.
+   * The same for all WebSockets of a server, shared frames counted once; over it those with the
+   * longest queues are closed. Memory is up to twice this, because buffers grow by doubling.
    */
   socketsQueuedBytesMax: 512 * 1024 ** 2,
-  /** A client that takes nothing of what waits for it for this long does not read: 1013. */
+  /** A client that takes nothing of its queue for this long is closed with 1013. */
   socketStallMs: 3_000,
-  /** How long what waits may still leave before the close frame; then the connection is cut. */
+  /** Time to send what is queued before the close frame; then the connection is terminated. */
   socketCloseMs: 1_000,
-  /** How often queues are looked at. What they grow in between comes on top of their bounds. */
-  socketSweepMs: 100,
   /**
-   * What such a look may take of the event loop at a time: a thousand to close at once would hold
-   * up all others.
+   * Interval at which queues are checked. They may exceed their bounds by what is queued in
+   * between.
    */
+  socketSweepMs: 100,
+  /** Time that such a check may take per turn of the event loop. */
   socketTurnMs: 1,
-  /** A WebSocket on which nothing is heard for this long is closed; pings ask before. */
+  /** A WebSocket without traffic for this long is closed; pings are sent before. */
   socketIdleSeconds: 120,
   /**
-   * Messages up to this are read to their end, so that what is over a route's own bound is closed
-   * with 1009. Over this one it is cut (1006), because nothing tells how much of it has come.
+   * Messages up to this size are read to their end, so that one over its route's bound is closed
+   * with 1009. Longer ones terminate the connection (1006).
    */
   socketReadBytesMax: 4 * 1024 ** 2,
   /**
-   * Frames to clients that offer permessage-deflate: `shared` packs them with one compressor for
-   * all, `none` does not.
+   * Compression for clients that offer permessage-deflate: `shared` uses one compressor for all,
+   * `none` is off.
    */
   socketCompression: 'none',
-  /** Peers whose PROXY v2 header or X-Forwarded-For is believed: addresses or `address/bits`. */
+  /** Peers whose PROXY v2 header or X-Forwarded-For is trusted: addresses or `address/bits`. */
   trustedProxies: Object.freeze([]) as readonly string[],
-  /** While draining: idle connections are closed when no request has come for this long. */
+  /** While draining, idle connections are closed after this time without a new request. */
   drainQuietMs: 250,
-  /** Requests in flight have this long to finish; then their connections are closed. */
+  /**
+   * Time that requests in flight have to finish while draining; then their connections are closed.
+   */
   drainMs: 10_000,
 }
 
-/** What `socketCompression` may be. */
+/** Values of `socketCompression`. */
 export const COMPRESSIONS = ['none', 'shared'] as const
 
 /**
- * What the process must put into its environment before the first server opens, because
- * uWebSockets.js reads it once, while it is loaded. Its default of 4,096 bytes of headers is less
- * than a sign-in cookie needs.
+ * Environment that must be set before the first server opens: uWebSockets.js reads it when it is loaded. Its default of
+ * 4,096 bytes of headers is too small for a sign-in cookie.
  */
 export const UWS_ENVIRONMENT = { UWS_HTTP_MAX_HEADERS_SIZE: '16384' } as const

@@ -1,31 +1,30 @@
-import type { us_listen_socket } from 'uWebSockets.js'
+import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js'
 import type { RpcError } from '../shared/errors.js'
 import type { Route } from '../shared/http.js'
 import type { Log } from '../shared/log.js'
 import { CLOSE, type CloseCode, type SocketRoute } from '../shared/socket.js'
 import { createProxies } from './http/address.js'
-import { Backlog } from './http/unread-reply-detector.js'
+import { UnreadReplyDetector } from './http/unread-reply-detector.js'
 import { createFailures, type DescribeFailure } from './http/failures.js'
 import { HeaderScan } from './http/header-scan.js'
 import { mountRoutes } from './http/mount.js'
 import { defaults, type Options } from './options.js'
 import { describePort } from './port.js'
-import { Pump } from './http/reply-scheduler.js'
-import type { Shared } from './context.js'
+import { ReplyScheduler } from './http/reply-scheduler.js'
+import type { ServerContext } from './context.js'
 import { mountSockets } from './websocket/mount.js'
-import { SocketKeeper, type SocketStats } from './websocket/backpressure-monitor.js'
+import { BackpressureMonitor, type SocketStats } from './websocket/backpressure-monitor.js'
 
 /**
- * Where a server listens; port 0 is any free one. Other processes may listen there too
- * (SO_REUSEPORT), and the kernel deals out connections: where that is not meant, `probePort` comes
- * first.
+ * Where a server listens; port 0 is any free one. Other processes may listen on the same port
+ * (SO_REUSEPORT), and the kernel distributes connections among them: call `probePort` before where
+ * that is not intended.
  */
 export type Listener = {
   readonly host: string
   readonly port: number
 }
 
-/** What one server is made of. */
 export type ServerParts = {
   readonly routes: readonly Route[]
   readonly sockets?: readonly SocketRoute[]
@@ -35,20 +34,21 @@ export type ServerParts = {
   readonly now: () => number
   readonly options?: Partial<Options>
   /**
-   * JSON of a failure that the server answers by itself. `{"error":{"message":…}}` where absent.
+   * Writes the JSON of a failure that the server answers by itself; default
+   * `{"error":{"message":…}}`.
    */
   readonly describeFailure?: DescribeFailure
 }
 
-/** What a server holds at this moment, and two counts since it opened. */
+/** Current values of a server, and counts since it opened. */
 export type ServerStats = SocketStats & {
-  /** Without those that became WebSockets. */
+  /** Open HTTP connections, without those that became WebSockets. */
   readonly connections: number
   readonly requestsInFlight: number
   readonly bodyBytesInFlight: number
-  /** Large replies on their way. */
+  /** Large replies that are not sent completely. */
   readonly repliesInFlight: number
-  /** Bytes of replies that had to be copied, without those that a source holds. */
+  /** Bytes of copied replies, without those inside a source. */
   readonly replyBytesInFlight: number
   readonly requestsCount: number
   readonly abortedCount: number
@@ -56,15 +56,15 @@ export type ServerStats = SocketStats & {
 
 /** An open server. */
 export type Server = {
-  /** Ports really listened on, in the order of the listeners. */
+  /** Ports listened on, in the order of the listeners. */
   readonly ports: readonly number[]
   stats(): ServerStats
   /**
-   * Sends one text frame to every WebSocket that is subscribed to `topic`. May close those that are
-   * too far behind.
+   * Sends a text frame to every WebSocket subscribed to `topic`. May close those whose queues are
+   * too long.
    */
   publish(topic: string, frame: Uint8Array): void
-  /** Closes every WebSocket; from here on an upgrade is answered with 503. */
+  /** Closes every WebSocket. Later upgrades are answered with 503. */
   closeSockets(code: CloseCode, reason: string): void
   /**
    * Stops listening, lets requests in flight finish within `drainMs`, then closes every connection.
@@ -77,25 +77,16 @@ export type Server = {
 const describeMessage = (error: RpcError): string =>
   JSON.stringify({ error: { message: error.message } })
 
-/**
- * Opens a server. Put `UWS_ENVIRONMENT` into the environment before the first one: uWebSockets.js
- * is loaded here, and not sooner. Rejects with one line where a listener cannot be had.
- */
-export const openServer = async (parts: ServerParts): Promise<Server> => {
-  const { routes, listeners, log, now } = parts
-  const options: Options = { ...defaults, ...parts.options }
-  const { default: uWS } = await import('uWebSockets.js')
-  // Undocumented: takes `uWebSockets: 20` out of every reply.
-  if ('_cfg' in uWS && typeof uWS._cfg === 'function') uWS._cfg('silent')
-
-  const shared: Shared = {
+const createContext = (options: Options, parts: ServerParts): ServerContext => {
+  const { log, now, describeFailure = describeMessage } = parts
+  return {
     options,
     log,
     scan: new HeaderScan(),
     proxies: options.trustedProxies.length > 0 ? createProxies(options.trustedProxies) : undefined,
-    failures: createFailures(parts.describeFailure ?? describeMessage),
-    pump: new Pump(options, now),
-    backlog: new Backlog(options, now),
+    failures: createFailures(describeFailure),
+    scheduler: new ReplyScheduler(options, now),
+    unreadReplies: new UnreadReplyDetector(options, now),
     connections: 0,
     requestsCount: 0,
     requestsInFlight: 0,
@@ -104,90 +95,153 @@ export const openServer = async (parts: ServerParts): Promise<Server> => {
     abortedCount: 0,
     isDraining: false,
   }
-  const app = uWS.App()
-  app.filter((_res, change) => {
-    shared.connections += Number(change)
-  })
-  const keeper = new SocketKeeper(app, { options, log, now })
-  // Before the routes: they answer every other request at the same paths.
-  const compression = keeper.isCompressed ? uWS.SHARED_COMPRESSOR : uWS.DISABLED
-  mountSockets(app, parts.sockets ?? [], { shared, keeper, compression })
-  mountRoutes(app, routes, shared)
+}
 
-  const sockets: us_listen_socket[] = []
-  const stopListening = (): void => {
-    for (const socket of sockets.splice(0)) uWS.us_listen_socket_close(socket)
-  }
-  let isClosed = false
-  const close = (): void => {
-    if (isClosed) return
-    isClosed = true
-    stopListening()
-    // Aborts what is in flight: replies on their way close their sources.
-    app.close()
-    shared.pump.close()
-    keeper.close()
+/** The part of uWebSockets.js that is used after it is loaded. */
+type Library = Pick<
+  typeof import('uWebSockets.js'),
+  'us_listen_socket_close' | 'us_socket_local_port'
+>
+
+class OpenServer implements Server {
+  readonly ports: number[] = []
+  private readonly library: Library
+  private readonly app: TemplatedApp
+  private readonly context: ServerContext
+  private readonly monitor: BackpressureMonitor
+  private readonly now: () => number
+  private readonly listening: us_listen_socket[] = []
+  private isClosed = false
+
+  constructor(parts: {
+    readonly library: Library
+    readonly app: TemplatedApp
+    readonly context: ServerContext
+    readonly monitor: BackpressureMonitor
+    readonly now: () => number
+  }) {
+    this.library = parts.library
+    this.app = parts.app
+    this.context = parts.context
+    this.monitor = parts.monitor
+    this.now = parts.now
   }
 
-  const ports: number[] = []
-  for (const { host, port } of listeners) {
-    const before = ports.length
-    // Calls back before it returns, with no more than `false` where it failed.
-    app.listen(host, port, socket => {
+  /** Throws one line where the port cannot be listened on. */
+  listen({ host, port }: Listener): void {
+    const { library, ports } = this
+    const portCount = ports.length
+    // Calls back before it returns, with `false` where it failed and no reason.
+    this.app.listen(host, port, socket => {
       if (socket === false) return
-      sockets.push(socket)
-      ports.push(uWS.us_socket_local_port(socket))
+      this.listening.push(socket)
+      ports.push(library.us_socket_local_port(socket))
     })
-    if (ports.length > before) continue
-    close()
-    throw new Error(describePort(host, port, undefined))
+    if (ports.length === portCount) throw new Error(describePort(host, port, undefined))
   }
 
-  return {
-    ports,
-    stats: () => ({
-      connections: shared.connections,
-      requestsInFlight: shared.requestsInFlight,
-      bodyBytesInFlight: shared.bodyBytesInFlight,
-      repliesInFlight: shared.pump.streamCount,
-      replyBytesInFlight: shared.replyBytesInFlight,
-      requestsCount: shared.requestsCount,
-      abortedCount: shared.abortedCount,
-      ...keeper.stats(),
-    }),
-    publish: (topic, frame) => keeper.publish(topic, frame),
-    closeSockets: (code, reason) => keeper.closeAll(code, reason),
-    close,
-    drain: async () => {
-      shared.isDraining = true
-      stopListening()
-      keeper.closeAll(CLOSE.restart, 'restart')
-      await untilQuiet(shared, now, () => isClosed || shared.connections + keeper.count === 0)
-      close()
-    },
+  stats(): ServerStats {
+    const { context, monitor } = this
+    return {
+      connections: context.connections,
+      requestsInFlight: context.requestsInFlight,
+      bodyBytesInFlight: context.bodyBytesInFlight,
+      repliesInFlight: context.scheduler.replyCount,
+      replyBytesInFlight: context.replyBytesInFlight,
+      requestsCount: context.requestsCount,
+      abortedCount: context.abortedCount,
+      ...monitor.stats(),
+    }
+  }
+
+  publish(topic: string, frame: Uint8Array): void {
+    this.monitor.publish(topic, frame)
+  }
+
+  closeSockets(code: CloseCode, reason: string): void {
+    this.monitor.closeAll(code, reason)
+  }
+
+  async drain(): Promise<void> {
+    const { context, monitor } = this
+    context.isDraining = true
+    this.stopListening()
+    monitor.closeAll(CLOSE.restart, 'restart')
+    const isDone = (): boolean => this.isClosed || context.connections + monitor.count === 0
+    await waitUntilIdle(context, this.now, isDone)
+    this.close()
+  }
+
+  close(): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    this.stopListening()
+    // Aborts requests in flight, which closes the sources of their replies.
+    this.app.close()
+    this.context.scheduler.close()
+    this.monitor.close()
+  }
+
+  private stopListening(): void {
+    for (const socket of this.listening.splice(0)) this.library.us_listen_socket_close(socket)
   }
 }
 
-/** How often a draining server looks whether it is done. */
-const DRAIN_LOOK_MS = 10
+/**
+ * Opens a server. Set `UWS_ENVIRONMENT` in the environment before the first call, which loads
+ * uWebSockets.js. Rejects with one line where a port cannot be listened on.
+ */
+export const openServer = async (parts: ServerParts): Promise<Server> => {
+  const { routes, sockets = [], listeners, log, now } = parts
+  const options: Options = { ...defaults, ...parts.options }
+  const { default: uWS } = await import('uWebSockets.js')
+  // Undocumented: removes the header `uWebSockets: 20` from replies.
+  if ('_cfg' in uWS && typeof uWS._cfg === 'function') uWS._cfg('silent')
+
+  const context = createContext(options, parts)
+  const app = uWS.App()
+  app.filter((_res, change) => {
+    context.connections += Number(change)
+  })
+  const monitor = new BackpressureMonitor(app, { options, log, now })
+  const compression = monitor.isCompressed ? uWS.SHARED_COMPRESSOR : uWS.DISABLED
+  // Before the routes, which answer all other requests at the same paths.
+  mountSockets(app, sockets, { server: context, monitor, compression })
+  mountRoutes(app, routes, context)
+
+  const server = new OpenServer({ library: uWS, app, context, monitor, now })
+  try {
+    for (const listener of listeners) server.listen(listener)
+  } catch (error) {
+    server.close()
+    throw error
+  }
+  return server
+}
+
+const DRAIN_CHECK_MS = 10
 
 /**
- * Resolves when nothing is in flight and no request has come for a while, or at the deadline. A
- * busy client learns from its next reply that the connection closes; an idle one has none in flight
- * that the close could cut.
+ * Resolves when nothing is in flight and no request has come for `drainQuietMs`, or after
+ * `drainMs`. An active client learns from its next reply that the connection closes; an idle one
+ * has no request that the close could interrupt.
  */
-const untilQuiet = (shared: Shared, now: () => number, isDone: () => boolean): Promise<void> =>
+const waitUntilIdle = (
+  context: ServerContext,
+  now: () => number,
+  isDone: () => boolean,
+): Promise<void> =>
   new Promise(resolve => {
-    const { drainMs, drainQuietMs } = shared.options
+    const { drainMs, drainQuietMs } = context.options
     const deadlineMs = now() + drainMs
-    let lastCount = shared.requestsCount
+    let lastCount = context.requestsCount
     let quietSinceMs = now()
     const timer = setInterval(() => {
       const nowMs = now()
-      if (shared.requestsCount !== lastCount || shared.requestsInFlight > 0) quietSinceMs = nowMs
-      lastCount = shared.requestsCount
+      if (context.requestsCount !== lastCount || context.requestsInFlight > 0) quietSinceMs = nowMs
+      lastCount = context.requestsCount
       if (!isDone() && nowMs < deadlineMs && nowMs - quietSinceMs < drainQuietMs) return
       clearInterval(timer)
       resolve()
-    }, DRAIN_LOOK_MS)
+    }, DRAIN_CHECK_MS)
   })

@@ -35,6 +35,8 @@ export type Socket = {
   readonly isClosed: boolean
   /** Bytes that the client has not taken yet. */
   readonly queuedBytes: number
+  /** Requests `onDrain` once the client has taken everything that is queued. */
+  notifyDrain(): void
 }
 
 /** One pattern at which WebSockets are opened. */

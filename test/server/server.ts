@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import t from 'tap'
-import { createBytesSource } from '../../src/server/http/bytes-source.js'
+import { createBytesSource } from '../../src/server/http/body-source.js'
 import type { Reply } from '../../src/shared/http.js'
 import {
   connect,

@@ -107,7 +107,8 @@ export class SocketSession {
 
   onDrain(socket: Socket): void {
     for (;;) {
-      const next = socket.queuedBytes === 0 ? this.waiting.shift() : undefined
+      if (this.waiting.length > 0 && socket.queuedBytes > 0) return socket.notifyDrain()
+      const next = this.waiting.shift()
       if (next === undefined) return
       if (!this.isOpen()) return next.message.leave()
       next.message.send(next.body)
@@ -146,6 +147,7 @@ export class SocketSession {
 
   wait(message: SocketMessage, body: Uint8Array | string): void {
     this.waiting.push({ message, body })
+    this.socket?.notifyDrain()
   }
 
   /** `own` is the message where it held a call of the connection. */

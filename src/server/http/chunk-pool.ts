@@ -1,20 +1,20 @@
-/** Buffers of one size, so that a stream of pieces does not make a stream of garbage. */
-export class PiecePool {
+/** Buffers of one size, reused so that long replies create no garbage. */
+export class ChunkPool {
   private readonly free: Uint8Array[] = []
-  private readonly pieceBytes: number
-  private readonly keptMax: number
+  private readonly chunkBytes: number
+  private readonly pooledMax: number
 
-  constructor(pieceBytes: number, keptMax: number) {
-    this.pieceBytes = pieceBytes
-    this.keptMax = keptMax
+  constructor(chunkBytes: number, pooledMax: number) {
+    this.chunkBytes = chunkBytes
+    this.pooledMax = pooledMax
   }
 
-  take(): Uint8Array {
-    return this.free.pop() ?? Buffer.allocUnsafeSlow(this.pieceBytes)
+  acquire(): Uint8Array {
+    return this.free.pop() ?? Buffer.allocUnsafeSlow(this.chunkBytes)
   }
 
-  /** Nobody else may hold the buffer any more. */
-  give(piece: Uint8Array): void {
-    if (this.free.length < this.keptMax) this.free.push(piece)
+  /** The caller must not use the buffer after this. */
+  release(chunk: Uint8Array): void {
+    if (this.free.length < this.pooledMax) this.free.push(chunk)
   }
 }

@@ -1,123 +1,92 @@
-import { randomUUID } from 'node:crypto'
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { RpcError } from '../../shared/errors.js'
-import {
-  isReply,
-  type BodySource,
-  type Reply,
-  type Request,
-  type Route,
-} from '../../shared/http.js'
-import { formatAddress, type Proxies } from './address.js'
+import { isReply, type BodySource, type Reply, type Route } from '../../shared/http.js'
+import type { ServerContext } from '../context.js'
 import { BodyBuffer } from './body-buffer.js'
 import { isTaken } from './content-type.js'
 import { toFailure } from './failures.js'
+import { RequestHead } from './request-head.js'
 import { Responder } from './responder.js'
-import type { Shared } from '../context.js'
 
-/** A route with what can be prepared for it. */
-export type Mounted = {
+/** A route with the refusals prepared for it. */
+export type MountedRoute = {
   readonly route: Route
   readonly bodyTooLarge: Reply
   readonly contentTypeRefused: Reply
 }
 
-/** One request from its headers to the last byte of its reply. Handlers see it as a `Request`. */
-export class Exchange extends Responder implements Request {
-  private readonly mounted: Mounted
-  /** Valid only while the headers are handled; uWebSockets.js reuses its memory. */
-  private req: HttpRequest | undefined
+const NO_BODY = new Uint8Array(0)
+
+/** One request, from its headers to the last byte of its reply. */
+export class Exchange extends Responder {
+  private readonly mounted: MountedRoute
   /** What `open` returned. */
   protected context: unknown = undefined
   private isOpened = false
   /** `handle` has not settled yet. */
   private isPending = false
-  /** Still taking body pieces; what comes after a refusal is dropped. */
+  /** Body chunks are accepted; after a refusal they are dropped. */
   private isReading = false
   private body: BodyBuffer | undefined
   private bodyBytes = 0
-  private knownAddress: string | undefined
-  private forwardedFor: string | undefined
-  private knownPath: string | undefined
-  private knownQuery: string | undefined
-  private knownHeaders: Map<string, string> | undefined
-  private knownId: string | undefined
 
   constructor(
-    shared: Shared,
-    mounted: Mounted,
+    server: ServerContext,
+    mounted: MountedRoute,
     { res, req, method }: { res: HttpResponse; req: HttpRequest; method: string },
   ) {
-    super(shared, res, method)
+    super(server, res, new RequestHead(server, res, req, method))
     this.mounted = mounted
-    this.req = req
   }
 
-  get path(): string {
-    return (this.knownPath ??= this.live().getUrl())
-  }
-
-  get query(): string {
-    return (this.knownQuery ??= this.live().getQuery())
-  }
-
-  get id(): string {
-    return (this.knownId ??= randomUUID())
-  }
-
-  get address(): string {
-    return (this.knownAddress ??= this.findAddress())
-  }
-
-  header(name: string): string {
-    const known = this.knownHeaders?.get(name)
-    if (known !== undefined) return known
-    const value = this.live().getHeader(name)
-    this.knownHeaders ??= new Map()
-    this.knownHeaders.set(name, value)
-    return value
-  }
-
-  /** Handles the headers. Nothing escapes: an exception here would end the process. */
+  /** Handles the headers. Catches everything: an exception here would end the process. */
   begin(): void {
-    const { shared, mounted, req } = this
-    shared.requestsCount++
-    shared.requestsInFlight++
-    const { scan } = shared
-    if (req === undefined || !scan.scan(req)) return this.refuse(shared.failures.badRequest, true)
+    const { server, mounted, request } = this
+    server.requestsCount++
+    server.requestsInFlight++
+    const { scan } = server
+    if (!request.scan()) return this.refuse(server.failures.badRequest, true)
     const { bodyBytesMax, contentType } = mounted.route
     const claimedBytes = scan.contentLength
     const isTooLong = claimedBytes !== undefined && claimedBytes > bodyBytesMax
-    // A body of unknown end is not worth its reading, once it is refused.
-    const isCostly = scan.isChunked || isTooLong
+    // The body of a refused request is not read where it is too long or its length is unknown.
+    const mustClose = scan.isChunked || isTooLong
 
-    const refusal = this.open(req)
-    this.req = undefined
-    if (refusal !== undefined) return this.refuse(refusal, isCostly)
+    const refusal = this.open()
+    request.onHeadersHandled()
+    if (refusal !== undefined) return this.refuse(refusal, mustClose)
     if (contentType !== undefined && !isTaken(contentType, scan.contentType)) {
-      return this.refuse(mounted.contentTypeRefused, isCostly)
+      return this.refuse(mounted.contentTypeRefused, mustClose)
     }
-    // A body that a route has no use for is skipped by uWebSockets.js.
+    // uWebSockets.js skips the body.
     if (bodyBytesMax === 0) return this.run(NO_BODY)
     if (isTooLong) return this.refuse(mounted.bodyTooLarge, true)
-    if (shared.bodyBytesInFlight >= shared.options.bodiesInFlightBytesMax) {
-      return this.refuse(shared.failures.unavailable, true)
+    if (server.bodyBytesInFlight >= server.options.bodiesInFlightBytesMax) {
+      return this.refuse(server.failures.unavailable, true)
     }
     this.isReading = true
     this.watchAbort()
-    this.res.onData((chunk, isLast) => this.take(chunk, isLast, claimedBytes))
+    this.res.onData((chunk, isLast) => this.onChunk(new Uint8Array(chunk), isLast, claimedBytes))
+  }
+
+  protected get id(): string {
+    return this.request.id
+  }
+
+  protected header(name: string): string {
+    return this.request.header(name)
   }
 
   protected override onGone(): void {
     this.isReading = false
+    this.request.onGone()
     if (!this.isPending) this.release()
   }
 
-  private open(req: HttpRequest): Reply | undefined {
-    const { proxies } = this.shared
+  private open(): Reply | undefined {
     try {
-      if (proxies !== undefined) this.noteProxies(proxies, req)
-      const opened = this.mounted.route.open(this)
+      if (this.request.keepProxyHeaders()) this.isClosing = true
+      const opened = this.mounted.route.open(this.request)
       if (isReply(opened)) return opened
       this.context = opened
       this.isOpened = true
@@ -127,85 +96,46 @@ export class Exchange extends Responder implements Request {
     }
   }
 
-  private refuse(reply: Reply, isCostly: boolean): void {
+  private refuse(reply: Reply, mustClose: boolean): void {
     this.isReading = false
     const added = this.mounted.route.refusalHeaders?.()
     const whole =
       added === undefined ? reply : { ...reply, headers: { ...reply.headers, ...added } }
-    if (isCostly) this.sendAndClose(whole)
+    if (mustClose) this.sendAndClose(whole)
     else this.send(whole, true)
   }
 
-  private live(): HttpRequest {
-    if (this.req !== undefined) return this.req
-    throw new Error(
-      'Read it in open(): uWebSockets.js forgets a request when its headers are handled',
-    )
-  }
-
-  /**
-   * Keeps what the headers say of the client's address; whether it counts is looked at where the
-   * address is.
-   */
-  private noteProxies(proxies: Proxies, req: HttpRequest): void {
-    const proxied = formatAddress(new Uint8Array(this.res.getProxiedRemoteAddress()))
-    if (proxied !== '' && proxies.isTrustedPeer(new Uint8Array(this.res.getRemoteAddress()))) {
-      this.knownAddress = proxied
-      // A second PROXY header on this connection would replace the first: so there is no second
-      // request.
-      this.isClosing = true
-      return
-    }
-    if (!this.shared.scan.isForwarded) return
-    const lines: string[] = []
-    // Every line: a proxy that adds one of its own leaves the client's before it.
-    req.forEach((name, value) => {
-      if (name === 'x-forwarded-for') lines.push(value)
-    })
-    this.forwardedFor = lines.join(',')
-  }
-
-  private findAddress(): string {
-    if (this.isGone) return ''
-    const peer = new Uint8Array(this.res.getRemoteAddress())
-    const { proxies } = this.shared
-    if (this.forwardedFor === undefined || proxies?.isTrustedPeer(peer) !== true)
-      return formatAddress(peer)
-    return proxies.clientOf(this.forwardedFor) ?? formatAddress(peer)
-  }
-
-  private take(chunk: ArrayBuffer, isLast: boolean, claimedBytes: number | undefined): void {
+  private onChunk(chunk: Uint8Array, isLast: boolean, claimedBytes: number | undefined): void {
     if (!this.isReading) return
-    const { shared, mounted, body } = this
-    const piece = new Uint8Array(chunk)
-    const byteLength = (body === undefined ? 0 : body.byteLength) + piece.byteLength
+    const { server, mounted, body } = this
+    const byteLength = (body === undefined ? 0 : body.byteLength) + chunk.byteLength
     if (byteLength > mounted.route.bodyBytesMax) return this.refuse(mounted.bodyTooLarge, true)
-    // Most bodies are one piece, and that one needs no copy.
-    if (isLast && body === undefined) return this.run(piece)
+    // Most bodies are one chunk, which needs no copy.
+    if (isLast && body === undefined) return this.run(chunk)
 
-    const buffer = (this.body ??= new BodyBuffer(claimedBytes, shared.options.bodyStepBytesMax))
-    const grownBytes = buffer.capacityWith(piece.byteLength) - buffer.capacity
-    if (shared.bodyBytesInFlight + grownBytes > shared.options.bodiesInFlightBytesMax) {
-      return this.refuse(shared.failures.unavailable, true)
+    const buffer = (this.body ??= new BodyBuffer(claimedBytes, server.options.bodyStepBytesMax))
+    const grownBytes = buffer.capacityWith(chunk.byteLength) - buffer.capacity
+    if (server.bodyBytesInFlight + grownBytes > server.options.bodiesInFlightBytesMax) {
+      return this.refuse(server.failures.unavailable, true)
     }
-    this.holdBody(grownBytes)
-    buffer.append(piece)
+    this.countBody(grownBytes)
+    buffer.append(chunk)
     if (isLast) this.run(buffer.view())
   }
 
-  /** All of the request is here. */
+  /** The whole request is received. */
   protected run(body: Uint8Array): void {
     this.isReading = false
     let reply: Reply | Promise<Reply>
     try {
-      reply = this.recheck() ?? this.mounted.route.handle(this.context, body, this)
+      reply = this.recheck() ?? this.mounted.route.handle(this.context, body, this.request)
     } catch (error) {
       return this.send(this.toReply(error), true)
     }
     if (!(reply instanceof Promise)) return this.send(reply, true)
     this.isPending = true
-    // What the handler keeps of a body of one piece counts as well.
-    if (this.bodyBytes === 0) this.holdBody(body.byteLength)
+    // The handler may keep a body of one chunk, so it counts too.
+    if (this.bodyBytes === 0) this.countBody(body.byteLength)
     this.watchAbort()
     reply.then(
       settled => this.settle(settled),
@@ -227,7 +157,7 @@ export class Exchange extends Responder implements Request {
 
   private recheck(): Reply | undefined {
     const { route } = this.mounted
-    return route.recheck === undefined ? undefined : route.recheck(this.context, this)
+    return route.recheck === undefined ? undefined : route.recheck(this.context, this.request)
   }
 
   private recheckSafely(): Reply | undefined {
@@ -243,20 +173,20 @@ export class Exchange extends Responder implements Request {
     return {
       byteLength: source.byteLength,
       read: into => {
-        if (this.recheck() !== undefined) throw new Error('What let it in has been taken back')
+        if (this.recheck() !== undefined) throw new Error('The access was taken back')
         return source.read(into)
       },
       close: () => source.close(),
     }
   }
 
-  private holdBody(bytes: number): void {
+  private countBody(bytes: number): void {
     this.bodyBytes += bytes
-    this.shared.bodyBytesInFlight += bytes
+    this.server.bodyBytesInFlight += bytes
   }
 
   private toReply(error: unknown): Reply {
-    const { log, failures } = this.shared
+    const { log, failures } = this.server
     if (error instanceof RpcError && error.row.status !== undefined) {
       return toFailure(error, failures.describe)
     }
@@ -264,18 +194,16 @@ export class Exchange extends Responder implements Request {
     return failures.internal
   }
 
-  /** Reached once per request: its reply is gone, and its handler has nothing more to do. */
+  /** Called once per request, when its reply is sent and its handler has settled. */
   private release(): void {
-    const { shared, mounted } = this
-    shared.requestsInFlight--
-    shared.bodyBytesInFlight -= this.bodyBytes
+    const { server, mounted } = this
+    server.requestsInFlight--
+    server.bodyBytesInFlight -= this.bodyBytes
     if (!this.isOpened || mounted.route.done === undefined) return
     try {
       mounted.route.done(this.context)
     } catch (error) {
-      shared.log.error({ err: error, requestId: this.id }, 'a handler threw')
+      server.log.error({ err: error, requestId: this.id }, 'a handler threw')
     }
   }
 }
-
-const NO_BODY = new Uint8Array(0)

@@ -1,72 +1,77 @@
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js'
 import type { Reply, Route } from '../../shared/http.js'
+import type { ServerContext } from '../context.js'
 import { Exchange } from './exchange.js'
 import { writePreflight } from './head.js'
-import type { Shared } from '../context.js'
 
 type Handler = (res: HttpResponse, req: HttpRequest) => void
 
 /**
- * Any path, for what no route answers. Without it uWebSockets.js closes the connection with a page
- * of its own.
+ * Matches every path. Without a handler there, uWebSockets.js closes the connection with a page of
+ * its own.
  */
-const ANYWHERE = '/*'
+const ANY_PATH = '/*'
 
-/**
- * Gives every request of an app its handler: routes, preflights, 405 for other methods, 404
- * elsewhere.
- */
-export const mountRoutes = (app: TemplatedApp, routes: readonly Route[], shared: Shared): void => {
-  const handle = (route: Route, method?: string): Handler => {
-    const { failures } = shared
-    const { bodyBytesMax, contentType = 'application/json' } = route
-    const mounted = {
-      route,
-      bodyTooLarge: failures.bodyTooLarge(bodyBytesMax),
-      contentTypeRefused: failures.contentType(contentType),
-    }
-    return (res, req) =>
-      new Exchange(shared, mounted, {
-        res,
-        req,
-        method: method ?? req.getCaseSensitiveMethod(),
-      }).begin()
+const createHandler = (server: ServerContext, route: Route, method?: string): Handler => {
+  const { failures } = server
+  const { bodyBytesMax, contentType = 'application/json' } = route
+  const mounted = {
+    route,
+    bodyTooLarge: failures.bodyTooLarge(bodyBytesMax),
+    contentTypeRefused: failures.contentType(contentType),
   }
+  return (res, req) =>
+    new Exchange(server, mounted, {
+      res,
+      req,
+      method: method ?? req.getCaseSensitiveMethod(),
+    }).begin()
+}
 
+/** Mounts the routes, preflights, 405 for other methods and 404 for other paths. */
+export const mountRoutes = (
+  app: TemplatedApp,
+  routes: readonly Route[],
+  server: ServerContext,
+): void => {
   for (const route of routes) {
     if (route.method === 'POST') {
-      app.post(route.pattern, handle(route, 'POST'))
+      app.post(route.pattern, createHandler(server, route, 'POST'))
     } else {
-      app.get(route.pattern, handle(route, 'GET'))
-      app.head(route.pattern, handle(route, 'HEAD'))
+      app.get(route.pattern, createHandler(server, route, 'GET'))
+      app.head(route.pattern, createHandler(server, route, 'HEAD'))
     }
   }
-  // The body of a refused request is skipped up to what an accepted one may be, and its connection
-  // goes on.
+  // A refused request's body is skipped up to the longest accepted one; then the connection stays
+  // open.
   const bodyBytesMax = Math.max(0, ...routes.map(route => route.bodyBytesMax))
-  const refuse = (pattern: string, reply: Reply, like: Partial<Route> = {}): Handler => {
-    const { refusalHeaders } = like
-    const answer = { open: () => reply, handle: () => reply }
-    const head = refusalHeaders === undefined ? {} : { refusalHeaders }
-    return handle({ method: 'GET', pattern, bodyBytesMax, ...answer, ...head })
+  const refuse = (pattern: string, reply: Reply, route: Partial<Route> = {}): Handler => {
+    const { refusalHeaders } = route
+    return createHandler(server, {
+      method: 'GET',
+      pattern,
+      bodyBytesMax,
+      open: () => reply,
+      handle: () => reply,
+      ...(refusalHeaders !== undefined && { refusalHeaders }),
+    })
   }
 
-  const badPreflight = refuse(ANYWHERE, shared.failures.badRequest)
-  app.options(ANYWHERE, (res, req) => {
-    if (shared.scan.scan(req)) writePreflight(res)
+  const badPreflight = refuse(ANY_PATH, server.failures.badRequest)
+  app.options(ANY_PATH, (res, req) => {
+    if (server.scan.scan(req)) writePreflight(res)
     else badPreflight(res, req)
   })
   for (const [pattern, allow] of allowedMethods(routes)) {
-    // What stands on every answer of a path stands on this one, too.
-    const like = routes.find(route => route.pattern === pattern)
-    app.any(pattern, refuse(pattern, shared.failures.methodNotAllowed(allow), like))
+    const route = routes.find(one => one.pattern === pattern)
+    app.any(pattern, refuse(pattern, server.failures.methodNotAllowed(allow), route))
   }
-  if (!routes.some(route => route.pattern === ANYWHERE)) {
-    app.any(ANYWHERE, refuse(ANYWHERE, shared.failures.notFound))
+  if (!routes.some(route => route.pattern === ANY_PATH)) {
+    app.any(ANY_PATH, refuse(ANY_PATH, server.failures.notFound))
   }
 }
 
-/** What `Allow` says, by pattern. */
+/** Values of `Allow` by pattern. */
 const allowedMethods = (routes: readonly Route[]): ReadonlyMap<string, string> => {
   const methods = new Map<string, string[]>()
   for (const { pattern, method } of routes) {

@@ -1,85 +1,90 @@
-import type { BodySource } from '../../shared/http.js'
 import type { Options } from '../options.js'
-import { PiecePool } from './chunk-pool.js'
-import type { ReplyStream } from './reply-stream.js'
+import { ChunkPool } from './chunk-pool.js'
 
-/** What `Pump` needs to know of the server's options. */
-export type PumpOptions = Pick<
+/** The server options that `ReplyScheduler` uses. */
+export type ReplySchedulerOptions = Pick<
   Options,
-  'pieceBytes' | 'turnBytesMax' | 'piecesKeptMax' | 'replyStallMs'
+  'chunkBytes' | 'turnBytesMax' | 'chunksPooledMax' | 'replyStallMs'
 >
 
-/**
- * Writes all large replies of one server, a few pieces per turn of the event loop, each reply in
- * its turn.
- */
-export class Pump {
-  readonly pool: PiecePool
-  readonly now: () => number
-  private readonly options: PumpOptions
-  private readonly streams = new Set<ReplyStream>()
-  private ready: ReplyStream[] = []
-  private isScheduled = false
-  private readonly sweeper: NodeJS.Timeout
+/** A large reply as the scheduler sees it. */
+export type ScheduledReply = {
+  /** When its last chunk was sent. */
+  readonly progressAtMs: number
+  /** Reads and writes one chunk. */
+  writeChunk(): void
+  /** Ends the reply because its client does not read. */
+  abandon(): void
+}
 
-  constructor(options: PumpOptions, now: () => number) {
+/**
+ * Writes the large replies of one server round-robin, a bounded number of bytes per turn of the
+ * event loop.
+ */
+export class ReplyScheduler {
+  readonly pool: ChunkPool
+  readonly now: () => number
+  private readonly options: ReplySchedulerOptions
+  private readonly replies = new Set<ScheduledReply>()
+  private ready: ScheduledReply[] = []
+  private isTurnScheduled = false
+  private readonly timer: NodeJS.Timeout
+
+  constructor(options: ReplySchedulerOptions, now: () => number) {
     this.options = options
     this.now = now
-    this.pool = new PiecePool(options.pieceBytes, options.piecesKeptMax)
-    // A stall is found at most a tenth late. A timer of its own per reply would cost each of them
-    // two calls.
-    this.sweeper = setInterval(() => this.sweep(), Math.max(10, options.replyStallMs / 10))
-    this.sweeper.unref()
+    this.pool = new ChunkPool(options.chunkBytes, options.chunksPooledMax)
+    // One timer for all replies: a stall is found at most a tenth of `replyStallMs` late.
+    this.timer = setInterval(() => this.abandonStalled(), Math.max(10, options.replyStallMs / 10))
+    this.timer.unref()
   }
 
-  get streamCount(): number {
-    return this.streams.size
+  get replyCount(): number {
+    return this.replies.size
   }
 
-  add(stream: ReplyStream): void {
-    this.streams.add(stream)
+  add(reply: ScheduledReply): void {
+    this.replies.add(reply)
   }
 
-  remove(stream: ReplyStream): void {
-    this.streams.delete(stream)
+  remove(reply: ScheduledReply): void {
+    this.replies.delete(reply)
   }
 
-  /** Asks for a turn of `stream`: it has a piece to write, and its client takes it. */
-  enqueue(stream: ReplyStream): void {
-    this.ready.push(stream)
-    if (this.isScheduled) return
-    this.isScheduled = true
-    setImmediate(this.turn)
+  /** Schedules the next chunk of a reply whose client can take it. */
+  enqueue(reply: ScheduledReply): void {
+    this.ready.push(reply)
+    this.scheduleTurn()
   }
 
   close(): void {
-    clearInterval(this.sweeper)
+    clearInterval(this.timer)
   }
 
-  private readonly turn = (): void => {
-    this.isScheduled = false
+  private scheduleTurn(): void {
+    if (this.isTurnScheduled) return
+    this.isTurnScheduled = true
+    setImmediate(this.runTurn)
+  }
+
+  private readonly runTurn = (): void => {
+    this.isTurnScheduled = false
     const queue = this.ready
     this.ready = []
     let bytesLeft = this.options.turnBytesMax
     let index = 0
     for (; index < queue.length && bytesLeft > 0; index++) {
-      queue[index]?.step()
-      bytesLeft -= this.options.pieceBytes
+      queue[index]?.writeChunk()
+      bytesLeft -= this.options.chunkBytes
     }
     if (index === queue.length) return
-    // Whoever had no turn goes before those that had one.
+    // Replies without a chunk in this turn precede those that had one.
     this.ready = [...queue.slice(index), ...this.ready]
-    if (this.isScheduled) return
-    this.isScheduled = true
-    setImmediate(this.turn)
+    this.scheduleTurn()
   }
 
-  private sweep(): void {
+  private abandonStalled(): void {
     const limitMs = this.now() - this.options.replyStallMs
-    for (const stream of this.streams) if (stream.progressAtMs <= limitMs) stream.giveUp()
+    for (const reply of this.replies) if (reply.progressAtMs <= limitMs) reply.abandon()
   }
 }
-
-/** True for a body that is read in pieces. */
-export const isSource = (body: unknown): body is BodySource =>
-  typeof body === 'object' && body !== null && 'read' in body && 'close' in body

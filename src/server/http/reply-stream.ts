@@ -1,70 +1,62 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import type { BodySource } from '../../shared/http.js'
-import type { Pump } from './reply-scheduler.js'
+import type { ReplyScheduler, ScheduledReply } from './reply-scheduler.js'
 
 /**
- * Told once how a large reply ended. Without a head, nothing was written: the connection can still
- * answer.
+ * Called once, when a large reply ends. Until the head is written the connection can still send
+ * another reply.
  */
 export type StreamEnd = (failure: unknown, isHeadWritten: boolean) => void
 
+export type ReplyStreamParts = {
+  readonly res: HttpResponse
+  readonly source: BodySource
+  readonly scheduler: ReplyScheduler
+  /** Writes status and headers before the first chunk; undefined where they are written already. */
+  readonly head: (() => void) | undefined
+  /** Bytes of the body that are sent already. */
+  readonly sentBytes: number
+  /** Content-Length; undefined where the reply is chunked. */
+  readonly totalBytes: number | undefined
+}
+
 /**
- * One large reply on its way. Holds at most one piece beyond what the source holds: a client that
- * stops reading stops the reading of the source. Closes the source exactly once.
+ * One large reply. Buffers at most one chunk beyond what the source buffers, so a client that stops
+ * reading stops the reading of the source. Closes the source exactly once.
  */
-export class ReplyStream {
-  /** When the last piece left. */
+export class ReplyStream implements ScheduledReply {
   progressAtMs: number
   private readonly res: HttpResponse
   private readonly source: BodySource
-  private readonly pump: Pump
+  private readonly scheduler: ReplyScheduler
   private readonly onEnd: StreamEnd
-  /** Content-Length; undefined where the reply is chunked. */
   private readonly totalBytes: number | undefined
-  /** Writes status and headers before the first piece; undefined once it has. */
   private head: (() => void) | undefined
-  /** Bytes of the body before `piece`. */
+  /** Bytes of the body before `chunk`. */
   private sentBytes: number
   private buffer: Uint8Array | undefined
-  private piece: Uint8Array | undefined
+  /** The part of `buffer` that is not sent yet. */
+  private chunk: Uint8Array | undefined
   private isReading = false
-  private isOver = false
+  private isEnded = false
 
-  /** `sentBytes` of the reply are already on their way. */
-  constructor(
-    {
-      res,
-      source,
-      pump,
-      head,
-      sentBytes,
-      totalBytes,
-    }: {
-      readonly res: HttpResponse
-      readonly source: BodySource
-      readonly pump: Pump
-      readonly head: (() => void) | undefined
-      readonly sentBytes: number
-      readonly totalBytes: number | undefined
-    },
-    onEnd: StreamEnd,
-  ) {
-    this.res = res
-    this.source = source
-    this.pump = pump
-    this.head = head
-    this.sentBytes = sentBytes
-    this.totalBytes = totalBytes
+  constructor(parts: ReplyStreamParts, onEnd: StreamEnd) {
+    this.res = parts.res
+    this.source = parts.source
+    this.scheduler = parts.scheduler
+    this.head = parts.head
+    this.sentBytes = parts.sentBytes
+    this.totalBytes = parts.totalBytes
     this.onEnd = onEnd
-    this.progressAtMs = pump.now()
-    pump.add(this)
-    res.onWritable(this.onWritable)
+    this.progressAtMs = parts.scheduler.now()
+    parts.scheduler.add(this)
+    parts.res.onWritable(this.onWritable)
   }
 
-  /** Reads and writes one piece. Called in the tick of the reply, and then by the pump. */
-  step(): void {
-    if (this.isOver || this.isReading || this.piece !== undefined) return
-    const buffer = this.pump.pool.take()
+  /** Called in the tick of the reply, and then by the scheduler. */
+  writeChunk(): void {
+    if (this.isEnded || this.isReading || this.chunk !== undefined) return
+    const buffer = this.scheduler.pool.acquire()
     this.buffer = buffer
     try {
       const count = this.source.read(buffer)
@@ -79,19 +71,18 @@ export class ReplyStream {
     }
   }
 
-  /** The client is gone: uWebSockets.js has forgotten the response. */
+  /** The client has disconnected: `res` must not be used any more. */
   abort(): void {
     this.end(undefined)
   }
 
-  /** The client is there, but takes nothing. */
-  giveUp(): void {
+  abandon(): void {
     this.fail(new Error('The client stopped reading'))
   }
 
   private readonly onRead = (count: number): void => {
     this.isReading = false
-    if (this.isOver) return this.release()
+    if (this.isEnded) return this.releaseBuffer()
     try {
       this.write(count)
     } catch (error) {
@@ -101,7 +92,7 @@ export class ReplyStream {
 
   private readonly onReadFailure = (error: unknown): void => {
     this.isReading = false
-    if (this.isOver) return this.release()
+    if (this.isEnded) return this.releaseBuffer()
     this.fail(error)
   }
 
@@ -119,7 +110,7 @@ export class ReplyStream {
       this.res.cork(this.sendEnd)
       return this.end(undefined)
     }
-    this.piece = buffer.subarray(0, count)
+    this.chunk = buffer.subarray(0, count)
     this.res.cork(this.send)
   }
 
@@ -135,70 +126,71 @@ export class ReplyStream {
   }
 
   private readonly send = (): void => {
-    const { piece, totalBytes } = this
-    if (piece === undefined) return
+    const { chunk, totalBytes } = this
+    if (chunk === undefined) return
     this.sendHead()
     if (totalBytes === undefined) {
-      // What the kernel does not take stays in uWebSockets.js: this piece, and nothing until it is
-      // writable.
-      if (this.res.write(piece)) this.next(piece.byteLength)
-      else this.wait(piece.byteLength)
+      // uWebSockets.js buffers what the kernel does not take. Nothing more is written until
+      // `onWritable`.
+      if (this.res.write(chunk)) this.sendNext(chunk.byteLength)
+      else this.finishChunk(chunk.byteLength)
       return
     }
-    const [isTaken, isDone] = this.res.tryEnd(piece, totalBytes)
+    const [isTaken, isDone] = this.res.tryEnd(chunk, totalBytes)
     if (isDone) this.end(undefined)
-    else if (isTaken) this.next(piece.byteLength)
+    else if (isTaken) this.sendNext(chunk.byteLength)
   }
 
   private readonly onWritable = (offset: number): boolean => {
-    if (this.isOver) return true
+    if (this.isEnded) return true
     const { buffer, totalBytes } = this
     try {
-      if (totalBytes === undefined || this.piece === undefined || buffer === undefined) {
-        this.progressAtMs = this.pump.now()
-        if (!this.isReading) this.pump.enqueue(this)
+      if (totalBytes === undefined || this.chunk === undefined || buffer === undefined) {
+        this.progressAtMs = this.scheduler.now()
+        if (!this.isReading) this.scheduler.enqueue(this)
         return true
       }
-      // `offset` counts the whole body, and what the kernel took of the piece before.
+      // `offset` counts the bytes of the body that the kernel has taken, including a part of this
+      // chunk.
       const takenBytes = offset - this.sentBytes
       this.sentBytes = offset
-      this.piece = this.piece.subarray(takenBytes)
-      if (takenBytes > 0) this.progressAtMs = this.pump.now()
+      this.chunk = this.chunk.subarray(takenBytes)
+      if (takenBytes > 0) this.progressAtMs = this.scheduler.now()
       this.send()
-      return this.isOver || this.piece === undefined
+      return this.isEnded || this.chunk === undefined
     } catch (error) {
       this.fail(error)
       return true
     }
   }
 
-  private next(bytes: number): void {
-    this.wait(bytes)
-    this.pump.enqueue(this)
+  private sendNext(bytes: number): void {
+    this.finishChunk(bytes)
+    this.scheduler.enqueue(this)
   }
 
-  private wait(bytes: number): void {
+  private finishChunk(bytes: number): void {
     this.sentBytes += bytes
-    this.progressAtMs = this.pump.now()
-    this.piece = undefined
-    this.release()
+    this.progressAtMs = this.scheduler.now()
+    this.chunk = undefined
+    this.releaseBuffer()
   }
 
   private fail(error: unknown): void {
-    if (this.isOver) return
+    if (this.isEnded) return
     const isHeadWritten = this.head === undefined
     this.end(error)
-    // Half a reply cannot be taken back: the client must see that it is not whole.
+    // The client must notice that the reply is incomplete.
     if (isHeadWritten) this.res.close()
   }
 
   private end(failure: unknown): void {
-    if (this.isOver) return
-    this.isOver = true
-    this.piece = undefined
-    this.pump.remove(this)
-    // While a read is pending its buffer is not ours: it goes back when the read settles.
-    if (!this.isReading) this.release()
+    if (this.isEnded) return
+    this.isEnded = true
+    this.chunk = undefined
+    this.scheduler.remove(this)
+    // The source may still write to the buffer while a read is pending; then `onRead` releases it.
+    if (!this.isReading) this.releaseBuffer()
     let cause = failure
     try {
       this.source.close()
@@ -208,8 +200,8 @@ export class ReplyStream {
     this.onEnd(cause, this.head === undefined)
   }
 
-  private release(): void {
-    if (this.buffer !== undefined) this.pump.pool.give(this.buffer)
+  private releaseBuffer(): void {
+    if (this.buffer !== undefined) this.scheduler.pool.release(this.buffer)
     this.buffer = undefined
   }
 }

@@ -1,90 +1,89 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import type { BodySource, Reply } from '../../shared/http.js'
-import { createBytesSource } from './bytes-source.js'
+import type { ServerContext } from '../context.js'
+import { createBytesSource, isBodySource } from './body-source.js'
 import { checkHead, writeHead } from './head.js'
-import { isSource } from './reply-scheduler.js'
-import { ReplyStream } from './reply-stream.js'
-import type { Shared } from '../context.js'
+import { ReplyStream, type ReplyStreamParts } from './reply-stream.js'
+import type { RequestHead } from './request-head.js'
 
-/**
- * One response: written once, never after an abort. What is read of its request is in `Exchange`.
- */
+/** One response: written once, never after an abort. `Exchange` handles its request. */
 export abstract class Responder {
-  readonly method: string
-  protected readonly shared: Shared
+  protected readonly server: ServerContext
   protected readonly res: HttpResponse
-  /** Answered or aborted: uWebSockets.js throws on every further use of `res`. */
+  protected readonly request: RequestHead
+  /** Answered or aborted: uWebSockets.js throws on any further use of `res`. */
   protected isGone = false
-  /** The connection ends with this reply. */
+  /** The connection closes after this reply. */
   protected isClosing = false
   private isHeadWritten = false
   private hasAbortHandler = false
   private stream: ReplyStream | undefined
 
-  constructor(shared: Shared, res: HttpResponse, method: string) {
-    this.shared = shared
+  constructor(server: ServerContext, res: HttpResponse, request: RequestHead) {
+    this.server = server
     this.res = res
-    this.method = method
+    this.request = request
   }
 
-  abstract get id(): string
-  abstract get address(): string
-
-  /** The reply is sent, or the client is gone. Called exactly once. */
+  /** The reply is sent, or the client has disconnected. Called exactly once. */
   protected abstract onGone(): void
 
-  /** uWebSockets.js ends the process where a handler returns with neither an answer nor this. */
+  /**
+   * uWebSockets.js ends the process where a handler returns with neither a reply nor an abort
+   * handler.
+   */
   protected watchAbort(): void {
     if (this.hasAbortHandler) return
     this.hasAbortHandler = true
     this.res.onAborted(() => this.abort())
   }
 
-  /** The source with whatever must be asked before each piece of it. */
+  /** Wraps a source with the check that is made before each read of it. */
   protected abstract guard(source: BodySource): BodySource
 
   /**
-   * Sends a reply. `isCorked` holds within a callback of uWebSockets.js, where writes are joined
-   * already.
+   * Sends a reply. `isCorked` is true within a callback of uWebSockets.js, which joins writes by
+   * itself.
    */
   protected send(reply: Reply, isCorked: boolean): void {
     if (this.isGone) return this.discard(reply.body)
-    // The next pipelined request would undo the close: it must find this one unanswered (see
-    // sendAndClose).
     if (this.isClosing && isCorked) return this.sendAndClose(reply)
     if (isCorked) this.tryWrite(reply)
     else this.res.cork(() => this.tryWrite(reply))
   }
 
   /**
-   * Sends a reply and closes the connection. Not in the tick of the request: uWebSockets.js forgets
-   * that it was to close when another request follows in the same packet, and would serve what may
-   * be smuggled. Unanswered until the packet is parsed, the first one makes it close the connection
+   * Sends a reply and closes the connection, in a later tick than the request's. uWebSockets.js
+   * forgets that it should close when another request follows in the same packet, and would serve a
+   * smuggled one. While the first request is unanswered, it closes the connection at the second one
    * instead.
    */
   protected sendAndClose(reply: Reply): void {
     this.isClosing = true
     this.watchAbort()
-    // By then the handler's buffer may hold another reply.
+    // Copied: the handler may reuse its buffer for another reply.
     const { body } = reply
-    const kept = body instanceof Uint8Array ? { ...reply, body: Buffer.from(body) } : reply
-    setImmediate(() => this.send(kept, false))
+    const copied = body instanceof Uint8Array ? { ...reply, body: Buffer.from(body) } : reply
+    setImmediate(() => this.send(copied, false))
   }
 
-  /** Gives back what a reply holds that will not be sent. */
+  /** Closes the source of a reply that will not be sent. */
   protected discard(body: unknown): void {
-    if (!isSource(body)) return
+    if (!isBodySource(body)) return
     try {
       body.close()
     } catch (error) {
-      this.shared.log.error({ err: error, requestId: this.id }, 'a reply could not be closed')
+      this.server.log.error(
+        { err: error, requestId: this.request.id },
+        'a reply could not be closed',
+      )
     }
   }
 
   private abort(): void {
     if (this.isGone) return
     this.isGone = true
-    this.shared.abortedCount++
+    this.server.abortedCount++
     this.stream?.abort()
     this.onGone()
   }
@@ -98,23 +97,26 @@ export abstract class Responder {
     try {
       this.write(reply)
     } catch (error) {
-      this.shared.log.error({ err: error, requestId: this.id }, 'a reply could not be written')
+      this.server.log.error(
+        { err: error, requestId: this.request.id },
+        'a reply could not be written',
+      )
       this.writeInternal()
     }
   }
 
   private writeInternal(): void {
     if (this.isGone) return
-    // Half a reply cannot be taken back: the client must see that it is not whole.
+    // After the head, only a closed connection shows the client that the reply is incomplete.
     if (this.isHeadWritten) this.res.close()
-    else this.write(this.shared.failures.internal)
+    else this.write(this.server.failures.internal)
   }
 
   private write(reply: Reply): void {
     if (reply.status !== 200 || reply.headers !== undefined) checkHead(reply)
     const { body } = reply
-    const { replyDirectBytesMax } = this.shared.options
-    if (this.method === 'HEAD') return this.writeHeadOnly(reply)
+    const { replyDirectBytesMax } = this.server.options
+    if (this.request.method === 'HEAD') return this.writeHeadOnly(reply)
     if (typeof body === 'string') {
       // A UTF-16 unit is at most three bytes.
       if (body.length * 3 <= replyDirectBytesMax) return this.writeDirect(reply, body)
@@ -127,50 +129,52 @@ export abstract class Responder {
   }
 
   private writeBytes(reply: Reply, body: Uint8Array): void {
-    const { options, failures } = this.shared
+    const { options, failures } = this.server
     if (body.byteLength <= options.replyDirectBytesMax) return this.writeDirect(reply, body)
-    if (this.shared.replyBytesInFlight + body.byteLength > options.repliesInFlightBytesMax) {
+    if (this.server.replyBytesInFlight + body.byteLength > options.repliesInFlightBytesMax) {
       return this.write(failures.unavailable)
     }
     this.writeSource(reply, this.copy(body))
   }
 
-  /** The handler's buffer is written anew after this tick, so what is sent later is copied. */
+  /** The handler reuses its buffer after this tick, so bytes that are sent later are copied. */
   private copy(bytes: Uint8Array): BodySource {
-    const { shared } = this
+    const { server } = this
     const copied = Buffer.allocUnsafeSlow(bytes.byteLength)
     copied.set(bytes)
-    shared.replyBytesInFlight += copied.byteLength
+    server.replyBytesInFlight += copied.byteLength
     return createBytesSource(copied, () => {
-      shared.replyBytesInFlight -= copied.byteLength
+      server.replyBytesInFlight -= copied.byteLength
     })
   }
 
   private writeDirect(reply: Reply, body: Uint8Array | string): void {
-    const { res, shared } = this
-    const isClosing = this.isClosing || shared.isDraining
+    const { res, server } = this
+    const isClosing = this.isClosing || server.isDraining
     writeHead(res, reply, isClosing)
     this.isHeadWritten = true
-    if (shared.backlog.isProbe(body.length) && !isClosing) return this.writeProbe(body)
+    if (server.unreadReplies.countReply(body.length) && !isClosing) return this.writeProbe(body)
     res.end(body, isClosing)
     this.finish()
   }
 
+  /** Writes a reply so that it shows whether the client has read the earlier ones. */
   private writeProbe(body: Uint8Array | string): void {
-    const { res, shared } = this
+    const { res, server } = this
     const bytes = typeof body === 'string' ? Buffer.from(body) : body
     const isDone = res.tryEnd(bytes, bytes.byteLength)[1]
     if (isDone) return this.finish()
     const sentBytes = res.getWriteOffset()
     if (sentBytes > 0) {
-      // The kernel's buffer is full with this very reply: the rest goes as the client reads.
+      // This reply filled the kernel's buffer: the rest is sent as the client reads.
       const source = this.copy(bytes.subarray(sentBytes))
       this.startStream({ source, head: undefined, sentBytes, totalBytes: bytes.byteLength })
       return
     }
-    // Not a byte: earlier replies still wait.
-    if (shared.backlog.note(this.address)) {
-      shared.log.warn({ requestId: this.id, address: this.address }, 'closed: replies are not read')
+    // No byte was taken: earlier replies are still buffered.
+    const { id: requestId, address } = this.request
+    if (server.unreadReplies.recordUnread(address)) {
+      server.log.warn({ requestId, address }, 'connection closed: replies are not read')
       this.watchAbort()
       res.close()
       return
@@ -180,71 +184,71 @@ export abstract class Responder {
   }
 
   private writeSource(reply: Reply, unguarded: BodySource): void {
-    const { res, shared } = this
+    const { res, server } = this
     const source = this.guard(unguarded)
     if (this.isClosing) {
       void this.writeWhole(reply, source)
       return
     }
     const head = (): void => {
-      writeHead(res, reply, shared.isDraining)
-      // While draining it is the client that closes: what it had sent before is answered, too.
-      if (shared.isDraining) res.writeHeader('Connection', 'close')
+      writeHead(res, reply, server.isDraining)
+      // While draining the client closes the connection, so that requests it has already sent are
+      // answered too.
+      if (server.isDraining) res.writeHeader('Connection', 'close')
       this.isHeadWritten = true
     }
-    this.startStream({ source, head, sentBytes: 0, totalBytes: source.byteLength }).step()
+    this.startStream({ source, head, sentBytes: 0, totalBytes: source.byteLength }).writeChunk()
   }
 
   /**
-   * Only `end` closes a connection in order, and only where it writes the whole body: after `write`
-   * or `tryEnd` this build of uWebSockets.js puts its `Connection: close` into the body.
+   * Reads a source to its end and writes it at once. Needed where the connection closes: only `end`
+   * closes it after the reply, and this build of uWebSockets.js puts `Connection: close` into the
+   * body after `write` or `tryEnd`.
    */
   private async writeWhole(reply: Reply, source: BodySource): Promise<void> {
-    const { res, shared } = this
-    const { pieceBytes, repliesInFlightBytesMax } = shared.options
+    const { res, server } = this
+    const { chunkBytes, repliesInFlightBytesMax } = server.options
     this.watchAbort()
-    const pieces: Uint8Array[] = []
-    let heldBytes = 0
-    let whole: Reply = reply
+    const chunks: Uint8Array[] = []
+    let readBytes = 0
+    let refusal: Reply | undefined
     try {
       while (!this.isGone) {
-        const piece = Buffer.allocUnsafe(pieceBytes)
-        const count = await source.read(piece)
+        const chunk = Buffer.allocUnsafe(chunkBytes)
+        const count = await source.read(chunk)
         if (count === 0) break
-        if (shared.replyBytesInFlight + count > repliesInFlightBytesMax) {
-          whole = shared.failures.unavailable
-          pieces.length = 0
+        if (server.replyBytesInFlight + count > repliesInFlightBytesMax) {
+          refusal = server.failures.unavailable
           break
         }
-        pieces.push(piece.subarray(0, count))
-        heldBytes += count
-        shared.replyBytesInFlight += count
+        chunks.push(chunk.subarray(0, count))
+        readBytes += count
+        server.replyBytesInFlight += count
       }
     } catch (error) {
-      shared.log.warn({ err: error, requestId: this.id }, 'a reply broke off')
-      whole = shared.failures.internal
+      server.log.warn({ err: error, requestId: this.request.id }, 'a reply was not completed')
+      refusal = server.failures.internal
     }
-    shared.replyBytesInFlight -= heldBytes
+    server.replyBytesInFlight -= readBytes
     this.discard(source)
     if (this.isGone) return
-    const isWhole = whole === reply
     res.cork(() =>
-      isWhole ? this.writeDirect(reply, Buffer.concat(pieces)) : this.tryWrite(whole),
+      refusal === undefined
+        ? this.writeDirect(reply, Buffer.concat(chunks))
+        : this.tryWrite(refusal),
     )
   }
 
-  private startStream(from: {
-    readonly source: BodySource
-    readonly head: (() => void) | undefined
-    readonly sentBytes: number
-    readonly totalBytes: number | undefined
-  }): ReplyStream {
-    const { res, shared } = this
+  private startStream(
+    from: Pick<ReplyStreamParts, 'source' | 'head' | 'sentBytes' | 'totalBytes'>,
+  ): ReplyStream {
+    const { res, server } = this
     this.watchAbort()
-    const stream = new ReplyStream({ res, pump: shared.pump, ...from }, failure => {
+    const stream = new ReplyStream({ res, scheduler: server.scheduler, ...from }, failure => {
       this.stream = undefined
       if (failure === undefined) return this.isGone ? undefined : this.finish()
-      shared.log.warn({ err: failure, requestId: this.id }, 'a reply broke off')
+      const { id: requestId } = this.request
+      server.log.warn({ err: failure, requestId }, 'a reply was not completed')
       if (!this.isGone && !this.isHeadWritten) res.cork(() => this.writeInternal())
     })
     this.stream = stream
@@ -256,13 +260,13 @@ export abstract class Responder {
     const { body } = reply
     const byteLength = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
     this.discard(body)
-    const isClosing = this.isClosing || this.shared.isDraining
+    const isClosing = this.isClosing || this.server.isDraining
     writeHead(res, reply, isClosing)
     this.isHeadWritten = true
     if (isClosing) {
       res.end('', true)
     } else {
-      // endWithoutBody(length) of this build never counts as answered.
+      // Not endWithoutBody(length): this build does not count the request as answered then.
       if (byteLength !== undefined) res.writeHeader('Content-Length', String(byteLength))
       res.endWithoutBody()
     }

@@ -1,51 +1,53 @@
 import type { Options } from '../options.js'
 
-/** What `Backlog` needs to know of the server's options. */
-export type BacklogOptions = Pick<
+/** The server options that `UnreadReplyDetector` uses. */
+export type UnreadReplyOptions = Pick<
   Options,
-  'backlogProbeBytes' | 'backlogProbesMax' | 'backlogForgetMs'
+  'unreadProbeBytes' | 'unreadProbesMax' | 'unreadForgetMs'
 >
 
-/** Addresses remembered. One more and the oldest is forgotten. */
+/** Bound of the addresses remembered; the oldest is evicted. */
 const ADDRESSES_MAX = 4_096
 
 /**
- * Finds clients that send requests and never read the replies: uWebSockets.js would keep all of
- * them. It does not say how much it keeps, so each so many bytes of replies one of them is written
- * in a way that tells. Whoever piles up replies is met in proportion.
+ * Finds clients that send requests and never read the replies. uWebSockets.js would buffer all of
+ * these replies and does not report how many bytes it buffers, so one reply per so many bytes is
+ * written as a probe: in a way that shows whether earlier replies are still unread. The more
+ * replies a client leaves unread, the more probes it gets.
  */
-export class Backlog {
+export class UnreadReplyDetector {
   private bytesLeft: number
-  private readonly options: BacklogOptions
+  private readonly options: UnreadReplyOptions
   private readonly now: () => number
-  private readonly probes = new Map<string, number>()
+  private readonly failedProbes = new Map<string, number>()
   private forgetAtMs: number
 
-  constructor(options: BacklogOptions, now: () => number) {
+  constructor(options: UnreadReplyOptions, now: () => number) {
     this.options = options
     this.now = now
-    this.bytesLeft = options.backlogProbeBytes
-    this.forgetAtMs = now() + options.backlogForgetMs
+    this.bytesLeft = options.unreadProbeBytes
+    this.forgetAtMs = now() + options.unreadForgetMs
   }
 
-  /** Counts a direct reply; true where this one is the probe. */
-  isProbe(replyBytes: number): boolean {
+  /** Counts a reply. Returns true where it must be written as a probe. */
+  countReply(replyBytes: number): boolean {
     this.bytesLeft -= replyBytes
     if (this.bytesLeft > 0) return false
-    this.bytesLeft = this.options.backlogProbeBytes
+    this.bytesLeft = this.options.unreadProbeBytes
     return true
   }
 
-  /** Notes that `address` had not read an earlier reply; true where that was once too often. */
-  note(address: string): boolean {
+  /** Records that `address` had not read an earlier reply. Returns true over the bound. */
+  recordUnread(address: string): boolean {
     if (this.now() >= this.forgetAtMs) {
-      this.probes.clear()
-      this.forgetAtMs = this.now() + this.options.backlogForgetMs
+      this.failedProbes.clear()
+      this.forgetAtMs = this.now() + this.options.unreadForgetMs
     }
-    const count = (this.probes.get(address) ?? 0) + 1
-    const oldest = this.probes.keys().next()
-    if (this.probes.size >= ADDRESSES_MAX && oldest.done === false) this.probes.delete(oldest.value)
-    this.probes.set(address, count)
-    return count > this.options.backlogProbesMax
+    const count = (this.failedProbes.get(address) ?? 0) + 1
+    const oldest = this.failedProbes.keys().next()
+    if (this.failedProbes.size >= ADDRESSES_MAX && oldest.done === false)
+      this.failedProbes.delete(oldest.value)
+    this.failedProbes.set(address, count)
+    return count > this.options.unreadProbesMax
   }
 }

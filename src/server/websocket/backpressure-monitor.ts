@@ -1,213 +1,230 @@
 import type { TemplatedApp } from 'uWebSockets.js'
 import type { Log } from '../../shared/log.js'
 import type { CloseCode } from '../../shared/socket.js'
-import { Holdings } from './slow-consumers.js'
 import type { Options } from '../options.js'
-import type { ServerSocket } from './server-socket.js'
+import { SlowConsumers } from './slow-consumers.js'
 
-/** What a server's WebSockets hold at this moment, and two counts since it opened. */
+/** WebSockets of one server: current values, and two counts since it opened. */
 export type SocketStats = {
   readonly sockets: number
-  /** Bytes that clients have not taken, as of the last sweep. */
+  /** Bytes not yet taken by clients, as of the last sweep. */
   readonly socketQueuedBytes: number
   readonly messagesCount: number
-  /** Closes so far by code: ours, or what the client said. */
+  /** Closes by code: the server's own, or what the client sent. */
   readonly closes: ReadonlyMap<number, number>
 }
 
-/** Codes that are counted apart; a client may say any. */
+/** Codes that are counted apart; a client may send any. */
 export const CLOSE_CODES = [1000, 1001, 1005, 1006, 1008, 1009, 1011, 1012, 1013] as const
-/** Under this the others are counted. */
+/** All other codes are counted under this one. */
 export const OTHER_CLOSE = 0
 
-/** What a keeper works with. */
-export type KeeperParts = {
+export type BackpressureMonitorParts = {
   readonly options: Options
   readonly log: Log
   readonly now: () => number
 }
 
+/** A socket as the monitor sees it. */
+export type MonitoredSocket = {
+  /** Bytes not yet taken by the client, frames shared with other sockets included. */
+  readonly queuedBytes: number
+  /** Bytes in the buffer of uWebSockets.js, which are this socket's alone. */
+  readonly bufferedBytes: number
+  /** Current bound of `queuedBytes`. */
+  readonly queuedBytesMax: number
+  /** When the client last took something that was queued. */
+  progressAtMs: number
+  /** When a closing socket is terminated, if something is still queued. */
+  terminateAtMs: number
+  close(code: CloseCode, reason: string): void
+  /** Closes the socket where it is over a bound; sends pending frames where its buffer is empty. */
+  check(nowMs: number): void
+  /** Closes the socket without sending what is queued. */
+  terminate(): void
+  onDrained(): void
+}
+
 /**
- * All WebSockets of one server, and the bounds of what waits for them. uWebSockets.js queues what a
- * client does not take, and over a bound leaves frames out without a word: so its bound stands
- * where it is never met first, and queues are looked at here.
+ * All WebSockets of one server and the bounds of their queues. uWebSockets.js silently drops frames
+ * over its own bound of a socket's buffer, so that bound is set high enough never to be reached,
+ * and queues are measured here.
  */
-export class SocketKeeper {
+export class BackpressureMonitor {
   readonly options: Options
   readonly log: Log
   readonly now: () => number
   readonly isCompressed: boolean
-  readonly holdings = new Holdings()
+  readonly slowConsumers = new SlowConsumers()
   messagesCount = 0
   isClosing = false
   private readonly app: TemplatedApp
-  private readonly all = new Set<ServerSocket>()
-  private readonly listening = new Set<ServerSocket>()
-  /** Those for which something waits. */
-  private readonly pressed = new Set<ServerSocket>()
-  private readonly emptied: ServerSocket[] = []
+  private readonly sockets = new Set<MonitoredSocket>()
+  private readonly subscribers = new Set<MonitoredSocket>()
+  /** Sockets with queued bytes. */
+  private readonly backlogged = new Set<MonitoredSocket>()
+  private readonly drained: MonitoredSocket[] = []
   private readonly closes = new Map<number, number>()
-  private readonly sweeper: NodeJS.Timeout
-  /** Where a round of looks stands that takes more than one turn. */
-  private looking: readonly ServerSocket[] = []
-  private lookedCount = 0
-  private queuedBytes = 0
-  /** What queues may have grown since the last sweep. */
-  private grownBytes = 0
+  private readonly timer: NodeJS.Timeout
   /**
-   * Something was published since the last sweep by the clock: uWebSockets.js may hold it back to
-   * the tick's end.
+   * Sockets of the current sweep and the position in it: a sweep may take several turns of the
+   * event loop.
    */
-  private isPublished = false
+  private sweeping: readonly MonitoredSocket[] = []
+  private sweepIndex = 0
+  private queuedBytes = 0
+  /** Upper bound of what queues have grown since they were last measured. */
+  private growthBytes = 0
+  /**
+   * Frames were published since the last sweep. uWebSockets.js may keep them until the end of the
+   * tick.
+   */
+  private hasPublished = false
 
-  constructor(app: TemplatedApp, { options, log, now }: KeeperParts) {
+  constructor(app: TemplatedApp, { options, log, now }: BackpressureMonitorParts) {
     this.app = app
     this.options = options
     this.log = log
     this.now = now
     this.isCompressed = options.socketCompression === 'shared'
-    this.sweeper = setInterval(() => this.tick(), options.socketSweepMs)
-    this.sweeper.unref()
+    this.timer = setInterval(() => this.sweep(), options.socketSweepMs)
+    this.timer.unref()
   }
 
   get count(): number {
-    return this.all.size
+    return this.sockets.size
   }
 
   stats(): SocketStats {
     const { messagesCount, closes, queuedBytes } = this
-    return { sockets: this.all.size, socketQueuedBytes: queuedBytes, messagesCount, closes }
+    return { sockets: this.sockets.size, socketQueuedBytes: queuedBytes, messagesCount, closes }
   }
 
   publish(topic: string, frame: Uint8Array): void {
-    const { app, holdings } = this
-    if (holdings.publish(topic, frame) > 0) this.grow(frame.byteLength)
+    const { app, slowConsumers } = this
+    if (slowConsumers.publish(topic, frame) > 0) this.addGrowth(frame.byteLength)
     const count = app.numSubscribers(topic)
     if (count === 0) return
     app.publish(topic, frame, false, this.isCompressed)
-    this.isPublished = true
-    this.grow(frame.byteLength * count)
+    this.hasPublished = true
+    this.addGrowth(frame.byteLength * count)
   }
 
   closeAll(code: CloseCode, reason: string): void {
     this.isClosing = true
-    for (const socket of this.all) socket.close(code, reason)
+    for (const socket of this.sockets) socket.close(code, reason)
   }
 
-  /** After the app is closed. */
+  /** To be called after the app is closed. */
   close(): void {
-    clearInterval(this.sweeper)
+    clearInterval(this.timer)
   }
 
-  add(socket: ServerSocket): void {
-    this.all.add(socket)
+  add(socket: MonitoredSocket): void {
+    this.sockets.add(socket)
   }
 
-  remove(socket: ServerSocket, code: number): void {
-    if (!this.all.delete(socket)) return
-    this.listening.delete(socket)
-    this.pressed.delete(socket)
+  remove(socket: MonitoredSocket, code: number): void {
+    if (!this.sockets.delete(socket)) return
+    this.subscribers.delete(socket)
+    this.backlogged.delete(socket)
     const counted = CLOSE_CODES.some(known => known === code) ? code : OTHER_CLOSE
     this.closes.set(counted, (this.closes.get(counted) ?? 0) + 1)
   }
 
-  listen(socket: ServerSocket): void {
-    this.listening.add(socket)
+  addSubscriber(socket: MonitoredSocket): void {
+    this.subscribers.add(socket)
   }
 
-  unlisten(socket: ServerSocket): void {
-    this.listening.delete(socket)
+  removeSubscriber(socket: MonitoredSocket): void {
+    this.subscribers.delete(socket)
   }
 
-  /** Something waits for it, `bytes` of them new. */
-  press(socket: ServerSocket, bytes: number): void {
-    this.watch(socket)
-    // Not only at the next sweep: in one tick a client can ask for more than there is memory.
-    if (socket.queuedBytes > socket.queueBytesMax) socket.look(this.now())
-    this.grow(bytes)
+  /** `bytes` were queued because the client did not take them at once. */
+  onBackpressure(socket: MonitoredSocket, bytes: number): void {
+    this.track(socket)
+    // Checked here too: within one tick a client can request more than there is memory.
+    if (socket.queuedBytes > socket.queuedBytesMax) socket.check(this.now())
+    this.addGrowth(bytes)
   }
 
-  /** It is to be closed, and what waits may still leave. */
-  leave(socket: ServerSocket): void {
-    this.listening.delete(socket)
-    this.watch(socket)
-    socket.cutAtMs = this.now() + this.options.socketCloseMs
+  /** The socket closes after its queued bytes are sent, or is terminated after `socketCloseMs`. */
+  onClosing(socket: MonitoredSocket): void {
+    this.subscribers.delete(socket)
+    this.track(socket)
+    socket.terminateAtMs = this.now() + this.options.socketCloseMs
   }
 
-  /** Lets it know, after this call into JavaScript, that nothing waits for it. */
-  defer(socket: ServerSocket): void {
-    if (this.emptied.push(socket) > 1) return
+  /** Calls `onDrained` after the current callback of uWebSockets.js. */
+  scheduleDrained(socket: MonitoredSocket): void {
+    if (this.drained.push(socket) > 1) return
     setImmediate(() => {
-      for (const one of this.emptied.splice(0)) one.onEmpty()
+      for (const one of this.drained.splice(0)) one.onDrained()
     })
   }
 
-  /** Looks at it until nothing waits for it. */
-  watch(socket: ServerSocket): void {
-    if (this.pressed.has(socket)) return
+  /** Checks the socket at each sweep until its queue is empty. */
+  track(socket: MonitoredSocket): void {
+    if (this.backlogged.has(socket)) return
     socket.progressAtMs = this.now()
-    this.pressed.add(socket)
+    this.backlogged.add(socket)
   }
 
-  private grow(bytes: number): void {
-    this.grownBytes += bytes
-    if (this.grownBytes <= this.options.socketsQueuedBytesMax / 4) return
-    this.watchPublished()
+  private addGrowth(bytes: number): void {
+    this.growthBytes += bytes
+    if (this.growthBytes <= this.options.socketsQueuedBytesMax / 4) return
+    this.trackSubscribers()
     this.measure()
   }
 
-  private tick(): void {
-    const { isPublished } = this
-    this.isPublished = false
-    if (isPublished) this.watchPublished()
+  private sweep(): void {
+    const { hasPublished } = this
+    this.hasPublished = false
+    if (hasPublished) this.trackSubscribers()
     this.measure()
-    if (this.looking.length > 0 || this.pressed.size === 0) return
-    this.looking = Array.from(this.pressed)
-    this.lookedCount = 0
-    this.lookOn()
+    if (this.sweeping.length > 0 || this.backlogged.size === 0) return
+    this.sweeping = Array.from(this.backlogged)
+    this.sweepIndex = 0
+    this.continueSweep()
   }
 
-  /** To ask is to watch it where something waits. */
-  private watchPublished(): void {
-    for (const socket of this.listening) void socket.queuedBytes
+  private trackSubscribers(): void {
+    for (const socket of this.subscribers) if (socket.queuedBytes > 0) this.track(socket)
   }
 
   private measure(): void {
-    this.grownBytes = 0
-    let queuedBytes = this.holdings.bytes
-    for (const socket of this.pressed) queuedBytes += socket.ownBytes
+    this.growthBytes = 0
+    let queuedBytes = this.slowConsumers.bytes
+    for (const socket of this.backlogged) queuedBytes += socket.bufferedBytes
     this.queuedBytes = queuedBytes
-    if (queuedBytes > this.options.socketsQueuedBytesMax) this.relieve()
+    if (queuedBytes > this.options.socketsQueuedBytesMax) this.evictSlowest()
   }
 
-  /**
-   * Looks at those for which something waits, some of them in a turn: to close a thousand takes a
-   * while.
-   */
-  private lookOn(): void {
+  /** Checks sockets for at most `socketTurnMs` per turn of the event loop. */
+  private continueSweep(): void {
     const startMs = this.now()
     for (let nowMs = startMs; nowMs - startMs <= this.options.socketTurnMs; nowMs = this.now()) {
-      const socket = this.looking[this.lookedCount++]
+      const socket = this.sweeping[this.sweepIndex++]
       if (socket === undefined) {
-        this.looking = []
+        this.sweeping = []
         return
       }
-      socket.look(nowMs)
-      if (socket.queuedBytes === 0) this.pressed.delete(socket)
+      socket.check(nowMs)
+      if (socket.queuedBytes === 0) this.backlogged.delete(socket)
     }
-    setImmediate(() => this.lookOn())
+    setImmediate(() => this.continueSweep())
   }
 
-  /** Cuts the fullest until the others fit. */
-  private relieve(): void {
-    const { holdings } = this
-    const fullest = Array.from(this.pressed, socket => ({ socket, bytes: socket.queuedBytes }))
-    fullest.sort((a, b) => b.bytes - a.bytes)
-    for (const { socket } of fullest) {
+  /** Terminates the sockets with the longest queues until the rest fits the bound. */
+  private evictSlowest(): void {
+    const { slowConsumers } = this
+    const slowest = Array.from(this.backlogged, socket => ({ socket, bytes: socket.queuedBytes }))
+    slowest.sort((a, b) => b.bytes - a.bytes)
+    for (const { socket } of slowest) {
       if (this.queuedBytes <= this.options.socketsQueuedBytesMax) return
-      this.queuedBytes -= socket.ownBytes + holdings.bytes
-      socket.cut()
-      this.queuedBytes += holdings.bytes
+      this.queuedBytes -= socket.bufferedBytes + slowConsumers.bytes
+      socket.terminate()
+      this.queuedBytes += slowConsumers.bytes
     }
   }
 }

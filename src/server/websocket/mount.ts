@@ -3,28 +3,31 @@ import type { SocketRoute } from '../../shared/socket.js'
 import { Handshake, refuseHandshake, type MountedSocket } from './handshake.js'
 import type { SocketData } from './server-socket.js'
 
-/** Gives every pattern its WebSockets. What is no handshake there goes to the routes. */
+type MountParts = Pick<MountedSocket, 'server' | 'monitor'> & {
+  readonly compression: CompressOptions
+}
+
+/**
+ * Opens WebSockets at the pattern of each route. Other requests there are answered by the HTTP
+ * routes.
+ */
 export const mountSockets = (
   app: TemplatedApp,
   routes: readonly SocketRoute[],
-  {
-    shared,
-    keeper,
-    compression,
-  }: Pick<MountedSocket, 'shared' | 'keeper'> & { readonly compression: CompressOptions },
+  { server, monitor, compression }: MountParts,
 ): void => {
-  const { options, failures } = shared
+  const { options, failures } = server
   for (const route of routes) {
     const socket: MountedSocket = {
       route,
-      shared,
-      keeper,
+      server,
+      monitor,
       mounted: {
         route: {
           method: 'GET',
           pattern: route.pattern,
           bodyBytesMax: 0,
-          open: request => refuseHandshake(request, { shared, keeper }) ?? route.open(request),
+          open: request => refuseHandshake(request, { server, monitor }) ?? route.open(request),
           handle: () => failures.internal,
         },
         bodyTooLarge: failures.bodyTooLarge(0),
@@ -36,7 +39,7 @@ export const mountSockets = (
       idleTimeout: options.socketIdleSeconds,
       sendPingsAutomatically: true,
       maxPayloadLength: options.socketReadBytesMax,
-      // Over it a frame would be left out; then at least the connection goes with it.
+      // uWebSockets.js drops frames over this bound; then the connection must be closed too.
       maxBackpressure: options.socketsQueuedBytesMax,
       closeOnBackpressureLimit: 1,
       upgrade: (res, req, context) => new Handshake(socket, { res, req, context }).begin(),

@@ -1,48 +1,58 @@
-/** A frame that waits in our own hands, for as many sockets as hold it; its bytes stand once. */
-export type HeldFrame = {
+/** A frame queued for one or more slow sockets. Its bytes are in memory once. */
+export type PendingFrame = {
   readonly bytes: Uint8Array | string
   readonly isBinary: boolean
-  holdersCount: number
+  /** Queues that contain it. */
+  refCount: number
 }
 
-/** Frames left before those already taken are cut off the front. */
-const TAKEN_MAX = 256
+/** A frame with bytes of its own: the caller may reuse the buffer it passed. */
+export const toPendingFrame = (frame: Uint8Array | string, isBinary: boolean): PendingFrame => ({
+  bytes: typeof frame === 'string' ? frame : Buffer.from(frame),
+  isBinary,
+  refCount: 0,
+})
+
+/** Frames already sent are cut off the front of the array once there are this many. */
+const SENT_MAX = 256
 
 /**
- * What waits for one socket beside what uWebSockets.js queues for it, in order, and the topics
- * whose frames come here meanwhile.
+ * Frames that wait for one slow socket behind the buffer of uWebSockets.js, in order, and the
+ * topics whose frames are queued here meanwhile.
  */
-export class HeldQueue {
+export class PendingFrames {
   readonly topics: Set<string>
-  /** Of all its frames, also of those that other sockets hold too. */
+  /** Bytes of all its frames, shared ones included. */
   bytes = 0
-  private frames: HeldFrame[] = []
-  private taken = 0
+  private frames: PendingFrame[] = []
+  private sentCount = 0
 
   constructor(topics: Iterable<string>) {
     this.topics = new Set(topics)
   }
 
-  /** Answers how many bytes are held that no socket held before. */
-  push(frame: HeldFrame): number {
+  /** Returns the bytes that are new in memory: 0 where another queue contains the frame. */
+  push(frame: PendingFrame): number {
     this.frames.push(frame)
     this.bytes += frame.bytes.length
-    return frame.holdersCount++ === 0 ? frame.bytes.length : 0
+    return frame.refCount++ === 0 ? frame.bytes.length : 0
   }
 
-  get first(): HeldFrame | undefined {
-    return this.frames[this.taken]
+  get first(): PendingFrame | undefined {
+    return this.frames[this.sentCount]
   }
 
-  /** Drops the first one, and answers how many bytes nobody holds any more. */
-  drop(): number {
+  /**
+   * Removes the first frame. Returns the bytes that are freed: 0 while another queue contains it.
+   */
+  shift(): number {
     const { first } = this
     if (first === undefined) return 0
-    if (++this.taken > TAKEN_MAX && this.taken * 2 > this.frames.length) {
-      this.frames = this.frames.slice(this.taken)
-      this.taken = 0
+    if (++this.sentCount > SENT_MAX && this.sentCount * 2 > this.frames.length) {
+      this.frames = this.frames.slice(this.sentCount)
+      this.sentCount = 0
     }
     this.bytes -= first.bytes.length
-    return --first.holdersCount === 0 ? first.bytes.length : 0
+    return --first.refCount === 0 ? first.bytes.length : 0
   }
 }

@@ -1,50 +1,45 @@
 import { randomUUID } from 'node:crypto'
 import type { WebSocket } from 'uWebSockets.js'
 import { CLOSE, type CloseCode, type Socket, type SocketRoute } from '../../shared/socket.js'
-import type { HeldFrame, HeldQueue } from './pending-frames.js'
-import { toHeld } from './slow-consumers.js'
-import type { SocketKeeper } from './backpressure-monitor.js'
+import type { BackpressureMonitor, MonitoredSocket } from './backpressure-monitor.js'
+import { toPendingFrame, type PendingFrame, type PendingFrames } from './pending-frames.js'
+import type { SlowConsumer } from './slow-consumers.js'
 
-/** What uWebSockets.js keeps with each WebSocket. */
+/** User data of a WebSocket in uWebSockets.js. */
 export type SocketData = { readonly handle: ServerSocket }
 
-/**
- * What `send` of uWebSockets.js answers where the kernel or its own buffer for this tick took all.
- */
+/** Result of `send` where the kernel, or the cork buffer of this tick, took the whole frame. */
 const SENT = 1
 
-/** One WebSocket. There are many that do nothing, so it holds no more than it must. */
-export class ServerSocket implements Socket {
-  private readonly keeper: SocketKeeper
+/** One WebSocket. Most of the sockets are idle, so state is allocated only when it is needed. */
+export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
+  progressAtMs = 0
+  terminateAtMs = Infinity
+  private readonly monitor: BackpressureMonitor
   private readonly route: SocketRoute
   private readonly context: unknown
   /**
-   * Undefined before the upgrade and after the close: uWebSockets.js throws on each use of a closed
-   * one.
+   * Undefined before the upgrade and after the close: uWebSockets.js throws on any use of a closed
+   * socket.
    */
   private ws: WebSocket<SocketData> | undefined
   private knownId: string | undefined
   private topicCount = 0
-  /** Bytes of a frame too large for the queue, which stands at its front. */
-  private frontBytes = 0
+  /** Bytes of a frame larger than the bound of the queue, which is at its front. */
+  private oversizeBytes = 0
   /**
-   * What waits behind the queue of uWebSockets.js, where its client does not take what is
-   * published.
+   * Frames behind the buffer of uWebSockets.js; undefined while the client reads what is published.
    */
-  private held: HeldQueue | undefined
-  /** Why it is closed, once it is by us. */
-  private code: CloseCode | undefined
-  private reason = ''
-  private isTold = false
-  /** When the client last took something of what waits. */
-  progressAtMs = 0
-  /** What waited at the last look. */
-  private seenBytes = 0
-  /** When it is cut, where it is to be closed and something still waits. */
-  cutAtMs = Infinity
+  private pending: PendingFrames | undefined
+  /** Set by the first `close`. */
+  private closeCode: CloseCode | undefined
+  private closeReason = ''
+  private isCloseReported = false
+  /** `queuedBytes` at the last check. */
+  private checkedBytes = 0
 
-  constructor(keeper: SocketKeeper, route: SocketRoute, context: unknown) {
-    this.keeper = keeper
+  constructor(monitor: BackpressureMonitor, route: SocketRoute, context: unknown) {
+    this.monitor = monitor
     this.route = route
     this.context = context
   }
@@ -54,120 +49,111 @@ export class ServerSocket implements Socket {
   }
 
   get isClosed(): boolean {
-    return this.ws === undefined || this.code !== undefined
+    return this.ws === undefined || this.closeCode !== undefined
   }
 
   get queuedBytes(): number {
-    const { ws, held } = this
-    if (ws === undefined) return 0
-    const bytes = ws.getBufferedAmount() + (held === undefined ? 0 : held.bytes)
-    // Whoever asks may wait for the end of it: uWebSockets.js does not tell where a later `send`
-    // brings it.
-    if (bytes > 0) this.keeper.watch(this)
-    return bytes
+    return this.bufferedBytes + (this.pending?.bytes ?? 0)
   }
 
-  /**
-   * Those of the queue that take memory of their own: held ones are counted once for all who hold
-   * them.
-   */
-  get ownBytes(): number {
+  get bufferedBytes(): number {
     return this.ws === undefined ? 0 : this.ws.getBufferedAmount()
   }
 
-  /** Largest queue that it may have now. */
-  get queueBytesMax(): number {
-    return this.keeper.options.socketQueueBytesMax + this.frontBytes
+  get queuedBytesMax(): number {
+    return this.monitor.options.socketQueueBytesMax + this.oversizeBytes
   }
 
   send(frame: Uint8Array | string, isBinary = false): boolean {
-    const { ws, keeper } = this
-    if (ws === undefined || this.code !== undefined) return false
+    const { ws, monitor } = this
+    if (ws === undefined || this.closeCode !== undefined) return false
     const bytes = frame.length
-    if (this.held !== undefined) {
-      this.hold(toHeld(frame, isBinary))
-      keeper.press(this, bytes)
-      return this.code === undefined
+    if (this.pending !== undefined) {
+      this.enqueue(toPendingFrame(frame, isBinary))
+      monitor.onBackpressure(this, bytes)
+      return !this.isClosed
     }
-    if (bytes > keeper.options.socketQueueBytesMax / 2 && ws.getBufferedAmount() === 0)
-      this.frontBytes = bytes
-    if (ws.send(frame, isBinary, keeper.isCompressed) === SENT) return true
-    keeper.press(this, bytes)
-    return this.code === undefined
+    if (bytes > monitor.options.socketQueueBytesMax / 2 && ws.getBufferedAmount() === 0)
+      this.oversizeBytes = bytes
+    if (ws.send(frame, isBinary, monitor.isCompressed) === SENT) return true
+    monitor.onBackpressure(this, bytes)
+    return !this.isClosed
   }
 
   subscribe(topic: string): void {
-    const { ws, held, keeper } = this
-    if (ws === undefined || this.code !== undefined) return
-    if (held !== undefined ? held.topics.has(topic) : ws.isSubscribed(topic)) return
-    if (held === undefined) ws.subscribe(topic)
-    else keeper.holdings.subscribe(this, held, topic)
-    if (this.topicCount++ === 0) keeper.listen(this)
+    const { ws, pending, monitor } = this
+    if (ws === undefined || this.closeCode !== undefined) return
+    if (pending !== undefined ? pending.topics.has(topic) : ws.isSubscribed(topic)) return
+    if (pending === undefined) ws.subscribe(topic)
+    else monitor.slowConsumers.subscribe(this, pending, topic)
+    if (this.topicCount++ === 0) monitor.addSubscriber(this)
   }
 
   unsubscribe(topic: string): void {
-    const { ws, held, keeper } = this
-    if (ws === undefined || this.code !== undefined) return
-    if (held === undefined) {
+    const { ws, pending, monitor } = this
+    if (ws === undefined || this.closeCode !== undefined) return
+    if (pending === undefined) {
       if (!ws.unsubscribe(topic)) return
     } else {
-      if (!held.topics.has(topic)) return
-      keeper.holdings.unsubscribe(this, held, topic)
+      if (!pending.topics.has(topic)) return
+      monitor.slowConsumers.unsubscribe(this, pending, topic)
     }
-    if (--this.topicCount === 0) keeper.unlisten(this)
+    if (--this.topicCount === 0) monitor.removeSubscriber(this)
   }
 
-  /** Puts it behind what is held already. */
-  hold(frame: HeldFrame): void {
-    if (this.held !== undefined) this.keeper.holdings.push(this.held, frame)
+  /** Appends a frame to the pending ones. */
+  enqueue(frame: PendingFrame): void {
+    if (this.pending !== undefined) this.monitor.slowConsumers.push(this.pending, frame)
+  }
+
+  notifyDrain(): void {
+    if (this.ws !== undefined) this.monitor.track(this)
   }
 
   close(code: CloseCode, reason: string): void {
     const { ws } = this
-    if (ws === undefined || this.code !== undefined) return
-    this.code = code
-    this.reason = reason
-    if (this.queuedBytes === 0) return this.end(ws)
-    // The close frame would come after all of it.
+    if (ws === undefined || this.closeCode !== undefined) return
+    this.closeCode = code
+    this.closeReason = reason
+    if (this.queuedBytes === 0) return this.sendClose(ws)
+    // A close frame would come after all queued frames, which must not be sent any more.
     if (code === CLOSE.policy) return void ws.close()
-    if (this.held === undefined) for (const topic of ws.getTopics()) ws.unsubscribe(topic)
-    else this.keeper.holdings.leave(this, this.held)
-    this.keeper.leave(this)
-    this.tell()
+    if (this.pending === undefined) for (const topic of ws.getTopics()) ws.unsubscribe(topic)
+    else this.monitor.slowConsumers.unsubscribeAll(this, this.pending)
+    this.monitor.onClosing(this)
+    this.reportClose()
   }
 
-  /** Closes it whatever still waits. */
-  cut(): void {
-    this.code ??= CLOSE.overload
+  terminate(): void {
+    this.closeCode ??= CLOSE.overload
     this.ws?.close()
   }
 
-  /** Looks whether it may go on. */
-  look(nowMs: number): void {
-    const { ws, keeper } = this
+  check(nowMs: number): void {
+    const { ws, monitor } = this
     if (ws === undefined) return
     const bytes = this.queuedBytes
-    if (bytes < this.seenBytes) this.progressAtMs = nowMs
-    this.seenBytes = bytes
-    if (bytes <= keeper.options.socketQueueBytesMax) this.frontBytes = 0
-    if (this.code !== undefined && bytes > 0 && nowMs >= this.cutAtMs) ws.close()
-    else if (ws.getBufferedAmount() === 0) this.onEmpty()
-    else if (this.code !== undefined) return
-    else if (bytes > this.queueBytesMax) this.close(CLOSE.overload, 'lagging')
-    else if (nowMs - this.progressAtMs > keeper.options.socketStallMs)
+    if (bytes < this.checkedBytes) this.progressAtMs = nowMs
+    this.checkedBytes = bytes
+    if (bytes <= monitor.options.socketQueueBytesMax) this.oversizeBytes = 0
+    if (this.closeCode !== undefined && bytes > 0 && nowMs >= this.terminateAtMs) ws.close()
+    else if (ws.getBufferedAmount() === 0) this.onDrained()
+    else if (this.closeCode !== undefined) return
+    else if (bytes > this.queuedBytesMax) this.close(CLOSE.overload, 'lagging')
+    else if (nowMs - this.progressAtMs > monitor.options.socketStallMs)
       this.close(CLOSE.overload, 'not reading')
-    else if (this.topicCount > 0 && this.held === undefined) this.beginHolding(ws)
+    else if (this.topicCount > 0 && this.pending === undefined) this.queueTopics(ws)
   }
 
   onOpen(ws: WebSocket<SocketData>): void {
     this.ws = ws
-    this.keeper.add(this)
+    this.monitor.add(this)
     this.guard(() => this.route.onOpen(this.context, this))
   }
 
   onMessage(message: ArrayBuffer, isBinary: boolean): void {
     if (this.isClosed) return
-    this.keeper.messagesCount++
+    this.monitor.messagesCount++
     const { frameBytesMax } = this.route
     if (message.byteLength > frameBytesMax)
       return this.close(CLOSE.tooLarge, `message exceeds ${frameBytesMax} bytes`)
@@ -175,81 +161,83 @@ export class ServerSocket implements Socket {
   }
 
   onDrain(): void {
-    const { ws, keeper } = this
+    const { ws, monitor } = this
     if (ws === undefined) return
-    this.progressAtMs = keeper.now()
-    // Not in this call: what is sent in it and not taken at once, this build forgets to send.
-    if (ws.getBufferedAmount() === 0) keeper.defer(this)
+    this.progressAtMs = monitor.now()
+    // Deferred: uWebSockets.js does not send what is written in this callback and not taken at
+    // once.
+    if (ws.getBufferedAmount() === 0) monitor.scheduleDrained(this)
   }
 
-  /** The client has taken all of it, and nothing else is going on. */
-  onEmpty(): void {
+  /** The buffer of uWebSockets.js is empty. */
+  onDrained(): void {
     const { ws, route } = this
-    if (ws === undefined || ws.getBufferedAmount() > 0 || !this.release(ws)) return
-    if (this.code !== undefined) return this.end(ws)
+    if (ws === undefined || ws.getBufferedAmount() > 0 || !this.flushPending(ws)) return
+    if (this.closeCode !== undefined) return this.sendClose(ws)
     if (route.onDrain !== undefined) this.guard(() => route.onDrain?.(this.context, this))
   }
 
-  /** uWebSockets.js has forgotten it, or never made it. `code` is what the peer said, or 1006. */
+  /** The socket is closed, or was never opened. `code` is what the peer sent, or 1006. */
   onClose(code: number): void {
     this.ws = undefined
-    if (this.held !== undefined) {
-      this.keeper.holdings.leave(this, this.held)
-      this.keeper.holdings.clear(this.held)
+    if (this.pending !== undefined) {
+      this.monitor.slowConsumers.unsubscribeAll(this, this.pending)
+      this.monitor.slowConsumers.clear(this.pending)
     }
-    this.keeper.remove(this, this.code ?? code)
-    this.tell()
+    this.monitor.remove(this, this.closeCode ?? code)
+    this.reportClose()
   }
 
-  private beginHolding(ws: WebSocket<SocketData>): void {
+  /** Moves the subscriptions from uWebSockets.js to the slow consumers. */
+  private queueTopics(ws: WebSocket<SocketData>): void {
     const topics = ws.getTopics()
     for (const topic of topics) ws.unsubscribe(topic)
-    this.held = this.keeper.holdings.open(this, topics)
+    this.pending = this.monitor.slowConsumers.add(this, topics)
   }
 
   /**
-   * Sends what is held, some of it in a turn, and goes on as before where that was all. False where
-   * it was not.
+   * Sends pending frames, a bounded number of bytes per turn. Once all are sent, uWebSockets.js
+   * serves the subscriptions again. False where some frames are left.
    */
-  private release(ws: WebSocket<SocketData>): boolean {
-    const { held, keeper } = this
-    if (held === undefined) return true
-    let left = keeper.options.turnBytesMax
-    for (let frame = held.first; frame !== undefined; frame = held.first) {
-      if (left <= 0) {
-        keeper.defer(this)
+  private flushPending(ws: WebSocket<SocketData>): boolean {
+    const { pending, monitor } = this
+    if (pending === undefined) return true
+    let bytesLeft = monitor.options.turnBytesMax
+    for (let frame = pending.first; frame !== undefined; frame = pending.first) {
+      if (bytesLeft <= 0) {
+        monitor.scheduleDrained(this)
         return false
       }
-      left -= frame.bytes.length
-      keeper.holdings.drop(held)
-      if (ws.send(frame.bytes, frame.isBinary, keeper.isCompressed) !== SENT) {
-        keeper.watch(this)
+      bytesLeft -= frame.bytes.length
+      monitor.slowConsumers.shift(pending)
+      if (ws.send(frame.bytes, frame.isBinary, monitor.isCompressed) !== SENT) {
+        monitor.track(this)
         return false
       }
     }
-    const topics = Array.from(held.topics)
-    keeper.holdings.leave(this, held)
-    this.held = undefined
+    const topics = Array.from(pending.topics)
+    monitor.slowConsumers.unsubscribeAll(this, pending)
+    this.pending = undefined
     for (const topic of topics) ws.subscribe(topic)
     return true
   }
 
-  private end(ws: WebSocket<SocketData>): void {
-    ws.end(this.code, this.reason)
+  private sendClose(ws: WebSocket<SocketData>): void {
+    ws.end(this.closeCode, this.closeReason)
   }
 
-  private tell(): void {
-    if (this.isTold) return
-    this.isTold = true
+  private reportClose(): void {
+    if (this.isCloseReported) return
+    this.isCloseReported = true
     this.guard(() => this.route.onClose(this.context, this))
   }
 
-  /** Nothing escapes: an exception here would end the process. */
+  /** Catches everything: an exception in a callback of uWebSockets.js would end the process. */
   private guard(handle: () => void): void {
     try {
       handle()
     } catch (error) {
-      this.keeper.log.error({ err: error, socketId: this.id }, 'a handler of a WebSocket threw')
+      this.monitor.log.error({ err: error, socketId: this.id }, 'a WebSocket handler threw')
       this.close(CLOSE.fault, 'internal error')
     }
   }

@@ -1,69 +1,66 @@
-import { HeldQueue, type HeldFrame } from './pending-frames.js'
-import type { ServerSocket } from './server-socket.js'
+import { PendingFrames, toPendingFrame, type PendingFrame } from './pending-frames.js'
+
+/** A socket that queues frames while its client does not read. */
+export type SlowConsumer = {
+  /** Queues a published frame. */
+  enqueue(frame: PendingFrame): void
+}
 
 /**
- * Sockets whose clients do not take what is published. uWebSockets.js would ask the kernel for each
- * of them at each frame, and copy the frame once for each; here a frame stands once for all of
- * them.
+ * Sockets whose clients do not read what is published. uWebSockets.js would try a write and copy
+ * the frame for each of them; here one copy of a frame serves all of them.
  */
-export class Holdings {
-  /** Of all frames, each one counted once. */
+export class SlowConsumers {
+  /** Bytes of all pending frames, each counted once. */
   bytes = 0
-  private readonly holders = new Map<string, Set<ServerSocket>>()
+  private readonly byTopic = new Map<string, Set<SlowConsumer>>()
 
-  open(socket: ServerSocket, topics: Iterable<string>): HeldQueue {
-    const queue = new HeldQueue(topics)
-    for (const topic of queue.topics) this.join(topic, socket)
+  add(consumer: SlowConsumer, topics: Iterable<string>): PendingFrames {
+    const queue = new PendingFrames(topics)
+    for (const topic of queue.topics) this.join(topic, consumer)
     return queue
   }
 
-  /** Answers how many sockets hold it. */
+  /** Queues the frame for every slow consumer of the topic and returns their number. */
   publish(topic: string, frame: Uint8Array): number {
-    const holders = this.holders.get(topic)
-    if (holders === undefined) return 0
-    const held = toHeld(frame, false)
-    for (const socket of holders) socket.hold(held)
-    return holders.size
+    const consumers = this.byTopic.get(topic)
+    if (consumers === undefined) return 0
+    const pending = toPendingFrame(frame, false)
+    for (const consumer of consumers) consumer.enqueue(pending)
+    return consumers.size
   }
 
-  push(queue: HeldQueue, frame: HeldFrame): void {
+  push(queue: PendingFrames, frame: PendingFrame): void {
     this.bytes += queue.push(frame)
   }
 
-  drop(queue: HeldQueue): void {
-    this.bytes -= queue.drop()
+  shift(queue: PendingFrames): void {
+    this.bytes -= queue.shift()
   }
 
-  subscribe(socket: ServerSocket, queue: HeldQueue, topic: string): void {
+  subscribe(consumer: SlowConsumer, queue: PendingFrames, topic: string): void {
     queue.topics.add(topic)
-    this.join(topic, socket)
+    this.join(topic, consumer)
   }
 
-  unsubscribe(socket: ServerSocket, queue: HeldQueue, topic: string): void {
+  unsubscribe(consumer: SlowConsumer, queue: PendingFrames, topic: string): void {
     queue.topics.delete(topic)
-    const holders = this.holders.get(topic)
-    if (holders?.delete(socket) === true && holders.size === 0) this.holders.delete(topic)
+    const consumers = this.byTopic.get(topic)
+    if (consumers?.delete(consumer) === true && consumers.size === 0) this.byTopic.delete(topic)
   }
 
-  /** Its topics bring it nothing any more; what it has stays. */
-  leave(socket: ServerSocket, queue: HeldQueue): void {
-    for (const topic of Array.from(queue.topics)) this.unsubscribe(socket, queue, topic)
+  /** Ends all subscriptions of a consumer. Frames already queued stay. */
+  unsubscribeAll(consumer: SlowConsumer, queue: PendingFrames): void {
+    for (const topic of Array.from(queue.topics)) this.unsubscribe(consumer, queue, topic)
   }
 
-  clear(queue: HeldQueue): void {
-    while (queue.first !== undefined) this.drop(queue)
+  clear(queue: PendingFrames): void {
+    while (queue.first !== undefined) this.shift(queue)
   }
 
-  private join(topic: string, socket: ServerSocket): void {
-    const holders = this.holders.get(topic)
-    if (holders === undefined) this.holders.set(topic, new Set([socket]))
-    else holders.add(socket)
+  private join(topic: string, consumer: SlowConsumer): void {
+    const consumers = this.byTopic.get(topic)
+    if (consumers === undefined) this.byTopic.set(topic, new Set([consumer]))
+    else consumers.add(consumer)
   }
 }
-
-/** Whoever hands a frame over may use its bytes again. */
-export const toHeld = (frame: Uint8Array | string, isBinary: boolean): HeldFrame => ({
-  bytes: typeof frame === 'string' ? frame : Buffer.from(frame),
-  isBinary,
-  holdersCount: 0,
-})

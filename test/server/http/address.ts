@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createBytesSource } from '../../../src/server/http/bytes-source.js'
+import { createBytesSource } from '../../../src/server/http/body-source.js'
 import { createProxies, formatAddress, parseAddress } from '../../../src/server/http/address.js'
 import {
   connect,

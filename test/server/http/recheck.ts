@@ -102,6 +102,6 @@ t.test('of a long reply the rest is not sent after the door was closed', async t
   t.ok(received().length < totalBytes, `${received().length} bytes`)
   t.strictSame(splitReplies(received()), [], 'and the client sees that it is not whole')
   t.equal(closedCount, 1)
-  t.match(lines.join(''), /a reply broke off/)
+  t.match(lines.join(''), /a reply was not completed/)
   await eventually(() => door.doneCount === 1)
 })

@@ -182,7 +182,7 @@ t.test('a source that does not keep its word', async t => {
       await connection.closed
       t.equal(replyCount(connection.received()), 0, 'the client can tell that it is not whole')
       t.equal(closeCount, 1)
-      t.match(lines.join(''), /a reply broke off/)
+      t.match(lines.join(''), /a reply was not completed/)
       await eventually(() => server.stats().requestsInFlight === 0)
     })
   }

@@ -1,9 +1,9 @@
 import net from 'node:net'
 import t from 'tap'
-import { Backlog } from '../../../src/server/http/unread-reply-detector.js'
+import { UnreadReplyDetector } from '../../../src/server/http/unread-reply-detector.js'
 import { openTestServer, post, text } from '../../fixtures/server/server.js'
 
-t.test('a client that pipelines and never reads', async t => {
+t.test('a client that pipelines requests and never reads is disconnected', async t => {
   const body = 'x'.repeat(20_000)
   const { port, server, lines } = await openTestServer(t, [{ handle: () => text(body) }])
   const socket = net.connect(port, '127.0.0.1')
@@ -21,17 +21,20 @@ t.test('a client that pipelines and never reads', async t => {
   t.match(lines.join(''), /replies are not read/)
 })
 
-t.test('a probe for each so many bytes, and a bound of those that find a backlog', t => {
+t.test('one reply per so many bytes is a probe, and failed probes are bounded by address', t => {
   let nowMs = 0
-  const backlog = new Backlog(
-    { backlogProbeBytes: 100, backlogProbesMax: 2, backlogForgetMs: 1_000 },
+  const detector = new UnreadReplyDetector(
+    { unreadProbeBytes: 100, unreadProbesMax: 2, unreadForgetMs: 1_000 },
     () => nowMs,
   )
-  const probes = Array.from({ length: 8 }, () => backlog.isProbe(30))
+  const probes = Array.from({ length: 8 }, () => detector.countReply(30))
   t.strictSame(probes, [false, false, false, true, false, false, false, true])
-  t.strictSame([backlog.note('a'), backlog.note('a'), backlog.note('b')], [false, false, false])
-  t.equal(backlog.note('a'), true)
+  t.strictSame(
+    [detector.recordUnread('a'), detector.recordUnread('a'), detector.recordUnread('b')],
+    [false, false, false],
+  )
+  t.equal(detector.recordUnread('a'), true)
   nowMs = 1_000
-  t.equal(backlog.note('a'), false, 'forgotten in time')
+  t.equal(detector.recordUnread('a'), false, 'failed probes are forgotten')
   t.end()
 })

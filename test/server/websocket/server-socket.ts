@@ -77,7 +77,7 @@ t.test('messages', async t => {
   t.match(server.stats(), { sockets: 0, closes: new Map([[1000, 1]]) })
 })
 
-t.test('the upgrade', async t => {
+t.test('upgrades that are accepted and refused', async t => {
   const opened: string[] = []
   const { port, events, server } = await openEcho(t, {
     open: (request: Request) => {
@@ -86,22 +86,22 @@ t.test('the upgrade', async t => {
     },
   })
   const cases: [name: string, status: number, headers: Record<string, string>, path?: string][] = [
-    ['as it should be', 101, {}],
-    ['a connection of several words', 101, { Connection: 'keep-alive, Upgrade' }],
-    ['another case', 101, { Upgrade: 'WebSocket' }],
-    ['refused by its route', 403, {}, '/no'],
+    ['a correct one', 101, {}],
+    ['a Connection header of several words', 101, { Connection: 'keep-alive, Upgrade' }],
+    ['a value in another case', 101, { Upgrade: 'WebSocket' }],
+    ['one refused by its route', 403, {}, '/no'],
     ['another version', 426, { 'Sec-WebSocket-Version': '8' }],
     ['no upgrade', 400, { Upgrade: 'h2c' }],
-    ['an upgrade that is not asked for', 400, { Connection: 'keep-alive' }],
+    ['a Connection header without upgrade', 400, { Connection: 'keep-alive' }],
     ['a body', 400, { 'Content-Length': '5' }],
     ['a body of unknown length', 400, { 'Transfer-Encoding': 'chunked' }],
     ['two lengths', 400, { 'Content-Length': '0', 'content-length': '0' }],
-    ['a key that is none', 405, { 'Sec-WebSocket-Key': 'short' }],
+    ['an invalid key', 405, { 'Sec-WebSocket-Key': 'short' }],
     ['a path without WebSockets', 404, {}, '/a/b'],
   ]
   for (const [name, status, headers, path] of cases)
     t.equal(await refusal(port, headers, path), status, name)
-  t.equal(opened.length, 4, 'a route is asked only what could be opened')
+  t.equal(opened.length, 4, 'a route sees only valid handshakes')
   t.equal(opened[0], '/a  127.0.0.1')
   await eventually(() => server.stats().sockets === 0)
   t.equal(events.filter(event => event.startsWith('open')).length, 3)
@@ -110,7 +110,7 @@ t.test('the upgrade', async t => {
   await eventually(() => server.stats().connections === 0)
 })
 
-t.test('whose address it is', async t => {
+t.test('the address is the peer’s, or the one a trusted proxy gives', async t => {
   const addresses: string[] = []
   const open = (request: Request): string => {
     addresses.push(request.address)
@@ -130,17 +130,17 @@ t.test('whose address it is', async t => {
     socket.write(proxyHeader('7.7.7.7') + handshake, 'latin1')
     t.match(await until(received => received.includes('\r\n\r\n')), /^HTTP\/1.1 101 /)
     socket.write(encodeFrame('x'))
-    t.match(await until(received => received.endsWith('\x01x')), /x$/, 'it goes on')
+    t.match(await until(received => received.endsWith('\x01x')), /x$/, 'the socket works')
     socket.destroy()
   }
   t.strictSame(addresses, ['7.7.7.7', '127.0.0.1'])
 })
 
-t.test('silence', async t => {
+t.test('a socket that does not answer pings is closed', async t => {
   const { port, server } = await openEcho(t, {}, { socketIdleSeconds: 8 })
   const alive = await openSocket(port, { path: '/a' })
   const deaf = await openSocket(port, { path: '/a', isDeaf: true })
-  t.equal((await deaf.closed).code, 1006, 'whoever does not answer pings is cut')
+  t.equal((await deaf.closed).code, 1006, 'terminated')
   t.ok(deaf.opcodes.includes(9))
   t.ok(alive.opcodes.includes(9))
   alive.send('still here')
@@ -148,7 +148,7 @@ t.test('silence', async t => {
   t.equal(server.stats().sockets, 1)
 })
 
-t.test('a message too long', async t => {
+t.test('a message over the bound closes the socket', async t => {
   const { port, events } = await openEcho(t, {}, { socketReadBytesMax: 2_000 })
   const fits = await openSocket(port, { path: '/a' })
   fits.send('x'.repeat(1_000))
@@ -158,18 +158,18 @@ t.test('a message too long', async t => {
   const pieces = await openSocket(port, { path: '/a' })
   pieces.send('x'.repeat(600), { isLast: false })
   pieces.send('x'.repeat(600), { opcode: 0 })
-  t.equal((await pieces.closed).code, 1009, 'in pieces')
+  t.equal((await pieces.closed).code, 1009, 'a fragmented message')
   const longer = await openSocket(port, { path: '/a' })
   longer.send('x'.repeat(2_001))
-  t.equal((await longer.closed).code, 1006, 'what is not even read')
+  t.equal((await longer.closed).code, 1006, 'over the bound of what is read')
   t.equal(events.filter(event => event === 'close /a').length, 3)
 })
 
-t.test('closes of ours', async t => {
+t.test('the server closes sockets', async t => {
   const { port, sockets, events, server } = await openEcho(t)
   const client = await openSocket(port, { path: '/a' })
   sockets[0]?.close(CLOSE.policy, 'token revoked')
-  t.strictSame(events, ['open /a', 'close /a'], 'told before it returns')
+  t.strictSame(events, ['open /a', 'close /a'], 'onClose runs before close returns')
   t.equal(sockets[0]?.isClosed, true)
   t.equal(sockets[0]?.send('late'), false)
   sockets[0]?.close(CLOSE.restart, 'again')
@@ -181,7 +181,7 @@ t.test('closes of ours', async t => {
   const others = await Promise.all([1, 2, 3].map(() => openSocket(port, { path: '/b' })))
   server.closeSockets(CLOSE.restart, 'restart')
   for (const other of others) t.strictSame(await other.closed, { code: 1012, reason: 'restart' })
-  t.equal(await refusal(port, {}), 503, 'none is opened after it')
+  t.equal(await refusal(port, {}), 503, 'upgrades are refused after it')
   t.match(
     server.stats().closes,
     new Map([
@@ -199,7 +199,7 @@ t.test('a drain closes with 1012', async t => {
   await drained
 })
 
-t.test('a handler that throws', async t => {
+t.test('a handler that throws closes the socket with 1011', async t => {
   const { port, lines } = await openEcho(t, {
     onMessage: () => {
       throw new Error('a fault')
@@ -208,16 +208,16 @@ t.test('a handler that throws', async t => {
   const client = await openSocket(port, { path: '/a' })
   client.send('x')
   t.strictSame(await client.closed, { code: 1011, reason: 'internal error' })
-  t.match(lines.join(''), /a handler of a WebSocket threw/)
+  t.match(lines.join(''), /a WebSocket handler threw/)
 })
 
-t.test('topics', async t => {
+t.test('frames go to the subscribers of their topic', async t => {
   const { port, server, sockets } = await openEcho(t)
   const [a, b] = await Promise.all([1, 2].map(() => openSocket(port, { path: '/a' })))
   for (const socket of sockets) socket.subscribe('x')
   sockets[0]?.subscribe('x')
   server.publish('x', Buffer.from('one'))
-  server.publish('y', Buffer.from('nobody'))
+  server.publish('y', Buffer.from('no subscriber'))
   t.equal(await a?.next(), 'one')
   t.equal(await b?.next(), 'one')
   sockets[1]?.unsubscribe('x')
@@ -227,23 +227,23 @@ t.test('topics', async t => {
   sockets[1]?.send('last')
   const [left, right] = sockets[0] === undefined ? [] : [a, b]
   const lengths = [await left?.next(), await right?.next()].map(message => message?.length)
-  t.strictSame(lengths.sort(), [100_000, 4], 'in order, and only to who is subscribed')
+  t.strictSame(lengths.sort(), [100_000, 4], 'in order, and only to subscribers')
 })
 
-t.test('what a client does not take', async t => {
+t.test('a client that does not read', async t => {
   const bounds = {
     socketQueueBytesMax: 1_000_000,
     socketStallMs: 300,
     socketCloseMs: 200,
   }
   const fill = (socket: Socket, bytes: number): void => {
-    // What the kernel takes for a client that does not read, first: some MB.
+    // First fills the kernel's buffer of some MB.
     while (socket.queuedBytes === 0) socket.send(Buffer.alloc(65_536, 'a'))
     const frames = Math.ceil((bytes - socket.queuedBytes) / 65_536)
     for (let frame = 0; frame < frames; frame++) socket.send(Buffer.alloc(65_536, 'b'))
   }
 
-  t.test('over the bound: 1013, and nothing is left out before it', async t => {
+  t.test('over the bound: 1013, and every frame before it is sent', async t => {
     const { port, sockets, events } = await openEcho(t, {}, { ...bounds, socketCloseMs: 5_000 })
     const client = await openSocket(port, { path: '/a' })
     client.socket.pause()
@@ -262,7 +262,7 @@ t.test('what a client does not take', async t => {
     )
   })
 
-  t.test('over the bound and not reading: cut', async t => {
+  t.test('over the bound and not reading: terminated', async t => {
     const { port, sockets, server } = await openEcho(t, {}, bounds)
     const client = await openSocket(port, { path: '/a' })
     client.socket.pause()
@@ -273,7 +273,7 @@ t.test('what a client does not take', async t => {
     t.equal((await client.closed).code, 1006)
   })
 
-  t.test('under the bound and not reading', async t => {
+  t.test('under the bound and not reading: 1013', async t => {
     const { port, sockets, server } = await openEcho(t, {}, bounds)
     const client = await openSocket(port, { path: '/a' })
     client.socket.pause()
@@ -285,7 +285,7 @@ t.test('what a client does not take', async t => {
     t.strictSame(await client.closed, { code: 1013, reason: 'not reading' })
   })
 
-  t.test('slow, but reading', async t => {
+  t.test('slow, but reading: stays open', async t => {
     const { port, sockets, server } = await openEcho(t, {}, bounds)
     const client = await openSocket(port, { path: '/a' })
     client.socket.pause()
@@ -302,7 +302,7 @@ t.test('what a client does not take', async t => {
     await eventually(() => server.stats().socketQueuedBytes === 0)
   })
 
-  t.test('one frame larger than the bound', async t => {
+  t.test('one frame may be larger than the bound', async t => {
     // Both ends are this process: 12 MB keep it busy for longer than a stall may last.
     const { port, sockets } = await openEcho(t, {}, { ...bounds, socketStallMs: 20_000 })
     const client = await openSocket(port, { path: '/a' })
@@ -311,7 +311,7 @@ t.test('what a client does not take', async t => {
     t.equal(sockets[0]?.isClosed, false)
   })
 
-  t.test('published', async t => {
+  t.test('published frames count too, and other clients receive them', async t => {
     const { port, sockets, server } = await openEcho(t, {}, bounds)
     const slow = await openSocket(port, { path: '/slow' })
     const quick = await openSocket(port, { path: '/quick' })
@@ -323,12 +323,12 @@ t.test('what a client does not take', async t => {
     }
     await eventually(() => server.stats().sockets === 1)
     await eventually(() => quick.messages.length === 200)
-    t.equal(quick.messages.length, 200, 'the other one has all of it')
+    t.equal(quick.messages.length, 200, 'the other client receives every frame')
     slow.socket.resume()
     await slow.closed
   })
 
-  t.test('over the bound of all: the fullest are cut', async t => {
+  t.test('over the bound of all sockets: those with the longest queues are closed', async t => {
     const { port, sockets, server } = await openEcho(
       t,
       {},
@@ -355,7 +355,7 @@ t.test('what a client does not take', async t => {
     for (const client of clients) client.destroy()
   })
 
-  t.test('nothing queued is sent after a close by policy', async t => {
+  t.test('nothing queued is sent after a policy close', async t => {
     const { port, sockets } = await openEcho(t, {}, bounds)
     const client = await openSocket(port, { path: '/a' })
     client.socket.pause()
@@ -366,7 +366,7 @@ t.test('what a client does not take', async t => {
     t.equal((await client.closed).code, 1006)
   })
 
-  t.test('the client is told of when it has taken all', async t => {
+  t.test('onDrain runs when the client has taken everything', async t => {
     let drained = 0
     const { port, sockets } = await openEcho(t, { onDrain: () => void drained++ }, bounds)
     const client = await openSocket(port, { path: '/a' })
@@ -379,7 +379,7 @@ t.test('what a client does not take', async t => {
   })
 })
 
-t.test('compression', async t => {
+t.test('compression is used where it is configured', async t => {
   const offer = { headers: { 'Sec-WebSocket-Extensions': 'permessage-deflate' }, path: '/a' }
   for (const socketCompression of ['none', 'shared']) {
     const { port } = await openEcho(t, {}, { socketCompression })

@@ -13,7 +13,7 @@ const COUNT = 3
 
 type Closing = { teardown(fn: () => void): unknown }
 
-/** Some sockets with their clients, each in the same place. */
+/** Sockets of the server and their clients, in the same order. */
 const openSome = async (t: Closing) => {
   const sockets: Socket[] = []
   const route: SocketRoute<string> = {
@@ -28,7 +28,7 @@ const openSome = async (t: Closing) => {
     sockets: [route as SocketRoute],
     options: { socketSweepMs: 5, socketStallMs: 60_000 },
   })
-  // Else the kernel takes some MB before anything waits here.
+  // Otherwise the kernel buffers some MB before the server queues anything.
   boundUnsent(4_096)
   const clients: SocketClient[] = []
   for (let index = 0; index < COUNT; index++)
@@ -37,14 +37,14 @@ const openSome = async (t: Closing) => {
   return { server, sockets, clients }
 }
 
-/** Then the next look comes in the same turn as what was published before. */
+/** Blocks the event loop, so that the next sweep runs in the same turn as earlier publishes. */
 const spin = (ms: number): void => {
   for (const endMs = performance.now() + ms; performance.now() < endMs;);
 }
 
 const frame = (index: number): string => String(index).padEnd(FRAME_BYTES, ' ')
 
-t.test('frames of clients that do not read stand once', async t => {
+t.test('frames for clients that do not read are in memory once', async t => {
   const { server, sockets, clients } = await openSome(t)
   for (const { socket } of clients) socket.pause()
   for (const socket of sockets) socket.subscribe('a')
@@ -58,42 +58,42 @@ t.test('frames of clients that do not read stand once', async t => {
   await publishUntil(() => sockets.every(socket => socket.queuedBytes > 0))
   await sleep(50)
   const before = server.stats().socketQueuedBytes
-  const heldFrom = sent
-  await publishUntil(() => sent === heldFrom + 100)
+  const queuedFrom = sent
+  await publishUntil(() => sent === queuedFrom + 100)
   await sleep(50)
   const grown = server.stats().socketQueuedBytes - before
-  t.ok(grown >= 100 * FRAME_BYTES, 'what waits is counted')
+  t.ok(grown >= 100 * FRAME_BYTES, 'queued bytes are counted')
   t.ok(grown < 130 * FRAME_BYTES, `${grown} bytes for ${COUNT} clients`)
   t.ok(
     sockets.every(socket => socket.queuedBytes >= 100 * FRAME_BYTES),
-    'and each of them has all of it before it',
+    'every client has all frames in its queue',
   )
   clients[0]?.destroy()
   for (const { socket } of clients.slice(1)) socket.resume()
-  await until('the others have all of it', () =>
+  await until('the other clients receive every frame', () =>
     clients.slice(1).every(({ messages }) => messages.length === sent),
   )
-  await until('nothing waits', () => server.stats().socketQueuedBytes === 0)
+  await until('all queues are empty', () => server.stats().socketQueuedBytes === 0)
   for (const { messages } of clients.slice(1))
     t.ok(messages.every((message, index) => Number(message) === index))
 })
 
-t.test('whatever a client does, it is sent what it is subscribed to, in order', async t => {
+t.test('a client receives what it is subscribed to, in order, whatever it does', async t => {
   const { server, sockets, clients } = await openSome(t)
   const one = fc.nat({ max: COUNT - 1 })
   const topic = fc.constantFrom(...TOPICS)
-  const act = fc.oneof(
+  const action = fc.oneof(
     { arbitrary: fc.record({ kind: fc.constant('publish'), topic, one }), weight: 6 },
     fc.record({ kind: fc.constantFrom('subscribe', 'unsubscribe'), topic, one }),
     fc.record({ kind: fc.constantFrom('send', 'pause', 'resume', 'wait', 'spin'), topic, one }),
   )
   let sent = 0
-  let heldCount = 0
-  const run = async (acts: readonly { kind: string; topic: string; one: number }[]) => {
+  let queuedCount = 0
+  const run = async (actions: readonly { kind: string; topic: string; one: number }[]) => {
     const topics = sockets.map(() => new Set<string>())
     const wanted: number[][] = sockets.map(() => [])
     for (const { messages } of clients) messages.length = 0
-    for (const { kind, topic, one } of acts) {
+    for (const { kind, topic, one } of actions) {
       const [socket, client] = [sockets[one], clients[one]]
       if (kind === 'publish') {
         for (const [index, known] of topics.entries())
@@ -112,13 +112,13 @@ t.test('whatever a client does, it is sent what it is subscribed to, in order', 
       else if (kind === 'resume') client?.socket.resume()
       else if (kind === 'wait') await sleep(8)
       else spin(8)
-      heldCount += Number(sockets.some(socket => socket.queuedBytes > 10 * FRAME_BYTES))
+      queuedCount += Number(sockets.some(socket => socket.queuedBytes > 10 * FRAME_BYTES))
     }
     for (const { socket } of clients) socket.resume()
-    await until('all of it has come', () =>
+    await until('every frame is received', () =>
       clients.every(({ messages }, index) => messages.length >= (wanted[index]?.length ?? 0)),
     )
-    await until('nothing waits', () => sockets.every(socket => socket.queuedBytes === 0))
+    await until('all queues are empty', () => sockets.every(socket => socket.queuedBytes === 0))
     await sleep(12)
     for (const socket of sockets) for (const topic of TOPICS) socket.unsubscribe(topic)
     return clients.every(
@@ -126,8 +126,8 @@ t.test('whatever a client does, it is sent what it is subscribed to, in order', 
     )
   }
   await fc.assert(
-    fc.asyncProperty(fc.array(act, { minLength: 50, maxLength: 400, size: 'max' }), run),
+    fc.asyncProperty(fc.array(action, { minLength: 50, maxLength: 400, size: 'max' }), run),
     { numRuns: 40 },
   )
-  t.ok(heldCount > 40, `something waited ${heldCount} times`)
+  t.ok(queuedCount > 40, `queues were in use ${queuedCount} times`)
 })
