@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 /** Scripts that check, time and print one part of a request each. */
 const SCRIPTS = [
   'access/authenticate.js',
-  'access/gate.js',
+  'access/usage-limiter.js',
   'access/refusals.js',
   'shared/metrics.js',
 ] as const

@@ -1,8 +1,8 @@
 import type { Grant } from '../shared/grant.js'
 import { Decoys } from './decoys.js'
-import { endOf } from './accesses.js'
-import type { AccessStore } from './store.js'
-import { digestToken, isTokenShaped } from './tokens.js'
+import { endOf } from './accesses/accesses.js'
+import type { AccessStore } from './store/store.js'
+import { digestToken, isTokenShaped } from './tokens/location-token.js'
 import type { RefusalReason } from './usage/layout.js'
 
 export type Options = Readonly<typeof defaults>

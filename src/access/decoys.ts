@@ -1,4 +1,4 @@
-import type { AccessStore } from './store.js'
+import type { AccessStore } from './store/store.js'
 
 /**
  * Tokens that stand in for unknown ones: as many as are in use at a time, so that caches know them

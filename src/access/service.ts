@@ -1,6 +1,6 @@
-import type { Credentials } from './credential.js'
-import type { Entitlement, NewAccess } from './accesses.js'
-import type { Access } from './tables.js'
+import type { Credentials } from './tokens/credentials.js'
+import type { Entitlement, NewAccess } from './accesses/accesses.js'
+import type { Access } from './store/tables.js'
 
 /** Makes edges know of a change that is on disk. */
 export type Effect = {

@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net'
-import { readAdminToken } from '../access/admin-token.js'
+import { readAdminToken } from '../access/tokens/admin-token.js'
 import type { Config } from '../config/config.js'
 
 /** Longest wait for an answer: a revocation may have to wait for the end of an edge. */

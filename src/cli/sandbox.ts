@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { readAdminToken } from '../access/admin-token.js'
+import { readAdminToken } from '../access/tokens/admin-token.js'
 import { createIdentityUsers } from '../sandbox/identity/users.js'
 import { SANDBOX_SEED } from '../sandbox/solana/keypair.js'
 import { deriveTips } from '../sandbox/upstreams/tips.js'

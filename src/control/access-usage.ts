@@ -1,5 +1,5 @@
 import type { Administration } from '../access/service.js'
-import { openLimitTable, readLoad } from '../access/limiter.js'
+import { openLimitTable, readUtilisation } from '../access/limiter/access-limiter.js'
 import { readRate, readUsage } from '../access/usage/reader.js'
 import type { Config } from '../config/config.js'
 import type { Usage } from '../dashboard/api/usage.js'
@@ -20,7 +20,7 @@ export const openAccessUsage = (
       const perSecond = readRate(dataDir, tokenIds, now())
       return {
         requestsPerSecond: Math.round(perSecond * 10) / 10,
-        ...readLoad(table, accessId),
+        ...readUtilisation(table, accessId),
       }
     },
   }

@@ -1,4 +1,4 @@
-import type { Product } from '../access/product.js'
+import type { Product } from '../access/accesses/product.js'
 import type { Config } from '../config/config.js'
 import type { Catalog, CatalogLocation } from '../dashboard/api/catalog.js'
 

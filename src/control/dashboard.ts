@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Administration } from '../access/service.js'
-import type { AccessStore } from '../access/store.js'
+import type { AccessStore } from '../access/store/store.js'
 import type { Config } from '../config/config.js'
 import { createApi } from '../dashboard/api/api.js'
 import type { Catalog } from '../dashboard/api/catalog.js'

@@ -1,6 +1,6 @@
-import { endOf, type NewAccess } from '../access/accesses.js'
+import { endOf, type NewAccess } from '../access/accesses/accesses.js'
 import type { Administration } from '../access/service.js'
-import type { Access } from '../access/tables.js'
+import type { Access } from '../access/store/tables.js'
 
 /** An access that must exist: found by its subject, network and locations, or else granted. */
 export type AccessToEnsure = Pick<NewAccess, 'subject' | 'kind' | 'limits' | 'product'> & {

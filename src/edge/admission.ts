@@ -1,6 +1,11 @@
 import type { Authenticate } from '../access/authenticate.js'
-import type { Gate, Visitor } from '../access/usage-limiter.js'
-import { FULL, LIMIT_NAMES, type Exceeded, type LimitName } from '../access/limiter.js'
+import type { UsageLimiter, Principal } from '../access/limiter/usage-limiter.js'
+import {
+  FULL,
+  LIMIT_NAMES,
+  type Exceeded,
+  type LimitName,
+} from '../access/limiter/access-limiter.js'
 import { RpcError } from '../shared/errors.js'
 import type { Grant } from '../shared/grant.js'
 import { isReply, type Reply, type Request } from '../shared/http.js'
@@ -17,7 +22,7 @@ export type AdmissionParts = {
   /** Value of accessVersion: what was let in before it changed is judged again. */
   readonly version: () => number
   /** Limits of what was authenticated. */
-  readonly gate: Gate
+  readonly limiter: UsageLimiter
   /** Unix milliseconds. */
   readonly now: () => number
   readonly onRefusal: (reason: RefusedAs) => void
@@ -93,7 +98,7 @@ const exceededReply = (exceeded: Exceeded): Reply => ({
   },
 })
 
-/** What a message of a WebSocket is answered that the gate did not let in: the socket stays. */
+/** The error for a WebSocket message over a limit; the socket stays open. */
 export const toOverLimit = (
   exceeded: Exceeded | typeof FULL,
   onRefusal: AdmissionParts['onRefusal'],
@@ -106,17 +111,17 @@ export const toOverLimit = (
   return new RpcError('overLimit', undefined, toData(exceeded))
 }
 
-/** Lets a request in, which then must `leave`, or says why not. */
-export type Enter = (visitor: Visitor, nowMs: number) => Reply | undefined
+/** Admits a request, which must then be released, or answers why not. */
+export type Acquire = (principal: Principal, nowMs: number) => Reply | undefined
 
-export const createEnter =
-  ({ gate, onRefusal }: Pick<AdmissionParts, 'gate' | 'onRefusal'>): Enter =>
-  (visitor, nowMs) => {
-    const exceeded = gate.enter(visitor, nowMs)
+export const createAcquire =
+  ({ limiter, onRefusal }: Pick<AdmissionParts, 'limiter' | 'onRefusal'>): Acquire =>
+  (principal, nowMs) => {
+    const exceeded = limiter.acquire(principal, nowMs)
     return exceeded === undefined ? undefined : refusalOf(exceeded, onRefusal)
   }
 
-/** The reply to what the gate did not let in. */
+/** The reply to a request over a limit. */
 export const refusalOf = (
   exceeded: Exceeded | typeof FULL,
   onRefusal: AdmissionParts['onRefusal'],

@@ -1,10 +1,10 @@
-import type { Visitor } from '../access/usage-limiter.js'
+import type { Principal } from '../access/limiter/usage-limiter.js'
 import type { Origin } from '../rpc/dispatch.js'
 import type { Log } from '../shared/log.js'
 import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
 import {
   createAdmit,
-  createEnter,
+  createAcquire,
   headerToken,
   pathToken,
   refusalOf,
@@ -25,7 +25,7 @@ export type EdgeParts = AdmissionParts & {
 
 /** A request that was let in: where its answer comes from, and what stands in its log lines. */
 class Admitted implements Origin {
-  readonly visitor: Visitor
+  readonly principal: Principal
   readonly view: NetworkView
   readonly request: Request
   // Set after the constructor: an object of options for each request would cost more than the rest
@@ -37,8 +37,8 @@ class Admitted implements Origin {
   /** How many it counts as in flight. */
   atOnce = 1
 
-  constructor(visitor: Visitor, view: NetworkView, request: Request, parts: EdgeParts) {
-    this.visitor = visitor
+  constructor(principal: Principal, view: NetworkView, request: Request, parts: EdgeParts) {
+    this.principal = principal
     this.parts = parts
     this.view = view
     this.request = request
@@ -50,19 +50,19 @@ class Admitted implements Origin {
   }
 
   get tokenId(): string {
-    return this.visitor.grant.tokenId
+    return this.principal.grant.tokenId
   }
 
-  widen(calls: number, atOnce: number): Reply | undefined {
-    const { gate, now, onRefusal } = this.parts
-    const exceeded = gate.widen(this.visitor, { calls, atOnce }, now())
+  acquireBatch(calls: number, atOnce: number): Reply | undefined {
+    const { limiter, now, onRefusal } = this.parts
+    const exceeded = limiter.acquireBatch(this.principal, { calls, atOnce }, now())
     if (exceeded !== undefined) return refusalOf(exceeded, onRefusal)
     this.atOnce = atOnce
     return undefined
   }
 
   onFailure(): void {
-    this.visitor.meter.addError()
+    this.principal.meter.addError()
   }
 }
 
@@ -74,12 +74,12 @@ const textReply = (status: number, body: string): Reply => ({
 
 /** Everything one location serves. */
 export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => {
-  const { location, views, health, log, version, gate, now } = parts
+  const { location, views, health, log, version, limiter, now } = parts
   // Asked once: a closed level must not cost every request a look.
   const isLogged = log.isLevelEnabled('debug')
 
   const admitToken = createAdmit(parts)
-  const enter = createEnter(parts)
+  const acquire = createAcquire(parts)
   const admit = (token: string, request: Request): Admitted | Reply => {
     // Read first: a change that comes after this line makes the request be judged again.
     const current = version()
@@ -89,10 +89,10 @@ export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => {
     const view = views.get(grant.network)
     // A token of a network that is configured no more opens nothing.
     if (view === undefined) return UNAUTHORIZED
-    const visitor = gate.visitorOf(grant)
-    const refused = enter(visitor, nowMs)
+    const principal = limiter.principalOf(grant)
+    const refused = acquire(principal, nowMs)
     if (refused !== undefined) return refused
-    const admitted = new Admitted(visitor, view, request, parts)
+    const admitted = new Admitted(principal, view, request, parts)
     admitted.token = token
     admitted.version = current
     return admitted
@@ -113,11 +113,11 @@ export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => {
     bodyBytesMax: parts.bodyBytesMax,
     open: request => admit(tokenOf(request), request),
     recheck,
-    done: ({ visitor, atOnce }) => gate.leave(visitor, atOnce),
+    done: ({ principal, atOnce }) => limiter.release(principal, atOnce),
     handle: isLogged
       ? (admitted, body) => {
-          const { id, tokenId, visitor } = admitted
-          const { network } = visitor.grant
+          const { id, tokenId, principal } = admitted
+          const { network } = principal.grant
           log.debug({ requestId: id, tokenId, location, network, bytes: body.length }, 'request')
           return admitted.view.dispatch.handle(body, admitted)
         }

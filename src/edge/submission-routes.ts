@@ -1,4 +1,4 @@
-import type { Visitor } from '../access/usage-limiter.js'
+import type { Principal } from '../access/limiter/usage-limiter.js'
 import type { Grant } from '../shared/grant.js'
 import type { Log } from '../shared/log.js'
 import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
@@ -9,7 +9,7 @@ import { LANDER_ROUTES, type Lander, type LanderRoute } from '../submission/land
 import {
   createAdmit,
   createRecheck,
-  createEnter,
+  createAcquire,
   failureReply,
   pathToken,
   submissionToken,
@@ -36,14 +36,14 @@ type Opened = {
   readonly grant: Grant
   readonly lander: Lander
   readonly recheck: () => Reply | undefined
-  readonly visitor: Visitor
+  readonly principal: Principal
 }
 
 /** A request that a relay was found for. */
 type Relayed = {
   readonly relay: Relay
   readonly origin: RelayOrigin
-  readonly visitor: Visitor
+  readonly principal: Principal
 }
 
 /** Where a token may stand: in the path, or else where `submissionToken` looks. */
@@ -61,17 +61,17 @@ const ERROR_START = '{"jsonrpc":"2.0","error":'
 const isFailure = ({ status, body }: Reply): boolean =>
   status >= 400 || (typeof body === 'string' && body.startsWith(ERROR_START))
 
-const counted = (visitor: Visitor, reply: Reply | Promise<Reply>): Reply | Promise<Reply> => {
-  if (reply instanceof Promise) return reply.then(settled => counted(visitor, settled))
-  if (isFailure(reply)) visitor.meter.addError()
+const counted = (principal: Principal, reply: Reply | Promise<Reply>): Reply | Promise<Reply> => {
+  if (reply instanceof Promise) return reply.then(settled => counted(principal, settled))
+  if (isFailure(reply)) principal.meter.addError()
   return reply
 }
 
 /** The submission routes of one location. Query strings count for nothing but `api-key`. */
 export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[] => {
-  const { networks, bodyBytesMax, newSubmissionId, gate, now, location, log } = parts
+  const { networks, bodyBytesMax, newSubmissionId, limiter, now, location, log } = parts
   const admit = createAdmit(parts)
-  const enter = createEnter(parts)
+  const acquire = createAcquire(parts)
 
   const isLogged = log.isLevelEnabled('debug')
   const note = (
@@ -97,8 +97,8 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
     if (isReply(grant)) return grant
     const lander = openLander(grant)
     if (isReply(lander)) return lander
-    const visitor = gate.visitorOf(grant)
-    return enter(visitor, nowMs) ?? { grant, lander, recheck, visitor }
+    const principal = limiter.principalOf(grant)
+    return acquire(principal, nowMs) ?? { grant, lander, recheck, principal }
   }
 
   const lander = (route: LanderRoute): Route<Opened>[] =>
@@ -109,11 +109,11 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
         route === '/lander-submit-batch' ? 'application/octet-stream' : 'application/json',
       bodyBytesMax,
       open: (request: Request) => open(tokenOf(request), request),
-      handle: ({ grant, lander, recheck, visitor }, body, request) => {
+      handle: ({ grant, lander, recheck, principal }, body, request) => {
         note(route, grant, request, body)
-        return recheck() ?? counted(visitor, lander.submit(route, body, recheck))
+        return recheck() ?? counted(principal, lander.submit(route, body, recheck))
       },
-      done: ({ visitor }: Opened) => gate.leave(visitor, 1),
+      done: ({ principal }: Opened) => limiter.release(principal, 1),
     }))
 
   const openRelay = (route: RelayRoute, token: string, request: Request): Relayed | Reply => {
@@ -123,11 +123,11 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
     if (isReply(grant)) return grant
     const relay = networks.get(grant.network)?.relay(route)
     if (relay === undefined) return NO_RELAY
-    const visitor = gate.visitorOf(grant)
-    const refused = enter(visitor, nowMs)
+    const principal = limiter.principalOf(grant)
+    const refused = acquire(principal, nowMs)
     if (refused !== undefined) return refused
     const origin = { grant, recheck, submissionId: newSubmissionId(), request }
-    return { relay, origin, visitor }
+    return { relay, origin, principal }
   }
 
   const relay = (route: RelayRoute): Route<Relayed>[] =>
@@ -137,11 +137,11 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
       contentType: 'application/json',
       bodyBytesMax,
       open: (request: Request) => openRelay(route, tokenOf(request), request),
-      handle: ({ relay, origin, visitor }, body) => {
+      handle: ({ relay, origin, principal }, body) => {
         note(route, origin.grant, origin.request, body)
-        return counted(visitor, relay.handle(body, origin))
+        return counted(principal, relay.handle(body, origin))
       },
-      done: ({ visitor }: Relayed) => gate.leave(visitor, 1),
+      done: ({ principal }: Relayed) => limiter.release(principal, 1),
       refusalHeaders: () => submissionHeaders(newSubmissionId()),
     }))
 

@@ -1,8 +1,8 @@
 import { createAuthenticate } from '../access/authenticate.js'
-import { Gate } from '../access/usage-limiter.js'
-import { Limits, openLimitTable } from '../access/limiter.js'
-import { createRefusalMeter } from '../access/refusal-meter.js'
-import { openReader } from '../access/store.js'
+import { UsageLimiter } from '../access/limiter/usage-limiter.js'
+import { AccessLimiter, openLimitTable } from '../access/limiter/access-limiter.js'
+import { createRefusalMeter } from '../access/usage/refusal-meter.js'
+import { openReader } from '../access/store/store.js'
 import { openUsage } from '../access/usage/usage.js'
 import type { Origin } from '../rpc/dispatch.js'
 import { METHODS } from '../rpc/registry.js'
@@ -154,9 +154,9 @@ export const startEdge: Start = async ({ config, index }, send) => {
     options: config.access.usage,
     onFault: fault => log.error({ err: fault }, 'counts of tokens are not kept'),
   })
-  const gate = new Gate(new Limits(table, index), usage)
-  const sweep = setInterval(() => gate.sweep(Date.now()), config.access.usage.sweepMs)
-  gate.sweep(Date.now())
+  const limiter = new UsageLimiter(new AccessLimiter(table, index), usage)
+  const sweep = setInterval(() => limiter.sweep(Date.now()), config.access.usage.sweepMs)
+  limiter.sweep(Date.now())
   const refusalMeter = createRefusalMeter(usage)
   const authenticate = createAuthenticate(
     access,
@@ -283,7 +283,7 @@ export const startEdge: Start = async ({ config, index }, send) => {
       location: location.id,
       authenticate,
       version: shared.accessVersion,
-      gate,
+      limiter,
       now: Date.now,
       onRefusal,
     }

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openLimitTable, resetLimitTable } from '../access/limiter.js'
+import { openLimitTable, resetLimitTable } from '../access/limiter/access-limiter.js'
 import type { Config } from '../config/config.js'
 import type { AccessToEnsure } from '../control/ensure-accesses.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'

@@ -50,7 +50,7 @@ export type Origin = {
    * Asked where a message is not one call: how many it holds that count, and how many of them run
    * at a time. A reply refuses them all, an error each of them.
    */
-  widen?(calls: number, atOnce: number): Reply | RpcError | undefined
+  acquireBatch?(calls: number, atOnce: number): Reply | RpcError | undefined
   /** Told of every call that failed. */
   onFailure?(): void
   /**
@@ -188,7 +188,7 @@ export const createDispatch = (
     origin: Origin,
   ): Reply | Promise<Reply> => {
     const { id } = call
-    if (isPing(call)) origin.widen?.(0, 1)
+    if (isPing(call)) origin.acquireBatch?.(0, 1)
     if (id === undefined) return jsonReply('')
     if (isRefusal(call)) return toReply(id, refuse('none', call.error, origin))
     // Nobody keeps the body, but a forwarded call needs it for longer than this tick.
@@ -206,9 +206,12 @@ export const createDispatch = (
     body: Uint8Array,
     origin: Origin,
   ): Reply | Promise<Reply> => {
-    if (origin.widen !== undefined) {
+    if (origin.acquireBatch !== undefined) {
       const count = calls.reduce((sum, call) => sum + (isPing(call) ? 0 : 1), 0)
-      const refused = origin.widen(count, Math.max(1, Math.min(count, options.batchWaitingMax)))
+      const refused = origin.acquireBatch(
+        count,
+        Math.max(1, Math.min(count, options.batchWaitingMax)),
+      )
       if (refused instanceof RpcError) return jsonReply(refuseAll(calls, refused, origin))
       if (refused !== undefined) return refused
     }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Decoys } from '../../src/access/decoys.js'
-import { openReader } from '../../src/access/store.js'
-import { digestToken } from '../../src/access/tokens.js'
+import { openReader } from '../../src/access/store/store.js'
+import { digestToken } from '../../src/access/tokens/location-token.js'
 import { NEW_ACCESS, openControl } from '../fixtures/access/access.js'
 
 t.test('digests that are there, in turn, and only for as long as they are', async t => {

@@ -2,7 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createToken } from '../../src/access/tokens.js'
+import { createToken } from '../../src/access/tokens/location-token.js'
 import { askAdmin, grantPlace } from '../fixtures/dashboard/admin.js'
 import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import {

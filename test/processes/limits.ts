@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { createCredentials } from '../../src/access/credential.js'
-import { createEntitlement } from '../../src/access/accesses.js'
-import { openLimitTable, readLoad } from '../../src/access/limiter.js'
-import { createSealing } from '../../src/access/sealing.js'
-import { openWriter } from '../../src/access/store.js'
+import { createCredentials } from '../../src/access/tokens/credentials.js'
+import { createEntitlement } from '../../src/access/accesses/accesses.js'
+import { openLimitTable, readUtilisation } from '../../src/access/limiter/access-limiter.js'
+import { createSealing } from '../../src/access/tokens/sealing.js'
+import { openWriter } from '../../src/access/store/store.js'
 import { readUsage } from '../../src/access/usage/reader.js'
 import type { Limits } from '../../src/shared/grant.js'
 import { LIMITS } from '../fixtures/access/access.js'
@@ -235,7 +235,10 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
         await Promise.race([heard(text => replyCount(text) > 0), sleep(50)])
         socket.destroy()
       }
-    await until('all have ended', () => readLoad(table, narrow.accessId).requestsInFlight === 0)
+    await until(
+      'all have ended',
+      () => readUtilisation(table, narrow.accessId).requestsInFlight === 0,
+    )
     t.match(await ask(deployment, path), { status: 200 })
   })
 
@@ -250,7 +253,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     for (let nth = 0; nth < 6; nth++) hanging.push(await hang(port, narrow.token))
     await until(
       'all six are in flight',
-      () => readLoad(table, narrow.accessId).requestsInFlight === 6,
+      () => readUtilisation(table, narrow.accessId).requestsInFlight === 6,
     )
     for (let nth = 0; nth < 8; nth++) {
       const { status, text } = await ask(deployment, `/${narrow.token}`)
@@ -273,7 +276,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     )
     const gone = hanging.shift()
     gone?.socket.destroy()
-    await until('one is gone', () => readLoad(table, narrow.accessId).requestsInFlight === 5)
+    await until('one is gone', () => readUtilisation(table, narrow.accessId).requestsInFlight === 5)
     t.equal((await ask(deployment, `/${narrow.token}`)).status, 200)
 
     const [victim] = deployment.pidsOf('edge')
@@ -284,10 +287,13 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     await Promise.race([cut, sleep(500)])
     await until('only what is open counts', () => {
       const open = hanging.filter(({ socket }) => !socket.destroyed).length
-      return readLoad(table, narrow.accessId).requestsInFlight === open
+      return readUtilisation(table, narrow.accessId).requestsInFlight === open
     })
     for (const { socket } of hanging) socket.destroy()
-    await until('nothing counts', () => readLoad(table, narrow.accessId).requestsInFlight === 0)
+    await until(
+      'nothing counts',
+      () => readUtilisation(table, narrow.accessId).requestsInFlight === 0,
+    )
     const statuses = await flood(port, `/${narrow.token}`, { connections: 4, durationMs: 200 })
     t.strictSame([...statuses.keys()], [200])
   })
@@ -311,7 +317,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     t.strictSame(countOf(rated), before)
     t.equal((await ask(again, `/${rated.token}`)).status, 200)
     t.equal(countOf(rated).requests, before.requests + 1)
-    t.strictSame(readLoad(openLimitTable(dataDir, EDGES), rated.accessId), {
+    t.strictSame(readUtilisation(openLimitTable(dataDir, EDGES), rated.accessId), {
       requestsInFlight: 0,
       sockets: 0,
     })

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
-import { createToken } from '../../src/access/tokens.js'
+import { createToken } from '../../src/access/tokens/location-token.js'
 import { createLog, defaults, redactTokens } from '../../src/shared/log.js'
 import { Secret } from '../../src/shared/secret.js'
 

@@ -7,11 +7,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAuthenticate } from '../../../src/access/authenticate.js'
-import { createCredentials } from '../../../src/access/credential.js'
-import { createEntitlement } from '../../../src/access/accesses.js'
-import { createSealing } from '../../../src/access/sealing.js'
-import { openReader, openWriter } from '../../../src/access/store.js'
-import { createToken } from '../../../src/access/tokens.js'
+import { createCredentials } from '../../../src/access/tokens/credentials.js'
+import { createEntitlement } from '../../../src/access/accesses/accesses.js'
+import { createSealing } from '../../../src/access/tokens/sealing.js'
+import { openReader, openWriter } from '../../../src/access/store/store.js'
+import { createToken } from '../../../src/access/tokens/location-token.js'
 
 const TOKENS = 1_000
 const ROUNDS = 1_000_000

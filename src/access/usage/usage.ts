@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { sharedCells } from '../../native/os.js'
-import { allocateFile } from '../allocate-file.js'
+import { allocateFile } from '../store/allocate-file.js'
 import {
   ADDRESS_AT,
   ADDRESS_CHARS_MAX,

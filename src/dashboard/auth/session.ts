@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { AccessStore } from '../../access/store.js'
-import type { SessionRecord } from '../../access/tables.js'
-import type { RandomBytes } from '../../access/tokens.js'
+import type { AccessStore } from '../../access/store/store.js'
+import type { SessionRecord } from '../../access/store/tables.js'
+import type { RandomBytes } from '../../access/tokens/location-token.js'
 
 /** Who the identity provider says that somebody is. */
 export type Person = {

@@ -1,4 +1,4 @@
-import { SealingKeyError } from '../../access/sealing.js'
+import { SealingKeyError } from '../../access/tokens/sealing.js'
 import { ERRORS, RpcError, type ErrorName, type Row } from '../../shared/errors.js'
 import type { Answer } from './route.js'
 

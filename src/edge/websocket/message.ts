@@ -1,4 +1,4 @@
-import type { Visitor } from '../../access/usage-limiter.js'
+import type { Principal } from '../../access/limiter/usage-limiter.js'
 import type { Origin } from '../../rpc/dispatch.js'
 import { RpcError } from '../../shared/errors.js'
 import type { BodySource, Reply } from '../../shared/http.js'
@@ -8,7 +8,7 @@ import type { SocketSession } from './session.js'
 /** One message of a WebSocket, from its first byte to its reply. */
 export class SocketMessage implements Origin {
   readonly session: SocketSession
-  private readonly visitor: Visitor
+  private readonly principal: Principal
   /** How many calls it counts as in flight. */
   private atOnce = 1
   /** Bytes of results that were read for it. */
@@ -16,9 +16,9 @@ export class SocketMessage implements Origin {
   /** It held a call of the connection. */
   private isOwn = false
 
-  constructor(session: SocketSession, visitor: Visitor) {
+  constructor(session: SocketSession, principal: Principal) {
     this.session = session
-    this.visitor = visitor
+    this.principal = principal
   }
 
   get id(): string {
@@ -26,19 +26,19 @@ export class SocketMessage implements Origin {
   }
 
   get tokenId(): string {
-    return this.visitor.grant.tokenId
+    return this.principal.grant.tokenId
   }
 
-  widen(calls: number, atOnce: number): RpcError | undefined {
-    const { gate, now, onRefusal } = this.session.host
-    const exceeded = gate.widen(this.visitor, { calls, atOnce }, now())
+  acquireBatch(calls: number, atOnce: number): RpcError | undefined {
+    const { limiter, now, onRefusal } = this.session.host
+    const exceeded = limiter.acquireBatch(this.principal, { calls, atOnce }, now())
     if (exceeded !== undefined) return toOverLimit(exceeded, onRefusal)
     this.atOnce = atOnce
     return undefined
   }
 
   onFailure(): void {
-    this.visitor.meter.addError()
+    this.principal.meter.addError()
   }
 
   own(method: string, params: unknown): Uint8Array | Promise<Uint8Array> | undefined {
@@ -90,9 +90,9 @@ export class SocketMessage implements Origin {
 
   /** Gives back what it holds. Called exactly once. */
   leave(): void {
-    const { gate, budget } = this.session.host
+    const { limiter, budget } = this.session.host
     budget.heldBytes -= this.heldBytes
-    gate.leave(this.visitor, this.atOnce)
+    limiter.release(this.principal, this.atOnce)
   }
 
   /** Reads until `piece` is full or the source has ended. */

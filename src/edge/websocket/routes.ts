@@ -45,7 +45,7 @@ const PIECE_BYTES = 64 * 1024
 
 /** JSON-RPC over WebSockets, at the paths where it is over HTTP. */
 export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
-  const { location, views, log, gate, now, version, options, onRefusal, budget } = parts
+  const { location, views, log, limiter, now, version, options, onRefusal, budget } = parts
   const admitToken = createAdmit(parts)
   const isLogged = log.isLevelEnabled('debug')
   const groups = new Map<string, SocketGroup>()
@@ -55,7 +55,7 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
       {
         location,
         view,
-        gate,
+        limiter,
         options,
         budget,
         pieceBytes: PIECE_BYTES,
@@ -76,8 +76,8 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
     if (isReply(grant)) return grant
     const host = hosts.get(grant.network)
     if (host === undefined) return UNAUTHORIZED
-    const visitor = gate.visitorOf(grant)
-    const exceeded = gate.openSocket(visitor, nowMs)
+    const principal = limiter.principalOf(grant)
+    const exceeded = limiter.acquireSocket(principal, nowMs)
     if (exceeded !== undefined) return refusalOf(exceeded, onRefusal)
     const { address } = request
     const key = `${address} ${token}`
@@ -86,7 +86,7 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
       group = new SocketGroup(parts, { token, address, grant, version: current })
       groups.set(key, group)
     }
-    return new SocketSession(host, group, visitor)
+    return new SocketSession(host, group, principal)
   }
 
   const route = (

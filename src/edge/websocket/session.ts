@@ -1,4 +1,4 @@
-import type { Gate, Visitor } from '../../access/usage-limiter.js'
+import type { UsageLimiter, Principal } from '../../access/limiter/usage-limiter.js'
 import { RpcError } from '../../shared/errors.js'
 import type { Log } from '../../shared/log.js'
 import { CLOSE, type CloseCode, type Connection, type Socket } from '../../shared/socket.js'
@@ -15,7 +15,7 @@ export type ReplyBudget = { heldBytes: number; readonly heldBytesMax: number }
 export type SocketHost = {
   readonly location: string
   readonly view: NetworkView
-  readonly gate: Gate
+  readonly limiter: UsageLimiter
   readonly options: Pick<Options, 'socketCallsMax' | 'socketRefusedBytesMax'>
   readonly budget: ReplyBudget
   /** What is read at a time where nobody knows how much comes. */
@@ -45,7 +45,7 @@ export class SocketSession {
   readonly host: SocketHost
   readonly group: SocketGroup
   /** Who opened it: counted there until it closes, whatever its access becomes. */
-  readonly visitor: Visitor
+  readonly principal: Principal
   private socket: Socket | undefined
   private connection: Connection | undefined
   /** Messages that are not answered yet. */
@@ -54,10 +54,10 @@ export class SocketSession {
   private waiting: { readonly message: SocketMessage; readonly body: Uint8Array | string }[] = []
   private refusedBytes = 0
 
-  constructor(host: SocketHost, group: SocketGroup, visitor: Visitor) {
+  constructor(host: SocketHost, group: SocketGroup, principal: Principal) {
     this.host = host
     this.group = group
-    this.visitor = visitor
+    this.principal = principal
   }
 
   get id(): string {
@@ -80,17 +80,17 @@ export class SocketSession {
 
   onMessage(socket: Socket, body: Uint8Array): void {
     const { host, group } = this
-    const { gate, options } = host
+    const { limiter, options } = host
     const nowMs = host.now()
     if (!group.isValid(nowMs) || PING.equals(body)) return
     if (this.callCount >= options.socketCallsMax) return this.refuse(socket, body, BUSY)
-    const visitor = gate.visitorOf(group.grant)
-    const exceeded = gate.enter(visitor, nowMs)
+    const principal = limiter.principalOf(group.grant)
+    const exceeded = limiter.acquire(principal, nowMs)
     if (exceeded !== undefined)
       return this.refuse(socket, body, toOverLimit(exceeded, host.onRefusal))
     this.refusedBytes = 0
     if (host.isLogged) this.log(body)
-    const message = new SocketMessage(this, visitor)
+    const message = new SocketMessage(this, principal)
     const reply = host.view.dispatch.handle(body, message)
     if (!(reply instanceof Promise)) return message.answer(reply, false)
     this.callCount++
@@ -121,7 +121,7 @@ export class SocketSession {
     this.connection = undefined
     this.waiting = []
     group.sessions.delete(this)
-    host.gate.closeSocket(this.visitor)
+    host.limiter.releaseSocket(this.principal)
     for (const { message } of waiting) message.leave()
     connection?.close()
   }

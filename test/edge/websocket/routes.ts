@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { openLimitTable, readLoad } from '../../../src/access/limiter.js'
+import { openLimitTable, readUtilisation } from '../../../src/access/limiter/access-limiter.js'
 import { createEdgeSockets, type EdgeSocketsParts } from '../../../src/edge/websocket/routes.js'
 import type { NetworkView } from '../../../src/edge/network-view.js'
 import { defaults } from '../../../src/processes/options.js'
@@ -13,7 +13,7 @@ import type { BodySource } from '../../../src/shared/http.js'
 import { createLog } from '../../../src/shared/log.js'
 import type { ReplyBytes } from '../../../src/native/reads.js'
 import type { Connection } from '../../../src/shared/socket.js'
-import { NOW_MS, openGate, WIDE_LIMITS } from '../../fixtures/access/access.js'
+import { NOW_MS, openUsageLimiter, WIDE_LIMITS } from '../../fixtures/access/access.js'
 import { fakeReads, textSource } from '../../fixtures/rpc/fake-reads.js'
 import { eventually, openTestServer } from '../../fixtures/server/server.js'
 import { openSocket, type SocketClient } from '../../fixtures/server/socket.js'
@@ -45,7 +45,7 @@ const open = async (
   } = {},
 ) => {
   const dir = t.testdir()
-  const gate = openGate(dir)
+  const limiter = openUsageLimiter(dir)
   const lines: string[] = []
   const log = createLog('edge', line => lines.push(line))
   const made = Object.entries(methods).map(([name, run]) =>
@@ -71,7 +71,7 @@ const open = async (
     location: 'fra',
     authenticate: () => GRANT,
     version: () => world.version,
-    gate,
+    limiter,
     now: () => NOW_MS,
     onRefusal() {},
     views: new Map([['main', view]]),
@@ -93,7 +93,7 @@ const open = async (
     budget: parts.budget ?? budget,
     world,
     sockets,
-    load: () => readLoad(table, GRANT.accessId),
+    load: () => readUtilisation(table, GRANT.accessId),
     connect: async (): Promise<SocketClient> => {
       const client = await openSocket(opened.port, { path: '/token' })
       t.teardown(() => client.destroy())

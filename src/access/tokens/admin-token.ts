@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
-import { ADMIN_TOKEN_PREFIX, Secret } from '../shared/secret.js'
-import { createPrivateFile, readPrivateFile } from './private-file.js'
-import type { RandomBytes } from './tokens.js'
+import { ADMIN_TOKEN_PREFIX, Secret } from '../../shared/secret.js'
+import { createPrivateFile, readPrivateFile } from '../store/private-file.js'
+import type { RandomBytes } from './location-token.js'
 
 /** 256 bits: it opens everything, and is typed by nobody. */
 const TOKEN_BYTES = 32

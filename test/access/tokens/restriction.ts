@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { parseRestriction } from '../../src/access/restriction.js'
-import { RpcError } from '../../src/shared/errors.js'
+import { parseRestriction } from '../../../src/access/tokens/restriction.js'
+import { RpcError } from '../../../src/shared/errors.js'
 
 const answerOf = (text: string): string => {
   try {

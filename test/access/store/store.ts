@@ -1,7 +1,7 @@
 import t from 'tap'
-import { openReader, openWriter } from '../../src/access/store.js'
-import { SCHEMA } from '../../src/access/tables.js'
-import { runOnFullDisk } from '../fixtures/full-disk.js'
+import { openReader, openWriter } from '../../../src/access/store/store.js'
+import { SCHEMA } from '../../../src/access/store/tables.js'
+import { runOnFullDisk } from '../../fixtures/full-disk.js'
 
 t.test('the writer creates the store, and the same build opens it again', async t => {
   const dir = t.testdir()

@@ -8,7 +8,7 @@ import {
   isTokenShaped,
   randomBase62,
   TOKEN_CHARS,
-} from '../../src/access/tokens.js'
+} from '../../../src/access/tokens/location-token.js'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const anyToken = fc

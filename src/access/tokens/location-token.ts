@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { TOKEN_PREFIX } from '../shared/secret.js'
+import { TOKEN_PREFIX } from '../../shared/secret.js'
 
 /** Fills a new array with random bytes, of a quality that keys may be made of. */
 export type RandomBytes = (byteCount: number) => Uint8Array

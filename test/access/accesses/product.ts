@@ -1,7 +1,7 @@
 import t from 'tap'
-import { defaults } from '../../src/access/product-options.js'
-import { toNewAccess, type GrantRequest } from '../../src/access/product.js'
-import { NOW_MS } from '../fixtures/access/access.js'
+import { defaults } from '../../../src/access/accesses/product-options.js'
+import { toNewAccess, type GrantRequest } from '../../../src/access/accesses/product.js'
+import { NOW_MS } from '../../fixtures/access/access.js'
 
 const PRODUCT = {
   id: 'node',

@@ -1,6 +1,6 @@
-import type { OnRefused } from './authenticate.js'
-import type { RefusalReason } from './usage/layout.js'
-import type { Usage } from './usage/usage.js'
+import type { OnRefused } from '../authenticate.js'
+import type { RefusalReason } from './layout.js'
+import type { Usage } from './usage.js'
 
 /** Refusals that wait to be counted; one more and they are counted at once. */
 const WAITING_MAX = 1_024

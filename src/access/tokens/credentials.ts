@@ -1,11 +1,11 @@
-import { RpcError } from '../shared/errors.js'
-import { Secret } from '../shared/secret.js'
-import { requireAccess, stateOf } from './accesses.js'
+import { RpcError } from '../../shared/errors.js'
+import { Secret } from '../../shared/secret.js'
+import { requireAccess, stateOf } from '../accesses/accesses.js'
 import { parseRestriction } from './restriction.js'
 import type { Sealing } from './sealing.js'
-import type { AccessStore } from './store.js'
-import { placeKey, type Place, type TokenRecord } from './tables.js'
-import { createToken, digestToken, randomBase62, type RandomBytes } from './tokens.js'
+import type { AccessStore } from '../store/store.js'
+import { placeKey, type Place, type TokenRecord } from '../store/tables.js'
+import { createToken, digestToken, randomBase62, type RandomBytes } from './location-token.js'
 
 /** What may be shown of a location token to anybody who may see its access. */
 export type TokenInfo = Place & {

@@ -1,5 +1,5 @@
-import { RpcError } from '../shared/errors.js'
-import type { Limits } from '../shared/grant.js'
+import { RpcError } from '../../shared/errors.js'
+import type { Limits } from '../../shared/grant.js'
 import type { NewAccess } from './accesses.js'
 
 /** What is sold: which networks and locations, within which limits. */

@@ -14,9 +14,9 @@ import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
-import { createAuthenticate } from '../../src/access/authenticate.js'
-import { openReader } from '../../src/access/store.js'
-import { NEW_ACCESS, NOW_MS, openControl } from '../fixtures/access/access.js'
+import { createAuthenticate } from '../../../src/access/authenticate.js'
+import { openReader } from '../../../src/access/store/store.js'
+import { NEW_ACCESS, NOW_MS, openControl } from '../../fixtures/access/access.js'
 
 const placeOf = (accessId: string, location = 'fra') => ({ accessId, network: 'main', location })
 
@@ -258,7 +258,7 @@ t.test(
   'a writer that is killed loses nothing it has answered, and leaves nothing half',
   async t => {
     const dir = t.testdir()
-    const script = fileURLToPath(new URL('../fixtures/access/access-writer.ts', import.meta.url))
+    const script = fileURLToPath(new URL('../../fixtures/access-writer.ts', import.meta.url))
     const first = await openControl(dir)
     const { accessId } = await first.entitlement.grant({
       ...NEW_ACCESS,

@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { allocateFile } from '../../src/access/allocate-file.js'
+import { allocateFile } from '../../../src/access/store/allocate-file.js'
 
 t.test('a file is made, lengthened, and never cut', async t => {
   const path = join(t.testdir(), 'file')

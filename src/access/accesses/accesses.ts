@@ -1,8 +1,8 @@
-import { RpcError } from '../shared/errors.js'
-import type { Limits } from '../shared/grant.js'
-import type { AccessStore } from './store.js'
-import type { Access, Place } from './tables.js'
-import { randomBase62, type RandomBytes } from './tokens.js'
+import { RpcError } from '../../shared/errors.js'
+import type { Limits } from '../../shared/grant.js'
+import type { AccessStore } from '../store/store.js'
+import type { Access, Place } from '../store/tables.js'
+import { randomBase62, type RandomBytes } from '../tokens/location-token.js'
 
 /** What a new pass or rental holds; its id and the time of its making are added. */
 export type NewAccess = {

@@ -6,15 +6,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAuthenticate } from '../../../src/access/authenticate.js'
-import { createCredentials } from '../../../src/access/credential.js'
-import { createEntitlement } from '../../../src/access/accesses.js'
-import { Gate } from '../../../src/access/usage-limiter.js'
-import { Limits, openLimitTable } from '../../../src/access/limiter.js'
-import { createSealing } from '../../../src/access/sealing.js'
-import { openReader, openWriter } from '../../../src/access/store.js'
+import { createCredentials } from '../../../src/access/tokens/credentials.js'
+import { createEntitlement } from '../../../src/access/accesses/accesses.js'
+import { UsageLimiter } from '../../../src/access/limiter/usage-limiter.js'
+import { AccessLimiter, openLimitTable } from '../../../src/access/limiter/access-limiter.js'
+import { createSealing } from '../../../src/access/tokens/sealing.js'
+import { openReader, openWriter } from '../../../src/access/store/store.js'
 import { readUsage } from '../../../src/access/usage/reader.js'
 import { openUsage } from '../../../src/access/usage/usage.js'
-import { createAdmit, createEnter, pathToken } from '../../../src/edge/admission.js'
+import { createAdmit, createAcquire, pathToken } from '../../../src/edge/admission.js'
 import { isReply, type Reply, type Request } from '../../../src/shared/http.js'
 
 /** A getAccountInfo costs the edge about 9 µs: what lets it in may cost so much of that. */
@@ -64,13 +64,16 @@ const onFault = (fault: unknown): never => {
 const parts = {
   location: 'fra',
   authenticate: createAuthenticate(reader, () => versions[0] ?? 0),
-  gate: new Gate(new Limits(openLimitTable(dir, EDGES), 0), openUsage(dir, 0, { onFault })),
+  limiter: new UsageLimiter(
+    new AccessLimiter(openLimitTable(dir, EDGES), 0),
+    openUsage(dir, 0, { onFault }),
+  ),
   version: () => versions[0] ?? 0,
   now: Date.now,
   onRefusal: () => {},
 }
 const admit = createAdmit(parts)
-const enter = createEnter(parts)
+const acquire = createAcquire(parts)
 
 /** As the server gives it: the path is a new text each time, whose hash is not known yet. */
 const requestOf = (nth: number): Request => ({
@@ -89,10 +92,10 @@ const admitted = (request: Request): boolean => {
   const nowMs = parts.now()
   const grant = admit(pathToken(request), request, nowMs)
   if (isReply(grant)) return false
-  const visitor = parts.gate.visitorOf(grant)
-  const refused: Reply | undefined = enter(visitor, nowMs)
+  const principal = parts.limiter.principalOf(grant)
+  const refused: Reply | undefined = acquire(principal, nowMs)
   if (refused !== undefined) return false
-  parts.gate.leave(visitor, 1)
+  parts.limiter.release(principal, 1)
   return true
 }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { endOf, stateOf } from '../../src/access/accesses.js'
-import { NEW_ACCESS, NOW_MS, openControl } from '../fixtures/access/access.js'
+import { endOf, stateOf } from '../../../src/access/accesses/accesses.js'
+import { NEW_ACCESS, NOW_MS, openControl } from '../../fixtures/access/access.js'
 
 t.test('an access is found by its id and by its subject, after a restart too', async t => {
   const dir = t.testdir()

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { createRefusalMeter } from '../../src/access/refusal-meter.js'
-import { readUsage } from '../../src/access/usage/reader.js'
-import { openUsage } from '../../src/access/usage/usage.js'
-import { NOW_MS } from '../fixtures/access/access.js'
-import { until } from '../fixtures/until.js'
+import { createRefusalMeter } from '../../../src/access/usage/refusal-meter.js'
+import { readUsage } from '../../../src/access/usage/reader.js'
+import { openUsage } from '../../../src/access/usage/usage.js'
+import { NOW_MS } from '../../fixtures/access/access.js'
+import { until } from '../../fixtures/until.js'
 
 const setUp = (dir: string) => {
   const onFault = (fault: unknown): never => {

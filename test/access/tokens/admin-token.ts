@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import t from 'tap'
-import { ensureAdminToken, readAdminToken } from '../../src/access/admin-token.js'
+import { ensureAdminToken, readAdminToken } from '../../../src/access/tokens/admin-token.js'
 
 t.test('the admin token is made once, for its owner only', t => {
   const file = join(t.testdir(), 'admin.token')

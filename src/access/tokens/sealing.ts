@@ -6,9 +6,9 @@ import {
   type KeyObject,
 } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { createPrivateFile, readPrivateFile } from './private-file.js'
-import type { AccessStore } from './store.js'
-import type { RandomBytes } from './tokens.js'
+import { createPrivateFile, readPrivateFile } from '../store/private-file.js'
+import type { AccessStore } from '../store/store.js'
+import type { RandomBytes } from './location-token.js'
 
 const CIPHER = 'aes-256-gcm'
 const KEY_BYTES = 32

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js'
-import { RpcError } from '../shared/errors.js'
+import { RpcError } from '../../shared/errors.js'
 
 type Range = readonly [range: string, use: string]
 

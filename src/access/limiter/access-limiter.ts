@@ -1,0 +1,231 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { returnRequests, takeRequests, toRate, type Rate } from '../../shared/gcra.js'
+import type { Grant } from '../../shared/grant.js'
+import { keyOfAccess, LimitTable, NO_ROW, type Utilisation } from './limit-table.js'
+
+export type Options = Readonly<typeof defaults>
+
+/** Bounds of the limit table of one machine. */
+export const defaults = {
+  /**
+   * Accesses in use at once on this machine. Each takes 16 bytes, and 8 more for each edge. A further one replaces an
+   * idle one; while none is idle, it is refused with 503.
+   */
+  accessesMax: 4_000,
+}
+
+/** Limits of an access that a request can exceed, by their names in `Limits` of `shared/grant.ts`. */
+export const LIMIT_NAMES = [
+  'requestsPerSecondMax',
+  'requestsBurstMax',
+  'requestsInFlightMax',
+  'socketsMax',
+] as const
+export type LimitName = (typeof LIMIT_NAMES)[number]
+
+/** Which limit was exceeded. */
+export type Exceeded = {
+  readonly limit: LimitName
+  readonly max: number
+  /** Requests or sockets that are still available now. */
+  readonly remaining: number
+  /** When to try again. */
+  readonly retryAfterMs: number
+}
+
+/** No row for the access: more than `accessesMax` are in use. */
+export const FULL = 'full'
+
+const NS_PER_MS = 1_000_000
+/** The clock is read in milliseconds: a shorter burst would refuse requests that arrive at an even rate. */
+const BURST_NS_MIN = BigInt(NS_PER_MS)
+/** Most requests in flight end within this. */
+const IN_FLIGHT_RETRY_MS = 1_000
+/** Reported where waiting does not help. */
+const NEVER_RETRY_MS = 3_600_000
+
+const REQUESTS = 0
+const SOCKETS = 1
+type Column = typeof REQUESTS | typeof SOCKETS
+
+const toNs = (ms: number): bigint => BigInt(Math.round(ms)) * BigInt(NS_PER_MS)
+
+const rateOf = ({ requestsPerSecondMax, requestsBurstMax }: Grant['limits']): Rate => {
+  // A rate of 0 allows nothing: any interval is longer than no burst.
+  if (requestsPerSecondMax === 0) return toRate(1, 0)
+  const { intervalNs, burstNs } = toRate(requestsPerSecondMax, Math.max(1, requestsBurstMax))
+  return { intervalNs, burstNs: burstNs > BURST_NS_MIN ? burstNs : BURST_NS_MIN }
+}
+
+/** Limits of one grant, and the row of its access in the table. Created once for each grant. */
+export class LimiterState {
+  readonly grant: Grant
+  readonly key: bigint
+  readonly keyLow: number
+  readonly keyHigh: number
+  readonly rate: Rate
+  /** Row in the table, `NO_ROW` before the first request and after another access got the row. */
+  row = NO_ROW
+
+  constructor(grant: Grant) {
+    this.grant = grant
+    this.key = keyOfAccess(grant.accessId)
+    this.keyLow = Number(BigInt.asIntN(32, this.key))
+    this.keyHigh = Number(BigInt.asIntN(32, this.key >> 32n))
+    this.rate = rateOf(grant.limits)
+  }
+}
+
+/** Enforces the limits of all accesses at one edge, together with the other edges of its machine. */
+export class AccessLimiter {
+  readonly #table: LimitTable
+  readonly #edgeIndex: number
+
+  constructor(table: LimitTable, edgeIndex: number) {
+    this.#table = table
+    this.#edgeIndex = edgeIndex
+  }
+
+  /** Admits one request, or says which limit it exceeds. Each admitted request must be released. */
+  acquire(state: LimiterState, nowMs: number): undefined | Exceeded | typeof FULL {
+    const inFlightMax = state.grant.limits.requestsInFlightMax
+    const inFlight = this.#add(state, REQUESTS, 1, nowMs)
+    if (inFlight === undefined) return FULL
+    if (inFlight > inFlightMax) {
+      this.release(state, 1)
+      return inFlightExceeded(inFlightMax, inFlight - 1)
+    }
+    const exceeded = this.#take(state, 1, nowMs)
+    if (exceeded !== undefined) this.release(state, 1)
+    return exceeded
+  }
+
+  /**
+   * Turns one admitted request into a batch: `calls` count against the rate, `atOnce` of them are in flight. A refusal
+   * takes nothing from the rate, not even the one request, which stays in flight until the caller releases it.
+   */
+  acquireBatch(
+    state: LimiterState,
+    { calls, atOnce }: { readonly calls: number; readonly atOnce: number },
+    nowMs: number,
+  ): undefined | Exceeded {
+    if (calls <= 1) {
+      if (calls === 0) this.#return(state, 1)
+      return undefined
+    }
+    const { requestsInFlightMax } = state.grant.limits
+    // The row cannot be missing: the request that was admitted holds it.
+    const inFlight = this.#add(state, REQUESTS, atOnce - 1, nowMs) ?? 0
+    this.#return(state, 1)
+    const exceeded =
+      inFlight > requestsInFlightMax
+        ? inFlightExceeded(requestsInFlightMax, inFlight - atOnce)
+        : this.#take(state, calls, nowMs)
+    if (exceeded !== undefined) this.release(state, atOnce - 1)
+    return exceeded
+  }
+
+  /** Ends admitted requests. */
+  release(state: LimiterState, count: number): void {
+    const { counts } = this.#table
+    const column = this.#table.columnOf(state.row, this.#edgeIndex)
+    // Not atomic: no other edge writes this column, and others may see the change late.
+    counts[column] = (counts[column] ?? 0) - count
+  }
+
+  /** Admits one WebSocket, or says which limit it exceeds. Each admitted socket must be released. */
+  acquireSocket(state: LimiterState, nowMs: number): undefined | Exceeded | typeof FULL {
+    const { socketsMax } = state.grant.limits
+    const sockets = this.#add(state, SOCKETS, 1, nowMs)
+    if (sockets === undefined) return FULL
+    if (sockets <= socketsMax) return undefined
+    this.releaseSocket(state)
+    return { limit: 'socketsMax', max: socketsMax, remaining: 0, retryAfterMs: IN_FLIGHT_RETRY_MS }
+  }
+
+  releaseSocket(state: LimiterState): void {
+    const { counts } = this.#table
+    const column = this.#table.columnOf(state.row, this.#edgeIndex) + SOCKETS
+    counts[column] = (counts[column] ?? 0) - 1
+  }
+
+  /** Adds to a column of this edge. Returns the sum over all edges, or undefined if the table has no row left. */
+  #add(state: LimiterState, column: Column, count: number, nowMs: number): number | undefined {
+    const table = this.#table
+    const { counts } = table
+    for (;;) {
+      if (state.row === NO_ROW) {
+        const row = table.findOrAssign(state.key, this.#edgeIndex, toNs(nowMs))
+        if (row === NO_ROW) return undefined
+        state.row = row
+      }
+      const own = table.columnOf(state.row, this.#edgeIndex) + column
+      Atomics.add(counts, own, count)
+      const key = table.keyOf(state.row)
+      if (counts[key] === state.keyLow && counts[key + 1] === state.keyHigh) break
+      // The access was idle, and its row was assigned to another one.
+      Atomics.sub(counts, own, count)
+      state.row = NO_ROW
+    }
+    // Summed after the addition: of two edges that take the last unit, at least one sees the other.
+    let sum = 0
+    const end = table.columnOf(state.row, table.edgeCount)
+    for (let at = table.columnOf(state.row, 0) + column; at < end; at += 2) sum += counts[at] ?? 0
+    return sum
+  }
+
+  #take(state: LimiterState, count: number, nowMs: number): Exceeded | undefined {
+    const { words } = this.#table
+    const index = this.#table.arrivalTimeOf(state.row)
+    const leftNs = takeRequests(words, index, state.rate, { count, nowNs: toNs(nowMs) })
+    return leftNs < 0n ? rateExceeded(state, count, -leftNs) : undefined
+  }
+
+  #return(state: LimiterState, count: number): void {
+    returnRequests(this.#table.words, this.#table.arrivalTimeOf(state.row), state.rate, count)
+  }
+}
+
+const inFlightExceeded = (max: number, others: number): Exceeded => ({
+  limit: 'requestsInFlightMax',
+  max,
+  remaining: Math.max(0, max - others),
+  retryAfterMs: IN_FLIGHT_RETRY_MS,
+})
+
+const rateExceeded = (
+  { grant: { limits }, rate: { intervalNs, burstNs } }: LimiterState,
+  count: number,
+  waitNs: bigint,
+): Exceeded => {
+  const costNs = BigInt(count) * intervalNs
+  // A batch longer than the burst is never admitted, however long the client waits.
+  const isNever = costNs > burstNs
+  const isBurst = isNever && limits.requestsPerSecondMax > 0
+  return {
+    limit: isBurst ? 'requestsBurstMax' : 'requestsPerSecondMax',
+    max: isBurst ? limits.requestsBurstMax : limits.requestsPerSecondMax,
+    remaining: Math.max(0, Number((costNs - waitNs) / intervalNs)),
+    retryAfterMs: isNever ? NEVER_RETRY_MS : Number(waitNs) / NS_PER_MS,
+  }
+}
+
+const tablePath = (dataDir: string): string => join(dataDir, 'limits')
+
+/** Opens the table of this machine. Every process must pass the same options and number of edges. */
+export const openLimitTable = (
+  dataDir: string,
+  edgeCount: number,
+  { accessesMax }: Options = defaults,
+): LimitTable => new LimitTable(tablePath(dataDir), { edgeCount, rowCount: accessesMax })
+
+/** Removes the table before any edge has started: nothing is in flight, every burst is whole. */
+export const resetLimitTable = (dataDir: string): void =>
+  rmSync(tablePath(dataDir), { force: true })
+
+/** Requests in flight and open sockets of an access on this machine. */
+export const readUtilisation = (table: LimitTable, accessId: string): Utilisation => {
+  const row = table.find(keyOfAccess(accessId))
+  return row === NO_ROW ? { requestsInFlight: 0, sockets: 0 } : table.utilisationOf(row)
+}

@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto'
+import { sharedCells } from '../../native/os.js'
+import { allocateFile } from '../store/allocate-file.js'
+
+/**
+ * Utilisation of accesses at this moment: cells of 8 bytes that every edge of the machine maps and changes only by
+ * atomic operations, so that an edge which dies at any instant leaves no partial change. One row per access in use:
+ *
+ *     cell 0      key of the access, 0 where the row was never assigned
+ *     cell 1      theoretical arrival time of its requests (GCRA), Unix nanoseconds
+ *     cell 2 + n  of edge n: requests in flight, then open sockets, 32 bits each
+ */
+const KEY = 0
+const ARRIVAL_TIME = 1
+const COLUMNS = 2
+
+/** Before the rows: the edge that assigns a row at this moment (edge + 1, or 0). */
+const LOCK = 0
+const HEADER_CELLS = 1
+
+/** Bound of the mapping. */
+const CELLS_MAX = 2 ** 20
+
+/** Replaces the key of a row while it is assigned to another access. */
+const ASSIGNING = -1n
+
+/** No row of the table. */
+export const NO_ROW = -1
+
+/** Attempts to take the lock before its owner counts as stopped; each takes far less than a microsecond. */
+const LOCK_ATTEMPTS = 100_000
+
+/** What an access has in use over all edges. */
+export type Utilisation = { readonly requestsInFlight: number; readonly sockets: number }
+
+/**
+ * The key of an access: 64 bits of a digest. Two accesses with the same one would share their
+ * limits.
+ */
+export const keyOfAccess = (accessId: string): bigint => {
+  const key = createHash('sha256').update(accessId).digest().readBigInt64LE()
+  return key === 0n || key === ASSIGNING ? 1n : key
+}
+
+export class LimitTable {
+  /** The cells as 64-bit integers: keys and times. */
+  readonly words: BigInt64Array
+  /** The same cells in halves: counts. */
+  readonly counts: Int32Array
+  readonly edgeCount: number
+  readonly #rowCount: number
+  readonly #rowCells: number
+
+  /** `rowCount` and `edgeCount` must be the same for every process that maps the file. */
+  constructor(
+    path: string,
+    { edgeCount, rowCount }: { readonly edgeCount: number; readonly rowCount: number },
+  ) {
+    this.edgeCount = edgeCount
+    this.#rowCount = rowCount
+    this.#rowCells = COLUMNS + edgeCount
+    const rowCountMax = Math.floor((CELLS_MAX - HEADER_CELLS) / this.#rowCells)
+    if (rowCount > rowCountMax)
+      throw new Error(
+        `access.limits.accessesMax: at most ${rowCountMax} with ${edgeCount} edges, not ${rowCount}`,
+      )
+    const cellCount = HEADER_CELLS + rowCount * this.#rowCells
+    allocateFile(path, cellCount * 8)
+    const cells = sharedCells(path, cellCount)
+    this.words = new BigInt64Array(cells.buffer, cells.byteOffset, cells.length)
+    this.counts = new Int32Array(cells.buffer, cells.byteOffset, cells.length * 2)
+  }
+
+  #row(index: number): number {
+    return HEADER_CELLS + (index % this.#rowCount) * this.#rowCells
+  }
+
+  /** Index into `counts` of an edge's requests in flight; its sockets are the next one. */
+  columnOf(row: number, edgeIndex: number): number {
+    return (row + COLUMNS + edgeIndex) * 2
+  }
+
+  /** Index into `words` of the theoretical arrival time. */
+  arrivalTimeOf(row: number): number {
+    return row + ARRIVAL_TIME
+  }
+
+  /** Index into `counts` of the two halves of the key. */
+  keyOf(row: number): number {
+    return (row + KEY) * 2
+  }
+
+  /** The row of an access, or `NO_ROW`. */
+  find(key: bigint): number {
+    const home = this.#home(key)
+    for (let step = 0; step < this.#rowCount; step++) {
+      const row = this.#row(home + step)
+      const found = Atomics.load(this.words, row + KEY)
+      if (found === key) return row
+      // A row that was assigned once is never empty again, so no later row of the probe sequence has the key.
+      if (found === 0n) return NO_ROW
+    }
+    return NO_ROW
+  }
+
+  /** The row of an access, assigned to it if it has none; `NO_ROW` while every row is in use. */
+  findOrAssign(key: bigint, edgeIndex: number, nowNs: bigint): number {
+    const found = this.find(key)
+    if (found !== NO_ROW) return found
+    this.#lock(edgeIndex)
+    try {
+      const again = this.find(key)
+      return again === NO_ROW ? this.#assign(key, nowNs) : again
+    } finally {
+      this.#unlock(edgeIndex)
+    }
+  }
+
+  /** Clears the counts of an edge. Only after it has ended, or by itself before it starts. */
+  clearEdge(edgeIndex: number): void {
+    for (let index = 0; index < this.#rowCount; index++) {
+      const column = this.columnOf(this.#row(index), edgeIndex)
+      if (this.counts[column] !== 0) Atomics.store(this.counts, column, 0)
+      if (this.counts[column + 1] !== 0) Atomics.store(this.counts, column + 1, 0)
+    }
+    this.#unlock(edgeIndex)
+  }
+
+  /** Sums over all edges. */
+  utilisationOf(row: number): Utilisation {
+    let requestsInFlight = 0
+    let sockets = 0
+    for (let edge = 0; edge < this.edgeCount; edge++) {
+      const column = this.columnOf(row, edge)
+      requestsInFlight += Atomics.load(this.counts, column)
+      sockets += Atomics.load(this.counts, column + 1)
+    }
+    return { requestsInFlight, sockets }
+  }
+
+  #home(key: bigint): number {
+    return Number(BigInt.asUintN(32, key)) % this.#rowCount
+  }
+
+  #isIdle(row: number): boolean {
+    const { requestsInFlight, sockets } = this.utilisationOf(row)
+    return requestsInFlight === 0 && sockets === 0
+  }
+
+  #assign(key: bigint, nowNs: bigint): number {
+    const home = this.#home(key)
+    for (let step = 0; step < this.#rowCount; step++) {
+      const row = this.#row(home + step)
+      const last = Atomics.load(this.words, row + KEY)
+      const isFree = last === 0n || last === ASSIGNING
+      // An idle row whose arrival time has passed says no more than a fresh one.
+      const isExpired = Atomics.load(this.words, row + ARRIVAL_TIME) <= nowNs
+      if (!isFree && !(isExpired && this.#isIdle(row))) continue
+      if (Atomics.compareExchange(this.words, row + KEY, last, ASSIGNING) !== last) continue
+      // Edges add to their column before they compare the key: one that was in time keeps the row.
+      if (!isFree && !this.#isIdle(row)) {
+        Atomics.store(this.words, row + KEY, last)
+        continue
+      }
+      Atomics.store(this.words, row + ARRIVAL_TIME, nowNs)
+      Atomics.store(this.words, row + KEY, key)
+      return row
+    }
+    return NO_ROW
+  }
+
+  /** Goes on without the lock if its owner is stopped; the worst result is a second row for one access. */
+  #lock(edgeIndex: number): void {
+    for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt++)
+      if (Atomics.compareExchange(this.counts, LOCK, 0, edgeIndex + 1) === 0) return
+  }
+
+  #unlock(edgeIndex: number): void {
+    Atomics.compareExchange(this.counts, LOCK, edgeIndex + 1, 0)
+  }
+}

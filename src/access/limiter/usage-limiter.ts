@@ -1,0 +1,87 @@
+import type { Grant } from '../../shared/grant.js'
+import type { Meter, Usage } from '../usage/usage.js'
+import { FULL, LimiterState, type AccessLimiter, type Exceeded } from './access-limiter.js'
+
+/** An authenticated client: its grant, the state of its limits and the meter of its token. Lives as long as the grant. */
+export class Principal {
+  readonly grant: Grant
+  readonly state: LimiterState
+  readonly meter: Meter
+
+  constructor(grant: Grant, meter: Meter) {
+    this.grant = grant
+    this.state = new LimiterState(grant)
+    this.meter = meter
+  }
+}
+
+/** Enforces the limits of authenticated requests and counts them. */
+export class UsageLimiter {
+  readonly #limiter: AccessLimiter
+  readonly #usage: Usage
+  #principals = new WeakMap<Grant, Principal>()
+  #last: Principal | undefined
+
+  constructor(limiter: AccessLimiter, usage: Usage) {
+    this.#limiter = limiter
+    this.#usage = usage
+  }
+
+  principalOf(grant: Grant): Principal {
+    const last = this.#last
+    // A busy client sends its next request at once.
+    if (last !== undefined && last.grant === grant) return last
+    let principal = this.#principals.get(grant)
+    if (principal === undefined) {
+      principal = new Principal(grant, this.#usage.meterOf(grant.tokenId))
+      this.#principals.set(grant, principal)
+    }
+    this.#last = principal
+    return principal
+  }
+
+  /** Admits one request, or says which limit it exceeds. Each admitted request must be released. */
+  acquire(principal: Principal, nowMs: number): undefined | Exceeded | typeof FULL {
+    const exceeded = this.#limiter.acquire(principal.state, nowMs)
+    principal.meter.addRequests(1, nowMs)
+    if (exceeded !== undefined) principal.meter.addRateLimited()
+    return exceeded
+  }
+
+  /** Turns one admitted request into a message of `calls`, of which `atOnce` are in flight at a time. */
+  acquireBatch(
+    principal: Principal,
+    size: { readonly calls: number; readonly atOnce: number },
+    nowMs: number,
+  ): undefined | Exceeded {
+    const exceeded = this.#limiter.acquireBatch(principal.state, size, nowMs)
+    // A refused batch counts as the one request that it was sent as.
+    if (exceeded !== undefined) principal.meter.addRateLimited()
+    else if (size.calls > 1) principal.meter.addRequests(size.calls - 1, nowMs)
+    return exceeded
+  }
+
+  release(principal: Principal, atOnce: number): void {
+    this.#limiter.release(principal.state, atOnce)
+  }
+
+  /** Admits one WebSocket, or says which limit it exceeds. Each admitted socket must be released. */
+  acquireSocket(principal: Principal, nowMs: number): undefined | Exceeded | typeof FULL {
+    const exceeded = this.#limiter.acquireSocket(principal.state, nowMs)
+    principal.meter.addRequests(1, nowMs)
+    if (exceeded !== undefined) principal.meter.addRateLimited()
+    return exceeded
+  }
+
+  releaseSocket(principal: Principal): void {
+    this.#limiter.releaseSocket(principal.state)
+  }
+
+  /** Removes the counts of tokens that were not used for a day. */
+  sweep(nowMs: number): void {
+    this.#usage.sweep(nowMs)
+    // The meters may belong to files that were removed.
+    this.#principals = new WeakMap()
+    this.#last = undefined
+  }
+}

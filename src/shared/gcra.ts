@@ -1,0 +1,58 @@
+/** A rate limit in the terms of the generic cell rate algorithm (GCRA). */
+export type Rate = {
+  /** Time between two requests at the highest steady rate. */
+  readonly intervalNs: bigint
+  /** How far the theoretical arrival time may lie ahead of the clock: the burst, as a time. */
+  readonly burstNs: bigint
+}
+
+/**
+ * A stored time that lies further ahead than the burst and this was written before the clock was set back, before the
+ * machine was restarted, or under other limits. Processes that share the time read their clocks less far apart.
+ */
+const CLOCK_SKEW_NS = 1_000_000_000n
+
+const NS_PER_SECOND = 1e9
+
+/** The interval and burst of a rate. */
+export const toRate = (requestsPerSecondMax: number, requestsBurstMax: number): Rate => {
+  const intervalNs = BigInt(Math.ceil(NS_PER_SECOND / requestsPerSecondMax))
+  return { intervalNs, burstNs: intervalNs * BigInt(requestsBurstMax) }
+}
+
+/**
+ * Takes `count` requests from the limit whose theoretical arrival time is in `words[index]`, shared with other
+ * processes. Returns what is then left of the burst; a negative time means that nothing was taken, and is how long to
+ * wait. Leaves at least `reserveNs`.
+ */
+export const takeRequests = (
+  words: BigInt64Array,
+  index: number,
+  { intervalNs, burstNs }: Rate,
+  {
+    count,
+    nowNs,
+    reserveNs = 0n,
+  }: { readonly count: number; readonly nowNs: bigint; readonly reserveNs?: bigint },
+): bigint => {
+  const latest = nowNs + burstNs
+  const cost = BigInt(count) * intervalNs
+  for (;;) {
+    const stored = Atomics.load(words, index)
+    const isStale = stored < nowNs || stored > latest + CLOCK_SKEW_NS
+    const next = (isStale ? nowNs : stored) + cost
+    const left = latest - reserveNs - next
+    if (left < 0n) return left
+    if (Atomics.compareExchange(words, index, stored, next) === stored) return left
+  }
+}
+
+/** Gives back `count` requests that were taken and not used. */
+export const returnRequests = (
+  words: BigInt64Array,
+  index: number,
+  { intervalNs }: Rate,
+  count: number,
+): void => {
+  Atomics.sub(words, index, BigInt(count) * intervalNs)
+}

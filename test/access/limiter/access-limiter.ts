@@ -1,0 +1,348 @@
+import { join } from 'node:path'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { LimitTable, keyOfAccess } from '../../../src/access/limiter/limit-table.js'
+import {
+  FULL,
+  AccessLimiter,
+  openLimitTable,
+  readUtilisation,
+  LimiterState,
+} from '../../../src/access/limiter/access-limiter.js'
+import type { Grant, Limits as GrantedLimits } from '../../../src/shared/grant.js'
+import { NOW_MS } from '../../fixtures/access/access.js'
+
+const grantOf = (limits: Partial<GrantedLimits>, accessId = 'acc_1'): Grant => ({
+  accessId,
+  tokenId: 'tok_1',
+  network: 'main',
+  location: 'fra',
+  limits: {
+    requestsPerSecondMax: 10,
+    requestsBurstMax: 5,
+    requestsInFlightMax: 1_000,
+    socketsMax: 2,
+    subscriptionsPerSocketMax: 1,
+    ...limits,
+  },
+  validFromMs: 0,
+  validUntilMs: Infinity,
+  address: undefined,
+})
+
+/** All edges of a machine, on one file. */
+const openEdges = (t: Test, edgeCount = 1, accessesMax = 8): AccessLimiter[] => {
+  const dir = t.testdir()
+  return Array.from(
+    { length: edgeCount },
+    (_, index) => new AccessLimiter(openLimitTable(dir, edgeCount, { accessesMax }), index),
+  )
+}
+
+/** Sends one request that ends at once; true if it was admitted. */
+const pass = (limiter: AccessLimiter, state: LimiterState, nowMs: number): boolean => {
+  const exceeded = limiter.acquire(state, nowMs)
+  if (exceeded === undefined) limiter.release(state, 1)
+  return exceeded === undefined
+}
+
+const passAll = (
+  limiter: AccessLimiter,
+  state: LimiterState,
+  nowMs: number,
+  count: number,
+): number => Array.from({ length: count }, () => pass(limiter, state, nowMs)).filter(Boolean).length
+
+t.test('a burst, then one request for each interval', async t => {
+  const [limiter] = openEdges(t)
+  if (limiter === undefined) return
+  const state = new LimiterState(grantOf({}))
+  t.equal(passAll(limiter, state, NOW_MS, 20), 5, 'the burst')
+  t.notOk(pass(limiter, state, NOW_MS + 99), 'before the first interval is over')
+  t.ok(pass(limiter, state, NOW_MS + 100))
+  t.notOk(pass(limiter, state, NOW_MS + 100))
+  t.equal(
+    passAll(limiter, state, NOW_MS + 10_000, 20),
+    5,
+    'after a pause the burst again, and no more',
+  )
+})
+
+t.test('a refusal names the limit and when to try again', async t => {
+  const [limiter] = openEdges(t)
+  if (limiter === undefined) return
+  const state = new LimiterState(grantOf({ requestsBurstMax: 1, requestsInFlightMax: 1 }))
+  t.equal(limiter.acquire(state, NOW_MS), undefined)
+  t.strictSame(limiter.acquire(state, NOW_MS + 1_000), {
+    limit: 'requestsInFlightMax',
+    max: 1,
+    remaining: 0,
+    retryAfterMs: 1_000,
+  })
+  limiter.release(state, 1)
+  const exceeded = limiter.acquire(state, NOW_MS + 25)
+  t.match(exceeded, { limit: 'requestsPerSecondMax', max: 10, remaining: 0 })
+  t.ok(typeof exceeded === 'object' && Math.abs(exceeded.retryAfterMs - 75) < 1)
+  const none = new LimiterState(grantOf({ requestsPerSecondMax: 0 }, 'acc_none'))
+  t.match(limiter.acquire(none, NOW_MS), { limit: 'requestsPerSecondMax', max: 0, remaining: 0 })
+})
+
+t.test('a batch counts all its calls or none', async t => {
+  const [limiter] = openEdges(t)
+  if (limiter === undefined) return
+  const state = new LimiterState(grantOf({ requestsInFlightMax: 4 }))
+  const batch = (calls: number, atOnce: number) => {
+    const exceeded =
+      limiter.acquire(state, NOW_MS) ?? limiter.acquireBatch(state, { calls, atOnce }, NOW_MS)
+    if (exceeded !== FULL && exceeded?.limit !== 'requestsPerSecondMax') limiter.release(state, 1)
+    if (exceeded === undefined) limiter.release(state, atOnce - 1)
+    return exceeded
+  }
+  t.match(batch(6, 1), { limit: 'requestsBurstMax', max: 5, remaining: 5 }, 'longer than the burst')
+  t.match(batch(5, 5), { limit: 'requestsInFlightMax', max: 4, remaining: 4 })
+  t.equal(batch(0, 1), undefined, 'a ping is free')
+  t.equal(batch(5, 4), undefined, 'refused batches took nothing')
+  t.match(limiter.acquire(state, NOW_MS), { limit: 'requestsPerSecondMax' })
+})
+
+t.test('edges of a machine share a rate', async t => {
+  const edges = openEdges(t, 3)
+  const states = edges.map(
+    () => new LimiterState(grantOf({ requestsPerSecondMax: 1_000, requestsBurstMax: 50 })),
+  )
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat(2), fc.nat(3)), { minLength: 200 }), steps => {
+      let nowMs = NOW_MS + 1e6
+      let passed = 0
+      for (const [edge, waitMs] of steps) {
+        nowMs += waitMs
+        const [limiter, state] = [edges[edge], states[edge]]
+        if (limiter !== undefined && state !== undefined && pass(limiter, state, nowMs)) passed++
+      }
+      // The property runs again on the same table, after a pause in which the burst recovers.
+      return passed <= 50 + (nowMs - NOW_MS - 1e6) + 1
+    }),
+    { numRuns: 1 },
+  )
+})
+
+t.test(
+  'edges of a machine share requests in flight, and those of a dead edge are cleared',
+  async t => {
+    const [one, two] = openEdges(t, 2)
+    if (one === undefined || two === undefined) return
+    const grant = grantOf({ requestsInFlightMax: 3, requestsBurstMax: 100 })
+    const [first, second] = [new LimiterState(grant), new LimiterState(grant)]
+    t.equal(one.acquire(first, NOW_MS), undefined)
+    t.equal(one.acquire(first, NOW_MS), undefined)
+    t.equal(two.acquire(second, NOW_MS), undefined)
+    t.match(two.acquire(second, NOW_MS), { limit: 'requestsInFlightMax', max: 3 })
+    t.match(one.acquire(first, NOW_MS), { limit: 'requestsInFlightMax', max: 3 })
+    const table = openLimitTable(t.testdirName, 2, { accessesMax: 8 })
+    t.strictSame(readUtilisation(table, 'acc_1'), { requestsInFlight: 3, sockets: 0 })
+    table.clearEdge(0)
+    t.strictSame(readUtilisation(table, 'acc_1'), { requestsInFlight: 1, sockets: 0 })
+    t.equal(two.acquire(second, NOW_MS), undefined)
+    two.release(second, 2)
+    t.strictSame(readUtilisation(table, 'acc_1'), { requestsInFlight: 0, sockets: 0 })
+    t.strictSame(readUtilisation(table, 'acc_other'), { requestsInFlight: 0, sockets: 0 })
+  },
+)
+
+t.test('sockets have their own limit', async t => {
+  const [one, two] = openEdges(t, 2)
+  if (one === undefined || two === undefined) return
+  const [first, second] = [new LimiterState(grantOf({})), new LimiterState(grantOf({}))]
+  t.equal(one.acquireSocket(first, NOW_MS), undefined)
+  t.equal(two.acquireSocket(second, NOW_MS), undefined)
+  t.match(one.acquireSocket(first, NOW_MS), { limit: 'socketsMax', max: 2 })
+  two.releaseSocket(second)
+  t.equal(one.acquireSocket(first, NOW_MS), undefined)
+})
+
+t.test('a clock that is set back starts a new burst', async t => {
+  const [limiter] = openEdges(t)
+  if (limiter === undefined) return
+  const state = new LimiterState(grantOf({}))
+  t.equal(passAll(limiter, state, NOW_MS + 3_600_000, 20), 5)
+  t.equal(passAll(limiter, state, NOW_MS, 20), 5, 'set back by an hour')
+  t.ok(pass(limiter, state, NOW_MS + 100), 'and an interval later one request')
+  t.notOk(pass(limiter, state, NOW_MS + 100))
+})
+
+t.test('clock skew between edges adds no requests', async t => {
+  const [one, two] = openEdges(t, 2)
+  if (one === undefined || two === undefined) return
+  const [first, second] = [new LimiterState(grantOf({})), new LimiterState(grantOf({}))]
+  let passed = 0
+  for (let ms = 0; ms <= 1_000; ms += 10)
+    passed += passAll(one, first, NOW_MS + ms, 3) + passAll(two, second, NOW_MS + ms - 40, 3)
+  t.equal(passed, 15, 'the burst, and ten in a second')
+})
+
+t.test('smaller limits apply at once after more was used', async t => {
+  const [limiter] = openEdges(t)
+  if (limiter === undefined) return
+  const larger = new LimiterState(grantOf({ requestsBurstMax: 1_000 }))
+  t.equal(passAll(limiter, larger, NOW_MS, 1_000), 1_000)
+  const smaller = new LimiterState(grantOf({ requestsPerSecondMax: 100, requestsBurstMax: 2 }))
+  t.equal(passAll(limiter, smaller, NOW_MS, 20), 2, 'the debt of the former limits is dropped')
+  t.ok(pass(limiter, smaller, NOW_MS + 10))
+})
+
+t.test('high rates are exact', async t => {
+  const [limiter] = openEdges(t)
+  if (limiter === undefined) return
+  const state = new LimiterState(
+    grantOf({ requestsPerSecondMax: 1_000_000, requestsBurstMax: 1_000 }),
+  )
+  const startMs = NOW_MS + 365 * 86_400_000
+  let passed = 0
+  for (let ms = 0; ms < 100; ms++) passed += passAll(limiter, state, startMs + ms, 1_100)
+  t.ok(Math.abs(passed - 100_000) < 1_000, `${passed} of 100,000`)
+})
+
+t.test('a burst shorter than a clock tick admits requests at an even rate', async t => {
+  const [limiter] = openEdges(t)
+  if (limiter === undefined) return
+  const state = new LimiterState(grantOf({ requestsPerSecondMax: 10_000, requestsBurstMax: 1 }))
+  let passed = 0
+  const startMs = Date.now()
+  for (let ms = 0; ms < 50; ms++) passed += passAll(limiter, state, startMs + ms, 10)
+  t.equal(passed, 500)
+})
+
+t.test('a new access gets the row of an idle one, never of one in use', async t => {
+  const [one, two] = openEdges(t, 2, 8)
+  if (one === undefined || two === undefined) return
+  const states = Array.from(
+    { length: 20 },
+    (_, index) => new LimiterState(grantOf({}, `acc_${index}`)),
+  )
+  for (const state of states.slice(0, 8)) t.equal(one.acquire(state, NOW_MS), undefined)
+  t.equal(
+    two.acquire(new LimiterState(grantOf({}, 'acc_9')), NOW_MS),
+    FULL,
+    'all eight have requests in flight',
+  )
+  for (const state of states.slice(0, 8)) one.release(state, 1)
+  t.equal(
+    two.acquire(new LimiterState(grantOf({}, 'acc_9')), NOW_MS),
+    FULL,
+    'none in flight, but bursts not recovered',
+  )
+  for (const [nth, state] of states.slice(8).entries())
+    t.ok(pass(two, state, NOW_MS + 10_000 * (nth + 1)), state.grant.accessId)
+  // The first edge still has the rows of the first eight, now assigned to others.
+  for (const state of states.slice(0, 8)) t.equal(one.acquire(state, NOW_MS + 200_000), undefined)
+  const table = openLimitTable(t.testdirName, 2, { accessesMax: 8 })
+  for (const state of states.slice(0, 8)) {
+    t.strictSame(readUtilisation(table, state.grant.accessId), { requestsInFlight: 1, sockets: 0 })
+    one.release(state, 1)
+    t.strictSame(readUtilisation(table, state.grant.accessId), { requestsInFlight: 0, sockets: 0 })
+  }
+})
+
+t.test('a process that stopped while it assigned a row blocks no other', async t => {
+  const dir = t.testdir()
+  const path = join(dir, 'limits')
+  const table = new LimitTable(path, { edgeCount: 2, rowCount: 8 })
+  Atomics.store(table.counts, 0, 2)
+  const row = table.findOrAssign(keyOfAccess('acc_1'), 0, BigInt(NOW_MS) * 1_000_000n)
+  t.not(row, -1)
+  table.clearEdge(1)
+  t.equal(table.counts[0], 0, 'its lock is released')
+})
+
+t.test('more rows than the file can hold are refused with the name of the option', async t => {
+  const open = (): unknown => openLimitTable(t.testdir(), 256, { accessesMax: 5_000 })
+  t.throws(open, /^access\.limits\.accessesMax: at most 4064 with 256 edges, not 5000$/)
+})
+
+/** A step of some edges; after each, the table must equal plain counts. */
+type Act = {
+  readonly kind: 'acquire' | 'release' | 'acquireSocket' | 'releaseSocket'
+  readonly edge: number
+  readonly access: number
+}
+type Step =
+  | Act
+  | { readonly kind: 'kill'; readonly edge: number }
+  | { readonly kind: 'wait'; readonly ms: number }
+
+t.test('sums are right after any sequence of operations', async t => {
+  const EDGES = 3
+  const ACCESSES = 6
+  const edge = fc.nat(EDGES - 1)
+  const access = fc.nat(ACCESSES - 1)
+  const kind = fc.constantFrom(
+    'acquire' as const,
+    'acquire' as const,
+    'release' as const,
+    'acquireSocket' as const,
+    'releaseSocket' as const,
+  )
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    { weight: 20, arbitrary: fc.record({ kind, edge, access }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('kill' as const), edge }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(300) }) },
+  )
+  let run = 0
+  const property = fc.property(fc.array(step, { maxLength: 300, size: 'max' }), steps => {
+    // Fewer rows than accesses: rows are assigned again and again.
+    const path = join(t.testdirName, `table ${run++}`)
+    const table = new LimitTable(path, { edgeCount: EDGES, rowCount: 4 })
+    const edges = Array.from({ length: EDGES }, (_, index) => new AccessLimiter(table, index))
+    const limits = { requestsBurstMax: 20, requestsPerSecondMax: 100, requestsInFlightMax: 3 }
+    const makeStates = () =>
+      Array.from({ length: ACCESSES }, (_, nth) => new LimiterState(grantOf(limits, `acc_${nth}`)))
+    const states = edges.map(makeStates)
+    const requests = edges.map(() => new Array<number>(ACCESSES).fill(0))
+    const sockets = edges.map(() => new Array<number>(ACCESSES).fill(0))
+    const sumOf = (counts: number[][], nth: number): number =>
+      counts.reduce((sum, row) => sum + (row[nth] ?? 0), 0)
+    let nowMs = NOW_MS
+    const act = (
+      limiter: AccessLimiter,
+      state: LimiterState,
+      { kind, edge, access }: Act,
+    ): void => {
+      const counts = kind === 'acquire' || kind === 'release' ? requests[edge] : sockets[edge]
+      const had = counts?.[access] ?? 0
+      if (counts === undefined) return
+      if (kind === 'acquire' || kind === 'acquireSocket') {
+        const exceeded =
+          kind === 'acquire' ? limiter.acquire(state, nowMs) : limiter.acquireSocket(state, nowMs)
+        if (exceeded === undefined) counts[access] = had + 1
+        const most = kind === 'acquire' ? 3 : 2
+        const sum = sumOf(kind === 'acquire' ? requests : sockets, access)
+        if (sum > most) throw new Error(`${sum} of ${most} admitted`)
+        if (typeof exceeded === 'object' && exceeded.max === most && sum !== most)
+          throw new Error(`refused at ${sum} of ${most}`)
+      } else if (had > 0) {
+        counts[access] = had - 1
+        if (kind === 'release') limiter.release(state, 1)
+        else limiter.releaseSocket(state)
+      }
+    }
+    for (const one of steps) {
+      if (one.kind === 'wait') nowMs += one.ms
+      else if (one.kind === 'kill') {
+        requests[one.edge]?.fill(0)
+        sockets[one.edge]?.fill(0)
+        table.clearEdge(one.edge)
+        states[one.edge] = makeStates()
+      } else {
+        const [limiter, state] = [edges[one.edge], states[one.edge]?.[one.access]]
+        if (limiter !== undefined && state !== undefined) act(limiter, state, one)
+      }
+      for (let nth = 0; nth < ACCESSES; nth++) {
+        const used = readUtilisation(table, `acc_${nth}`)
+        if (used.requestsInFlight !== sumOf(requests, nth) || used.sockets !== sumOf(sockets, nth))
+          throw new Error(`${JSON.stringify(used)} of acc_${nth}`)
+      }
+    }
+  })
+  t.testdir()
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 200 }))
+})

@@ -1,0 +1,64 @@
+import t from 'tap'
+import { readUsage } from '../../../src/access/usage/reader.js'
+import { LIMITS, NOW_MS, openUsageLimiter } from '../../fixtures/access/access.js'
+
+const GRANT = {
+  accessId: 'acc_1',
+  tokenId: 'tok_1',
+  network: 'main',
+  location: 'fra',
+  limits: { ...LIMITS, requestsPerSecondMax: 1, requestsBurstMax: 3 },
+  validFromMs: 0,
+  validUntilMs: Infinity,
+  address: undefined,
+}
+
+t.test(
+  'requests are counted as they come, batches by their calls where they are let in',
+  async t => {
+    const dir = t.testdir()
+    const limiter = openUsageLimiter(dir)
+    const principal = limiter.principalOf(GRANT)
+    t.equal(limiter.principalOf(GRANT), principal, 'found once for a grant')
+    const counts = () => {
+      const { requests, rateLimited } = readUsage(dir, 'tok_1', NOW_MS).minutes.at(-1) ?? {}
+      return [requests, rateLimited]
+    }
+    t.equal(limiter.acquire(principal, NOW_MS), undefined)
+    t.match(limiter.acquireBatch(principal, { calls: 4, atOnce: 1 }, NOW_MS), {
+      limit: 'requestsBurstMax',
+    })
+    limiter.release(principal, 1)
+    t.strictSame(counts(), [1, 1])
+    t.equal(limiter.acquire(principal, NOW_MS), undefined)
+    t.equal(limiter.acquireBatch(principal, { calls: 3, atOnce: 2 }, NOW_MS), undefined)
+    limiter.release(principal, 2)
+    t.strictSame(counts(), [4, 1])
+    t.match(limiter.acquire(principal, NOW_MS), { limit: 'requestsPerSecondMax' })
+    t.strictSame(counts(), [5, 2])
+  },
+)
+
+t.test('sockets stay within their limit, and are counted', async t => {
+  const dir = t.testdir()
+  const limiter = openUsageLimiter(dir)
+  const principal = limiter.principalOf({ ...GRANT, limits: { ...LIMITS, socketsMax: 1 } })
+  t.equal(limiter.acquireSocket(principal, NOW_MS), undefined)
+  t.match(limiter.acquireSocket(principal, NOW_MS), { limit: 'socketsMax', max: 1 })
+  limiter.releaseSocket(principal)
+  t.equal(limiter.acquireSocket(principal, NOW_MS), undefined)
+  t.match(readUsage(dir, 'tok_1', NOW_MS).minutes.at(-1), { requests: 3, rateLimited: 1 })
+})
+
+t.test('a token of another grant has the same access, and counts of its own', async t => {
+  const dir = t.testdir()
+  const limiter = openUsageLimiter(dir)
+  const other = { ...GRANT, tokenId: 'tok_2', location: 'nyc' }
+  for (const grant of [GRANT, other, GRANT])
+    t.equal(limiter.acquire(limiter.principalOf(grant), NOW_MS), undefined)
+  t.match(limiter.acquire(limiter.principalOf(other), NOW_MS), { limit: 'requestsPerSecondMax' })
+  const requests = (token: string) => readUsage(dir, token, NOW_MS).minutes.at(-1)?.requests
+  t.strictSame([requests('tok_1'), requests('tok_2')], [2, 2])
+  limiter.sweep(NOW_MS)
+  t.match(limiter.acquire(limiter.principalOf(GRANT), NOW_MS), { limit: 'requestsPerSecondMax' })
+})

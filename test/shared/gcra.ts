@@ -1,0 +1,48 @@
+import t from 'tap'
+import { returnRequests, takeRequests, toRate } from '../../src/shared/gcra.js'
+
+const SECOND = 1_000_000_000n
+
+const open = (requestsPerSecondMax: number, requestsBurstMax: number) => {
+  const words = new BigInt64Array(2)
+  const rate = toRate(requestsPerSecondMax, requestsBurstMax)
+  const take = (count: number, nowNs: bigint, reserveNs = 0n): bigint =>
+    takeRequests(words, 1, rate, { count, nowNs, reserveNs })
+  return { words, rate, take }
+}
+
+t.test('admits a burst, then one request per interval', t => {
+  const { words, take } = open(10, 2)
+  const now = 1_000n * SECOND
+  t.strictSame([take(1, now), take(1, now)], [SECOND / 10n, 0n], 'what is left of the burst')
+  t.equal(take(1, now), -SECOND / 10n, 'how long to wait')
+  t.equal(take(1, now + SECOND / 10n - 1n), -1n)
+  t.equal(take(1, now + SECOND / 10n), 0n)
+  t.equal(words[0], 0n, 'no other word is changed')
+  t.end()
+})
+
+t.test('takes all requests of a call or none', t => {
+  const { rate, words, take } = open(1, 3)
+  t.equal(take(4, SECOND), -SECOND)
+  t.equal(take(3, SECOND), 0n)
+  returnRequests(words, 1, rate, 2)
+  t.equal(take(2, SECOND), 0n)
+  t.end()
+})
+
+t.test('leaves the reserve', t => {
+  const { take } = open(1, 2)
+  t.equal(take(1, SECOND, SECOND), 0n)
+  t.ok(take(1, SECOND, SECOND) < 0n)
+  t.equal(take(1, SECOND), 0n)
+  t.end()
+})
+
+t.test('ignores a time that lies further ahead than the limit allows', t => {
+  const { words, take } = open(1, 1)
+  words[1] = 1_000_000n * SECOND
+  t.equal(take(1, SECOND), 0n)
+  t.ok(take(1, SECOND) < 0n)
+  t.end()
+})
