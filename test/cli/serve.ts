@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { startSandboxChain } from '../../src/sandbox/chain/sandbox-chain.js'
+import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { call, callText, runToEnd } from '../fixtures/processes/deployment.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { startSandboxChain } from '../../src/sandbox/chain/sandbox-chain.js'
+import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { runToEnd } from '../fixtures/processes/deployment.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'

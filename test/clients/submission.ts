@@ -21,7 +21,7 @@ import { compileV1 } from '../fixtures/sandbox/compile-v1.js'
 import { call, startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import { blocksOf, readPage } from '../fixtures/docs/markdown.js'
 import { until } from '../fixtures/until.js'
-import { ask, callUpstream, order, received } from '../fixtures/sandbox/upstream.js'
+import { ask, callUpstream, setFault, received } from '../fixtures/sandbox/upstream.js'
 
 const SOL = 1_000_000_000
 const LANDER_FLOOR = 1_000_000
@@ -88,7 +88,7 @@ const checkLander = async (t: Test, deployment: Deployment): Promise<void> => {
   const [{ submitUrl, rpcUrl }, nyc] = locations
 
   await t.test('web3.js sends by sendRawTransaction', async t => {
-    await order(landerUrl, { clear: true })
+    await setFault(landerUrl, { clear: true })
     const one = await pay(tip('lander', LANDER_FLOOR))
     // It adds options of its own, and its ids are UUIDs.
     const connection = new Connection(`${submitUrl}/lander`, 'confirmed')
@@ -208,7 +208,7 @@ const checkRelayBundle = async (t: Test, deployment: Deployment): Promise<void> 
 
   await t.test('jito-js-rpc sends a bundle and follows it', async t => {
     t.strictSame((await jito.getTipAccounts()).result, tips.engine)
-    await order(bundleEngineUrl, { clear: true })
+    await setFault(bundleEngineUrl, { clear: true })
     const [a, b] = [await pay(...qualify), await pay()]
     const { result: id } = await jito.sendBundle([base64(a, b), { encoding: 'base64' }])
     t.equal(id, idOf(a, b))
@@ -260,7 +260,7 @@ const checkRelayBundle = async (t: Test, deployment: Deployment): Promise<void> 
       id: 7,
     })
     await untilPaid(one.to)
-    await order(bundleEngineUrl, {
+    await setFault(bundleEngineUrl, {
       status: 429,
       body: '{"jsonrpc":"2.0","error":{"code":-32097,"message":"Network congested. Endpoint is globally rate limited.","data":null},"id":null}',
       times: 1,
@@ -269,7 +269,7 @@ const checkRelayBundle = async (t: Test, deployment: Deployment): Promise<void> 
     t.equal(limited.headers.get('retry-after'), '1')
     t.match(JSON.parse(limited.body), { error: { code: -32010 }, id: 7 })
 
-    await order(bundleEngineUrl, { clear: true, reset: 'after', times: 1 })
+    await setFault(bundleEngineUrl, { clear: true, reset: 'after', times: 1 })
     const lost = await pay(...qualify)
     t.match(JSON.parse((await send([lost])).body), {
       error: { code: -32603, message: /outcome unknown/ },
@@ -289,7 +289,7 @@ const checkRelay = async (t: Test, deployment: Deployment): Promise<void> => {
   const send = (params: unknown) => callUpstream(`${submitUrl}/relay`, 'sendBundle', params)
 
   await t.test('a bundle of one, and one of four', async t => {
-    await order(bundleEngineUrl, { clear: true })
+    await setFault(bundleEngineUrl, { clear: true })
     const amountOf = async (): Promise<bigint> => {
       const found = await call(deployment.url, 'getTokenAccountBalance', [samples['tokenAccount']])
       return BigInt((found as { value: { amount: string } }).value.amount)
@@ -318,7 +318,7 @@ const checkRelay = async (t: Test, deployment: Deployment): Promise<void> => {
   })
 
   await t.test('what does not qualify is not forwarded', async t => {
-    await order(bundleEngineUrl, { clear: true })
+    await setFault(bundleEngineUrl, { clear: true })
     const tipsOnly = await pay(...qualify.slice(1))
     t.match(JSON.parse((await send([base64(tipsOnly), options])).body), {
       error: { code: -32602, message: /^one bundle member must pay at least/ },

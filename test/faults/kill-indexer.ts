@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { startSandboxChain } from '../../src/sandbox/chain/sandbox-chain.js'
+import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { startTraffic } from '../../src/sandbox/chain/traffic.js'
 import { examineStore, recomputeBeside, trackChain } from '../fixtures/sandbox/chain-state.js'
 import { untilFirstBlock } from '../fixtures/processes/first-block.js'

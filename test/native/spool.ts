@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { defaults as feedDefaults } from '../../src/ingest/feed/geyser.js'
-import { startSandboxChain } from '../../src/sandbox/chain/sandbox-chain.js'
+import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { openIndexer, type FeedEvent } from '../../src/native/indexer.js'
 import { openSpool } from '../../src/native/spool.js'
 import { defaults as storeDefaults } from '../../src/native/store-options.js'

@@ -14,7 +14,7 @@ import {
   splitReplies,
   statusOf,
 } from '../fixtures/server/server.js'
-import { order, received } from '../fixtures/sandbox/upstream.js'
+import { setFault, received } from '../fixtures/sandbox/upstream.js'
 import { until } from '../fixtures/until.js'
 import { Visitor } from '../fixtures/dashboard/visitor.js'
 
@@ -202,7 +202,7 @@ const leaks = async (t: Test, deployment: Deployment): Promise<void> => {
 
   const answers: string[] = []
   for (const url of [description.landerUrl, description.bundleEngineUrl])
-    await order(url, { clear: true })
+    await setFault(url, { clear: true })
   for (const token of [made.token, dead.token, strange])
     for (const [, path, lines] of waysOf(token))
       for (const body of [CALL, '{', '', '[]', `{"jsonrpc":"2.0","id":1,"method":"${token}"}`]) {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { startSandboxChain } from '../../src/sandbox/chain/sandbox-chain.js'
+import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { runToEnd } from '../fixtures/processes/deployment.js'
 import { orderFeed } from '../fixtures/ingest/feed-world.js'
 import { prepareServe } from '../fixtures/processes/serve.js'

@@ -19,7 +19,7 @@ import {
   splitReplies,
   type Connection,
 } from '../fixtures/server/server.js'
-import { order } from '../fixtures/sandbox/upstream.js'
+import { setFault } from '../fixtures/sandbox/upstream.js'
 import { until } from '../fixtures/until.js'
 import { Visitor } from '../fixtures/dashboard/visitor.js'
 
@@ -209,7 +209,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     // Errors of our own on submission routes, and one of the upstream's.
     for (const route of ['/lander', '/lander-submit-bundle', '/relay-bundle'])
       t.match(await ask(deployment, `/${narrow.token}${route}`, '{}'), { status: 200 })
-    await order(deployment.description.landerUrl, { status: 500, times: 1 })
+    await setFault(deployment.description.landerUrl, { status: 500, times: 1 })
     const send = `{"jsonrpc":"2.0","id":1,"method":"sendTransaction","params":["AAAA",{"encoding":"base64"}]}`
     t.match(await ask(deployment, `/${narrow.token}/lander`, send), { status: 500 })
     const { requests, errors } = countOf(narrow)

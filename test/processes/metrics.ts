@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
-import { startSandboxChain } from '../../src/sandbox/chain/sandbox-chain.js'
+import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { METRICS } from '../../src/shared/metrics.js'
 import { callText } from '../fixtures/processes/deployment.js'
 import { prepareServe, type Prepared } from '../fixtures/processes/serve.js'

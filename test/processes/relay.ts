@@ -17,7 +17,7 @@ import {
 } from '../fixtures/processes/deployment.js'
 import { runDocumented } from '../fixtures/docs/documented.js'
 import { post, sendBundle, type Answered } from '../fixtures/submission/relay.js'
-import { order, received } from '../fixtures/sandbox/upstream.js'
+import { setFault, received } from '../fixtures/sandbox/upstream.js'
 import { until } from '../fixtures/until.js'
 import { foundPid } from '../fixtures/processes/found-pid.js'
 
@@ -104,7 +104,7 @@ t.test('the relay routes of a deployment with two edges', async t => {
   const newBundle = createBundler(deployment)
   const send = (path: string, body: string, headers = {}): Promise<Answered> =>
     post(port, path, body, headers)
-  await order(engine, { clear: true })
+  await setFault(engine, { clear: true })
 
   await t.test('a bundle of either route lands, and its submission is told', async t => {
     for (const route of ['/relay', '/relay-bundle'] as const) {
@@ -187,8 +187,8 @@ t.test('the relay routes of a deployment with two edges', async t => {
 
   await t.test('the same bundle on many connections goes to the engine once', async t => {
     for (let round = 0; round < 5; round++) {
-      await order(engine, { clear: true })
-      await order(engine, { delayMs: 150 })
+      await setFault(engine, { clear: true })
+      await setFault(engine, { delayMs: 150 })
       const { texts } = await newBundle()
       const body = sendBundle('/relay-bundle', texts)
       const answered = await Promise.all(
@@ -204,8 +204,8 @@ t.test('the relay routes of a deployment with two edges', async t => {
   await t.test(
     'an edge that is killed amid a flight: others hear that nobody knows, and nothing goes twice',
     async t => {
-      await order(engine, { clear: true })
-      await order(engine, { delayMs: 1_500 })
+      await setFault(engine, { clear: true })
+      await setFault(engine, { delayMs: 1_500 })
       const { texts } = await newBundle()
       const body = sendBundle('/relay-bundle', texts)
       const first = send(`/${token}/relay-bundle`, body).catch(() => undefined)
@@ -261,8 +261,8 @@ t.test('the relay routes of a deployment with two edges', async t => {
   })
 
   // What was forwarded is answered, though the service is told to stop meanwhile.
-  await order(engine, { clear: true })
-  await order(engine, { delayMs: 1_500 })
+  await setFault(engine, { clear: true })
+  await setFault(engine, { delayMs: 1_500 })
   const { texts, signature } = await newBundle()
   const answered = send(`/${token}/relay`, sendBundle('/relay', texts))
   await until('it is at the engine', async () => (await bundlesAt(engine)) === 1)

@@ -17,7 +17,7 @@ import { Recency } from './recency.js'
 import { SvmAccounts } from './svm-accounts.js'
 import { transferLamports } from '../solana/system-instructions.js'
 import { Sysvars } from './sysvars.js'
-import { TokenLedger } from './token-ledger.js'
+import { TokenBalances } from './token-balances.js'
 import {
   type BundleRefusal,
   type Run,
@@ -85,7 +85,7 @@ export class Chain {
   private readonly now: () => number
   private readonly accounts: SvmAccounts
   private readonly sysvars: Sysvars
-  private readonly tokens = new TokenLedger()
+  private readonly tokens = new TokenBalances()
   private readonly machine: Machine
   private readonly emitter = new Emitter<ChainEvents>()
   private readonly recency: Recency

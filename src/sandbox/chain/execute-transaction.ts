@@ -4,7 +4,7 @@ import type { AccountState, TransactionOutcome } from './block.js'
 import { isWritableStatic, type ParsedTransaction } from '../solana/parse-transaction.js'
 import { runOnSvm } from './run-on-svm.js'
 import type { SvmAccounts } from './svm-accounts.js'
-import type { TokenLedger } from './token-ledger.js'
+import type { TokenBalances } from './token-balances.js'
 import type { TransactionError } from './transaction-error.js'
 
 /** A transaction that is in no block and paid nothing. */
@@ -78,7 +78,7 @@ const isNonceAccount = (state: AccountState | undefined): boolean =>
 export type Machine = {
   readonly svm: LiteSvm
   readonly accounts: SvmAccounts
-  readonly tokens: TokenLedger
+  readonly tokens: TokenBalances
 }
 
 /** All keys of a transaction, those of lookup tables included, and which of them it may write. */

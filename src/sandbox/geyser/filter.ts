@@ -1,5 +1,5 @@
 import { toMapKey } from '../solana/addresses.js'
-import type { Entry } from './log.js'
+import type { Entry } from './feed-log.js'
 import { encodeBlock, encodeLabel, replaceData, SLOT_STATUS } from './messages.js'
 import type {
   AccountDataFilter,

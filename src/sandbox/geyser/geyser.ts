@@ -1,9 +1,9 @@
 import bs58 from 'bs58'
 import type { Chain } from '../chain/chain.js'
-import { parseFeedOrder } from './feed-order.js'
+import { createControl } from './control-command.js'
 import type { Hidden } from './faults.js'
 import { checkLimits, type FilterLimits } from './limits.js'
-import { defaults as logDefaults, GeyserLog } from './log.js'
+import { defaults as logDefaults, GeyserLog } from './feed-log.js'
 import { COMMITMENT, type SubscribeRequest } from './request.js'
 import { defaults as subscriberDefaults, GeyserSubscriber } from './subscriber.js'
 import {
@@ -224,6 +224,6 @@ export const openGeyser = async (
       await server.close()
     },
   }
-  const obey = parseFeedOrder(feed, chain)
+  const obey = createControl(feed, chain)
   return feed
 }

@@ -1,5 +1,5 @@
 import { createFilter, type ToMessage } from './filter.js'
-import type { GeyserLog } from './log.js'
+import type { GeyserLog } from './feed-log.js'
 import { encodePing, encodePong } from './messages.js'
 import { decodeSubscribeRequest, FilterError, type SubscribeRequest } from './request.js'
 import { encodeFrameHeader, GRPC_STATUS, type GrpcStatus, type GrpcStream } from './grpc-server.js'

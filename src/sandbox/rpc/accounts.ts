@@ -3,7 +3,7 @@ import { isAbsent, isMap, type Members } from '../../shared/values.js'
 import { ADDRESSES, isSameBytes } from '../solana/addresses.js'
 import type { AccountState } from '../chain/block.js'
 import type { Chain } from '../chain/chain.js'
-import { parseTokenAccount } from '../solana/parse-token-account.js'
+import { parseTokenAccount } from './parse-token-account.js'
 import { invalidParam, RpcFailure } from './failure.js'
 import { toCount, toList, toOptions, toPubkey } from './params.js'
 

@@ -1,11 +1,7 @@
 import { type Call, isBatch, isRefusal, parseMessage, type Refusal } from '../../shared/jsonrpc.js'
 import type { Chain } from '../chain/chain.js'
-import {
-  type DevUpstream,
-  type DevUpstreamOptions,
-  openDevUpstream,
-  type UpstreamAnswer,
-} from '../upstreams/dev-upstream.js'
+import { type DevUpstream, type DevUpstreamOptions, openDevUpstream } from '../http/dev-upstream.js'
+import type { UpstreamAnswer } from '../http/upstream-request.js'
 import { defaults as historyDefaults, History } from '../chain/history.js'
 import { RpcFailure } from './failure.js'
 import { RPC_METHODS, type World } from './methods.js'
@@ -14,7 +10,7 @@ import { toJson } from './to-json.js'
 /** Options of the chain's own RPC. */
 export const defaults = {
   ...historyDefaults,
-  /** Calls of a batch; getTransaction comes in batches of what one page of signatures holds. */
+  /** Calls of a batch: getTransaction for each signature of one page. */
   batchCountMax: 1_000,
   nestingMax: 32,
 }
@@ -43,14 +39,14 @@ const answerCall = (world: World, call: Call | Refusal): string => {
       const { code, message, data } = error
       return formatFailure(id, { code, message, data })
     }
-    // A transaction of the chain's own that failed, an airdrop of more than there is.
+    // For example an airdrop of more than the faucet owns.
     return formatFailure(id, { code: INTERNAL, message: `Internal error: ${String(error)}` })
   }
 }
 
 /**
- * The dev chain's own JSON-RPC, for what an index cannot answer. It must be opened before the chain
- * starts, to know its history from the first block on.
+ * The dev chain's own JSON-RPC, for methods that an account index cannot answer. Open it before the
+ * chain starts: its history begins with the first block that it sees.
  */
 export const openRpc = async (
   chain: Chain,
@@ -65,7 +61,7 @@ export const openRpc = async (
     body,
   })
   const upstream = await openDevUpstream(limits, ({ method, body }) => {
-    // Whatever the path: what clients are given is a URL without one.
+    // Health checks use any path.
     if (method === 'GET') return { status: 200, contentType: 'text/plain', body: 'ok' }
     const message = parseMessage(body, limits)
     return isBatch(message)

@@ -1,10 +1,10 @@
 import bs58 from 'bs58'
-import { type BundleLedgerOptions, BundleLedger } from './bundle-ledger.js'
+import { type BundleHistoryOptions, BundleHistory } from './bundle-history.js'
 import { type CheckedBundle, checkBundle, UNSIGNED } from './bundle-rules.js'
 import { type Chain, isForged } from '../chain/chain.js'
 import { deriveBundleId } from './derive-bundle-id.js'
 import { decodeTransaction, type TransactionEncoding } from '../solana/decode-transaction.js'
-import type { Failure } from '../rpc/json-call.js'
+import type { Failure } from '../http/json-call.js'
 import {
   parseTransaction,
   type ParsedTransaction,
@@ -12,13 +12,13 @@ import {
 } from '../solana/parse-transaction.js'
 import { toAddressSet } from './tips.js'
 
-/** What an auction goes by. */
-export type AuctionOptions = BundleLedgerOptions & {
+/** Options of the auction. */
+export type AuctionOptions = BundleHistoryOptions & {
   readonly tipAddresses: readonly string[]
   readonly tipFloorLamports: bigint
 }
 
-/** How the transactions of a call are written, and how many there may be. */
+/** Encoding and greatest number of a call's transactions. */
 export type BundleForm = { readonly countMax: number; readonly encoding: TransactionEncoding }
 
 const NOT_DECODED: Failure = {
@@ -37,9 +37,9 @@ const NO_LIST: Failure = {
   message: 'the first parameter is a list of transactions',
 }
 
-/** Takes bundles and single transactions to the chain, and remembers what became of the bundles. */
+/** Sends bundles and single transactions to the chain, and records the status of the bundles. */
 export class BundleAuction {
-  readonly ledger: BundleLedger
+  readonly history: BundleHistory
   private readonly chain: Chain
   private readonly tipFloorLamports: bigint
   private readonly tipKeys: readonly Uint8Array[]
@@ -47,7 +47,7 @@ export class BundleAuction {
 
   constructor(chain: Chain, options: AuctionOptions, now: () => number) {
     this.chain = chain
-    this.ledger = new BundleLedger(chain, options, now)
+    this.history = new BundleHistory(chain, options, now)
     this.tipFloorLamports = options.tipFloorLamports
     this.tipKeys = options.tipAddresses.map(address => bs58.decode(address))
     this.tipAddresses = toAddressSet(options.tipAddresses)
@@ -64,7 +64,7 @@ export class BundleAuction {
     return checkBundle(members, { chain, tipAddresses, countMax })
   }
 
-  /** Its id comes back also where it does not land: the statuses tell. */
+  /** Answers the id also where the bundle does not land: its status says so. */
   submit({ transactions, signatures }: CheckedBundle): string | Failure {
     const id = deriveBundleId(signatures)
     const before = this.tipBalance()
@@ -74,7 +74,7 @@ export class BundleAuction {
     )
     if (isForged(sent)) return UNSIGNED
     const slot = sent.landed ? this.chain.slot : undefined
-    this.ledger.add(
+    this.history.add(
       id,
       signatures.map(signature => bs58.encode(signature)),
       slot,
@@ -82,8 +82,8 @@ export class BundleAuction {
     return id
   }
 
-  /** Sends the transaction of a call by itself, preflight skipped; its signature. */
-  sendAlone([text, config]: readonly unknown[], encoding: TransactionEncoding): string | Failure {
+  /** Sends the single transaction of a call without preflight; answers its signature. */
+  sendSingle([text, config]: readonly unknown[], encoding: TransactionEncoding): string | Failure {
     const bytes = decodeTransaction(text, config, encoding)
     if (bytes === undefined) return NOT_DECODED
     let transaction: ParsedTransaction

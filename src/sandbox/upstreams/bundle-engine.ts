@@ -1,16 +1,11 @@
 import bs58 from 'bs58'
 import { BundleAuction } from './bundle-auction.js'
-import { defaults as ledgerDefaults } from './bundle-ledger.js'
+import { defaults as historyDefaults } from './bundle-history.js'
 import type { CheckedBundle } from './bundle-rules.js'
 import type { Chain } from '../chain/chain.js'
 import { CREDENTIALS } from './credentials.js'
-import {
-  type DevUpstream,
-  type DevUpstreamOptions,
-  openDevUpstream,
-  type UpstreamAnswer,
-  type UpstreamRequest,
-} from './dev-upstream.js'
+import { type DevUpstream, type DevUpstreamOptions, openDevUpstream } from '../http/dev-upstream.js'
+import type { UpstreamAnswer, UpstreamRequest } from '../http/upstream-request.js'
 import {
   answerFailure,
   answerResult,
@@ -18,32 +13,32 @@ import {
   isAnswer,
   type JsonCall,
   parseJsonCall,
-} from '../rpc/json-call.js'
+} from '../http/json-call.js'
 import { RateLimit } from './rate-limit.js'
 
 /** Options of the dev bundle engine. */
 export const defaults = {
-  ...ledgerDefaults,
-  /** The credential that it knows: header `x-jito-auth`, or `?uuid=`. None at all is let in. */
+  ...historyDefaults,
+  /** The accepted credential: header `x-jito-auth`, or `?uuid=`. Without one, access is open. */
   uuid: CREDENTIALS.engine as string,
   /** The same for the engine at `/iris`: header `x-api-key`, or `?api-key=`. */
   apiKey: CREDENTIALS.iris as string,
   tipAddresses: [] as readonly string[],
-  /** What the tip accounts must gain; a bundle that gives less does not land. */
+  /** What the tip accounts must gain for a bundle to land. */
   tipFloorLamports: 1_000n,
   transactionsMax: 5,
   /** The same for the engine at `/iris`. */
   irisTransactionsMax: 4,
-  /** Status queries name so many ids at most. */
+  /** Ids of one status query. */
   idsMax: 5,
-  /** Requests a second of one client, of every method; real ones allow 1. 0 is no limit. */
+  /** Requests a second of one client, of all methods; real engines allow 1. 0 is no limit. */
   requestsPerSecondMax: 0,
-  /** Requests a second before everybody is turned away; 0 is no limit. */
+  /** Requests a second of all clients, before all are refused; 0 is no limit. */
   congestionPerSecondMax: 0,
 }
 export type BundleEngineOptions = typeof defaults & Partial<DevUpstreamOptions>
 
-/** Where the engine is that answers signatures in place of a bundle id. */
+/** Path of the engine that answers signatures in place of a bundle id. */
 export const IRIS_PATH = '/iris'
 
 type Methods = Readonly<Record<string, (call: JsonCall, query: URLSearchParams) => UpstreamAnswer>>
@@ -95,14 +90,14 @@ const createJito = (chain: Chain, auction: BundleAuction, limits: BundleEngineOp
       const checked = auction.check(params, form)
       return respond(id, isFailure(checked) ? checked : auction.submit(checked))
     },
-    getBundleStatuses: byIds(ids => auction.ledger.statuses(ids)),
-    getInflightBundleStatuses: byIds(ids => auction.ledger.inflight(ids)),
+    getBundleStatuses: byIds(ids => auction.history.statuses(ids)),
+    getInflightBundleStatuses: byIds(ids => auction.history.inflight(ids)),
     getTipAccounts: ({ id }: JsonCall) => answerResult(id, limits.tipAddresses),
   }
   const transactions: Methods = {
     sendTransaction({ id, params }, query) {
       if (query.get('bundleOnly') !== 'true')
-        return respond(id, auction.sendAlone(params, form.encoding))
+        return respond(id, auction.sendSingle(params, form.encoding))
       const [text, config] = params
       const checked = auction.check([[text], config], form)
       if (isFailure(checked)) return answerFailure(id, checked)
@@ -121,7 +116,7 @@ const isRevertProtected = (config: unknown): boolean =>
   'revertProtection' in config &&
   config.revertProtection === true
 
-/** Parameters of the first transaction of a bundle by itself. */
+/** Parameters of sendTransaction for the first transaction of a bundle. */
 const first = ([texts, config]: readonly unknown[]): readonly unknown[] => [
   Array.isArray(texts) ? texts[0] : undefined,
   config,
@@ -134,21 +129,21 @@ const createIris = (auction: BundleAuction, limits: BundleEngineOptions): Method
     sendBundle({ id, params }) {
       const checked = auction.check(params, form)
       if (isFailure(checked)) return answerFailure(id, checked)
-      // One transaction that may fail goes the way of single ones.
-      const isAlone = checked.transactions.length === 1 && !isRevertProtected(params[1])
-      const sent = isAlone
-        ? auction.sendAlone(first(params), form.encoding)
+      // A single transaction without revert protection may land as a failed one.
+      const isSingle = checked.transactions.length === 1 && !isRevertProtected(params[1])
+      const sent = isSingle
+        ? auction.sendSingle(first(params), form.encoding)
         : auction.submit(checked)
       return respond(id, typeof sent === 'string' ? toTexts(checked) : sent)
     },
-    sendTransaction: ({ id, params }) => respond(id, auction.sendAlone(params, form.encoding)),
+    sendTransaction: ({ id, params }) => respond(id, auction.sendSingle(params, form.encoding)),
     getHealth: ({ id }) => answerResult(id, 'ok'),
   }
 }
 
 /**
- * Stand-ins for two bundle engines on one port: under `/api/v1/` one that answers bundle ids, and
- * at `/iris` one that answers signatures. Both land on the chain, a bundle whole or not at all.
+ * Two local bundle engines on one port: under `/api/v1/` one that answers bundle ids, and at `/iris`
+ * one that answers signatures. Both land on the chain; a bundle lands whole or not at all.
  */
 export const openBundleEngine = (
   chain: Chain,
@@ -169,13 +164,15 @@ export const openBundleEngine = (
     ),
   }
   const rateFailure = (): Failure | undefined => {
-    if (totalRate.take() !== undefined) return CONGESTED
-    const excess = clientRate.take()
+    if (totalRate.count() !== undefined) return CONGESTED
+    const excess = clientRate.count()
     if (excess === undefined) return undefined
-    const said = `Rate limit exceeded. Limit: ${limits.requestsPerSecondMax} per second for txn requests`
-    // Who goes on asking is told for how long not to.
+    const message = `Rate limit exceeded. Limit: ${limits.requestsPerSecondMax} per second for txn requests`
+    // From the second excess request on, the message names a retry time.
     return rateLimited(
-      excess.count === 1 ? said : `${said}. Back-off triggered: Retry after ${excess.retryMs}ms`,
+      excess.count === 1
+        ? message
+        : `${message}. Back-off triggered: Retry after ${excess.retryMs}ms`,
     )
   }
   return openDevUpstream(limits, request => {
@@ -183,11 +180,11 @@ export const openBundleEngine = (
     const methods = Object.hasOwn(routes, pathname) ? routes[pathname] : undefined
     if (methods === undefined) return plain(404, 'Not Found')
     if (method !== 'POST') return plain(405, 'Method Not Allowed')
-    const [given, known] =
+    const [credential, accepted] =
       pathname === IRIS_PATH
         ? [headers['x-api-key'] ?? query.get('api-key'), limits.apiKey]
         : [headers['x-jito-auth'] ?? query.get('uuid'), limits.uuid]
-    const failure = given !== null && given !== known ? UNAUTHORIZED : rateFailure()
+    const failure = credential !== null && credential !== accepted ? UNAUTHORIZED : rateFailure()
     return failure === undefined ? answerCall(methods, request) : answerFailure('null', failure)
   })
 }

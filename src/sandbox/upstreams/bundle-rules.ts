@@ -2,14 +2,14 @@ import bs58 from 'bs58'
 import { toMapKey } from '../solana/addresses.js'
 import type { Chain } from '../chain/chain.js'
 import type { ResolvedKeys } from '../chain/execute-transaction.js'
-import type { Failure } from '../rpc/json-call.js'
+import type { Failure } from '../http/json-call.js'
 import {
   parseTransaction,
   type ParsedTransaction,
   TransactionFormatError,
 } from '../solana/parse-transaction.js'
 
-/** What a bundle is looked at with. */
+/** Input of the checks beside the bundle. */
 export type BundleRules = {
   readonly chain: Chain
   /** One of these must be locked for writing. */
@@ -17,7 +17,7 @@ export type BundleRules = {
   readonly countMax: number
 }
 
-/** A bundle that may be executed. */
+/** A bundle that passed the checks. */
 export type CheckedBundle = {
   readonly transactions: readonly ParsedTransaction[]
   readonly signatures: readonly Uint8Array[]
@@ -25,16 +25,16 @@ export type CheckedBundle = {
 
 /** Accounts of one transaction that may be locked at once. */
 const LOCKS_MAX = 64
-/** Names in base58 that begin so ask for the first place in the bundle. */
+/** An account whose base58 address begins like this demands the first place in the bundle. */
 const FRONT = 'jitodontfront'
-// No 32 bytes have a longer name that begins with this letter, and none a shorter one.
+// Every 32-byte address that begins with this letter has this length in base58.
 const FRONT_CHARS = 43
 const FRONT_FROM = bs58.decode(FRONT.padEnd(FRONT_CHARS, '1'))
 const FRONT_TO = bs58.decode(FRONT.padEnd(FRONT_CHARS, 'z'))
 
 const invalid = (message: string): Failure => ({ status: 400, code: -32602, message })
 
-/** Also what is answered where the chain finds a wrong signature. */
+/** Also the answer where the chain finds a wrong signature. */
 export const UNSIGNED = invalid(
   'bundles must not contain any duplicate transactions and every transaction must be signed',
 )
@@ -66,8 +66,8 @@ const isDistinct = (transactions: readonly ParsedTransaction[]): boolean =>
   new Set(transactions.map(({ message }) => toMapKey(message))).size === transactions.length
 
 /**
- * Who asks for the first place is first; others that ask follow at once, and share a signer with
- * the first.
+ * Transactions that name a front account must lead the bundle, and each of them must share a signer
+ * with the first.
  */
 const isFrontInOrder = (members: readonly Member[]): boolean => {
   const signersOf = ({ transaction }: Member): string[] =>
@@ -83,8 +83,8 @@ const isFrontInOrder = (members: readonly Member[]): boolean => {
 }
 
 /**
- * What a bundle engine looks at before it accepts a bundle, in its own words. `undefined` members
- * could not be decoded.
+ * The checks before an engine accepts a bundle, with the texts of the real engine. `undefined`
+ * members could not be decoded.
  */
 export const checkBundle = (
   members: readonly (Uint8Array | undefined)[],
@@ -107,16 +107,16 @@ export const checkBundle = (
   const signatures = transactions.flatMap(({ signatures: [first] }) => first ?? [])
   if (signatures.some(signature => chain.isProcessed(signature)))
     return invalid('bundle contains an already processed transaction')
-  const seen = transactions.map(transaction => ({
-    // Without its tables a transaction cannot run: the chain says so.
+  const resolved = transactions.map(transaction => ({
+    // Without its lookup tables a transaction cannot run: the chain refuses it later.
     ...(chain.resolveKeys(transaction) ?? { keys: transaction.keys, written: [] }),
     transaction,
   }))
-  if (!seen.some(({ written }) => written.some(key => tipAddresses.has(toMapKey(key)))))
+  if (!resolved.some(({ written }) => written.some(key => tipAddresses.has(toMapKey(key)))))
     return invalid(
       'Bundles must write lock at least one tip account to be eligible for the auction.',
     )
-  if (!isFrontInOrder(seen))
+  if (!isFrontInOrder(resolved))
     return invalid('only the first transactions of a bundle may name a jitodontfront account')
   return { transactions, signatures }
 }

@@ -1,6 +1,6 @@
 /**
- * What the dev upstreams know their one customer by. Shaped as real ones are; no secrets, because
- * these upstreams listen on loopback and guard nothing.
+ * Credentials of the dev upstreams, in the shape of real ones. Not secret: these upstreams listen on
+ * loopback and protect nothing.
  */
 export const CREDENTIALS = {
   lander: 'hml-sandbox',

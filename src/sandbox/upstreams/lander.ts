@@ -4,20 +4,15 @@ import { type Chain, isForged } from '../chain/chain.js'
 import { CREDENTIALS } from './credentials.js'
 import { decodeTransaction } from '../solana/decode-transaction.js'
 import { deriveBundleId } from './derive-bundle-id.js'
-import {
-  type DevUpstream,
-  type DevUpstreamOptions,
-  openDevUpstream,
-  type UpstreamAnswer,
-  type UpstreamRequest,
-} from './dev-upstream.js'
+import { type DevUpstream, type DevUpstreamOptions, openDevUpstream } from '../http/dev-upstream.js'
+import type { UpstreamAnswer, UpstreamRequest } from '../http/upstream-request.js'
 import {
   answerFailure,
   answerResult,
   isAnswer,
   type JsonCall,
   parseJsonCall,
-} from '../rpc/json-call.js'
+} from '../http/json-call.js'
 import { parseBatch } from './parse-batch.js'
 import {
   parseTransaction,
@@ -29,26 +24,26 @@ import { sumTips, toAddressSet } from './tips.js'
 
 /** Options of the dev lander. */
 export const defaults = {
-  /** The credential that it knows: header `x-api-key`, or `?api-key=`. */
+  /** The accepted credential: header `x-api-key`, or `?api-key=`. */
   apiKey: CREDENTIALS.lander as string,
-  /** False lets requests without any key in; a wrong one is refused all the same. */
+  /** False accepts requests without a key; a wrong key is refused in any case. */
   isKeyRequired: true,
-  /** Fifteen addresses, of which one must be paid. */
+  /** Fifteen addresses; one of them must be paid. */
   tipAddresses: [] as readonly string[],
   tipFloorLamports: 1_000_000n,
   bundleCountMax: 4,
   batchCountMax: 16,
-  /** A cheap lower bound: one signature and a byte on both sides of it. */
+  /** A cheap lower bound: a count, one signature and one byte of a message. */
   recordBytesMin: 66,
   recordBytesMax: 1232,
-  /** Programs whose callers are turned away. */
+  /** Transactions that call one of these programs are rejected. */
   blockedPrograms: [] as readonly string[],
-  /** Requests a second of everybody together; 0 is no limit. */
+  /** Requests a second of all clients together; 0 is no limit. */
   requestsPerSecondMax: 0,
 }
 export type LanderOptions = typeof defaults & Partial<DevUpstreamOptions>
 
-/** Why a transaction or a request is turned away: HTTP status and words. */
+/** Why a transaction or a request is rejected: HTTP status and text. */
 type Rejection = { readonly status: number; readonly text: string }
 
 const INVALID_PARAMS = -32602
@@ -70,18 +65,47 @@ const answerText = ({ status, text }: Rejection): UpstreamAnswer => ({
 
 const isRejection = (value: object): value is Rejection => 'text' in value
 
-/** A stand-in for the upstream lander: its routes, checks and words, and a chain to land on. */
-export const openLander = (
-  chain: Chain,
-  options: Partial<LanderOptions> = {},
-  now: () => number = Date.now,
-): Promise<DevUpstream> => {
-  const limits = { ...defaults, ...options }
-  const tipAddresses = toAddressSet(limits.tipAddresses)
-  const blocked = toAddressSet(limits.blockedPrograms)
-  const rate = new RateLimit(limits.requestsPerSecondMax, now)
+type Route = (request: UpstreamRequest) => UpstreamAnswer
 
-  const check = (bytes: Uint8Array): ParsedTransaction | Rejection => {
+const firstSignature = ({ signatures }: ParsedTransaction): Uint8Array =>
+  signatures[0] ?? new Uint8Array()
+
+const answerRejection = ({ id }: JsonCall, { status, text }: Rejection): UpstreamAnswer =>
+  answerFailure(id, { status, code: INVALID_PARAMS, message: text })
+
+/** A route that serves one JSON-RPC method. */
+const jsonRoute =
+  (method: string, run: (call: JsonCall) => UpstreamAnswer): Route =>
+  ({ body }) => {
+    const call = parseJsonCall(body)
+    if (isAnswer(call)) return call
+    if (call.method === method) return run(call)
+    const failure = { status: 400, code: METHOD_NOT_FOUND, message: 'Method not found' }
+    return answerFailure(call.id, failure)
+  }
+
+/** Checks what the lander's routes receive, and sends it to the chain. */
+class Lander {
+  readonly routes: Readonly<Record<string, Route>> = {
+    'GET /ping': () => answerText({ status: 200, text: 'pong' }),
+    'POST /send': jsonRoute('sendTransaction', call => this.sendTransaction(call)),
+    'POST /send-bin': request => this.sendBinary(request),
+    'POST /sendBundle': jsonRoute('sendBundle', call => this.sendBundle(call)),
+    'POST /sendBatch': request => this.sendBatch(request),
+  }
+  private readonly chain: Chain
+  private readonly limits: LanderOptions
+  private readonly tipAddresses: ReadonlySet<string>
+  private readonly blockedPrograms: ReadonlySet<string>
+
+  constructor(chain: Chain, limits: LanderOptions) {
+    this.chain = chain
+    this.limits = limits
+    this.tipAddresses = toAddressSet(limits.tipAddresses)
+    this.blockedPrograms = toAddressSet(limits.blockedPrograms)
+  }
+
+  private check(bytes: Uint8Array): ParsedTransaction | Rejection {
     let transaction: ParsedTransaction
     try {
       transaction = parseTransaction(bytes)
@@ -91,45 +115,50 @@ export const openLander = (
     }
     const { keys, instructions } = transaction
     const isBlocked = instructions.some(({ programIdIndex }) =>
-      blocked.has(toMapKey(keys[programIdIndex] ?? new Uint8Array())),
+      this.blockedPrograms.has(toMapKey(keys[programIdIndex] ?? new Uint8Array())),
     )
     return isBlocked ? BLOCKED : transaction
   }
-  const paysTip = (transaction: ParsedTransaction): boolean =>
-    sumTips(transaction, tipAddresses) >= limits.tipFloorLamports
 
-  /** Accepted is not landed: what the chain makes of it, the sender sees on the chain. */
-  const submit = (bytes: Uint8Array): ParsedTransaction | Rejection => {
-    const transaction = check(bytes)
-    if (isRejection(transaction)) return transaction
-    if (!paysTip(transaction)) return TIP_REQUIRED
-    return isForged(chain.send(bytes)) ? NOT_SIGNED : transaction
+  private paysTip(transaction: ParsedTransaction): boolean {
+    return sumTips(transaction, this.tipAddresses) >= this.limits.tipFloorLamports
   }
-  const submitBundle = (members: readonly Uint8Array[]): string | Rejection => {
+
+  /** An accepted transaction may still fail to land: the sender sees that on the chain. */
+  private submit(bytes: Uint8Array): ParsedTransaction | Rejection {
+    const transaction = this.check(bytes)
+    if (isRejection(transaction)) return transaction
+    if (!this.paysTip(transaction)) return TIP_REQUIRED
+    return isForged(this.chain.send(bytes)) ? NOT_SIGNED : transaction
+  }
+
+  private submitBundle(members: readonly Uint8Array[]): string | Rejection {
     const transactions: ParsedTransaction[] = []
     for (const bytes of members) {
-      const transaction = check(bytes)
+      const transaction = this.check(bytes)
       if (isRejection(transaction)) return transaction
       transactions.push(transaction)
     }
-    if (!transactions.some(paysTip)) return TIP_REQUIRED
-    if (isForged(chain.sendBundle(members))) return NOT_SIGNED
+    if (!transactions.some(transaction => this.paysTip(transaction))) return TIP_REQUIRED
+    if (isForged(this.chain.sendBundle(members))) return NOT_SIGNED
     return deriveBundleId(transactions.map(firstSignature))
   }
 
-  const sendTransaction = (call: JsonCall): UpstreamAnswer => {
+  private sendTransaction(call: JsonCall): UpstreamAnswer {
     const bytes = decodeTransaction(call.params[0], call.params[1], 'base64')
-    const sent = bytes === undefined ? invalidPayload('not base64') : submit(bytes)
+    const sent = bytes === undefined ? invalidPayload('not base64') : this.submit(bytes)
     return isRejection(sent)
       ? answerRejection(call, sent)
       : answerResult(call.id, bs58.encode(firstSignature(sent)))
   }
-  const sendBundle = (call: JsonCall): UpstreamAnswer => {
+
+  private sendBundle(call: JsonCall): UpstreamAnswer {
+    const { bundleCountMax } = this.limits
     const [texts, config] = call.params
-    if (!Array.isArray(texts) || texts.length === 0 || texts.length > limits.bundleCountMax)
+    if (!Array.isArray(texts) || texts.length === 0 || texts.length > bundleCountMax)
       return answerRejection(
         call,
-        invalidPayload(`a bundle has 1 to ${limits.bundleCountMax} transactions`),
+        invalidPayload(`a bundle has 1 to ${bundleCountMax} transactions`),
       )
     const members: Uint8Array[] = []
     for (const text of texts as readonly unknown[]) {
@@ -137,23 +166,26 @@ export const openLander = (
       if (bytes === undefined) return answerRejection(call, invalidPayload('not base64'))
       members.push(bytes)
     }
-    const sent = submitBundle(members)
+    const sent = this.submitBundle(members)
     return typeof sent === 'string' ? answerResult(call.id, sent) : answerRejection(call, sent)
   }
-  const json =
-    (method: string, run: (call: JsonCall) => UpstreamAnswer) =>
-    ({ body }: UpstreamRequest): UpstreamAnswer => {
-      const call = parseJsonCall(body)
-      if (isAnswer(call)) return call
-      if (call.method === method) return run(call)
-      const failure = { status: 400, code: METHOD_NOT_FOUND, message: 'Method not found' }
-      return answerFailure(call.id, failure)
-    }
-  /** Records before a framing fault are submitted all the same: the real one reads a stream. */
-  const sendBatch = ({ body }: UpstreamRequest): UpstreamAnswer => {
-    const { batchCountMax: countMax, recordBytesMin: bytesMin, recordBytesMax: bytesMax } = limits
+
+  private sendBinary({ body }: UpstreamRequest): UpstreamAnswer {
+    const sent = this.submit(body)
+    return isRejection(sent)
+      ? answerText(sent)
+      : answerText({ status: 200, text: bs58.encode(firstSignature(sent)) })
+  }
+
+  /** Records before a framing error are submitted: the real lander reads the body as a stream. */
+  private sendBatch({ body }: UpstreamRequest): UpstreamAnswer {
+    const {
+      batchCountMax: countMax,
+      recordBytesMin: bytesMin,
+      recordBytesMax: bytesMax,
+    } = this.limits
     const { records, problem } = parseBatch(body, { countMax, bytesMin, bytesMax })
-    const accepted = records.filter(bytes => !isRejection(submit(bytes))).length
+    const accepted = records.filter(bytes => !isRejection(this.submit(bytes))).length
     const rejected = records.length - accepted
     return {
       status: rejected === 0 && problem === undefined ? 200 : 400,
@@ -166,20 +198,17 @@ export const openLander = (
       }),
     }
   }
-  const sendBinary = ({ body }: UpstreamRequest): UpstreamAnswer => {
-    const sent = submit(body)
-    return isRejection(sent)
-      ? answerText(sent)
-      : answerText({ status: 200, text: bs58.encode(firstSignature(sent)) })
-  }
+}
 
-  const routes: Readonly<Record<string, (request: UpstreamRequest) => UpstreamAnswer>> = {
-    'GET /ping': () => answerText({ status: 200, text: 'pong' }),
-    'POST /send': json('sendTransaction', sendTransaction),
-    'POST /send-bin': sendBinary,
-    'POST /sendBundle': json('sendBundle', sendBundle),
-    'POST /sendBatch': sendBatch,
-  }
+/** A local lander with the routes, checks and texts of the real one; it lands on the chain. */
+export const openLander = (
+  chain: Chain,
+  options: Partial<LanderOptions> = {},
+  now: () => number = Date.now,
+): Promise<DevUpstream> => {
+  const limits = { ...defaults, ...options }
+  const rate = new RateLimit(limits.requestsPerSecondMax, now)
+  const { routes } = new Lander(chain, limits)
   return openDevUpstream(limits, request => {
     const { method, pathname, headers, query } = request
     const route = routes[`${method} ${pathname}`]
@@ -187,12 +216,6 @@ export const openLander = (
     const key = headers['x-api-key'] ?? query.get('api-key') ?? undefined
     const isKnown = key === limits.apiKey || (key === undefined && !limits.isKeyRequired)
     if (!isKnown) return answerText(UNAUTHORIZED)
-    return rate.take() === undefined ? route(request) : answerText(TOO_MANY)
+    return rate.count() === undefined ? route(request) : answerText(TOO_MANY)
   })
 }
-
-const firstSignature = ({ signatures }: ParsedTransaction): Uint8Array =>
-  signatures[0] ?? new Uint8Array()
-
-const answerRejection = ({ id }: JsonCall, { status, text }: Rejection): UpstreamAnswer =>
-  answerFailure(id, { status, code: INVALID_PARAMS, message: text })

@@ -1,4 +1,4 @@
-/** Records of a batch that came whole, and what is wrong behind them. */
+/** The complete records of a batch, and the framing error that follows them, if any. */
 export type Batch = {
   readonly records: readonly Uint8Array[]
   readonly problem: string | undefined
@@ -13,7 +13,7 @@ export type BatchLimits = {
 
 const LENGTH_BYTES = 2
 
-/** Cuts a batch into its records: two bytes of length, big-endian, then the transaction. */
+/** Splits a batch into records: a big-endian 16-bit length, then the transaction. */
 export const parseBatch = (body: Buffer, { countMax, bytesMin, bytesMax }: BatchLimits): Batch => {
   const records: Uint8Array[] = []
   const end = (problem?: string): Batch => ({ records, problem })

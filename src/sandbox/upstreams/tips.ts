@@ -4,7 +4,7 @@ import type { Chain } from '../chain/chain.js'
 import { deriveKeypair } from '../solana/keypair.js'
 import { isWritableStatic, type ParsedTransaction } from '../solana/parse-transaction.js'
 
-/** Addresses that tips are paid to, by who takes them. No address is in two classes. */
+/** Tip addresses by receiver. No address is in two classes. */
 export type Tips = {
   /** Of the lander routes: ten of the lander, five of the service. */
   readonly lander: readonly string[]
@@ -14,19 +14,18 @@ export type Tips = {
   readonly engine: readonly string[]
 }
 
-/** How many of each there are in the real world. */
+/** As many of each as the real services have. */
 const COUNTS = { lander: 15, service: 5, engine: 8 } as const
-/**
- * A tip of 1,000 lamports to an account that is not there would fail: it could not pay its rent.
- */
+
+/** A tip of 1,000 lamports to an account without lamports would fail: it is below the rent. */
 const FUNDED_LAMPORTS = 1_000_000_000n
 
 const TRANSFER = 2
 const TRANSFER_BYTES = 12
 
 /**
- * The sandbox's own tip addresses, the same from the same seed. Not those of real services: what
- * is signed here must pay nobody elsewhere.
+ * The sandbox's own tip addresses, deterministic by seed. Not those of real services: a transaction
+ * signed for the sandbox must not pay anybody on another cluster.
  */
 export const deriveTips = (seed: string): Tips => {
   const addresses = (name: keyof Tips): string[] =>
@@ -40,7 +39,7 @@ export const deriveTips = (seed: string): Tips => {
   }
 }
 
-/** Makes the accounts of all classes, so that the smallest tip can be paid. */
+/** Creates the accounts of all classes, so that the smallest tip can be paid. */
 export const fundTips = (chain: Chain, tips: Tips): void => {
   for (const address of [...tips.lander, ...tips.service, ...tips.engine])
     chain.load(bs58.decode(address), {
@@ -52,7 +51,7 @@ export const fundTips = (chain: Chain, tips: Tips): void => {
     })
 }
 
-/** Addresses to look keys up in. */
+/** Addresses as a set of map keys. */
 export const toAddressSet = (addresses: readonly string[]): ReadonlySet<string> =>
   new Set(addresses.map(address => toMapKey(bs58.decode(address))))
 

@@ -5,7 +5,7 @@ import {
   compileTransaction,
   writableSigner,
 } from '../../../src/sandbox/solana/compile-transaction.js'
-import { startSandboxChain } from '../../../src/sandbox/chain/sandbox-chain.js'
+import { startSandboxChain } from '../../../src/sandbox/sandbox-chain.js'
 import { key } from '../../fixtures/sandbox/sandbox.js'
 import { prepareServe } from '../../fixtures/processes/serve.js'
 import { until } from '../../fixtures/until.js'

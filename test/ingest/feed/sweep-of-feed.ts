@@ -12,7 +12,7 @@ import {
   compileTransaction,
   writableSigner,
 } from '../../../src/sandbox/solana/compile-transaction.js'
-import { startSandboxChain } from '../../../src/sandbox/chain/sandbox-chain.js'
+import { startSandboxChain } from '../../../src/sandbox/sandbox-chain.js'
 import { createTransfers } from '../../../src/sandbox/chain/traffic.js'
 import { openIndexer } from '../../../src/native/indexer.js'
 import { unpackRows } from '../../../src/native/rpc-answer.js'

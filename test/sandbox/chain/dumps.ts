@@ -5,7 +5,7 @@ import bs58 from 'bs58'
 import t from 'tap'
 import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
 import { parseDump, readDumps } from '../../../src/sandbox/chain/dumps.js'
-import { startSandboxChain } from '../../../src/sandbox/chain/sandbox-chain.js'
+import { startSandboxChain } from '../../../src/sandbox/sandbox-chain.js'
 import { createClock, isStatus, CONFIRMED, openFeed } from '../../fixtures/sandbox/sandbox.js'
 import { SHARED_ABSENT, sharedPath } from '../../fixtures/shared.js'
 

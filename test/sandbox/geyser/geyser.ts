@@ -4,7 +4,7 @@ import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
 import {
   startSandboxChain,
   type SandboxChainOptions,
-} from '../../../src/sandbox/chain/sandbox-chain.js'
+} from '../../../src/sandbox/sandbox-chain.js'
 import { createTransfers } from '../../../src/sandbox/chain/traffic.js'
 import {
   type Ask,

@@ -49,7 +49,7 @@ const forge = (bytes: Buffer): Buffer => {
   return forged
 }
 
-t.test('the id of a bundle is made of its first signatures', t => {
+t.test('a bundle id is derived from first signatures', t => {
   const cases: [signatures: string[], id: string][] = [
     [
       [
@@ -71,7 +71,7 @@ t.test('the id of a bundle is made of its first signatures', t => {
   t.end()
 })
 
-t.test('a bundle from its acceptance to its finality', async t => {
+t.test('the statuses of a bundle from acceptance to finality', async t => {
   let nowMs = 0
   const { chain, pay, sendBundle, ask1 } = await open(t, {}, () => nowMs)
   const [a, b] = [pay(FLOOR), pay(0n)]
@@ -135,7 +135,7 @@ t.test('a bundle from its acceptance to its finality', async t => {
   await check(inflight('Invalid', null), statuses())
 })
 
-t.test('a bundle with a member of version 1', async t => {
+t.test('a bundle with a version 1 transaction lands', async t => {
   const { chain, payer, tip, engineTip, pay, sendBundle } = await open(t)
   const first = pay(0n)
   const second = await compileV1(payer, chain.tip.blockhash, [tip(FLOOR, engineTip)])
@@ -144,7 +144,7 @@ t.test('a bundle with a member of version 1', async t => {
   t.equal(chain.tick().transactions.length, 2)
 })
 
-t.test('a bundle that does not land has its id, and fails', async t => {
+t.test('a bundle that does not land gets an id and fails', async t => {
   const { chain, payer, pay, sign, tip, engineTip, sendBundle, ask1, accounts } = await open(t)
   const to = key('x').publicKey
   const [a, cheap] = [pay(FLOOR), pay(FLOOR - 1n)]
@@ -173,7 +173,7 @@ t.test('a bundle that does not land has its id, and fails', async t => {
   t.equal(chain.account(a.to)?.lamports, SOL)
 })
 
-t.test('what is turned away, and in which words', async t => {
+t.test('invalid bundles are refused with the texts of the real engine', async t => {
   const made = await open(t)
   const { chain, payer, pay, sign, tip, engineTip, sendBundle, sendIris } = made
   const to = key('to').publicKey
@@ -235,7 +235,7 @@ t.test('what is turned away, and in which words', async t => {
   })
 })
 
-t.test('a transaction that locks very many accounts through a table', async t => {
+t.test('a transaction that locks too many accounts through a lookup table is refused', async t => {
   const { chain, payer, tip, engineTip, sendBundle } = await open(t)
   const table = key('table').publicKey
   const addresses = Array.from({ length: 70 }, (_none, index) => key(`lock ${index}`).publicKey)
@@ -266,7 +266,7 @@ t.test('a transaction that locks very many accounts through a table', async t =>
   t.match(await sendBundle([make(61)]), { status: 200 }, '64 with payer, tip account and program')
 })
 
-t.test('who asks for the first place has it', async t => {
+t.test('transactions that name a front account lead the bundle', async t => {
   const { payer, sign, engineTip, pay, sendBundle } = await open(t)
   const front = bs58.decode('jitodontfront'.padEnd(43, '1'))
   const near = bs58.decode('jitodontfronu'.padEnd(43, '1'))
@@ -288,7 +288,7 @@ t.test('who asks for the first place has it', async t => {
     t.equal((await sendBundle(members())).status, status, name)
 })
 
-t.test('the encoding is base58 unless it is named, and base64 at the other engine', async t => {
+t.test('the default encoding is base58, and base64 at the iris engine', async t => {
   const { pay, call } = await open(t)
   const [a, b] = [pay(FLOOR), pay(FLOOR)]
   const NOT_DECODED = failure('transaction #0 could not be decoded')
@@ -302,7 +302,7 @@ t.test('the encoding is base58 unless it is named, and base64 at the other engin
   t.match(await call('sendBundle', [[7]]), { status: 400, body: NOT_DECODED })
 })
 
-t.test('the other engine answers signatures', async t => {
+t.test('the iris engine answers signatures', async t => {
   const { chain, payer, pay, sign, tip, engineTip, call, sendIris } = await open(t)
   const four = [pay(FLOOR), pay(0n), pay(0n), pay(0n)]
   t.match(await sendIris(four.map(({ bytes }) => bytes)), {
@@ -329,7 +329,7 @@ t.test('the other engine answers signatures', async t => {
   })
 })
 
-t.test('single transactions', async t => {
+t.test('single transactions are accepted', async t => {
   const { chain, pay, call } = await open(t)
   const path = '/api/v1/transactions'
   const [a, b, c] = [pay(0n), pay(FLOOR), pay(0n)]
@@ -352,7 +352,7 @@ t.test('single transactions', async t => {
   t.match(third, { status: 400, body: failure('bundle contains an already processed transaction') })
 })
 
-t.test('each bundle method has a path of its own, too', async t => {
+t.test('each bundle method has its own path', async t => {
   const { tips, call } = await open(t)
   const empty = result({ context: { slot: 1 }, value: [] })
   const cases: [method: string, params: unknown, body: string][] = [
@@ -375,7 +375,7 @@ t.test('each bundle method has a path of its own, too', async t => {
   })
 })
 
-t.test('HTTP that is no call', async t => {
+t.test('HTTP requests that are not calls are refused', async t => {
   const { url } = await open(t)
   const bundles = `${url}/api/v1/bundles`
   const json = { 'content-type': 'application/json' }
@@ -389,7 +389,7 @@ t.test('HTTP that is no call', async t => {
   })
 })
 
-t.test('a credential is not needed, but a wrong one is refused', async t => {
+t.test('a credential is optional, but a wrong one is refused', async t => {
   const { url } = await open(t, { uuid: 'u', apiKey: 'k' })
   const cases: [path: string, headers: Record<string, string>, status: number][] = [
     ['/api/v1/bundles', {}, 200],
@@ -408,7 +408,7 @@ t.test('a credential is not needed, but a wrong one is refused', async t => {
   }
 })
 
-t.test('over the rate, in the words and with the id of the real one', async t => {
+t.test('the rate limit answers with the text and id of the real engine', async t => {
   let nowMs = 10_000
   const now = () => nowMs
   const limited = await open(t, { requestsPerSecondMax: 1 }, now)

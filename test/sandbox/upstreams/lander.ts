@@ -54,7 +54,7 @@ const forge = (bytes: Buffer): Buffer => {
   return forged
 }
 
-t.test('one transaction lands, and its signature is the answer', async t => {
+t.test('a transaction lands, and the answer is its signature', async t => {
   const { chain, pay, send, post } = await open(t)
   const one = pay(FLOOR)
   t.match(await send(one.bytes), {
@@ -70,7 +70,7 @@ t.test('one transaction lands, and its signature is the answer', async t => {
   t.equal(chain.account(one.to)?.lamports, SOL, 'and lands once')
 })
 
-t.test('the encoding is base64 unless it is named', async t => {
+t.test('the default encoding is base64', async t => {
   const { pay, call } = await open(t)
   const { bytes, signature } = pay(FLOOR)
   const cases: [params: unknown[], body: string][] = [
@@ -88,7 +88,7 @@ t.test('the encoding is base64 unless it is named', async t => {
     t.match(await call('/send', 'sendTransaction', params), { body }, JSON.stringify(params))
 })
 
-t.test('what is turned away, and in which words', async t => {
+t.test('invalid transactions are refused with the texts of the real lander', async t => {
   const blocked = bs58.encode(key('blocked').publicKey)
   const { chain, pay, payer, sign, tip, send, post } = await open(t, {
     blockedPrograms: [blocked],
@@ -126,14 +126,14 @@ t.test('what is turned away, and in which words', async t => {
   }
   t.match(
     await post('/send-bin', asReadonly),
-    // Its signature is wrong by that, too, but the tip is looked at before.
+    // This also invalidates the signature, but the tip is checked first.
     { status: 400, body: 'tip required' },
     'a tip account that is read-only',
   )
   t.equal(chain.tick().transactions.length, 2, 'nothing of it is in the block')
 })
 
-t.test('accepted is not landed', async t => {
+t.test('an accepted transaction may fail to land', async t => {
   const { chain, payer, pay, sign, tip, send } = await open(t)
   const old = pay(FLOOR)
   for (let count = 0; count < 151; count++) chain.tick()
@@ -144,11 +144,11 @@ t.test('accepted is not landed', async t => {
   t.match(chain.tick().transactions, [{ error: { InsufficientFundsForRent: {} } }])
 })
 
-t.test('version 1 lands, up to 4,096 bytes, but a batch record is 1,232', async t => {
+t.test('version 1 lands up to 4,096 bytes, but a batch record has at most 1,232', async t => {
   const { chain, payer, tip, send, post } = await open(t)
   const make = async (byteCount: number): Promise<Buffer> => {
     const { data, ...transfer } = tip(FLOOR)
-    // Bytes behind a transfer are ignored, and make each transaction another one.
+    // Bytes after a transfer are ignored, and make each transaction distinct.
     const padded = { ...transfer, data: Buffer.concat([data, Buffer.alloc(byteCount)]) }
     return compileV1(payer, chain.tip.blockhash, [padded])
   }
@@ -210,7 +210,7 @@ t.test('a bundle lands whole or not at all', async t => {
     )
 })
 
-t.test('a batch is counted, and 400 as soon as one is turned away', async t => {
+t.test('a batch answers counts, and 400 when one transaction is rejected', async t => {
   const { chain, pay, post } = await open(t)
   const good = Array.from({ length: 18 }, () => pay(FLOOR).bytes)
   const poor = pay(FLOOR - 1n).bytes
@@ -263,7 +263,7 @@ t.test('a batch is counted, and 400 as soon as one is turned away', async t => {
   t.equal(chain.tick().transactions.length, 16, 'each lands once')
 })
 
-t.test('a key comes in a header or in the query', async t => {
+t.test('the key is read from a header or the query', async t => {
   const { url } = await open(t)
   const lenient = await open(t, { isKeyRequired: false })
   const cases: [name: string, path: string, headers: object, status: number, lenient: number][] = [
@@ -285,7 +285,7 @@ t.test('a key comes in a header or in the query', async t => {
   t.equal((await received(url)).length, cases.length + 3, 'refused ones are remembered, too')
 })
 
-t.test('JSON that is no call of the route', async t => {
+t.test('JSON that is not a call of the route is refused', async t => {
   const { call, post } = await open(t)
   const NOT_FOUND = failure('Method not found', -32601)
   t.match(await call('/send', 'sendBundle', [[]]), { status: 400, body: NOT_FOUND })
@@ -297,7 +297,7 @@ t.test('JSON that is no call of the route', async t => {
   })
 })
 
-t.test('over the rate', async t => {
+t.test('requests over the rate limit are refused', async t => {
   let nowMs = 0
   const { url } = await open(t, { requestsPerSecondMax: 2 }, () => nowMs)
   const statuses = async (): Promise<number[]> => {

@@ -2,8 +2,8 @@ import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { mock } from 'node:test'
 import t from 'tap'
-import { startSandboxChain } from '../../../src/sandbox/chain/sandbox-chain.js'
-import { createClock } from '../../fixtures/sandbox/sandbox.js'
+import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
+import { createClock } from '../fixtures/sandbox/sandbox.js'
 
 t.test('the clock ends slots, traffic fills them, and close ends both', async t => {
   mock.timers.enable({ apis: ['setInterval'] })

@@ -1,11 +1,11 @@
-import { Chain, type ChainOptions, defaults as chainDefaults } from './chain.js'
-import { readDumps } from './dumps.js'
-import type { DevUpstream } from '../upstreams/dev-upstream.js'
-import { type GeyserOptions, type GeyserServer, openGeyser } from '../geyser/geyser.js'
-import { openRpc, type RpcOptions } from '../rpc/rpc.js'
-import { deriveTips, fundTips, type Tips } from '../upstreams/tips.js'
-import { defaults as trafficDefaults, startTraffic } from './traffic.js'
-import { createWorld, type Samples, type World } from './world.js'
+import { Chain, type ChainOptions, defaults as chainDefaults } from './chain/chain.js'
+import { readDumps } from './chain/dumps.js'
+import type { DevUpstream } from './http/dev-upstream.js'
+import { type GeyserOptions, type GeyserServer, openGeyser } from './geyser/geyser.js'
+import { openRpc, type RpcOptions } from './rpc/rpc.js'
+import { deriveTips, fundTips, type Tips } from './upstreams/tips.js'
+import { defaults as trafficDefaults, startTraffic } from './chain/traffic.js'
+import { createWorld, type Samples, type World } from './chain/world.js'
 
 /** Options of the sandbox chain with everything that belongs to it. */
 export const defaults = {

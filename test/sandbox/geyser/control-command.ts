@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { parseFeedOrder, FeedOrderError } from '../../../src/sandbox/geyser/feed-order.js'
+import { createControl, ControlCommandError } from '../../../src/sandbox/geyser/control-command.js'
 import type { GeyserServer } from '../../../src/sandbox/geyser/geyser.js'
 
 const open = () => {
@@ -24,7 +24,7 @@ const open = () => {
     refuse: note('refuse'),
     close: () => Promise.reject(new Error('not asked for')),
   }
-  return { done, take: parseFeedOrder(feed, { slot: 7 }) }
+  return { done, take: createControl(feed, { slot: 7 }) }
 }
 
 const orders: readonly [order: object, done: unknown[]][] = [
@@ -68,7 +68,7 @@ for (const [order, said] of wrong)
     t.strictSame(done, [])
   })
 
-t.test('any text is an order or a FeedOrderError', async () => {
+t.test('any text is an order or a ControlCommandError', async () => {
   const text = fc.oneof(
     fc.string(),
     fc.json(),
@@ -79,7 +79,7 @@ t.test('any text is an order or a FeedOrderError', async () => {
       try {
         open().take(order)
       } catch (error) {
-        if (!(error instanceof FeedOrderError)) throw error
+        if (!(error instanceof ControlCommandError)) throw error
       }
     }),
   )

@@ -1,24 +1,24 @@
 import type { Chain } from '../chain/chain.js'
 
-/** Options of what an engine remembers of bundles. */
+/** Bounds of the bundle history of an engine. */
 export const defaults = {
-  /** Bundles that are remembered; the oldest is forgotten for one more. */
+  /** When it is full, the oldest bundle is evicted. */
   bundleCountMax: 50_000,
-  /** In flight is asked about for so long. */
+  /** getInflightBundleStatuses knows a bundle for this long. */
   inflightMs: 300_000,
-  /** Landed bundles are found for so many slots. */
+  /** getBundleStatuses finds a landed bundle for this many slots. */
   lookBackSlots: 300,
 }
-export type BundleLedgerOptions = typeof defaults
+export type BundleHistoryOptions = typeof defaults
 
 type Entry = {
   readonly signatures: readonly string[]
   readonly acceptedAtMs: number
-  /** Where it landed; `undefined` where it did not. */
+  /** The slot it landed in, if it did. */
   readonly slot: number | undefined
 }
 
-/** What an engine answers of one bundle that landed. */
+/** Status of a landed bundle, as on the wire. */
 export type BundleStatus = {
   readonly bundle_id: string
   readonly transactions: readonly string[]
@@ -27,28 +27,28 @@ export type BundleStatus = {
   readonly err: { readonly Ok: null }
 }
 
-/** What an engine answers of any id that it is asked about. */
+/** Status of any requested id, as on the wire. */
 export type InflightStatus = {
   readonly bundle_id: string
   readonly status: 'Invalid' | 'Pending' | 'Failed' | 'Landed'
   readonly landed_slot: number | null
 }
 
-/** Accepted bundles and what became of them. */
-export class BundleLedger {
+/** Accepted bundles and whether they landed. */
+export class BundleHistory {
   private readonly chain: Chain
-  private readonly options: BundleLedgerOptions
+  private readonly options: BundleHistoryOptions
   private readonly now: () => number
   private readonly entries = new Map<string, Entry>()
 
-  constructor(chain: Chain, options: BundleLedgerOptions, now: () => number) {
+  constructor(chain: Chain, options: BundleHistoryOptions, now: () => number) {
     this.chain = chain
     this.options = options
     this.now = now
   }
 
   add(id: string, signatures: readonly string[], slot: number | undefined): void {
-    // Behind the others again: the order is that of age.
+    // Deleted first, so that the map stays ordered by age.
     this.entries.delete(id)
     this.entries.set(id, { signatures, slot, acceptedAtMs: this.now() })
     for (const oldest of this.entries.keys()) {
@@ -57,7 +57,7 @@ export class BundleLedger {
     }
   }
 
-  /** Nothing stands for an id that is unknown, did not land, or landed long ago. */
+  /** Omits an id that is unknown, did not land, or landed too long ago. */
   statuses(ids: readonly string[]): BundleStatus[] {
     const { tip, options } = this.chain
     return ids.flatMap(id => {
@@ -76,7 +76,7 @@ export class BundleLedger {
     })
   }
 
-  /** Pending is what stands in a block that is still open. */
+  /** Pending means in the open block. */
   inflight(ids: readonly string[]): InflightStatus[] {
     return ids.map(id => {
       const answer = (status: InflightStatus['status'], slot: number | null = null) => ({

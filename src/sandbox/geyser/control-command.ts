@@ -2,8 +2,8 @@ import type { Chain } from '../chain/chain.js'
 import type { GeyserServer } from './geyser.js'
 
 /** Why an order is none, in words. */
-export class FeedOrderError extends Error {
-  override readonly name = 'FeedOrderError'
+export class ControlCommandError extends Error {
+  override readonly name = 'ControlCommandError'
 }
 
 /** Bounds of what may be asked for: an hour is longer than any time-out. */
@@ -14,7 +14,7 @@ const GRPC_CODE_MAX = 16
 
 const integer = (value: unknown, name: string, least: number, most: number): number => {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < least || value > most)
-    throw new FeedOrderError(`${name} must be a whole number from ${least} to ${most}`)
+    throw new ControlCommandError(`${name} must be a whole number from ${least} to ${most}`)
   return value
 }
 
@@ -22,7 +22,7 @@ type Order = Readonly<Record<string, unknown>>
 type Fault = (feed: GeyserServer, order: Order, slot: () => number) => void
 
 const endOf = ({ code, details = 'told to' }: Order) => {
-  if (typeof details !== 'string') throw new FeedOrderError('details must be a text')
+  if (typeof details !== 'string') throw new ControlCommandError('details must be a text')
   return { code: integer(code, 'code', 1, GRPC_CODE_MAX), details }
 }
 
@@ -52,26 +52,26 @@ const FAULTS: Readonly<Record<string, readonly [members: readonly string[], faul
 
 /**
  * Makes a taker of orders: `{"fault":"omit","slot":7}`. A slot is one that is open or to come;
- * absent it is the open one. Throws FeedOrderError.
+ * absent it is the open one. Throws ControlCommandError.
  */
-export const parseFeedOrder =
+export const createControl =
   (feed: GeyserServer, chain: Pick<Chain, 'slot'>) =>
   (text: string): void => {
     let given: unknown
     try {
       given = JSON.parse(text)
     } catch {
-      throw new FeedOrderError('not JSON')
+      throw new ControlCommandError('not JSON')
     }
     if (typeof given !== 'object' || given === null || Array.isArray(given))
-      throw new FeedOrderError('not an object')
+      throw new ControlCommandError('not an object')
     const { fault: name, ...order } = given as Record<string, unknown>
     const known = typeof name === 'string' && Object.hasOwn(FAULTS, name) ? FAULTS[name] : undefined
     if (known === undefined)
-      throw new FeedOrderError(`fault must be one of ${Object.keys(FAULTS).join(', ')}`)
+      throw new ControlCommandError(`fault must be one of ${Object.keys(FAULTS).join(', ')}`)
     const [members, run] = known
     const other = Object.keys(order).find(member => !members.includes(member))
-    if (other !== undefined) throw new FeedOrderError(`${other} is unknown`)
+    if (other !== undefined) throw new ControlCommandError(`${other} is unknown`)
     const slot = (): number =>
       integer(order['slot'] ?? chain.slot, 'slot', chain.slot, chain.slot + SLOTS_AHEAD_MAX)
     run(feed, order, slot)

@@ -1,7 +1,7 @@
 import { type Call, isBatch, isRefusal, parseMessage } from '../../shared/jsonrpc.js'
-import type { UpstreamAnswer } from '../upstreams/dev-upstream.js'
+import type { UpstreamAnswer } from './upstream-request.js'
 
-/** Nothing that an upstream understands is nested deeper. */
+/** No valid request of an upstream is nested deeper. */
 const LIMITS = { batchCountMax: 1, nestingMax: 16 }
 const JSON_TYPE = 'application/json'
 
@@ -12,7 +12,7 @@ export type JsonCall = {
   readonly params: readonly unknown[]
 }
 
-/** A failure of an upstream, as JSON-RPC shows it. */
+/** A failure of an upstream: HTTP status, and the JSON-RPC error. */
 export type Failure = { readonly status: number; readonly code: number; readonly message: string }
 
 export const answerResult = (
@@ -26,7 +26,7 @@ export const answerResult = (
   ...(headers === undefined ? {} : { headers }),
 })
 
-/** Real ones show an empty `data` beside code and message. */
+/** With a null `data` member, as at the real upstreams. */
 export const answerFailure = (id: string, { status, code, message }: Failure): UpstreamAnswer => ({
   status,
   contentType: JSON_TYPE,
@@ -36,9 +36,7 @@ export const answerFailure = (id: string, { status, code, message }: Failure): U
 const isCall = (message: ReturnType<typeof parseMessage>): message is Call =>
   !isBatch(message) && !isRefusal(message)
 
-/**
- * The call in a body, or the answer to what is none. Calls without an id are answered with null.
- */
+/** The call in a body, or the answer to an invalid body. A missing id becomes null. */
 export const parseJsonCall = (body: Buffer): JsonCall | UpstreamAnswer => {
   const message = parseMessage(body, LIMITS)
   if (isCall(message)) {

@@ -32,7 +32,7 @@ const toText = (id: string): string => {
  * What every token account holds, followed from the writes. It tells the balances before a
  * transaction without reading accounts that may be large.
  */
-export class TokenLedger {
+export class TokenBalances {
   private readonly holdings = new Map<string, Holding>()
   private readonly decimals = new Map<string, number>()
 

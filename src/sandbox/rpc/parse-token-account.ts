@@ -1,8 +1,8 @@
 import bs58 from 'bs58'
-import { ADDRESSES, isSameBytes } from './addresses.js'
+import { ADDRESSES, isSameBytes } from '../solana/addresses.js'
 import type { AccountState } from '../chain/block.js'
 import type { Chain } from '../chain/chain.js'
-import { toUiText } from '../rpc/transaction.js'
+import { toUiText } from './transaction.js'
 
 const ACCOUNT_BYTES = 165
 /** Stands behind the account where Token-2022 adds extensions. */

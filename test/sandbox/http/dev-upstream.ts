@@ -1,15 +1,15 @@
 import { connect } from 'node:net'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import { openDevUpstream } from '../../../src/sandbox/upstreams/dev-upstream.js'
+import { openDevUpstream } from '../../../src/sandbox/http/dev-upstream.js'
 import { until } from '../../fixtures/until.js'
-import { ask, order, received } from '../../fixtures/sandbox/upstream.js'
+import { ask, setFault, received } from '../../fixtures/sandbox/upstream.js'
 
-/** An upstream that answers what it was sent, and counts. */
+/** An upstream that echoes its requests and counts them. */
 const open = async (t: Test, options: Parameters<typeof openDevUpstream>[0] = {}) => {
-  let carriedOut = 0
+  let executed = 0
   const upstream = await openDevUpstream(options, ({ method, pathname, query, body }) => {
-    carriedOut++
+    executed++
     if (pathname === '/bug') throw new Error('a bug')
     return {
       status: 202,
@@ -18,11 +18,11 @@ const open = async (t: Test, options: Parameters<typeof openDevUpstream>[0] = {}
     }
   })
   t.teardown(() => upstream.close())
-  return { url: upstream.url, carriedOut: () => carriedOut }
+  return { url: upstream.url, executed: () => executed }
 }
 const post = (url: string, body = 'hello') => ask(url, { method: 'POST', body })
 
-t.test('requests are answered, and remembered as they came', async t => {
+t.test('requests are answered and recorded unchanged', async t => {
   const { url } = await open(t)
   t.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
   const bytes = Uint8Array.from({ length: 256 }, (_none, index) => index)
@@ -40,13 +40,13 @@ t.test('requests are answered, and remembered as they came', async t => {
   )
   t.equal(seen[0]?.headers['x-test'], 'y')
   t.equal(seen[0]?.body, Buffer.from(bytes).toString('latin1'))
-  t.match(await order(url, { clear: true }), { status: 200, body: '{}' })
+  t.match(await setFault(url, { clear: true }), { status: 200, body: '{}' })
   t.strictSame(await received(url), [])
 })
 
-t.test('an upstream is told what to answer', async t => {
-  const { url, carriedOut } = await open(t)
-  const cases: [name: string, what: object, answer: object, isCarriedOut: boolean][] = [
+t.test('a fault replaces parts of the answer', async t => {
+  const { url, executed } = await open(t)
+  const cases: [name: string, what: object, answer: object, isExecuted: boolean][] = [
     ['a status', { status: 503 }, { status: 503, type: 'application/json', body: '' }, false],
     ['a body', { body: '{"a":' }, { status: 200, type: 'application/json', body: '{"a":' }, false],
     [
@@ -71,77 +71,77 @@ t.test('an upstream is told what to answer', async t => {
     ['a delay', { delayMs: 30 }, { status: 202, body: 'POST / null 5' }, true],
     ['a drip', { dripMs: 1, body: 'drop' }, { status: 200, body: 'drop' }, false],
   ]
-  for (const [name, what, answer, isCarriedOut] of cases) {
-    const before = carriedOut()
-    t.equal((await order(url, { clear: true, ...what })).status, 200, name)
+  for (const [name, what, answer, isExecuted] of cases) {
+    const before = executed()
+    t.equal((await setFault(url, { clear: true, ...what })).status, 200, name)
     t.match(await post(url), answer, name)
-    t.match(await post(url), answer, `${name}, from now on`)
-    t.equal(carriedOut() - before, isCarriedOut ? 2 : 0, `${name}: carried out or not`)
+    t.match(await post(url), answer, `${name}, the second time`)
+    t.equal(executed() - before, isExecuted ? 2 : 0, `${name}: executed or not`)
   }
-  await order(url, { headers: { 'X-A': 'b', server: 'c', 'set-cookie': ['d=1', 'e=2'] } })
+  await setFault(url, { headers: { 'X-A': 'b', server: 'c', 'set-cookie': ['d=1', 'e=2'] } })
   const { headers } = await post(url)
   t.strictSame([headers.get('x-a'), headers.get('server')], ['b', 'c'])
   t.strictSame(headers.getSetCookie(), ['d=1', 'e=2'])
-  await order(url, { clear: true })
+  await setFault(url, { clear: true })
   t.match(await post(url), { status: 202 }, 'normal again')
 })
 
-t.test('garbage comes byte for byte, and ten megabytes come whole', async t => {
+t.test('a fault body is sent byte for byte, up to ten megabytes', async t => {
   const { url } = await open(t)
   const garbage = Buffer.from(Uint8Array.from({ length: 256 }, (_none, index) => index))
-  await order(url, { body: garbage.toString('latin1'), times: 1 })
+  await setFault(url, { body: garbage.toString('latin1'), times: 1 })
   const response = await fetch(url, { method: 'POST' })
   t.strictSame(Buffer.from(await response.arrayBuffer()), garbage)
-  await order(url, { body: 'x'.repeat(10 * 1024 ** 2), times: 1 })
+  await setFault(url, { body: 'x'.repeat(10 * 1024 ** 2), times: 1 })
   t.equal((await post(url)).body.length, 10 * 1024 ** 2)
 })
 
-t.test('misbehaviour ends after so many requests, and pings do not count', async t => {
+t.test('a fault ends after its number of requests, and pings do not count', async t => {
   const { url } = await open(t)
-  await order(url, { status: 500, times: 2 })
+  await setFault(url, { status: 500, times: 2 })
   const statuses: number[] = []
   for (const path of ['/a', '/ping', '/b', '/ping', '/c'])
     statuses.push((await ask(`${url}${path}`)).status)
   t.strictSame(statuses, [500, 202, 500, 202, 202])
 })
 
-t.test('a connection is reset before the body is read, or after the work is done', async t => {
-  const { url, carriedOut } = await open(t)
+t.test('a connection is reset before the body is read, or after execution', async t => {
+  const { url, executed } = await open(t)
   for (const [reset, count, body] of [
     ['before', 0, ''],
     ['after', 1, 'hello'],
   ] as const) {
-    const before = carriedOut()
-    await order(url, { clear: true, reset, times: 1 })
+    const before = executed()
+    await setFault(url, { clear: true, reset, times: 1 })
     await t.rejects(post(`${url}/${reset}`), { cause: { code: 'ECONNRESET' } }, reset)
-    t.equal(carriedOut() - before, count, `${reset}: carried out or not`)
+    t.equal(executed() - before, count, `${reset}: executed or not`)
     t.match(await received(url), [{ path: `/${reset}`, body }])
     t.match(await post(url), { status: 202 })
   }
 })
 
-t.test('a delay holds the answer back, and work is done by then', async t => {
-  const { url, carriedOut } = await open(t)
-  await order(url, { delayMs: 60_000, times: 1 })
+t.test('a delay is added after execution', async t => {
+  const { url, executed } = await open(t)
+  await setFault(url, { delayMs: 60_000, times: 1 })
   const left = new AbortController()
   const asked = fetch(url, { method: 'POST', body: 'x', signal: left.signal })
-  await until('the work is done', () => carriedOut() === 1)
+  await until('the request is executed', () => executed() === 1)
   left.abort()
   await t.rejects(asked, { name: 'AbortError' })
-  t.match(await post(url), { status: 202 }, 'the next one is not held back')
+  t.match(await post(url), { status: 202 }, 'the next one is not delayed')
 })
 
-t.test('a drip stops with its client', async t => {
+t.test('a drip stops when its client disconnects', async t => {
   const { url } = await open(t)
-  await order(url, { dripMs: 60_000, body: 'never', times: 1 })
+  await setFault(url, { dripMs: 60_000, body: 'never', times: 1 })
   const left = new AbortController()
   const response = await fetch(url, { signal: left.signal })
-  t.equal(response.status, 200, 'the head comes at once')
+  t.equal(response.status, 200, 'the head is sent immediately')
   left.abort()
   await t.rejects(response.text(), { name: 'AbortError' })
 })
 
-t.test('an order that cannot be followed is refused and changes nothing', async t => {
+t.test('an invalid control request is refused and changes nothing', async t => {
   const { url } = await open(t)
   const cases: [text: string, error: string][] = [
     ['{', 'not JSON'],
@@ -171,7 +171,7 @@ t.test('an order that cannot be followed is refused and changes nothing', async 
   t.equal((await ask(`${url}/_control`, { method: 'DELETE' })).status, 405)
 })
 
-t.test('what is remembered has a bound', async t => {
+t.test('the list of received requests is bounded', async t => {
   const { url } = await open(t, { receivedCountMax: 3 })
   for (const body of ['1', '2', '3', '4']) await post(url, body)
   t.strictSame(
@@ -180,10 +180,10 @@ t.test('what is remembered has a bound', async t => {
   )
   const bytes = await open(t, { receivedBytesMax: 3_000 })
   for (const letter of ['a', 'b', 'c']) await post(bytes.url, letter.repeat(1_000))
-  t.match(await received(bytes.url), [{ body: 'c'.repeat(1_000) }], 'two and their heads are more')
+  t.match(await received(bytes.url), [{ body: 'c'.repeat(1_000) }], 'two entries exceed the bound')
 })
 
-t.test('a body over the bound is refused, a bug is told, the server goes on', async t => {
+t.test('a body over the limit is 413, an exception is 500, the server keeps running', async t => {
   const { url } = await open(t, { bodyBytesMax: 10 })
   t.match(await post(url, 'x'.repeat(10)), { status: 202 })
   t.match(await post(url, 'x'.repeat(11)), { status: 413 })
@@ -191,23 +191,23 @@ t.test('a body over the bound is refused, a bug is told, the server goes on', as
   t.match(await post(url), { status: 202 })
 })
 
-t.test('a request that never comes whole is remembered without a body', async t => {
-  const { url, carriedOut } = await open(t)
+t.test('an incomplete request is recorded without a body', async t => {
+  const { url, executed } = await open(t)
   const { port } = new URL(url)
   const socket = connect(Number(port), '127.0.0.1')
   socket.write('POST /half HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhalf')
-  await until('its head has come', async () => (await received(url)).length === 1)
+  await until('its head is recorded', async () => (await received(url)).length === 1)
   socket.destroy()
   await once(socket, 'close')
   t.match(await received(url), [{ path: '/half', body: '' }])
-  t.equal(carriedOut(), 0)
+  t.equal(executed(), 0)
 })
 
-t.test('close cuts what is still open', async t => {
+t.test('close terminates open connections', async t => {
   const upstream = await openDevUpstream({}, () => ({ status: 200, contentType: 'a/b', body: '' }))
-  await order(upstream.url, { delayMs: 60_000 })
+  await setFault(upstream.url, { delayMs: 60_000 })
   const asked = fetch(upstream.url)
-  await until('it has come', async () => (await received(upstream.url)).length === 1)
+  await until('the request is recorded', async () => (await received(upstream.url)).length === 1)
   await upstream.close()
   await t.rejects(asked)
   await t.rejects(fetch(upstream.url))
