@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import bs58 from 'bs58'
-import { createCredentials } from '../src/access/tokens/credentials.js'
-import { createEntitlement } from '../src/access/accesses/accesses.js'
+import { createTokenManager } from '../src/access/tokens/token-manager.js'
+import { createAccessManager } from '../src/access/accesses/access-manager.js'
 import { createSealing } from '../src/access/tokens/sealing.js'
 import { openWriter } from '../src/access/store/store.js'
 import { toConfig, type Config } from '../src/config/config.js'
@@ -85,7 +85,7 @@ export const createToken = async ({ dataDir, access }: Config): Promise<string> 
   const store = await openWriter(dataDir, access.store)
   const sealing = createSealing(access.keyFile, store, randomBytes)
   const own = { store, randomBytes, now: Date.now }
-  const { accessId } = await createEntitlement(own).grant({
+  const { accessId } = await createAccessManager(own).grant({
     subject: 'bench',
     kind: 'pass',
     product: 'node-access',
@@ -96,7 +96,7 @@ export const createToken = async ({ dataDir, access }: Config): Promise<string> 
     validUntilMs: null,
   })
   const place = { accessId, network: NETWORK, location: LOCATION }
-  const { token } = await createCredentials({ ...own, sealing }).generate(place)
+  const { token } = await createTokenManager({ ...own, sealing }).generate(place)
   await store.close()
   return token.reveal()
 }

@@ -1,6 +1,6 @@
 import type { Grant } from '../shared/grant.js'
 import { Decoys } from './decoys.js'
-import { endOf } from './accesses/accesses.js'
+import { endOf } from './accesses/access-manager.js'
 import type { AccessStore } from './store/store.js'
 import { digestToken, isTokenShaped } from './tokens/location-token.js'
 import type { RefusalReason } from './usage/layout.js'

@@ -1,16 +1,16 @@
-import type { Credentials } from './tokens/credentials.js'
-import type { Entitlement, NewAccess } from './accesses/accesses.js'
+import type { TokenManager } from './tokens/token-manager.js'
+import type { AccessManager, NewAccess } from './accesses/access-manager.js'
 import type { Access } from './store/tables.js'
 
 /** Makes edges know of a change that is on disk. */
-export type Effect = {
+export type EdgeNotifier = {
   /** From now on every request of every edge is judged by what is stored. */
   announce(): void
   /**
    * The same, and nothing that was let in before can succeed any more: every live edge has
    * confirmed, or was ended.
    */
-  settle(): Promise<void>
+  awaitAcknowledged(): Promise<void>
 }
 
 /**
@@ -19,7 +19,7 @@ export type Effect = {
  * its promise resolves. Wrong input rejects with an RpcError, whose name, status and message may be
  * shown.
  */
-export type Administration = Credentials & {
+export type AccessService = TokenManager & {
   grant(access: NewAccess): Promise<Access>
   /** Sets the end (exclusive; null is without). Its tokens live again where it had ended. */
   extend(accessId: string, validUntilMs: number | null): Promise<Access>
@@ -35,22 +35,22 @@ export type Administration = Credentials & {
   page(afterId: string, countMax: number): readonly Access[]
 }
 
-export const createAdministration = (options: {
-  readonly entitlement: Entitlement
-  readonly credentials: Credentials
-  readonly effect: Effect
-}): Administration => {
-  const { entitlement, credentials, effect } = options
+export const createAccessService = (options: {
+  readonly accessManager: AccessManager
+  readonly tokenManager: TokenManager
+  readonly notifier: EdgeNotifier
+}): AccessService => {
+  const { accessManager, tokenManager, notifier } = options
   /** For what opens something: an edge that is a moment late refuses, and that is all. */
   const announced = async <T>(change: Promise<T>): Promise<T> => {
     const result = await change
-    effect.announce()
+    notifier.announce()
     return result
   }
   let isUnsettled = false
-  const settle = async (): Promise<void> => {
+  const awaitAcknowledged = async (): Promise<void> => {
     isUnsettled = true
-    await effect.settle()
+    await notifier.awaitAcknowledged()
     isUnsettled = false
   }
   /** For what takes something away: nobody may go on with it. */
@@ -61,25 +61,25 @@ export const createAdministration = (options: {
     } catch (error) {
       // `No token` may mean that the call before this one revoked it, and could not say that it was
       // in effect.
-      if (isUnsettled) await settle()
+      if (isUnsettled) await awaitAcknowledged()
       throw error
     }
-    await settle()
+    await awaitAcknowledged()
     return result
   }
   return {
-    grant: access => entitlement.grant(access),
+    grant: access => accessManager.grant(access),
     // May also shorten it.
-    extend: (accessId, validUntilMs) => settled(entitlement.extend(accessId, validUntilMs)),
-    end: accessId => settled(entitlement.end(accessId)),
-    find: accessId => entitlement.find(accessId),
-    listOf: subject => entitlement.listOf(subject),
-    page: (afterId, countMax) => entitlement.page(afterId, countMax),
-    generate: place => announced(credentials.generate(place)),
-    regenerate: place => settled(credentials.regenerate(place)),
-    revoke: place => settled(credentials.revoke(place)),
-    restrict: (place, address) => settled(credentials.restrict(place, address)),
-    reveal: place => credentials.reveal(place),
-    list: accessId => credentials.list(accessId),
+    extend: (accessId, validUntilMs) => settled(accessManager.extend(accessId, validUntilMs)),
+    end: accessId => settled(accessManager.end(accessId)),
+    find: accessId => accessManager.find(accessId),
+    listOf: subject => accessManager.listOf(subject),
+    page: (afterId, countMax) => accessManager.page(afterId, countMax),
+    generate: scope => announced(tokenManager.generate(scope)),
+    regenerate: scope => settled(tokenManager.regenerate(scope)),
+    revoke: scope => settled(tokenManager.revoke(scope)),
+    restrict: (scope, address) => settled(tokenManager.restrict(scope, address)),
+    reveal: scope => tokenManager.reveal(scope),
+    list: accessId => tokenManager.list(accessId),
   }
 }

@@ -94,22 +94,22 @@ export const addAccessCommands = (program: Command, load: (file: string) => Conf
       call(where, { method: 'POST', path: `${accessPath(accessId)}/end` }),
   )
 
-  const token = root.command('token').description('manage the token of a place')
-  const place = '<accessId> <network> <location>'
+  const token = root.command('token').description('manage the token of a scope')
+  const scope = '<accessId> <network> <location>'
   const verbs: readonly [name: string, method: 'POST' | 'DELETE', path: string, says: string][] = [
-    ['generate', 'POST', '', 'make the token of a place that has none, and show it'],
+    ['generate', 'POST', '', 'make the token of a scope that has none, and show it'],
     ['regenerate', 'POST', '/regenerate', 'replace the token; the one before is dead at once'],
     ['reveal', 'POST', '/reveal', 'show the token and its URLs'],
     ['revoke', 'DELETE', '', 'revoke the token; it is dead when this returns'],
   ]
   for (const [name, method, path, says] of verbs)
-    command(token, `${name} ${place}`, says).action(
+    command(token, `${name} ${scope}`, says).action(
       (accessId: string, network: string, location: string, where: Where) =>
         call(where, { method, path: tokenPath(accessId, network, location) + path }),
     )
   command(
     token,
-    `restrict ${place} [address]`,
+    `restrict ${scope} [address]`,
     'limit to one IPv4 address; without one, lift that',
   ).action((accessId: string, network: string, location: string, address = '', where: Where = {}) =>
     call(where, {

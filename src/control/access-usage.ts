@@ -1,4 +1,4 @@
-import type { Administration } from '../access/service.js'
+import type { AccessService } from '../access/service.js'
 import { openLimitTable, readUtilisation } from '../access/limiter/access-limiter.js'
 import { readRate, readUsage } from '../access/usage/reader.js'
 import type { Config } from '../config/config.js'
@@ -8,7 +8,7 @@ import { edgeCountOf } from '../processes/edge-count.js'
 /** What the edges of this machine have counted, as control shows it. */
 export const openAccessUsage = (
   config: Config,
-  administration: Pick<Administration, 'list'>,
+  accessService: Pick<AccessService, 'list'>,
   now: () => number,
 ): Usage => {
   const { dataDir } = config
@@ -16,7 +16,7 @@ export const openAccessUsage = (
   return {
     ofToken: tokenId => readUsage(dataDir, tokenId, now()),
     ofAccess: accessId => {
-      const tokenIds = administration.list(accessId).map(({ tokenId }) => tokenId)
+      const tokenIds = accessService.list(accessId).map(({ tokenId }) => tokenId)
       const perSecond = readRate(dataDir, tokenIds, now())
       return {
         requestsPerSecond: Math.round(perSecond * 10) / 10,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Administration } from '../access/service.js'
+import type { AccessService } from '../access/service.js'
 import type { AccessStore } from '../access/store/store.js'
 import type { Config } from '../config/config.js'
 import { createApi } from '../dashboard/api/api.js'
@@ -24,7 +24,7 @@ import { publicUrlOf } from './public-url.js'
 export type ControlDashboardParts = {
   readonly config: Config
   readonly store: AccessStore
-  readonly administration: Administration
+  readonly accessService: AccessService
   readonly catalog: Catalog
   readonly usage: Usage
   readonly adminToken: Secret | undefined

@@ -1,5 +1,5 @@
-import { endOf, type NewAccess } from '../access/accesses/accesses.js'
-import type { Administration } from '../access/service.js'
+import { endOf, type NewAccess } from '../access/accesses/access-manager.js'
+import type { AccessService } from '../access/service.js'
 import type { Access } from '../access/store/tables.js'
 
 /** An access that must exist: found by its subject, network and locations, or else granted. */
@@ -15,19 +15,19 @@ const covers = (access: Access, network: string, locations: readonly string[]): 
   access.networks.includes(network) && locations.every(id => access.locations.includes(id))
 
 const ensure = async (
-  administration: Administration,
+  accessService: AccessService,
   network: string,
   wanted: AccessToEnsure,
   nowMs: number,
 ): Promise<Access> => {
   const { hasTokens: _hasTokens, validForMs, ...own } = wanted
   const validUntilMs = validForMs === null ? null : nowMs + validForMs
-  const found = administration
+  const found = accessService
     .listOf(own.subject)
     .find(access => covers(access, network, own.locations))
   if (found === undefined)
-    return administration.grant({ ...own, networks: [network], validFromMs: nowMs, validUntilMs })
-  return nowMs < endOf(found) ? found : administration.extend(found.accessId, validUntilMs)
+    return accessService.grant({ ...own, networks: [network], validFromMs: nowMs, validUntilMs })
+  return nowMs < endOf(found) ? found : accessService.extend(found.accessId, validUntilMs)
 }
 
 /**
@@ -35,18 +35,18 @@ const ensure = async (
  * those that have tokens.
  */
 export const ensureAccesses = async (
-  administration: Administration,
+  accessService: AccessService,
   network: string,
   accesses: readonly AccessToEnsure[],
   nowMs: number,
 ): Promise<Readonly<Record<string, string>>> => {
   const tokens: Record<string, string> = {}
   for (const wanted of accesses) {
-    const { accessId } = await ensure(administration, network, wanted, nowMs)
+    const { accessId } = await ensure(accessService, network, wanted, nowMs)
     for (const location of wanted.hasTokens ? wanted.locations : []) {
       const scope = { accessId, network, location }
-      const existing = await administration.reveal(scope)
-      tokens[location] = (existing ?? (await administration.generate(scope)).token).reveal()
+      const existing = await accessService.reveal(scope)
+      tokens[location] = (existing ?? (await accessService.generate(scope)).token).reveal()
     }
   }
   return tokens

@@ -3,9 +3,9 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ensureAdminToken } from '../access/tokens/admin-token.js'
-import { createAdministration } from '../access/service.js'
-import { createCredentials } from '../access/tokens/credentials.js'
-import { createEntitlement } from '../access/accesses/accesses.js'
+import { createAccessService } from '../access/service.js'
+import { createTokenManager } from '../access/tokens/token-manager.js'
+import { createAccessManager } from '../access/accesses/access-manager.js'
 import { createSealing } from '../access/tokens/sealing.js'
 import { openWriter } from '../access/store/store.js'
 import { createAdminApi } from '../dashboard/api/admin.js'
@@ -13,7 +13,7 @@ import { openLog } from '../shared/log.js'
 import { createMetrics, formatMetrics, type MetricsSnapshot } from '../shared/metrics.js'
 import { lockFile } from '../native/os.js'
 import { openLedgers } from '../submission/store/submission-store.js'
-import { createAccessEffect } from '../control/access-effect.js'
+import { createEdgeNotifier } from '../control/edge-notifier.js'
 import { openAccessUsage } from '../control/access-usage.js'
 import { createCatalog, productsOf } from '../control/catalog.js'
 import { openControlDashboard } from '../control/dashboard.js'
@@ -33,7 +33,7 @@ export const startControl: Start = async ({ config }, send) => {
   const sealing = createSealing(config.access.keyFile, store, randomBytes)
   const owned = { store, randomBytes, now: Date.now }
   const announce = (): void => send({ kind: 'accessChanged' })
-  const effect = createAccessEffect({
+  const notifier = createEdgeNotifier({
     shared,
     confirmMs: config.processes.accessConfirmMs,
     endMs: config.processes.accessEndMs,
@@ -44,10 +44,10 @@ export const startControl: Start = async ({ config }, send) => {
     },
     now: () => performance.now(),
   })
-  const administration = createAdministration({
-    entitlement: createEntitlement(owned),
-    credentials: createCredentials({ ...owned, sealing }),
-    effect,
+  const accessService = createAccessService({
+    accessManager: createAccessManager(owned),
+    tokenManager: createTokenManager({ ...owned, sealing }),
+    notifier,
   })
   const catalog = createCatalog(config)
   const products = productsOf(config)
@@ -55,12 +55,12 @@ export const startControl: Start = async ({ config }, send) => {
   try {
     await sealing.ready()
   } catch (error) {
-    // Tokens open their places all the same: whoever wants one shown or made is told again.
+    // Tokens open their scopes all the same: whoever wants one shown or made is told again.
     log.error({ err: error }, 'tokens cannot be made or shown')
   }
   // The last control may have ended between a change and its announcement.
-  effect
-    .settle()
+  notifier
+    .awaitAcknowledged()
     .catch((error: unknown) => log.error({ err: error }, 'an edge may not know of the last change'))
 
   let nextCall = 1
@@ -95,12 +95,12 @@ export const startControl: Start = async ({ config }, send) => {
   const dashboard = await openControlDashboard({
     config,
     store,
-    administration,
+    accessService,
     catalog,
-    usage: openAccessUsage(config, administration, Date.now),
+    usage: openAccessUsage(config, accessService, Date.now),
     submissions: (accessId, limit) => ledgers.recent(accessId, limit).map(toSubmissionView),
     adminToken,
-    adminRoutes: createAdminApi({ administration, catalog, products, now: Date.now }),
+    adminRoutes: createAdminApi({ accessService, catalog, products, now: Date.now }),
     log,
     now: Date.now,
     pagesDir: fileURLToPath(new URL('../dashboard/pages/', import.meta.url)),
@@ -113,7 +113,7 @@ export const startControl: Start = async ({ config }, send) => {
         waiting.get(command.call)?.(command.snapshots)
         waiting.delete(command.call)
       } else if (command.kind === 'ensureAccesses')
-        ensureAccesses(administration, command.network, command.accesses, Date.now()).then(
+        ensureAccesses(accessService, command.network, command.accesses, Date.now()).then(
           tokens => send({ kind: 'accessesEnsured', tokens }),
           (error: unknown) =>
             send({ kind: 'failed', message: error instanceof Error ? error.message : 'tokens' }),

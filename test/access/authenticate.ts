@@ -16,18 +16,18 @@ const isGrant = (answer: Grant | Refusal): answer is Grant => typeof answer === 
 const setUp = async (t: Test) => {
   const dir = t.testdir()
   const control = await openControl(dir)
-  const access = await control.entitlement.grant(NEW_ACCESS)
-  const place = { accessId: access.accessId, network: 'main', location: 'fra' }
-  const { token, tokenId } = await control.credentials.generate(place)
+  const access = await control.accessManager.grant(NEW_ACCESS)
+  const scope = { accessId: access.accessId, network: 'main', location: 'fra' }
+  const { token, tokenId } = await control.tokenManager.generate(scope)
   const reader = await openReader(dir)
   t.teardown(async () => {
     await reader.close()
     await control.store.close()
   })
-  return { dir, control, access, place, text: token.reveal(), tokenId, reader }
+  return { dir, control, access, scope, text: token.reveal(), tokenId, reader }
 }
 
-t.test('a token opens its place, from memory too', async t => {
+t.test('a token opens its scope, from memory too', async t => {
   const { access, text, tokenId, reader } = await setUp(t)
   const authenticate = createAuthenticate(reader, () => 1)
   const grant = authenticate(text, 'fra', ADDRESS, NOW_MS)
@@ -63,36 +63,36 @@ t.test('ten thousand guesses open nothing', async t => {
   t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)), 'the true one still does')
 })
 
-t.test('a token of one place opens no other', async t => {
+t.test('a token of one scope opens no other', async t => {
   const { control, access, reader } = await setUp(t)
   const texts = new Map<string, string>()
-  const places = [
+  const scopes = [
     { network: 'main', location: 'nyc' },
     { network: 'dev', location: 'fra' },
     { network: 'dev', location: 'nyc' },
   ]
-  for (const place of places) {
-    const { token } = await control.credentials.generate({ accessId: access.accessId, ...place })
-    texts.set(token.reveal(), `${place.network} ${place.location}`)
+  for (const scope of scopes) {
+    const { token } = await control.tokenManager.generate({ accessId: access.accessId, ...scope })
+    texts.set(token.reveal(), `${scope.network} ${scope.location}`)
   }
   const authenticate = createAuthenticate(reader, () => 1)
   // Twice: the second time each is known from memory, which must refuse alike.
   for (const round of [1, 2])
-    for (const [text, place] of texts)
+    for (const [text, scope] of texts)
       for (const location of ['fra', 'nyc', 'FRA', '', '-']) {
         const answer = authenticate(text, location, ADDRESS, NOW_MS)
         const opened = isGrant(answer) ? `${answer.network} ${answer.location}` : answer
-        const expected = place.endsWith(` ${location}`) && location !== '' ? place : 'unauthorized'
-        t.equal(opened, expected, `round ${round}: the token of ${place} at "${location}"`)
+        const expected = scope.endsWith(` ${location}`) && location !== '' ? scope : 'unauthorized'
+        t.equal(opened, expected, `round ${round}: the token of ${scope} at "${location}"`)
       }
 })
 
 t.test('an access holds from its first instant to before its last', async t => {
   const { control, reader } = await setUp(t)
   const [validFromMs, validUntilMs] = [NOW_MS - 10, NOW_MS + 10]
-  const access = await control.entitlement.grant({ ...NEW_ACCESS, validFromMs, validUntilMs })
-  const place = { accessId: access.accessId, network: 'main', location: 'fra' }
-  const text = (await control.credentials.generate(place)).token.reveal()
+  const access = await control.accessManager.grant({ ...NEW_ACCESS, validFromMs, validUntilMs })
+  const scope = { accessId: access.accessId, network: 'main', location: 'fra' }
+  const text = (await control.tokenManager.generate(scope)).token.reveal()
   const authenticate = createAuthenticate(reader, () => 1)
   const cases: [atMs: number, isOpen: boolean][] = [
     [validFromMs - 1, false],
@@ -108,9 +108,9 @@ t.test('an access holds from its first instant to before its last', async t => {
 })
 
 t.test('a restricted token is refused from another address', async t => {
-  const { control, place, text, reader } = await setUp(t)
+  const { control, scope, text, reader } = await setUp(t)
   const { digests, tokens } = control.store
-  const token = tokens.get([place.accessId, place.network, place.location])
+  const token = tokens.get([scope.accessId, scope.network, scope.location])
   const record = token && digests.get(token.digest)
   if (token === undefined || record === undefined) return t.fail('no record')
   let version = 1
@@ -128,9 +128,9 @@ t.test('only so many tokens are kept, and the rest are looked up again', async t
   const { control, text, reader } = await setUp(t)
   const texts = [text]
   for (let count = 0; count < 4; count++) {
-    const access = await control.entitlement.grant(NEW_ACCESS)
-    const place = { accessId: access.accessId, network: 'main', location: 'fra' }
-    texts.push((await control.credentials.generate(place)).token.reveal())
+    const access = await control.accessManager.grant(NEW_ACCESS)
+    const scope = { accessId: access.accessId, network: 'main', location: 'fra' }
+    texts.push((await control.tokenManager.generate(scope)).token.reveal())
   }
   const authenticate = createAuthenticate(reader, () => 1, { grantsMax: 2 })
   const [first = ''] = texts
@@ -189,8 +189,8 @@ t.test('a snapshot taken before a change is not used after the version was raise
   let version = 1
   const authenticate = createAuthenticate(reader, () => version)
   t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)))
-  const place = { accessId: access.accessId, network: 'main', location: 'nyc' }
-  const { token } = await control.credentials.generate(place)
+  const scope = { accessId: access.accessId, network: 'main', location: 'nyc' }
+  const { token } = await control.tokenManager.generate(scope)
   version++
   t.ok(isGrant(authenticate(token.reveal(), 'nyc', ADDRESS, NOW_MS)))
   // Taken away as a revocation will: digest gone, version raised.
@@ -202,6 +202,6 @@ t.test('a snapshot taken before a change is not used after the version was raise
   t.equal(authenticate(text, 'fra', ADDRESS, NOW_MS), 'unauthorized')
   t.ok(
     isGrant(authenticate(token.reveal(), 'nyc', ADDRESS, NOW_MS)),
-    'the other place is untouched',
+    'the other scope is untouched',
   )
 })

@@ -15,11 +15,11 @@ t.test('digests that are there, in turn, and only for as long as they are', asyn
   const decoys = new Decoys(reader)
   t.equal(decoys.next(), undefined, 'of an empty store')
 
-  const { accessId } = await control.entitlement.grant(NEW_ACCESS)
-  const places = ['fra', 'nyc'].map(location => ({ accessId, network: 'main', location }))
+  const { accessId } = await control.accessManager.grant(NEW_ACCESS)
+  const scopes = ['fra', 'nyc'].map(location => ({ accessId, network: 'main', location }))
   const digests: string[] = []
-  for (const place of places) {
-    const { token } = await control.credentials.generate(place)
+  for (const scope of scopes) {
+    const { token } = await control.tokenManager.generate(scope)
     digests.push(digestToken(token.reveal()).toString('hex'))
   }
   reader.resetRead()
@@ -28,7 +28,7 @@ t.test('digests that are there, in turn, and only for as long as they are', asyn
   t.strictSame(new Set(seen), new Set(digests))
   t.equal(seen[0], seen[2])
 
-  for (const place of places) await control.credentials.revoke(place)
+  for (const scope of scopes) await control.tokenManager.revoke(scope)
   reader.resetRead()
   decoys.forget()
   t.equal(decoys.next(), undefined)

@@ -52,8 +52,8 @@ t.test('an operator grants, restricts, ends and extends, and each edge obeys at 
     tokens: [],
   })
   const { accessId } = granted
-  const place = [accessId, 'sandbox', 'fra']
-  const fra = await ask('token', 'generate', ...place)
+  const scope = [accessId, 'sandbox', 'fra']
+  const fra = await ask('token', 'generate', ...scope)
   t.equal(fra.rpcUrl, description.locations[0].rpcUrl.replace(/slt_.*/, fra.token))
   t.equal(fra.wsUrl, fra.rpcUrl.replace('http:', 'ws:'))
   t.strictSame(await statuses(fra.rpcUrl), [200])
@@ -63,7 +63,7 @@ t.test('an operator grants, restricts, ends and extends, and each edge obeys at 
   t.strictSame(await statuses(nyc.rpcUrl), [200])
 
   await t.test('a restriction', async t => {
-    const restricted = await ask('token', 'restrict', ...place, '8.8.8.8')
+    const restricted = await ask('token', 'restrict', ...scope, '8.8.8.8')
     t.match(restricted, { address: '8.8.8.8', tokenId: fra.tokenId })
     const forwarded = { headers: { 'x-forwarded-for': '8.8.8.8' } }
     const proxied = { localAddress: '127.0.0.9', ...forwarded }
@@ -80,27 +80,27 @@ t.test('an operator grants, restricts, ends and extends, and each edge obeys at 
     ]
     for (const [name, options, status] of cases)
       t.strictSame(await statuses(fra.rpcUrl, options), [status], name)
-    t.strictSame(await statuses(nyc.rpcUrl), [200], 'the other place is untouched')
+    t.strictSame(await statuses(nyc.rpcUrl), [200], 'the other scope is untouched')
 
-    const again = await ask('token', 'regenerate', ...place)
+    const again = await ask('token', 'regenerate', ...scope)
     t.equal(again.address, '8.8.8.8', 'kept by regenerate')
     t.strictSame(await statuses(fra.rpcUrl, proxied), [401])
     t.strictSame(await statuses(again.rpcUrl, proxied), [200])
     t.strictSame(await statuses(again.rpcUrl), [403])
-    t.match(await ask('token', 'restrict', ...place), { address: null })
+    t.match(await ask('token', 'restrict', ...scope), { address: null })
     t.strictSame(await statuses(again.rpcUrl), [200])
-    t.equal((await ask('token', 'reveal', ...place)).token, again.token)
+    t.equal((await ask('token', 'reveal', ...scope)).token, again.token)
 
-    await ask('token', 'restrict', ...place, '8.8.8.8')
-    await ask('token', 'revoke', ...place)
+    await ask('token', 'restrict', ...scope, '8.8.8.8')
+    await ask('token', 'revoke', ...scope)
     t.strictSame(await statuses(again.rpcUrl, proxied), [401])
-    t.match(await ask('token', 'generate', ...place), { address: null }, 'deleted by revoke')
+    t.match(await ask('token', 'generate', ...scope), { address: null }, 'deleted by revoke')
   })
 
   await t.test('an end', async t => {
     t.match(await ask('end', accessId), { state: 'ended' })
     t.strictSame(await statuses(nyc.rpcUrl), [403])
-    t.match(await slotline('token', 'regenerate', ...place), {
+    t.match(await slotline('token', 'regenerate', ...scope), {
       code: 1,
       output: 'slotline: The access has ended\n',
     })
@@ -119,9 +119,9 @@ t.test('an operator grants, restricts, ends and extends, and each edge obeys at 
       [['show', 'acc_none'], 'No such access'],
       [['show', '../x'], 'Not found'],
       [['grant', '--subject', 'a', '--product', 'gold'], 'There is no product gold'],
-      [['token', 'generate', ...place], 'The access has ended'],
+      [['token', 'generate', ...scope], 'The access has ended'],
       [
-        ['token', 'restrict', ...place, '10.0.0.1'],
+        ['token', 'restrict', ...scope, '10.0.0.1'],
         'Not one public IPv4 address: this address is reserved for a private network',
       ],
       [['token', 'revoke', accessId, 'sandbox', 'sin'], 'The access does not offer this location'],

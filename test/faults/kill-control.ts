@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { askAdmin, grantPlace, type AdminAnswer } from '../fixtures/dashboard/admin.js'
+import { askAdmin, grantScope, type AdminAnswer } from '../fixtures/dashboard/admin.js'
 import { startDeployment } from '../fixtures/processes/deployment.js'
 import { until } from '../fixtures/until.js'
 import { isSoak } from '../fixtures/soak.js'
@@ -14,7 +14,7 @@ const LATER = 1.5
 t.test('control is killed amid changes: each is whole or was never made', async t => {
   t.setTimeout(ROUNDS * 15_000 + 60_000)
   const deployment = await startDeployment(t, { args: ['--edges', '2', '--traffic', '0'] })
-  const { tokenPath, accessId } = await grantPlace(deployment)
+  const { tokenPath, accessId } = await grantScope(deployment)
   const body = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
   const statusOf = async (token: string): Promise<number> => {
     const url = `http://127.0.0.1:${deployment.port}/${token}`

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { askAdmin, grantPlace } from '../fixtures/dashboard/admin.js'
+import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
 import { startDeployment } from '../fixtures/processes/deployment.js'
 import { startHammer } from '../fixtures/processes/hammer.js'
 import { connect, replyCount, statusOf } from '../fixtures/server/server.js'
@@ -31,7 +31,7 @@ t.test('a token that was taken away opens nothing, at no edge, from the answer o
   t.setTimeout(ROUNDS * 15_000 + 60_000)
   const deployment = await startDeployment(t, { args: ['--edges', '2', '--traffic', '0'] })
   const { samples } = deployment.description
-  const { tokenPath } = await grantPlace(deployment, 'fra', { socketsMax: 10_000 })
+  const { tokenPath } = await grantScope(deployment, 'fra', { socketsMax: 10_000 })
   const small = call('getAccountInfo', [samples['tokenAccount'], { encoding: 'base64' }])
   // Answered on a pool: let in before the change, answered after it.
   const page = call('getProgramAccountsV2', [samples['program'], { limit: 100 }])

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createToken } from '../../src/access/tokens/location-token.js'
-import { askAdmin, grantPlace } from '../fixtures/dashboard/admin.js'
+import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
 import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import {
   connect,
@@ -16,7 +16,7 @@ import {
 } from '../fixtures/server/server.js'
 import { setFault, received } from '../fixtures/sandbox/upstream.js'
 import { until } from '../fixtures/until.js'
-import { Visitor } from '../fixtures/dashboard/visitor.js'
+import { DashboardClient } from '../fixtures/dashboard/dashboard-client.js'
 
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
 const JSON_LINE = 'Content-Type: application/json'
@@ -28,7 +28,7 @@ const STRANGER = '8.8.8.8'
 type Made = { readonly token: string; readonly path: string; readonly tokenPath: string }
 
 const make = async (deployment: Deployment, location = 'fra'): Promise<Made> => {
-  const { tokenPath } = await grantPlace(deployment, location)
+  const { tokenPath } = await grantScope(deployment, location)
   const { body } = await askAdmin(deployment, 'POST', tokenPath)
   const token = String(body['token'])
   return { token, path: `/${token}`, tokenPath }
@@ -188,14 +188,14 @@ const leaks = async (t: Test, deployment: Deployment): Promise<void> => {
   await askAdmin(deployment, 'DELETE', dead.tokenPath)
   const strange = createToken(randomBytes)
   const [, person] = description.identity.users
-  const visitor = new Visitor(description.dashboardUrl)
+  const client = new DashboardClient(description.dashboardUrl)
   if (person === undefined) throw new Error('no second person')
-  await visitor.signIn(person)
+  await client.signIn(person)
   const secrets = [
     ...[made.token, dead.token, strange].map(token => token.slice(4, 28)),
     description.adminToken.slice(-20),
     person.password,
-    ...[...visitor.cookies.values()].filter(value => value.length > 15),
+    ...[...client.cookies.values()].filter(value => value.length > 15),
   ]
   t.ok(secrets.every(secret => secret.length > 8))
   const found = (text: string): string[] => secrets.filter(secret => text.includes(secret))
@@ -231,7 +231,7 @@ const leaks = async (t: Test, deployment: Deployment): Promise<void> => {
   }
   const pages = ['/', '/api/session', '/api/accesses', '/api/openapi.json', '/nowhere']
   for (const page of pages)
-    t.strictSame(found((await visitor.ask(page)).text), [], `not in ${page} of the dashboard`)
+    t.strictSame(found((await client.ask(page)).text), [], `not in ${page} of the dashboard`)
 
   const holders = new Map<string, string[]>()
   for (const file of filesOf(dataDir)) {

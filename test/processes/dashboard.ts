@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startDeployment, statusOf } from '../fixtures/processes/deployment.js'
 import { until } from '../fixtures/until.js'
-import { Visitor } from '../fixtures/dashboard/visitor.js'
+import { DashboardClient } from '../fixtures/dashboard/dashboard-client.js'
 import { foundPid } from '../fixtures/processes/found-pid.js'
 
 /** Members of a JSON object; none where it is no object. */
@@ -12,39 +12,39 @@ t.test('what is done in the dashboard counts at the RPC port when it answers', a
   const { description, pidsOf, output } = await startDeployment(t, { args: ['--edges', '2'] })
   const { dashboardUrl, identity } = description
   const [, ben] = identity.users
-  const visitor = new Visitor(dashboardUrl)
-  t.equal(await visitor.signIn(ben), '/')
-  t.match((await visitor.ask('/api/session')).json, { email: ben.email, name: 'Ben Rental' })
-  const { accesses } = membersOf((await visitor.ask('/api/accesses')).json) as {
+  const client = new DashboardClient(dashboardUrl)
+  t.equal(await client.signIn(ben), '/')
+  t.match((await client.ask('/api/session')).json, { email: ben.email, name: 'Ben Rental' })
+  const { accesses } = membersOf((await client.ask('/api/accesses')).json) as {
     accesses: { accessId: string; kind: string; state: string }[]
   }
   t.match(accesses, [{ kind: 'rental', state: 'active' }])
   const accessId = accesses[0]?.accessId ?? ''
-  const placeOf = (location: string): string =>
+  const scopeOf = (location: string): string =>
     `/api/accesses/${accessId}/networks/sandbox/locations/${location}`
   const urlOf = (json: unknown): string => String(membersOf(json)['rpcUrl'])
-  const fra = placeOf('fra')
+  const fra = scopeOf('fra')
 
-  const made = await visitor.call('POST', `${fra}/token`)
+  const made = await client.call('POST', `${fra}/token`)
   t.equal(made.status, 201)
   const first = urlOf(made.json)
   t.ok(first.startsWith(`${new URL(description.locations[0].rpcUrl).origin}/slt_`))
   t.equal(await statusOf(first), 200, 'generated')
-  const nyc = urlOf((await visitor.call('POST', `${placeOf('nyc')}/token`)).json)
+  const nyc = urlOf((await client.call('POST', `${scopeOf('nyc')}/token`)).json)
   const elsewhere = first.replace(new URL(first).origin, new URL(nyc).origin)
   t.equal(await statusOf(elsewhere), 401, 'at another location')
 
-  const regenerated = await visitor.call('POST', `${fra}/token/regenerate`)
+  const regenerated = await client.call('POST', `${fra}/token/regenerate`)
   const second = urlOf(regenerated.json)
   t.equal(await statusOf(first), 401, 'regenerated: the one before')
   t.equal(await statusOf(second), 200, 'regenerated: the new one')
 
   t.equal(
-    (await visitor.call('PUT', `${fra}/token/restriction`, { address: '8.8.8.8' })).status,
+    (await client.call('PUT', `${fra}/token/restriction`, { address: '8.8.8.8' })).status,
     200,
   )
   t.equal(await statusOf(second), 403, 'restricted to another address')
-  t.equal((await visitor.call('PUT', `${fra}/token/restriction`, { address: '' })).status, 200)
+  t.equal((await client.call('PUT', `${fra}/token/restriction`, { address: '' })).status, 200)
   t.equal(await statusOf(second), 200, 'and no longer')
 
   // What the relay refuses is found in the dashboard, with the words of the check.
@@ -62,7 +62,7 @@ t.test('what is done in the dashboard counts at the RPC port when it answers', a
   const submissionId = relayed.headers.get('x-relay-submission-id')
   let submissions: unknown
   await until('the submission is listed', async () => {
-    submissions = (await visitor.ask(`/api/accesses/${accessId}/submissions`)).json
+    submissions = (await client.ask(`/api/accesses/${accessId}/submissions`)).json
     return JSON.stringify(submissions).includes(String(submissionId))
   })
   t.match(submissions, {
@@ -71,7 +71,7 @@ t.test('what is done in the dashboard counts at the RPC port when it answers', a
     ],
   })
   await until('the calls are counted', async () => {
-    const { minutes } = membersOf((await visitor.ask(`${fra}/usage`)).json) as {
+    const { minutes } = membersOf((await client.ask(`${fra}/usage`)).json) as {
       minutes: { requests: number }[]
     }
     return minutes.some(({ requests }) => requests > 0)
@@ -86,7 +86,7 @@ t.test('what is done in the dashboard counts at the RPC port when it answers', a
     "another person's access has its own",
   )
 
-  t.equal((await visitor.call('DELETE', `${fra}/token`)).status, 204)
+  t.equal((await client.call('DELETE', `${fra}/token`)).status, 204)
   t.equal(await statusOf(second), 401, 'revoked')
   t.not(await statusOf(nyc), 401, 'the other location was not touched')
 
@@ -94,7 +94,7 @@ t.test('what is done in the dashboard counts at the RPC port when it answers', a
   const control = foundPid(pidsOf('control')[0])
   process.kill(control, 'SIGKILL')
   await until('the session holds after control was killed', () =>
-    visitor.ask('/api/session').then(
+    client.ask('/api/session').then(
       ({ status }) => status === 200,
       () => false,
     ),

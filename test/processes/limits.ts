@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { createCredentials } from '../../src/access/tokens/credentials.js'
-import { createEntitlement } from '../../src/access/accesses/accesses.js'
+import { createTokenManager } from '../../src/access/tokens/token-manager.js'
+import { createAccessManager } from '../../src/access/accesses/access-manager.js'
 import { openLimitTable, readUtilisation } from '../../src/access/limiter/access-limiter.js'
 import { createSealing } from '../../src/access/tokens/sealing.js'
 import { openWriter } from '../../src/access/store/store.js'
@@ -21,7 +21,7 @@ import {
 } from '../fixtures/server/server.js'
 import { setFault } from '../fixtures/sandbox/upstream.js'
 import { until } from '../fixtures/until.js'
-import { Visitor } from '../fixtures/dashboard/visitor.js'
+import { DashboardClient } from '../fixtures/dashboard/dashboard-client.js'
 
 const EDGES = 2
 /** Subject of the sandbox's second person. */
@@ -37,13 +37,13 @@ const hold = async (
   const store = await openWriter(dataDir)
   const sealing = createSealing(join(dataDir, 'access.key'), store, randomBytes)
   const own = { store, randomBytes, now: Date.now }
-  const [entitlement, credentials] = [
-    createEntitlement(own),
-    createCredentials({ ...own, sealing }),
+  const [accessManager, credentials] = [
+    createAccessManager(own),
+    createTokenManager({ ...own, sealing }),
   ]
   const held: Held[] = []
   for (const { validUntilMs, ...limits } of accesses) {
-    const { accessId } = await entitlement.grant({
+    const { accessId } = await accessManager.grant({
       // Who signs in at the sandbox has the accesses of the renter; one that ends would be extended
       // at the start.
       subject: validUntilMs === undefined ? RENTER : 'ada',
@@ -260,7 +260,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
       t.equal(status, 429)
       t.match(JSON.parse(text), { error: { data: { limit: 'requestsInFlightMax', max: 6 } } })
     }
-    const ben = new Visitor(deployment.description.dashboardUrl)
+    const ben = new DashboardClient(deployment.description.dashboardUrl)
     const [, person] = deployment.description.identity.users
     if (person === undefined) return
     await ben.signIn(person)

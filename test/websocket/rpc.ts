@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { askAdmin, grantPlace } from '../fixtures/dashboard/admin.js'
+import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
 import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import { openSocket, SocketRefusal, type SocketClient } from '../fixtures/server/socket.js'
 import { until } from '../fixtures/until.js'
@@ -26,7 +26,7 @@ const refusal = async (opening: Promise<SocketClient>): Promise<SocketRefusal> =
 
 /** An access of its own with a token of `fra`. */
 const makeToken = async (deployment: Deployment, limits: Readonly<Record<string, number>> = {}) => {
-  const { accessId, tokenPath } = await grantPlace(deployment, 'fra', limits)
+  const { accessId, tokenPath } = await grantScope(deployment, 'fra', limits)
   const { body } = await askAdmin(deployment, 'POST', tokenPath)
   const path = `/${String(body['token'])}`
   return { accessId, tokenPath, path, wsUrl: String(body['wsUrl']) }

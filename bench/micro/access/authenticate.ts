@@ -7,8 +7,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAuthenticate } from '../../../src/access/authenticate.js'
-import { createCredentials } from '../../../src/access/tokens/credentials.js'
-import { createEntitlement } from '../../../src/access/accesses/accesses.js'
+import { createTokenManager } from '../../../src/access/tokens/token-manager.js'
+import { createAccessManager } from '../../../src/access/accesses/access-manager.js'
 import { createSealing } from '../../../src/access/tokens/sealing.js'
 import { openReader, openWriter } from '../../../src/access/store/store.js'
 import { createToken } from '../../../src/access/tokens/location-token.js'
@@ -20,8 +20,8 @@ const dir = mkdtempSync(join(tmpdir(), 'slotline-bench-'))
 const store = await openWriter(dir)
 const sealing = createSealing(join(dir, 'sealing.key'), store, randomBytes)
 const options = { store, sealing, randomBytes, now: Date.now }
-const entitlement = createEntitlement(options)
-const credentials = createCredentials(options)
+const accessManager = createAccessManager(options)
+const tokenManager = createTokenManager(options)
 const limits = {
   requestsPerSecondMax: 1,
   requestsBurstMax: 1,
@@ -40,10 +40,10 @@ const newAccess = {
   validUntilMs: null,
 }
 const accesses = await Promise.all(
-  Array.from({ length: TOKENS }, () => entitlement.grant(newAccess)),
+  Array.from({ length: TOKENS }, () => accessManager.grant(newAccess)),
 )
-const places = accesses.map(({ accessId }) => ({ accessId, network: 'main', location: 'fra' }))
-const generated = await Promise.all(places.map(place => credentials.generate(place)))
+const scopes = accesses.map(({ accessId }) => ({ accessId, network: 'main', location: 'fra' }))
+const generated = await Promise.all(scopes.map(scope => tokenManager.generate(scope)))
 // From a body of bytes, as the server has it: a text whose hash is not known yet.
 const bytes = generated.map(({ token }) => Buffer.from(token.reveal()))
 await store.close()
@@ -59,7 +59,7 @@ const at = <T>(list: readonly T[], index: number): T => {
   return item
 }
 
-for (const [index, { location }] of places.entries()) {
+for (const [index, { location }] of scopes.entries()) {
   const answer = authenticate(at(bytes, index).toString('latin1'), location, PEER, nowMs)
   assert(typeof answer === 'object' && answer.tokenId === at(generated, index).tokenId)
 }

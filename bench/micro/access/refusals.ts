@@ -7,8 +7,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAuthenticate } from '../../../src/access/authenticate.js'
-import { createCredentials } from '../../../src/access/tokens/credentials.js'
-import { createEntitlement } from '../../../src/access/accesses/accesses.js'
+import { createTokenManager } from '../../../src/access/tokens/token-manager.js'
+import { createAccessManager } from '../../../src/access/accesses/access-manager.js'
 import { createSealing } from '../../../src/access/tokens/sealing.js'
 import { openReader, openWriter } from '../../../src/access/store/store.js'
 import { createToken } from '../../../src/access/tokens/location-token.js'
@@ -25,8 +25,8 @@ const dir = mkdtempSync(join(tmpdir(), 'slotline-bench-'))
 const store = await openWriter(dir)
 const sealing = createSealing(join(dir, 'sealing.key'), store, randomBytes)
 const control = { store, sealing, randomBytes, now: Date.now }
-const entitlement = createEntitlement(control)
-const credentials = createCredentials(control)
+const accessManager = createAccessManager(control)
+const tokenManager = createTokenManager(control)
 const limits = {
   requestsPerSecondMax: 1_000,
   requestsBurstMax: 2_000,
@@ -40,7 +40,7 @@ const tokens = new Map<Kind, Buffer[]>(KINDS.map(kind => [kind, []]))
 for (let nth = 0; nth < TOKENS; nth++) {
   const kind = KINDS[nth % KINDS.length] ?? 'unknown'
   const location = kind === 'another location' ? 'nyc' : 'fra'
-  const { accessId } = await entitlement.grant({
+  const { accessId } = await accessManager.grant({
     subject: `person ${nth}`,
     kind: 'pass',
     product: 'node-access',
@@ -50,11 +50,11 @@ for (let nth = 0; nth < TOKENS; nth++) {
     validFromMs: 0,
     validUntilMs: null,
   })
-  const place = { accessId, network: 'main', location }
-  const made = await credentials.generate(place)
-  if (kind === 'revoked') await credentials.revoke(place)
-  if (kind === 'another address') await credentials.restrict(place, OWNER)
-  if (kind === 'ended') await entitlement.end(accessId)
+  const scope = { accessId, network: 'main', location }
+  const made = await tokenManager.generate(scope)
+  if (kind === 'revoked') await tokenManager.revoke(scope)
+  if (kind === 'another address') await tokenManager.restrict(scope, OWNER)
+  if (kind === 'ended') await accessManager.end(accessId)
   const text = kind === 'unknown' ? createToken(randomBytes) : made.token.reveal()
   tokens.get(kind)?.push(Buffer.from(text))
 }

@@ -6,8 +6,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAuthenticate } from '../../../src/access/authenticate.js'
-import { createCredentials } from '../../../src/access/tokens/credentials.js'
-import { createEntitlement } from '../../../src/access/accesses/accesses.js'
+import { createTokenManager } from '../../../src/access/tokens/token-manager.js'
+import { createAccessManager } from '../../../src/access/accesses/access-manager.js'
 import { UsageLimiter } from '../../../src/access/limiter/usage-limiter.js'
 import { AccessLimiter, openLimitTable } from '../../../src/access/limiter/access-limiter.js'
 import { createSealing } from '../../../src/access/tokens/sealing.js'
@@ -27,8 +27,8 @@ const dir = mkdtempSync(join(tmpdir(), 'slotline-bench-'))
 const store = await openWriter(dir)
 const sealing = createSealing(join(dir, 'sealing.key'), store, randomBytes)
 const control = { store, sealing, randomBytes, now: Date.now }
-const entitlement = createEntitlement(control)
-const credentials = createCredentials(control)
+const accessManager = createAccessManager(control)
+const tokenManager = createTokenManager(control)
 const many = 100_000_000
 const limits = {
   requestsPerSecondMax: many,
@@ -40,7 +40,7 @@ const limits = {
 const paths: Buffer[] = []
 const tokenIds: string[] = []
 for (let nth = 0; nth < TOKENS; nth++) {
-  const { accessId } = await entitlement.grant({
+  const { accessId } = await accessManager.grant({
     subject: 'bench',
     kind: 'pass',
     product: 'node',
@@ -50,7 +50,7 @@ for (let nth = 0; nth < TOKENS; nth++) {
     validFromMs: 0,
     validUntilMs: null,
   })
-  const made = await credentials.generate({ accessId, network: 'main', location: 'fra' })
+  const made = await tokenManager.generate({ accessId, network: 'main', location: 'fra' })
   paths.push(Buffer.from(`/${made.token.reveal()}`))
   tokenIds.push(made.tokenId)
 }

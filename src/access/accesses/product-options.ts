@@ -9,7 +9,7 @@ export const defaults = {
   /** Requests that may come at once after a pause: two seconds' worth. */
   requestsBurstMax: 200,
   /**
-   * Requests being answered at once: scans and large replies take a place for as long as they run.
+   * Requests being answered at once: scans and large replies hold a slot for as long as they run.
    */
   requestsInFlightMax: 64,
   /** WebSocket connections at once. */

@@ -1,6 +1,6 @@
 import { RpcError } from '../../shared/errors.js'
 import type { Limits } from '../../shared/grant.js'
-import type { NewAccess } from './accesses.js'
+import type { NewAccess } from './access-manager.js'
 
 /** What is sold: which networks and locations, within which limits. */
 export type Product = {

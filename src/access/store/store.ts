@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { open, type Database, type Key, type RootDatabase } from 'lmdb'
 import { Packr } from 'msgpackr'
 import * as v from 'valibot'
-import { SCHEMA, TABLES, type PlaceKey, type SubjectKey, type TableRow } from './tables.js'
+import { SCHEMA, TABLES, type TokenKey, type SubjectKey, type TableRow } from './tables.js'
 
 type Value<R extends TableRow> = Readonly<v.InferOutput<R['value']>>
 
@@ -97,7 +97,7 @@ export class AccessStore {
   readonly meta: Table<string, typeof TABLES.meta>
   readonly accesses: Table<string, typeof TABLES.accesses>
   readonly subjects: Table<SubjectKey, typeof TABLES.subjects>
-  readonly tokens: Table<PlaceKey, typeof TABLES.tokens>
+  readonly tokens: Table<TokenKey, typeof TABLES.tokens>
   readonly digests: Table<Uint8Array, typeof TABLES.digests>
   readonly sessions: Table<Uint8Array, typeof TABLES.sessions>
 

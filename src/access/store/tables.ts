@@ -86,16 +86,20 @@ export type Meta = Readonly<v.InferOutput<typeof meta>>
  * (access, network, location): has one token or none, which the key of `tokens` makes
  * so by itself.
  */
-export type Place = {
+export type TokenScope = {
   readonly accessId: string
   readonly network: string
   readonly location: string
 }
 /** Finds the accesses of one person without looking at those of all others. */
 export type SubjectKey = [subject: string, accessId: string]
-export type PlaceKey = [accessId: string, network: string, location: string]
+export type TokenKey = [accessId: string, network: string, location: string]
 
-export const placeKey = (place: Place): PlaceKey => [place.accessId, place.network, place.location]
+export const tokenKey = (scope: TokenScope): TokenKey => [
+  scope.accessId,
+  scope.network,
+  scope.location,
+]
 
 /** How a key is written: `ordered-binary` sorts as its strings do, part by part. */
 export type KeyEncoding = 'ordered-binary' | 'binary'
@@ -115,7 +119,7 @@ export const TABLES = {
   meta:     { name: 'meta',     key: 'ordered-binary', value: meta,   meaning: 'key `store` → layout and sealing key of this store' },
   accesses: { name: 'accesses', key: 'ordered-binary', value: access, meaning: 'access id → pass or rental' },
   subjects: { name: 'subjects', key: 'ordered-binary', value: mark,   meaning: 'subject, access id → nothing: the accesses of a person' },
-  tokens:   { name: 'tokens',   key: 'ordered-binary', value: token,  meaning: 'access id, network, location → the one token of that place' },
+  tokens:   { name: 'tokens',   key: 'ordered-binary', value: token,  meaning: 'access id, network, location → the one token of that scope' },
   digests:  { name: 'digests',  key: 'binary',         value: digest, meaning: 'SHA-256 of a token → where it opens what; absent means 401' },
   sessions: { name: 'sessions', key: 'binary',         value: session, meaning: 'SHA-256 of a session id → who is signed in' },
 } as const satisfies Record<string, TableRow>

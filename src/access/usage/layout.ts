@@ -35,7 +35,7 @@ export const USAGE_CELLS = ATTEMPTS_CELL + (ATTEMPTS * ATTEMPT_BYTES) / 8
 
 export const MINUTE_MS = 60_000
 
-/** Why a token was refused; what it stands for in the file is its place here. */
+/** Why a token was refused; what it stands for in the file is its index here. */
 export const REFUSAL_REASONS = ['unknown', 'location', 'address', 'early', 'ended'] as const
 
 /**

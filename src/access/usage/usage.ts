@@ -42,7 +42,7 @@ export class Meter {
   readonly #cells: Float64Array
   readonly #counts: Int32Array
   readonly #bytes: Buffer
-  /** Place of the newest minute among the counts. */
+  /** TokenScope of the newest minute among the counts. */
   #at = MINUTES_AT
   #minuteEndsMs = 0
 

@@ -1,8 +1,8 @@
-import type { Administration } from '../../access/service.js'
-import type { NewToken, TokenInfo } from '../../access/tokens/credentials.js'
-import { stateOf } from '../../access/accesses/accesses.js'
+import type { AccessService } from '../../access/service.js'
+import type { NewToken, TokenInfo } from '../../access/tokens/token-manager.js'
+import { stateOf } from '../../access/accesses/access-manager.js'
 import { toNewAccess, type Product } from '../../access/accesses/product.js'
-import type { Access, Place } from '../../access/store/tables.js'
+import type { Access, TokenScope } from '../../access/store/tables.js'
 import { RpcError } from '../../shared/errors.js'
 import * as shapes from './admin-shapes.js'
 import type { Catalog } from './catalog.js'
@@ -10,7 +10,7 @@ import { route, type Answer, type Route } from '../http/route.js'
 
 /** What the admin API is made of. */
 export type AdminParts = {
-  readonly administration: Administration
+  readonly accessService: AccessService
   readonly catalog: Catalog
   readonly products: readonly Product[]
   readonly now: () => number
@@ -18,8 +18,8 @@ export type AdminParts = {
 
 const ACCESS = '/admin/accesses/:accessId'
 const TOKEN = `${ACCESS}/networks/:network/locations/:location/token` as const
-const PLACE_ERRORS = ['noSuchAccess', 'notOffered'] as const
-const MAKE_ERRORS = [...PLACE_ERRORS, 'accessEnded', 'accessUpcoming', 'sealingKey'] as const
+const SCOPE_ERRORS = ['noSuchAccess', 'notOffered'] as const
+const MAKE_ERRORS = [...SCOPE_ERRORS, 'accessEnded', 'accessUpcoming', 'sealingKey'] as const
 
 const ok = (body: unknown): Answer => ({ status: 200, body })
 
@@ -37,18 +37,18 @@ const toTokenView = (token: TokenInfo) => ({
  * dashboard does.
  */
 export const createAdminApi = (parts: AdminParts): readonly Route[] => {
-  const { administration, catalog, products, now } = parts
+  const { accessService, catalog, products, now } = parts
   const toView = (access: Access) => ({
     ...access,
     state: stateOf(access, now()),
-    tokens: administration.list(access.accessId).map(toTokenView),
+    tokens: accessService.list(access.accessId).map(toTokenView),
   })
   const find = (accessId: string): Access => {
-    const access = administration.find(accessId)
+    const access = accessService.find(accessId)
     if (access === undefined) throw new RpcError('noSuchAccess')
     return access
   }
-  const toSecretView = ({ location }: Place, token: string) => {
+  const toSecretView = ({ location }: TokenScope, token: string) => {
     const { rpcOrigin = '', wsOrigin = '' } = catalog.location(location) ?? {}
     return { token, rpcUrl: `${rpcOrigin}/${token}`, wsUrl: `${wsOrigin}/${token}` }
   }
@@ -67,7 +67,7 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       answers: { 201: { says: 'It holds from its begin on', body: shapes.access } },
       errors: ['wrongInput', 'noSuchProduct', 'notInProduct', 'nothingGranted', 'endPassed'],
       handle: async ({ body }) => {
-        const access = await administration.grant(toNewAccess(products, body, now()))
+        const access = await accessService.grant(toNewAccess(products, body, now()))
         return { status: 201, body: toView(access) }
       },
     }),
@@ -81,8 +81,8 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       errors: ['wrongInput'],
       handle: ({ query: { subject, after, limit } }) => {
         if (subject !== undefined)
-          return ok({ accesses: administration.listOf(subject).map(toView), next: null })
-        const accesses = administration.page(after, limit)
+          return ok({ accesses: accessService.listOf(subject).map(toView), next: null })
+        const accesses = accessService.page(after, limit)
         const last = accesses.length === limit ? accesses.at(-1) : undefined
         return ok({ accesses: accesses.map(toView), next: last?.accessId ?? null })
       },
@@ -105,7 +105,7 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       answers: { 200: { says: 'In effect', body: shapes.access } },
       errors: ['wrongInput', 'noSuchAccess', 'endPassed', 'notConfirmed'],
       handle: async ({ params, body }) =>
-        ok(toView(await administration.extend(params.accessId, body.validUntilMs))),
+        ok(toView(await accessService.extend(params.accessId, body.validUntilMs))),
     }),
     route({
       method: 'POST',
@@ -114,7 +114,7 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       summary: 'End an access now; its tokens are kept and open nothing',
       answers: { 200: { says: 'In effect', body: shapes.access } },
       errors: ['noSuchAccess', 'notConfirmed'],
-      handle: async ({ params }) => ok(toView(await administration.end(params.accessId))),
+      handle: async ({ params }) => ok(toView(await accessService.end(params.accessId))),
     }),
   ]
 
@@ -123,12 +123,12 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       method: 'POST',
       path: TOKEN,
       guard: 'admin',
-      summary: 'Generate the token of a place that has none',
+      summary: 'Generate the token of a scope that has none',
       answers: { 201: { says: 'It works from now on', body: shapes.newToken } },
       errors: [...MAKE_ERRORS, 'tokenActive'],
       handle: async ({ params }) => ({
         status: 201,
-        body: toNewView(await administration.generate(params)),
+        body: toNewView(await accessService.generate(params)),
       }),
     }),
     route({
@@ -138,7 +138,7 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       summary: 'Replace the token; the one before is dead when this answers',
       answers: { 200: { says: 'The restriction stays', body: shapes.newToken } },
       errors: [...MAKE_ERRORS, 'noToken', 'notConfirmed'],
-      handle: async ({ params }) => ok(toNewView(await administration.regenerate(params))),
+      handle: async ({ params }) => ok(toNewView(await accessService.regenerate(params))),
     }),
     route({
       method: 'DELETE',
@@ -146,9 +146,9 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       guard: 'admin',
       summary: 'Revoke the token; it is dead when this answers',
       answers: { 204: { says: 'Its restriction went with it' } },
-      errors: [...PLACE_ERRORS, 'noToken', 'notConfirmed'],
+      errors: [...SCOPE_ERRORS, 'noToken', 'notConfirmed'],
       handle: async ({ params }) => {
-        await administration.revoke(params)
+        await accessService.revoke(params)
         return { status: 204 }
       },
     }),
@@ -161,7 +161,7 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       errors: ['noSuchAccess', 'noToken', 'sealingKey'],
       handle: async ({ params }) => {
         find(params.accessId)
-        const token = await administration.reveal(params)
+        const token = await accessService.reveal(params)
         if (token === undefined) throw new RpcError('noToken')
         return ok(toSecretView(params, token.reveal()))
       },
@@ -173,9 +173,9 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       summary: 'Limit the token to one public IPv4 address; blank lifts that',
       body: shapes.restriction,
       answers: { 200: { says: 'In effect', body: shapes.token } },
-      errors: [...PLACE_ERRORS, 'wrongInput', 'noToken', 'notPublicIpv4', 'notConfirmed'],
+      errors: [...SCOPE_ERRORS, 'wrongInput', 'noToken', 'notPublicIpv4', 'notConfirmed'],
       handle: async ({ params, body }) =>
-        ok(toTokenView(await administration.restrict(params, body.address))),
+        ok(toTokenView(await accessService.restrict(params, body.address))),
     }),
   ]
   return [...ofAccesses, ...ofTokens]

@@ -1,7 +1,7 @@
-import type { Administration } from '../../access/service.js'
-import type { TokenInfo } from '../../access/tokens/credentials.js'
-import { stateOf } from '../../access/accesses/accesses.js'
-import type { Access, Place } from '../../access/store/tables.js'
+import type { AccessService } from '../../access/service.js'
+import type { TokenInfo } from '../../access/tokens/token-manager.js'
+import { stateOf } from '../../access/accesses/access-manager.js'
+import type { Access, TokenScope } from '../../access/store/tables.js'
 import { RpcError } from '../../shared/errors.js'
 import type { Catalog } from './catalog.js'
 import { route, type Answer, type Route } from '../http/route.js'
@@ -11,7 +11,7 @@ import type { Usage } from './usage.js'
 
 /** What the API is made of. */
 export type ApiParts = {
-  readonly administration: Administration
+  readonly accessService: AccessService
   readonly catalog: Catalog
   readonly usage: Usage
   readonly now: () => number
@@ -19,7 +19,7 @@ export type ApiParts = {
   submissions(accessId: string, limit: number): readonly shapes.SubmissionView[]
 }
 
-const PLACE = '/api/accesses/:accessId/networks/:network/locations/:location'
+const SCOPE = '/api/accesses/:accessId/networks/:network/locations/:location'
 /** Beside the characters that are shown: enough to see that something is hidden. */
 const MASK = 'slt_••••••••'
 
@@ -27,7 +27,7 @@ const ok = (body: unknown): Answer => ({ status: 200, body })
 
 /** Routes of accesses, their tokens and their use. Whoever calls sees their own accesses only. */
 export const createApi = ({
-  administration,
+  accessService,
   catalog,
   usage,
   now,
@@ -35,32 +35,32 @@ export const createApi = ({
 }: ApiParts): readonly Route[] => {
   /** Somebody else's access is answered as one that does not exist: its id tells nothing. */
   const ownAccess = (session: Session, accessId: string): Access => {
-    const access = administration.find(accessId)
+    const access = accessService.find(accessId)
     if (access === undefined || access.subject !== session.subject)
       throw new RpcError('noSuchAccess')
     return access
   }
 
-  const ownPlace = (session: Session, place: Place): Place => {
-    const access = ownAccess(session, place.accessId)
-    if (!access.networks.includes(place.network))
+  const ownScope = (session: Session, scope: TokenScope): TokenScope => {
+    const access = ownAccess(session, scope.accessId)
+    if (!access.networks.includes(scope.network))
       throw new RpcError('notOffered', { what: 'network' })
-    if (!access.locations.includes(place.location))
+    if (!access.locations.includes(scope.location))
       throw new RpcError('notOffered', { what: 'location' })
-    return place
+    return scope
   }
 
-  const tokenAt = ({ accessId, network, location }: Place): TokenInfo | undefined =>
-    administration
+  const tokenAt = ({ accessId, network, location }: TokenScope): TokenInfo | undefined =>
+    accessService
       .list(accessId)
       .find(token => token.network === network && token.location === location)
 
-  const urlsOf = (place: Place, token: string) => {
-    const { rpcOrigin = '', wsOrigin = '' } = catalog.location(place.location) ?? {}
+  const urlsOf = (scope: TokenScope, token: string) => {
+    const { rpcOrigin = '', wsOrigin = '' } = catalog.location(scope.location) ?? {}
     return { rpcUrl: `${rpcOrigin}/${token}`, wsUrl: `${wsOrigin}/${token}` }
   }
 
-  /** A place as the page shows it, its URLs with the given token. */
+  /** A scope as the page shows it, its URLs with the given token. */
   const toPanel = (info: TokenInfo, token = `${MASK}${info.tail}`) => ({
     token: {
       tokenId: info.tokenId,
@@ -83,12 +83,12 @@ export const createApi = ({
     validFromMs: access.validFromMs,
     validUntilMs: access.validUntilMs,
     endedAtMs: access.endedAtMs,
-    tokens: administration
+    tokens: accessService
       .list(access.accessId)
       .map(({ network, location }) => ({ network, location })),
   })
 
-  const PLACE_ERRORS = ['noSuchAccess', 'notOffered'] as const
+  const SCOPE_ERRORS = ['noSuchAccess', 'notOffered'] as const
 
   return [
     route({
@@ -97,41 +97,41 @@ export const createApi = ({
       guard: 'session',
       summary: 'Passes and rentals of whoever is signed in',
       answers: { 200: { says: 'In the order of their ids', body: shapes.accesses } },
-      handle: ({ session }) => ok({ accesses: administration.listOf(session.subject).map(toView) }),
+      handle: ({ session }) => ok({ accesses: accessService.listOf(session.subject).map(toView) }),
     }),
     route({
       method: 'GET',
-      path: PLACE,
+      path: SCOPE,
       guard: 'session',
-      summary: 'The token of a place, masked',
+      summary: 'The token of a scope, masked',
       answers: { 200: { says: 'With or without a token', body: shapes.panel } },
-      errors: PLACE_ERRORS,
+      errors: SCOPE_ERRORS,
       handle: ({ session, params }) => {
-        const info = tokenAt(ownPlace(session, params))
+        const info = tokenAt(ownScope(session, params))
         return ok(info === undefined ? { token: null } : toPanel(info))
       },
     }),
     route({
       method: 'POST',
-      path: `${PLACE}/token`,
+      path: `${SCOPE}/token`,
       guard: 'session',
-      summary: 'Generate the token of a place that has none',
+      summary: 'Generate the token of a scope that has none',
       answers: { 201: { says: 'It works from now on', body: shapes.newToken } },
-      errors: [...PLACE_ERRORS, 'accessEnded', 'accessUpcoming', 'tokenActive', 'sealingKey'],
+      errors: [...SCOPE_ERRORS, 'accessEnded', 'accessUpcoming', 'tokenActive', 'sealingKey'],
       handle: async ({ session, params }) => {
-        const made = await administration.generate(ownPlace(session, params))
+        const made = await accessService.generate(ownScope(session, params))
         const secret = made.token.reveal()
         return { status: 201, body: { ...toPanel(made, secret), secret } }
       },
     }),
     route({
       method: 'POST',
-      path: `${PLACE}/token/regenerate`,
+      path: `${SCOPE}/token/regenerate`,
       guard: 'session',
       summary: 'Replace the token; the one before is dead when this answers',
       answers: { 200: { says: 'The restriction stays', body: shapes.newToken } },
       errors: [
-        ...PLACE_ERRORS,
+        ...SCOPE_ERRORS,
         'accessEnded',
         'accessUpcoming',
         'noToken',
@@ -139,57 +139,57 @@ export const createApi = ({
         'notConfirmed',
       ],
       handle: async ({ session, params }) => {
-        const made = await administration.regenerate(ownPlace(session, params))
+        const made = await accessService.regenerate(ownScope(session, params))
         const secret = made.token.reveal()
         return ok({ ...toPanel(made, secret), secret })
       },
     }),
     route({
       method: 'DELETE',
-      path: `${PLACE}/token`,
+      path: `${SCOPE}/token`,
       guard: 'session',
       summary: 'Revoke the token; it is dead when this answers',
       answers: { 204: { says: 'Its restriction went with it' } },
-      errors: [...PLACE_ERRORS, 'noToken', 'notConfirmed'],
+      errors: [...SCOPE_ERRORS, 'noToken', 'notConfirmed'],
       handle: async ({ session, params }) => {
-        await administration.revoke(ownPlace(session, params))
+        await accessService.revoke(ownScope(session, params))
         return { status: 204 }
       },
     }),
     route({
       method: 'POST',
-      path: `${PLACE}/token/reveal`,
+      path: `${SCOPE}/token/reveal`,
       guard: 'session',
       summary: 'Show the token itself',
       answers: { 200: { says: 'The token and its URLs', body: shapes.revealed } },
-      errors: [...PLACE_ERRORS, 'noToken', 'sealingKey'],
+      errors: [...SCOPE_ERRORS, 'noToken', 'sealingKey'],
       handle: async ({ session, params }) => {
-        const place = ownPlace(session, params)
-        const token = (await administration.reveal(place))?.reveal()
+        const scope = ownScope(session, params)
+        const token = (await accessService.reveal(scope))?.reveal()
         if (token === undefined) throw new RpcError('noToken')
-        return ok({ token, ...urlsOf(place, token) })
+        return ok({ token, ...urlsOf(scope, token) })
       },
     }),
     route({
       method: 'PUT',
-      path: `${PLACE}/token/restriction`,
+      path: `${SCOPE}/token/restriction`,
       guard: 'session',
       summary: 'Limit the token to one IPv4 address, or lift that',
       body: shapes.restriction,
       answers: { 200: { says: 'In effect', body: shapes.panel } },
-      errors: [...PLACE_ERRORS, 'noToken', 'notPublicIpv4', 'notConfirmed'],
+      errors: [...SCOPE_ERRORS, 'noToken', 'notPublicIpv4', 'notConfirmed'],
       handle: async ({ session, params, body }) =>
-        ok(toPanel(await administration.restrict(ownPlace(session, params), body.address))),
+        ok(toPanel(await accessService.restrict(ownScope(session, params), body.address))),
     }),
     route({
       method: 'GET',
-      path: `${PLACE}/usage`,
+      path: `${SCOPE}/usage`,
       guard: 'session',
       summary: 'Use of the token minute by minute, and attempts that were refused',
       answers: { 200: { says: 'The last 24 hours', body: shapes.tokenUsage } },
-      errors: PLACE_ERRORS,
+      errors: SCOPE_ERRORS,
       handle: ({ session, params }) => {
-        const info = tokenAt(ownPlace(session, params))
+        const info = tokenAt(ownScope(session, params))
         return ok(info === undefined ? { minutes: [], refused: [] } : usage.ofToken(info.tokenId))
       },
     }),

@@ -65,7 +65,7 @@ t.test('exchanged neighbours, missing and added characters are caught', t => {
   t.end()
 })
 
-t.test('every character comes equally often, from every place', t => {
+t.test('every character comes equally often, at every position', t => {
   const count = 62_000
   const text = randomBase62(count, randomBytes)
   t.equal(text.length, count)

@@ -1,7 +1,7 @@
 import { unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Administration } from '../../../src/access/service.js'
+import type { AccessService } from '../../../src/access/service.js'
 import { RpcError } from '../../../src/shared/errors.js'
 import {
   ADA,
@@ -10,12 +10,12 @@ import {
   startDashboard,
   type TestDashboard,
 } from '../../fixtures/dashboard/dashboard.js'
-import { Visitor, type Answered } from '../../fixtures/dashboard/visitor.js'
+import { DashboardClient, type Answered } from '../../fixtures/dashboard/dashboard-client.js'
 
-const signIn = async ({ url }: TestDashboard, person = ADA): Promise<Visitor> => {
-  const visitor = new Visitor(url)
-  await visitor.signIn(person)
-  return visitor
+const signIn = async ({ url }: TestDashboard, person = ADA): Promise<DashboardClient> => {
+  const client = new DashboardClient(url)
+  await client.signIn(person)
+  return client
 }
 
 const pathOf = (accessId: string, location = 'fra', network = 'main'): string =>
@@ -29,7 +29,7 @@ const TOKEN = /^slt_[0-9A-Za-z]{38}$/
 
 t.test('accesses are those of the person, in every state', async t => {
   const dashboard = await startDashboard(t)
-  const { clock, administration, grant } = dashboard
+  const { clock, accessService, grant } = dashboard
   const ada = await signIn(dashboard)
   t.strictSame((await ada.ask('/api/accesses')).json, { accesses: [] }, 'none at first')
 
@@ -41,9 +41,9 @@ t.test('accesses are those of the person, in every state', async t => {
     over: await grant('ada', { validFromMs: nowMs - 2 * day, validUntilMs: nowMs }),
     ended: await grant('ada', { locations: ['fra'], product: 'gone', networks: ['old'] }),
   }
-  await administration.end(made.ended.accessId)
+  await accessService.end(made.ended.accessId)
   await grant('ben')
-  await administration.generate({ ...made.active, network: 'main', location: 'nyc' })
+  await accessService.generate({ ...made.active, network: 'main', location: 'nyc' })
   const { accesses } = membersOf(await ada.ask('/api/accesses')) as {
     accesses: { accessId: string; state: string }[]
   }
@@ -83,7 +83,7 @@ t.test('accesses are those of the person, in every state', async t => {
 
 t.test('a token from nothing to nothing', async t => {
   const dashboard = await startDashboard(t)
-  const { clock, grant, administration } = dashboard
+  const { clock, grant, accessService } = dashboard
   const ada = await signIn(dashboard)
   const { accessId } = await grant('ada')
   const fra = pathOf(accessId)
@@ -154,7 +154,7 @@ t.test('a token from nothing to nothing', async t => {
       `${method} ${path}`,
     )
   t.strictSame(
-    administration.list(accessId).map(({ location }) => location),
+    accessService.list(accessId).map(({ location }) => location),
     ['nyc'],
     'the other location was never touched',
   )
@@ -194,7 +194,7 @@ t.test("somebody else's access is answered as one that does not exist", async t 
   const dashboard = await startDashboard(t)
   const ben = await signIn(dashboard, BEN)
   const { accessId } = await dashboard.grant('ada')
-  const made = await dashboard.administration.generate({
+  const made = await dashboard.accessService.generate({
     accessId,
     network: 'main',
     location: 'fra',
@@ -217,10 +217,10 @@ t.test("somebody else's access is answered as one that does not exist", async t 
   for (const end of ['usage', 'submissions'])
     t.equal((await ben.ask(`/api/accesses/${accessId}/${end}`)).status, 404, end)
   t.strictSame((await ben.ask('/api/accesses')).json, { accesses: [] })
-  t.equal(dashboard.administration.list(accessId)[0]?.tokenId, made.tokenId)
+  t.equal(dashboard.accessService.list(accessId)[0]?.tokenId, made.tokenId)
 })
 
-t.test('a place is what the access offers', async t => {
+t.test('a scope is what the access offers', async t => {
   const dashboard = await startDashboard(t)
   const ada = await signIn(dashboard)
   const { accessId } = await dashboard.grant('ada', { locations: ['fra'] })
@@ -245,11 +245,11 @@ t.test('a place is what the access offers', async t => {
 
 t.test('an access that does not hold makes no token, and lets go of those it has', async t => {
   const dashboard = await startDashboard(t)
-  const { administration, clock, grant } = dashboard
+  const { accessService, clock, grant } = dashboard
   const ada = await signIn(dashboard)
   const { accessId } = await grant('ada')
   await ada.call('POST', `${pathOf(accessId)}/token`)
-  await administration.end(accessId)
+  await accessService.end(accessId)
   const ended = { status: 403, json: { error: { code: 'accessEnded' } } }
   t.match(await ada.call('POST', `${pathOf(accessId, 'nyc')}/token`), ended)
   t.match(await ada.call('POST', `${pathOf(accessId)}/token/regenerate`), ended)
@@ -274,9 +274,9 @@ t.test('two at once: one token is made, the other is told', async t => {
 t.test('a lost sealing key stops what needs it, and nothing else', async t => {
   const dataDir = t.testdir()
   const dashboard = await startDashboard(t, { dataDir })
-  const { grant, administration } = dashboard
+  const { grant, accessService } = dashboard
   const { accessId } = await grant('ada')
-  await administration.generate({ accessId, network: 'main', location: 'fra' })
+  await accessService.generate({ accessId, network: 'main', location: 'fra' })
   await dashboard.store.close()
   unlinkSync(join(dataDir, 'access.key'))
   const after = await startDashboard(t, { dataDir })
@@ -293,10 +293,10 @@ t.test('a lost sealing key stops what needs it, and nothing else', async t => {
 
 t.test('a change that not every edge has confirmed says so', async t => {
   const dashboard = await startDashboard(t, {
-    administration: (own: Administration): Administration => ({
+    accessService: (own: AccessService): AccessService => ({
       ...own,
-      revoke: async place => {
-        await own.revoke(place)
+      revoke: async scope => {
+        await own.revoke(scope)
         throw new RpcError('notConfirmed')
       },
     }),
@@ -336,12 +336,12 @@ t.test('use and submissions are passed on', async t => {
   })
   const ada = await signIn(dashboard)
   const { accessId } = await dashboard.grant('ada')
-  const place = pathOf(accessId)
-  t.strictSame((await ada.ask(`${place}/usage`)).json, { minutes: [], refused: [] }, 'no token')
-  const { token } = membersOf(await ada.call('POST', `${place}/token`)) as {
+  const scope = pathOf(accessId)
+  t.strictSame((await ada.ask(`${scope}/usage`)).json, { minutes: [], refused: [] }, 'no token')
+  const { token } = membersOf(await ada.call('POST', `${scope}/token`)) as {
     token: { tokenId: string }
   }
-  t.strictSame((await ada.ask(`${place}/usage`)).json, { minutes, refused })
+  t.strictSame((await ada.ask(`${scope}/usage`)).json, { minutes, refused })
   const usage = await ada.ask(`/api/accesses/${accessId}/usage`)
   t.strictSame(usage.json, { limits: LIMITS, ...now })
   const list = `/api/accesses/${accessId}/submissions`

@@ -8,7 +8,7 @@ import { parseConfig } from '../../../src/config/config.js'
 import { Secret } from '../../../src/shared/secret.js'
 import { ADA, startDashboard } from '../../fixtures/dashboard/dashboard.js'
 import { HOSTILE, valuesOf, type Schema } from '../../fixtures/dashboard/schema-values.js'
-import { Visitor, type Answered } from '../../fixtures/dashboard/visitor.js'
+import { DashboardClient, type Answered } from '../../fixtures/dashboard/dashboard-client.js'
 
 type Parameter = {
   readonly name: string
@@ -60,7 +60,7 @@ const anything = fc.oneof(
 
 t.test('the document is what the routes say, and is printed in docs', async t => {
   const { url } = await startDashboard(t)
-  const { text, status } = await new Visitor(url).ask('/api/openapi.json')
+  const { text, status } = await new DashboardClient(url).ask('/api/openapi.json')
   t.equal(status, 200, 'anybody may read it')
   // As prettier prints it: the check of formatting reads this file, too.
   const printed = `${JSON.stringify(JSON.parse(text), null, 2)}\n`
@@ -78,8 +78,8 @@ t.test('docs/dashboard.md names every request, and its configuration can be used
   for (const [path, operations] of Object.entries(document.paths))
     for (const [method, { security }] of Object.entries(operations)) {
       if (security.some(way => 'adminToken' in way)) continue
-      const place = '/api/accesses/{accessId}/networks/{network}/locations/{location}'
-      const short = path.replace(place, '<place>').replace('{accessId}', '<access>')
+      const scope = '/api/accesses/{accessId}/networks/{network}/locations/{location}'
+      const short = path.replace(scope, '<scope>').replace('{accessId}', '<access>')
       const isApi = path.startsWith('/api/') && security.length > 0
       t.ok(page.includes(isApi ? `\`${method.toUpperCase()} ${short}` : short), `${method} ${path}`)
     }
@@ -92,8 +92,8 @@ locations = [{ id = "l", name = "L", listeners = [{ host = "::", port = 1 }] }]
 
 t.test('every operation answers what the document says, whatever it is asked', async t => {
   const dashboard = await startDashboard(t, { adminToken: new Secret(ADMIN_TOKEN) })
-  const { administration } = dashboard
-  const ada = new Visitor(dashboard.url)
+  const { accessService } = dashboard
+  const ada = new DashboardClient(dashboard.url)
   await ada.signIn(ADA)
   const { accessId } = await dashboard.grant('ada')
   const here = { accessId, network: 'main', location: 'fra' }
@@ -125,15 +125,15 @@ t.test('every operation answers what the document says, whatever it is asked', a
 
   const right: Readonly<Record<string, string>> = here
   /**
-   * What a call needs to be more than refused: a place with a token, or half of the time without.
+   * What a call needs to be more than refused: a scope with a token, or half of the time without.
    */
   const prepare = async (mayLackToken: boolean): Promise<void> => {
-    const access = administration.find(accessId)
+    const access = accessService.find(accessId)
     if (access?.endedAtMs !== null || access.validUntilMs !== null)
-      await administration.extend(accessId, null)
-    const isThere = administration.list(accessId).some(({ location }) => location === 'fra')
+      await accessService.extend(accessId, null)
+    const isThere = accessService.list(accessId).some(({ location }) => location === 'fra')
     if (mayLackToken === !isThere) return
-    await (isThere ? administration.revoke(here) : administration.generate(here))
+    await (isThere ? accessService.revoke(here) : accessService.generate(here))
   }
   const segment = (name: string) =>
     fc.oneof(
@@ -197,19 +197,19 @@ t.test('every operation answers what the document says, whatever it is asked', a
       )
     }
 
-  const places = '/networks/{network}/locations/{location}'
+  const scopes = '/networks/{network}/locations/{location}'
   const wanted: [name: string, statuses: number[]][] = [
     ['GET /api/accesses', [200]],
-    [`GET /api/accesses/{accessId}${places}`, [200, 404]],
-    [`POST /api/accesses/{accessId}${places}/token`, [201, 403, 404, 409]],
-    [`POST /api/accesses/{accessId}${places}/token/regenerate`, [200, 403, 404]],
-    [`POST /api/accesses/{accessId}${places}/token/reveal`, [200, 403, 404]],
-    [`PUT /api/accesses/{accessId}${places}/token/restriction`, [200, 400, 403, 422]],
-    [`DELETE /api/accesses/{accessId}${places}/token`, [204, 403, 404]],
+    [`GET /api/accesses/{accessId}${scopes}`, [200, 404]],
+    [`POST /api/accesses/{accessId}${scopes}/token`, [201, 403, 404, 409]],
+    [`POST /api/accesses/{accessId}${scopes}/token/regenerate`, [200, 403, 404]],
+    [`POST /api/accesses/{accessId}${scopes}/token/reveal`, [200, 403, 404]],
+    [`PUT /api/accesses/{accessId}${scopes}/token/restriction`, [200, 400, 403, 422]],
+    [`DELETE /api/accesses/{accessId}${scopes}/token`, [204, 403, 404]],
     ['GET /api/accesses/{accessId}/submissions', [200, 400, 404]],
     ['POST /admin/accesses', [201, 400, 401, 422]],
     ['POST /admin/accesses/{accessId}/extend', [200, 400, 401]],
-    [`PUT /admin/accesses/{accessId}${places}/token/restriction`, [200, 400, 401, 422]],
+    [`PUT /admin/accesses/{accessId}${scopes}/token/restriction`, [200, 400, 401, 422]],
   ]
   for (const [name, statuses] of wanted)
     for (const status of statuses) t.ok(seen.get(name)?.has(status), `${name}: ${status}`)
@@ -224,7 +224,7 @@ t.test('without a session every operation that wants one says so', async t => {
   for (const [path, operations] of Object.entries(document.paths))
     for (const [method, { security, responses }] of Object.entries(operations)) {
       const filled = path.replace(/\{\w+\}/g, 'x')
-      const answer = await new Visitor(url).call(method.toUpperCase(), filled)
+      const answer = await new DashboardClient(url).call(method.toUpperCase(), filled)
       const isOpen = security.length === 0
       t.equal(answer.status === 401, !isOpen, `${method} ${path}`)
       t.ok(isOpen || responses[401] !== undefined, 'and the document knows')

@@ -1,16 +1,16 @@
 import t from 'tap'
 import { defaults } from '../../../src/dashboard/options.js'
 import { ADA, BEN, startDashboard } from '../../fixtures/dashboard/dashboard.js'
-import { Visitor } from '../../fixtures/dashboard/visitor.js'
+import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 
 const { sessionIdleMs, sessionMaxMs, sessionTouchMs } = defaults
 
-const statusOf = async (visitor: Visitor): Promise<number> =>
-  (await visitor.ask('/api/session')).status
+const statusOf = async (client: DashboardClient): Promise<number> =>
+  (await client.ask('/api/session')).status
 
 t.test('a session ends when nobody uses it', async t => {
   const { url, clock } = await startDashboard(t)
-  const ada = new Visitor(url)
+  const ada = new DashboardClient(url)
   await ada.signIn(ADA)
   clock.nowMs += sessionIdleMs - 1
   t.equal(await statusOf(ada), 200, 'a moment before')
@@ -25,7 +25,7 @@ t.test('a session ends when nobody uses it', async t => {
 
 t.test('a session ends whatever its use', async t => {
   const { url, clock } = await startDashboard(t)
-  const ada = new Visitor(url)
+  const ada = new DashboardClient(url)
   await ada.signIn(ADA)
   const endMs = clock.nowMs + sessionMaxMs
   while (clock.nowMs < endMs - sessionIdleMs) {
@@ -41,7 +41,7 @@ t.test('a session ends whatever its use', async t => {
 
 t.test('a clock that is set back ends a session rather than lengthen it', async t => {
   const { url, clock } = await startDashboard(t)
-  const ada = new Visitor(url)
+  const ada = new DashboardClient(url)
   await ada.signIn(ADA)
   clock.nowMs -= sessionTouchMs
   t.equal(await statusOf(ada), 200)
@@ -51,7 +51,7 @@ t.test('a clock that is set back ends a session rather than lengthen it', async 
 
 t.test('uses are written down from time to time only', async t => {
   const { url, clock, store } = await startDashboard(t)
-  const ada = new Visitor(url)
+  const ada = new DashboardClient(url)
   await ada.signIn(ADA)
   const seenAtMs = (): number | undefined =>
     Array.from(store.sessions.from(new Uint8Array()), ([, session]) => session.seenAtMs)[0]
@@ -68,11 +68,11 @@ t.test('uses are written down from time to time only', async t => {
 
 t.test('signing out ends it for good, in every copy of the cookie', async t => {
   const { url } = await startDashboard(t)
-  const ada = new Visitor(url)
+  const ada = new DashboardClient(url)
   await ada.signIn(ADA)
-  const other = new Visitor(url)
+  const other = new DashboardClient(url)
   await other.signIn(ADA)
-  const copy = new Visitor(url)
+  const copy = new DashboardClient(url)
   for (const [name, value] of ada.cookies) copy.cookies.set(name, value)
   const answer = await ada.call('POST', '/api/sign-out')
   t.equal(answer.status, 204)
@@ -84,7 +84,7 @@ t.test('signing out ends it for good, in every copy of the cookie', async t => {
 
 t.test('each sign-in has an id of its own, and the one before is dead', async t => {
   const { url, store, port } = await startDashboard(t)
-  const ada = new Visitor(url)
+  const ada = new DashboardClient(url)
   const name = `slotline-session-${port}`
   // Somebody has put an id of theirs into the browser.
   const planted = 'A'.repeat(43)
@@ -95,7 +95,7 @@ t.test('each sign-in has an id of its own, and the one before is dead', async t 
   t.not(first, planted)
   t.equal(await statusOf(ada), 200)
 
-  const before = new Visitor(url)
+  const before = new DashboardClient(url)
   before.cookies.set(name, first ?? '')
   await ada.signIn(BEN)
   t.not(ada.cookies.get(name), first)
@@ -106,10 +106,10 @@ t.test('each sign-in has an id of its own, and the one before is dead', async t 
 
 t.test('what is stored of an id cannot be used as one', async t => {
   const { url, store, port } = await startDashboard(t)
-  const ada = new Visitor(url)
+  const ada = new DashboardClient(url)
   await ada.signIn(ADA)
   const [[key] = []] = Array.from(store.sessions.from(new Uint8Array()))
-  const thief = new Visitor(url)
+  const thief = new DashboardClient(url)
   for (const encoding of ['base64url', 'hex', 'latin1'] as const) {
     const text = Buffer.from(key ?? []).toString(encoding)
     thief.cookies.set(`slotline-session-${port}`, encodeURIComponent(text))
@@ -120,14 +120,14 @@ t.test('what is stored of an id cannot be used as one', async t => {
 
 t.test('one person has so many sessions, and the oldest makes room', async t => {
   const { url, clock } = await startDashboard(t, { dashboard: { sessionsPerPersonMax: 2 } })
-  const visitors = Array.from({ length: 3 }, () => new Visitor(url))
-  const ben = new Visitor(url)
+  const clients = Array.from({ length: 3 }, () => new DashboardClient(url))
+  const ben = new DashboardClient(url)
   await ben.signIn(BEN)
-  for (const visitor of visitors) {
+  for (const client of clients) {
     clock.nowMs += 1
-    await visitor.signIn(ADA)
+    await client.signIn(ADA)
   }
-  t.strictSame(await Promise.all(visitors.map(statusOf)), [401, 200, 200])
+  t.strictSame(await Promise.all(clients.map(statusOf)), [401, 200, 200])
   t.equal(await statusOf(ben), 200, 'nobody else makes room')
 })
 
@@ -135,7 +135,7 @@ t.test('a restart keeps sessions, and ended ones are swept', async t => {
   const { url, clock, store, restart } = await startDashboard(t, {
     dashboard: { sessionSweepMs: 5 },
   })
-  const ada = new Visitor(url)
+  const ada = new DashboardClient(url)
   await ada.signIn(ADA)
   await restart()
   t.equal(await statusOf(ada), 200)

@@ -7,9 +7,9 @@ import {
   type HostileProvider,
   type Lie,
 } from '../../fixtures/dashboard/hostile-provider.js'
-import { Visitor } from '../../fixtures/dashboard/visitor.js'
+import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 
-type Setup = { dashboard: TestDashboard; provider: HostileProvider; visitor: Visitor }
+type Setup = { dashboard: TestDashboard; provider: HostileProvider; client: DashboardClient }
 
 const setUp = async (
   t: Test,
@@ -17,13 +17,13 @@ const setUp = async (
 ): Promise<Setup> => {
   const provider = await startHostileProvider(t)
   const dashboard = await startDashboard(t, { issuer: provider.issuer, ...options })
-  return { dashboard, provider, visitor: new Visitor(dashboard.url) }
+  return { dashboard, provider, client: new DashboardClient(dashboard.url) }
 }
 
 /** Goes to the provider, which sends the browser back at once: the query of `/callback`. */
-const leave = async ({ provider, visitor }: Setup): Promise<URLSearchParams> => {
-  const { headers, status } = await visitor.ask('/sign-in')
-  const url = new URL(headers.get('location') ?? '', visitor.dashboardUrl)
+const leave = async ({ provider, client }: Setup): Promise<URLSearchParams> => {
+  const { headers, status } = await client.ask('/sign-in')
+  const url = new URL(headers.get('location') ?? '', client.dashboardUrl)
   if (status !== 302 || url.origin !== provider.issuer) throw new Error(`not sent: ${url.href}`)
   provider.nonce = url.searchParams.get('nonce') ?? ''
   const state = url.searchParams.get('state') ?? ''
@@ -31,18 +31,18 @@ const leave = async ({ provider, visitor }: Setup): Promise<URLSearchParams> => 
 }
 
 /** Comes back; where the dashboard then leads. */
-const arrive = async (visitor: Visitor, query: URLSearchParams): Promise<string> => {
-  const { status, headers } = await visitor.ask(`/callback?${query}`)
+const arrive = async (client: DashboardClient, query: URLSearchParams): Promise<string> => {
+  const { status, headers } = await client.ask(`/callback?${query}`)
   return status === 303 ? (headers.get('location') ?? '') : String(status)
 }
 
-const isSignedIn = async (visitor: Visitor): Promise<boolean> =>
-  (await visitor.ask('/api/session')).status === 200
+const isSignedIn = async (client: DashboardClient): Promise<boolean> =>
+  (await client.ask('/api/session')).status === 200
 
 t.test('somebody signs in, and the provider sees what OAuth 2.1 wants it to see', async t => {
   const setup = await setUp(t)
-  const { visitor, provider, dashboard } = setup
-  const { headers } = await visitor.ask('/sign-in')
+  const { client, provider, dashboard } = setup
+  const { headers } = await client.ask('/sign-in')
   const url = new URL(headers.get('location') ?? '')
   const query = Object.fromEntries(url.searchParams)
   t.match(query, {
@@ -60,8 +60,8 @@ t.test('somebody signs in, and the provider sees what OAuth 2.1 wants it to see'
   provider.nonce = query['nonce'] ?? ''
   const { state = '' } = query
   const back = new URLSearchParams({ code: 'canary-code', state, iss: provider.issuer })
-  t.equal(await arrive(visitor, back), '/')
-  t.ok(await isSignedIn(visitor))
+  t.equal(await arrive(client, back), '/')
+  t.ok(await isSignedIn(client))
 
   const [exchange] = provider.exchanges
   const verifier = exchange?.get('code_verifier') ?? ''
@@ -70,7 +70,7 @@ t.test('somebody signs in, and the provider sees what OAuth 2.1 wants it to see'
   t.equal(exchange?.get('code'), 'canary-code')
   t.match(provider.authorizations[0], /^Basic /)
   t.notOk(
-    [...visitor.cookies.keys()].some(name => name.includes('sign-in')),
+    [...client.cookies.keys()].some(name => name.includes('sign-in')),
     'its cookie is gone',
   )
 })
@@ -93,12 +93,12 @@ t.test('what comes back must be what was sent for', async t => {
     ],
     ['no code', query => query.delete('code'), '/?sign-in=failed'],
     ['an ID token beside the code', query => query.set('id_token', 'a.b.c'), '/?sign-in=failed'],
-    ['no cookie', (_query, { visitor }) => visitor.cookies.clear(), '/?sign-in=expired'],
+    ['no cookie', (_query, { client }) => client.cookies.clear(), '/?sign-in=expired'],
     [
       'a cookie that was changed',
-      (_query, { visitor }) => {
-        for (const [name, value] of visitor.cookies)
-          visitor.cookies.set(
+      (_query, { client }) => {
+        for (const [name, value] of client.cookies)
+          client.cookies.set(
             name,
             value.replace(/.$/, last => (last === 'A' ? 'Q' : 'A')),
           )
@@ -123,41 +123,41 @@ t.test('what comes back must be what was sent for', async t => {
   ]
   const setup = await setUp(t)
   for (const [name, change, to] of cases) {
-    setup.visitor.cookies.clear()
+    setup.client.cookies.clear()
     const query = await leave(setup)
     change(query, setup)
-    t.equal(await arrive(setup.visitor, query), to, name)
-    t.notOk(await isSignedIn(setup.visitor), name)
+    t.equal(await arrive(setup.client, query), to, name)
+    t.notOk(await isSignedIn(setup.client), name)
   }
 })
 
 t.test('under https the cookie is bound to the host, and changes to its origin', async t => {
   const publicUrl = 'https://dashboard.example'
   const setup = await setUp(t, { dashboard: { publicUrl } })
-  const { visitor, dashboard, provider } = setup
+  const { client, dashboard, provider } = setup
   const query = await leave(setup)
-  const { headers, status } = await visitor.ask(`/callback?${query}`)
+  const { headers, status } = await client.ask(`/callback?${query}`)
   t.equal(status, 303)
   const [cookie = ''] = headers.getSetCookie()
   t.match(cookie, /^__Host-slotline-session=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; /)
   t.match(cookie, /; SameSite=Strict; Secure$/)
   t.equal(provider.exchanges[0]?.get('redirect_uri'), `${publicUrl}/callback`)
-  t.ok(await isSignedIn(visitor))
+  t.ok(await isSignedIn(client))
 
-  const [id = ''] = visitor.cookies.values()
+  const [id = ''] = client.cookies.values()
   t.match(id, /^[\w-]{43}$/)
-  const plain = new Visitor(dashboard.url)
+  const plain = new DashboardClient(dashboard.url)
   plain.cookies.set(`slotline-session-${dashboard.port}`, id)
   t.notOk(await isSignedIn(plain), 'a name that others could set is not looked at')
-  t.equal((await visitor.call('POST', '/api/sign-out')).status, 403, 'the port behind the proxy')
+  t.equal((await client.call('POST', '/api/sign-out')).status, 403, 'the port behind the proxy')
   const origin = { origin: publicUrl }
-  t.equal((await visitor.call('POST', '/api/sign-out', undefined, origin)).status, 204)
+  t.equal((await client.call('POST', '/api/sign-out', undefined, origin)).status, 204)
 })
 
 t.test("one browser's sign-in is of no use to another", async t => {
   const setup = await setUp(t)
   const query = await leave(setup)
-  const victim = new Visitor(setup.dashboard.url)
+  const victim = new DashboardClient(setup.dashboard.url)
   await victim.ask('/sign-in')
   t.equal(await arrive(victim, query), '/?sign-in=failed', 'a planted callback signs nobody in')
   t.notOk(await isSignedIn(victim))
@@ -167,7 +167,7 @@ t.test('a restart of the dashboard ends what was under way', async t => {
   const setup = await setUp(t)
   const query = await leave(setup)
   await setup.dashboard.restart()
-  t.equal(await arrive(setup.visitor, query), '/?sign-in=expired')
+  t.equal(await arrive(setup.client, query), '/?sign-in=expired')
 })
 
 t.test('an ID token must be signed by the provider, for us, for now, for this sign-in', async t => {
@@ -223,11 +223,11 @@ t.test('an ID token must be signed by the provider, for us, for now, for this si
   ]
   const setup = await setUp(t)
   for (const [name, lie, to] of cases) {
-    setup.visitor.cookies.clear()
+    setup.client.cookies.clear()
     setup.provider.lie = lie
     const query = await leave(setup)
-    t.equal(await arrive(setup.visitor, query), to, name)
-    t.equal(await isSignedIn(setup.visitor), to === '/', name)
+    t.equal(await arrive(setup.client, query), to, name)
+    t.equal(await isSignedIn(setup.client), to === '/', name)
   }
 })
 
@@ -257,11 +257,11 @@ t.test('a provider that does not do its part delays nobody for long', async t =>
   ]
   const setup = await setUp(t, { dashboard: { providerMs: 300 } })
   for (const [name, lie, to] of cases) {
-    setup.visitor.cookies.clear()
+    setup.client.cookies.clear()
     setup.provider.lie = lie
     const query = await leave(setup)
-    t.equal(await arrive(setup.visitor, query), to, name)
-    t.notOk(await isSignedIn(setup.visitor), name)
+    t.equal(await arrive(setup.client, query), to, name)
+    t.notOk(await isSignedIn(setup.client), name)
   }
   const said = setup.dashboard.lines.join('\n')
   for (const secret of ['canary', setup.provider.nonce])
@@ -272,20 +272,20 @@ t.test('a provider that does not do its part delays nobody for long', async t =>
 t.test('what the provider says of itself must be of itself', async t => {
   const setup = await setUp(t)
   setup.provider.lie = { discovery: { issuer: 'https://evil.example' } }
-  const { headers, status } = await setup.visitor.ask('/sign-in')
+  const { headers, status } = await setup.client.ask('/sign-in')
   t.equal(status, 303)
   t.equal(headers.get('location'), '/?sign-in=failed')
   setup.provider.lie = {}
-  t.equal(await arrive(setup.visitor, await leave(setup)), '/', 'it is asked again the next time')
+  t.equal(await arrive(setup.client, await leave(setup)), '/', 'it is asked again the next time')
 })
 
 t.test('nobody is asked for twice while one asks', async t => {
   const setup = await setUp(t, { dashboard: { signInsInFlightMax: 1, providerMs: 300 } })
   const query = await leave(setup)
   setup.provider.lie = { isSilent: true }
-  const waiting = arrive(setup.visitor, query)
+  const waiting = arrive(setup.client, query)
   while (setup.provider.exchanges.length === 0) await new Promise(resolve => setImmediate(resolve))
-  const { headers } = await new Visitor(setup.dashboard.url).ask('/sign-in')
+  const { headers } = await new DashboardClient(setup.dashboard.url).ask('/sign-in')
   t.equal(headers.get('location'), '/?sign-in=busy')
   t.equal(await waiting, '/?sign-in=unreachable')
 })
@@ -306,28 +306,28 @@ t.test(
       [{ claims: { name: { evil: 1 } } }, { name: 'ada@test.example' }],
     ]
     for (const [lie, person] of cases) {
-      setup.visitor.cookies.clear()
+      setup.client.cookies.clear()
       setup.provider.lie = lie
-      t.equal(await arrive(setup.visitor, await leave(setup)), '/')
-      t.match((await setup.visitor.ask('/api/session')).json, { subject: 'ada', ...person })
+      t.equal(await arrive(setup.client, await leave(setup)), '/')
+      t.match((await setup.client.ask('/api/session')).json, { subject: 'ada', ...person })
     }
   },
 )
 
 t.test('a real provider: in, cancelled, and a code that is used twice', async t => {
   const { url } = await startDashboard(t)
-  const visitor = new Visitor(url)
-  const back = await visitor.authorize(ADA)
-  const twin = new Visitor(url)
-  for (const [name, value] of visitor.cookies) twin.cookies.set(name, value)
-  const first = await visitor.ask(back)
+  const client = new DashboardClient(url)
+  const back = await client.authorize(ADA)
+  const twin = new DashboardClient(url)
+  for (const [name, value] of client.cookies) twin.cookies.set(name, value)
+  const first = await client.ask(back)
   t.equal(first.headers.get('location'), '/')
   const second = await twin.ask(back)
   t.equal(second.headers.get('location'), '/?sign-in=failed', 'the same code, with the same cookie')
   t.notOk(await isSignedIn(twin))
-  t.equal((await visitor.ask(back)).headers.get('location'), '/?sign-in=expired')
+  t.equal((await client.ask(back)).headers.get('location'), '/?sign-in=expired')
 
-  const other = new Visitor(url)
+  const other = new DashboardClient(url)
   t.equal(
     (await other.ask(await other.authorize(ADA, 'cancel'))).headers.get('location'),
     '/?sign-in=cancelled',
@@ -339,11 +339,11 @@ t.test('a real provider: in, cancelled, and a code that is used twice', async t 
 
 t.test('without a provider, and with one that is not there', async t => {
   const nowhere = await startDashboard(t, { issuer: 'http://127.0.0.1:1' })
-  const { headers } = await new Visitor(nowhere.url).ask('/sign-in')
+  const { headers } = await new DashboardClient(nowhere.url).ask('/sign-in')
   t.equal(headers.get('location'), '/?sign-in=unreachable')
   const without = await startDashboard(t, { dashboard: { identity: undefined } })
   for (const path of ['/sign-in', '/callback']) {
-    const answer = await new Visitor(without.url).ask(path)
+    const answer = await new DashboardClient(without.url).ask(path)
     t.equal(answer.headers.get('location'), '/?sign-in=unconfigured', path)
   }
 })

@@ -8,16 +8,16 @@ import { RpcError } from '../../../src/shared/errors.js'
 import { Secret } from '../../../src/shared/secret.js'
 import { ADA, startDashboard } from '../../fixtures/dashboard/dashboard.js'
 import { connect, exchange, splitReplies, statusOf } from '../../fixtures/server/server.js'
-import { Visitor } from '../../fixtures/dashboard/visitor.js'
+import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 
 const ADMIN_TOKEN = 'sla_canary-of-the-admin-token-0123456789'
 
 t.test('a change needs a header that no form can send, and the origin of the page', async t => {
-  const { url, port, grant, administration, issuer } = await startDashboard(t)
-  const ada = new Visitor(url)
+  const { url, port, grant, accessService, issuer } = await startDashboard(t)
+  const ada = new DashboardClient(url)
   await ada.signIn(ADA)
   const { accessId } = await grant('ada')
-  const place = { accessId, network: 'main', location: 'fra' }
+  const scope = { accessId, network: 'main', location: 'fra' }
   const path = `/api/accesses/${accessId}/networks/main/locations/fra/token`
   const own = { origin: url, 'x-slotline': '1' }
   const json = { 'content-type': 'application/json' }
@@ -48,7 +48,7 @@ t.test('a change needs a header that no form can send, and the origin of the pag
     ['DELETE', path],
     ['POST', '/api/sign-out'],
   ]
-  const made = await administration.generate(place)
+  const made = await accessService.generate(scope)
   for (const [name, headers] of refused)
     for (const [method, target] of changes) {
       const answer = await ada.ask(target, { method, headers: { ...json, ...headers }, body: '{}' })
@@ -56,36 +56,36 @@ t.test('a change needs a header that no form can send, and the origin of the pag
       t.match(answer.json, { error: { code: 'crossOrigin' } })
       t.notMatch(answer.text, made.token.reveal())
     }
-  t.equal(administration.list(accessId)[0]?.tokenId, made.tokenId, 'nothing has changed')
+  t.equal(accessService.list(accessId)[0]?.tokenId, made.tokenId, 'nothing has changed')
   t.equal((await ada.ask('/api/session')).status, 200, 'nobody was signed out')
 
-  const stranger = new Visitor(url)
+  const stranger = new DashboardClient(url)
   t.equal((await stranger.call('POST', `${path}/regenerate`)).status, 401, 'without a session')
   t.equal((await ada.call('POST', `${path}/regenerate`)).status, 200, 'as the page does it')
 })
 
 t.test('reading changes nothing, whatever it is called', async t => {
-  const { url, grant, administration } = await startDashboard(t)
-  const ada = new Visitor(url)
+  const { url, grant, accessService } = await startDashboard(t)
+  const ada = new DashboardClient(url)
   await ada.signIn(ADA)
   const { accessId } = await grant('ada')
-  const place = `/api/accesses/${accessId}/networks/main/locations/fra`
-  await administration.generate({ accessId, network: 'main', location: 'fra' })
-  const before = JSON.stringify(administration.list(accessId))
+  const scope = `/api/accesses/${accessId}/networks/main/locations/fra`
+  await accessService.generate({ accessId, network: 'main', location: 'fra' })
+  const before = JSON.stringify(accessService.list(accessId))
   const gets = ['/token', '/token/regenerate', '/token/reveal', '/token/restriction']
-  for (const path of [...gets.map(end => place + end), '/api/sign-out'])
+  for (const path of [...gets.map(end => scope + end), '/api/sign-out'])
     for (const method of ['GET', 'HEAD', 'OPTIONS', 'PATCH']) {
       const override = { 'x-http-method-override': 'DELETE', 'x-slotline': '1', origin: url }
       const answer = await ada.ask(`${path}?_method=DELETE`, { method, headers: override })
       t.equal(answer.status, 405, `${method} ${path}`)
       t.match(answer.headers.get('allow'), /^(DELETE|POST|PUT)/)
     }
-  t.equal(JSON.stringify(administration.list(accessId)), before)
+  t.equal(JSON.stringify(accessService.list(accessId)), before)
 })
 
 t.test('every answer says how browsers are to treat it', async t => {
   const { url, issuer } = await startDashboard(t)
-  const ada = new Visitor(url)
+  const ada = new DashboardClient(url)
   for (const path of [
     '/api/session',
     '/api/openapi.json',
@@ -122,7 +122,7 @@ t.test(
     const { port } = await startDashboard(t, {
       dashboard: { publicUrl: 'https://dashboard.example' },
     })
-    const { headers } = await new Visitor(`http://127.0.0.1:${port}`).ask('/sign-in')
+    const { headers } = await new DashboardClient(`http://127.0.0.1:${port}`).ask('/sign-in')
     t.match(
       headers.get('set-cookie'),
       /^__Host-slotline-sign-in=[\w-]+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/,
@@ -135,7 +135,7 @@ t.test(
   'a session cookie is for its host, for scripts of nobody, and not for other sites',
   async t => {
     const { url, port } = await startDashboard(t)
-    const ada = new Visitor(url)
+    const ada = new DashboardClient(url)
     const { headers } = await ada.ask(await ada.authorize(ADA))
     const [session = '', pending = '', ...more] = headers.getSetCookie()
     t.match(
@@ -163,7 +163,7 @@ t.test(
       ['', 401],
     ]
     for (const [cookie, status] of cookies) {
-      const answer = await new Visitor(url).ask('/api/session', { headers: { cookie } })
+      const answer = await new DashboardClient(url).ask('/api/session', { headers: { cookie } })
       t.equal(answer.status, status, cookie.replaceAll(id, '<id>'))
     }
   },
@@ -195,7 +195,7 @@ const bearer = { authorization: `Bearer ${ADMIN_TOKEN}` }
 
 t.test('admin routes open to the admin token, and to nothing else', async t => {
   const { url, lines } = await startDashboard(t, admin)
-  const ada = new Visitor(url)
+  const ada = new DashboardClient(url)
   await ada.signIn(ADA)
   const put = async (headers: Record<string, string>) => {
     const body = '{"text":"hello"}'
@@ -223,7 +223,7 @@ t.test('admin routes open to the admin token, and to nothing else', async t => {
   t.notMatch(lines.join(), ADMIN_TOKEN)
 
   const without = await startDashboard(t, { adminRoutes: [echo] })
-  const answer = await new Visitor(without.url).ask('/admin/echo/me', {
+  const answer = await new DashboardClient(without.url).ask('/admin/echo/me', {
     method: 'PUT',
     headers: { authorization: 'Bearer undefined' },
   })
@@ -286,9 +286,9 @@ t.test('a body is JSON of the declared shape and no longer than it may be', asyn
 
 t.test('what fails tells the person what they may know, and the log the rest', async t => {
   const { url, lines } = await startDashboard(t, admin)
-  const visitor = new Visitor(url)
+  const client = new DashboardClient(url)
   const ask = (how: string) =>
-    visitor.ask(`/admin/broken/${how}`, { method: 'POST', headers: bearer })
+    client.ask(`/admin/broken/${how}`, { method: 'POST', headers: bearer })
   t.match(await ask('row'), { status: 404, json: { error: { code: 'noToken' } } })
   t.match(await ask('call'), { status: 500, json: { error: { code: 'failed' } } })
   const bug = await ask('bug')
@@ -308,7 +308,7 @@ t.test('somebody who leaves in the middle of a body fails nothing', async t => {
   connection.socket.write(`${head}Content-Length: 9\r\n\r\n{"te`)
   await new Promise(resolve => setTimeout(resolve, 50))
   connection.socket.resetAndDestroy()
-  t.equal((await new Visitor(url).ask('/api/session')).status, 401)
+  t.equal((await new DashboardClient(url).ask('/api/session')).status, 401)
   t.strictSame(lines, [])
 })
 
@@ -390,8 +390,8 @@ t.test('over the bounds: no more connections, no more requests', async t => {
     adminRoutes: [hold],
     dashboard: { requestsInFlightMax: 2, connectionsMax: 3 },
   })
-  const visitor = new Visitor(url)
-  const ask = () => visitor.ask('/admin/hold', { method: 'POST', headers: bearer })
+  const client = new DashboardClient(url)
+  const ask = () => client.ask('/admin/hold', { method: 'POST', headers: bearer })
   const held = [ask(), ask()]
   while (waiting.length < 2) await new Promise(resolve => setImmediate(resolve))
   const third = await ask()
@@ -419,18 +419,18 @@ t.test('the page is served from memory, zipped where that is taken', async t => 
     },
   })
   const { url, port } = await startDashboard(t, { dataDir, pagesDir: join(dataDir, 'pages') })
-  const visitor = new Visitor(url)
-  const index = await visitor.ask('/')
+  const client = new DashboardClient(url)
+  const index = await client.ask('/')
   t.equal(index.status, 200)
   t.equal(index.headers.get('content-type'), 'text/html; charset=utf-8')
   t.equal(index.headers.get('cache-control'), 'no-cache')
   t.match(index.headers.get('content-security-policy'), "script-src 'self'")
   t.match(index.text, '<title>page')
-  const asset = await visitor.ask('/assets/index-Ab_1-x9Z.js')
+  const asset = await client.ask('/assets/index-Ab_1-x9Z.js')
   t.equal(asset.headers.get('cache-control'), 'public, max-age=31536000, immutable')
   t.equal(asset.headers.get('content-encoding'), 'gzip')
   t.equal(asset.text, script)
-  t.equal((await visitor.ask('/mark.svg')).headers.get('cache-control'), 'no-cache')
+  t.equal((await client.ask('/mark.svg')).headers.get('cache-control'), 'no-cache')
   for (const path of ['/notes.txt', '/index.html', '/assets', '/assets/', '/assets/../index.html'])
     t.equal(statusOf(await exchange(port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)), '404', path)
 
@@ -440,14 +440,14 @@ t.test('the page is served from memory, zipped where that is taken', async t => 
   t.match(plain?.head, /vary: accept-encoding/i)
   const [zipped] = splitReplies(await exchange(port, `${get}Accept-Encoding: br, gzip\r\n\r\n`))
   t.equal(gunzipSync(Buffer.from(zipped?.body ?? '', 'latin1')).toString(), script)
-  const head = await visitor.ask('/', { method: 'HEAD' })
+  const head = await client.ask('/', { method: 'HEAD' })
   t.strictSame([head.status, head.text], [200, ''])
-  t.equal((await visitor.call('POST', '/')).status, 404)
+  t.equal((await client.call('POST', '/')).status, 404)
 })
 
 t.test('a page that is not built says how it is', async t => {
   const { url } = await startDashboard(t)
-  const answer = await new Visitor(url).ask('/')
+  const answer = await new DashboardClient(url).ask('/')
   t.equal(answer.status, 503)
   t.match(answer.json, { error: { message: /npm run build:page/ } })
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { openIdentityProvider } from '../../../src/sandbox/identity/provider.js'
 import { createIdentityUsers } from '../../../src/sandbox/identity/users.js'
 import { createIdentityStore } from '../../../src/sandbox/identity/store.js'
-import { Visitor } from '../../fixtures/dashboard/visitor.js'
+import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 
 let fill = 0
 const [ADA, BEN] = createIdentityUsers(byteCount => new Uint8Array(byteCount).fill(++fill))
@@ -31,23 +31,23 @@ t.test('it listens at once and keeps to its client', async t => {
   })
   t.teardown(() => provider.close())
   const { issuer } = provider
-  const visitor = new Visitor(issuer)
-  t.match((await visitor.ask('/.well-known/openid-configuration')).json, {
+  const client = new DashboardClient(issuer)
+  t.match((await client.ask('/.well-known/openid-configuration')).json, {
     issuer,
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
   })
-  const { keys } = (await visitor.ask('/jwks')).json as { keys: Record<string, unknown>[] }
+  const { keys } = (await client.ask('/jwks')).json as { keys: Record<string, unknown>[] }
   t.equal(keys.length, 1)
   t.notOk('d' in (keys[0] ?? {}), 'the private part stays')
 
-  const form = await visitor.follow(authorizeUrl(issuer), url => url.startsWith(BACK))
+  const form = await client.follow(authorizeUrl(issuer), url => url.startsWith(BACK))
   t.match(form, `${issuer}/interaction/`)
-  const page = await visitor.ask(form)
+  const page = await client.ask(form)
   t.match(page.text, ADA.email, 'the first person is suggested')
   t.notMatch(page.text, ADA.password)
   const post = (fields: Record<string, string>) =>
-    visitor.ask(form, {
+    client.ask(form, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams(fields).toString(),
@@ -63,10 +63,10 @@ t.test('it listens at once and keeps to its client', async t => {
     ['another way back', authorizeUrl(issuer, { redirect_uri: 'http://127.0.0.1:2/callback' })],
     ['a way back that begins alike', authorizeUrl(issuer, { redirect_uri: `${BACK}.evil` })],
   ]
-  for (const [name, url] of refused) t.equal((await visitor.ask(url)).status, 400, name)
-  const plain = await visitor.ask(authorizeUrl(issuer, { code_challenge: '' }))
+  for (const [name, url] of refused) t.equal((await client.ask(url)).status, 400, name)
+  const plain = await client.ask(authorizeUrl(issuer, { code_challenge: '' }))
   t.match(plain.headers.get('location'), 'error=invalid_request', 'without PKCE')
-  t.equal((await new Visitor(issuer).ask('/interaction/nothing')).status, 400)
+  t.equal((await new DashboardClient(issuer).ask('/interaction/nothing')).status, 400)
 })
 
 t.test('its memory has a bound, and forgets in time', async t => {

@@ -1,4 +1,4 @@
-import { ApiFailure, type Place } from '../lib/api.js'
+import { ApiFailure, type TokenScope } from '../lib/api.js'
 import { CheckConnection } from './check-connection.js'
 import { EndpointTable } from './endpoint-table.js'
 import { formatMoment } from '../lib/format.js'
@@ -6,20 +6,20 @@ import { RestrictionForm } from './restriction-form.js'
 import { useSecret } from '../hooks/use-secret.js'
 import type { ActivePanel } from '../lib/wire.js'
 
-/** A place that has a token: how to connect, who may, and how to end it. */
+/** A scope that has a token: how to connect, who may, and how to end it. */
 export const ActiveToken = (options: {
-  readonly place: Place
+  readonly scope: TokenScope
   readonly panel: ActivePanel
   /** False where the access does not hold: then a token can only be ended. */
   readonly canReplace: boolean
   readonly onRegenerate: () => void
   readonly onRevoke: () => void
   readonly onChanged: () => Promise<void>
-  /** The token on the screen is no longer the token of the place. */
+  /** The token on the screen is no longer the token of the scope. */
   readonly onOutdated: () => void
 }) => {
-  const { place, panel, canReplace, onRegenerate, onRevoke, onChanged, onOutdated } = options
-  const secret = useSecret(place, error => {
+  const { scope, panel, canReplace, onRegenerate, onRevoke, onChanged, onOutdated } = options
+  const secret = useSecret(scope, error => {
     if (error instanceof ApiFailure && error.status === 404) onOutdated()
   })
   return (
@@ -36,7 +36,7 @@ export const ActiveToken = (options: {
         <CheckConnection address={panel.token.address} getSecret={secret.get} />
       </section>
       <RestrictionForm
-        place={place}
+        scope={scope}
         address={panel.token.address}
         onChanged={onChanged}
         onOutdated={onOutdated}

@@ -1,7 +1,7 @@
 import type { RefObject } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { ActiveToken } from './active-token.js'
-import { ApiFailure, type Place } from '../lib/api.js'
+import { ApiFailure, type TokenScope } from '../lib/api.js'
 import { ConfirmDialog, type Confirmation } from './confirm-dialog.js'
 import { useServices } from '../hooks/context.js'
 import { Icon } from './icon.js'
@@ -56,19 +56,19 @@ const NoToken = ({
 )
 
 /**
- * Everything about the token of a place: to get one, to use it, to restrict it, to replace or end
+ * Everything about the token of a scope: to get one, to use it, to restrict it, to replace or end
  * it.
  */
 export const ConnectTab = (options: {
   readonly access: Access
-  readonly place: Place
+  readonly scope: TokenScope
   readonly locationName: string
   readonly panel: Panel
   readonly heading: RefObject<HTMLHeadingElement | null>
   /** Resolves when what is on the screen is current again. */
   readonly onChanged: () => Promise<void>
 }) => {
-  const { access, place, locationName, panel, heading, onChanged } = options
+  const { access, scope, locationName, panel, heading, onChanged } = options
   const { api, announce } = useServices()
   const [isBusy, setBusy] = useState(false)
   const [result, setResult] = useState<Result>()
@@ -101,7 +101,7 @@ export const ConnectTab = (options: {
     if (isBusy) return
     setBusy(true)
     try {
-      await apply(() => api.generate(place), `${locationName} has a token. Its URLs work now.`)
+      await apply(() => api.generate(scope), `${locationName} has a token. Its URLs work now.`)
       heading.current?.focus()
     } catch (error) {
       say(false, toMessage(error))
@@ -121,7 +121,7 @@ export const ConnectTab = (options: {
     action: 'Regenerate token',
     run: () =>
       apply(
-        () => api.regenerate(place),
+        () => api.regenerate(scope),
         'The new token works, and the old one no longer does. Copy the new URLs to every service that used the old ones.',
       ),
   }
@@ -135,7 +135,7 @@ export const ConnectTab = (options: {
     action: 'Revoke token',
     run: () =>
       apply(
-        () => api.revoke(place),
+        () => api.revoke(scope),
         `The token is revoked: nothing works at ${locationName} any more.`,
       ),
   }
@@ -178,7 +178,7 @@ export const ConnectTab = (options: {
       ) : (
         <ActiveToken
           key={panel.token.tokenId}
-          place={place}
+          scope={scope}
           panel={panel}
           onRegenerate={() => ask(regenerate)}
           onRevoke={() => ask(revoke)}

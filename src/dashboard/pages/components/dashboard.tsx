@@ -17,7 +17,7 @@ const REFRESH_MS = 60_000
 const STATE_ORDER: readonly Access['state'][] = ['active', 'upcoming', 'ended']
 
 /** Fills in what needs no choice, and drops what is not on offer. */
-const settle = (route: Route, accesses: readonly Access[]): Route => {
+const awaitAcknowledged = (route: Route, accesses: readonly Access[]): Route => {
   const only = accesses.length === 1 ? accesses[0] : undefined
   const access = accesses.find(({ accessId }) => accessId === route.accessId) ?? only
   if (access === undefined) return { tab: route.tab }
@@ -61,7 +61,7 @@ export const Dashboard = ({
   const accesses = (value?.accesses ?? []).toSorted(
     (one, other) => STATE_ORDER.indexOf(one.state) - STATE_ORDER.indexOf(other.state),
   )
-  const route = settle(asked, accesses)
+  const route = awaitAcknowledged(asked, accesses)
   const access = accesses.find(({ accessId }) => accessId === route.accessId)
   const location = access?.locations.find(({ id }) => id === route.location)
   const network = access?.networks.find(({ id }) => id === route.network)
@@ -117,7 +117,7 @@ export const Dashboard = ({
               <AccessList
                 accesses={accesses}
                 chosen={route.accessId}
-                onChoose={accessId => go(settle({ ...route, accessId }, accesses))}
+                onChoose={accessId => go(awaitAcknowledged({ ...route, accessId }, accesses))}
               />
               {access !== undefined && (
                 <PlacePicker

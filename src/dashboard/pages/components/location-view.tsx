@@ -24,7 +24,7 @@ const EXPLAINED = {
     'This access is not valid yet. Requests with its tokens are refused (HTTP 403) until it begins.',
 } as const
 
-/** One place of tokens: what is there, what it does, and what can be done with it. */
+/** One scope of tokens: what is there, what it does, and what can be done with it. */
 export const PlaceView = (options: {
   readonly access: Access
   readonly network: Named
@@ -36,9 +36,9 @@ export const PlaceView = (options: {
 }) => {
   const { access, network, location, tab, onTab, onTokensChanged } = options
   const { api } = useServices()
-  const place = { accessId: access.accessId, network: network.id, location: location.id }
-  const key = `${place.accessId}/${place.network}/${place.location}`
-  const { value: panel, failure, reload } = useLoaded(key, () => api.panel(place))
+  const scope = { accessId: access.accessId, network: network.id, location: location.id }
+  const key = `${scope.accessId}/${scope.network}/${scope.location}`
+  const { value: panel, failure, reload } = useLoaded(key, () => api.panel(scope))
   const heading = useRef<HTMLHeadingElement>(null)
 
   const refresh = async (): Promise<void> => {
@@ -57,13 +57,13 @@ export const PlaceView = (options: {
   })()
 
   return (
-    <section class="place" aria-labelledby="place-heading">
-      <div class="place-head">
+    <section class="scope" aria-labelledby="scope-heading">
+      <div class="scope-head">
         <div>
           <p class="eyebrow">
             {access.product.name} · {network.name}
           </p>
-          <h1 id="place-heading" ref={heading} tabIndex={-1}>
+          <h1 id="scope-heading" ref={heading} tabIndex={-1}>
             {location.name}
           </h1>
         </div>
@@ -85,7 +85,7 @@ export const PlaceView = (options: {
         {tab === 'connect' && panel !== undefined && (
           <ConnectTab
             access={access}
-            place={place}
+            scope={scope}
             locationName={location.name}
             panel={panel}
             heading={heading}
@@ -95,7 +95,7 @@ export const PlaceView = (options: {
             }}
           />
         )}
-        {tab === 'usage' && <UsageTab access={access} place={place} />}
+        {tab === 'usage' && <UsageTab access={access} scope={scope} />}
         {tab === 'submissions' && <SubmissionsTab access={access} />}
       </div>
     </section>

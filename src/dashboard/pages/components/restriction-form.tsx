@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks'
-import { ApiFailure, type Place } from '../lib/api.js'
+import { ApiFailure, type TokenScope } from '../lib/api.js'
 import { useServices } from '../hooks/context.js'
 import { Icon } from './icon.js'
 import { toMessage } from '../hooks/use-loaded.js'
@@ -11,12 +11,12 @@ type Outcome = { readonly isGood: boolean; readonly text: string }
  * why not.
  */
 export const RestrictionForm = ({
-  place,
+  scope,
   address,
   onChanged,
   onOutdated,
 }: {
-  readonly place: Place
+  readonly scope: TokenScope
   readonly address: string | null
   readonly onChanged: () => Promise<void>
   readonly onOutdated: () => void
@@ -39,7 +39,7 @@ export const RestrictionForm = ({
     setSaving(true)
     setOutcome(undefined)
     try {
-      await api.restrict(place, wanted)
+      await api.restrict(scope, wanted)
       await onChanged()
       setTyped(undefined)
       const text =

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Place } from '../lib/api.js'
+import type { TokenScope } from '../lib/api.js'
 import { useServices } from '../hooks/context.js'
 import { Failure } from './failure.js'
 import { formatCount } from '../lib/format.js'
@@ -23,10 +23,16 @@ const VIEW_OPTIONS = [
 
 const toRange = (id: string): Range => (id === 'day' || id === 'sixHours' ? id : 'hour')
 
-/** What was done with the tokens of a place in the last day, and who was turned away. */
-export const UsageTab = ({ access, place }: { readonly access: Access; readonly place: Place }) => {
+/** What was done with the tokens of a scope in the last day, and who was turned away. */
+export const UsageTab = ({
+  access,
+  scope,
+}: {
+  readonly access: Access
+  readonly scope: TokenScope
+}) => {
   const { api } = useServices()
-  const { value, failure, reload } = useLoaded('usage', () => api.placeUsage(place), REFRESH_MS)
+  const { value, failure, reload } = useLoaded('usage', () => api.placeUsage(scope), REFRESH_MS)
   const [range, setRange] = useState<Range>('hour')
   const [view, setView] = useState('chart')
   const buckets = toBuckets(value?.minutes ?? [], range, Date.now())

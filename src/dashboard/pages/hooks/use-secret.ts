@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Place } from '../lib/api.js'
+import type { TokenScope } from '../lib/api.js'
 import { useServices } from './context.js'
 import type { TokenSecret } from '../lib/wire.js'
 
@@ -21,7 +21,7 @@ export type SecretView = {
   readonly toggle: (part: SecretPart) => Promise<void>
 }
 
-export const useSecret = (place: Place, onFailure: (error: unknown) => void): SecretView => {
+export const useSecret = (scope: TokenScope, onFailure: (error: unknown) => void): SecretView => {
   const { api } = useServices()
   const [secret, setSecret] = useState<TokenSecret>()
   const [parts, setParts] = useState<readonly SecretPart[]>([])
@@ -35,7 +35,7 @@ export const useSecret = (place: Place, onFailure: (error: unknown) => void): Se
 
   const get = async (): Promise<TokenSecret> => {
     try {
-      return secret ?? (await api.reveal(place))
+      return secret ?? (await api.reveal(scope))
     } catch (error) {
       onFailure(error)
       throw error

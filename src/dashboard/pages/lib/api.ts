@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import * as shapes from '../../api/shapes.js'
 
-/** A place of a token: what all panel calls are about. */
-export type Place = {
+/** A scope of a token: what all panel calls are about. */
+export type TokenScope = {
   readonly accessId: string
   readonly network: string
   readonly location: string
@@ -72,20 +72,21 @@ export const createApi = (onSignedOut: () => void) => {
     throw new ApiFailure(0, 'This page is older than the service. Reload it to go on.')
   }
   const accessPath = (accessId: string): string => `/api/accesses/${encodeURIComponent(accessId)}`
-  const placePath = ({ accessId, network, location }: Place): string =>
+  const placePath = ({ accessId, network, location }: TokenScope): string =>
     `${accessPath(accessId)}/networks/${encodeURIComponent(network)}/locations/${encodeURIComponent(location)}`
   return {
     session: () => read(shapes.session, 'GET', '/api/session'),
     signOut: () => ask('POST', '/api/sign-out', {}),
     accesses: () => read(shapes.accesses, 'GET', '/api/accesses'),
-    panel: (place: Place) => read(shapes.panel, 'GET', placePath(place)),
-    generate: (place: Place) => ask('POST', `${placePath(place)}/token`, {}),
-    regenerate: (place: Place) => ask('POST', `${placePath(place)}/token/regenerate`, {}),
-    revoke: (place: Place) => ask('DELETE', `${placePath(place)}/token`),
-    reveal: (place: Place) => read(shapes.revealed, 'POST', `${placePath(place)}/token/reveal`, {}),
-    restrict: (place: Place, address: string) =>
-      read(shapes.panel, 'PUT', `${placePath(place)}/token/restriction`, { address }),
-    placeUsage: (place: Place) => read(shapes.tokenUsage, 'GET', `${placePath(place)}/usage`),
+    panel: (scope: TokenScope) => read(shapes.panel, 'GET', placePath(scope)),
+    generate: (scope: TokenScope) => ask('POST', `${placePath(scope)}/token`, {}),
+    regenerate: (scope: TokenScope) => ask('POST', `${placePath(scope)}/token/regenerate`, {}),
+    revoke: (scope: TokenScope) => ask('DELETE', `${placePath(scope)}/token`),
+    reveal: (scope: TokenScope) =>
+      read(shapes.revealed, 'POST', `${placePath(scope)}/token/reveal`, {}),
+    restrict: (scope: TokenScope, address: string) =>
+      read(shapes.panel, 'PUT', `${placePath(scope)}/token/restriction`, { address }),
+    placeUsage: (scope: TokenScope) => read(shapes.tokenUsage, 'GET', `${placePath(scope)}/usage`),
     accessUsage: (accessId: string) =>
       read(shapes.accessUsage, 'GET', `${accessPath(accessId)}/usage`),
     submissions: (accessId: string) =>

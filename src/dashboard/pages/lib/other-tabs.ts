@@ -3,7 +3,7 @@
  */
 const CHANNEL = 'slotline'
 
-/** Says something to the other tabs: a place that was changed, or that the person signed out. */
+/** Says something to the other tabs: a scope that was changed, or that the person signed out. */
 export const tellTabs = (what: string): void => {
   const channel = new BroadcastChannel(CHANNEL)
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- it stays in its origin

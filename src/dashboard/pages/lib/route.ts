@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** Tabs of a place's panel, in their order. */
+/** Tabs of a scope's panel, in their order. */
 export const TABS = ['connect', 'usage', 'submissions'] as const
 export type Tab = (typeof TABS)[number]
 

@@ -1,7 +1,7 @@
 import { RpcError } from '../../shared/errors.js'
 import type { Limits } from '../../shared/grant.js'
 import type { AccessStore } from '../store/store.js'
-import type { Access, Place } from '../store/tables.js'
+import type { Access, TokenScope } from '../store/tables.js'
 import { randomBase62, type RandomBytes } from '../tokens/location-token.js'
 
 /** What a new pass or rental holds; its id and the time of its making are added. */
@@ -22,7 +22,7 @@ export type NewAccess = {
  * its promise resolves. Tokens are left alone: those of an access that ended open nothing, and do
  * again when it is extended.
  */
-export type Entitlement = {
+export type AccessManager = {
   grant(access: NewAccess): Promise<Access>
   /** Sets its end (exclusive; null is without), and takes back that it was ended by hand. */
   extend(accessId: string, validUntilMs: number | null): Promise<Access>
@@ -59,21 +59,21 @@ const find = (store: AccessStore, accessId: string): Access => {
   return access
 }
 
-/** Finds an access that must be there, and offers the place. */
-export const requireAccess = (store: AccessStore, place: Place): Access => {
-  const access = find(store, place.accessId)
-  if (!access.networks.includes(place.network))
+/** Finds an access that must be there, and offers the scope. */
+export const requireAccess = (store: AccessStore, scope: TokenScope): Access => {
+  const access = find(store, scope.accessId)
+  if (!access.networks.includes(scope.network))
     throw new RpcError('notOffered', { what: 'network' })
-  if (!access.locations.includes(place.location))
+  if (!access.locations.includes(scope.location))
     throw new RpcError('notOffered', { what: 'location' })
   return access
 }
 
-export const createEntitlement = (options: {
+export const createAccessManager = (options: {
   readonly store: AccessStore
   readonly randomBytes: RandomBytes
   readonly now: () => number
-}): Entitlement => {
+}): AccessManager => {
   const { store, randomBytes, now } = options
   const update = (accessId: string, toNew: (access: Access) => Access): Promise<Access> =>
     store.transaction(() => {

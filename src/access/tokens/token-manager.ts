@@ -1,14 +1,14 @@
 import { RpcError } from '../../shared/errors.js'
 import { Secret } from '../../shared/secret.js'
-import { requireAccess, stateOf } from '../accesses/accesses.js'
+import { requireAccess, stateOf } from '../accesses/access-manager.js'
 import { parseRestriction } from './restriction.js'
 import type { Sealing } from './sealing.js'
 import type { AccessStore } from '../store/store.js'
-import { placeKey, type Place, type TokenRecord } from '../store/tables.js'
+import { tokenKey, type TokenScope, type TokenRecord } from '../store/tables.js'
 import { createToken, digestToken, randomBase62, type RandomBytes } from './location-token.js'
 
 /** What may be shown of a location token to anybody who may see its access. */
-export type TokenInfo = Place & {
+export type TokenInfo = TokenScope & {
   readonly tokenId: string
   /** The token's last characters. */
   readonly tail: string
@@ -17,27 +17,27 @@ export type TokenInfo = Place & {
 }
 
 /**
- * The state machine of a token (contract: token-lifecycle): a place has one active token or none. A change is on disk when
+ * The state machine of a token (contract: token-lifecycle): a scope has one active token or none. A change is on disk when
  * its promise resolves; the caller then raises `accessVersion`, and only after that does every edge
  * know.
  */
-export type Credentials = {
-  /** No token → Active. Refused where the place has one, or its access does not hold. */
-  generate(place: Place): Promise<NewToken>
+export type TokenManager = {
+  /** No token → Active. Refused where the scope has one, or its access does not hold. */
+  generate(scope: TokenScope): Promise<NewToken>
   /**
    * Active → Active with another secret; the restriction stays. Refused where there is none, or as
    * above.
    */
-  regenerate(place: Place): Promise<NewToken>
+  regenerate(scope: TokenScope): Promise<NewToken>
   /** Active → no token. Its restriction goes with it. Works for an access that ended, too. */
-  revoke(place: Place): Promise<void>
+  revoke(scope: TokenScope): Promise<void>
   /**
    * Limits the token to one public IPv4 address; blank lifts that. Throws RpcError for any other
    * text.
    */
-  restrict(place: Place, address: string): Promise<TokenInfo>
-  /** The token itself, to be shown again; undefined where the place has none. */
-  reveal(place: Place): Promise<Secret | undefined>
+  restrict(scope: TokenScope, address: string): Promise<TokenInfo>
+  /** The token itself, to be shown again; undefined where the scope has none. */
+  reveal(scope: TokenScope): Promise<Secret | undefined>
   /** Active tokens of one access, by network and location. */
   list(accessId: string): readonly TokenInfo[]
 }
@@ -48,99 +48,102 @@ export type NewToken = TokenInfo & { readonly token: Secret }
 const TOKEN_ID_CHARS = 12
 const TAIL_CHARS = 4
 
-const toInfo = (place: Place, record: TokenRecord): TokenInfo => ({
-  accessId: place.accessId,
-  network: place.network,
-  location: place.location,
+const toInfo = (scope: TokenScope, record: TokenRecord): TokenInfo => ({
+  accessId: scope.accessId,
+  network: scope.network,
+  location: scope.location,
   tokenId: record.tokenId,
   tail: record.tail,
   createdAtMs: record.createdAtMs,
   address: record.address ?? undefined,
 })
 
-// NUL cannot be part of an id, so two places never share a context.
-const sealContext = (place: Place, tokenId: string): string =>
-  [...placeKey(place), tokenId].join('\0')
+// NUL cannot be part of an id, so two scopes never share a context.
+const sealContext = (scope: TokenScope, tokenId: string): string =>
+  [...tokenKey(scope), tokenId].join('\0')
 
-export const createCredentials = (options: {
+export const createTokenManager = (options: {
   readonly store: AccessStore
   readonly sealing: Sealing
   readonly randomBytes: RandomBytes
   readonly now: () => number
-}): Credentials => {
+}): TokenManager => {
   const { store, sealing, randomBytes, now } = options
 
-  /** The token of a place that must have one. */
-  const find = (place: Place): TokenRecord => {
-    requireAccess(store, place)
-    const record = store.tokens.get(placeKey(place))
+  /** The token of a scope that must have one. */
+  const find = (scope: TokenScope): TokenRecord => {
+    requireAccess(store, scope)
+    const record = store.tokens.get(tokenKey(scope))
     if (record === undefined) throw new RpcError('noToken')
     return record
   }
 
-  const checkHolds = (place: Place): void => {
-    const state = stateOf(requireAccess(store, place), now())
+  const checkHolds = (scope: TokenScope): void => {
+    const state = stateOf(requireAccess(store, scope), now())
     if (state === 'ended') throw new RpcError('accessEnded')
     if (state === 'upcoming') throw new RpcError('accessUpcoming')
   }
 
   /** Both records of a token, which are never one without the other. */
-  const write = (place: Place, record: TokenRecord): TokenInfo => {
-    const { accessId, network, location } = place
+  const write = (scope: TokenScope, record: TokenRecord): TokenInfo => {
+    const { accessId, network, location } = scope
     const { tokenId, address } = record
-    store.tokens.put(placeKey(place), record)
+    store.tokens.put(tokenKey(scope), record)
     store.digests.put(record.digest, { tokenId, accessId, network, location, address })
-    return toInfo(place, record)
+    return toInfo(scope, record)
   }
 
-  const put = (place: Place, text: string, address: string | null): TokenInfo => {
+  const put = (scope: TokenScope, text: string, address: string | null): TokenInfo => {
     const tokenId = `tok_${randomBase62(TOKEN_ID_CHARS, randomBytes)}`
-    return write(place, {
+    return write(scope, {
       tokenId,
       digest: digestToken(text),
-      sealed: sealing.seal(text, sealContext(place, tokenId)),
+      sealed: sealing.seal(text, sealContext(scope, tokenId)),
       tail: text.slice(-TAIL_CHARS),
       createdAtMs: now(),
       address,
     })
   }
 
-  const create = async (place: Place, change: (text: string) => TokenInfo): Promise<NewToken> => {
+  const create = async (
+    scope: TokenScope,
+    change: (text: string) => TokenInfo,
+  ): Promise<NewToken> => {
     await sealing.ready()
     const text = createToken(randomBytes)
     const info = await store.transaction(() => {
-      checkHolds(place)
+      checkHolds(scope)
       return change(text)
     })
     return { ...info, token: new Secret(text) }
   }
 
   return {
-    generate: place =>
-      create(place, text => {
-        if (store.tokens.get(placeKey(place)) !== undefined) throw new RpcError('tokenActive')
-        return put(place, text, null)
+    generate: scope =>
+      create(scope, text => {
+        if (store.tokens.get(tokenKey(scope)) !== undefined) throw new RpcError('tokenActive')
+        return put(scope, text, null)
       }),
-    regenerate: place =>
-      create(place, text => {
-        const { digest, address } = find(place)
+    regenerate: scope =>
+      create(scope, text => {
+        const { digest, address } = find(scope)
         store.digests.remove(digest)
-        return put(place, text, address)
+        return put(scope, text, address)
       }),
-    revoke: place =>
+    revoke: scope =>
       store.transaction(() => {
-        store.digests.remove(find(place).digest)
-        store.tokens.remove(placeKey(place))
+        store.digests.remove(find(scope).digest)
+        store.tokens.remove(tokenKey(scope))
       }),
-    restrict: async (place, text) => {
+    restrict: async (scope, text) => {
       const address = parseRestriction(text) ?? null
-      return store.transaction(() => write(place, { ...find(place), address }))
+      return store.transaction(() => write(scope, { ...find(scope), address }))
     },
-    reveal: async place => {
-      const record = store.tokens.get(placeKey(place))
+    reveal: async scope => {
+      const record = store.tokens.get(tokenKey(scope))
       if (record === undefined) return undefined
       await sealing.ready()
-      return new Secret(sealing.unseal(record.sealed, sealContext(place, record.tokenId)))
+      return new Secret(sealing.unseal(record.sealed, sealContext(scope, record.tokenId)))
     },
     list: accessId => {
       const tokens: TokenInfo[] = []

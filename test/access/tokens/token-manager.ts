@@ -18,28 +18,28 @@ import { createAuthenticate } from '../../../src/access/authenticate.js'
 import { openReader } from '../../../src/access/store/store.js'
 import { NEW_ACCESS, NOW_MS, openControl } from '../../fixtures/access/access.js'
 
-const placeOf = (accessId: string, location = 'fra') => ({ accessId, network: 'main', location })
+const scopeOf = (accessId: string, location = 'fra') => ({ accessId, network: 'main', location })
 
-t.test('a place has one token at most', async t => {
-  const { store, entitlement, credentials } = await openControl(t.testdir())
-  const { accessId } = await entitlement.grant(NEW_ACCESS)
-  const place = placeOf(accessId)
-  t.equal(await credentials.reveal(place), undefined)
-  t.strictSame(credentials.list(accessId), [])
+t.test('a scope has one token at most', async t => {
+  const { store, accessManager, tokenManager } = await openControl(t.testdir())
+  const { accessId } = await accessManager.grant(NEW_ACCESS)
+  const scope = scopeOf(accessId)
+  t.equal(await tokenManager.reveal(scope), undefined)
+  t.strictSame(tokenManager.list(accessId), [])
 
   const [first, second] = await Promise.allSettled([
-    credentials.generate(place),
-    credentials.generate(place),
+    tokenManager.generate(scope),
+    tokenManager.generate(scope),
   ])
   t.equal(first.status, 'fulfilled')
   t.match(second, { status: 'rejected', reason: { name: 'tokenActive' } })
-  await t.rejects(credentials.generate(place), { name: 'tokenActive' })
+  await t.rejects(tokenManager.generate(scope), { name: 'tokenActive' })
 
-  const other = await entitlement.grant(NEW_ACCESS)
-  await credentials.generate(placeOf(other.accessId))
-  await credentials.generate(placeOf(accessId, 'nyc'))
+  const other = await accessManager.grant(NEW_ACCESS)
+  await tokenManager.generate(scopeOf(other.accessId))
+  await tokenManager.generate(scopeOf(accessId, 'nyc'))
   t.strictSame(
-    credentials.list(accessId).map(({ network, location }) => [network, location]),
+    tokenManager.list(accessId).map(({ network, location }) => [network, location]),
     [
       ['main', 'fra'],
       ['main', 'nyc'],
@@ -48,15 +48,15 @@ t.test('a place has one token at most', async t => {
   await store.close()
 })
 
-/** One step of the model: what is asked for, of which of the places. */
+/** One step of the model: what is asked for, of which of the scopes. */
 const step = fc.record({
   verb: fc.constantFrom('generate', 'regenerate', 'revoke', 'restrict', 'lift', 'end', 'extend'),
   at: fc.nat(5),
 })
 
-t.test('any sequence of changes: a dead secret stays dead, other places are untouched', async t => {
+t.test('any sequence of changes: a dead secret stays dead, other scopes are untouched', async t => {
   const dir = t.testdir()
-  const { store, entitlement, credentials } = await openControl(dir)
+  const { store, accessManager, tokenManager } = await openControl(dir)
   const reader = await openReader(dir)
   let version = 0
   const authenticate = createAuthenticate(reader, () => version)
@@ -64,73 +64,73 @@ t.test('any sequence of changes: a dead secret stays dead, other places are unto
   const run = async (steps: readonly { verb: string; at: number }[]): Promise<void> => {
     const accessIds: string[] = []
     for (let count = 0; count < 2; count++)
-      accessIds.push((await entitlement.grant(NEW_ACCESS)).accessId)
-    const places = accessIds.flatMap(accessId => [
-      placeOf(accessId),
-      placeOf(accessId, 'nyc'),
-      { ...placeOf(accessId), network: 'dev' },
+      accessIds.push((await accessManager.grant(NEW_ACCESS)).accessId)
+    const scopes = accessIds.flatMap(accessId => [
+      scopeOf(accessId),
+      scopeOf(accessId, 'nyc'),
+      { ...scopeOf(accessId), network: 'dev' },
     ])
     const active = new Map<number, Token>()
     const dead = new Set<string>()
     const ended = new Set<string>()
     for (const { verb, at } of steps) {
-      const place = places[at] ?? placeOf('')
+      const scope = scopes[at] ?? scopeOf('')
       const token = active.get(at)
-      const isEnded = ended.has(place.accessId)
+      const isEnded = ended.has(scope.accessId)
       const make = async (
-        create: typeof credentials.generate,
+        create: typeof tokenManager.generate,
         address: string | undefined,
         refusal: string | undefined,
       ): Promise<void> => {
-        if (refusal !== undefined) return void (await t.rejects(create(place), { name: refusal }))
+        if (refusal !== undefined) return void (await t.rejects(create(scope), { name: refusal }))
         if (token !== undefined) dead.add(token.text)
-        active.set(at, { text: (await create(place)).token.reveal(), address })
+        active.set(at, { text: (await create(scope)).token.reveal(), address })
       }
       const none = token === undefined ? { name: 'noToken' } : undefined
       if (verb === 'generate')
         await make(
-          credentials.generate,
+          tokenManager.generate,
           undefined,
           isEnded ? 'accessEnded' : token && 'tokenActive',
         )
       else if (verb === 'regenerate')
-        await make(credentials.regenerate, token?.address, isEnded ? 'accessEnded' : none?.name)
+        await make(tokenManager.regenerate, token?.address, isEnded ? 'accessEnded' : none?.name)
       else if (verb === 'end') {
-        await entitlement.end(place.accessId)
-        ended.add(place.accessId)
+        await accessManager.end(scope.accessId)
+        ended.add(scope.accessId)
       } else if (verb === 'extend') {
-        await entitlement.extend(place.accessId, null)
-        ended.delete(place.accessId)
+        await accessManager.extend(scope.accessId, null)
+        ended.delete(scope.accessId)
       } else if (none !== undefined)
         await t.rejects(async () => {
-          if (verb === 'revoke') await credentials.revoke(place)
-          else await credentials.restrict(place, '')
+          if (verb === 'revoke') await tokenManager.revoke(scope)
+          else await tokenManager.restrict(scope, '')
         }, none)
       else if (verb === 'revoke') {
-        await credentials.revoke(place)
+        await tokenManager.revoke(scope)
         dead.add(token?.text ?? '')
         active.delete(at)
       } else {
         const address = verb === 'lift' ? undefined : `8.8.8.${at}`
-        await credentials.restrict(place, address ?? ' ')
+        await tokenManager.restrict(scope, address ?? ' ')
         active.set(at, { text: token?.text ?? '', address })
       }
       version++
-      // From 8.8.8.0, which only the first place is ever restricted to.
+      // From 8.8.8.0, which only the first scope is ever restricted to.
       const open = (text: string, location: string) =>
         authenticate(text, location, { address: '8.8.8.0' }, NOW_MS)
       for (const text of dead)
         for (const location of ['fra', 'nyc'])
           if (open(text, location) !== 'unauthorized') throw new Error('a dead secret lives')
       for (const [index, { text, address }] of active) {
-        const { accessId, network, location } = places[index] ?? placeOf('')
+        const { accessId, network, location } = scopes[index] ?? scopeOf('')
         const answer = open(text, location)
         const isOpen = !ended.has(accessId) && (address === undefined || index === 0)
         if (isOpen ? typeof answer === 'string' : answer !== 'forbidden')
-          throw new Error(`place ${index} after ${verb} of ${at}: ${JSON.stringify(answer)}`)
+          throw new Error(`scope ${index} after ${verb} of ${at}: ${JSON.stringify(answer)}`)
         if (typeof answer !== 'string' && answer.network !== network) throw new Error('network')
       }
-      const kept = accessIds.flatMap(accessId => credentials.list(accessId))
+      const kept = accessIds.flatMap(accessId => tokenManager.list(accessId))
       if (kept.length !== active.size) throw new Error(`${kept.length}, not ${active.size} tokens`)
     }
   }
@@ -139,9 +139,9 @@ t.test('any sequence of changes: a dead secret stays dead, other places are unto
     endOnFailure: true,
   })
   const [...digests] = store.digests.from(new Uint8Array())
-  const count = entitlement
+  const count = accessManager
     .page('', 10_000)
-    .flatMap(({ accessId }) => credentials.list(accessId)).length
+    .flatMap(({ accessId }) => tokenManager.list(accessId)).length
   t.equal(digests.length, count, 'each token has its digest, and no digest is alone')
   t.ok(count > 0)
   await reader.close()
@@ -150,64 +150,64 @@ t.test('any sequence of changes: a dead secret stays dead, other places are unto
 
 t.test('a token can be revoked after its access ended, but not made', async t => {
   let nowMs = NOW_MS
-  const { store, entitlement, credentials } = await openControl(t.testdir(), () => nowMs)
-  const later = await entitlement.grant({ ...NEW_ACCESS, validFromMs: NOW_MS + 1 })
-  await t.rejects(credentials.generate(placeOf(later.accessId)), { name: 'accessUpcoming' })
-  const { accessId } = await entitlement.grant({ ...NEW_ACCESS, validUntilMs: NOW_MS + 1 })
-  const place = placeOf(accessId)
-  const { address } = await credentials.generate(place)
+  const { store, accessManager, tokenManager } = await openControl(t.testdir(), () => nowMs)
+  const later = await accessManager.grant({ ...NEW_ACCESS, validFromMs: NOW_MS + 1 })
+  await t.rejects(tokenManager.generate(scopeOf(later.accessId)), { name: 'accessUpcoming' })
+  const { accessId } = await accessManager.grant({ ...NEW_ACCESS, validUntilMs: NOW_MS + 1 })
+  const scope = scopeOf(accessId)
+  const { address } = await tokenManager.generate(scope)
   t.equal(address, undefined)
-  await t.rejects(credentials.restrict(place, '10.0.0.1'), { name: 'notPublicIpv4' })
+  await t.rejects(tokenManager.restrict(scope, '10.0.0.1'), { name: 'notPublicIpv4' })
   nowMs++
-  await t.rejects(credentials.regenerate(place), { name: 'accessEnded' })
-  t.match(await credentials.restrict(place, '8.8.8.8'), { address: '8.8.8.8' })
-  await credentials.revoke(place)
-  t.strictSame(credentials.list(accessId), [])
-  t.equal(await credentials.reveal(place), undefined)
+  await t.rejects(tokenManager.regenerate(scope), { name: 'accessEnded' })
+  t.match(await tokenManager.restrict(scope, '8.8.8.8'), { address: '8.8.8.8' })
+  await tokenManager.revoke(scope)
+  t.strictSame(tokenManager.list(accessId), [])
+  t.equal(await tokenManager.reveal(scope), undefined)
   await store.close()
 })
 
-t.test('a token needs an access that holds and offers the place', async t => {
+t.test('a token needs an access that holds and offers the scope', async t => {
   let nowMs = NOW_MS
-  const { store, entitlement, credentials } = await openControl(t.testdir(), () => nowMs)
-  const access = await entitlement.grant({ ...NEW_ACCESS, validUntilMs: NOW_MS + 10 })
+  const { store, accessManager, tokenManager } = await openControl(t.testdir(), () => nowMs)
+  const access = await accessManager.grant({ ...NEW_ACCESS, validUntilMs: NOW_MS + 10 })
   const { accessId } = access
-  t.strictSame(entitlement.find(accessId), access)
-  t.strictSame(entitlement.listOf('ada'), [access])
-  t.strictSame(entitlement.listOf('ben'), [])
+  t.strictSame(accessManager.find(accessId), access)
+  t.strictSame(accessManager.listOf('ada'), [access])
+  t.strictSame(accessManager.listOf('ben'), [])
   const cases: [
     name: string,
-    place: Parameters<typeof credentials.generate>[0],
+    scope: Parameters<typeof tokenManager.generate>[0],
     error: { name: string } | { message: RegExp },
   ][] = [
-    ['no such access', placeOf('acc_none'), { name: 'noSuchAccess' }],
-    ['another location', placeOf(accessId, 'sin'), { message: /not offer this location/ }],
+    ['no such access', scopeOf('acc_none'), { name: 'noSuchAccess' }],
+    ['another location', scopeOf(accessId, 'sin'), { message: /not offer this location/ }],
     [
       'another network',
-      { ...placeOf(accessId), network: 'x' },
+      { ...scopeOf(accessId), network: 'x' },
       { message: /not offer this network/ },
     ],
   ]
-  for (const [name, place, error] of cases)
-    await t.rejects(credentials.generate(place), error, name)
+  for (const [name, scope, error] of cases)
+    await t.rejects(tokenManager.generate(scope), error, name)
   nowMs = NOW_MS + 10
-  await t.rejects(credentials.generate(placeOf(accessId)), { name: 'accessEnded' })
+  await t.rejects(tokenManager.generate(scopeOf(accessId)), { name: 'accessEnded' })
   nowMs--
-  await t.resolves(credentials.generate(placeOf(accessId)))
+  await t.resolves(tokenManager.generate(scopeOf(accessId)))
   await store.close()
 })
 
 t.test('a token can be shown again after a restart', async t => {
   const dir = t.testdir()
   const before = await openControl(dir)
-  const { accessId } = await before.entitlement.grant(NEW_ACCESS)
-  const place = placeOf(accessId)
-  const { token, tail } = await before.credentials.generate(place)
+  const { accessId } = await before.accessManager.grant(NEW_ACCESS)
+  const scope = scopeOf(accessId)
+  const { token, tail } = await before.tokenManager.generate(scope)
   await before.store.close()
   t.equal(statSync(before.keyFile).mode & 0o777, 0o600)
 
   const after = await openControl(dir)
-  t.equal((await after.credentials.reveal(place))?.reveal(), token.reveal())
+  t.equal((await after.tokenManager.reveal(scope))?.reveal(), token.reveal())
   t.equal(tail, token.reveal().slice(-4))
   await after.store.close()
 })
@@ -215,9 +215,9 @@ t.test('a token can be shown again after a restart', async t => {
 t.test('without its key a token works but cannot be shown', async t => {
   const dir = t.testdir()
   const first = await openControl(dir)
-  const { accessId } = await first.entitlement.grant(NEW_ACCESS)
-  const place = placeOf(accessId)
-  const text = (await first.credentials.generate(place)).token.reveal()
+  const { accessId } = await first.accessManager.grant(NEW_ACCESS)
+  const scope = scopeOf(accessId)
+  const text = (await first.tokenManager.generate(scope)).token.reveal()
   await first.store.close()
   const { keyFile } = first
   const kept = `${keyFile}.kept`
@@ -236,8 +236,8 @@ t.test('without its key a token works but cannot be shown', async t => {
   for (const [name, spoil, message] of cases) {
     spoil()
     const control = await openControl(dir)
-    await t.rejects(control.credentials.reveal(place), { name: 'SealingKeyError', message }, name)
-    await t.rejects(control.credentials.generate(placeOf(accessId, 'nyc')), { message }, name)
+    await t.rejects(control.tokenManager.reveal(scope), { name: 'SealingKeyError', message }, name)
+    await t.rejects(control.tokenManager.generate(scopeOf(accessId, 'nyc')), { message }, name)
     const reader = await openReader(dir)
     const authenticate = createAuthenticate(reader, () => 1)
     t.match(
@@ -250,7 +250,7 @@ t.test('without its key a token works but cannot be shown', async t => {
   }
   renameSync(kept, keyFile)
   const control = await openControl(dir)
-  t.equal((await control.credentials.reveal(place))?.reveal(), text)
+  t.equal((await control.tokenManager.reveal(scope))?.reveal(), text)
   await control.store.close()
 })
 
@@ -260,7 +260,7 @@ t.test(
     const dir = t.testdir()
     const script = fileURLToPath(new URL('../../fixtures/access-writer.ts', import.meta.url))
     const first = await openControl(dir)
-    const { accessId } = await first.entitlement.grant({
+    const { accessId } = await first.accessManager.grant({
       ...NEW_ACCESS,
       locations: Array.from({ length: 1_000 }, (_, n) => `l${n}`),
     })
@@ -275,7 +275,7 @@ t.test(
       writer.stdin.on('error', () => {}) // its end is what is tested
       const left = Array.from({ length: 200 }, (_, n) => `l${answered.size + n}`)
       for (const location of left)
-        writer.stdin.write(`${JSON.stringify({ generate: placeOf(accessId, location) })}\n`)
+        writer.stdin.write(`${JSON.stringify({ generate: scopeOf(accessId, location) })}\n`)
       // It is amid the next one or two when it is killed.
       let count = 0
       for await (const line of createInterface({ input: writer.stdout })) {
@@ -284,23 +284,23 @@ t.test(
         if (count++ === killAfter) writer.kill('SIGKILL')
       }
 
-      const { store, credentials } = await openControl(dir)
+      const { store, tokenManager } = await openControl(dir)
       const reader = await openReader(dir)
       const authenticate = createAuthenticate(reader, () => 1)
       for (const [location, text] of answered) {
         const grant = authenticate(text, location, { address: '192.0.2.1' }, NOW_MS)
         if (typeof grant === 'string') t.fail(`${location}: ${grant}`)
       }
-      const kept = credentials.list(accessId)
+      const kept = tokenManager.list(accessId)
       const [...digests] = store.digests.from(new Uint8Array())
       t.equal(digests.length, kept.length, 'each token has its digest, and no digest is alone')
       t.ok(kept.length >= answered.size && kept.length <= answered.size + 2, `${kept.length} kept`)
-      for (const place of kept) {
-        const text = (await credentials.reveal(place))?.reveal() ?? ''
-        t.match(authenticate(text, place.location, { address: '' }, NOW_MS), {
-          tokenId: place.tokenId,
+      for (const scope of kept) {
+        const text = (await tokenManager.reveal(scope))?.reveal() ?? ''
+        t.match(authenticate(text, scope.location, { address: '' }, NOW_MS), {
+          tokenId: scope.tokenId,
         })
-        answered.set(place.location, text)
+        answered.set(scope.location, text)
       }
       await reader.close()
       await store.close()
@@ -308,35 +308,35 @@ t.test(
   },
 )
 
-t.test('a sealed token moved to another place does not open', async t => {
-  const { store, entitlement, credentials } = await openControl(t.testdir())
-  const { accessId } = await entitlement.grant(NEW_ACCESS)
-  await credentials.generate(placeOf(accessId, 'fra'))
-  await credentials.generate(placeOf(accessId, 'nyc'))
+t.test('a sealed token moved to another scope does not open', async t => {
+  const { store, accessManager, tokenManager } = await openControl(t.testdir())
+  const { accessId } = await accessManager.grant(NEW_ACCESS)
+  await tokenManager.generate(scopeOf(accessId, 'fra'))
+  await tokenManager.generate(scopeOf(accessId, 'nyc'))
   const fra = store.tokens.get([accessId, 'main', 'fra'])
   if (fra === undefined) return t.fail('no record')
   await store.transaction(() => store.tokens.put([accessId, 'main', 'nyc'], fra))
-  await t.rejects(credentials.reveal(placeOf(accessId, 'nyc')))
+  await t.rejects(tokenManager.reveal(scopeOf(accessId, 'nyc')))
   await store.close()
 })
 
 t.test('a token stands in no file and in nothing that prints', async t => {
   const dir = t.testdir()
-  const { store, entitlement, credentials, keyFile } = await openControl(dir)
-  const { accessId } = await entitlement.grant(NEW_ACCESS)
-  const place = placeOf(accessId)
-  const generated = await credentials.generate(place)
+  const { store, accessManager, tokenManager, keyFile } = await openControl(dir)
+  const { accessId } = await accessManager.grant(NEW_ACCESS)
+  const scope = scopeOf(accessId)
+  const generated = await tokenManager.generate(scope)
   const text = generated.token.reveal()
   const reader = await openReader(dir)
   const authenticate = createAuthenticate(reader, () => 1)
   const objects = {
     generated,
-    revealed: await credentials.reveal(place),
-    list: credentials.list(accessId),
+    revealed: await tokenManager.reveal(scope),
+    list: tokenManager.list(accessId),
     grant: authenticate(text, 'fra', { address: '192.0.2.1' }, NOW_MS),
     record: store.tokens.get([accessId, 'main', 'fra']),
     store,
-    credentials,
+    tokenManager,
     authenticate,
   }
   for (const [name, object] of Object.entries(objects)) {

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { createAccessEffect } from '../../src/control/access-effect.js'
+import { createEdgeNotifier } from '../../src/control/edge-notifier.js'
 import { openSharedMemory } from '../../src/processes/shared-memory.js'
 
 /** Control's side and the edges' side, as two mappings of one file. */
@@ -8,7 +8,7 @@ const setUp = (t: Test, onEndEdge: (pid: number) => void = () => {}) => {
   const control = openSharedMemory(dir)
   const edges = openSharedMemory(dir)
   const ended: number[] = []
-  const effect = createAccessEffect({
+  const notifier = createEdgeNotifier({
     shared: control,
     confirmMs: 30,
     endMs: 30,
@@ -19,23 +19,23 @@ const setUp = (t: Test, onEndEdge: (pid: number) => void = () => {}) => {
     },
     now: () => performance.now(),
   })
-  return { edges, control, effect, ended }
+  return { edges, control, notifier, ended }
 }
 
 t.test('without an edge a change is in effect at once', async t => {
-  const { edges, effect, ended } = setUp(t)
-  await effect.settle()
-  effect.announce()
+  const { edges, notifier, ended } = setUp(t)
+  await notifier.awaitAcknowledged()
+  notifier.announce()
   t.equal(edges.accessVersion(), 2)
   t.strictSame(ended, [])
 })
 
 t.test('a change waits for every edge, and for no other', async t => {
-  const { edges, effect, ended } = setUp(t)
+  const { edges, notifier, ended } = setUp(t)
   edges.enterEdge(0, 100)
   edges.enterEdge(255, 200)
   let isSettled = false
-  const settled = effect.settle().then(() => void (isSettled = true))
+  const settled = notifier.awaitAcknowledged().then(() => void (isSettled = true))
   edges.confirmVersion(0, edges.accessVersion())
   await new Promise(resolve => setTimeout(resolve, 5))
   t.notOk(isSettled, 'one has not confirmed')
@@ -45,27 +45,27 @@ t.test('a change waits for every edge, and for no other', async t => {
 })
 
 t.test('an edge that does not confirm is ended, by its process id', async t => {
-  const { edges, effect, ended } = setUp(t, pid => edges.leaveEdge(pid))
+  const { edges, notifier, ended } = setUp(t, pid => edges.leaveEdge(pid))
   edges.enterEdge(0, 100)
   edges.enterEdge(1, 200)
-  const settled = effect.settle()
+  const settled = notifier.awaitAcknowledged()
   edges.confirmVersion(1, edges.accessVersion())
   await settled
   t.strictSame(ended, [100])
 })
 
 t.test('an edge that was started again has confirmed by that', async t => {
-  const { edges, effect } = setUp(t, () => edges.enterEdge(0, 101))
+  const { edges, notifier } = setUp(t, () => edges.enterEdge(0, 101))
   edges.enterEdge(0, 100)
-  await effect.settle()
+  await notifier.awaitAcknowledged()
   t.strictSame(edges.unconfirmedEdges(edges.accessVersion()), [])
 })
 
 t.test('an edge that cannot be ended is told of', async t => {
-  const { edges, effect, ended, control } = setUp(t)
+  const { edges, notifier, ended, control } = setUp(t)
   edges.enterEdge(0, 100)
-  await t.rejects(effect.settle(), { name: 'notConfirmed' })
+  await t.rejects(notifier.awaitAcknowledged(), { name: 'notConfirmed' })
   t.strictSame(ended, [100])
   control.clearEdges()
-  await effect.settle()
+  await notifier.awaitAcknowledged()
 })

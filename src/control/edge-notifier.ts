@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Effect } from '../access/service.js'
+import type { EdgeNotifier } from '../access/service.js'
 import { RpcError } from '../shared/errors.js'
 import type { SharedMemory } from '../processes/shared-memory.js'
 
@@ -10,7 +10,7 @@ import type { SharedMemory } from '../processes/shared-memory.js'
 const LOOK_MS = 1
 
 /** What control asks of the supervisor. */
-export type EffectParts = {
+export type EdgeNotifierParts = {
   readonly shared: SharedMemory
   /** An edge that has not confirmed by then is ended. */
   readonly confirmMs: number
@@ -27,7 +27,7 @@ export type EffectParts = {
 }
 
 /** Makes what control has stored count at every edge of the machine. */
-export const createAccessEffect = (parts: EffectParts): Effect => {
+export const createEdgeNotifier = (parts: EdgeNotifierParts): EdgeNotifier => {
   const { shared, confirmMs, endMs, announce, endEdge, now } = parts
 
   const raise = (): number => {
@@ -48,7 +48,7 @@ export const createAccessEffect = (parts: EffectParts): Effect => {
 
   return {
     announce: () => void raise(),
-    settle: async () => {
+    awaitAcknowledged: async () => {
       const version = raise()
       const missing = await wait(version, confirmMs)
       if (missing.length === 0) return

@@ -1,27 +1,27 @@
 import t from 'tap'
-import { endOf, stateOf } from '../../../src/access/accesses/accesses.js'
+import { endOf, stateOf } from '../../../src/access/accesses/access-manager.js'
 import { NEW_ACCESS, NOW_MS, openControl } from '../../fixtures/access/access.js'
 
 t.test('an access is found by its id and by its subject, after a restart too', async t => {
   const dir = t.testdir()
   const before = await openControl(dir)
-  t.strictSame(before.entitlement.listOf('ada'), [])
-  const first = await before.entitlement.grant(NEW_ACCESS)
-  const second = await before.entitlement.grant({ ...NEW_ACCESS, subject: 'ben', kind: 'rental' })
+  t.strictSame(before.accessManager.listOf('ada'), [])
+  const first = await before.accessManager.grant(NEW_ACCESS)
+  const second = await before.accessManager.grant({ ...NEW_ACCESS, subject: 'ben', kind: 'rental' })
   await before.store.close()
 
-  const { store, entitlement } = await openControl(dir)
+  const { store, accessManager } = await openControl(dir)
   t.match(first, { ...NEW_ACCESS, createdAtMs: NOW_MS, endedAtMs: null })
   t.match(first.accessId, /^acc_[0-9A-Za-z]{12}$/)
-  t.strictSame(entitlement.find(first.accessId), first)
-  t.strictSame(entitlement.listOf('ben'), [second])
-  t.equal(entitlement.find('acc_none'), undefined)
+  t.strictSame(accessManager.find(first.accessId), first)
+  t.strictSame(accessManager.listOf('ben'), [second])
+  t.equal(accessManager.find('acc_none'), undefined)
   await store.close()
 })
 
 t.test('an access ends at its time, or before it by hand', async t => {
-  const { store, entitlement } = await openControl(t.testdir())
-  const access = await entitlement.grant(NEW_ACCESS)
+  const { store, accessManager } = await openControl(t.testdir())
+  const access = await accessManager.grant(NEW_ACCESS)
   const cases: [validUntilMs: number | null, endedAtMs: number | null, endMs: number][] = [
     [null, null, Infinity],
     [5, null, 5],
@@ -36,56 +36,56 @@ t.test('an access ends at its time, or before it by hand', async t => {
 
 t.test('an access is extended, ended and extended again', async t => {
   let nowMs = NOW_MS
-  const { store, entitlement } = await openControl(t.testdir(), () => nowMs)
-  const { accessId } = await entitlement.grant({ ...NEW_ACCESS, validUntilMs: NOW_MS + 10 })
+  const { store, accessManager } = await openControl(t.testdir(), () => nowMs)
+  const { accessId } = await accessManager.grant({ ...NEW_ACCESS, validUntilMs: NOW_MS + 10 })
   const state = () => {
-    const access = entitlement.find(accessId)
+    const access = accessManager.find(accessId)
     return access && stateOf(access, nowMs)
   }
   t.equal(state(), 'active')
   nowMs = NOW_MS + 10
   t.equal(state(), 'ended', 'by its time')
-  t.match(await entitlement.extend(accessId, nowMs + 1), { validUntilMs: nowMs + 1 })
+  t.match(await accessManager.extend(accessId, nowMs + 1), { validUntilMs: nowMs + 1 })
   t.equal(state(), 'active')
-  t.match(await entitlement.end(accessId), { endedAtMs: nowMs })
+  t.match(await accessManager.end(accessId), { endedAtMs: nowMs })
   t.equal(state(), 'ended', 'by hand')
   nowMs -= 20
   t.equal(state(), 'ended', 'a clock that was set back does not bring it to life')
-  t.match(await entitlement.end(accessId), { endedAtMs: NOW_MS + 10 }, 'ended once')
-  t.match(await entitlement.extend(accessId, null), { validUntilMs: null, endedAtMs: null })
+  t.match(await accessManager.end(accessId), { endedAtMs: NOW_MS + 10 }, 'ended once')
+  t.match(await accessManager.extend(accessId, null), { validUntilMs: null, endedAtMs: null })
   t.equal(state(), 'upcoming', 'where the clock is before its begin')
   nowMs = NOW_MS
   t.equal(state(), 'active')
-  await t.rejects(entitlement.extend(accessId, nowMs), { name: 'endPassed' })
-  await t.rejects(entitlement.extend('acc_none', null), { name: 'noSuchAccess' })
-  await t.rejects(entitlement.end('acc_none'), { name: 'noSuchAccess' })
+  await t.rejects(accessManager.extend(accessId, nowMs), { name: 'endPassed' })
+  await t.rejects(accessManager.extend('acc_none', null), { name: 'noSuchAccess' })
+  await t.rejects(accessManager.end('acc_none'), { name: 'noSuchAccess' })
   t.strictSame(
-    entitlement.page('', 10).map(access => access.accessId),
+    accessManager.page('', 10).map(access => access.accessId),
     [accessId],
   )
   await store.close()
 })
 
 t.test('what is not an access does not reach the disk', async t => {
-  const { store, entitlement } = await openControl(t.testdir())
-  await t.rejects(entitlement.grant({ ...NEW_ACCESS, validFromMs: -1 }))
-  await t.rejects(entitlement.grant({ ...NEW_ACCESS, validUntilMs: NOW_MS - 1 }), {
+  const { store, accessManager } = await openControl(t.testdir())
+  await t.rejects(accessManager.grant({ ...NEW_ACCESS, validFromMs: -1 }))
+  await t.rejects(accessManager.grant({ ...NEW_ACCESS, validUntilMs: NOW_MS - 1 }), {
     name: 'endPassed',
   })
-  await t.rejects(entitlement.grant({ ...NEW_ACCESS, networks: [''] }))
-  t.strictSame(entitlement.listOf('ada'), [])
+  await t.rejects(accessManager.grant({ ...NEW_ACCESS, networks: [''] }))
+  t.strictSame(accessManager.listOf('ada'), [])
   await store.close()
 })
 
 t.test('pages of accesses hold each one once, in the order of their ids', async t => {
-  const { store, entitlement } = await openControl(t.testdir())
+  const { store, accessManager } = await openControl(t.testdir())
   const ids: string[] = []
-  for (let count = 0; count < 7; count++) ids.push((await entitlement.grant(NEW_ACCESS)).accessId)
+  for (let count = 0; count < 7; count++) ids.push((await accessManager.grant(NEW_ACCESS)).accessId)
   ids.sort()
   for (const countMax of [1, 2, 7, 8]) {
     const seen: string[] = []
     for (;;) {
-      const page = entitlement.page(seen.at(-1) ?? '', countMax)
+      const page = accessManager.page(seen.at(-1) ?? '', countMax)
       if (page.length === 0) break
       t.ok(page.length <= countMax)
       seen.push(...page.map(({ accessId }) => accessId))
@@ -101,16 +101,16 @@ t.test('a store without the index of subjects gets it when it is opened', async 
   const subjects = ['ada', 'a', 'ada\0b', '']
   const granted = new Map<string, string>()
   for (const subject of subjects) {
-    const { accessId } = await before.entitlement.grant({ ...NEW_ACCESS, subject })
+    const { accessId } = await before.accessManager.grant({ ...NEW_ACCESS, subject })
     granted.set(subject, accessId)
     await before.store.transaction(() => before.store.subjects.remove([subject, accessId]))
   }
-  t.strictSame(before.entitlement.listOf('ada'), [])
+  t.strictSame(before.accessManager.listOf('ada'), [])
   await before.store.close()
-  const { store, entitlement } = await openControl(dir)
+  const { store, accessManager } = await openControl(dir)
   for (const subject of subjects)
     t.strictSame(
-      entitlement.listOf(subject).map(({ accessId }) => accessId),
+      accessManager.listOf(subject).map(({ accessId }) => accessId),
       [granted.get(subject)],
       JSON.stringify(subject),
     )
