@@ -17,3 +17,7 @@ t.test('the index has the title and the status of each decision record', async t
     t.ok(status !== undefined && row?.endsWith(`| ${status} |`), record)
   }
 })
+
+t.test('the index is in the order of numbers', async t => {
+  t.strictSame(listed, [...listed].sort())
+})
