@@ -31,10 +31,4 @@ export const benchSignatures = async ({ plan, report, note }: Context): Promise<
     unit: 'µs',
     better: 'lower',
   })
-  report({
-    name: 'signatures: event loop for a clean batch of 16',
-    value: measured.cleanLoopMicros,
-    unit: 'µs',
-    better: 'lower',
-  })
 }

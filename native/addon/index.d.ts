@@ -255,46 +255,16 @@ export declare class StoreLoader {
 
 /** Checks of one route's transactions. */
 export declare class TransactionChecks {
-  /**
-   * Reads a body that is nothing but a right `sendBundle` of the route, with canonical base64,
-   * and begins as `begin_bundle` does: what that says follows the lines of the id, as JSON, and
-   * of where in the body the transactions begin and end, with their quotes. Absent where it is
-   * anything else, or may be.
-   */
-  readBundle(body: Uint8Array): string | null
-  /**
-   * Judges a bundle's members at once but for their signatures. The pool looks at those, up to
-   * the first wrong one.
-   *
-   * One text says all of it, because objects of so many members took the loop some 10 µs. Its
-   * lines, empty where there is nothing to say: the number under which the signatures are known,
-   * absent where something else is wrong; `1` where one of the members qualifies; the first two
-   * equal members, with a comma between them; the bundle's id; the count of members that are no
-   * transactions, and two lines for each, its index and `base64`, `size` or why; then base58 of
-   * the first signatures, of the members whose layout could be read.
-   */
-  beginBundle(transactions: string[], bytesMax: number): string
-  /**
-   * What is known of the signatures by now: −1 where all are right, the index of the first wrong
-   * one, or undefined where that takes longer, or has failed.
-   */
-  knownSigned(signing: number): number | null
-  /**
-   * The same when it is known. To be asked once for each bundle: what is forgotten was refused,
-   * as where too many wait.
-   */
-  signed(signing: number): Promise<SignedData>
-  constructor(rules: TransactionRules, pool: VerifyPoolOptions, form?: BundleFormData | undefined | null)
-  /** Looks at the frames of a batch alone. */
+  constructor(rules: TransactionRules, pool: VerifyPoolOptions)
+  /** Checks only the frames of a batch. */
   frameBatch(body: Uint8Array): FrameVerdict
   /**
-   * Checks the complete records of a batch, on the pool and in place: until the promise settles,
-   * `body` must be neither changed, resized nor transferred. Where it is said whether one tip is
-   * enough for all, a clean batch resolves to null.
+   * Checks the complete records of a batch, on the pool and in place: until the promise settles, `body` must be
+   * neither changed, resized nor transferred.
    */
-  checkBatch(body: Uint8Array, isOneEnough?: boolean | undefined | null): Promise<VerdictData | null>
-  /** Checks a bundle's members on the pool, likewise: base64 texts as they came. */
-  checkBundle(transactions: string[], bytesMax: number, isOneEnough?: boolean | undefined | null): Promise<VerdictData | null>
+  checkBatch(body: Uint8Array): Promise<VerdictData>
+  /** Checks a bundle's members on the pool: base64 texts as they came. */
+  checkBundle(transactions: string[], bytesMax: number): Promise<VerdictData>
   stats(): VerifyStats
 }
 
@@ -354,14 +324,6 @@ export interface BlockData {
  * now on; says how many sockets listen.
  */
 export declare function boundUnsent(bytes: number): number
-
-/** What a route takes as a bundle's call. */
-export interface BundleFormData {
-  transactionsMax: number
-  bytesMax: number
-  /** Names and values, the latter as JSON. */
-  options: Array<Array<string>>
-}
 
 /** What a comparison of rows with the store said of them. */
 export interface ComparedRows {
@@ -575,11 +537,10 @@ export interface LoopTimes {
 export interface MemberData {
   start: number
   byteLength: number
-  /** `base64`, `size`, or why it is no transaction. */
-  problem?: string
+  problem?: ProblemData
   /** Base58 of the first signature. */
   signature?: string
-  /** Absent where the signatures were not looked at. */
+  /** Absent where the signatures were not checked. */
   isSigned?: boolean
   /** Lamports for each tip class. */
   tips: bigint[]
@@ -651,6 +612,13 @@ export interface PoolStats {
   streamWaiting: number
   streamRunning: number
   replyBytesInFlight: number
+}
+
+/** Why a transaction cannot be used. */
+export interface ProblemData {
+  kind: 'base64' | 'size' | 'structure'
+  /** Why the structure is wrong. */
+  reason?: string
 }
 
 /** A page of a program's accounts. `changedSinceSlot` and `sliceOffset` are −1 where there is none. */
@@ -726,17 +694,6 @@ export declare function setSlice(micros: number): void
 
 /** Maps `count` 8-byte cells that every process which maps the same file sees. */
 export declare function sharedCells(path: string, count: number): Float64Array
-
-/**
- * Whether all signatures are right, or why that is not known: a row of the error table with its
- * detail.
- */
-export interface SignedData {
-  /** The first member that is not signed as it says. */
-  wrong?: number
-  error?: string
-  detail?: string
-}
 
 /** Bounds of a spool and of its replay. */
 export interface SpoolOptions {

@@ -6,7 +6,6 @@ import type { Metrics } from '../shared/metrics.js'
 import { createTransactionChecks, type TransactionChecks } from '../native/transactions.js'
 import { lockFile, sharedCells } from '../native/os.js'
 import { createBook } from '../submission/store/book.js'
-import { BUNDLE_FORMS, TRANSACTION_BYTES_MAX } from '../submission/relay/bundle.js'
 import { CLAIM_WORDS, createClaims } from '../submission/single-flight/lock-table.js'
 import { createFlights } from '../submission/single-flight/single-flight.js'
 import {
@@ -165,7 +164,6 @@ const openRoute = async (
         { addresses: engineTipAddresses, floorLamports: BigInt(section.engineTipFloorLamports) },
       ],
       exemptPrograms,
-      bundle: { ...BUNDLE_FORMS[route], bytesMax: TRANSACTION_BYTES_MAX },
     },
     config.pools,
   )

@@ -1,13 +1,12 @@
 import type { Deadline, Deadlines, Waiting } from './deadlines.js'
-import { HeldBack, reasonOf, UpstreamFailure } from './errors.js'
+import { reasonOf, UpstreamFailure } from './errors.js'
 import { toReplyHead, type Headers, type ReplyHead, type UpstreamReply } from './reply.js'
 import type { ReadWhole } from './whole-answer.js'
 
 /** Who waits for one attempt. Told of its end once. */
 export type Listener = {
-  /** The first byte is about to be written. False has nothing written: `onHeldBack` follows. */
-  onWrite(): boolean
-  onHeldBack(): void
+  /** The first byte is about to be written. */
+  onWrite(): void
   onReply(reply: UpstreamReply): void
   /** `unreachable` where not a byte was written, else `silent`. */
   onFailure(failure: UpstreamFailure): void
@@ -57,9 +56,7 @@ export class Attempt implements Waiting {
     // undici starts a request anew where it believes that nothing was sent. It is not the judge of
     // that.
     if (this.isWritten) return this.abort(controller, 'the connection was replaced')
-    // Thrown, so that undici forgets the request and keeps the connection: there is nothing to take
-    // back.
-    if (!this.listener.onWrite()) throw new HeldBack()
+    this.listener.onWrite()
     this.isWritten = true
     this.controller = controller
     // undici's own time-outs are for each silence, and half a second late.
@@ -112,9 +109,7 @@ export class Attempt implements Waiting {
   }
 
   onResponseError(_controller: unknown, error: unknown): void {
-    const isHeldBack = error instanceof HeldBack
-    if (!this.end(!isHeldBack)) return
-    if (isHeldBack) return this.listener.onHeldBack()
+    if (!this.end(true)) return
     const failure =
       error instanceof UpstreamFailure
         ? error

@@ -3,7 +3,7 @@ import { REDACTED, type Secret } from '../shared/secret.js'
 import { LookOut } from './look-out.js'
 import type { Listener } from './attempt.js'
 import { Endpoint, type Sent } from './pool.js'
-import { HeldBack, UpstreamFailure } from './errors.js'
+import { UpstreamFailure } from './errors.js'
 import type { Options } from './options.js'
 import type { UpstreamReply } from './reply.js'
 
@@ -51,23 +51,16 @@ export type UpstreamRequest = {
    * upstream's.
    */
   readonly onWritten?: () => void
-  /**
-   * Asked at most once, in the turn of the loop in which the first byte would be written. False has
-   * nothing written, and `send` rejects with HeldBack.
-   */
-  readonly mayWrite?: () => boolean
 }
 
 /** One upstream, over warm connections. */
 export type Upstream = {
   /**
    * Sends a request at most once, and answers whatever whole answer comes. Rejects with
-   * UpstreamFailure and, where `mayWrite` says so, HeldBack. Where no connection comes up the next
-   * URL is tried; once a byte was written, nothing is.
+   * UpstreamFailure. Where no connection comes up the next URL is tried; once a
+   * byte was written, nothing is.
    */
   send(request: UpstreamRequest): Promise<UpstreamReply>
-  /** Whether a request that is sent now finds a connection open and free. */
-  isWarm(): boolean
   inFlight(): number
   /** Cuts off what is under way. */
   close(): Promise<void>
@@ -86,7 +79,7 @@ class Sending implements Listener {
   private readonly sent: Sent
   private readonly request: UpstreamRequest
   private readonly resolve: (reply: UpstreamReply) => void
-  private readonly reject: (failure: UpstreamFailure | HeldBack) => void
+  private readonly reject: (failure: UpstreamFailure) => void
   private readonly startMs: number
   private readonly tried: Endpoint[] = []
 
@@ -112,20 +105,13 @@ class Sending implements Listener {
     return true
   }
 
-  onWrite(): boolean {
-    if (this.request.mayWrite?.() === false) return false
+  onWrite(): void {
     this.request.onWritten?.()
-    return true
   }
 
   onReply(reply: UpstreamReply): void {
     this.upstream.end(outcomeOf(reply.status), this.startMs)
     this.resolve(this.upstream.clean(reply))
-  }
-
-  onHeldBack(): void {
-    this.upstream.forget()
-    this.reject(new HeldBack())
   }
 
   onFailure(failure: UpstreamFailure): void {
@@ -146,8 +132,6 @@ type Core = {
   /** Answers when that was. */
   begin(): number
   end(outcome: UpstreamOutcome, startMs: number): void
-  /** Of what was not sent. */
-  forget(): void
 }
 
 /** Adds the credential to whatever is sent. */
@@ -228,16 +212,11 @@ export const openUpstream = async (
       lookOut.end(elapsedMs)
       onEnd(outcome, elapsedMs)
     },
-    forget: () => {
-      inFlight--
-      lookOut.drop()
-    },
   }
 
   const keepWarm = (endpoint: Endpoint): void =>
     endpoint.keepWarm({
-      onWrite: () => true,
-      onHeldBack: () => {},
+      onWrite: () => {},
       // Any status is an answer: the connection is there.
       onReply: () => {
         if (endpoint.restUntilMs > now()) log.info({ host: endpoint.host }, 'an upstream is back')
@@ -260,7 +239,6 @@ export const openUpstream = async (
         new Sending(core, request, [resolve, reject]).tryNext()
       })
     },
-    isWarm: () => !isClosed && inFlight < inFlightMax && core.choose([])?.isWarm === true,
     inFlight: () => inFlight,
     close: async () => {
       isClosed = true

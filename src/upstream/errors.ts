@@ -12,9 +12,6 @@ export class UpstreamFailure extends Error {
   }
 }
 
-/** Why nothing was written: whoever sends it has held it back. */
-export class HeldBack extends Error {}
-
 /** What may be said of an error of a socket or of a parser: texts of theirs may hold anything. */
 export const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return 'unknown'

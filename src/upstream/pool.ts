@@ -93,11 +93,6 @@ export class Endpoint {
     this.bounds = { answerMs, replyBytesMax, deadlines, readWhole: createReadWhole() }
   }
 
-  /** A connection is open and free. */
-  get isWarm(): boolean {
-    return this.idle.length > 0 || this.answered.size > 0
-  }
-
   send(sent: Sent, listener: Listener): void {
     this.dispatch(this.takeIdle() ?? this.open(), sent, listener)
   }
@@ -194,7 +189,6 @@ export class Endpoint {
     this.pingsLeft--
     this.dispatch(connection, ping, {
       onWrite: () => listener.onWrite(),
-      onHeldBack: () => listener.onHeldBack(),
       onReply: reply => {
         listener.onReply(reply)
         this.pingNext(listener)

@@ -16,7 +16,7 @@ export type LookAhead = (bytes: Buffer, readOn: () => void) => boolean
 
 /**
  * Takes bytes between the system and who reads a socket by `readable` and `read`, as undici does,
- * without Node's streams (0093). `onread` is for `connect` of `node:net` or `node:tls`; `attach`
+ * without Node's streams. `onread` is for `connect` of `node:net` or `node:tls`; `attach`
  * for the socket that it returns, at once.
  */
 export const createShortWay = (

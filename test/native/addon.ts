@@ -186,16 +186,10 @@ const ANSWER: Row[] = [
   ['end', []],
   ['feed', [bytes(Buffer.from('{"result":[]}'))]],
 ]
-/** Made by `beginBundle` alone. */
-const signing = whole(0, 2 ** 32)
 const CHECKS: Row[] = [
-  ['checkBatch', [bytes(new Uint8Array(0)), optional(flag(true))]],
-  ['beginBundle', [list(text('')), whole(1_232, 4_096)]],
-  ['checkBundle', [list(text('')), whole(1_232, 4_096), optional(flag(true))]],
+  ['checkBatch', [bytes(new Uint8Array(0))]],
+  ['checkBundle', [list(text('')), whole(1_232, 4_096)]],
   ['frameBatch', [bytes(new Uint8Array(0))]],
-  ['knownSigned', [signing]],
-  ['readBundle', [bytes(new Uint8Array(0))]],
-  ['signed', [signing]],
   ['stats', []],
 ]
 const id = whole(1, U32_MAX)
@@ -489,7 +483,6 @@ t.test('wrong arguments of transaction checks are refused', async t => {
     t.strictSame(notRefused(checks, name, wrongCalls(specs)), [], name)
   const tooMany = Array.from({ length: 17 }, () => '')
   t.throws(() => checks.checkBundle(tooMany, 1_232))
-  t.throws(() => checks.beginBundle(tooMany, 1_232))
   t.match(await checks.checkBundle([''], 1_232), { members: [{ byteLength: 0 }] })
   const twice = { addresses: ['1'.repeat(32)], floorLamports: 1n }
   t.throws(() =>

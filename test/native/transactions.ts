@@ -11,11 +11,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import nacl from 'tweetnacl'
 import { RpcError } from '../../src/shared/errors.js'
-import { isRefusal } from '../../src/shared/jsonrpc.js'
 import { createTransactionChecks, type Verdict } from '../../src/native/transactions.js'
-import { BUNDLE_FORMS, toTransactions } from '../../src/submission/relay/bundle.js'
-import { parseSubmission } from '../../src/submission/call.js'
-import { findAll } from '../../src/submission/lander/findings.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
 
 const QUEUE_MAX = 4
@@ -147,16 +143,6 @@ t.test('a bundle, member by member', async t => {
     bundleId: verdict.bundleId,
   })
   t.match(verdict.bundleId, /^[0-9a-f]{64}$/)
-  const { wrongSignature, ...begun } = checks.beginBundle(texts, 1_232)
-  t.strictSame(begun, {
-    signatures: verdict.members.map(({ signature }) => signature),
-    faults: [],
-    duplicate: undefined,
-    bundleId: verdict.bundleId,
-    qualifies: true,
-  })
-  t.equal(await wrongSignature?.(), undefined)
-  t.equal(checks.beginBundle(texts.slice(1), 1_232).qualifies, false)
   t.strictSame(await checks.checkBundle([], 1_232), {
     members: [],
     duplicate: undefined,
@@ -164,208 +150,27 @@ t.test('a bundle, member by member', async t => {
   })
 })
 
-t.test('a bundle that has begun, and what is wrong with it', async t => {
+t.test('a bundle with forged, repeated and malformed members', async t => {
   const [one, two, three] = [1, 2, 3].map(nonce => member(nonce).toString('base64'))
   const forge = (nonce: number): string => {
     const bytes = member(nonce)
     bytes[5] = (bytes[5] ?? 0) ^ 1
     return bytes.toString('base64')
   }
-  const begin = (...texts: (string | undefined)[]) =>
-    checks.beginBundle(
+  const check = (...texts: (string | undefined)[]) =>
+    checks.checkBundle(
       texts.map(text => text ?? ''),
       1_232,
     )
-  t.equal(await begin(one, two, three).wrongSignature?.(), undefined)
-  t.equal(await begin(one, forge(2), three).wrongSignature?.(), 1)
-  t.equal(await begin(forge(1), two, forge(3)).wrongSignature?.(), 0, 'the first one')
-  const twice = begin(one, two, one)
-  t.strictSame(twice.duplicate, [0, 2])
-  t.equal(twice.wrongSignature, undefined, 'no signature is looked at')
-  const broken = begin(one, two?.slice(4))
-  t.match(broken.faults, [{ index: 1, problem: /./ }])
+  const isSigned = async (...texts: (string | undefined)[]) =>
+    (await check(...texts)).members.map(member => member.isSigned)
+  t.strictSame(await isSigned(one, two, three), [true, true, true])
+  t.strictSame(await isSigned(one, forge(2), three), [true, false, true])
+  t.strictSame(await isSigned(forge(1), two, forge(3)), [false, true, false])
+  t.strictSame((await check(one, two, one)).duplicate, [0, 2])
+  const broken = await check(one, two?.slice(4))
+  t.match(broken.members[1], { problem: { kind: 'structure', reason: /./ }, isSigned: undefined })
   t.equal(broken.bundleId, undefined)
-  t.equal(broken.wrongSignature, undefined, 'nor here')
-})
-
-/** Nothing waits for the pool, nor is at work there. */
-const rested = async (): Promise<void> => {
-  const isBusy = () => checks.stats().verifyWaiting + checks.stats().verifyRunning > 0
-  for (const endMs = performance.now() + 5_000; isBusy() && performance.now() < endMs;)
-    await setImmediate()
-}
-
-const isCanonical = (text: string): boolean =>
-  Buffer.from(text, 'base64').toString('base64') === text
-
-const FORM = { transactionsMax: 4, bytesMax: 1_232, options: { encoding: 'base64' } }
-
-t.test('a call that is read with its bundle is the call that JSON says', async t => {
-  const reading = createTransactionChecks({ ...RULES, bundle: FORM }, POOL)
-  const good = Array.from({ length: 4 }, (_, nonce) => member(nonce).toString('base64'))
-  const spoil = (text: string, at: number): string => {
-    const bytes = Buffer.from(text, 'base64')
-    bytes[at % bytes.length] = (bytes[at % bytes.length] ?? 0) ^ 1
-    return bytes.toString('base64')
-  }
-  const text = fc.oneof(
-    { weight: 12, arbitrary: fc.constantFrom(...good) },
-    fc.tuple(fc.constantFrom(...good), fc.nat()).map(([text, at]) => spoil(text, at)),
-    fc.base64String({ maxLength: 60 }),
-    fc.constantFrom('', 'A===', 'AB==', ' ', '\u0041', 'é', '"', '\\', good[0]?.slice(1) ?? ''),
-  )
-  const anyCall = fc.record({
-    texts: fc.array(text, { maxLength: 5 }),
-    id: fc.oneof(
-      { weight: 4, arbitrary: fc.nat() },
-      fc.string({ maxLength: 6 }),
-      fc.constant(null),
-      fc.double(),
-    ),
-    options: fc.oneof(
-      { weight: 6, arbitrary: fc.constant<unknown>({ encoding: 'base64' }) },
-      fc.constantFrom<unknown>({ encoding: 'base58' }, {}, null, { encoding: 'base64', more: 1 }),
-    ),
-    edit: fc.oneof(
-      fc.constant(undefined),
-      fc.record({
-        at: fc.nat(),
-        count: fc.nat(2),
-        put: fc.constantFrom(
-          '',
-          ' ',
-          '"',
-          ',',
-          '\\',
-          '{',
-          '}',
-          '[',
-          ']',
-          '\u00a0',
-          '\n',
-          '0',
-          ':1',
-        ),
-      }),
-    ),
-  })
-  let readCount = 0
-  await fc.assert(
-    fc.asyncProperty(anyCall, async ({ texts, id, options, edit }) => {
-      const whole = { jsonrpc: '2.0', id, method: 'sendBundle', params: [texts, options] }
-      const json = JSON.stringify(whole)
-      const at = (edit?.at ?? 0) % json.length
-      const edited =
-        edit === undefined ? json : json.slice(0, at) + edit.put + json.slice(at + edit.count)
-      const body = Buffer.from(edited)
-      await rested()
-      const read = reading.readBundle(body)
-      const isUsual =
-        edit === undefined &&
-        options !== null &&
-        JSON.stringify(options) === '{"encoding":"base64"}' &&
-        (typeof id === 'string'
-          ? /^[ !#-[\]-~]*$/.test(id)
-          : /^\d{1,15}$/.test(JSON.stringify(id))) &&
-        texts.length >= 1 &&
-        texts.length <= 4 &&
-        texts.every(text => isCanonical(text))
-      if (isUsual) t.ok(read, json)
-      if (read === undefined) return
-      readCount++
-      const call = parseSubmission(body, 32)
-      if (isRefusal(call)) return void t.fail(`no call: ${edited}`)
-      t.equal(call.method, 'sendBundle')
-      t.equal(read.id, call.id)
-      t.strictSame(call.params, [
-        JSON.parse(`[${body.toString('latin1', read.start, read.end)}]`),
-        FORM.options,
-      ])
-      const given = toTransactions(call.params, BUNDLE_FORMS['/relay-bundle'])
-      const { wrongSignature, ...verdict } = reading.beginBundle(given, 1_232)
-      const { wrongSignature: readWrong, ...readVerdict } = read.begun
-      t.strictSame(readVerdict, verdict)
-      t.equal(readWrong === undefined, wrongSignature === undefined)
-      t.equal(await readWrong?.(), await wrongSignature?.())
-    }),
-    { numRuns: 600 },
-  )
-  t.ok(readCount > 50, `${readCount} of 600 were read`)
-  t.throws(() => checks.readBundle(Buffer.from('{}')), { code: 'internal' }, 'no form was given')
-})
-
-t.test('a bundle whose signatures are known is told of without waiting', async t => {
-  await rested()
-  const text = member(1).toString('base64')
-  const { wrongSignature } = checks.beginBundle([text], 1_232)
-  const endMs = performance.now() + 5_000
-  const isBusy = () => checks.stats().verifyWaiting + checks.stats().verifyRunning > 0
-  while (isBusy() && performance.now() < endMs);
-  // The loop has not turned once.
-  t.equal(wrongSignature?.(), undefined)
-})
-
-t.test('of bundles that nobody asks about the oldest are forgotten', async t => {
-  await rested()
-  const text = member(1).toString('base64')
-  const begin = () => checks.beginBundle([text], 1_232).wrongSignature
-  const oldest = begin()
-  await rested()
-  const before = begin()
-  await rested()
-  t.equal(await before?.(), undefined)
-  await t.rejects(async () => before?.(), { name: 'checksOverloaded' }, 'it was asked already')
-  // As many places as there are, less the two that are taken.
-  for (let nth = 0; nth < 16_384 - 2; nth++) begin()
-  await rested()
-  const newest = begin()
-  await rested()
-  await t.rejects(async () => oldest?.(), { name: 'checksOverloaded' })
-  t.equal(await newest?.(), undefined)
-})
-
-t.test('what is clean is what nothing is found in', async t => {
-  const floorLamports = 1_000_000n
-  const tipClasses = [{ addresses: [SERVICE_TIP], floorLamports }]
-  const ofLander = createTransactionChecks({ tipClasses, exemptPrograms: [SYSTEM] }, POOL)
-  const paying = (lamports: bigint, nonce: number): Buffer =>
-    signed(new Uint8Array(32).fill(1), [lamports, 0n], Uint8Array.of(nonce)).bytes
-  const good = [paying(floorLamports, 1), paying(floorLamports + 1n, 2)]
-  const poor = [paying(floorLamports - 1n, 3), paying(0n, 4)]
-  const forged = good.map(bytes => Buffer.from(bytes).fill(7, 5, 6))
-  const junk = [Buffer.alloc(70), Buffer.concat([...good.slice(0, 1), Buffer.of(0)])]
-  const all = [...good, ...poor, ...forged, ...junk]
-  const cases = [
-    [good[0]],
-    [good[0], poor[0]],
-    [poor[0], poor[1]],
-    [forged[0]],
-    [junk[1]],
-    good,
-    [],
-  ]
-  const examples = cases.map(some => [some.flatMap(one => (one === undefined ? [] : [one]))])
-  let cleanCount = 0
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(fc.oneof(fc.constantFrom(...good), fc.constantFrom(...all)), { maxLength: 5 }),
-      async members => {
-        const texts = members.map(bytes => bytes.toString('base64'))
-        const batch = Buffer.concat(members.map(frame))
-        for (const payers of ['each', 'one'] as const) {
-          const rule = { payers, floorLamports }
-          const whole = await ofLander.checkBundle(texts, 1_232)
-          const isClean = members.length > 0 ? findAll(whole, rule).length === 0 : payers === 'each'
-          const found = await ofLander.checkBundle(texts, 1_232, payers)
-          t.strictSame(found, isClean ? undefined : whole)
-          if (isClean) cleanCount++
-          t.equal((await ofLander.checkBatch(batch, payers)) === undefined, isClean)
-        }
-      },
-    ),
-    { numRuns: 150, examples: examples as [Buffer[]][] },
-  )
-  t.ok(cleanCount > 20)
 })
 
 t.test('texts that are no canonical base64, or too long', async t => {
@@ -376,18 +181,19 @@ t.test('texts that are no canonical base64, or too long', async t => {
     ['half a surrogate pair', right.replace('A', '\ud800'), 'base64'],
     ['a line break', `${right}\n`, 'base64'],
     ['the URL alphabet', right.replace('A', '-'), 'base64'],
-    ['nothing', '', 'no bytes'],
+    ['nothing', '', 'structure no bytes'],
     ['8 MiB', 'A'.repeat(8 * 1024 ** 2), 'size'],
     ['one byte too many', Buffer.alloc(1_233).toString('base64'), 'size'],
     [
       'as many as may be',
       Buffer.alloc(1_232).toString('base64'),
-      '0 signatures, 1 to 12 are possible',
+      'structure 0 signatures, 1 to 12 are possible',
     ],
   ]
-  for (const [name, text, problem] of cases) {
+  for (const [name, text, expected] of cases) {
     const [found] = (await checks.checkBundle([text], 1_232)).members
-    t.equal(found?.problem, problem, name)
+    const problem = found?.problem
+    t.equal(problem && `${problem.kind} ${problem.reason}`.trim(), expected, name)
   }
 })
 
@@ -450,20 +256,6 @@ t.test('a full queue refuses, and what waits is still judged', async t => {
   for (const outcome of outcomes)
     if (outcome.status === 'fulfilled') t.equal(outcome.value.members.length, 16)
   t.equal(checks.stats().verifyWaiting, 0)
-  const filled = Promise.allSettled(Array.from({ length: 64 }, () => checks.checkBatch(body)))
-  const text = member(1).toString('base64')
-  const begun = Array.from({ length: 64 }, () => checks.beginBundle([text], 1_232))
-  for (const { bundleId } of begun) t.ok(bundleId, 'all but the signatures is known')
-  // Of these nobody hears, which must not end the process.
-  for (let nth = 0; nth < 64; nth++) checks.beginBundle([text], 1_232)
-  const heard = await Promise.allSettled(begun.map(({ wrongSignature }) => wrongSignature?.()))
-  const overloaded = heard.flatMap(one =>
-    one.status === 'rejected' ? [one.reason as unknown] : [],
-  )
-  t.ok(overloaded.length > 0, `${overloaded.length} of 64 refused`)
-  for (const error of overloaded) t.match(error, { name: 'checksOverloaded' })
-  await filled
-  await setImmediate()
 })
 
 t.test('a process may end while its transactions are checked', async t => {

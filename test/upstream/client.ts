@@ -9,7 +9,7 @@ import { Secret } from '../../src/shared/secret.js'
 import { Deadlines } from '../../src/upstream/deadlines.js'
 import { Attempt } from '../../src/upstream/attempt.js'
 import { openUpstream, type UpstreamOptions } from '../../src/upstream/client.js'
-import { HeldBack, UpstreamFailure } from '../../src/upstream/errors.js'
+import { UpstreamFailure } from '../../src/upstream/errors.js'
 import { defaults } from '../../src/upstream/options.js'
 import { createReadWhole } from '../../src/upstream/whole-answer.js'
 import { createFakeTimers } from '../fixtures/fake-timers.js'
@@ -479,45 +479,6 @@ t.test('closed in the middle: what was written is silent, the rest unreachable',
   t.equal(raw.received.length, 1)
 })
 
-t.test('what is held back is not written, and costs no connection', async t => {
-  const raw = await openRawUpstream(t)
-  const { upstream, outcomes } = await open(t, [raw.url])
-  t.notOk(upstream.isWarm(), 'nothing is open')
-  let asked = 0
-  const sendIf = (mayWrite: boolean): Promise<unknown> =>
-    upstream
-      .send({
-        method: 'POST',
-        path: '/send',
-        headers: {},
-        body: Buffer.from(String(asked)),
-        mayWrite: () => {
-          asked++
-          return mayWrite
-        },
-        onWritten: () => t.ok(mayWrite),
-      })
-      .catch((error: unknown) => error)
-  // On a new connection, on one that was used, and several at once.
-  for (const one of [false, true, false, false, true]) {
-    const ended = await sendIf(one)
-    t.equal(ended instanceof HeldBack, !one)
-    t.ok(upstream.isWarm(), 'the connection is free again')
-    t.equal(upstream.inFlight(), 0)
-  }
-  t.equal(raw.connectionCount(), 1)
-  const ended = await Promise.all([true, false, true, false].map(sendIf))
-  t.strictSame(
-    ended.map(one => one instanceof HeldBack),
-    [false, true, false, true],
-  )
-  t.equal(asked, 9, 'each once')
-  t.equal(raw.received.length, 4)
-  t.strictSame(outcomes, ['2xx', '2xx', '2xx', '2xx'], 'what was held back is no outcome')
-  await upstream.close()
-  t.notOk(upstream.isWarm())
-})
-
 /** An attempt as the HTTP client sees it, on a clock of its own, and what is heard of it. */
 const attemptAlone = () => {
   const heard: string[] = []
@@ -527,8 +488,7 @@ const attemptAlone = () => {
     { answerMs: 10_000, replyBytesMax: 1_000, deadlines, readWhole: createReadWhole() },
     { release: isBroken => heard.push(`release ${isBroken}`) },
     {
-      onWrite: () => heard.push('written') > 0,
-      onHeldBack: () => heard.push('held back'),
+      onWrite: () => heard.push('written'),
       onReply: ({ body }) => heard.push(`reply ${body.toString()}`),
       onFailure: ({ kind, message }) => heard.push(`${kind}: ${message}`),
     },

@@ -4,7 +4,6 @@
 #![deny(clippy::all)]
 
 mod arguments;
-mod bundles;
 mod caretaker;
 mod copy;
 mod corrections;

@@ -1,22 +1,20 @@
 //! Checks of signed transactions. Their work runs on a pool of its own, `verify`: a scan never
 //! holds up a signature.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use kernel::encoding::decode_pubkeys;
 use kernel::error::{Error, Result as Checked};
 use kernel::pool::Pool;
 use kernel::transaction::{
-    self, Check, Given, Member, Payers, Problem, RECORDS_MAX, Rules, Text, TipClass, Verdict,
-    frame_batch,
+    BYTES_MAX, Check, Given, Member, Problem, RECORDS_MAX, Rules, TipClass, Verdict, decode,
+    frame_batch, submit, text_length,
 };
 use napi::bindgen_prelude::{BigInt, Object, Uint8Array, Uint8ArraySlice};
 use napi::{Env, JsString};
 use napi_derive::napi;
 
 use crate::arguments::{exact, whole, wrong};
-use crate::bundles::{BundleFormData, Form, Signings};
 use crate::failure::{Result, guard};
 use crate::promises::deferred;
 use crate::tasks::{NICENESS_MAX, THREADS_MAX};
@@ -114,16 +112,24 @@ pub struct FrameVerdict {
     pub problem: Option<String>,
 }
 
+/// Why a transaction cannot be used.
+#[napi(object, object_from_js = false)]
+pub struct ProblemData {
+    #[napi(ts_type = "'base64' | 'size' | 'structure'")]
+    pub kind: &'static str,
+    /// Why the structure is wrong.
+    pub reason: Option<String>,
+}
+
 /// What is known of one transaction.
 #[napi(object, object_from_js = false)]
 pub struct MemberData {
     pub start: u32,
     pub byte_length: u32,
-    /// `base64`, `size`, or why it is no transaction.
-    pub problem: Option<String>,
+    pub problem: Option<ProblemData>,
     /// Base58 of the first signature.
     pub signature: Option<String>,
-    /// Absent where the signatures were not looked at.
+    /// Absent where the signatures were not checked.
     pub is_signed: Option<bool>,
     /// Lamports for each tip class.
     #[napi(ts_type = "bigint[]")]
@@ -145,7 +151,7 @@ pub struct VerdictData {
 }
 
 impl VerdictData {
-    pub(crate) fn of(outcome: Checked<Verdict>) -> VerdictData {
+    fn of(outcome: Checked<Verdict>) -> VerdictData {
         match outcome {
             Ok(verdict) => VerdictData {
                 members: verdict.members.into_iter().map(MemberData::of).collect(),
@@ -167,12 +173,21 @@ impl VerdictData {
     }
 }
 
+impl ProblemData {
+    fn of(problem: Problem) -> ProblemData {
+        ProblemData {
+            kind: problem.kind(),
+            reason: problem.into_reason(),
+        }
+    }
+}
+
 impl MemberData {
     fn of(member: Member) -> MemberData {
         MemberData {
             start: member.start as u32,
             byte_length: member.byte_length as u32,
-            problem: member.problem.map(Problem::into_text),
+            problem: member.problem.map(ProblemData::of),
             signature: member.signature,
             is_signed: member.is_signed,
             tips: member.tips.lamports,
@@ -192,11 +207,8 @@ pub struct VerifyStats {
 /// Checks of one route's transactions.
 #[napi]
 pub struct TransactionChecks {
-    pub(crate) rules: Arc<Rules>,
-    /// Of a route that takes bundles.
-    pub(crate) form: Option<Form>,
-    pub(crate) pool: Arc<Pool>,
-    pub(crate) signings: Mutex<Signings>,
+    rules: Arc<Rules>,
+    pool: Arc<Pool>,
 }
 
 #[napi]
@@ -206,19 +218,16 @@ impl TransactionChecks {
         env: &Env,
         rules: TransactionRules,
         pool: VerifyPoolOptions,
-        form: Option<BundleFormData>,
     ) -> Result<TransactionChecks> {
         guard(|| {
             Ok(TransactionChecks {
                 rules: Arc::new(rules.to_kernel()?),
-                form: form.map(|form| form.to_form()).transpose()?,
                 pool: verify_pool(env, &pool)?,
-                signings: Mutex::default(),
             })
         })
     }
 
-    /// Looks at the frames of a batch alone.
+    /// Checks only the frames of a batch.
     #[napi]
     pub fn frame_batch(&self, body: Uint8ArraySlice<'_>) -> Result<FrameVerdict> {
         guard(|| {
@@ -231,36 +240,30 @@ impl TransactionChecks {
         })
     }
 
-    /// Checks the complete records of a batch, on the pool and in place: until the promise settles,
-    /// `body` must be neither changed, resized nor transferred. Where it is said whether one tip is
-    /// enough for all, a clean batch resolves to null.
-    #[napi(ts_return_type = "Promise<VerdictData | null>")]
-    pub fn check_batch<'env>(
-        &self,
-        env: &'env Env,
-        body: Uint8Array,
-        is_one_enough: Option<bool>,
-    ) -> Result<Object<'env>> {
-        self.start(env, Given::Batch(body), is_one_enough)
+    /// Checks the complete records of a batch, on the pool and in place: until the promise settles, `body` must be
+    /// neither changed, resized nor transferred.
+    #[napi(ts_return_type = "Promise<VerdictData>")]
+    pub fn check_batch<'env>(&self, env: &'env Env, body: Uint8Array) -> Result<Object<'env>> {
+        self.start(env, Given::Batch(body))
     }
 
-    /// Checks a bundle's members on the pool, likewise: base64 texts as they came.
-    #[napi(ts_return_type = "Promise<VerdictData | null>")]
+    /// Checks a bundle's members on the pool: base64 texts as they came.
+    #[napi(ts_return_type = "Promise<VerdictData>")]
     pub fn check_bundle<'env>(
         &self,
         env: &'env Env,
         #[napi(ts_arg_type = "string[]")] transactions: Vec<JsString<'_>>,
         bytes_max: f64,
-        is_one_enough: Option<bool>,
     ) -> Result<Object<'env>> {
-        let given = guard(|| {
-            let bytes_max = to_bytes_max(bytes_max)?;
-            Ok(Given::Bundle {
-                texts: take_texts(transactions, bytes_max)?,
-                bytes_max,
-            })
+        let members = guard(|| {
+            let bytes_max = whole(bytes_max, BYTES_MAX as u32, "bytesMax")? as usize;
+            if transactions.len() > RECORDS_MAX {
+                return Err(wrong("too many transactions"));
+            }
+            let texts = transactions.into_iter();
+            texts.map(|text| decode_string(text, bytes_max)).collect()
         })?;
-        self.start(env, given, is_one_enough)
+        self.start(env, Given::Bundle(members))
     }
 
     #[napi]
@@ -274,121 +277,31 @@ impl TransactionChecks {
 }
 
 impl TransactionChecks {
-    /// Queues a check. What is given lives until JavaScript has the verdict.
-    fn start<'env>(
-        &self,
-        env: &'env Env,
-        given: Given<Uint8Array>,
-        is_one_enough: Option<bool>,
-    ) -> Result<Object<'env>> {
-        let (deferred, promise) = deferred::<Option<VerdictData>>(env)?;
-        let payers = is_one_enough.map(|is_one| if is_one { Payers::One } else { Payers::Each });
-        let rules = Arc::clone(&self.rules);
-        self.submit(Check::new(given), move |check, outcome| {
-            let is_clean = match (&outcome, payers) {
-                (Ok(verdict), Some(payers)) => verdict.is_clean(&rules, payers),
-                _ => false,
-            };
+    /// Queues a check. The given bytes live until JavaScript has the verdict.
+    fn start<'env>(&self, env: &'env Env, given: Given<Uint8Array>) -> Result<Object<'env>> {
+        let (deferred, promise) = deferred::<VerdictData>(env)?;
+        let check = Check::new(given);
+        submit(&self.pool, &self.rules, check, move |check, outcome| {
             deferred.resolve(Box::new(move |_| {
-                // A JavaScript buffer is let go on JavaScript's own thread.
+                // A JavaScript buffer must be released on JavaScript's own thread.
                 drop(check);
-                // Sixteen members take the event loop longer than their way to the upstream and
-                // back.
-                Ok((!is_clean).then(|| VerdictData::of(outcome)))
+                Ok(VerdictData::of(outcome))
             }));
         });
         Ok(promise)
     }
-
-    pub(crate) fn submit(
-        &self,
-        check: Check<Uint8Array>,
-        settle: impl FnOnce(Check<Uint8Array>, Checked<Verdict>) + Send + 'static,
-    ) {
-        let job = Arc::new(Job {
-            ends: Some((check, Mutex::new(Box::new(settle)))),
-            rules: Arc::clone(&self.rules),
-            has_begun: AtomicBool::new(false),
-        });
-        let pool = Arc::downgrade(&self.pool);
-        // A refused job is dropped, and so settles; hence nothing is to be done with the failure.
-        let _ = self.pool.submit(move || Job::run(job, &pool));
-    }
 }
 
-/// Tells JavaScript what came out of a check.
-type Settle = Box<dyn FnOnce(Check<Uint8Array>, Checked<Verdict>) + Send>;
-
-/// One check on the pool. It settles when it is dropped by the last thread that works at it: so a
-/// job which panics, or is refused, is heard, and no thread reads what JavaScript has back.
-struct Job {
-    /// Taken only when the job is dropped. The lock is never contended: it lets threads share what
-    /// stands beside it.
-    ends: Option<(Check<Uint8Array>, Mutex<Settle>)>,
-    rules: Arc<Rules>,
-    has_begun: AtomicBool,
-}
-
-impl Job {
-    fn run(job: Arc<Job>, pool: &Weak<Pool>) {
-        job.has_begun.store(true, Ordering::Relaxed);
-        let Some((check, _)) = &job.ends else { return };
-        check.run(&job.rules, || {
-            // Weak: one that comes too late must not keep the verdict back.
-            let job = Arc::downgrade(&job);
-            if let Some(pool) = pool.upgrade() {
-                pool.submit_if_free(move || {
-                    let job = job.upgrade();
-                    if let Some((check, _)) = job.as_ref().and_then(|job| job.ends.as_ref()) {
-                        check.help();
-                    }
-                });
-            }
-        });
-    }
-}
-
-impl Drop for Job {
-    fn drop(&mut self) {
-        let Some((mut check, settle)) = self.ends.take() else {
-            return;
-        };
-        let outcome = if *self.has_begun.get_mut() {
-            check
-                .finish()
-                .ok_or_else(|| Error::Internal("panic in a check".into()))
-        } else {
-            Err(Error::ChecksOverloaded)
-        };
-        let settle = settle.into_inner().unwrap_or_else(PoisonError::into_inner);
-        settle(check, outcome);
-    }
-}
-
-/// The longest transaction that a route takes.
-pub fn to_bytes_max(bytes_max: f64) -> Checked<usize> {
-    Ok(whole(bytes_max, transaction::BYTES_MAX as u32, "bytesMax")? as usize)
-}
-
-/// Takes the members of a bundle over.
-pub fn take_texts(transactions: Vec<JsString<'_>>, bytes_max: usize) -> Checked<Vec<Text>> {
-    if transactions.len() > RECORDS_MAX {
-        return Err(wrong("too many transactions"));
-    }
-    transactions
-        .into_iter()
-        .map(|text| take_text(text, bytes_max))
-        .collect()
-}
-
-/// Takes a text over, unless it is too long to be a transaction: an 8 MiB string is not worth its
-/// copy.
-fn take_text(text: JsString<'_>, bytes_max: usize) -> Checked<Text> {
+/// Decodes a text, unless it is too long to be a transaction: an 8 MiB string is not worth its copy.
+fn decode_string(
+    text: JsString<'_>,
+    bytes_max: usize,
+) -> Checked<std::result::Result<Vec<u8>, Problem>> {
     let failed = |error: napi::Error| wrong(&format!("a transaction's text: {}", error.reason));
-    if text.utf16_len().map_err(failed)? > transaction::text_length(bytes_max) {
-        return Ok(Text::TooLong);
+    if text.utf16_len().map_err(failed)? > text_length(bytes_max) {
+        return Ok(Err(Problem::Size));
     }
     // UTF-8, not Latin-1: the latter would turn U+0141 into the letter A.
     let text = text.into_utf8().map_err(failed)?;
-    Ok(Text::Given(text.as_slice().to_vec()))
+    Ok(decode(text.as_slice(), bytes_max))
 }

@@ -1,5 +1,5 @@
 import { RpcError } from '../../shared/errors.js'
-import type { MemberVerdict, Payers, Verdict } from '../../native/transactions.js'
+import type { MemberVerdict, Verdict } from '../../native/transactions.js'
 
 /** What can be found, in the order in which it counts. */
 export const FINDING_KINDS = ['structure', 'signature', 'tip'] as const
@@ -14,6 +14,9 @@ export type Finding = {
   readonly toError: () => RpcError
 }
 
+/** Whether each transaction of a request must pay a tip, or one of them. */
+export type Payers = 'each' | 'one'
+
 /** How tips are asked for. */
 export type TipRule = { readonly payers: Payers; readonly floorLamports: bigint }
 
@@ -26,7 +29,7 @@ const tipError = (provided: bigint, required: bigint): RpcError =>
 
 const ownFinding = ({ problem, isSigned }: MemberVerdict, index: number): Finding | undefined => {
   if (problem !== undefined) {
-    const toError = () => new RpcError('transactionMalformed', { index, problem })
+    const toError = () => new RpcError('transactionMalformed', { index, problem: problem.reason })
     return { kind: 'structure', member: index, toError }
   }
   if (isSigned !== false) return undefined

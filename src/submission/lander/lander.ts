@@ -1,9 +1,16 @@
 import { RpcError, type ErrorName } from '../../shared/errors.js'
 import type { Reply } from '../../shared/http.js'
 import { formatError, isRefusal, type Id, type Params } from '../../shared/jsonrpc.js'
-import type { Payers, TransactionChecks, Verdict } from '../../native/transactions.js'
+import type { TransactionChecks, Verdict } from '../../native/transactions.js'
 import { parseSubmission } from '../call.js'
-import { findAll, formatFindings, gravest, type Finding, type FindingKind } from './findings.js'
+import {
+  findAll,
+  formatFindings,
+  gravest,
+  type Finding,
+  type FindingKind,
+  type Payers,
+} from './findings.js'
 import type { Options } from './options.js'
 import { toBundle, toSingle, TRANSACTION_BYTES_MAX } from './params.js'
 import type { Upstream, UpstreamReply } from '../../upstream/client.js'
@@ -67,7 +74,6 @@ const PAYERS: Readonly<Record<LanderRoute, Payers>> = {
   '/lander-submit-bundle': 'one',
   '/lander-submit-batch': 'each',
 }
-const NOTHING_FOUND: readonly Finding[] = []
 
 const JSON_TYPE = 'application/json'
 const BYTES_TYPE = 'application/octet-stream'
@@ -95,8 +101,8 @@ type Work = {
   readonly contentType: string
   /** A copy: the server's own memory is gone with the first await. */
   readonly body: Buffer
-  /** Runs the checks, on their pool. Undefined where there is nothing to find. */
-  readonly check: () => Promise<Verdict | undefined>
+  /** Runs the checks on their pool. */
+  readonly check: () => Promise<Verdict>
   readonly refuse: (error: RpcError, finding?: Finding) => Reply
   readonly recheck: Recheck
 }
@@ -151,10 +157,8 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
   const { upstream, checks, meter, now, nestingMax } = modules
   const floorLamports = BigInt(options.tipFloorLamports)
 
-  const find = (route: LanderRoute, verdict: Verdict | undefined): readonly Finding[] =>
-    verdict === undefined
-      ? NOTHING_FOUND
-      : findAll(verdict, { payers: PAYERS[route], floorLamports })
+  const find = (route: LanderRoute, verdict: Verdict): readonly Finding[] =>
+    findAll(verdict, { payers: PAYERS[route], floorLamports })
 
   /** Never rejects: what is only looked at must not fail a request. */
   const look = async ({ route, check }: Work): Promise<string> => {
@@ -234,7 +238,7 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
       if (isRefusal(call)) throw call.error
       if (call.method !== method) throw METHOD_NOT_FOUND
       const texts = toTexts(call.params)
-      const check = () => checks.checkBundle(texts, TRANSACTION_BYTES_MAX, PAYERS[route])
+      const check = () => checks.checkBundle(texts, TRANSACTION_BYTES_MAX)
       const kept = Buffer.from(body)
       const contentType = JSON_TYPE
       return forward({ route, path, contentType, body: kept, check, refuse, recheck }, startMs)
@@ -260,7 +264,7 @@ export const createLander = (options: Options, modules: LanderModules): Lander =
         path: options.batchPath,
         contentType: BYTES_TYPE,
         body: kept,
-        check: () => checks.checkBatch(kept, PAYERS[route]),
+        check: () => checks.checkBatch(kept),
         recheck,
         // What is found in a batch has the batch's form; the rest is about the way to the lander.
         refuse: (error, finding) =>

@@ -1,6 +1,6 @@
 import { RpcError } from '../../shared/errors.js'
 import type { Params } from '../../shared/jsonrpc.js'
-import type { BundleVerdict } from '../../native/transactions.js'
+import type { Verdict } from '../../native/transactions.js'
 import { isAbsent, isMap, toText, wrongType } from '../../shared/values.js'
 import { parseId } from '../store/submission-id.js'
 import type { RelayRoute } from '../store/submission.js'
@@ -72,45 +72,34 @@ export const toTransactions = (params: Params, form: BundleForm): readonly strin
   return transactions.map(transaction => toText(transaction, 0))
 }
 
-/**
- * Transactions as JSON texts, with commas between them. Canonical base64 needs no escapes; what is
- * none is never sent.
- */
-export const toListJson = (transactions: readonly string[]): Uint8Array =>
-  Buffer.from(`"${transactions.join('","')}"`)
-
 /** What each class of tip accounts must be paid. */
 export type TipFloors = { readonly service: number; readonly engine: number }
 
 /**
- * Says what is wrong with a bundle but for its signatures and tips: each rule over all members
- * before the next rule, in the order of the contract.
+ * Throws for the first rule that the bundle breaks. Each rule is checked for all members before the
+ * next rule: base64, size, structure, duplicates, signatures, tips.
  */
-export const judgeMembers = ({ faults, duplicate }: BundleVerdict): void => {
-  for (const { index, problem } of faults) {
-    if (problem === 'base64') throw new RpcError('transactionBase64', { index })
-    if (problem === 'size')
+export const checkMembers = ({ members, duplicate }: Verdict, floors: TipFloors): void => {
+  const faults = members.flatMap(({ problem }, index) =>
+    problem === undefined ? [] : [{ index, ...problem }],
+  )
+  for (const { index, kind } of faults) {
+    if (kind === 'base64') throw new RpcError('transactionBase64', { index })
+    if (kind === 'size')
       throw new RpcError('transactionSize', { index, max: TRANSACTION_BYTES_MAX })
   }
   const [malformed] = faults
-  if (malformed !== undefined) throw new RpcError('transactionMalformed', malformed)
-  if (duplicate === undefined) return
-  const [first, second] = duplicate
-  throw new RpcError('transactionTwice', { first, second })
-}
-
-/**
- * Says what is wrong with the signatures and tips of a bundle that `judgeMembers` has passed, in
- * this order.
- */
-export const judgeSigned = (
-  { qualifies }: BundleVerdict,
-  wrongSignature: number | undefined,
-  floors: TipFloors,
-): void => {
-  if (wrongSignature !== undefined)
-    throw new RpcError('transactionSignature', { index: wrongSignature })
-  if (!qualifies) throw new RpcError('noQualifyingMember', floors)
+  if (malformed !== undefined) {
+    const { index, reason } = malformed
+    throw new RpcError('transactionMalformed', { index, problem: reason })
+  }
+  if (duplicate !== undefined) {
+    const [first, second] = duplicate
+    throw new RpcError('transactionTwice', { first, second })
+  }
+  const forged = members.findIndex(({ isSigned }) => isSigned !== true)
+  if (forged !== -1) throw new RpcError('transactionSignature', { index: forged })
+  if (!members.some(({ qualifies }) => qualifies)) throw new RpcError('noQualifyingMember', floors)
 }
 
 const BUNDLE_ID = /^[0-9a-fA-F]{64}$/

@@ -47,23 +47,11 @@ const toError = (value: unknown): { code: number; json: string } | undefined => 
   return { code, json: `{"code":${code},"message":${text}${member}}` }
 }
 
-/**
- * What engines that took a bundle say, nearly all of them: one text or a list of texts, in which
- * nothing is escaped. It is read without parsing, while the client waits.
- */
-const USUAL = /^\{"jsonrpc":"2\.0","result":("\w+"|\["\w+"(?:,"\w+")*\]),"id":1\}$/
-
-/**
- * Reads the engine's answer to a `sendBundle`. Whatever was sent and is not plainly refused is
- * `unknown`.
- */
+/** Reads the engine's answer to a `sendBundle`. Whatever was sent and is not plainly refused is `unknown`. */
 export const readEngineAnswer = (reply: UpstreamReply): EngineAnswer => {
   const { status } = reply
   const text = reply.body.toString()
   const engine = { status, words: cut(text, WORDS_CHARS_MAX) }
-  const usual = status < 300 ? USUAL.exec(text)?.[1] : undefined
-  if (usual !== undefined && usual.length <= RESULT_CHARS_MAX)
-    return { outcome: 'accepted', result: usual, error: null, engine }
   const ended = (
     outcome: Submission['outcome'],
     more: Partial<EngineAnswer> = {},

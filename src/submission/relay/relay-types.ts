@@ -20,11 +20,8 @@ export type RelayOptions = Options & {
 
 /** What the relay keeps its submissions in. */
 export type Book = {
-  /**
-   * Makes what is kept of a submission that may be forwarded. The answered function keeps it, to be
-   * called at most once; undefined where too many are in flight.
-   */
-  prepare(id: Uint8Array, submission: Submission): () => Flight | undefined
+  /** Records a submission that is about to be sent; undefined where too many are in flight. */
+  begin(id: Uint8Array, submission: Submission): Flight | undefined
   record(id: Uint8Array, submission: Submission): void
   /** A submission of any edge of the machine. */
   find(id: Uint8Array): Promise<Submission | undefined>
@@ -32,8 +29,8 @@ export type Book = {
 
 /** What one relay route is made of. */
 export type RelayModules = {
-  readonly checks: Pick<TransactionChecks, 'readBundle' | 'beginBundle'>
-  readonly upstream: Pick<Upstream, 'send' | 'isWarm'>
+  readonly checks: Pick<TransactionChecks, 'checkBundle'>
+  readonly upstream: Pick<Upstream, 'send'>
   readonly bucket: TokenBucket
   readonly flights: Flights
   readonly book: Book

@@ -6,21 +6,12 @@ import {
   isRefusal,
   RESULT_PREFIX,
   type Id,
-  type Params,
 } from '../../shared/jsonrpc.js'
-import {
-  BUNDLE_FORMS,
-  toBundleIds,
-  toListJson,
-  toNothing,
-  toSubmissionId,
-  toTransactions,
-  TRANSACTION_BYTES_MAX,
-} from './bundle.js'
+import { toBundleIds, toNothing, toSubmissionId } from './bundle.js'
 import { parseSubmission, type SubmissionCall } from '../call.js'
 import { createEngine } from './engine.js'
 import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from './relay-types.js'
-import { createSendBundle, type Opened } from './send-bundle.js'
+import { BundleSender } from './send-bundle.js'
 import { formatId } from '../store/submission-id.js'
 
 /** One relay route of one network. */
@@ -32,14 +23,6 @@ export type Relay = {
 /** On every answer of a relay route, whoever gives it. */
 export const submissionHeaders = (submissionId: Uint8Array): Readonly<Record<string, string>> => ({
   'X-Relay-Submission-ID': formatId(submissionId),
-})
-/** On the answers of a bundle. Written out: to spread objects takes 2 µs while a client waits. */
-const bundleHeaders = (
-  submissionId: Uint8Array,
-  bundleId: string,
-): Readonly<Record<string, string>> => ({
-  'X-Relay-Submission-ID': formatId(submissionId),
-  'X-Bundle-ID': bundleId,
 })
 
 /** Far over what any call of ours needs. */
@@ -68,9 +51,9 @@ const nameOf = (outcome: Outcome) =>
 
 export const createRelay = (options: RelayOptions, modules: RelayModules): Relay => {
   const { route, engineTipAccounts, serviceTipAccounts } = options
-  const { bucket, book, checks, meter, log } = modules
+  const { bucket, book, meter, log } = modules
   const engine = createEngine(options, modules)
-  const sendBundle = createSendBundle(options, engine, modules)
+  const sender = new BundleSender(options, engine, modules)
   const tipAccounts = { result: JSON.stringify(engineTipAccounts) }
   const tipConfig = {
     result: JSON.stringify({
@@ -105,15 +88,9 @@ export const createRelay = (options: RelayOptions, modules: RelayModules): Relay
     return { outcome: { result: JSON.stringify(submission) } }
   }
 
-  const openBundle = (params: Params): Opened => {
-    const transactions = toTransactions(params, BUNDLE_FORMS[route])
-    const begun = checks.beginBundle(transactions, TRANSACTION_BYTES_MAX)
-    return { begun, list: toListJson(transactions) }
-  }
-
   const answer = async (call: SubmissionCall, origin: RelayOrigin): Promise<Answer> => {
     const { method, params } = call
-    if (method === 'sendBundle') return sendBundle(() => openBundle(params), origin)
+    if (method === 'sendBundle') return sender.send(params, origin)
     if (route === '/relay-bundle' && STATUS_METHODS.has(method)) return askStatuses(call)
     if (method === 'getSubmission') return getSubmission(call, origin)
     if (method !== 'getTipAccounts' && method !== 'getServiceTipConfig')
@@ -139,30 +116,21 @@ export const createRelay = (options: RelayOptions, modules: RelayModules): Relay
 
   const toReply = (id: Id, { outcome, bundleId }: Answer, origin: RelayOrigin): Reply => {
     const { submissionId } = origin
-    const headers =
-      bundleId === undefined
-        ? submissionHeaders(submissionId)
-        : bundleHeaders(submissionId, bundleId)
+    const headers = {
+      ...submissionHeaders(submissionId),
+      ...(bundleId !== undefined && { 'X-Bundle-ID': bundleId }),
+    }
     if ('reply' in outcome)
       return { ...outcome.reply, headers: { ...outcome.reply.headers, ...headers } }
     const own = outcome instanceof RpcError ? outcome.row.headers : undefined
     const body = formatOutcome(id, outcome)
-    const all = own === undefined ? headers : { ...own, ...headers }
-    return { status: 200, contentType: JSON_TYPE, body, headers: all }
+    return { status: 200, contentType: JSON_TYPE, body, headers: { ...own, ...headers } }
   }
 
   return {
     async handle(body, origin) {
       const refused = origin.recheck()
       if (refused !== undefined) return toReply('null', { outcome: { reply: refused } }, origin)
-      const read = checks.readBundle(body)
-      if (read !== undefined) {
-        const list = body.subarray(read.start, read.end)
-        const sent = sendBundle(() => ({ begun: read.begun, list }), origin)
-        const answered = await settle(sent, origin)
-        meter.onCall('sendBundle', nameOf(answered.outcome))
-        return toReply(read.id, answered, origin)
-      }
       const call = parseSubmission(body, NESTING_MAX)
       const isCall = !isRefusal(call)
       const answered = isCall ? await settle(answer(call, origin), origin) : { outcome: call.error }

@@ -39,10 +39,6 @@ export type Flown = { readonly ending: Ending; readonly joined: string | null } 
  */
 export type Flights = {
   /**
-   * Makes a flight of the bundle's own at once: its end, `full`, or `flying` where there is one.
-   */
-  begin(bundle: Bundle): Promise<Flown> | 'full' | 'flying'
-  /**
    * Joins the flight of this bundle, or makes one of its own. `isSame` tells the bundle's
    * submissions from those of another one with the same claim.
    */
@@ -154,7 +150,10 @@ export const createFlights = (
 
   const nameOf = (key: Buffer): string => key.toString('latin1')
 
-  const begin = ({ key, id, prepare }: Bundle, name: string): ReturnType<Flights['begin']> => {
+  const begin = (
+    { key, id, prepare }: Bundle,
+    name: string,
+  ): Promise<Flown> | 'full' | 'flying' => {
     const old = here.get(name)
     if (old?.isEnding === false) return 'flying'
     if (old !== undefined) {
@@ -175,7 +174,6 @@ export const createFlights = (
   }
 
   return {
-    begin: bundle => begin(bundle, nameOf(bundle.key)),
     async fly(bundle) {
       const { key, isSame } = bundle
       const name = nameOf(key)

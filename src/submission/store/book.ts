@@ -18,7 +18,7 @@ export const createBook = (
     ledgers,
     now,
   }: {
-    readonly ledger: Pick<Ledger, 'prepare' | 'record' | 'get'>
+    readonly ledger: Pick<Ledger, 'begin' | 'record' | 'get'>
     readonly ledgers: Pick<Ledgers, 'find'>
     /** Unix milliseconds. */
     readonly now: () => number
@@ -26,7 +26,7 @@ export const createBook = (
 ): Book => {
   const look = (id: Uint8Array): Submission | undefined => ledger.get(id) ?? ledgers.find(id)
   return {
-    prepare: (id, submission) => ledger.prepare(id, submission),
+    begin: (id, submission) => ledger.begin(id, submission),
     record: (id, submission) => ledger.record(id, submission),
     async find(id) {
       const ageMs = now() - timeOfId(id)

@@ -134,11 +134,10 @@ export type LedgerStats = {
 /** The ledger of one edge, which alone writes it. No call waits for the disk. */
 export type Ledger = {
   /**
-   * The answered function, to be called at most once, keeps that a submission is about to be
-   * forwarded, in a way that outlives this process at once. It answers undefined where too many are
-   * in flight.
+   * Records that a submission is about to be sent. The record outlives this process from the moment
+   * of return. Undefined where too many are in flight.
    */
-  prepare(id: Uint8Array, submission: Submission): () => Flight | undefined
+  begin(id: Uint8Array, submission: Submission): Flight | undefined
   /** Keeps a submission that is not forwarded for itself. */
   record(id: Uint8Array, submission: Submission): void
   /** What is known of a submission, whether it has reached the disk or not. */
@@ -257,38 +256,36 @@ export const openLedger = async (
   timer.unref()
 
   return {
-    prepare(id, submission) {
+    begin(id, submission) {
       const key = formatId(id)
       const entry = Buffer.concat([id, packr.pack(submission)])
-      return () => {
-        const place = isClosed ? undefined : journal.begin(entry)
-        if (place === undefined) return undefined
-        inFlight++
-        const kept: Kept = { begun: submission, ending: undefined, writes: 1 }
-        waiting.set(key, kept)
-        const unwritten = young.begin({
-          onOverdue: () => {
-            if (!isClosed) void put(key, id, kept)
-          },
-        })
-        return {
-          id,
-          end: async ending => {
-            young.end(unwritten)
-            // Its words are what can be long, and the least that is missed.
-            if (!journal.end(place, packr.pack(ending)))
-              journal.end(place, packr.pack({ ...ending, engine: null }))
-            kept.ending = ending
-            const stored = put(key, id, kept)
-            kept.writes--
-            const isStored = await stored
-            // The next start of this edge finds it in the journal.
-            if (!isStored && isClosed) return false
-            journal.clear(place)
-            inFlight--
-            return isStored
-          },
-        }
+      const place = isClosed ? undefined : journal.begin(entry)
+      if (place === undefined) return undefined
+      inFlight++
+      const kept: Kept = { begun: submission, ending: undefined, writes: 1 }
+      waiting.set(key, kept)
+      const unwritten = young.begin({
+        onOverdue: () => {
+          if (!isClosed) void put(key, id, kept)
+        },
+      })
+      return {
+        id,
+        end: async ending => {
+          young.end(unwritten)
+          // Its words are what can be long, and the least that is missed.
+          if (!journal.end(place, packr.pack(ending)))
+            journal.end(place, packr.pack({ ...ending, engine: null }))
+          kept.ending = ending
+          const stored = put(key, id, kept)
+          kept.writes--
+          const isStored = await stored
+          // The next start of this edge finds it in the journal.
+          if (!isStored && isClosed) return false
+          journal.clear(place)
+          inFlight--
+          return isStored
+        },
       }
     },
     record(id, submission) {

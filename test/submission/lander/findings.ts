@@ -183,8 +183,6 @@ const openOver = async (
         frameBatch: never,
         checkBatch: never,
         checkBundle,
-        beginBundle: never,
-        readBundle: never,
         stats: never,
       },
       meter: {
@@ -234,7 +232,7 @@ t.test('an answer waits for no finding by default, and the finding counts later'
       {
         start: 0,
         byteLength: 0,
-        problem: 'spoiled',
+        problem: { kind: 'structure', reason: 'spoiled' },
         signature: undefined,
         isSigned: undefined,
         tips: [0n],

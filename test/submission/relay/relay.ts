@@ -1,11 +1,9 @@
 import t, { type Test } from 'tap'
 import { RpcError } from '../../../src/shared/errors.js'
-import { RELAY_ROUTES } from '../../../src/submission/store/submission.js'
 import { answer, openRawUpstream } from '../../fixtures/submission/raw-upstream.js'
 import {
   type MachineOptions,
   openMachine,
-  OPTIONS,
   post,
   sendBundle,
   TIPS,
@@ -14,7 +12,6 @@ import {
 
 const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const ID = 'ab'.repeat(32)
-const SIGNATURE = '1'.repeat(64)
 const ids = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => String(index).repeat(64))
 
@@ -243,10 +240,10 @@ t.test('an access that ends meanwhile forwards nothing, and is told nothing', as
 })
 
 t.test('a fault of ours is told without its words, and logged with its ids', async t => {
-  const beginBundle = (): never => {
+  const checkBundle = (): never => {
     throw new Error('canary')
   }
-  const { engine, edge, call } = await open(t, 1, { beginBundle })
+  const { engine, edge, call } = await open(t, 1, { checkBundle })
   const { status, json, headers } = await call('/relay-bundle', 'sendBundle', [
     toBundle('/relay-bundle'),
     { encoding: 'base64' },
@@ -257,41 +254,18 @@ t.test('a fault of ours is told without its words, and logged with its ids', asy
   t.equal(engine.received.length, 0)
 })
 
-t.test('where too many signatures wait, a bundle is refused and kept as that', async t => {
+t.test('a bundle is refused and recorded while too many checks wait', async t => {
   const { engine, call } = await open(t, 1, {
-    beginBundle: texts => ({
-      signatures: texts.map(() => SIGNATURE),
-      faults: [],
-      duplicate: undefined,
-      bundleId: ID,
-      qualifies: true,
-      wrongSignature: () => Promise.reject(new RpcError('checksOverloaded')),
-    }),
+    checkBundle: () => Promise.reject(new RpcError('checksOverloaded')),
   })
   const params = [toBundle('/relay-bundle'), { encoding: 'base64' }]
   const { json, headers } = await call('/relay-bundle', 'sendBundle', params)
   const message = 'Too many transaction checks in flight; retry with backoff'
   t.strictSame(json, { jsonrpc: '2.0', error: { code: -32_603, message }, id: 7 })
-  t.equal(headers['x-bundle-id'], ID)
   t.equal(engine.received.length, 0)
   const id = headers['x-relay-submission-id']
   const { result } = (await call('/relay-bundle', 'getSubmission', [id])).json
-  t.match(result, { outcome: 'full', checks: message, bundleId: ID, forwardedAtMs: null })
-})
-
-t.test('a call in the usual form is read with its bundle, any other as JSON', async t => {
-  const { edge, call } = await open(t)
-  const told = (): readonly string[] => edge.checkCalls.slice(seen)
-  let seen = 0
-  for (const route of RELAY_ROUTES) {
-    seen = edge.checkCalls.length
-    await call(route, 'sendBundle', [toBundle(route), OPTIONS[route]])
-    t.strictSame(told(), ['read'], route)
-    await post(edge.port, route, sendBundle(route, toBundle(route)).replace('[[', '[ [ '))
-    t.strictSame(told(), ['read', 'unread', 'begin'], route)
-    await post(edge.port, route, '{')
-    t.strictSame(told(), ['read', 'unread', 'begin', 'unread'])
-  }
+  t.match(result, { outcome: 'full', checks: message, bundleId: null, forwardedAtMs: null })
 })
 
 t.test('every call is counted by its method and its end', async t => {

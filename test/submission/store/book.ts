@@ -14,7 +14,7 @@ const open = (own: (Submission | undefined)[], others: (Submission | undefined)[
   const looks = { own: 0, others: 0 }
   const next = (list: (Submission | undefined)[], name: keyof typeof looks) => () =>
     list[Math.min(looks[name]++, list.length - 1)]
-  const ledger = { prepare: never, record: never, get: next(own, 'own') }
+  const ledger = { begin: never, record: never, get: next(own, 'own') }
   const ledgers = { find: next(others, 'others') }
   const book = createBook({ ageMsMax: 60_000, findMs: 60 }, { ledger, ledgers, now: () => NOW_MS })
   return { book, looks }

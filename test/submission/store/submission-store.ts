@@ -44,7 +44,7 @@ t.test('a submission is known at once, and at every edge when it is stored', asy
   const ledgers = openLedgers(dir, 1)
   const id = newId()
   t.equal(ledgers.find(id), undefined)
-  const flight = ledger.prepare(id, PENDING)()
+  const flight = ledger.begin(id, PENDING)
   t.strictSame(ledger.get(id), PENDING)
   t.equal(ledger.stats().inFlight, 1)
   const stored = flight?.end(ACCEPTED)
@@ -67,7 +67,7 @@ t.test('a flight that takes long is shown by other edges while it lasts', async 
   const ledger = await openEdge(0)
   const ledgers = openLedgers(dir, 1)
   const id = newId()
-  const flight = ledger.prepare(id, PENDING)()
+  const flight = ledger.begin(id, PENDING)
   await until('it is stored', () => ledgers.find(id) !== undefined)
   t.strictSame(ledgers.find(id), PENDING)
   t.strictSame(ledger.get(id), PENDING)
@@ -93,13 +93,13 @@ t.test('what a check refused is kept beside what was forwarded', async t => {
 t.test('one more in flight than there may be is refused', async t => {
   const { openEdge, newId } = await open(t, { inFlightMax: 2 })
   const ledger = await openEdge(0)
-  const flights = [1, 2, 3].map(() => ledger.prepare(newId(), PENDING)())
+  const flights = [1, 2, 3].map(() => ledger.begin(newId(), PENDING))
   t.strictSame(
     flights.map(flight => flight !== undefined),
     [true, true, false],
   )
   await flights[0]?.end(ACCEPTED)
-  t.ok(ledger.prepare(newId(), PENDING)())
+  t.ok(ledger.begin(newId(), PENDING))
   await ledger.close()
 })
 
@@ -107,8 +107,8 @@ t.test('what an earlier life left in flight is unknown, and what had ended stays
   const { dir, journal, openEdge, newId, faults } = await open(t)
   const first = await openEdge(0)
   const [left, stored] = [newId(), newId()]
-  first.prepare(left, PENDING)()
-  const ended = first.prepare(stored, PENDING)()?.end(ACCEPTED)
+  first.begin(left, PENDING)
+  const ended = first.begin(stored, PENDING)?.end(ACCEPTED)
   const atDeath = Uint8Array.from(journal)
   await ended
   await first.close()
@@ -138,7 +138,7 @@ t.test(
     const first = await openEdge(0)
     const ledgers = openLedgers(dir, 1)
     const id = newId()
-    first.prepare(id, PENDING)()
+    first.begin(id, PENDING)
     await until('others see it', () => ledgers.find(id)?.outcome === 'pending')
     const atDeath = Uint8Array.from(journal)
     await first.close()
@@ -156,7 +156,7 @@ t.test('words too long for the journal are left out of it, not the end', async t
   const { journal, openEdge, newId } = await open(t)
   const ledger = await openEdge(0)
   const id = newId()
-  const flight = ledger.prepare(id, PENDING)()
+  const flight = ledger.begin(id, PENDING)
   const long = { ...ACCEPTED, engine: { status: 200, words: 'x'.repeat(4_000) } }
   const stored = flight?.end(long)
   const atDeath = Uint8Array.from(journal)
@@ -173,7 +173,7 @@ t.test('an end that cannot be read is told, and its submission unknown', async t
   const { journal, openEdge, newId, faults } = await open(t)
   const ledger = await openEdge(0)
   const id = newId()
-  const stored = ledger.prepare(id, PENDING)()?.end(ACCEPTED)
+  const stored = ledger.begin(id, PENDING)?.end(ACCEPTED)
   const atDeath = Uint8Array.from(journal)
   await stored
   await ledger.close()
@@ -196,7 +196,7 @@ t.test('a journal of nonsense stops nothing', async t => {
   new DataView(journal.buffer).setUint32(4_096, 100)
   const ledger = await openEdge(0)
   t.equal(faults.length, 1, 'it is told once for each entry that cannot be read')
-  await ledger.prepare(newId(), PENDING)()?.end(ACCEPTED)
+  await ledger.begin(newId(), PENDING)?.end(ACCEPTED)
   await ledger.close()
 })
 
@@ -209,7 +209,7 @@ t.test('the oldest go when there are too many, of each table apart', async t => 
     clock.ms++
     const id = newId()
     ids.push(id)
-    if (n % 2 === 0) await ledger.prepare(id, PENDING)()?.end(ACCEPTED)
+    if (n % 2 === 0) await ledger.begin(id, PENDING)?.end(ACCEPTED)
     else ledger.record(id, { ...PENDING, outcome: 'invalid' })
   }
   await until('the oldest is gone', () => ids[1] !== undefined && ledger.get(ids[1]) === undefined)
@@ -243,7 +243,7 @@ t.test('a flood of what checks refuse is not kept beyond its bounds', async t =>
   const after = Array.from({ length: 40 }, newId)
   for (const id of after) ledger.record(id, invalid)
   t.equal(isKept(ledger, after), 0, 'with so many over the bound no more are taken')
-  t.equal(await ledger.prepare(newId(), PENDING)()?.end(ACCEPTED), true, 'but what is forwarded is')
+  t.equal(await ledger.begin(newId(), PENDING)?.end(ACCEPTED), true, 'but what is forwarded is')
   await ledger.close()
 })
 
@@ -283,7 +283,7 @@ t.test('what ends after the close is kept by the journal, and ends nothing else'
   const ledger = await openEdge(0)
   const ledgers = openLedgers(dir, 1)
   const ids = [newId(), newId(), newId()] as const
-  const flights = ids.map(id => ledger.prepare(id, PENDING)())
+  const flights = ids.map(id => ledger.begin(id, PENDING))
   const stored = flights[0]?.end(ACCEPTED)
   const closed = ledger.close()
   const amid = flights[1]?.end(ACCEPTED)
@@ -292,7 +292,7 @@ t.test('what ends after the close is kept by the journal, and ends nothing else'
   t.equal(await stored, true)
   t.equal(await amid, false)
   t.equal(await flights[2]?.end(ACCEPTED), false)
-  t.equal(ledger.prepare(newId(), PENDING)(), undefined)
+  t.equal(ledger.begin(newId(), PENDING), undefined)
   ledger.record(newId(), { ...PENDING, outcome: 'invalid' })
   t.equal(ledger.get(ids[0]), undefined)
   t.equal(ledger.stats().records, 0, 'it may be asked when it is closed')
@@ -390,7 +390,7 @@ t.test('a full disk stops no submission and ends no edge, and what was stored st
   const outcomeOf = (id: string) => ledger.get(parseId(id) ?? Buffer.alloc(16))?.outcome
   t.strictSame(new Set(stored.map(outcomeOf)), new Set(['accepted']))
   t.strictSame(new Set(lost.map(outcomeOf)), new Set([undefined]))
-  const flight = ledger.prepare(newId(), PENDING)()
+  const flight = ledger.begin(newId(), PENDING)
   t.equal(await flight?.end(ACCEPTED), true, 'with room again it goes on')
   await ledger.close()
   t.strictSame(later, [])

@@ -1,4 +1,4 @@
-//! One request's transactions, judged together.
+//! Checks of all transactions of one request.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use super::frames::frame_batch;
 use super::parse::{View, parse, read, sanitize};
 use super::signature::is_signed;
 use super::tips::{Rules, Tips, tips};
-use super::turns::Turns;
+use super::work_claims::WorkClaims;
 
 /// Why a member is no transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,11 +23,20 @@ pub enum Problem {
 }
 
 impl Problem {
-    pub fn into_text(self) -> String {
+    /// `base64`, `size` or `structure`.
+    pub fn kind(&self) -> &'static str {
         match self {
-            Problem::Base64 => "base64".into(),
-            Problem::Size => "size".into(),
-            Problem::Structure(text) => text,
+            Problem::Base64 => "base64",
+            Problem::Size => "size",
+            Problem::Structure(_) => "structure",
+        }
+    }
+
+    /// Why the structure is wrong, in words.
+    pub fn into_reason(self) -> Option<String> {
+        match self {
+            Problem::Base64 | Problem::Size => None,
+            Problem::Structure(reason) => Some(reason),
         }
     }
 }
@@ -56,41 +65,13 @@ pub struct Verdict {
     pub bundle_id: Option<String>,
 }
 
-/// Who must pay each class of tip addresses what its rules ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Payers {
-    /// Every transaction.
-    Each,
-    /// One transaction of them.
-    One,
-}
-
-impl Verdict {
-    /// Whether every member is a transaction that all of its signers have signed, and the tips are
-    /// paid.
-    pub fn is_clean(&self, rules: &Rules, payers: Payers) -> bool {
-        let is_right = |member: &Member| member.problem.is_none() && member.is_signed == Some(true);
-        let pays = |member: &Member| {
-            let classes = rules.tip_classes.iter();
-            classes
-                .zip(&member.tips.lamports)
-                .all(|(class, paid)| *paid >= class.floor_lamports)
-        };
-        self.members.iter().all(is_right)
-            && match payers {
-                Payers::Each => self.members.iter().all(pays),
-                Payers::One => self.members.iter().any(pays),
-            }
-    }
-}
-
-/// A request's transactions as they came.
+/// The transactions of one request.
 #[derive(Debug)]
 pub enum Given<B> {
-    /// The body of a batch. Its complete records are judged where they lie.
+    /// The body of a batch. Its complete records are checked in place.
     Batch(B),
-    /// The members of a bundle.
-    Bundle { texts: Vec<Text>, bytes_max: usize },
+    /// The decoded members of a bundle.
+    Bundle(Vec<Result<Vec<u8>, Problem>>),
 }
 
 /// One request's check. One thread runs it; others may help with the signatures, which are nearly
@@ -98,9 +79,7 @@ pub enum Given<B> {
 #[derive(Debug)]
 pub struct Check<B> {
     given: Given<B>,
-    /// Of the members of a bundle.
-    decoded: OnceLock<Vec<Result<Vec<u8>, Problem>>>,
-    turns: OnceLock<Turns>,
+    claims: OnceLock<WorkClaims>,
     verdict: OnceLock<Verdict>,
 }
 
@@ -108,44 +87,43 @@ impl<B: AsRef<[u8]>> Check<B> {
     pub fn new(given: Given<B>) -> Check<B> {
         Check {
             given,
-            decoded: OnceLock::new(),
-            turns: OnceLock::new(),
+            claims: OnceLock::new(),
             verdict: OnceLock::new(),
         }
     }
 
-    /// All of it, less the signatures that others take over. `call_help` is called at most once,
-    /// where there is work for two: then another thread may call `help`.
+    /// Checks everything but the signatures that helpers claim. Calls `call_help` at most once, where there are several
+    /// signatures: from then on another thread may call `help`.
     pub fn run(&self, rules: &Rules, call_help: impl FnOnce()) {
-        if let Given::Bundle { texts, bytes_max } = &self.given {
-            let decode = || texts.iter().map(|text| decode(text, *bytes_max)).collect();
-            self.decoded.get_or_init(decode);
-        }
         let sources = self.sources();
         let (verdict, views) = look_all(&sources, rules);
-        let turns = self.turns.get_or_init(|| Turns::new(views.len(), false));
+        let claims = self.claims.get_or_init(|| WorkClaims::new(views.len()));
         let verdict = self.verdict.get_or_init(|| verdict);
         let is_whole = |member: &&Member| member.problem.is_none();
         if verdict.members.iter().filter(is_whole).count() > 1 {
             call_help();
         }
-        turns.work(|index| views.get(index)?.as_ref().map(is_signed));
+        claims.work(|index| views.get(index)?.as_ref().map(is_signed));
     }
 
-    /// Checks signatures that no other thread has begun with.
+    /// Checks signatures that no other thread has claimed.
     pub fn help(&self) {
-        let Some(turns) = self.turns.get() else {
+        let Some(claims) = self.claims.get() else {
             return;
         };
         let sources = self.sources();
-        turns.work(|index| is_signed_at(&sources, index));
+        claims.work(|index| {
+            let bytes = sources.get(index)?.bytes.as_ref().ok()?;
+            // Parsed a second time: 1 µs.
+            parse(bytes).ok().as_ref().map(is_signed)
+        });
     }
 
-    /// What came out, once no thread is at work any more. `None`: one of them has failed.
+    /// The verdict. Call it when no thread works any more. `None`: one of them panicked.
     pub fn finish(&mut self) -> Option<Verdict> {
         let mut verdict = self.verdict.take()?;
-        if let Some(turns) = self.turns.take() {
-            turns.finish(&mut verdict.members)?;
+        if let Some(claims) = self.claims.take() {
+            claims.finish(&mut verdict.members)?;
         }
         Some(verdict)
     }
@@ -160,34 +138,19 @@ impl<B: AsRef<[u8]>> Check<B> {
                     sources.push(Source { start, bytes });
                 });
             }
-            Given::Bundle { .. } => {
-                sources.extend(self.decoded.get().into_iter().flatten().map(Source::of));
-            }
+            Given::Bundle(members) => sources.extend(members.iter().map(|member| Source {
+                start: 0,
+                bytes: member.as_deref().map_err(Problem::clone),
+            })),
         }
         sources
     }
 }
 
 /// A member's bytes, or why there are none.
-pub(super) struct Source<'a> {
+struct Source<'a> {
     start: usize,
     bytes: Result<&'a [u8], Problem>,
-}
-
-impl<'a> Source<'a> {
-    /// A member of a bundle.
-    pub(super) fn of(decoded: &'a Result<Vec<u8>, Problem>) -> Source<'a> {
-        Source {
-            start: 0,
-            bytes: decoded.as_deref().map_err(Problem::clone),
-        }
-    }
-}
-
-/// Of a member that is looked at elsewhere, too: parsing takes 1 µs.
-pub(super) fn is_signed_at(sources: &[Source<'_>], index: usize) -> Option<bool> {
-    let bytes = sources.get(index)?.bytes.as_ref().ok()?;
-    parse(bytes).ok().as_ref().map(is_signed)
 }
 
 /// A whole check on this thread alone.
@@ -197,38 +160,18 @@ fn check_alone(given: Given<&[u8]>, rules: &Rules) -> Verdict {
     check.finish().unwrap_or_default()
 }
 
-/// Judges the complete records of a batch, in place.
+/// Checks the complete records of a batch, in place.
 pub fn check_batch(body: &[u8], rules: &Rules) -> Verdict {
     check_alone(Given::Batch(body), rules)
 }
 
-/// Judges the members of a bundle.
-pub fn check_bundle(texts: &[Text], bytes_max: usize, rules: &Rules) -> Verdict {
-    let given = Given::Bundle {
-        texts: texts.to_vec(),
-        bytes_max,
-    };
-    check_alone(given, rules)
+/// Checks the members of a bundle.
+pub fn check_bundle(members: Vec<Result<Vec<u8>, Problem>>, rules: &Rules) -> Verdict {
+    check_alone(Given::Bundle(members), rules)
 }
 
-/// One base64 text of a bundle.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Text {
-    Given(Vec<u8>),
-    /// It was longer than any transaction's, and not taken over.
-    TooLong,
-}
-
-/// The bytes of a text, or why there are none.
-pub fn decode(text: &Text, bytes_max: usize) -> Result<Vec<u8>, Problem> {
-    match text {
-        Text::Given(text) => decode_text(text, bytes_max),
-        Text::TooLong => Err(Problem::Size),
-    }
-}
-
-/// The same of a text that lies elsewhere.
-pub fn decode_text(text: &[u8], bytes_max: usize) -> Result<Vec<u8>, Problem> {
+/// Decodes the base64 text of a transaction of at most `bytes_max` bytes.
+pub fn decode(text: &[u8], bytes_max: usize) -> Result<Vec<u8>, Problem> {
     if text.len() > text_length(bytes_max) {
         return Err(Problem::Size);
     }
@@ -241,10 +184,7 @@ pub fn decode_text(text: &[u8], bytes_max: usize) -> Result<Vec<u8>, Problem> {
 }
 
 /// Everything but the signatures.
-pub(super) fn look_all<'a>(
-    sources: &[Source<'a>],
-    rules: &Rules,
-) -> (Verdict, Vec<Option<View<'a>>>) {
+fn look_all<'a>(sources: &[Source<'a>], rules: &Rules) -> (Verdict, Vec<Option<View<'a>>>) {
     let mut views = Vec::with_capacity(sources.len());
     let mut members = Vec::with_capacity(sources.len());
     for source in sources {

@@ -4,10 +4,9 @@
 
 mod base64;
 mod bundle;
-mod bundle_call;
-mod bundle_check;
 mod check;
 mod frames;
+mod job;
 mod keys;
 mod known_keys;
 mod layout;
@@ -15,19 +14,14 @@ mod loops;
 mod parse;
 mod refusal;
 mod signature;
-mod stack_place;
 mod tips;
-mod turns;
+mod work_claims;
 
 pub use base64::{decode_canonical, text_length};
 pub use bundle::bundle_id;
-pub use bundle_call::{BundleCall, BundleForm, read_bundle_call};
-pub use bundle_check::BundleCheck;
-pub use check::{
-    Check, Given, Member, Payers, Problem, Text, Verdict, check_batch, check_bundle, decode,
-    decode_text,
-};
+pub use check::{Check, Given, Member, Problem, Verdict, check_batch, check_bundle, decode};
 pub use frames::{Fault, RECORD_BYTES_MAX, RECORD_BYTES_MIN, RECORDS_MAX, frame_batch};
+pub use job::submit;
 pub use loops::{Loops, compare_loops};
 pub use parse::{BYTES_MAX, parse};
 pub use signature::{Signature, is_signed, verify};

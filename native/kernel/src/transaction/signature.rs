@@ -6,7 +6,6 @@ use ed25519_dalek::{Signature as DalekSignature, VerifyingKey};
 
 use super::known_keys::to_point;
 use super::parse::View;
-use super::stack_place::well_placed;
 use crate::Pubkey;
 
 pub type Signature = [u8; 64];
@@ -32,12 +31,7 @@ pub fn verify_known(key: &Pubkey, message: &[u8], signature: &Signature) -> bool
 /// Whether every signer of the message has signed it.
 pub fn is_signed(view: &View<'_>) -> bool {
     let message = view.message_data();
-    // As many keys as signatures: the sanitiser has seen to it.
-    let mut is_right = false;
-    well_placed(&mut || {
-        let mut pairs = view.static_account_keys().iter().zip(view.signatures());
-        is_right = pairs
-            .all(|(key, signature)| verify_known(key.as_array(), message, signature.as_array()));
-    });
-    is_right
+    // The sanitizer made sure that there are as many keys as signatures.
+    let mut pairs = view.static_account_keys().iter().zip(view.signatures());
+    pairs.all(|(key, signature)| verify_known(key.as_array(), message, signature.as_array()))
 }

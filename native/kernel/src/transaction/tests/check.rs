@@ -1,25 +1,25 @@
-use super::super::turns::Turns;
-use super::*;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
-fn text(bytes: &[u8]) -> Text {
-    Text::Given(base64_simd::STANDARD.encode_to_string(bytes).into_bytes())
+use super::super::work_claims::WorkClaims;
+use super::*;
+use crate::error::Error;
+use crate::pool::Pool;
+
+type Decoded = Result<Vec<u8>, Problem>;
+
+fn given(text: &str) -> Decoded {
+    decode(text.as_bytes(), 1_232)
 }
 
-fn given(text: &str) -> Text {
-    Text::Given(text.as_bytes().to_vec())
+fn given_bytes(bytes: &[u8]) -> Decoded {
+    given(&base64_simd::STANDARD.encode_to_string(bytes))
 }
 
 fn bundle(members: &[Vec<u8>]) -> Verdict {
-    let texts: Vec<Text> = members.iter().map(|bytes| text(bytes)).collect();
-    check_bundle(&texts, 1_232, &rules())
-}
-
-fn begun(members: &[Vec<u8>]) -> BundleCheck {
-    BundleCheck::new(
-        members
-            .iter()
-            .map(|bytes| decode(&text(bytes), 1_232))
-            .collect(),
+    check_bundle(
+        members.iter().map(|bytes| given_bytes(bytes)).collect(),
+        &rules(),
     )
 }
 
@@ -96,17 +96,15 @@ fn a_batch_is_judged_in_place() {
             &bytes[..]
         );
     }
-    let text = verdict.members[2].problem.clone().map(Problem::into_text);
-    assert_eq!(
-        text.as_deref(),
-        Some("ends at byte 66 inside the signatures")
-    );
+    let problem = verdict.members[2].problem.clone();
+    let text = "ends at byte 66 inside the signatures";
+    assert_eq!(problem, Some(Problem::Structure(text.into())));
     assert_eq!(verdict.bundle_id, None);
     assert_eq!(check_batch(&[], &rules()).members, []);
 }
 
 #[test]
-fn a_bundle_that_has_begun_is_looked_at_up_to_the_first_wrong_signature() {
+fn every_signature_of_a_bundle_is_checked() {
     let [one, two, three] = [1, 2, 3].map(|nonce| member(Version::Legacy, nonce));
     let mixed = [one.clone(), forged(&two), three.clone()];
     assert_eq!(
@@ -115,27 +113,8 @@ fn a_bundle_that_has_begun_is_looked_at_up_to_the_first_wrong_signature() {
     );
     let broken = [one.clone(), two[..two.len() - 1].to_vec()];
     assert_eq!(signed(&bundle(&broken)), [Some(true), None]);
-    let first_wrong = |members: &[Vec<u8>]| {
-        let check = begun(members);
-        check.sign();
-        check.first_wrong()
-    };
-    assert_eq!(first_wrong(&mixed), Some(Some(1)));
-    assert_eq!(first_wrong(&[forged(&one), forged(&two)]), Some(Some(0)));
-    assert_eq!(first_wrong(&broken), Some(Some(1)), "no transaction");
-    assert_eq!(first_wrong(&[one.clone(), two.clone(), three]), Some(None));
-    assert_eq!(first_wrong(&[]), Some(None));
-    assert_eq!(begun(&mixed).first_wrong(), None, "nobody has looked");
     let twice = [one.clone(), one];
     assert_eq!(signed(&bundle(&twice)), [Some(true), Some(true)]);
-    // What was looked at beside the signatures is the same without them.
-    for members in [&mixed[..], &broken, &twice, &[two]] {
-        let mut verdict = bundle(members);
-        for member in &mut verdict.members {
-            member.is_signed = None;
-        }
-        assert_eq!(begun(members).look(&rules()), verdict);
-    }
 }
 
 #[test]
@@ -165,8 +144,7 @@ fn duplicates_by_bytes_and_by_what_is_signed() {
     );
     // The same message in a legacy transaction and with its version before it are two messages.
     assert_eq!(duplicate(&[&member(Version::Legacy, 1), &one]), None);
-    let bad = [given("!"), given("!")];
-    let verdict = check_bundle(&bad, 1_232, &rules());
+    let verdict = check_bundle(vec![given("!"), given("!")], &rules());
     assert_eq!(
         verdict.duplicate, None,
         "two texts that are no bytes are no duplicates"
@@ -200,15 +178,12 @@ fn base64_is_canonical_and_sizes_are_bounds() {
         encoded.ends_with("=="),
         "its last character has unused bits"
     );
-    let problem = |texts: &[Text], bytes_max: usize| {
-        let verdict = check_bundle(texts, bytes_max, &rules());
-        verdict
-            .members
-            .into_iter()
-            .map(|member| member.problem)
-            .collect::<Vec<_>>()
+    let problem = |text: &str, bytes_max: usize| {
+        let decoded = decode(text.as_bytes(), bytes_max);
+        let verdict = check_bundle(vec![decoded], &rules());
+        verdict.members[0].problem.clone()
     };
-    assert_eq!(problem(&[given(&encoded)], 1_232), [None]);
+    assert_eq!(problem(&encoded, 1_232), None);
     let last = encoded.len() - 3;
     let mut unused = encoded.clone().into_bytes();
     unused[last] += 1;
@@ -227,25 +202,15 @@ fn base64_is_canonical_and_sizes_are_bounds() {
         String::from_utf8(unused).unwrap(),
     ];
     for text in wrong {
-        assert_eq!(
-            problem(&[given(&text)], 1_232),
-            [Some(Problem::Base64)],
-            "{text}"
-        );
+        assert_eq!(problem(&text, 1_232), Some(Problem::Base64), "{text}");
     }
-    let zeros = |bytes: usize| text(&vec![0; bytes]);
-    assert_eq!(problem(&[zeros(1_233)], 1_232), [Some(Problem::Size)]);
-    assert_eq!(problem(&[zeros(1_236)], 1_232), [Some(Problem::Size)]);
-    assert_eq!(problem(&[zeros(4_097)], 4_096), [Some(Problem::Size)]);
-    assert_eq!(problem(&[Text::TooLong], 1_232), [Some(Problem::Size)]);
-    assert!(matches!(
-        problem(&[zeros(1_232)], 1_232)[..],
-        [Some(Problem::Structure(_))]
-    ));
-    assert!(matches!(
-        problem(&[given("")], 1_232)[..],
-        [Some(Problem::Structure(_))]
-    ));
+    let zeros = |bytes: usize| base64_simd::STANDARD.encode_to_string(vec![0; bytes]);
+    assert_eq!(problem(&zeros(1_233), 1_232), Some(Problem::Size));
+    assert_eq!(problem(&zeros(1_236), 1_232), Some(Problem::Size));
+    assert_eq!(problem(&zeros(4_097), 4_096), Some(Problem::Size));
+    let is_structure = |text: &str| matches!(problem(text, 1_232), Some(Problem::Structure(_)));
+    assert!(is_structure(&zeros(1_232)));
+    assert!(is_structure(""));
 }
 
 #[test]
@@ -283,10 +248,9 @@ fn spoiled() -> impl Iterator<Item = Vec<Vec<u8>>> {
 
 fn checks_of(members: &[Vec<u8>]) -> [Check<Vec<u8>>; 2] {
     [
-        Check::new(Given::Bundle {
-            texts: members.iter().map(|bytes| text(bytes)).collect(),
-            bytes_max: 1_232,
-        }),
+        Check::new(Given::Bundle(
+            members.iter().map(|bytes| given_bytes(bytes)).collect(),
+        )),
         Check::new(Given::Batch(batch(members))),
     ]
 }
@@ -316,32 +280,44 @@ fn a_check_that_is_helped_says_what_one_thread_would() {
             check.finish().unwrap()
         });
         assert_eq!(shared, alone);
-        let [bundled, _] = &alone;
-        let is_wrong = |member: &Member| member.is_signed != Some(true);
-        let first_wrong = bundled.members.iter().position(is_wrong);
-        let begun = begun(&members);
-        std::thread::scope(|scope| {
-            scope.spawn(|| begun.sign());
-            begun.sign();
-        });
-        assert_eq!(begun.first_wrong(), Some(first_wrong));
     }
 }
 
 #[test]
-fn what_a_thread_left_undone_is_no_verdict() {
+fn a_check_that_a_thread_left_undone_has_no_verdict() {
     let members: Vec<Vec<u8>> = (0..4).map(|nonce| member(Version::V0, nonce)).collect();
     let [mut never, ..] = checks_of(&members);
     assert_eq!(never.finish(), None, "it was not run");
-    for stops_early in [true, false] {
-        let turns = Turns::new(3, stops_early);
-        let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            turns.work(|index| if index == 1 { panic!() } else { Some(true) });
-        }));
-        assert!(failed.is_err());
-        turns.work(|_| Some(true));
-        assert_eq!(turns.first_wrong(), None);
-        let mut members = bundle(&members[..3]).members;
-        assert_eq!(turns.finish(&mut members), None);
+    let claims = WorkClaims::new(3);
+    let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        claims.work(|index| if index == 1 { panic!() } else { Some(true) });
+    }));
+    assert!(failed.is_err());
+    claims.work(|_| Some(true));
+    let mut members = bundle(&members[..3]).members;
+    assert_eq!(claims.finish(&mut members), None);
+}
+
+/// Submits a check of three members, of which the second is forged, and waits for its verdict.
+fn submitted(pool: &Arc<Pool>) -> crate::error::Result<Verdict> {
+    let members = [1, 2, 3].map(|nonce| member(Version::V0, nonce));
+    let body = batch(&[members[0].clone(), forged(&members[1]), members[2].clone()]);
+    let (sender, receiver) = mpsc::channel();
+    let check = Check::new(Given::Batch(body));
+    submit(pool, &Arc::new(rules()), check, move |_, outcome| {
+        sender.send(outcome).unwrap();
+    });
+    receiver.recv_timeout(Duration::from_secs(5)).unwrap()
+}
+
+#[test]
+fn a_submitted_check_settles_once_with_its_verdict_or_refusal() {
+    for threads in [1, 2] {
+        let pool = Arc::new(Pool::new("verify", threads, 0, 4).unwrap());
+        let found = signed(&submitted(&pool).unwrap());
+        assert_eq!(found, [Some(true), Some(false), Some(true)]);
+        pool.close();
+        let refused = submitted(&pool);
+        assert!(matches!(refused, Err(Error::ChecksOverloaded)));
     }
 }

@@ -1,7 +1,6 @@
 //! Transactions are made here byte by byte, by the layouts of the wire and not by the crate under
 //! test.
 
-mod bundle_call;
 mod check;
 mod ed25519;
 mod fixtures;
@@ -42,6 +41,13 @@ pub struct Build {
     pub lookups: Vec<(Pubkey, Vec<u8>, Vec<u8>)>,
     /// Config words of version 1, by their bits.
     pub config: Vec<(u8, u32)>,
+}
+
+/// The reason of a wrong structure, or the kind of another problem.
+pub fn problem_text(member: &Member) -> Option<String> {
+    let problem = member.problem.clone()?;
+    let kind = problem.kind();
+    Some(problem.into_reason().unwrap_or_else(|| kind.into()))
 }
 
 pub fn signer(seed: u8) -> SigningKey {

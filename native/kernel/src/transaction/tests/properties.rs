@@ -104,12 +104,12 @@ fn oracle(bytes: &[u8]) -> Option<bool> {
 
 pub fn agrees(bytes: &[u8]) -> Result<(), TestCaseError> {
     let text = base64_simd::STANDARD.encode_to_string(bytes).into_bytes();
-    let verdict = check_bundle(&[Text::Given(text)], BYTES_MAX, &rules());
+    let verdict = check_bundle(vec![decode(&text, BYTES_MAX)], &rules());
     let member = &verdict.members[0];
     prop_assert_eq!(member.byte_length, bytes.len());
     prop_assert_eq!(member.is_signed, oracle(bytes));
     prop_assert_eq!(member.problem.is_none(), member.is_signed.is_some());
-    if let Some(problem) = member.problem.clone().map(Problem::into_text) {
+    if let Some(problem) = problem_text(member) {
         prop_assert!(
             problem != UNREADABLE && problem != REFUSED,
             "no words for {bytes:?}"

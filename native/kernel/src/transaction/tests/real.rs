@@ -50,8 +50,8 @@ const REASONS: [(&str, &str); 14] = [
 ];
 
 fn judge(fixture: &Fixture) -> Member {
-    let texts = [Text::Given(fixture.text.clone().into_bytes())];
-    let verdict = check_bundle(&texts, BYTES_MAX, &rules());
+    let decoded = decode(fixture.text.as_bytes(), BYTES_MAX);
+    let verdict = check_bundle(vec![decoded], &rules());
     verdict.members.into_iter().next().unwrap()
 }
 
@@ -59,7 +59,7 @@ fn judge(fixture: &Fixture) -> Member {
 fn every_real_transaction_gets_its_verdict() {
     for fixture in transactions().unwrap_or_default() {
         let member = judge(&fixture);
-        let problem = member.problem.clone().map(Problem::into_text);
+        let problem = problem_text(&member);
         let name = &fixture.name;
         if fixture.file["expect"] == "valid" {
             assert_eq!((problem, member.is_signed), (None, Some(true)), "{name}");
@@ -98,9 +98,9 @@ fn the_documented_bundle_gets_its_id() {
         return;
     };
     let params = file["request"]["body"]["params"][0].as_array().unwrap();
-    let text = |member: &serde_json::Value| Text::Given(member.as_str().unwrap().into());
-    let texts: Vec<Text> = params.iter().take(2).map(text).collect();
-    let verdict = check_bundle(&texts, 1_232, &rules());
+    let member = |text: &serde_json::Value| decode(text.as_str().unwrap().as_bytes(), 1_232);
+    let members = params.iter().take(2).map(member).collect();
+    let verdict = check_bundle(members, &rules());
     assert_eq!(
         verdict.bundle_id.as_deref(),
         Some("eb06826b16e608a7568f6ab091c26b47d4a43d847dc1e6d34172e0e778e01cc1")
