@@ -21,14 +21,14 @@ export const start: Start = async ({ config, guest }, send) => {
   const { log, flush } = openLog('sandbox', config.log)
   const metrics = createMetrics('sandbox')
   const ports = layoutOf(sandbox.port)
-  const world = await startSandboxChain({
+  const chainServices = await startSandboxChain({
     geyser: { port: ports.geyser },
     rpc: { port: ports.rpc },
     slotMs: sandbox.slotMs,
     trafficPerSecond: sandbox.trafficPerSecond,
     ...(sandbox.accountDir === undefined ? {} : { accountDir: sandbox.accountDir }),
   })
-  const { chain, tips } = world
+  const { chain, tips } = chainServices
   const lander = await openLander(chain, {
     port: ports.lander,
     tipAddresses: tips.lander,
@@ -45,20 +45,20 @@ export const start: Start = async ({ config, guest }, send) => {
     ...CREDENTIALS.identity,
     redirectUris: [new URL('/callback', publicUrlOf(config)).href],
   })
-  log.info({ geyserUrl: world.geyserUrl, slotMs: sandbox.slotMs }, 'dev chain runs')
+  log.info({ geyserUrl: chainServices.geyserUrl, slotMs: sandbox.slotMs }, 'dev chain runs')
   return {
     detail: {
-      geyserUrl: world.geyserUrl,
-      upstreamRpcUrl: world.rpc.url,
+      geyserUrl: chainServices.geyserUrl,
+      upstreamRpcUrl: chainServices.rpc.url,
       landerUrl: lander.url,
       bundleEngineUrl: engine.url,
       issuer: identity.issuer,
-      samples: world.samples,
+      samples: chainServices.samples,
     },
     chain: {
       // Random, because a new chain begins with the same hashes as an old one only by chance.
       id: randomBytes(6).toString('hex'),
-      endpoint: world.geyserUrl,
+      endpoint: chainServices.geyserUrl,
       firstSlot: chain.options.firstSlot,
     },
     onCommand: command => {
@@ -66,7 +66,7 @@ export const start: Start = async ({ config, guest }, send) => {
     },
     drain: async () => {
       await Promise.all([lander.close(), engine.close(), identity.close()])
-      await world.close()
+      await chainServices.close()
       flush()
     },
   }

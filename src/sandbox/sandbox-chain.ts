@@ -5,12 +5,12 @@ import { type GeyserOptions, type GeyserServer, openGeyser } from './geyser/geys
 import { openRpc, type RpcOptions } from './rpc/rpc.js'
 import { deriveTips, fundTips, type Tips } from './upstreams/tips.js'
 import { defaults as trafficDefaults, startTraffic } from './chain/traffic.js'
-import { createWorld, type Samples, type World } from './chain/world.js'
+import { createSampleAccounts, type Samples, type SampleAccounts } from './chain/sample-accounts.js'
 
-/** Options of the sandbox chain with everything that belongs to it. */
+/** Options of the dev chain with its feed, RPC and traffic. */
 export const defaults = {
   ...chainDefaults,
-  /** One slot, as on mainnet. 0: no clock, only `chain.tick()` ends a slot. */
+  /** Slot time, as on mainnet. 0: no clock, only `chain.tick()` ends a slot. */
   slotMs: 400,
   /** Token transfers a second. */
   trafficPerSecond: trafficDefaults.perSecond,
@@ -22,11 +22,11 @@ export type SandboxChainOptions = typeof defaults & {
   readonly rpc?: Partial<RpcOptions>
 }
 
-/** A running chain with its feed. */
+/** A running chain with its feed and RPC. */
 export type SandboxChain = {
   readonly samples: Samples
   readonly tips: Tips
-  readonly world: World
+  readonly sampleAccounts: SampleAccounts
   readonly geyserUrl: string
   readonly geyser: GeyserServer
   readonly rpc: DevUpstream
@@ -34,7 +34,7 @@ export type SandboxChain = {
   close(): Promise<void>
 }
 
-/** Ends slots on time. A late one is not made up for: slots would only bunch. */
+/** Ends slots by a timer. Late slots are not caught up. */
 const startClock = (chain: Chain, slotMs: number): (() => void) => {
   if (slotMs <= 0) return () => {}
   const timer = setInterval(() => chain.tick(), slotMs)
@@ -42,8 +42,8 @@ const startClock = (chain: Chain, slotMs: number): (() => void) => {
 }
 
 /**
- * Builds the first block (the virtual machine's accounts, the world, the dumps), closes it, and
- * runs. `now` in milliseconds since 1970. Throws DumpError, and what listening throws.
+ * Builds and closes the first block (built-in accounts, sample accounts, dumps), then starts the
+ * clock. `now` in milliseconds since 1970. Throws DumpError; rejects where a port is taken.
  */
 export const startSandboxChain = async (
   options: Partial<SandboxChainOptions> = {},
@@ -73,19 +73,19 @@ export const startSandboxChain = async (
   const geyser = await openGeyser(chain, geyserOptions, now)
   const rpc = await openRpc(chain, rpcOptions)
   chain.start()
-  const world = createWorld(chain)
+  const sampleAccounts = createSampleAccounts(chain)
   const tips = deriveTips(seed)
   fundTips(chain, tips)
-  // After the world, so that a dump wins over whatever else has its key.
+  // Last, so that a dump replaces any account with the same address.
   for (const { pubkey, state } of dumps) chain.load(pubkey, state)
   chain.tick()
   const stopClock = startClock(chain, slotMs ?? defaults.slotMs)
   const perSecond = trafficPerSecond ?? defaults.trafficPerSecond
-  const stopTraffic = startTraffic(chain, world, { perSecond }, now)
+  const stopTraffic = startTraffic(chain, sampleAccounts, { perSecond }, now)
   return {
-    samples: world.samples,
+    samples: sampleAccounts.samples,
     tips,
-    world,
+    sampleAccounts,
     geyserUrl: geyser.url,
     geyser,
     rpc,

@@ -31,12 +31,12 @@ const BOOTSTRAP = {
 t.test('kill -9 of the indexer at random instants of bootstraps', async t => {
   const sandbox = await startSandboxChain({ seed: 'boot', firstSlot: 1, slotMs: 0 })
   t.teardown(() => sandbox.close())
-  const { chain, world, samples } = sandbox
+  const { chain, sampleAccounts, samples } = sandbox
   const state = trackChain(chain)
   const record = await recordChain(sandbox)
   t.teardown(() => record.close())
   const clock = setInterval(() => chain.tick(), SLOT_MS)
-  const stopTraffic = startTraffic(chain, world, { perSecond: 100 })
+  const stopTraffic = startTraffic(chain, sampleAccounts, { perSecond: 100 })
   const stopChain = (): void => {
     clearInterval(clock)
     stopTraffic()

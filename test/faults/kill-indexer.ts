@@ -21,10 +21,10 @@ t.test(`kill -9 of the indexer at ${ROUNDS} random instants`, async t => {
   // The clock is the test's own, so that it can end while the feed goes on.
   const sandbox = await startSandboxChain({ seed: 'kill', firstSlot: 1, slotMs: 0 })
   t.teardown(() => sandbox.close())
-  const { chain, world, samples } = sandbox
+  const { chain, sampleAccounts, samples } = sandbox
   const state = trackChain(chain)
   const clock = setInterval(() => chain.tick(), SLOT_MS)
-  const stopTraffic = startTraffic(chain, world, { perSecond: TRANSFERS_PER_SECOND })
+  const stopTraffic = startTraffic(chain, sampleAccounts, { perSecond: TRANSFERS_PER_SECOND })
   const stopChain = (): void => {
     clearInterval(clock)
     stopTraffic()

@@ -1,7 +1,7 @@
-import type { ParsedTransaction } from '../solana/parse-transaction.js'
+import type { ParsedTransaction } from '../solana/transaction.js'
 import type { TransactionError } from './transaction-error.js'
 
-/** Everything an account is, exactly. */
+/** The state of an account. */
 export type AccountState = {
   readonly lamports: bigint
   readonly owner: Uint8Array
@@ -10,20 +10,17 @@ export type AccountState = {
   readonly data: Uint8Array
 }
 
-/** One write of an account. Lamports 0 is its deletion. */
+/** One write of an account. Lamports 0 mean that it was deleted. */
 export type AccountUpdate = AccountState & {
   readonly pubkey: Uint8Array
   readonly slot: number
-  /**
-   * Grows with every write of the chain, so that the last write of a slot is the one with the
-   * highest.
-   */
+  /** Increases with every write of the chain. */
   readonly writeVersion: number
-  /** Signature of the transaction that wrote it; `undefined` for genesis, dumps and sysvars. */
+  /** Signature of the writing transaction; `undefined` for genesis, dumps and sysvars. */
   readonly signature: Uint8Array | undefined
 }
 
-/** What one token account held before or after a transaction. */
+/** Balance of one token account before or after a transaction. */
 export type TokenBalance = {
   readonly accountIndex: number
   readonly mint: string
@@ -33,7 +30,7 @@ export type TokenBalance = {
   readonly decimals: number
 }
 
-/** An instruction that a program called. */
+/** An instruction that a program invoked. */
 export type InnerInstruction = {
   readonly programIdIndex: number
   readonly accounts: Uint8Array
@@ -41,9 +38,9 @@ export type InnerInstruction = {
   readonly stackHeight: number
 }
 
-/** What executing a transaction gave. */
+/** Outcome of an execution. */
 export type TransactionOutcome = {
-  /** `undefined` is success. */
+  /** `undefined` means success. */
   readonly error: TransactionError | undefined
   readonly feeLamports: bigint
   /** One per account key: static ones, then loaded writable, then loaded read-only. */
@@ -60,7 +57,7 @@ export type TransactionOutcome = {
   readonly loadedReadonly: readonly Uint8Array[]
 }
 
-/** A transaction that is in a block, failed ones included. */
+/** A transaction in a block, perhaps a failed one. */
 export type TransactionRecord = TransactionOutcome & {
   readonly slot: number
   readonly index: number
@@ -68,7 +65,7 @@ export type TransactionRecord = TransactionOutcome & {
   readonly transaction: ParsedTransaction
 }
 
-/** A finished block with every write in order. */
+/** A closed block. */
 export type Block = {
   readonly slot: number
   readonly parentSlot: number
@@ -81,5 +78,5 @@ export type Block = {
   readonly accountUpdateCount: number
 }
 
-/** How sure a slot is. */
+/** Commitment of a slot. */
 export type Commitment = 'processed' | 'confirmed' | 'finalized'

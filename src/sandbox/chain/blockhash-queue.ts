@@ -1,14 +1,12 @@
 import { toMapKey } from '../solana/addresses.js'
 
-/** How a block hash stands: good for a transaction, too old for one, or never seen. */
+/** Age of a blockhash: valid for a transaction, too old, or never seen. */
 export type BlockhashAge = 'recent' | 'expired' | 'unknown'
 
-/**
- * Expired hashes are told from unknown ones for this many times the age that they were good for.
- */
-const MEMORY_AGES = 10
+/** Expired hashes are remembered for this many times the age at which they expire. */
+const EXPIRED_AGES = 10
 
-/** The block hashes that a transaction may name: those of the last `ageMax` blocks. */
+/** Blockhashes that a transaction may name: those of the last `ageMax` blocks. */
 export class BlockhashQueue {
   private readonly recent = new Set<string>()
   private readonly expired = new Set<string>()
@@ -27,12 +25,11 @@ export class BlockhashQueue {
       this.expired.add(oldest)
     }
     for (const oldest of this.expired) {
-      if (this.expired.size <= this.ageMax * MEMORY_AGES) return
+      if (this.expired.size <= this.ageMax * EXPIRED_AGES) return
       this.expired.delete(oldest)
     }
   }
 
-  /** Recent is what a transaction of the next block may name. */
   ageOf(blockhash: Uint8Array): BlockhashAge {
     const id = toMapKey(blockhash)
     if (this.recent.has(id)) return 'recent'

@@ -12,7 +12,7 @@ import {
   resolveKeys,
 } from './execute-transaction.js'
 import { deriveBytes, deriveKeypair, type Keypair, SANDBOX_SEED } from '../solana/keypair.js'
-import type { ParsedTransaction } from '../solana/parse-transaction.js'
+import type { ParsedTransaction } from '../solana/transaction.js'
 import { Recency } from './recency.js'
 import { SvmAccounts } from './svm-accounts.js'
 import { transferLamports } from '../solana/system-instructions.js'
@@ -27,22 +27,22 @@ import {
 
 /** Options of the dev chain. */
 export const defaults = {
-  /** What keys and, with the clock at start, block hashes are made of. */
+  /** Seed of all keys and, with the time of the start, of the block hashes. */
   seed: SANDBOX_SEED,
-  /** Slot of the first block. Not 0, which is its parent. */
+  /** Slot of the first block. Not 0: that is the slot of its parent. */
   firstSlot: 1,
   /** Validators accept the hash of this many past blocks. */
   blockhashAgeMax: 150,
-  /** A slot is final when this many are built upon it, as on a real cluster. */
+  /** A slot is final when it has this many descendants, as on a real cluster. */
   finalizedAfterSlots: 32,
-  /** What the faucet owns at first: half of what u64 can hold is more than enough. */
+  /** Initial balance of the faucet. */
   faucetLamports: 1_000_000_000_000_000_000n,
 }
 export type ChainOptions = typeof defaults
 
 /**
- * What a listener can hear. Within a slot: `slotStarted`, writes and transactions in order,
- * `block`, then `status`.
+ * Events of a chain. Order within a slot: `slotStarted`, `account` and `transaction`, `block`, then
+ * `status`.
  */
 export type ChainEvents = {
   slotStarted: [slot: number, parentSlot: number]
@@ -53,14 +53,14 @@ export type ChainEvents = {
   status: [slot: number, parentSlot: number, status: Commitment]
 }
 
-/** What became of a transaction: in the block (perhaps failed), or refused and in no block. */
+/** Result of a transaction: in the block (perhaps failed), or refused and in no block. */
 export type Sent = { readonly landed: true; readonly record: TransactionRecord } | Refusal
 
-/** What became of a bundle: in the block whole, or not at all. */
+/** Result of a bundle: in the block whole, or not at all. */
 export type BundleSent =
   { readonly landed: true; readonly records: readonly TransactionRecord[] } | BundleRefusal
 
-/** True where a signature was wrong. One who is not executed is not looked at so closely. */
+/** True where a signature is invalid. Signatures are verified at execution only. */
 export const isForged = (sent: Sent | BundleSent): boolean =>
   !sent.landed && sent.error === 'SignatureFailure'
 
@@ -75,8 +75,8 @@ type OpenBlock = {
 }
 
 /**
- * A chain of one validator on LiteSVM. The open block takes transactions at once; `tick` closes it
- * and opens the next. Nothing here waits, and nothing looks at a clock but `now`.
+ * A chain of one validator on LiteSVM. Transactions are executed in the open block synchronously;
+ * `tick` closes it and opens the next. `now` is the only clock.
  */
 export class Chain {
   readonly svm: LiteSvm
@@ -101,8 +101,7 @@ export class Chain {
     const { seed, firstSlot } = this.options
     this.svm = new LiteSvm()
     this.svm.withNativeMints()
-    // Recency, and what was processed before, are the chain's to check: LiteSVM knows one hash
-    // only.
+    // The chain itself checks blockhash age and duplicates: LiteSVM knows one blockhash only.
     this.svm.setBlockhashCheck(false)
     this.svm.setTransactionHistory(0n)
     this.accounts = new SvmAccounts(this.svm)
@@ -127,8 +126,8 @@ export class Chain {
   }
 
   /**
-   * Begins the first block with the accounts of the virtual machine and the faucet. Listeners come
-   * before this.
+   * Starts the first block with the accounts of the virtual machine and the faucet. Add listeners
+   * before.
    */
   start(): void {
     this.startSlot()
@@ -143,6 +142,7 @@ export class Chain {
     })
   }
 
+  /** Returns a function that removes the listener. */
   on<E extends keyof ChainEvents>(
     event: E,
     listener: (...args: ChainEvents[E]) => void,
@@ -150,26 +150,26 @@ export class Chain {
     return this.emitter.on(event, listener)
   }
 
-  /** The slot that takes transactions now. */
+  /** Slot of the open block. */
   get slot(): number {
     return this.open.slot
   }
 
   /**
-   * The newest finished block: what `processed` and `confirmed` mean here. Before the first it is
-   * the genesis, which has no block.
+   * The newest closed block, at commitments `processed` and `confirmed`. Before the first one it is
+   * the genesis.
    */
   get tip(): Block {
     return this.last
   }
 
-  /** Hash for a new transaction, and the last block height that takes it. */
+  /** Blockhash for a new transaction, and the last block height that accepts it. */
   latestBlockhash(): { blockhash: string; lastValidBlockHeight: number; slot: number } {
     const { blockhash, blockHeight, slot } = this.last
     return { blockhash, slot, lastValidBlockHeight: blockHeight + this.options.blockhashAgeMax }
   }
 
-  /** Hash of any block from the genesis on; also of one that is still to come. */
+  /** Hash of any block, also of a future one. */
   blockhashOf(slot: number): string {
     const isGenesis = slot < this.options.firstSlot
     return bs58.encode(isGenesis ? this.genesis : deriveBytes('block', this.genesis, slot))
@@ -179,19 +179,17 @@ export class Chain {
     return this.recency.ageOfBlockhash(blockhash) === 'recent'
   }
 
-  /** How the hash of a transaction stands; that of a durable nonce is recent. */
+  /** Age of a transaction's blockhash; a valid durable nonce is recent. */
   blockhashAge(transaction: ParsedTransaction): BlockhashAge {
     return this.recency.ageOf(transaction)
   }
 
-  /**
-   * True where a transaction of this signature is in a block that its hash may still be named in.
-   */
+  /** True where a transaction with this signature is in one of the recent blocks. */
   isProcessed(signature: Uint8Array): boolean {
     return this.recency.isProcessed(signature)
   }
 
-  /** The keys of a transaction as the chain sees them; `undefined` without its lookup tables. */
+  /** All keys of a transaction; `undefined` where a lookup table cannot be read. */
   resolveKeys(transaction: ParsedTransaction): ResolvedKeys | undefined {
     return resolveKeys(transaction, this.machine)
   }
@@ -204,7 +202,7 @@ export class Chain {
     return this.accounts.get(pubkey)
   }
 
-  /** A program's accounts, in ascending order of their addresses. */
+  /** Accounts of a program, in ascending order of their addresses. */
   programAccounts(program: Uint8Array): [pubkey: Uint8Array, state: AccountState][] {
     return this.accounts.ownedBy(program).flatMap(pubkey => {
       const state = this.accounts.get(pubkey)
@@ -216,38 +214,31 @@ export class Chain {
     return this.svm.minimumBalanceForRentExemption(BigInt(dataByteCount))
   }
 
-  /**
-   * Executes a signed transaction at once. Throws nothing: bytes that are no transaction are
-   * refused too.
-   */
+  /** Executes a signed transaction. Never throws: invalid bytes are refused. */
   send(bytes: Uint8Array): Sent {
     const run = this.runner.run(bytes)
     return run.landed ? { landed: true, record: this.commit(run) } : run
   }
 
   /**
-   * What a transaction would do now. `inspect` looks at the accounts as they would be; afterwards
-   * nothing has happened.
+   * Executes a transaction and rolls it back. `inspect` runs in between, on the accounts as the
+   * transaction leaves them.
    */
   simulate<T>(bytes: Uint8Array, rules: SimulationRules, inspect: () => T) {
     return this.runner.simulate(bytes, rules, inspect)
   }
 
   /**
-   * Executes transactions one behind the other at once, and next to each other in the block. Where
-   * one is refused or fails, or `isWanted` does not like what they did together, none of them has
-   * happened.
+   * Executes transactions in order, adjacent in the block. All are rolled back where one is refused
+   * or fails, or where `isAccepted` returns false after the last.
    */
-  sendBundle(members: readonly Uint8Array[], isWanted: () => boolean = () => true): BundleSent {
-    const bundle = this.runner.runBundle(members, isWanted)
+  sendBundle(members: readonly Uint8Array[], isAccepted: () => boolean = () => true): BundleSent {
+    const bundle = this.runner.runBundle(members, isAccepted)
     if (!bundle.landed) return bundle
     return { landed: true, records: bundle.runs.map(run => this.commit(run)) }
   }
 
-  /**
-   * Compiles, signs and sends; throws where the transaction does not succeed. For what the sandbox
-   * itself does.
-   */
+  /** Compiles, signs and sends a transaction. Throws where it does not succeed. */
   submit(
     instructions: Parameters<typeof compileTransaction>[0],
     signers: Parameters<typeof compileTransaction>[1],
@@ -262,15 +253,15 @@ export class Chain {
     return sent.record
   }
 
-  /** A real transfer from the faucet. */
+  /** Transfers lamports from the faucet. */
   airdrop(pubkey: Uint8Array, lamports: bigint): TransactionRecord {
     const instruction = transferLamports(this.faucet.publicKey, pubkey, lamports)
     return this.submit([instruction], [this.faucet])
   }
 
-  /** Sets an account to exactly this, now and without a transaction. */
+  /** Sets an account without a transaction. */
   load(pubkey: Uint8Array, state: AccountState): void {
-    // The chain's own clock goes on: a foreign one would set the time of every account back.
+    // The chain keeps its own clock sysvar: a loaded one would turn its time back.
     if (isSameBytes(pubkey, ADDRESSES.clock)) return
     this.accounts.load(pubkey, state)
     this.publish(pubkey, state, undefined)
@@ -302,7 +293,7 @@ export class Chain {
       parentSlot: slot,
       parentBlockhash: blockhash,
       blockHeight: blockHeight + 1,
-      // A wall clock may step back; the chain's never does.
+      // The wall clock may step back; block times must not.
       blockTime: Math.max(blockTime, Math.floor(this.now() / 1000)),
       transactions: [],
       accountUpdateCount: 0,
@@ -313,7 +304,7 @@ export class Chain {
     const { slot, parentSlot, blockTime } = this.open
     this.emitter.emit('slotStarted', slot, parentSlot)
     this.sysvars.startSlot(slot, blockTime)
-    // Durable nonces need a new hash of the virtual machine itself.
+    // Durable nonces need a new blockhash of the virtual machine in each slot.
     this.svm.expireBlockhash()
     const clock = this.accounts.get(ADDRESSES.clock)
     if (clock !== undefined) this.publish(ADDRESSES.clock, clock, undefined)
@@ -324,8 +315,8 @@ export class Chain {
     state: AccountState,
     signature: Uint8Array | undefined,
   ): void {
-    // What a transaction wrote, its execution noted.
-    if (signature === undefined) this.tokens.note(pubkey, state)
+    // Writes of a transaction were recorded at its execution.
+    if (signature === undefined) this.tokens.record(pubkey, state)
     this.open.accountUpdateCount++
     this.writeVersion++
     const { writeVersion } = this
@@ -333,7 +324,7 @@ export class Chain {
     this.emitter.emit('account', { ...state, pubkey, slot, writeVersion, signature })
   }
 
-  /** Takes what ran into the open block. */
+  /** Adds an executed transaction to the open block. */
   private commit({ outcome, writes, transaction, signature }: Run): TransactionRecord {
     const { slot, transactions } = this.open
     for (const [pubkey, state] of writes) this.publish(pubkey, state, signature)

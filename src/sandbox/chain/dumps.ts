@@ -7,7 +7,7 @@ import type { AccountState } from './block.js'
 export const defaults = {
   /** An account of 10 MiB in base64, and room for the rest. */
   fileBytesMax: 16 * 1024 * 1024,
-  /** All files together are held in memory. */
+  /** All files are held in memory. */
   folderBytesMax: 1024 * 1024 * 1024,
 }
 export type DumpOptions = typeof defaults
@@ -15,18 +15,18 @@ export type DumpOptions = typeof defaults
 /** One account of a folder. */
 export type Dump = { readonly pubkey: Uint8Array; readonly state: AccountState }
 
-/** A folder or file that cannot be loaded; one line that names it. */
+/** A folder or file that cannot be loaded; the message names it. */
 export class DumpError extends Error {
   override readonly name = 'DumpError'
 }
 
 const U64_MAX = 0xffff_ffff_ffff_ffffn
-/** The largest u64 after a tool kept it as a double. */
+/** The largest u64 after rounding to a double. */
 const ROUNDED_U64_MAX = 18446744073709552000n
 
 /**
- * `JSON.parse` rounds what is over 2^53, so these go through it as text. A quote inside a string is
- * escaped and never matches.
+ * `JSON.parse` rounds integers above 2^53, so these members are quoted first. A quote inside a string
+ * is escaped and never matches.
  */
 const U64_MEMBERS = /("(?:lamports|rentEpoch|space)"\s*:\s*)(\d+)(?=\s*[,}])/g
 
@@ -58,7 +58,7 @@ const toData = (value: unknown): Buffer => {
   return bytes.toString('base64') === text ? bytes : fail('data is not base64')
 }
 
-/** Takes one dump apart, exactly. Throws DumpError. */
+/** Parses one dump. Throws DumpError. */
 export const parseDump = (text: string): Dump => {
   let value: unknown
   try {
@@ -85,7 +85,7 @@ export const parseDump = (text: string): Dump => {
 
 const message = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** Every `.json` file of a folder, by name. Throws DumpError with the path of what is wrong. */
+/** Reads every `.json` file of a folder. Throws DumpError with the path of the invalid file. */
 export const readDumps = (folder: string, options: Partial<DumpOptions> = {}): Dump[] => {
   const { fileBytesMax, folderBytesMax } = { ...defaults, ...options }
   let names: string[]
@@ -107,6 +107,6 @@ export const readDumps = (folder: string, options: Partial<DumpOptions> = {}): D
       throw new DumpError(`${path}: ${message(error)}`)
     }
   })
-  // A program's code lies in a second account, and must be there when the program comes.
+  // The code of a program is in a second account, which must be loaded before the program.
   return dumps.toSorted((a, b) => Number(a.state.executable) - Number(b.state.executable))
 }

@@ -1,10 +1,10 @@
 type Listener<A extends readonly unknown[]> = (...args: A) => void
 
-/** Calls every listener of an event, in the order in which they came. */
+/** Calls the listeners of an event in the order in which they were added. */
 export class Emitter<Events extends Record<string, readonly unknown[]>> {
   private readonly listeners: { [E in keyof Events]?: Set<Listener<Events[E]>> } = {}
 
-  /** Returns the function that ends the listening. */
+  /** Returns a function that removes the listener. */
   on<E extends keyof Events>(event: E, listener: Listener<Events[E]>): () => void {
     const set = (this.listeners[event] ??= new Set<Listener<Events[E]>>())
     set.add(listener)

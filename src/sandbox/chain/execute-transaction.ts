@@ -1,13 +1,13 @@
 import type { LiteSvm } from 'litesvm/dist/internal.js'
 import { ADDRESSES, isSameBytes } from '../solana/addresses.js'
 import type { AccountState, TransactionOutcome } from './block.js'
-import { isWritableStatic, type ParsedTransaction } from '../solana/parse-transaction.js'
+import { isWritableStatic, type ParsedTransaction } from '../solana/transaction.js'
 import { runOnSvm } from './run-on-svm.js'
 import type { SvmAccounts } from './svm-accounts.js'
 import type { TokenBalances } from './token-balances.js'
 import type { TransactionError } from './transaction-error.js'
 
-/** A transaction that is in no block and paid nothing. */
+/** A refused transaction: it is in no block and paid no fee. */
 export type Refusal = {
   readonly landed: false
   readonly error: TransactionError
@@ -15,21 +15,21 @@ export type Refusal = {
   readonly logs: readonly string[]
 }
 
-/** What a transaction did: its outcome, and every account it wrote in key order. */
+/** An executed transaction: its outcome, and the written accounts in key order. */
 export type Execution = {
   readonly landed: true
   readonly outcome: TransactionOutcome
   readonly writes: readonly (readonly [pubkey: Uint8Array, state: AccountState])[]
 }
 
-/** Addresses of a lookup table begin here. */
+/** Offset of the addresses in a lookup table. */
 const TABLE_HEADER_BYTES = 56
 const KEY_BYTES = 32
 const NONCE_BYTES = 80
 
 type Loaded = { readonly writable: Uint8Array[]; readonly readonly: Uint8Array[] }
 
-/** Every address must be there: LiteSVM aborts the process when it is asked for half a key. */
+/** Checks every index: LiteSVM aborts the process where an address lies beyond the table. */
 const loadTables = ({ lookups }: ParsedTransaction, svm: LiteSvm): Loaded | TransactionError => {
   const loaded: Loaded = { writable: [], readonly: [] }
   for (const { table, writableIndexes, readonlyIndexes } of lookups) {
@@ -54,17 +54,17 @@ const loadTables = ({ lookups }: ParsedTransaction, svm: LiteSvm): Loaded | Tran
 }
 
 /**
- * Writable keys that a transaction may really write: programs it calls and sysvars stay locked only
- * in name.
+ * Keys that a transaction can write: those marked writable, without the programs that it invokes and
+ * the reserved accounts.
  */
 const writtenKeys = (
   transaction: ParsedTransaction,
   loaded: Loaded,
   accounts: SvmAccounts,
 ): Uint8Array[] => {
-  const called = new Set(transaction.instructions.map(({ programIdIndex }) => programIdIndex))
+  const invoked = new Set(transaction.instructions.map(({ programIdIndex }) => programIdIndex))
   const fixed = transaction.keys.filter(
-    (_key, index) => isWritableStatic(transaction, index) && !called.has(index),
+    (_key, index) => isWritableStatic(transaction, index) && !invoked.has(index),
   )
   return [...fixed, ...loaded.writable].filter(key => !accounts.isReserved(key))
 }
@@ -74,14 +74,14 @@ const isNonceAccount = (state: AccountState | undefined): boolean =>
   state.data.length === NONCE_BYTES &&
   isSameBytes(state.owner, ADDRESSES.system)
 
-/** The virtual machine, and what is known of the accounts in it. */
+/** The virtual machine, with its accounts and token balances. */
 export type Machine = {
   readonly svm: LiteSvm
   readonly accounts: SvmAccounts
   readonly tokens: TokenBalances
 }
 
-/** All keys of a transaction, those of lookup tables included, and which of them it may write. */
+/** All keys of a transaction, including lookup tables, and those that it can write. */
 export type ResolvedKeys = {
   readonly keys: readonly Uint8Array[]
   readonly written: readonly Uint8Array[]
@@ -99,9 +99,9 @@ export const resolveKeys = (
 }
 
 /**
- * Runs a transaction on the virtual machine and reads back what it wrote. A failed one wrote its
- * fee payer only, and the nonce account that its first instruction names. `beforeWrite` hears of
- * every account that it may write, before it does.
+ * Runs a transaction on the virtual machine and reads the written accounts. A failed transaction
+ * writes only its fee payer and the nonce account of its first instruction. `beforeWrite` is called
+ * before the execution with every account that it can write.
  */
 export const executeTransaction = (
   transaction: ParsedTransaction,
@@ -119,18 +119,18 @@ export const executeTransaction = (
   if (ran === undefined) return refuse('SignatureFailure', [])
   const { error } = ran
   const postBalances = keys.map(key => accounts.lamports(key))
-  // Whatever paid is in the block; the rest failed before it could.
+  // A failed transaction that paid no fee is not in the block.
   if (error !== undefined && preBalances[0] === postBalances[0]) return refuse(error, ran.logs)
   const nonce = keys[transaction.instructions[0]?.accounts[0] ?? -1]
   const isRolledBack = (key: Uint8Array): boolean =>
     error !== undefined && key !== keys[0] && !(key === nonce && isNonceAccount(accounts.get(key)))
-  // Neither there before nor after: nothing was written.
+  // An account that did not exist before or after was not written.
   const isWritten = (key: Uint8Array): boolean =>
     preBalances[keys.indexOf(key)] !== 0n || accounts.lamports(key) !== 0n
   const writes = written
     .filter(key => !isRolledBack(key) && isWritten(key))
     .map(key => [key, accounts.readWritten(key)] as const)
-  for (const [key, state] of writes) tokens.note(key, state)
+  for (const [key, state] of writes) tokens.record(key, state)
   const outcome: TransactionOutcome = {
     ...ran,
     preBalances,
@@ -146,7 +146,7 @@ export const executeTransaction = (
 const isLoaded = (loaded: Loaded | TransactionError): loaded is Loaded =>
   typeof loaded === 'object' && 'writable' in loaded
 
-/** A refusal in the words of its error, or in better ones. */
+/** A refusal; its reason is the name of the error where none is given. */
 export const refuse = (
   error: TransactionError,
   logs: readonly string[],

@@ -2,11 +2,11 @@ import { toMapKey } from '../solana/addresses.js'
 import type { Block, Commitment, TransactionRecord } from './block.js'
 import type { Chain } from './chain.js'
 
-/** Bounds of what the chain's RPC remembers. */
+/** Bounds of the history that the chain's RPC serves. */
 export const defaults = {
-  /** Transactions; with logs they take some KiB each, so this is some 100 MB at most. */
+  /** With logs a transaction takes some KiB, so this is about 100 MB. */
   transactionCountMax: 20_000,
-  /** Blocks, empty ones included: half an hour. */
+  /** Half an hour of blocks. */
   blockCountMax: 4_500,
 }
 export type HistoryOptions = typeof defaults
@@ -19,11 +19,11 @@ export class History {
   private readonly chain: Chain
   private readonly options: HistoryOptions
   private readonly bySignature = new Map<string, TransactionRecord>()
-  /** In the order of the chain. */
+  /** Oldest first. */
   private readonly byAddress = new Map<string, TransactionRecord[]>()
   private readonly blocks = new Map<number, Block>()
   private readonly stops: (() => void)[]
-  /** Transactions of the chain since this listens. */
+  /** Transactions since this history was created. */
   transactionCount = 0
 
   constructor(chain: Chain, options: Partial<HistoryOptions> = {}) {
@@ -52,18 +52,18 @@ export class History {
     return [...this.blocks.values()].reverse()
   }
 
-  /** Transactions that name an address, in the order of the chain. */
+  /** Transactions that name an address, oldest first. */
   of(address: Uint8Array): readonly TransactionRecord[] {
     return this.byAddress.get(toMapKey(address)) ?? []
   }
 
-  /** How sure the slot of a transaction is; that of the open block is processed. */
+  /** Commitment of a transaction; `processed` in the open block. */
   statusOf({ slot }: TransactionRecord): Commitment {
     if (slot > this.chain.tip.slot) return 'processed'
     return slot <= this.slotAt('finalized') ? 'finalized' : 'confirmed'
   }
 
-  /** The newest slot that is as sure as that. */
+  /** The newest slot with at least this commitment. */
   slotAt(commitment: Commitment): number {
     const { tip, options } = this.chain
     if (commitment !== 'finalized') return tip.slot
@@ -86,15 +86,15 @@ export class History {
     for (const oldest of this.blocks.values()) {
       if (this.blocks.size <= blockCountMax && this.bySignature.size <= transactionCountMax) return
       this.blocks.delete(oldest.slot)
-      for (const record of oldest.transactions) this.forget(record)
+      for (const record of oldest.transactions) this.remove(record)
     }
   }
 
-  private forget(record: TransactionRecord): void {
+  private remove(record: TransactionRecord): void {
     this.bySignature.delete(toMapKey(record.signature))
     for (const key of new Set(keysOf(record))) {
       const list = this.byAddress.get(key)
-      // The oldest of the chain is the oldest of each of its addresses.
+      // The oldest record of the chain is also the oldest of each of its addresses.
       if (list?.[0] === record) list.shift()
       if (list?.length === 0) this.byAddress.delete(key)
     }

@@ -1,6 +1,6 @@
 import { ADDRESSES, isSameBytes, toMapKey } from '../solana/addresses.js'
 import { type BlockhashAge, BlockhashQueue } from './blockhash-queue.js'
-import type { ParsedTransaction } from '../solana/parse-transaction.js'
+import type { ParsedTransaction } from '../solana/transaction.js'
 import type { SvmAccounts } from './svm-accounts.js'
 
 const NONCE_BYTES = 80
@@ -8,7 +8,7 @@ const NONCE_BYTES = 80
 const NONCE_HASH_AT = 40
 const ADVANCE_NONCE = Uint8Array.of(4, 0, 0, 0)
 
-/** Which transactions are still of their time, and which were already there. */
+/** Checks the blockhash age of transactions, and detects duplicates. */
 export class Recency {
   private readonly accounts: SvmAccounts
   private readonly blockhashes: BlockhashQueue
@@ -21,7 +21,7 @@ export class Recency {
     this.blockhashes = new BlockhashQueue(ageMax)
   }
 
-  /** Signatures are forgotten when no hash that they could have named is good any more. */
+  /** Removes signatures of transactions whose blockhash has expired by now. */
   addBlock(blockhash: Uint8Array, blockHeight: number): void {
     this.blockhashes.add(blockhash)
     for (const [signature, height] of this.signatures) {
@@ -42,13 +42,13 @@ export class Recency {
     return this.blockhashes.ageOf(blockhash)
   }
 
-  /** How the hash of a transaction stands; that of a durable nonce is recent. */
+  /** Age of a transaction's blockhash; a valid durable nonce is recent. */
   ageOf(transaction: ParsedTransaction): BlockhashAge {
     const age = this.blockhashes.ageOf(transaction.recentBlockhash)
     return age !== 'recent' && this.isNonce(transaction) ? 'recent' : age
   }
 
-  /** True where the first instruction advances a nonce account that holds the named hash. */
+  /** True where the first instruction advances a nonce account with this blockhash. */
   private isNonce({ instructions, keys, recentBlockhash }: ParsedTransaction): boolean {
     const first = instructions[0]
     const program = keys[first?.programIdIndex ?? -1]

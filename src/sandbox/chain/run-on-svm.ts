@@ -5,7 +5,7 @@ import {
 } from 'litesvm/dist/internal.js'
 import { ADDRESSES, isSameBytes } from '../solana/addresses.js'
 import type { InnerInstruction, TransactionOutcome } from './block.js'
-import type { ParsedTransaction } from '../solana/parse-transaction.js'
+import type { ParsedTransaction } from '../solana/transaction.js'
 import { type Executable, toExecutable } from './to-executable.js'
 import { toTransactionError, type TransactionError } from './transaction-error.js'
 import { verifySignatures } from '../solana/verify-signatures.js'
@@ -15,13 +15,13 @@ const COMPUTE_UNITS_PER_INSTRUCTION = 200_000n
 const COMPUTE_UNITS_MAX = 1_400_000n
 const MICRO = 1_000_000n
 
-/** What a run on the virtual machine gave, in terms of the transaction itself. */
+/** Outcome of a run, in terms of the original transaction. */
 export type SvmRun = Pick<
   TransactionOutcome,
   'error' | 'feeLamports' | 'logs' | 'innerInstructions' | 'computeUnits' | 'returnData'
 >
 
-/** What compute budget instructions ask for. */
+/** The budget that compute budget instructions set. */
 export const readBudget = ({ instructions, keys }: ParsedTransaction) => {
   let unitLimit: bigint | undefined
   let unitPriceMicroLamports = 0n
@@ -43,13 +43,13 @@ export const readBudget = ({ instructions, keys }: ParsedTransaction) => {
   }
 }
 
-/** The priority fee of a transaction that asks for it by instructions. */
+/** The priority fee that compute budget instructions set. */
 const priorityFeeOf = (transaction: ParsedTransaction): bigint => {
   const { unitPriceMicroLamports, unitCount } = readBudget(transaction)
   return (unitCount * unitPriceMicroLamports + MICRO - 1n) / MICRO
 }
 
-/** What a transaction pays for being in a block. */
+/** The fee of a transaction. */
 export const feeOf = (transaction: ParsedTransaction): bigint =>
   BigInt(transaction.signatures.length) * SIGNATURE_FEE_LAMPORTS +
   (transaction.budget?.priorityFeeLamports ?? priorityFeeOf(transaction))
@@ -89,7 +89,7 @@ const run = (
   }
 }
 
-/** An error of the executable names an instruction by its place in the original. */
+/** Maps the instruction index of an error to the original transaction. */
 const toOriginalError = (
   error: TransactionError | undefined,
   { originals }: Executable,
@@ -119,7 +119,8 @@ const toOriginal = (ran: SvmRun, executable: Executable, instructionCount: numbe
 }
 
 /**
- * Runs a transaction; `undefined` where a signature is wrong that the virtual machine cannot check.
+ * Runs a transaction; `undefined` where a signature of a version 1 transaction is invalid, which the
+ * virtual machine cannot check.
  */
 export const runOnSvm = (svm: LiteSvm, transaction: ParsedTransaction): SvmRun | undefined => {
   const { bytes, budget, signatures, instructions } = transaction

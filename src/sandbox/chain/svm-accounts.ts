@@ -2,10 +2,10 @@ import { Account, type LiteSvm } from 'litesvm/dist/internal.js'
 import { ADDRESSES, isSameBytes, toMapKey } from '../solana/addresses.js'
 import type { AccountState } from './block.js'
 
-/** What validators store for every rent-exempt account. */
+/** The rent epoch that validators store for every rent-exempt account. */
 export const RENT_EXEMPT_EPOCH = 0xffff_ffff_ffff_ffffn
 
-/** What is left of an account that is gone. */
+/** The state of a deleted account, as it is published. */
 export const CLOSED: AccountState = {
   lamports: 0n,
   owner: ADDRESSES.system,
@@ -17,7 +17,7 @@ export const CLOSED: AccountState = {
 const toSvmAccount = ({ lamports, data, owner, executable, rentEpoch }: AccountState): Account =>
   new Account(lamports, data, owner, executable, rentEpoch)
 
-/** Programs and sysvars of the virtual machine are found by these owners. */
+/** Owners of the programs and sysvars of the virtual machine. */
 const GENESIS_OWNERS = [
   ADDRESSES.nativeLoader,
   ADDRESSES.loader1,
@@ -28,15 +28,15 @@ const GENESIS_OWNERS = [
 ]
 
 /**
- * The accounts of the virtual machine, seen exactly. LiteSVM refuses or alters what it does not
- * like (an executable without a program, a rent epoch), so a loaded account stays as it was given
- * until a transaction writes it, and keeps its rent epoch and executable mark after that.
+ * The exact accounts of the virtual machine. LiteSVM refuses or changes some states (an executable
+ * without a program, a rent epoch). A loaded account is therefore kept here until a transaction
+ * writes it, and its rent epoch and executable flag are kept after that.
  */
 export class SvmAccounts {
   private readonly svm: LiteSvm
   private readonly loaded = new Map<string, AccountState>()
-  private readonly marks = new Map<string, Pick<AccountState, 'rentEpoch' | 'executable'>>()
-  /** Programs, sysvars and feature accounts: a transaction never writes them. */
+  private readonly flags = new Map<string, Pick<AccountState, 'rentEpoch' | 'executable'>>()
+  /** Programs, sysvars and feature accounts: transactions cannot write them. */
   private readonly reserved = new Set<string>()
 
   constructor(svm: LiteSvm) {
@@ -44,7 +44,7 @@ export class SvmAccounts {
     for (const [pubkey] of this.builtins()) this.reserved.add(toMapKey(pubkey))
   }
 
-  /** What the virtual machine starts with, in no special order. */
+  /** The initial accounts of the virtual machine, unordered. */
   builtins(): [pubkey: Uint8Array, state: AccountState][] {
     const found = GENESIS_OWNERS.flatMap(owner => this.svm.getProgramAccounts(owner)).map(
       ({ address }) => address,
@@ -56,7 +56,7 @@ export class SvmAccounts {
     return this.reserved.has(toMapKey(pubkey))
   }
 
-  /** The account now; `undefined` where there is none. */
+  /** `undefined` where the account does not exist. */
   get(pubkey: Uint8Array): AccountState | undefined {
     const state = this.loaded.get(toMapKey(pubkey)) ?? this.read(pubkey)
     return state === undefined || state.lamports === 0n ? undefined : state
@@ -78,53 +78,53 @@ export class SvmAccounts {
   }
 
   /**
-   * Sets an account to exactly this. Programs and sysvars of the virtual machine itself stay what
-   * they are inside it, so that it goes on working; everybody else sees the loaded ones.
+   * Sets an account. Reserved accounts are not changed inside the virtual machine, which needs them;
+   * readers see the loaded state.
    */
   load(pubkey: Uint8Array, state: AccountState): void {
     const id = toMapKey(pubkey)
     this.loaded.set(id, state)
-    this.marks.set(id, { rentEpoch: state.rentEpoch, executable: state.executable })
+    this.flags.set(id, { rentEpoch: state.rentEpoch, executable: state.executable })
     if (this.reserved.has(id)) return
     try {
       this.svm.setAccount(pubkey, toSvmAccount(state))
     } catch {
-      // Not a state that it can run with (a program without its code): readable all the same.
+      // LiteSVM refuses this state (a program without its code); it is readable all the same.
     }
   }
 
-  /** Notes all that an account is; the function that it returns makes it that again. */
+  /** Saves the state of an account; the returned function restores it. */
   save(pubkey: Uint8Array): () => void {
     const id = toMapKey(pubkey)
-    const [loaded, marks] = [this.loaded.get(id), this.marks.get(id)]
-    // Without lamports the virtual machine forgets an account.
+    const [loaded, flags] = [this.loaded.get(id), this.flags.get(id)]
+    // LiteSVM deletes an account without lamports.
     const before = this.svm.getAccount(pubkey) ?? toSvmAccount(CLOSED)
     return () => {
       if (loaded !== undefined) this.loaded.set(id, loaded)
-      if (marks === undefined) this.marks.delete(id)
-      else this.marks.set(id, marks)
+      if (flags === undefined) this.flags.delete(id)
+      else this.flags.set(id, flags)
       this.svm.setAccount(pubkey, before)
     }
   }
 
-  /** The account after a transaction wrote it, as it is published. */
+  /** The state of an account that a transaction has written. */
   readWritten(pubkey: Uint8Array): AccountState {
     this.loaded.delete(toMapKey(pubkey))
     const state = this.read(pubkey)
     if (state !== undefined && state.lamports > 0n) return state
-    this.marks.delete(toMapKey(pubkey))
+    this.flags.delete(toMapKey(pubkey))
     return CLOSED
   }
 
   private read(pubkey: Uint8Array): AccountState | undefined {
     const account = this.svm.getAccount(pubkey)
     if (account === null) return undefined
-    const marks = this.marks.get(toMapKey(pubkey))
+    const flags = this.flags.get(toMapKey(pubkey))
     return {
       lamports: account.lamports(),
       owner: account.owner(),
-      executable: marks?.executable ?? account.executable(),
-      rentEpoch: marks?.rentEpoch ?? RENT_EXEMPT_EPOCH,
+      executable: flags?.executable ?? account.executable(),
+      rentEpoch: flags?.rentEpoch ?? RENT_EXEMPT_EPOCH,
       data: account.data(),
     }
   }

@@ -3,15 +3,14 @@ import { ADDRESSES } from '../solana/addresses.js'
 
 /** Epochs are as long as on mainnet. */
 const SLOTS_PER_EPOCH = 432_000
-/** A validator keeps the hashes of this many slots. */
+/** Entries of the SlotHashes sysvar. */
 const SLOT_HASHES_MAX = 512
 const COUNT_BYTES = 8
 const ENTRY_BYTES = 40
 
 /**
- * Clock and SlotHashes inside the virtual machine. Programs see both; only the Clock is published
- * in every block: SlotHashes would add 20 KiB to each, and is needed only where a lookup table is
- * made.
+ * The Clock and SlotHashes sysvars of the virtual machine. Only the Clock is published in every
+ * block: SlotHashes would add 20 KiB to each.
  */
 export class Sysvars {
   private readonly svm: LiteSvm
@@ -33,7 +32,7 @@ export class Sysvars {
     )
   }
 
-  /** Newest first, as lookups by binary search expect. */
+  /** Inserts at the front: the sysvar is ordered newest first. */
   addSlotHash(slot: number, blockhash: Uint8Array): void {
     this.slotHashes.copyWithin(
       COUNT_BYTES + ENTRY_BYTES,

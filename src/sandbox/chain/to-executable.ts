@@ -4,25 +4,25 @@ import type {
   CompiledInstruction,
   ComputeBudget,
   ParsedTransaction,
-} from '../solana/parse-transaction.js'
+} from '../solana/transaction.js'
 
 /**
- * What the virtual machine, which knows no version 1, runs in its place: the same as a legacy
- * transaction, with the budget as instructions in front. Its signatures are not for these bytes.
+ * The legacy form of a version 1 transaction, which LiteSVM does not support: compute budget
+ * instructions come first. The signatures do not match these bytes.
  */
 export type Executable = {
   readonly bytes: Uint8Array
-  /** Index in the original of each instruction; `undefined` for those that were put in front. */
+  /** Index of each instruction in the original; `undefined` for the added ones. */
   readonly originals: readonly (number | undefined)[]
-  /** Instructions that were put in front, and log two lines each. */
+  /** Number of added instructions; each logs two lines. */
   readonly budgetCount: number
-  /** What they use of the limit, which is higher by as much. */
+  /** Compute units of the added instructions; the limit is raised by as much. */
   readonly budgetUnits: bigint
   readonly priorityFeeLamports: bigint
 }
 
 const UNITS_PER_BUDGET_INSTRUCTION = 150
-/** No transaction may ask for more. */
+/** Greatest compute unit limit of a transaction. */
 const UNITS_MAX = 1_400_000
 const UNIT_LIMIT = 2
 const U64_MAX = 2n ** 64n - 1n
@@ -40,16 +40,16 @@ const word = (tag: number, value: number): Buffer => {
 const price = (microLamports: bigint): Buffer => {
   const data = Buffer.alloc(9)
   data.writeUInt8(UNIT_PRICE)
-  // A fee that nobody can pay, in whatever unit.
+  // Nobody can pay the capped fee either.
   data.writeBigUInt64LE(microLamports > U64_MAX ? U64_MAX : microLamports, 1)
   return data
 }
 
-/** Data of the instructions that say a budget, and the fee that they lead to. */
+/** Data of the budget instructions, and the priority fee that they cause. */
 const toBudget = ({ priorityFeeLamports, unitLimit, loadedBytesMax, heapBytes }: ComputeBudget) => {
   const budgetCount = heapBytes === undefined ? 3 : 4
   const units = Math.min(unitLimit + budgetCount * UNITS_PER_BUDGET_INSTRUCTION, UNITS_MAX)
-  // A total becomes a price for each unit, rounded up: a lamport or two more, never less.
+  // The price per unit is rounded up: the fee may be a lamport or two higher, never lower.
   const unitPrice = (priorityFeeLamports * MICRO + BigInt(units) - 1n) / BigInt(units)
   const data = [word(UNIT_LIMIT, units), price(unitPrice), word(LOADED_BYTES, loadedBytesMax)]
   if (heapBytes !== undefined) data.push(word(HEAP_FRAME, heapBytes))
@@ -69,15 +69,15 @@ const encodeInstruction = ({ programIdIndex, accounts, data }: CompiledInstructi
     data,
   ])
 
-/** The bytes that the virtual machine runs for a version 1 transaction with this budget. */
+/** Converts a version 1 transaction with this budget. */
 export const toExecutable = (transaction: ParsedTransaction, budget: ComputeBudget): Executable => {
   const { keys, instructions, signatures, recentBlockhash } = transaction
-  const { data, ...said } = toBudget(budget)
+  const { data, ...costs } = toBudget(budget)
   const known = keys.findIndex(key => isSameBytes(key, ADDRESSES.computeBudget))
   const added = known === -1 ? [ADDRESSES.computeBudget] : []
   const programIdIndex = known === -1 ? keys.length : known
   const front = data.map(each => ({ programIdIndex, accounts: new Uint8Array(), data: each }))
-  // Budget instructions mean nothing in version 1, and here they would mean it twice.
+  // Version 1 ignores budget instructions; here they would conflict with the added ones.
   const kept = [...instructions.entries()].filter(([, each]) => each.programIdIndex !== known)
   const all = [...front, ...kept.map(([, each]) => each)]
   const bytes = Buffer.concat([
@@ -95,5 +95,5 @@ export const toExecutable = (transaction: ParsedTransaction, budget: ComputeBudg
     Uint8Array.from(encodeLength(all.length)),
     ...all.map(encodeInstruction),
   ])
-  return { ...said, bytes, originals: [...front.map(() => undefined), ...kept.map(([at]) => at)] }
+  return { ...costs, bytes, originals: [...front.map(() => undefined), ...kept.map(([at]) => at)] }
 }

@@ -8,14 +8,14 @@ const DECIMALS_AT = 44
 const MINT_TAG = 1
 const ACCOUNT_TAG = 2
 
-type Holding = {
+type Balance = {
   readonly mint: string
   readonly owner: string
   readonly programId: string
   readonly amount: bigint
 }
 
-/** Texts of addresses that come again and again. */
+/** Cache of base58 addresses. */
 const TEXTS_MAX = 10_000
 const texts = new Map<string, string>()
 
@@ -29,25 +29,25 @@ const toText = (id: string): string => {
 }
 
 /**
- * What every token account holds, followed from the writes. It tells the balances before a
- * transaction without reading accounts that may be large.
+ * Balances of all token accounts, updated with each write. Balances before a transaction are known
+ * without reading accounts, which may be large.
  */
 export class TokenBalances {
-  private readonly holdings = new Map<string, Holding>()
+  private readonly accounts = new Map<string, Balance>()
   private readonly decimals = new Map<string, number>()
 
-  note(pubkey: Uint8Array, { lamports, owner, data }: AccountState): void {
+  record(pubkey: Uint8Array, { lamports, owner, data }: AccountState): void {
     const isTokenProgram =
       isSameBytes(owner, ADDRESSES.token) || isSameBytes(owner, ADDRESSES.token2022)
     const id = toMapKey(pubkey)
-    this.holdings.delete(id)
+    this.accounts.delete(id)
     if (!isTokenProgram || lamports === 0n) return
     const { length } = data
     const tag = length > ACCOUNT_BYTES ? data[ACCOUNT_BYTES] : undefined
     if (length === MINT_BYTES || tag === MINT_TAG) {
       this.decimals.set(id, data[DECIMALS_AT] ?? 0)
     } else if (length === ACCOUNT_BYTES || tag === ACCOUNT_TAG) {
-      this.holdings.set(id, {
+      this.accounts.set(id, {
         mint: toMapKey(data.subarray(0, 32)),
         owner: toMapKey(data.subarray(32, 64)),
         programId: toMapKey(owner),
@@ -56,19 +56,19 @@ export class TokenBalances {
     }
   }
 
-  /** Balances of those keys that are token accounts now. */
+  /** Balances of those keys that are token accounts. */
   balances(keys: readonly Uint8Array[]): TokenBalance[] {
     const balances: TokenBalance[] = []
     for (const [accountIndex, key] of keys.entries()) {
-      const holding = this.holdings.get(toMapKey(key))
-      if (holding === undefined) continue
+      const account = this.accounts.get(toMapKey(key))
+      if (account === undefined) continue
       balances.push({
         accountIndex,
-        mint: toText(holding.mint),
-        owner: toText(holding.owner),
-        programId: toText(holding.programId),
-        amount: holding.amount,
-        decimals: this.decimals.get(holding.mint) ?? 0,
+        mint: toText(account.mint),
+        owner: toText(account.owner),
+        programId: toText(account.programId),
+        amount: account.amount,
+        decimals: this.decimals.get(account.mint) ?? 0,
       })
     }
     return balances

@@ -1,8 +1,6 @@
 import type { FailedTransactionMetadata } from 'litesvm/dist/internal.js'
 
-/**
- * Variants without fields in the order of Solana's enum; `null` stands where a variant has fields.
- */
+/** Variants in the order of Solana's enum; `null` for a variant with fields. */
 // prettier-ignore
 const TRANSACTION_ERRORS = [
   'AccountInUse', 'AccountLoadedTwice', 'AccountNotFound', 'ProgramAccountNotFound',
@@ -45,7 +43,7 @@ const DUPLICATE_INSTRUCTION = 30
 const INSUFFICIENT_FUNDS_FOR_RENT = 31
 const RESTRICTED = 35
 
-/** Why a transaction failed, in the shape that JSON-RPC shows it. */
+/** Error of a transaction, as in JSON-RPC. */
 export type TransactionError =
   | Exclude<(typeof TRANSACTION_ERRORS)[number], null>
   | { readonly InstructionError: readonly [index: number, error: InstructionError] }
@@ -53,7 +51,7 @@ export type TransactionError =
   | { readonly InsufficientFundsForRent: { readonly account_index: number } }
   | { readonly ProgramExecutionTemporarilyRestricted: { readonly account_index: number } }
 
-/** Why one instruction failed. */
+/** Error of one instruction. */
 export type InstructionError =
   Exclude<(typeof INSTRUCTION_ERRORS)[number], null> | { readonly Custom: number }
 
@@ -79,7 +77,7 @@ const toInstructionError = (error: SvmInstructionError): InstructionError => {
   return 'code' in error ? { Custom: error.code } : 'BorshIoError'
 }
 
-/** The error of LiteSVM in Solana's own shape. */
+/** Converts an error of LiteSVM. */
 export const toTransactionError = (error: SvmError): TransactionError => {
   if (typeof error === 'number') return SVM_TRANSACTION_ERRORS[error] ?? 'SanitizeFailure'
   if ('err' in error) return { InstructionError: [error.index, toInstructionError(error.err())] }
@@ -103,7 +101,7 @@ const encodeInstructionError = (error: InstructionError): Buffer => {
   return variant(CUSTOM, ...code)
 }
 
-/** The error in bincode, as validators store it and the feed carries it. */
+/** Encodes the error in bincode, as in the feed. */
 export const encodeTransactionError = (error: TransactionError): Buffer => {
   if (typeof error === 'string') return variant(TRANSACTION_ERRORS.indexOf(error))
   if ('InstructionError' in error) {

@@ -6,31 +6,28 @@ import {
   refuse,
   type Refusal,
 } from './execute-transaction.js'
-import {
-  parseTransaction,
-  type ParsedTransaction,
-  TransactionFormatError,
-} from '../solana/parse-transaction.js'
+import { parseTransaction, TransactionFormatError } from '../solana/parse-transaction.js'
+import type { ParsedTransaction } from '../solana/transaction.js'
 import type { Recency } from './recency.js'
 import { CLOSED } from './svm-accounts.js'
 
-/** A transaction that ran and is not yet said to anybody. */
+/** An executed transaction that is not in a block yet. */
 export type Run = Execution & {
   readonly transaction: ParsedTransaction
   readonly signature: Uint8Array
 }
 
-/** Why nothing of a bundle happened, and which member was at fault. */
+/** Why a bundle was rolled back, and the index of the failed member. */
 export type BundleRefusal = Refusal & { readonly index: number }
 
-/** All runs of a bundle. */
+/** The executed members of a bundle. */
 export type BundleRun = { readonly landed: true; readonly runs: readonly Run[] }
 
-/** What a simulation looks at beside the outcome. */
+/** Options of a simulation. */
 export type SimulationRules = {
-  /** Whether a wrong signature is a failure. */
+  /** Whether signatures are verified. */
   readonly isVerified: boolean
-  /** Whether the blockhash may be one that no transaction can land with. */
+  /** Whether any blockhash is accepted. */
   readonly isAnyBlockhash: boolean
 }
 
@@ -47,7 +44,7 @@ export class TransactionRunner {
     this.recency = recency
   }
 
-  /** `beforeWrite` hears of every account that it may write, before it does. */
+  /** `beforeWrite` is called before the execution with every account that it can write. */
   run(
     bytes: Uint8Array,
     beforeWrite: (pubkey: Uint8Array) => void = () => {},
@@ -70,19 +67,19 @@ export class TransactionRunner {
     return result.landed ? { ...result, transaction, signature } : result
   }
 
-  /** Runs, lets `inspect` look at what that did, and makes every account again what it was. */
+  /** Executes, calls `inspect` on the result, and rolls every account back. */
   simulate<T>(
     bytes: Uint8Array,
     { isVerified, isAnyBlockhash }: SimulationRules,
     inspect: () => T,
-  ): { readonly run: Run | Refusal; readonly seen: T } {
+  ): { readonly run: Run | Refusal; readonly inspected: T } {
     const { svm } = this.machine
     const undo = new Map<string, () => void>()
     const wasVerified = svm.getSigverify()
     svm.setSigverify(isVerified)
     try {
       const run = this.run(bytes, key => this.saveOnce(key, undo), isAnyBlockhash)
-      return { run, seen: inspect() }
+      return { run, inspected: inspect() }
     } finally {
       svm.setSigverify(wasVerified)
       for (const restore of undo.values()) restore()
@@ -90,31 +87,34 @@ export class TransactionRunner {
   }
 
   /**
-   * One behind the other. Where one is refused or fails, or `isWanted` does not like what they did
-   * together, every account is again what it was.
+   * Executes the members in order. Rolls every account back where one is refused or fails, or where
+   * `isAccepted` returns false.
    */
-  runBundle(members: readonly Uint8Array[], isWanted: () => boolean): BundleRun | BundleRefusal {
+  runBundle(members: readonly Uint8Array[], isAccepted: () => boolean): BundleRun | BundleRefusal {
     const undo = new Map<string, () => void>()
     const runs: Run[] = []
-    const giveUp = (index: number, refusal: Refusal): BundleRefusal => {
+    const rollBack = (index: number, refusal: Refusal): BundleRefusal => {
       for (const restore of undo.values()) restore()
       return { ...refusal, index }
     }
     for (const [index, bytes] of members.entries()) {
       const run = this.run(bytes, key => this.saveOnce(key, undo))
-      if (!run.landed) return giveUp(index, run)
+      if (!run.landed) return rollBack(index, run)
       const { error, logs } = run.outcome
-      if (error !== undefined) return giveUp(index, refuse(error, logs))
+      if (error !== undefined) return rollBack(index, refuse(error, logs))
       if (runs.some(({ signature }) => isSameBytes(signature, run.signature)))
-        return giveUp(index, alreadyProcessed())
+        return rollBack(index, alreadyProcessed())
       runs.push(run)
     }
-    if (!isWanted())
-      return giveUp(members.length - 1, refuse('CommitCancelled', [], 'nobody wanted the outcome'))
+    if (!isAccepted())
+      return rollBack(
+        members.length - 1,
+        refuse('CommitCancelled', [], 'the outcome was not accepted'),
+      )
     return { landed: true, runs }
   }
 
-  /** Only the first time counts: an earlier member may have written the account since. */
+  /** Saves an account the first time only: later an earlier member may have written it. */
   private saveOnce(pubkey: Uint8Array, undo: Map<string, () => void>): void {
     const id = toMapKey(pubkey)
     if (undo.has(id)) return
@@ -123,7 +123,7 @@ export class TransactionRunner {
     const state = accounts.get(pubkey) ?? CLOSED
     undo.set(id, () => {
       restore()
-      tokens.note(pubkey, state)
+      tokens.record(pubkey, state)
     })
   }
 }

@@ -1,5 +1,5 @@
 import type { AccountUpdate, Block, TokenBalance, TransactionRecord } from '../chain/block.js'
-import type { ParsedTransaction } from '../solana/parse-transaction.js'
+import type { ParsedTransaction } from '../solana/transaction.js'
 import { decodeFields, MessageWriter } from './protobuf.js'
 import { encodeTransactionError } from '../chain/transaction-error.js'
 

@@ -26,10 +26,10 @@ import { toEncoding, toParsedKeys, toTransaction } from './transaction.js'
 import { feeOf, readBudget } from '../chain/run-on-svm.js'
 
 /** What a method answers from. */
-export type World = { readonly chain: Chain; readonly history: History }
+export type RpcContext = { readonly chain: Chain; readonly history: History }
 type Params = readonly unknown[]
 /** Answers the result. Throws RpcFailure. */
-export type RpcMethod = (world: World, params: Params) => unknown
+export type RpcMethod = (context: RpcContext, params: Params) => unknown
 
 const SLOTS_IN_EPOCH = 432_000
 const STATUSES_MAX = 256
@@ -38,7 +38,7 @@ const FEE_SLOTS = 150
 const SIGNATURE_BYTES = 64
 const MESSAGE_CHARS_MAX = 8_192
 
-const withContext = ({ chain }: World, value: unknown) => ({
+const withContext = ({ chain }: RpcContext, value: unknown) => ({
   context: { slot: chain.tip.slot },
   value,
 })
@@ -50,7 +50,7 @@ const reachContextSlot = ({ tip }: Chain, { minContextSlot }: Members): void => 
   throw new RpcFailure(-32016, message, { contextSlot: tip.slot })
 }
 
-const toStatus = ({ chain, history }: World, record: TransactionRecord) => {
+const toStatus = ({ chain, history }: RpcContext, record: TransactionRecord) => {
   const { slot, error } = record
   const confirmationStatus = history.statusOf(record)
   return {
@@ -141,7 +141,7 @@ const getSignaturesForAddress: RpcMethod = ({ history }, [address, given]) => {
   return rows
 }
 
-const getFeeForMessage: RpcMethod = (world, [text]) => {
+const getFeeForMessage: RpcMethod = (context, [text]) => {
   if (typeof text !== 'string' || text.length > MESSAGE_CHARS_MAX)
     throw invalidParam('Invalid params: expected a string')
   const message = Buffer.from(text, 'base64')
@@ -151,8 +151,8 @@ const getFeeForMessage: RpcMethod = (world, [text]) => {
   signatures.writeUInt8((signatureCount ?? 0) & 127)
   try {
     const transaction = parseTransaction(Buffer.concat([signatures, message]))
-    const isRecent = world.chain.blockhashAge(transaction) === 'recent'
-    return withContext(world, isRecent ? feeOf(transaction) : null)
+    const isRecent = context.chain.blockhashAge(transaction) === 'recent'
+    return withContext(context, isRecent ? feeOf(transaction) : null)
   } catch (error) {
     if (!(error instanceof TransactionFormatError)) throw error
     throw invalidParam(`failed to deserialize the message: ${error.message}`)
@@ -176,16 +176,16 @@ const getRecentPrioritizationFees: RpcMethod = ({ history }) =>
 /** What the chain's RPC answers: what clients need to send and confirm, and to look back. */
 export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
   sendTransaction: ({ chain }, [text, options]) => sendTransaction(chain, text, toOptions(options)),
-  simulateTransaction: (world, [text, options]) =>
-    withContext(world, simulateTransaction(world.chain, text, toOptions(options))),
+  simulateTransaction: (context, [text, options]) =>
+    withContext(context, simulateTransaction(context.chain, text, toOptions(options))),
   requestAirdrop: ({ chain }, [pubkey, lamports]) =>
     bs58.encode(chain.airdrop(toPubkey(pubkey), BigInt(toCount(lamports))).signature),
-  getSignatureStatuses: (world, [signatures]) =>
+  getSignatureStatuses: (context, [signatures]) =>
     withContext(
-      world,
+      context,
       toList(signatures, STATUSES_MAX).map(signature => {
-        const record = world.history.find(toSignature(signature))
-        return record === undefined ? null : toStatus(world, record)
+        const record = context.history.find(toSignature(signature))
+        return record === undefined ? null : toStatus(context, record)
       }),
     ),
   getTransaction,
@@ -213,22 +213,22 @@ export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
     reachContextSlot(chain, options)
     return history.slotAt(toCommitment(options))
   },
-  getMultipleAccounts: (world, [keys, given]) => {
+  getMultipleAccounts: (context, [keys, given]) => {
     const options = toOptions(given)
-    reachContextSlot(world.chain, options)
-    return withContext(world, multipleAccounts(world.chain, keys, options))
+    reachContextSlot(context.chain, options)
+    return withContext(context, multipleAccounts(context.chain, keys, options))
   },
-  getProgramAccountsV2: (world, [program, given]) => {
+  getProgramAccountsV2: (context, [program, given]) => {
     const options = toOptions(given)
-    reachContextSlot(world.chain, options)
-    return programAccountsPage(world.chain, program, options)
+    reachContextSlot(context.chain, options)
+    return programAccountsPage(context.chain, program, options)
   },
-  getProgramAccounts: (world, [program, given]) => {
+  getProgramAccounts: (context, [program, given]) => {
     const options = toOptions(given)
-    reachContextSlot(world.chain, options)
-    const rows = programAccounts(world.chain, program, options)
-    return options['withContext'] === true ? withContext(world, rows) : rows
+    reachContextSlot(context.chain, options)
+    const rows = programAccounts(context.chain, program, options)
+    return options['withContext'] === true ? withContext(context, rows) : rows
   },
-  getTokenAccountsByOwner: (world, params) =>
-    withContext(world, tokenAccountsByOwner(world.chain, params, toOptions(params[2]))),
+  getTokenAccountsByOwner: (context, params) =>
+    withContext(context, tokenAccountsByOwner(context.chain, params, toOptions(params[2]))),
 }

@@ -4,7 +4,7 @@ import { type DevUpstream, type DevUpstreamOptions, openDevUpstream } from '../h
 import type { UpstreamAnswer } from '../http/upstream-request.js'
 import { defaults as historyDefaults, History } from '../chain/history.js'
 import { RpcFailure } from './failure.js'
-import { RPC_METHODS, type World } from './methods.js'
+import { RPC_METHODS, type RpcContext } from './methods.js'
 import { toJson } from './to-json.js'
 
 /** Options of the chain's own RPC. */
@@ -22,7 +22,7 @@ const INTERNAL = -32603
 const formatFailure = (id: string, error: object): string =>
   `{"jsonrpc":"2.0","error":${toJson(error)},"id":${id}}`
 
-const answerCall = (world: World, call: Call | Refusal): string => {
+const answerCall = (context: RpcContext, call: Call | Refusal): string => {
   const id = call.id ?? 'null'
   if (isRefusal(call)) {
     const { row, message, data } = call.error
@@ -32,7 +32,7 @@ const answerCall = (world: World, call: Call | Refusal): string => {
   if (method === undefined)
     return formatFailure(id, { code: METHOD_NOT_FOUND, message: 'Method not found' })
   try {
-    const result = method(world, Array.isArray(call.params) ? call.params : [])
+    const result = method(context, Array.isArray(call.params) ? call.params : [])
     return `{"jsonrpc":"2.0","result":${toJson(result)},"id":${id}}`
   } catch (error) {
     if (error instanceof RpcFailure) {
@@ -54,7 +54,7 @@ export const openRpc = async (
 ): Promise<DevUpstream> => {
   const limits = { ...defaults, ...options }
   const history = new History(chain, limits)
-  const world = { chain, history }
+  const context = { chain, history }
   const json = (body: string): UpstreamAnswer => ({
     status: 200,
     contentType: 'application/json; charset=utf-8',
@@ -65,8 +65,8 @@ export const openRpc = async (
     if (method === 'GET') return { status: 200, contentType: 'text/plain', body: 'ok' }
     const message = parseMessage(body, limits)
     return isBatch(message)
-      ? json(`[${message.map(call => answerCall(world, call)).join()}]`)
-      : json(answerCall(world, message))
+      ? json(`[${message.map(call => answerCall(context, call)).join()}]`)
+      : json(answerCall(context, message))
   })
   return {
     url: upstream.url,

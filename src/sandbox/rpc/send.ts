@@ -4,11 +4,8 @@ import type { TransactionRecord } from '../chain/block.js'
 import type { Chain } from '../chain/chain.js'
 import { decodeTransaction } from '../solana/decode-transaction.js'
 import { refuse, type Refusal } from '../chain/execute-transaction.js'
-import {
-  parseTransaction,
-  type ParsedTransaction,
-  TransactionFormatError,
-} from '../solana/parse-transaction.js'
+import { parseTransaction, TransactionFormatError } from '../solana/parse-transaction.js'
+import type { ParsedTransaction } from '../solana/transaction.js'
 import { toAccount } from './accounts.js'
 import { invalidParam, RpcFailure } from './failure.js'
 import { toList, toOptions, toPubkey } from './params.js'
@@ -16,7 +13,7 @@ import { toInner, toReturnData } from './transaction.js'
 import type { TransactionError } from '../chain/transaction-error.js'
 import { verifySignatures } from '../solana/verify-signatures.js'
 
-/** Accounts that one simulation may show. */
+/** Accounts that one simulation may return. */
 const ACCOUNTS_MAX = 64
 
 const toParsed = (text: unknown, options: Members): ParsedTransaction => {
@@ -34,7 +31,7 @@ const toParsed = (text: unknown, options: Members): ParsedTransaction => {
 const signatureOf = ({ signatures }: ParsedTransaction): string =>
   bs58.encode(signatures[0] ?? new Uint8Array())
 
-/** An error in the words that clients look for in a message. */
+/** The message of an error, with the texts that clients parse. */
 const describe = (error: TransactionError, reason: string): string => {
   if (error === 'BlockhashNotFound') return 'Blockhash not found'
   if (error === 'AccountNotFound')
@@ -56,7 +53,7 @@ const simulate = (chain: Chain, parsed: ParsedTransaction, options: Members): Si
   const isVerified = options['sigVerify'] === true
   const wanted = isAbsent(options['accounts']) ? undefined : toOptions(options['accounts'])
   const addresses = toList(wanted?.['addresses'] ?? [], ACCOUNTS_MAX).map(toPubkey)
-  const { run, seen } = chain.simulate(parsed.bytes, { isVerified, isAnyBlockhash }, () =>
+  const { run, inspected } = chain.simulate(parsed.bytes, { isVerified, isAnyBlockhash }, () =>
     addresses.map(address => {
       const state = chain.account(address)
       return state === undefined
@@ -64,7 +61,7 @@ const simulate = (chain: Chain, parsed: ParsedTransaction, options: Members): Si
         : toAccount(chain, state, { encoding: wanted?.['encoding'] ?? 'base64' })
     }),
   )
-  const shown = wanted === undefined ? null : seen
+  const accounts = wanted === undefined ? null : inspected
   const replacement = isAnyBlockhash ? chain.latestBlockhash() : undefined
   const replacementBlockhash = replacement && {
     blockhash: replacement.blockhash,
@@ -72,7 +69,7 @@ const simulate = (chain: Chain, parsed: ParsedTransaction, options: Members): Si
   }
   if (!run.landed) {
     const { error, logs } = run
-    const nothing = { accounts: shown && addresses.map(() => null), innerInstructions: null }
+    const nothing = { accounts: accounts && addresses.map(() => null), innerInstructions: null }
     const value = { err: error, logs, unitsConsumed: 0, returnData: null, ...nothing }
     return { failed: run, value: { ...value, replacementBlockhash } }
   }
@@ -90,7 +87,7 @@ const simulate = (chain: Chain, parsed: ParsedTransaction, options: Members): Si
     value: {
       err: error ?? null,
       logs,
-      accounts: error === undefined ? shown : shown && addresses.map(() => null),
+      accounts: error === undefined ? accounts : accounts && addresses.map(() => null),
       unitsConsumed: computeUnits,
       returnData: toReturnData(outcome.returnData) ?? null,
       innerInstructions: options['innerInstructions'] === true ? toInner(record, true) : null,
@@ -107,8 +104,8 @@ export const simulateTransaction = (chain: Chain, text: unknown, options: Member
 }
 
 /**
- * Sends a transaction and answers its signature. Unless it is to be skipped, it is first verified
- * and simulated, and what would fail is not sent.
+ * Sends a transaction and answers its signature. Unless preflight is skipped, its signatures are
+ * verified and it is simulated first, and not sent where that fails.
  */
 export const sendTransaction = (chain: Chain, text: unknown, options: Members): string => {
   const parsed = toParsed(text, options)
@@ -123,7 +120,7 @@ export const sendTransaction = (chain: Chain, text: unknown, options: Members): 
         value,
       )
   }
-  // Accepted is not landed: what the chain makes of it, the sender sees by its status.
+  // An accepted transaction may still fail to land: the sender sees that by its status.
   chain.send(parsed.bytes)
   return signatureOf(parsed)
 }

@@ -5,7 +5,7 @@ import {
   type CompiledInstruction,
   isWritableStatic,
   type ParsedTransaction,
-} from '../solana/parse-transaction.js'
+} from '../solana/transaction.js'
 import { invalidParam, RpcFailure } from './failure.js'
 
 const ENCODINGS = ['json', 'jsonParsed', 'base64', 'base58'] as const

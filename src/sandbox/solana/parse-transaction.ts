@@ -1,58 +1,19 @@
 import { createReader, fail, KEY_BYTES, SIGNATURE_BYTES } from './transaction-reader.js'
 import { parseVersion1, V1_PREFIX } from './parse-version-1.js'
+import type { ParsedTransaction } from './transaction.js'
 
 export { TransactionFormatError } from './transaction-reader.js'
 
-/** One instruction with its accounts as indexes into the transaction's keys. */
-export type CompiledInstruction = {
-  readonly programIdIndex: number
-  readonly accounts: Uint8Array
-  readonly data: Uint8Array
-}
-
-/** Addresses that a version 0 message takes from a lookup table. */
-export type TableLookup = {
-  readonly table: Uint8Array
-  readonly writableIndexes: Uint8Array
-  readonly readonlyIndexes: Uint8Array
-}
-
-/** What a version 1 message asks for itself; without a limit it may use nothing. */
-export type ComputeBudget = {
-  readonly priorityFeeLamports: bigint
-  readonly unitLimit: number
-  readonly loadedBytesMax: number
-  /** `undefined` is what every transaction has. */
-  readonly heapBytes: number | undefined
-}
-
-/** A signed transaction taken apart; its byte fields are views of the bytes it came from. */
-export type ParsedTransaction = {
-  readonly bytes: Uint8Array
-  readonly message: Uint8Array
-  readonly signatures: readonly Uint8Array[]
-  readonly version: 'legacy' | 0 | 1
-  readonly requiredSignatureCount: number
-  readonly readonlySignedCount: number
-  readonly readonlyUnsignedCount: number
-  readonly keys: readonly Uint8Array[]
-  readonly recentBlockhash: Uint8Array
-  readonly instructions: readonly CompiledInstruction[]
-  readonly lookups: readonly TableLookup[]
-  /** Of version 1 only: others say it by instructions. */
-  readonly budget?: ComputeBudget
-}
-
-/** One packet: what the network carries as a single transaction. */
-export const TRANSACTION_BYTES_MAX = 1232
+/** One packet: the greatest size of a transaction before version 1. */
+export const PACKET_BYTES_MAX = 1232
 
 /** Account indexes are one byte. */
 const KEYS_MAX = 256
 
 /**
- * Takes a transaction apart and checks everything that the virtual machine
- * assumes: LiteSVM aborts the process on bytes that it cannot decode. Throws
- * TransactionFormatError. Signatures are not verified here.
+ * Parses a transaction and checks everything that the virtual machine assumes: LiteSVM aborts the
+ * process on bytes that it cannot decode. Does not verify signatures. Throws
+ * TransactionFormatError.
  */
 export const parseTransaction = (bytes: Uint8Array): ParsedTransaction => {
   const parsed = bytes[0] === V1_PREFIX ? parseVersion1(bytes) : parseVersion0(bytes)
@@ -60,10 +21,9 @@ export const parseTransaction = (bytes: Uint8Array): ParsedTransaction => {
   return parsed
 }
 
-/** Both layouts that begin with the signatures. */
+/** Legacy and version 0: the layouts that begin with the signatures. */
 const parseVersion0 = (bytes: Uint8Array): ParsedTransaction => {
-  if (bytes.length > TRANSACTION_BYTES_MAX)
-    fail(`transaction exceeds ${TRANSACTION_BYTES_MAX} bytes`)
+  if (bytes.length > PACKET_BYTES_MAX) fail(`transaction exceeds ${PACKET_BYTES_MAX} bytes`)
   const reader = createReader(bytes)
   const signatures = reader.list(() => reader.take(SIGNATURE_BYTES))
   const messageAt = reader.position()
@@ -121,9 +81,3 @@ const sanitize = (parsed: ParsedTransaction): void => {
     if (accounts.some(index => index >= keyCount)) fail('account index is out of range')
   }
 }
-
-/** True where the header makes a static key writable. */
-export const isWritableStatic = (parsed: ParsedTransaction, index: number): boolean =>
-  index < parsed.requiredSignatureCount
-    ? index < parsed.requiredSignatureCount - parsed.readonlySignedCount
-    : index < parsed.keys.length - parsed.readonlyUnsignedCount

@@ -1,7 +1,7 @@
-import type { ComputeBudget, ParsedTransaction } from './parse-transaction.js'
+import type { ComputeBudget, ParsedTransaction } from './transaction.js'
 import { createReader, fail, KEY_BYTES, SIGNATURE_BYTES } from './transaction-reader.js'
 
-/** First byte of a version 1 transaction: other layouts begin with a count of signatures. */
+/** First byte of a version 1 transaction; other layouts begin with a count of signatures. */
 export const V1_PREFIX = 0x81
 
 const BYTES_MAX = 4096
@@ -12,11 +12,11 @@ const HEAP_BYTES_MIN = 32 * 1024
 const HEAP_BYTES_MAX = 256 * 1024
 const HEAP_STEP = 1024
 
-/** Which words of the budget follow the keys. The fee takes two words, and both bits. */
+/** Bits for the words of the budget that follow the keys. The fee has two words and two bits. */
 const MASK = { priorityFee: 0b11, unitLimit: 0b100, loadedBytesMax: 0b1000, heapBytes: 0b1_0000 }
 const MASK_ALL = 0b1_1111
 
-/** Takes a version 1 transaction apart. Throws TransactionFormatError. */
+/** Parses a version 1 transaction. Throws TransactionFormatError. */
 export const parseVersion1 = (bytes: Uint8Array): ParsedTransaction => {
   if (bytes.length > BYTES_MAX) fail(`transaction exceeds ${BYTES_MAX} bytes`)
   const reader = createReader(bytes)

@@ -1,5 +1,5 @@
 import { createPublicKey, verify, type KeyObject } from 'node:crypto'
-import type { ParsedTransaction } from './parse-transaction.js'
+import type { ParsedTransaction } from './transaction.js'
 
 /** DER before the 32 bytes of an ed25519 public key (RFC 8410). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')

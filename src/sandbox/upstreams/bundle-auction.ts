@@ -5,11 +5,8 @@ import { type Chain, isForged } from '../chain/chain.js'
 import { deriveBundleId } from './derive-bundle-id.js'
 import { decodeTransaction, type TransactionEncoding } from '../solana/decode-transaction.js'
 import type { Failure } from '../http/json-call.js'
-import {
-  parseTransaction,
-  type ParsedTransaction,
-  TransactionFormatError,
-} from '../solana/parse-transaction.js'
+import { parseTransaction, TransactionFormatError } from '../solana/parse-transaction.js'
+import type { ParsedTransaction } from '../solana/transaction.js'
 import { toAddressSet } from './tips.js'
 
 /** Options of the auction. */

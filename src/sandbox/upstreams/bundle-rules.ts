@@ -3,11 +3,8 @@ import { toMapKey } from '../solana/addresses.js'
 import type { Chain } from '../chain/chain.js'
 import type { ResolvedKeys } from '../chain/execute-transaction.js'
 import type { Failure } from '../http/json-call.js'
-import {
-  parseTransaction,
-  type ParsedTransaction,
-  TransactionFormatError,
-} from '../solana/parse-transaction.js'
+import { parseTransaction, TransactionFormatError } from '../solana/parse-transaction.js'
+import type { ParsedTransaction } from '../solana/transaction.js'
 
 /** Input of the checks beside the bundle. */
 export type BundleRules = {

@@ -14,11 +14,8 @@ import {
   parseJsonCall,
 } from '../http/json-call.js'
 import { parseBatch } from './parse-batch.js'
-import {
-  parseTransaction,
-  type ParsedTransaction,
-  TransactionFormatError,
-} from '../solana/parse-transaction.js'
+import { parseTransaction, TransactionFormatError } from '../solana/parse-transaction.js'
+import type { ParsedTransaction } from '../solana/transaction.js'
 import { RateLimit } from './rate-limit.js'
 import { sumTips, toAddressSet } from './tips.js'
 

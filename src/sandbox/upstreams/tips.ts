@@ -2,7 +2,7 @@ import bs58 from 'bs58'
 import { ADDRESSES, isSameBytes, toMapKey } from '../solana/addresses.js'
 import type { Chain } from '../chain/chain.js'
 import { deriveKeypair } from '../solana/keypair.js'
-import { isWritableStatic, type ParsedTransaction } from '../solana/parse-transaction.js'
+import { isWritableStatic, type ParsedTransaction } from '../solana/transaction.js'
 
 /** Tip addresses by receiver. No address is in two classes. */
 export type Tips = {

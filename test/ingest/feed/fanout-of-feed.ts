@@ -5,7 +5,7 @@ import { compileTransaction } from '../../../src/sandbox/solana/compile-transact
 import { startSandboxChain } from '../../../src/sandbox/sandbox-chain.js'
 import { transferTokens } from '../../../src/sandbox/solana/token-instructions.js'
 import { createTransfers } from '../../../src/sandbox/chain/traffic.js'
-import { MINT_DECIMALS } from '../../../src/sandbox/chain/world.js'
+import { MINT_DECIMALS } from '../../../src/sandbox/chain/sample-accounts.js'
 import { createClock } from '../../fixtures/sandbox/sandbox.js'
 import { openStore } from '../../fixtures/rpc/store.js'
 import { until } from '../../fixtures/until.js'
@@ -50,12 +50,12 @@ const follow = async (test: Test, transactions: Transactions) => {
   }
   chain.tick()
   await told()
-  return { ...sandbox, fanout, told, transfer: createTransfers(chain, sandbox.world) }
+  return { ...sandbox, fanout, told, transfer: createTransfers(chain, sandbox.sampleAccounts) }
 }
 
 t.test('what the chain did is what its subscribers hear', async t => {
-  const { chain, world, fanout, told, transfer } = await follow(t, 'logs')
-  const [holder, other] = world.holders
+  const { chain, sampleAccounts, fanout, told, transfer } = await follow(t, 'logs')
+  const [holder, other] = sampleAccounts.holders
   if (holder === undefined || other === undefined) throw new Error('nobody holds anything')
   fanout.addLogs(1, 'all')
   fanout.addLogs(2, holder.account)
@@ -66,7 +66,7 @@ t.test('what the chain did is what its subscribers hear', async t => {
 
   const first = chain.slot
   transfer()
-  const move = { from: holder.account, to: other.account, mint: world.mint }
+  const move = { from: holder.account, to: other.account, mint: sampleAccounts.mint }
   const tooMuch = { ...move, amount: 2n ** 60n, decimals: MINT_DECIMALS }
   chain.send(
     compileTransaction(

@@ -100,8 +100,8 @@ t.test('an account that is handed to another program is found by the sweep', asy
 t.test('a scope of a live chain is read to exactly its accounts', async t => {
   const sandbox = await startSandboxChain({ slotMs: 0, seed: 'test' }, createClock().now)
   t.teardown(() => sandbox.close())
-  const { chain, world } = sandbox
-  createTransfers(chain, world)()
+  const { chain, sampleAccounts } = sandbox
+  createTransfers(chain, sampleAccounts)()
   chain.tick()
   for (const isPaged of [false, true]) {
     const rows = new Map<string, bigint>()

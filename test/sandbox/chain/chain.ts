@@ -18,7 +18,7 @@ import { compileTransaction } from '../../../src/sandbox/solana/compile-transact
 import { parseTransaction } from '../../../src/sandbox/solana/parse-transaction.js'
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
 import { transferTokens } from '../../../src/sandbox/solana/token-instructions.js'
-import { createWorld, MINT_DECIMALS } from '../../../src/sandbox/chain/world.js'
+import { createSampleAccounts, MINT_DECIMALS } from '../../../src/sandbox/chain/sample-accounts.js'
 import { createChain, createClock, key } from '../../fixtures/sandbox/sandbox.js'
 
 const SOL = 1_000_000_000n
@@ -268,10 +268,10 @@ t.test('a bundle with one bad member leaves no trace', async t => {
 
 t.test('token balances are undone with their accounts', async t => {
   const { chain, transactions } = createChain()
-  const { mint, holders, payer } = createWorld(chain)
+  const { mint, holders, payer } = createSampleAccounts(chain)
   chain.tick()
   const [a, b] = holders
-  if (a === undefined || b === undefined) throw new Error('the world has holders')
+  if (a === undefined || b === undefined) throw new Error('the accounts has holders')
   const move = (amount: bigint) =>
     compileTransaction(
       [

@@ -55,8 +55,8 @@ t.test('a loaded program of the machine itself is shown, and does not stop it', 
   chain.load(ADDRESSES.token, state)
   t.strictSame(chain.account(ADDRESSES.token), state)
   t.match(accounts.at(-1), state)
-  const { createWorld } = await import('../../../src/sandbox/chain/world.js')
-  t.ok(createWorld(chain).samples.mint)
+  const { createSampleAccounts } = await import('../../../src/sandbox/chain/sample-accounts.js')
+  t.ok(createSampleAccounts(chain).samples.mint)
 })
 
 t.test('a loaded clock is ignored: the chain has its own', async t => {

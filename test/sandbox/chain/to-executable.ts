@@ -5,7 +5,7 @@ import { parseTransaction } from '../../../src/sandbox/solana/parse-transaction.
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
 import { transferTokens } from '../../../src/sandbox/solana/token-instructions.js'
 import { verifySignatures } from '../../../src/sandbox/solana/verify-signatures.js'
-import { createWorld, MINT_DECIMALS } from '../../../src/sandbox/chain/world.js'
+import { createSampleAccounts, MINT_DECIMALS } from '../../../src/sandbox/chain/sample-accounts.js'
 import { type Budget, BUDGET, compileV1 } from '../../fixtures/sandbox/compile-v1.js'
 import { createChain, key } from '../../fixtures/sandbox/sandbox.js'
 
@@ -106,10 +106,10 @@ t.test(
   'budget instructions in it mean nothing, and inner instructions stay in their place',
   async t => {
     const { chain } = createChain()
-    const { holders, mint } = createWorld(chain)
+    const { holders, mint } = createSampleAccounts(chain)
     chain.tick()
     const [a, b] = holders
-    if (a === undefined || b === undefined) throw new Error('the world has holders')
+    if (a === undefined || b === undefined) throw new Error('the accounts has holders')
     const budget = {
       programId: bs58.decode('ComputeBudget111111111111111111111111111111'),
       accounts: [],

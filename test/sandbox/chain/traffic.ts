@@ -2,7 +2,7 @@ import { mock } from 'node:test'
 import t from 'tap'
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
 import { createTransfers, startTraffic } from '../../../src/sandbox/chain/traffic.js'
-import { createWorld } from '../../../src/sandbox/chain/world.js'
+import { createSampleAccounts } from '../../../src/sandbox/chain/sample-accounts.js'
 import { createChain } from '../../fixtures/sandbox/sandbox.js'
 import { unpackAccount } from '../../fixtures/sandbox/token-account.js'
 
@@ -13,13 +13,13 @@ const amountOf = (chain: ReturnType<typeof createChain>['chain'], account: Uint8
 
 t.test('transfers move tokens around and lose none', async t => {
   const { chain, transactions } = createChain()
-  const world = createWorld(chain)
+  const accounts = createSampleAccounts(chain)
   chain.tick()
   transactions.length = 0
   const sum = () =>
-    world.holders.reduce((total, { account }) => total + amountOf(chain, account), 0n)
+    accounts.holders.reduce((total, { account }) => total + amountOf(chain, account), 0n)
   const before = sum()
-  const sendOne = createTransfers(chain, world)
+  const sendOne = createTransfers(chain, accounts)
   for (let count = 0; count < 1_000; count++) {
     sendOne()
     if (count % 100 === 99) chain.tick()
@@ -33,12 +33,12 @@ t.test('transfers move tokens around and lose none', async t => {
 
 t.test('the rate is kept, and a late timer makes up for little', async t => {
   const { chain, clock, transactions } = createChain()
-  const world = createWorld(chain)
+  const accounts = createSampleAccounts(chain)
   chain.tick()
   transactions.length = 0
   mock.timers.enable({ apis: ['setInterval'] })
   t.teardown(() => mock.timers.reset())
-  const stop = startTraffic(chain, world, { perSecond: 100 }, clock.now)
+  const stop = startTraffic(chain, accounts, { perSecond: 100 }, clock.now)
   const pass = (ms: number) => {
     clock.advance(ms)
     mock.timers.tick(20)
@@ -54,28 +54,32 @@ t.test('the rate is kept, and a late timer makes up for little', async t => {
 
 t.test('a holder who spent everything stops nothing', async t => {
   const { chain, transactions } = createChain()
-  const world = createWorld(chain)
+  const accounts = createSampleAccounts(chain)
   chain.tick()
-  const [holder] = world.holders
-  const lamports = chain.account(holder?.wallet.publicKey ?? world.mint)?.lamports ?? 0n
-  if (holder === undefined) throw new Error('the world has no holders')
-  const away = transferLamports(holder.wallet.publicKey, world.payer.publicKey, lamports - 5_000n)
+  const [holder] = accounts.holders
+  const lamports = chain.account(holder?.wallet.publicKey ?? accounts.mint)?.lamports ?? 0n
+  if (holder === undefined) throw new Error('the accounts has no holders')
+  const away = transferLamports(
+    holder.wallet.publicKey,
+    accounts.payer.publicKey,
+    lamports - 5_000n,
+  )
   chain.submit([away], [holder.wallet])
   transactions.length = 0
-  const sendOne = createTransfers(chain, world)
-  for (const _holder of world.holders) sendOne()
-  t.equal(transactions.length, world.holders.length - 1)
+  const sendOne = createTransfers(chain, accounts)
+  for (const _holder of accounts.holders) sendOne()
+  t.equal(transactions.length, accounts.holders.length - 1)
 })
 
 t.test('no traffic is no timer', async t => {
   const { chain } = createChain()
-  const world = createWorld(chain)
+  const accounts = createSampleAccounts(chain)
   const timerCount = (): number =>
     process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
   const before = timerCount()
-  const stopNone = startTraffic(chain, world)
+  const stopNone = startTraffic(chain, accounts)
   t.equal(timerCount(), before)
-  const stopSome = startTraffic(chain, world, { perSecond: 1 })
+  const stopSome = startTraffic(chain, accounts, { perSecond: 1 })
   t.equal(timerCount(), before + 1, 'with some there is one')
   stopSome()
   stopNone()

@@ -1,10 +1,7 @@
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
-import {
-  startSandboxChain,
-  type SandboxChainOptions,
-} from '../../../src/sandbox/sandbox-chain.js'
+import { startSandboxChain, type SandboxChainOptions } from '../../../src/sandbox/sandbox-chain.js'
 import { createTransfers } from '../../../src/sandbox/chain/traffic.js'
 import {
   type Ask,
@@ -29,7 +26,12 @@ const start = async (t: Test, options: Partial<SandboxChainOptions> = {}) => {
     if (ask !== undefined) feed.ask(ask)
     return feed
   }
-  return { ...sandbox, clock, open, transfer: createTransfers(sandbox.chain, sandbox.world) }
+  return {
+    ...sandbox,
+    clock,
+    open,
+    transfer: createTransfers(sandbox.chain, sandbox.sampleAccounts),
+  }
 }
 
 const EVERYTHING = {
@@ -186,10 +188,10 @@ t.test('several labels come back together', async t => {
 })
 
 t.test('transactions filters', async t => {
-  const { chain, open, transfer, world } = await start(t)
+  const { chain, open, transfer, sampleAccounts } = await start(t)
   transfer()
   transfer()
-  const [first] = world.holders
+  const [first] = sampleAccounts.holders
   const wallet = bs58.encode(first?.wallet.publicKey ?? [])
   const countOf = async (filter: object): Promise<number> => {
     const feed = open({

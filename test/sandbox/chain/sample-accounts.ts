@@ -2,11 +2,11 @@ import { unpackAccount } from '../../fixtures/sandbox/token-account.js'
 import bs58 from 'bs58'
 import t from 'tap'
 import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
-import { createWorld } from '../../../src/sandbox/chain/world.js'
+import { createSampleAccounts } from '../../../src/sandbox/chain/sample-accounts.js'
 import { createChain } from '../../fixtures/sandbox/sandbox.js'
 
 const { chain, accounts } = createChain()
-const { samples } = createWorld(chain)
+const { samples } = createSampleAccounts(chain)
 chain.tick()
 
 /** Every account as it is at the end. */
