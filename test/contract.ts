@@ -24,6 +24,13 @@ const files = [
 const rulesIn = (text: string): string[] =>
   Array.from(text.matchAll(/contract: ([a-z][a-z0-9]*(?:-[a-z0-9]+)*)/g), ([, name = '']) => name)
 
+t.test('every rule of the contract has its own name', async t => {
+  const rules = [...readPage('docs/contract.md').matchAll(/^### (.+)$/gm)].map(([, name]) => name)
+  t.ok(rules.length > 0)
+  for (const name of rules) t.match(name, /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/)
+  t.equal(new Set(rules).size, rules.length)
+})
+
 t.test('every reference to a rule of the contract leads to its heading', async t => {
   const rules = new Set(anchorsOf(readPage('docs/contract.md')))
   const missing = files.flatMap(file =>
