@@ -2,12 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
 /** Scripts that check, time and print one part of a request each. */
-const SCRIPTS = [
-  'access/authenticate.js',
-  'access/usage-limiter.js',
-  'access/refusals.js',
-  'shared/metrics.js',
-] as const
+const SCRIPTS = ['access/authenticate.js', 'access/usage-limiter.js', 'shared/metrics.js'] as const
 /** Far more than any of them takes. */
 const SCRIPT_MS_MAX = 120_000
 

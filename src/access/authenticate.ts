@@ -1,5 +1,4 @@
 import type { Grant } from '../shared/grant.js'
-import { Decoys } from './decoys.js'
 import { endOf } from './accesses/access-manager.js'
 import type { AccessStore } from './store/store.js'
 import { digestToken, isTokenShaped } from './tokens/location-token.js'
@@ -9,10 +8,7 @@ export type Options = Readonly<typeof defaults>
 
 /** Bounds of the authentication of one edge. */
 export const defaults = {
-  /**
-   * Tokens kept ready, about 300 bytes each. One more and the oldest is looked up again at its next
-   * use.
-   */
+  /** Tokens cached in memory, about 300 bytes each. The oldest is evicted to make room. */
   grantsMax: 65_536,
 }
 
@@ -22,7 +18,10 @@ export const defaults = {
  */
 export type Refusal = 'unauthorized' | 'forbidden'
 
-/** Says what a token opens at one location, now. Positional, because it runs once per request. */
+/**
+ * Finds what a token grants at one location. Takes positional parameters, because it runs once per
+ * request.
+ */
 export type Authenticate = (
   token: string,
   location: string,
@@ -31,15 +30,12 @@ export type Authenticate = (
 ) => Grant | Refusal
 
 /**
- * Who asks. The address is read only where the token is restricted to one: it costs more than the
- * rest.
+ * The client. Its address is only read for restricted tokens and refusals: formatting it costs more
+ * than the rest.
  */
 export type Peer = { readonly address: string }
 
-/**
- * Told of every refusal of what could be a token: whose it was, where there is such a token. The
- * time it takes must not depend on that.
- */
+/** Called for every refusal of a well-formed token, with the token's id if the token exists. */
 export type OnRefused = (
   reason: RefusalReason,
   tokenId: string | undefined,
@@ -47,7 +43,7 @@ export type OnRefused = (
   nowMs: number,
 ) => void
 
-const holds = (grant: Grant, peer: Peer, nowMs: number): boolean =>
+const permits = (grant: Grant, peer: Peer, nowMs: number): boolean =>
   nowMs >= grant.validFromMs &&
   nowMs < grant.validUntilMs &&
   (grant.address === undefined || grant.address === peer.address)
@@ -59,129 +55,98 @@ const reasonOf = (grant: Grant | undefined, location: string, nowMs: number): Re
   return nowMs >= grant.validUntilMs ? 'ended' : 'address'
 }
 
-const DIGEST_BYTES = 32
+const findGrant = (store: AccessStore, token: string): Grant | undefined => {
+  const digest = store.digests.get(digestToken(token))
+  if (digest === undefined) return undefined
+  const access = store.accesses.get(digest.accessId)
+  if (access === undefined) return undefined
+  return Object.freeze({
+    accessId: digest.accessId,
+    tokenId: digest.tokenId,
+    network: digest.network,
+    location: digest.location,
+    limits: Object.freeze(access.limits),
+    validFromMs: access.validFromMs,
+    // An access that was ended by hand stays ended, also after the clock was set back.
+    validUntilMs: access.endedAtMs === null ? endOf(access) : 0,
+    address: digest.address ?? undefined,
+  })
+}
 
-/** A digest and an access that no token has: decoded where there is none. */
-const NOBODY = { tokenId: '-', accessId: '-', network: '-', location: '-', address: null }
-const NO_ACCESS = {
-  accessId: '-',
-  subject: '',
-  kind: 'pass' as const,
-  product: '',
-  networks: ['-'],
-  locations: ['-'],
-  limits: {
-    requestsPerSecondMax: 0,
-    requestsBurstMax: 0,
-    requestsInFlightMax: 0,
-    socketsMax: 0,
-    subscriptionsPerSocketMax: 0,
-  },
-  createdAtMs: 0,
-  validFromMs: 0,
-  validUntilMs: 0,
-  endedAtMs: 0,
+/** Grants by token, for one value of the access version. */
+class GrantCache {
+  readonly #grants = new Map<string, Grant>()
+  readonly #grantsMax: number
+  #lastToken = ''
+  #lastGrant: Grant | undefined
+
+  constructor(grantsMax: number) {
+    this.#grantsMax = grantsMax
+  }
+
+  get(token: string): Grant | undefined {
+    // A busy client sends its next request at once: comparing two strings costs less than hashing a
+    // new one.
+    if (token === this.#lastToken) return this.#lastGrant
+    const grant = this.#grants.get(token)
+    if (grant !== undefined) {
+      this.#lastToken = token
+      this.#lastGrant = grant
+    }
+    return grant
+  }
+
+  set(token: string, grant: Grant): void {
+    const oldest = this.#grants.keys().next()
+    if (this.#grants.size >= this.#grantsMax && oldest.done === false) {
+      this.#grants.delete(oldest.value)
+    }
+    this.#grants.set(token, grant)
+    this.#lastToken = token
+    this.#lastGrant = grant
+  }
+
+  clear(): void {
+    this.#grants.clear()
+    this.#lastToken = ''
+  }
 }
 
 /**
- * Authentication of one edge. `version` reads `accessVersion` in shared memory: as long as it
- * stands, a token once seen is answered from memory; when it moved, all that is forgotten, and the
- * store is read anew.
+ * Authentication of one edge. `version` reads `accessVersion` from shared memory: while it is
+ * unchanged, known tokens are answered from memory; after a change the cache is dropped and the
+ * store is read again.
  */
 export const createAuthenticate = (
   store: AccessStore,
   version: () => number,
-  options: Options = defaults,
+  { grantsMax }: Options = defaults,
   onRefused: OnRefused = () => {},
 ): Authenticate => {
-  const { grantsMax } = options
-  const nobody = store.digests.encode(NOBODY)
-  const noAccess = store.accesses.encode(NO_ACCESS)
-  const grants = new Map<string, Grant>()
+  const cache = new GrantCache(grantsMax)
   let seenVersion = Number.NaN
-
-  const decoys = new Decoys(store)
-  const missing = Buffer.alloc(DIGEST_BYTES)
-
-  /**
-   * The same work whether the token is known or not, so that the time of a refusal tells nothing:
-   * one digest that is there, one that is not, and an access. Only to decode less for unknown ones
-   * would be a third of the time.
-   */
-  const lookUp = (token: string): Grant | undefined => {
-    const key = digestToken(token)
-    const found = store.digests.getBytes(key)
-    missing.set(key)
-    missing[0] = (key[0] ?? 0) ^ 0x80
-    const other = found === undefined ? decoys.next() : missing
-    const decoy = other && store.digests.getBytes(other)
-    const digest = store.digests.decode(found ?? decoy ?? nobody)
-    const access = store.accesses.decode(store.accesses.getBytes(digest.accessId) ?? noAccess)
-    const grant = Object.freeze({
-      accessId: digest.accessId,
-      tokenId: digest.tokenId,
-      network: digest.network,
-      location: digest.location,
-      limits: Object.freeze(access.limits),
-      validFromMs: access.validFromMs,
-      // Ended by hand is ended at any time of a clock that may be set back.
-      validUntilMs: access.endedAtMs === null ? endOf(access) : 0,
-      address: digest.address ?? undefined,
-    })
-    return found === undefined ? undefined : grant
-  }
-
-  let lastToken = ''
-  let lastGrant: Grant | undefined
-
-  const keep = (token: string, grant: Grant): void => {
-    const oldest = grants.keys().next()
-    if (grants.size >= grantsMax && oldest.done === false) {
-      grants.delete(oldest.value)
-      if (oldest.value === lastToken) lastToken = ''
-    }
-    grants.set(token, grant)
-  }
-
-  const refuse = (
-    reason: RefusalReason,
-    grant: Grant | undefined,
-    address: string,
-    nowMs: number,
-  ): Refusal => {
-    onRefused(reason, grant?.tokenId, address, nowMs)
-    return reason === 'unknown' || reason === 'location' ? 'unauthorized' : 'forbidden'
-  }
 
   return (token, location, peer, nowMs) => {
     const current = version()
     if (current !== seenVersion) {
-      // Read before the look-up: a change that comes after this line raises it once more.
+      // Stored before the store is read: a change after this line raises the version again.
       seenVersion = current
-      grants.clear()
-      lastToken = ''
-      decoys.forget()
+      cache.clear()
       store.resetRead()
     }
-    // A busy client comes again at once: comparing two texts costs less than hashing a new one.
-    const known = token === lastToken ? lastGrant : grants.get(token)
-    if (known !== undefined && known.location === location && holds(known, peer, nowMs)) {
-      lastToken = token
-      lastGrant = known
+    const known = cache.get(token)
+    if (known !== undefined && known.location === location && permits(known, peer, nowMs))
       return known
-    }
 
     if (!isTokenShaped(token)) return 'unauthorized'
-    const grant = lookUp(token)
-    if (grant === undefined || grant.location !== location || !holds(grant, peer, nowMs)) {
-      // Read for every refusal: it costs more than the look-up, and would tell those apart that
-      // need it.
-      const { address } = peer
-      return refuse(reasonOf(grant, location, nowMs), grant, address, nowMs)
+    const grant = findGrant(store, token)
+    if (grant !== undefined && grant.location === location && permits(grant, peer, nowMs)) {
+      // Only accepted tokens are cached: a flood of refusals must not evict tokens in use.
+      cache.set(token, grant)
+      return grant
     }
-    // Only what opened something is kept: a flood of refusals must not fill memory nor push out
-    // what is in use.
-    keep(token, grant)
-    return grant
+    const reason = reasonOf(grant, location, nowMs)
+    onRefused(reason, grant?.tokenId, peer.address, nowMs)
+    return reason === 'unknown' || reason === 'location' ? 'unauthorized' : 'forbidden'
   }
 }

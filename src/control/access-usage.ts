@@ -5,7 +5,7 @@ import type { Config } from '../config/config.js'
 import type { Usage } from '../dashboard/api/usage.js'
 import { edgeCountOf } from '../processes/edge-count.js'
 
-/** What the edges of this machine have counted, as control shows it. */
+/** Usage as the edges of this machine have counted it. */
 export const openAccessUsage = (
   config: Config,
   accessService: Pick<AccessService, 'list'>,

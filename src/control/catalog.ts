@@ -4,7 +4,7 @@ import type { Catalog, CatalogLocation } from '../dashboard/api/catalog.js'
 
 type Location = Config['locations'][number]
 
-/** Where clients find a location. */
+/** The addresses of a location. */
 const toLocation = (location: Location): CatalogLocation => {
   const [listener] = location.listeners
   const own = listener === undefined ? '' : `http://${listener.host}:${listener.port}`
@@ -18,7 +18,7 @@ const toLocation = (location: Location): CatalogLocation => {
   }
 }
 
-/** What can be granted, each with the networks and locations that it offers. */
+/** The products, each with its networks and locations. */
 export const productsOf = (config: Config): readonly Product[] =>
   config.products.map(product => ({
     ...product,
@@ -27,7 +27,8 @@ export const productsOf = (config: Config): readonly Product[] =>
   }))
 
 /**
- * What the configuration offers, as the dashboard shows it. What it has no more is shown by its id.
+ * Products, networks and locations of the configuration, with their names. What the configuration
+ * no longer has is shown by its id.
  */
 export const createCatalog = (config: Config): Catalog => {
   const locations = new Map(config.locations.map(location => [location.id, toLocation(location)]))

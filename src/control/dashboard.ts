@@ -20,7 +20,7 @@ import type { Log } from '../shared/log.js'
 import type { Secret } from '../shared/secret.js'
 import { publicUrlOf } from './public-url.js'
 
-/** What control has for its dashboard. */
+/** What the dashboard of control is made of. */
 export type ControlDashboardParts = {
   readonly config: Config
   readonly store: AccessStore

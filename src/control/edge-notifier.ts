@@ -1,32 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EdgeNotifier } from '../access/service.js'
-import { RpcError } from '../shared/errors.js'
 import type { SharedMemory } from '../processes/shared-memory.js'
+import { RpcError } from '../shared/errors.js'
 
 /**
- * How often control looks whether the edges have confirmed: they do so within a turn of their event
- * loop.
+ * How often the acknowledgements are read: edges acknowledge within one turn of their event loop.
  */
-const LOOK_MS = 1
+const POLL_MS = 1
 
-/** What control asks of the supervisor. */
+/** What the notifier needs of its process. */
 export type EdgeNotifierParts = {
-  readonly shared: SharedMemory
-  /** An edge that has not confirmed by then is ended. */
+  readonly shared: Pick<SharedMemory, 'raiseAccessVersion' | 'unconfirmedEdges'>
+  /** An edge that has not acknowledged within this time is ended. */
   readonly confirmMs: number
-  /** An edge that has not ended by then is reported to the caller. */
+  /** An edge that has not ended within this time is reported to the caller. */
   readonly endMs: number
-  /** Tells the edges to look at accessVersion now; they also do so by themselves. */
+  /** Makes the edges read accessVersion now; they also do so by themselves. */
   readonly announce: () => void
   /**
-   * Ends the edge with this process id: it is stopped or stuck, and may yet answer what it has let
-   * in before.
+   * Ends the edge with this process id: it is stopped or stuck, and may still answer admitted
+   * requests.
    */
   readonly endEdge: (pid: number) => void
   readonly now: () => number
 }
 
-/** Makes what control has stored count at every edge of the machine. */
+/** Notifies the edges of this machine through the access version in shared memory. */
 export const createEdgeNotifier = (parts: EdgeNotifierParts): EdgeNotifier => {
   const { shared, confirmMs, endMs, announce, endEdge, now } = parts
 
@@ -36,13 +35,13 @@ export const createEdgeNotifier = (parts: EdgeNotifierParts): EdgeNotifier => {
     return version
   }
 
-  /** Edges that have not confirmed the version when the time is over. */
+  /** The process ids of edges that have not acknowledged the version within the time limit. */
   const wait = async (version: number, limitMs: number): Promise<readonly number[]> => {
     const untilMs = now() + limitMs
     for (;;) {
       const missing = shared.unconfirmedEdges(version)
       if (missing.length === 0 || now() >= untilMs) return missing
-      await sleep(LOOK_MS)
+      await sleep(POLL_MS)
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js'
 
-/** Where browsers find the dashboard of a configuration. */
+/** The public URL of the dashboard. */
 export const publicUrlOf = ({ dashboard }: Config): URL =>
   new URL(dashboard.publicUrl ?? `http://${dashboard.host}:${dashboard.port}`)

@@ -2,7 +2,7 @@ import type { SubmissionView } from '../dashboard/api/shapes.js'
 import type { Known } from '../submission/store/submission-store.js'
 import { formatId } from '../submission/store/submission-id.js'
 
-/** A record of the ledger as the page shows it. */
+/** A submission as the dashboard shows it. */
 export const toSubmissionView = ({ id, submission }: Known): SubmissionView => ({
   submissionId: formatId(id),
   location: submission.location,

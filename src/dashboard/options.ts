@@ -1,46 +1,49 @@
-/** Bounds of the dashboard: its server, its sessions and its talk with the identity provider. */
+/** Bounds of the dashboard: server, sessions and requests to the identity provider. */
 export type Options = Readonly<typeof defaults>
 
 export const defaults = {
-  /** Loopback: TLS is for a proxy before it, and `/admin` is for this machine. */
+  /** Loopback: a proxy in front adds TLS, and `/admin` is for this machine only. */
   host: '127.0.0.1',
-  /** Beside the metrics, which have 9464. */
+  /** The next port after that of the metrics. */
   port: 9_465,
-  /** Connections at once: browsers open up to six each. One more is closed. */
+  /** Connections at once; browsers open up to six each. Further ones are closed. */
   connectionsMax: 1_024,
-  /** Requests being answered at once. Over it: 503. */
+  /** Requests in flight at once. Further ones are answered 503. */
   requestsInFlightMax: 256,
-  /** Headers of one request: the cookies of other services on the same host come along. */
+  /** Headers of one request, including cookies of other services on the same host. */
   headerBytesMax: 16 * 1024,
   /** The largest body is a grant with its lists of networks and locations. */
   bodyBytesMax: 16 * 1024,
-  /** From the first byte of a request to its last: nobody holds a connection by being slow. */
+  /**
+   * From the first byte of a request to its last, so that a slow client cannot hold a connection.
+   */
   requestMs: 10_000,
-  /** A connection on which nothing moves for this long is closed. */
+  /** A connection without traffic for this long is closed. */
   idleMs: 30_000,
-  /** Requests in flight have this long when the process ends. */
+  /** Time for requests in flight when the process ends. */
   drainMs: 2_000,
   /**
-   * A session that nobody uses ends. Half an hour is what OWASP ASVS has in mind for money and
-   * keys.
+   * An unused session ends after this time. OWASP ASVS suggests half an hour for payments and keys.
    */
   sessionIdleMs: 30 * 60_000,
-  /** A session ends whatever its use: the provider is asked once a working day. */
+  /** A session ends after this time in any case, so that users sign in once per working day. */
   sessionMaxMs: 12 * 3_600_000,
-  /** The use of a session is written down this often at most: each time waits for the disk. */
+  /**
+   * The last use of a session is stored at most this often, because each write waits for the disk.
+   */
   sessionTouchMs: 60_000,
-  /** Sessions of one person. One more ends the oldest, about 300 bytes each. */
+  /** Sessions of one person, about 300 bytes each. A further one ends the oldest. */
   sessionsPerPersonMax: 16,
-  /** Ended sessions are removed this often. */
+  /** How often expired sessions are removed. */
   sessionSweepMs: 600_000,
-  /** From leaving for the identity provider to coming back from it. */
+  /** Time to sign in at the identity provider. */
   signInMs: 10 * 60_000,
-  /** Longest wait for one answer of the identity provider. */
+  /** Timeout of a request to the identity provider. */
   providerMs: 5_000,
-  /** Its largest answer: a list of keys. */
+  /** Largest response of the identity provider. */
   providerBytesMax: 256 * 1024,
-  /** What it says of itself is asked anew this often. */
+  /** How often the metadata of the identity provider is fetched again. */
   discoveryMs: 3_600_000,
-  /** Sign-ins that wait for it at once. Over it: 503. */
+  /** Sign-ins that wait for the identity provider at once. Further ones are refused as busy. */
   signInsInFlightMax: 64,
 }

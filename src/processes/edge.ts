@@ -1,7 +1,6 @@
 import { createAuthenticate } from '../access/authenticate.js'
 import { UsageLimiter } from '../access/limiter/usage-limiter.js'
 import { AccessLimiter, openLimitTable } from '../access/limiter/access-limiter.js'
-import { createRefusalMeter } from '../access/usage/refusal-meter.js'
 import { openReader } from '../access/store/store.js'
 import { openUsage } from '../access/usage/usage.js'
 import type { Origin } from '../rpc/dispatch.js'
@@ -157,12 +156,11 @@ export const startEdge: Start = async ({ config, index }, send) => {
   const limiter = new UsageLimiter(new AccessLimiter(table, index), usage)
   const sweep = setInterval(() => limiter.sweep(Date.now()), config.access.usage.sweepMs)
   limiter.sweep(Date.now())
-  const refusalMeter = createRefusalMeter(usage)
   const authenticate = createAuthenticate(
     access,
     shared.accessVersion,
     config.access.authenticate,
-    refusalMeter.onRefused,
+    (reason, tokenId, address, nowMs) => usage.addRefused(reason, tokenId, address, nowMs),
   )
 
   const now = (): number => performance.now()
@@ -352,7 +350,6 @@ export const startEdge: Start = async ({ config, index }, send) => {
       clearInterval(check)
       clearInterval(sweep)
       stopLoopPriority()
-      refusalMeter.flush()
       isClosed = true
       for (const pubsub of pubsubs.values()) pubsub.close()
       for (const view of views.values()) view.close()

@@ -7,8 +7,9 @@ export type Rate = {
 }
 
 /**
- * A stored time that lies further ahead than the burst and this was written before the clock was set back, before the
- * machine was restarted, or under other limits. Processes that share the time read their clocks less far apart.
+ * A stored time that lies further ahead than the burst and this was written before the clock was
+ * set back, before the machine was restarted, or under other limits. Processes that share the time
+ * read their clocks less far apart.
  */
 const CLOCK_SKEW_NS = 1_000_000_000n
 
@@ -21,9 +22,9 @@ export const toRate = (requestsPerSecondMax: number, requestsBurstMax: number): 
 }
 
 /**
- * Takes `count` requests from the limit whose theoretical arrival time is in `words[index]`, shared with other
- * processes. Returns what is then left of the burst; a negative time means that nothing was taken, and is how long to
- * wait. Leaves at least `reserveNs`.
+ * Takes `count` requests from the limit whose theoretical arrival time is in `words[index]`, shared
+ * with other processes. Returns what is then left of the burst; a negative time means that nothing
+ * was taken, and is how long to wait. Leaves at least `reserveNs`.
  */
 export const takeRequests = (
   words: BigInt64Array,

@@ -4,7 +4,7 @@ import type { AccessStore } from '../store/store.js'
 import type { Access, TokenScope } from '../store/tables.js'
 import { randomBase62, type RandomBytes } from '../tokens/location-token.js'
 
-/** What a new pass or rental holds; its id and the time of its making are added. */
+/** A pass or rental to grant. Its id and the time of the grant are added. */
 export type NewAccess = {
   readonly subject: string
   readonly kind: 'pass' | 'rental'
@@ -13,40 +13,36 @@ export type NewAccess = {
   readonly locations: readonly string[]
   readonly limits: Limits
   readonly validFromMs: number
-  /** Exclusive; null is without end. */
+  /** Exclusive; null is no end. */
   readonly validUntilMs: number | null
 }
 
 /**
- * Passes and rentals: who may use which networks, where, and until when. A change is on disk when
- * its promise resolves. Tokens are left alone: those of an access that ended open nothing, and do
- * again when it is extended.
+ * Manages passes and rentals. A change is on disk when its promise resolves. Tokens are not
+ * changed: those of an ended access are rejected, and valid again after it is extended.
  */
 export type AccessManager = {
   grant(access: NewAccess): Promise<Access>
-  /** Sets its end (exclusive; null is without), and takes back that it was ended by hand. */
+  /** Sets the end (exclusive; null is none), also of an access that was ended by hand. */
   extend(accessId: string, validUntilMs: number | null): Promise<Access>
-  /** Ends it now. One that was ended by hand before keeps that time. */
+  /** Ends the access now. One that was ended by hand before keeps that time. */
   end(accessId: string): Promise<Access>
   find(accessId: string): Access | undefined
-  /**
-   * Up to `countMax` accesses of everybody in the order of their ids, from the one after this id
-   * on.
-   */
+  /** Up to `countMax` accesses of all subjects, in the order of their ids, after this id. */
   page(afterId: string, countMax: number): readonly Access[]
-  /** Every access of one person at the identity provider, in the order of their ids. */
+  /** All accesses of one subject at the identity provider, in the order of their ids. */
   listOf(subject: string): readonly Access[]
 }
 
 const ACCESS_ID_CHARS = 12
 
-/** First instant at which the access no longer holds; infinity where it has no end. */
+/** The first instant after the access; infinity if it has no end. */
 export const endOf = (access: Access): number =>
   Math.min(access.validUntilMs ?? Infinity, access.endedAtMs ?? Infinity)
 
 /**
- * Whether the access holds at that time. What was ended by hand is over whatever the clock says:
- * one that is set back must not bring it to life.
+ * The state of the access at that time. One that was ended by hand stays ended, also after the
+ * clock was set back.
  */
 export const stateOf = (access: Access, nowMs: number): 'upcoming' | 'active' | 'ended' => {
   if (access.endedAtMs !== null || nowMs >= endOf(access)) return 'ended'
@@ -59,7 +55,10 @@ const find = (store: AccessStore, accessId: string): Access => {
   return access
 }
 
-/** Finds an access that must be there, and offers the scope. */
+/**
+ * Finds the access of a scope, or throws an RpcError if there is none or it does not include the
+ * scope.
+ */
 export const requireAccess = (store: AccessStore, scope: TokenScope): Access => {
   const access = find(store, scope.accessId)
   if (!access.networks.includes(scope.network))

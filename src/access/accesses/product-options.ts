@@ -1,16 +1,14 @@
 /**
- * Limits that a product gives to each access of it. They are held over all edges of the machine.
+ * Limits that a product gives to each of its accesses. They apply over all edges of the machine.
  */
 export type Options = Readonly<typeof defaults>
 
 export const defaults = {
-  /** Requests a second, in the long run. Members of a batch count one by one. */
+  /** Sustained requests per second. Each call of a batch counts as a request. */
   requestsPerSecondMax: 100,
-  /** Requests that may come at once after a pause: two seconds' worth. */
+  /** Requests admitted at once after a pause: two seconds' worth. */
   requestsBurstMax: 200,
-  /**
-   * Requests being answered at once: scans and large replies hold a slot for as long as they run.
-   */
+  /** Requests in flight at once: scans and large replies count until they end. */
   requestsInFlightMax: 64,
   /** WebSocket connections at once. */
   socketsMax: 32,

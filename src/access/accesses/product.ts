@@ -2,7 +2,7 @@ import { RpcError } from '../../shared/errors.js'
 import type { Limits } from '../../shared/grant.js'
 import type { NewAccess } from './access-manager.js'
 
-/** What is sold: which networks and locations, within which limits. */
+/** A product: networks and locations, with limits. */
 export type Product = {
   readonly id: string
   readonly name: string
@@ -12,7 +12,7 @@ export type Product = {
   readonly limits: Limits
 }
 
-/** What is asked for when an access is granted; what is left out is as the product has it. */
+/** A request for an access. Absent fields are taken from the product. */
 export type GrantRequest = {
   readonly subject: string
   readonly kind: 'pass' | 'rental'
@@ -36,8 +36,8 @@ const pick = (
 }
 
 /**
- * Fills in what the product says. Limits are copied: a product that changes later changes no
- * access.
+ * Adds the defaults of the product. Limits are copied, so a later change of the product does not
+ * affect the access.
  */
 export const toNewAccess = (
   products: readonly Product[],

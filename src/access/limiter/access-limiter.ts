@@ -9,13 +9,15 @@ export type Options = Readonly<typeof defaults>
 /** Bounds of the limit table of one machine. */
 export const defaults = {
   /**
-   * Accesses in use at once on this machine. Each takes 16 bytes, and 8 more for each edge. A further one replaces an
-   * idle one; while none is idle, it is refused with 503.
+   * Accesses in use at once on this machine. Each takes 16 bytes, and 8 more for each edge. A
+   * further one replaces an idle one; while none is idle, it is refused with 503.
    */
   accessesMax: 4_000,
 }
 
-/** Limits of an access that a request can exceed, by their names in `Limits` of `shared/grant.ts`. */
+/**
+ * Limits of an access that a request can exceed, by their names in `Limits` of `shared/grant.ts`.
+ */
 export const LIMIT_NAMES = [
   'requestsPerSecondMax',
   'requestsBurstMax',
@@ -38,7 +40,10 @@ export type Exceeded = {
 export const FULL = 'full'
 
 const NS_PER_MS = 1_000_000
-/** The clock is read in milliseconds: a shorter burst would refuse requests that arrive at an even rate. */
+/**
+ * The clock is read in milliseconds: a shorter burst would refuse requests that arrive at an even
+ * rate.
+ */
 const BURST_NS_MIN = BigInt(NS_PER_MS)
 /** Most requests in flight end within this. */
 const IN_FLIGHT_RETRY_MS = 1_000
@@ -77,7 +82,9 @@ export class LimiterState {
   }
 }
 
-/** Enforces the limits of all accesses at one edge, together with the other edges of its machine. */
+/**
+ * Enforces the limits of all accesses at one edge, together with the other edges of its machine.
+ */
 export class AccessLimiter {
   readonly #table: LimitTable
   readonly #edgeIndex: number
@@ -102,8 +109,9 @@ export class AccessLimiter {
   }
 
   /**
-   * Turns one admitted request into a batch: `calls` count against the rate, `atOnce` of them are in flight. A refusal
-   * takes nothing from the rate, not even the one request, which stays in flight until the caller releases it.
+   * Turns one admitted request into a batch: `calls` count against the rate, `atOnce` of them are
+   * in flight. A refusal takes nothing from the rate, not even the one request, which stays in
+   * flight until the caller releases it.
    */
   acquireBatch(
     state: LimiterState,
@@ -134,7 +142,9 @@ export class AccessLimiter {
     counts[column] = (counts[column] ?? 0) - count
   }
 
-  /** Admits one WebSocket, or says which limit it exceeds. Each admitted socket must be released. */
+  /**
+   * Admits one WebSocket, or says which limit it exceeds. Each admitted socket must be released.
+   */
   acquireSocket(state: LimiterState, nowMs: number): undefined | Exceeded | typeof FULL {
     const { socketsMax } = state.grant.limits
     const sockets = this.#add(state, SOCKETS, 1, nowMs)
@@ -150,7 +160,10 @@ export class AccessLimiter {
     counts[column] = (counts[column] ?? 0) - 1
   }
 
-  /** Adds to a column of this edge. Returns the sum over all edges, or undefined if the table has no row left. */
+  /**
+   * Adds to a column of this edge. Returns the sum over all edges, or undefined if the table has no
+   * row left.
+   */
   #add(state: LimiterState, column: Column, count: number, nowMs: number): number | undefined {
     const table = this.#table
     const { counts } = table
@@ -213,7 +226,9 @@ const rateExceeded = (
 
 const tablePath = (dataDir: string): string => join(dataDir, 'limits')
 
-/** Opens the table of this machine. Every process must pass the same options and number of edges. */
+/**
+ * Opens the table of this machine. Every process must pass the same options and number of edges.
+ */
 export const openLimitTable = (
   dataDir: string,
   edgeCount: number,

@@ -27,7 +27,10 @@ const ASSIGNING = -1n
 /** No row of the table. */
 export const NO_ROW = -1
 
-/** Attempts to take the lock before its owner counts as stopped; each takes far less than a microsecond. */
+/**
+ * Attempts to take the lock before its owner counts as stopped; each takes far less than a
+ * microsecond.
+ */
 const LOCK_ATTEMPTS = 100_000
 
 /** What an access has in use over all edges. */
@@ -97,7 +100,8 @@ export class LimitTable {
       const row = this.#row(home + step)
       const found = Atomics.load(this.words, row + KEY)
       if (found === key) return row
-      // A row that was assigned once is never empty again, so no later row of the probe sequence has the key.
+      // A row that was assigned once is never empty again, so no later row of the probe sequence
+      // has the key.
       if (found === 0n) return NO_ROW
     }
     return NO_ROW
@@ -169,7 +173,10 @@ export class LimitTable {
     return NO_ROW
   }
 
-  /** Goes on without the lock if its owner is stopped; the worst result is a second row for one access. */
+  /**
+   * Goes on without the lock if its owner is stopped; the worst result is a second row for one
+   * access.
+   */
   #lock(edgeIndex: number): void {
     for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt++)
       if (Atomics.compareExchange(this.counts, LOCK, 0, edgeIndex + 1) === 0) return

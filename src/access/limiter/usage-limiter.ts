@@ -2,7 +2,7 @@ import type { Grant } from '../../shared/grant.js'
 import type { Meter, Usage } from '../usage/usage.js'
 import { FULL, LimiterState, type AccessLimiter, type Exceeded } from './access-limiter.js'
 
-/** An authenticated client: its grant, the state of its limits and the meter of its token. Lives as long as the grant. */
+/** An authenticated client: its grant, the state of its limits and the meter of its token. */
 export class Principal {
   readonly grant: Grant
   readonly state: LimiterState
@@ -48,7 +48,10 @@ export class UsageLimiter {
     return exceeded
   }
 
-  /** Turns one admitted request into a message of `calls`, of which `atOnce` are in flight at a time. */
+  /**
+   * Turns one admitted request into a message of `calls`, of which `atOnce` are in flight at a
+   * time.
+   */
   acquireBatch(
     principal: Principal,
     size: { readonly calls: number; readonly atOnce: number },
@@ -65,7 +68,9 @@ export class UsageLimiter {
     this.#limiter.release(principal.state, atOnce)
   }
 
-  /** Admits one WebSocket, or says which limit it exceeds. Each admitted socket must be released. */
+  /**
+   * Admits one WebSocket, or says which limit it exceeds. Each admitted socket must be released.
+   */
   acquireSocket(principal: Principal, nowMs: number): undefined | Exceeded | typeof FULL {
     const exceeded = this.#limiter.acquireSocket(principal.state, nowMs)
     principal.meter.addRequests(1, nowMs)

@@ -1,11 +1,12 @@
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs'
 
 /**
- * Makes a file at least so long, with zeros that are on the disk: a mapped hole would end the
- * process (SIGBUS) where the disk is full when it is first written. Throws where there is no room.
+ * Extends a file to at least this length with zeros that are on disk. A hole in a mapped file would
+ * end the process (SIGBUS) when it is first written while the disk is full. Throws if the disk is
+ * full.
  */
 export const allocateFile = (path: string, byteLength: number): void => {
-  // To append never cuts what another process has just made.
+  // Opened to append, so that it never truncates a file that another process has just created.
   const descriptor = openSync(path, 'a', 0o600)
   try {
     let missing = byteLength - fstatSync(descriptor).size

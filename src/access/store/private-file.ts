@@ -18,7 +18,7 @@ const syncPath = (path: string): void => {
   }
 }
 
-/** Creates a file for its owner only. A crash leaves a whole one or none. */
+/** Creates a file that only its owner can read. A crash leaves the complete file or none. */
 export const createPrivateFile = (path: string, text: string): void => {
   const draft = `${path}.new`
   const descriptor = openSync(draft, 'w', 0o600)
@@ -32,9 +32,6 @@ export const createPrivateFile = (path: string, text: string): void => {
   syncPath(dirname(path))
 }
 
-/**
- * The trimmed text of a file; undefined where others could read it, too. Throws where there is
- * none.
- */
+/** The trimmed text of a file; undefined if other users may read it. Throws if there is none. */
 export const readPrivateFile = (path: string): string | undefined =>
   (statSync(path).mode & 0o077) === 0 ? readFileSync(path, 'utf8').trim() : undefined

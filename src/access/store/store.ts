@@ -12,24 +12,22 @@ export type Options = Readonly<typeof defaults>
 /** Bounds of the access store. All processes must open it with the same values. */
 export const defaults = {
   /**
-   * Address space of the map, set once so that no reader ever meets a grown map: over a million
-   * tokens fit.
+   * Address space of the map, fixed so that no reader has to remap it. Enough for over a million
+   * tokens.
    */
   mapBytes: 1024 ** 3,
   /**
-   * Read slots over all processes: one for each edge and control, with room for tools and for dead
-   * ones.
+   * LMDB reader slots over all processes: one for each edge and control, with spare ones for tools
+   * and dead processes.
    */
   readersMax: 256,
 }
 
-// Plain maps instead of msgpackr's own records: any msgpack tool can read a value, and none depends
-// on another.
+// Plain maps instead of msgpackr's own records, so that any msgpack tool can read a value by
+// itself.
 const packr = new Packr({ useRecords: false })
 
-/**
- * One table. Reads see the store's current read transaction, or the write transaction that is open.
- */
+/** A table. Reads use the store's current read transaction, or the open write transaction. */
 export class Table<K extends Key, R extends TableRow> {
   readonly #db: Database<Buffer, K>
   readonly #row: R
@@ -44,38 +42,31 @@ export class Table<K extends Key, R extends TableRow> {
     return bytes === undefined ? undefined : this.decode(bytes)
   }
 
-  /** The stored bytes, valid for as long as the caller wants. */
+  /** A copy of the stored bytes. */
   getBytes(key: K): Buffer | undefined {
     return this.#db.getBinary(key)
   }
 
-  /** Only inside `AccessStore.transaction`. The value is checked before it can reach the disk. */
+  /** Only inside `AccessStore.transaction`. The value is validated first. */
   put(key: K, value: Value<R>): void {
     this.#db.putSync(key, this.encode(value))
   }
 
-  /** Only inside `AccessStore.transaction`. True where there was one. */
+  /** Only inside `AccessStore.transaction`. True if the key existed. */
   remove(key: K): boolean {
     return this.#db.removeSync(key)
   }
 
-  /**
-   * Every entry from `start` on, in key order. Leave the loop early where the rest is not wanted.
-   */
+  /** All entries from `start` on, in key order, read one by one. */
   *from(start: K): Generator<[key: K, value: Value<R>]> {
     for (const { key, value } of this.#db.getRange({ start })) yield [key, this.decode(value)]
-  }
-
-  /** The first keys, in their order. */
-  keys(limit: number): K[] {
-    return [...this.#db.getKeys({ limit })]
   }
 
   encode(value: Value<R>): Buffer {
     return packr.pack(v.parse(this.#row.value, value))
   }
 
-  /** Throws where the bytes are not what the table declares. */
+  /** Throws if the bytes do not match the schema of the table. */
   decode(bytes: Uint8Array): Value<R> {
     const result = v.safeParse<R['value']>(this.#row.value, packr.unpack(bytes))
     if (result.success) return result.output
@@ -84,14 +75,14 @@ export class Table<K extends Key, R extends TableRow> {
   }
 }
 
-/** Use of the store, for metrics. */
+/** Utilisation of the store, for metrics. */
 export type StoreStats = {
   readonly usedBytes: number
   readonly mapBytes: number
   readonly readers: number
 }
 
-/** The access store of one data directory: opened by control to write, by every edge to read. */
+/** The access store of one data directory. Control is its writer, every edge a reader. */
 export class AccessStore {
   readonly #root: RootDatabase<Buffer>
   readonly meta: Table<string, typeof TABLES.meta>
@@ -114,12 +105,16 @@ export class AccessStore {
   #openTable<K extends Key, R extends TableRow>(row: R): Table<K, R> {
     const options = { encoding: 'binary', keyEncoding: row.key } as const
     const db: Database<Buffer, K> | undefined = this.#root.openDB<Buffer, K>(row.name, options)
-    // A read-only open answers undefined for a missing table, which lmdb's own types do not say.
+    // For a missing table a read-only open returns undefined, which the types of lmdb do not
+    // declare.
     if (db === undefined) throw new Error(`access store: table ${row.name} is missing`)
     return new Table(db, row)
   }
 
-  /** Runs `work` as one atomic change; a throw undoes it. On disk when the promise resolves. */
+  /**
+   * Runs `work` as one transaction, and aborts it if `work` throws. On disk when the promise
+   * resolves.
+   */
   async transaction<T>(work: () => T): Promise<T> {
     try {
       const result = await this.#root.childTransaction(work)
@@ -132,14 +127,14 @@ export class AccessStore {
   }
 
   /**
-   * Makes the next read see the newest commit. Otherwise lmdb keeps one snapshot until a timer
+   * Makes the next read see the newest commit. Otherwise lmdb keeps its snapshot until a timer
    * fires.
    */
   resetRead(): void {
     this.#root.resetReadTxn()
   }
 
-  /** Frees the read slots of processes that died; returns how many. */
+  /** Frees the reader slots of dead processes; returns how many. */
   clearStaleReaders(): number {
     return this.#root.readerCheck()
   }
@@ -159,8 +154,8 @@ export class AccessStore {
 }
 
 /**
- * lmdb puts the reason of a failed commit into the error, as a promise whose rejection somebody
- * must hear.
+ * lmdb attaches the cause of a failed commit to the error as a promise, whose rejection must be
+ * handled.
  */
 const Failed = v.object({ commitError: v.instance(Promise) })
 
@@ -182,11 +177,11 @@ const openRoot = (dataDir: string, options: Options, readOnly: boolean): RootDat
     mapSize: options.mapBytes,
     maxReaders: options.readersMax,
     maxDbs: 16,
-    // Off, so that no reader sees a change before it is on disk: what has been granted or taken
-    // away once stays so, also after a power cut. Control writes rarely; it can wait for the disk.
+    // Off, so that no reader sees a change before it is on disk, and no change is lost in a power
+    // failure. Control writes rarely, so it can wait for the disk.
     overlappingSync: false,
-    // Off, because lmdb 3.5 otherwise rejects a promise that nobody has where a commit fails: a
-    // full disk would end the process.
+    // Off, because lmdb 3.5 otherwise rejects a promise that no caller can handle when a commit
+    // fails, and a full disk would end the process.
     eventTurnBatching: false,
   })
 
@@ -199,7 +194,7 @@ const checkSchema = (store: AccessStore): void => {
   )
 }
 
-/** A store of before there was this index has accesses and no row of it. */
+/** Builds the index for a store that was written before the index existed. */
 const indexSubjects = async (store: AccessStore): Promise<void> => {
   const isIndexed = store.subjects.from(['', '']).next().done === false
   if (isIndexed || store.accesses.from('').next().done === true) return
@@ -209,7 +204,7 @@ const indexSubjects = async (store: AccessStore): Promise<void> => {
   })
 }
 
-/** Opens the store to write, and creates it where it is absent. One process only: control. */
+/** Opens the store to write, and creates it if it is absent. Only control may do so. */
 export const openWriter = async (
   dataDir: string,
   options: Options = defaults,
@@ -228,7 +223,7 @@ export const openWriter = async (
   return store
 }
 
-/** Opens the store to read. It must exist: control creates it at its start. */
+/** Opens the store to read. It must exist; control creates it at its start. */
 export const openReader = async (
   dataDir: string,
   options: Options = defaults,

@@ -15,7 +15,7 @@ const limits = v.object({
 })
 
 const meta = v.object({
-  /** Layout of the tables; another number is refused at open. */
+  /** Layout of the tables; a store with another layout is refused at open. */
   schema: count,
   /** Fingerprint of the sealing key; null until the first token is sealed. */
   sealingKeyId: v.nullable(v.string()),
@@ -23,7 +23,7 @@ const meta = v.object({
 
 const access = v.object({
   accessId: id,
-  /** Who holds it, as the identity provider names them (`sub`). */
+  /** The holder: the `sub` claim of the identity provider. */
   subject: v.string(),
   kind: v.picklist(['pass', 'rental']),
   product: v.string(),
@@ -33,13 +33,13 @@ const access = v.object({
   createdAtMs: instantMs,
   /** Inclusive. */
   validFromMs: instantMs,
-  /** Exclusive; null is without end. */
+  /** Exclusive; null is no end. */
   validUntilMs: v.nullable(instantMs),
-  /** When it was ended by hand, before its time; null where it was not. */
+  /** When it was ended by hand; null if it was not. */
   endedAtMs: v.nullable(instantMs),
 })
 
-/** A row says that it is there: its key has the rest. */
+/** An empty value: the key holds all the information. */
 const mark = v.object({})
 
 const token = v.object({
@@ -50,7 +50,7 @@ const token = v.object({
   /** The token's last characters, for the masked view. */
   tail: v.string(),
   createdAtMs: instantMs,
-  /** The one IPv4 address that may use it; null where any may. */
+  /** The only IPv4 address that may use it; null for any address. */
   address: v.nullable(v.string()),
 })
 
@@ -63,35 +63,32 @@ const digest = v.object({
 })
 
 const session = v.object({
-  /** As the identity provider names the person (`sub`). */
+  /** The `sub` claim of the identity provider. */
   subject: v.string(),
   email: v.string(),
   name: v.string(),
   createdAtMs: instantMs,
-  /** Last use, as written down from time to time. */
+  /** Last use, stored at intervals. */
   seenAtMs: instantMs,
 })
 
-/** A person's right to use the service: a pass they own or a rental they pay for. */
+/** The right of a person to use the service: a pass they own or a rental they pay for. */
 export type Access = Readonly<v.InferOutput<typeof access>>
-/** What is kept of a location token beside what authenticates it. */
+/** A location token, without the row that authenticates it. */
 export type TokenRecord = Readonly<v.InferOutput<typeof token>>
-/** What an edge learns from a token's digest in one look-up. */
+/** What an edge finds by the digest of a token. */
 export type DigestRecord = Readonly<v.InferOutput<typeof digest>>
-/** Somebody who is signed in at the dashboard. */
+/** A session of the dashboard. */
 export type SessionRecord = Readonly<v.InferOutput<typeof session>>
 export type Meta = Readonly<v.InferOutput<typeof meta>>
 
-/**
- * (access, network, location): has one token or none, which the key of `tokens` makes
- * so by itself.
- */
+/** What a token is for. Each scope has one token or none, because it is the key of `tokens`. */
 export type TokenScope = {
   readonly accessId: string
   readonly network: string
   readonly location: string
 }
-/** Finds the accesses of one person without looking at those of all others. */
+/** Key of the index of accesses by subject. */
 export type SubjectKey = [subject: string, accessId: string]
 export type TokenKey = [accessId: string, network: string, location: string]
 
@@ -101,30 +98,27 @@ export const tokenKey = (scope: TokenScope): TokenKey => [
   scope.location,
 ]
 
-/** How a key is written: `ordered-binary` sorts as its strings do, part by part. */
+/** Encoding of keys: `ordered-binary` sorts by their parts, like strings. */
 export type KeyEncoding = 'ordered-binary' | 'binary'
 
-/**
- * Layout of all tables together. Raise it with any change of a row below that an older build cannot
- * read.
- */
+/** Layout of all tables. Increment it with any change below that an older build cannot read. */
 export const SCHEMA = 1
 
 /**
- * Every table of `<data-dir>/access/`. Values are msgpack maps, checked against `value` when they
+ * All tables of `<data-dir>/access/`. Values are msgpack maps, validated against `value` when they
  * are read.
  */
 // prettier-ignore
 export const TABLES = {
   meta:     { name: 'meta',     key: 'ordered-binary', value: meta,   meaning: 'key `store` → layout and sealing key of this store' },
   accesses: { name: 'accesses', key: 'ordered-binary', value: access, meaning: 'access id → pass or rental' },
-  subjects: { name: 'subjects', key: 'ordered-binary', value: mark,   meaning: 'subject, access id → nothing: the accesses of a person' },
-  tokens:   { name: 'tokens',   key: 'ordered-binary', value: token,  meaning: 'access id, network, location → the one token of that scope' },
-  digests:  { name: 'digests',  key: 'binary',         value: digest, meaning: 'SHA-256 of a token → where it opens what; absent means 401' },
-  sessions: { name: 'sessions', key: 'binary',         value: session, meaning: 'SHA-256 of a session id → who is signed in' },
+  subjects: { name: 'subjects', key: 'ordered-binary', value: mark,   meaning: 'index of accesses by subject: subject, access id → empty' },
+  tokens:   { name: 'tokens',   key: 'ordered-binary', value: token,  meaning: 'access id, network, location → the token of this scope' },
+  digests:  { name: 'digests',  key: 'binary',         value: digest, meaning: 'SHA-256 of a token → its scope and address; absent means 401' },
+  sessions: { name: 'sessions', key: 'binary',         value: session, meaning: 'SHA-256 of a session id → the session' },
 } as const satisfies Record<string, TableRow>
 
-/** One table: keys of one encoding, values of one shape. */
+/** Declaration of a table. */
 export type TableRow = {
   readonly name: string
   readonly key: KeyEncoding

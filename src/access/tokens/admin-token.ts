@@ -3,13 +3,13 @@ import { ADMIN_TOKEN_PREFIX, Secret } from '../../shared/secret.js'
 import { createPrivateFile, readPrivateFile } from '../store/private-file.js'
 import type { RandomBytes } from './location-token.js'
 
-/** 256 bits: it opens everything, and is typed by nobody. */
+/** 256 bits. */
 const TOKEN_BYTES = 32
 const WELL_FORMED = /^sla_[A-Za-z0-9_-]{32,128}$/
 
 /**
- * The bearer token of the admin API, from its file. Throws one line that says what mends it, and
- * holds no token.
+ * Reads the bearer token of the admin API from its file. The error message says how to fix the
+ * file, and does not contain the token.
  */
 export const readAdminToken = (file: string): Secret => {
   const text = readPrivateFile(file)
@@ -20,7 +20,7 @@ export const readAdminToken = (file: string): Secret => {
   )
 }
 
-/** The same; the file is made where it is absent. */
+/** The same; creates the file if it is absent. */
 export const ensureAdminToken = (file: string, randomBytes: RandomBytes): Secret => {
   if (!existsSync(file)) {
     const random = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')

@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto'
 import { TOKEN_PREFIX } from '../../shared/secret.js'
 
-/** Fills a new array with random bytes, of a quality that keys may be made of. */
+/** Returns cryptographically secure random bytes. */
 export type RandomBytes = (byteCount: number) => Uint8Array
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /**
- * The largest multiple of 62 in a byte: bytes from here on are thrown away, else some characters
- * come more often.
+ * The largest multiple of 62 in a byte. Bytes from here on are discarded, because they would make
+ * some characters more frequent.
  */
 const UNBIASED_BYTES = 248
 
@@ -16,7 +16,7 @@ const RANDOM_CHARS = 32
 /** 62^6 is over 2^32, so six hold any CRC-32. */
 const CHECK_CHARS = 6
 const BODY_CHARS = TOKEN_PREFIX.length + RANDOM_CHARS
-/** Characters of a location token. */
+/** Length of a location token. */
 export const TOKEN_CHARS = BODY_CHARS + CHECK_CHARS
 
 /** Uniformly random base62 text. */
@@ -35,7 +35,7 @@ const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   return crc
 })
 
-// zlib.crc32 takes longer for so short a text: half of its time is the way into C++.
+// Faster than zlib.crc32 for a text this short, where half of the time is the call into C++.
 const checkOf = (text: string): number => {
   let crc = 0xffffffff
   for (let index = 0; index < BODY_CHARS; index++)
@@ -50,7 +50,10 @@ const formatCheck = (crc: number): string => {
   return text
 }
 
-/** A fresh location token: `slt_`, 32 random base62 characters, and 6 of CRC-32 over all before. */
+/**
+ * A new location token: `slt_`, 32 random base62 characters, and the CRC-32 of these in 6
+ * characters.
+ */
 export const createToken = (randomBytes: RandomBytes): string => {
   const body = TOKEN_PREFIX + randomBase62(RANDOM_CHARS, randomBytes)
   return body + formatCheck(checkOf(body))
@@ -58,12 +61,12 @@ export const createToken = (randomBytes: RandomBytes): string => {
 
 const WELL_FORMED = new RegExp(`^${TOKEN_PREFIX}[0-9A-Za-z]{${RANDOM_CHARS + CHECK_CHARS}}$`)
 
-/** True where the text can be a token at all. Says nothing about whether it was ever given out. */
+/** Whether the text has the form of a token. It says nothing about whether that token exists. */
 export const isTokenShaped = (text: string): boolean =>
   text.length === TOKEN_CHARS && WELL_FORMED.test(text) && text.endsWith(formatCheck(checkOf(text)))
 
 /**
- * What is stored of a token and looked up. The text has 190 random bits, so a plain hash cannot be
- * searched.
+ * The stored digest of a token. The token has 190 random bits, so a plain hash is safe against
+ * guessing.
  */
 export const digestToken = (text: string): Buffer => hash('sha256', text, 'buffer')

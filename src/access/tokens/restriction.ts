@@ -4,8 +4,8 @@ import { RpcError } from '../../shared/errors.js'
 type Range = readonly [range: string, use: string]
 
 /**
- * IPv4 ranges that no public client can have: IANA's Special-Purpose Address Registry, and
- * multicast. Two anycast addresses inside 192.0.0.0/24 are routable, but are nobody's egress.
+ * IPv4 ranges that are no client's public address: IANA's Special-Purpose Address Registry, and
+ * multicast. Two anycast addresses inside 192.0.0.0/24 are routable, but never a source address.
  */
 const SPECIAL: readonly Range[] = [
   ['0.0.0.0/8', '"this network"'],
@@ -29,13 +29,13 @@ const SPECIAL: readonly Range[] = [
 ]
 const RANGES = SPECIAL.map(([range, use]) => ({ use, cidr: ipaddr.IPv4.parseCIDR(range) }))
 
-/** The longest text that is looked at: a message names a fault, it does not analyse a novel. */
+/** Longer texts are rejected without analysis. */
 const TEXT_CHARS_MAX = 64
 
 const DECIMAL = /^\d+$/
 const QUAD = /^(?:0|[1-9]\d{0,2})(?:\.(?:0|[1-9]\d{0,2})){3}$/
 
-/** What a text is that is not four decimal numbers; the first that fits is said. */
+/** Why a text is not four decimal numbers; the first match is reported. */
 const MISTAKES: readonly [is: (text: string) => boolean, problem: string][] = [
   [text => text.length > TEXT_CHARS_MAX, `it is longer than ${TEXT_CHARS_MAX} characters`],
   [text => text.includes('://'), 'it is a URL; only the address is wanted'],
@@ -67,9 +67,9 @@ const problemOf = (text: string): string | undefined => {
 }
 
 /**
- * The one public IPv4 address that a text names, as edges compare it; undefined where the text is
- * blank. Accepts exactly globally routable dotted quads; the RpcError of anything else
- * says what is wrong with it.
+ * The public IPv4 address in a text, in the form that edges compare; undefined if the text is
+ * blank. Accepts exactly globally routable dotted quads; for anything else throws an RpcError that
+ * says what is wrong.
  */
 export const parseRestriction = (text: string): string | undefined => {
   const trimmed = text.trim()

@@ -16,19 +16,20 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
 /**
- * The sealing key is missing, wrong or readable by others. The message says what mends it, and
- * holds no key.
+ * The sealing key is missing, wrong or readable by other users. The message says how to fix it, and
+ * does not contain the key.
  */
 export class SealingKeyError extends Error {
   override readonly name = 'SealingKeyError'
 }
 
-/** Seals texts so that only who has the key file can read them again. */
+/** Encrypts texts with the key of the key file. */
 export type Sealing = {
-  /** Reads the key file, or creates it where the store has none yet. Throws SealingKeyError. */
+  /** Reads the key file, or creates it if the store has no key yet. Throws SealingKeyError. */
   ready(): Promise<void>
   /**
-   * `context` is bound in: a sealed text moved to another record does not open. Only after `ready`.
+   * `context` is authenticated: a sealed text that is moved to another record cannot be unsealed.
+   * Only after `ready`.
    */
   seal(text: string, context: string): Uint8Array
   /** Only after `ready`. */
@@ -75,8 +76,8 @@ const loadKey = async (
 }
 
 /**
- * Sealing by the key in `keyFile`, which must lie outside the store so that a copy of one is not
- * both.
+ * Sealing with the key in `keyFile`, which must lie outside the store, so that a copy of the store
+ * does not include it.
  */
 export const createSealing = (
   keyFile: string,

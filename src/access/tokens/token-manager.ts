@@ -7,7 +7,7 @@ import type { AccessStore } from '../store/store.js'
 import { tokenKey, type TokenScope, type TokenRecord } from '../store/tables.js'
 import { createToken, digestToken, randomBase62, type RandomBytes } from './location-token.js'
 
-/** What may be shown of a location token to anybody who may see its access. */
+/** The public fields of a location token. */
 export type TokenInfo = TokenScope & {
   readonly tokenId: string
   /** The token's last characters. */
@@ -17,32 +17,32 @@ export type TokenInfo = TokenScope & {
 }
 
 /**
- * The state machine of a token (contract: token-lifecycle): a scope has one active token or none. A change is on disk when
- * its promise resolves; the caller then raises `accessVersion`, and only after that does every edge
- * know.
+ * The state machine of tokens (contract: token-lifecycle): a scope has one active token or none. A
+ * change is on disk when its promise resolves; edges learn of it when the caller then raises
+ * `accessVersion`.
  */
 export type TokenManager = {
-  /** No token → Active. Refused where the scope has one, or its access does not hold. */
+  /** No token → Active. Rejected if the scope has a token, or its access is not active. */
   generate(scope: TokenScope): Promise<NewToken>
   /**
-   * Active → Active with another secret; the restriction stays. Refused where there is none, or as
-   * above.
+   * Active → Active with a new secret; the restriction stays. Rejected if the scope has no token,
+   * or its access is not active.
    */
   regenerate(scope: TokenScope): Promise<NewToken>
-  /** Active → no token. Its restriction goes with it. Works for an access that ended, too. */
+  /** Active → No token. Removes its restriction too. Works also for an ended access. */
   revoke(scope: TokenScope): Promise<void>
   /**
-   * Limits the token to one public IPv4 address; blank lifts that. Throws RpcError for any other
-   * text.
+   * Restricts the token to one public IPv4 address; a blank text removes the restriction. Rejects
+   * any other text with an RpcError.
    */
   restrict(scope: TokenScope, address: string): Promise<TokenInfo>
-  /** The token itself, to be shown again; undefined where the scope has none. */
+  /** The secret of the token; undefined if the scope has none. */
   reveal(scope: TokenScope): Promise<Secret | undefined>
-  /** Active tokens of one access, by network and location. */
+  /** The active tokens of one access, by network and location. */
   list(accessId: string): readonly TokenInfo[]
 }
 
-/** A token that was just made: the one moment at which nobody has to ask for its text. */
+/** A new token with its secret. */
 export type NewToken = TokenInfo & { readonly token: Secret }
 
 const TOKEN_ID_CHARS = 12
@@ -58,7 +58,7 @@ const toInfo = (scope: TokenScope, record: TokenRecord): TokenInfo => ({
   address: record.address ?? undefined,
 })
 
-// NUL cannot be part of an id, so two scopes never share a context.
+// NUL is not allowed in ids, so no two scopes share a context.
 const sealContext = (scope: TokenScope, tokenId: string): string =>
   [...tokenKey(scope), tokenId].join('\0')
 
@@ -70,7 +70,7 @@ export const createTokenManager = (options: {
 }): TokenManager => {
   const { store, sealing, randomBytes, now } = options
 
-  /** The token of a scope that must have one. */
+  /** The token of a scope; throws an RpcError if there is none. */
   const find = (scope: TokenScope): TokenRecord => {
     requireAccess(store, scope)
     const record = store.tokens.get(tokenKey(scope))
@@ -84,7 +84,7 @@ export const createTokenManager = (options: {
     if (state === 'upcoming') throw new RpcError('accessUpcoming')
   }
 
-  /** Both records of a token, which are never one without the other. */
+  /** Writes both records of a token. */
   const write = (scope: TokenScope, record: TokenRecord): TokenInfo => {
     const { accessId, network, location } = scope
     const { tokenId, address } = record

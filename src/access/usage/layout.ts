@@ -12,7 +12,7 @@ import { join } from 'node:path'
 export const LAYOUT = 1
 export const CELL = { layout: 0, minute: 1, refused: 2 } as const
 
-/** A day: what the dashboard shows. */
+/** One day, as the dashboard shows it. */
 export const MINUTES = 1_440
 /** Counts of one minute, in this order. */
 export const COUNTS = ['requests', 'errors', 'rateLimited', 'refused'] as const
@@ -20,9 +20,9 @@ const MINUTES_CELL = 4
 /** Index of the first minute among halves of cells. */
 export const MINUTES_AT = MINUTES_CELL * 2
 
-/** The newest refused attempts that are kept: enough to see who asks, whoever asks how often. */
+/** How many refused attempts are kept, the newest ones. */
 export const ATTEMPTS = 64
-/** Time (8), reason (1), length of the address (1), the address. */
+/** Time (8 bytes), reason (1), length of the address (1), address. */
 export const ATTEMPT_BYTES = 64
 export const ADDRESS_CHARS_MAX = 48
 export const REASON_AT = 8
@@ -35,16 +35,16 @@ export const USAGE_CELLS = ATTEMPTS_CELL + (ATTEMPTS * ATTEMPT_BYTES) / 8
 
 export const MINUTE_MS = 60_000
 
-/** Why a token was refused; what it stands for in the file is its index here. */
+/** Reasons of refusals. The file stores their index. */
 export const REFUSAL_REASONS = ['unknown', 'location', 'address', 'early', 'ended'] as const
 
 /**
- * Why an attempt was refused: no such token, or one of another location; a known one from another
- * address, before its access begins, or after its end.
+ * `unknown`: no such token. `location`: a token of another location. `address`: not the allowed
+ * address. `early`, `ended`: before or after the validity of the access.
  */
 export type RefusalReason = (typeof REFUSAL_REASONS)[number]
 
-/** Where attempts are counted that belong to no token. */
+/** Name of the file that counts attempts with tokens that do not exist. */
 export const UNKNOWN_TOKEN = 'unknown'
 
 /** Folder of an edge's counts. */

@@ -18,22 +18,22 @@ import {
   type RefusalReason,
 } from './layout.js'
 
-/** What a token did in one minute, at all edges together. */
+/** Counts of one token in one minute, over all edges. */
 export type UsageMinute = { readonly startMs: number } & Readonly<
   Record<(typeof COUNTS)[number], number>
 >
 
-/** One attempt that was refused. */
+/** A refused attempt. */
 export type RefusedAttempt = {
   readonly atMs: number
-  /** As the edges saw it; empty where the client was gone. */
+  /** As the edge saw it; empty if the client had already disconnected. */
   readonly address: string
   readonly reason: RefusalReason
 }
 
-/** What one token did in the last 24 hours. */
+/** Usage of one token in the last 24 hours. */
 export type TokenUsage = {
-  /** From the oldest to the present one, those without a request included. */
+  /** Oldest first, including minutes without requests. */
   readonly minutes: readonly UsageMinute[]
   /** Newest first. */
   readonly refused: readonly RefusedAttempt[]
@@ -49,7 +49,7 @@ const edgesOf = (dataDir: string): number[] => {
   }
 }
 
-/** The file as it is at this moment; absent where the edge never saw the token. */
+/** The current content of the file; undefined if the edge never saw the token. */
 const readCells = (path: string): Buffer | undefined => {
   try {
     const bytes = readFileSync(path)
@@ -84,9 +84,7 @@ const attemptsOf = (bytes: Buffer, sinceMs: number): RefusedAttempt[] => {
   }).filter(attempt => attempt.atMs >= sinceMs)
 }
 
-/**
- * Reads what every edge of this machine counted for a token. Costs a file of 28 KiB for each edge.
- */
+/** Reads the counts of a token at all edges of this machine: a file of 28 KiB for each edge. */
 export const readUsage = (dataDir: string, tokenId: string, nowMs: number): TokenUsage => {
   const newest = Math.floor(nowMs / MINUTE_MS)
   const sums = Array.from({ length: MINUTES }, () => COUNTS.map(() => 0))
@@ -112,10 +110,10 @@ export const readUsage = (dataDir: string, tokenId: string, nowMs: number): Toke
   }
 }
 
-/** Requests a second of some tokens together that were let in, over the last minute. */
+/** Admitted requests per second of some tokens together, over the last minute. */
 export const readRate = (dataDir: string, tokenIds: readonly string[], nowMs: number): number => {
   let requests = 0
-  // Of the minute before this one as much as a whole minute still needs.
+  // The share of the previous minute that completes the current one to a whole minute.
   const lastShare = (MINUTE_MS - (nowMs % MINUTE_MS)) / MINUTE_MS
   for (const tokenId of tokenIds) {
     const { minutes } = readUsage(dataDir, tokenId, nowMs)

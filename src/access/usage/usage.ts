@@ -24,14 +24,14 @@ import {
 
 export type Options = Readonly<typeof defaults>
 
-/** Bounds of what one edge counts. */
+/** Bounds of the counts of one edge. */
 export const defaults = {
   /**
-   * Tokens whose requests an edge counts at a time, 28 KiB each; the one that rested longest gives
-   * way.
+   * Tokens whose requests an edge counts at a time, 28 KiB each. The least recently used one is
+   * evicted.
    */
   tokensMax: 2_048,
-  /** Counts of tokens that did nothing for a day are removed this often. */
+  /** How often the counts of tokens that were not used for a day are removed. */
   sweepMs: 3_600_000,
 }
 
@@ -42,7 +42,7 @@ export class Meter {
   readonly #cells: Float64Array
   readonly #counts: Int32Array
   readonly #bytes: Buffer
-  /** TokenScope of the newest minute among the counts. */
+  /** Index of the newest minute among the counts. */
   #at = MINUTES_AT
   #minuteEndsMs = 0
 
@@ -63,24 +63,24 @@ export class Meter {
   }
 
   addRequests(count: number, nowMs: number): void {
-    if (nowMs >= this.#minuteEndsMs) this.#turn(nowMs)
+    if (nowMs >= this.#minuteEndsMs) this.#startMinute(nowMs)
     this.#counts[this.#at] = (this.#counts[this.#at] ?? 0) + count
   }
 
-  /** In the minute of the last request. */
+  /** Counts a failed request, in the minute of the last request. */
   addError(): void {
     const at = this.#at + COUNT_OF.errors
     this.#counts[at] = (this.#counts[at] ?? 0) + 1
   }
 
-  /** One of the requests that were counted was answered 429. */
+  /** Counts a request that was answered 429, beside `addRequests`. */
   addRateLimited(): void {
     const at = this.#at + COUNT_OF.rateLimited
     this.#counts[at] = (this.#counts[at] ?? 0) + 1
   }
 
   addRefused(reason: RefusalReason, address: string, nowMs: number): void {
-    if (nowMs >= this.#minuteEndsMs) this.#turn(nowMs)
+    if (nowMs >= this.#minuteEndsMs) this.#startMinute(nowMs)
     const at = this.#at + COUNT_OF.refused
     this.#counts[at] = (this.#counts[at] ?? 0) + 1
     const number = this.#cells[CELL.refused] ?? 0
@@ -98,8 +98,8 @@ export class Meter {
     this.#minuteEndsMs = (minute + 1) * MINUTE_MS
   }
 
-  /** Begins a minute. A clock that was set back counts on in the newest one. */
-  #turn(nowMs: number): void {
+  /** Starts a new minute. After the clock was set back, requests count in the newest one. */
+  #startMinute(nowMs: number): void {
     const minute = Math.floor(nowMs / MINUTE_MS)
     const first = Math.max(this.minute + 1, minute - MINUTES + 1)
     for (let passed = first; passed <= minute; passed++) {
@@ -111,20 +111,83 @@ export class Meter {
   }
 }
 
-/** What one edge counts, by token. */
-export type Usage = {
-  /** Meter of a token, by its public name. */
-  meterOf(tokenId: string): Meter
-  /** Of attempts that belong to no token. */
-  readonly unknown: Meter
-  /** Removes the files of tokens that did nothing for a day. */
-  sweep(nowMs: number): void
+/** The counts of one edge, by token. The edge is the only writer of its files. */
+export class Usage {
+  readonly #dir: string
+  readonly #tokensMax: number
+  readonly #onFault: (fault: unknown) => void
+  readonly #meters = new Map<string, Meter>()
+  /** Of attempts with tokens that do not exist. */
+  readonly #unknown: Meter
+
+  /** `onFault` is called where counts cannot be stored. */
+  constructor(dir: string, options: Options, onFault: (fault: unknown) => void) {
+    this.#dir = dir
+    this.#tokensMax = options.tokensMax
+    this.#onFault = onFault
+    this.#unknown = this.#open(UNKNOWN_TOKEN)
+  }
+
+  /** The meter of a token, by its public id. */
+  meterOf(tokenId: string): Meter {
+    const known = this.#meters.get(tokenId)
+    if (known !== undefined) return known
+    if (this.#meters.size >= this.#tokensMax) this.#evictOldest()
+    const meter = this.#open(tokenId)
+    this.#meters.set(tokenId, meter)
+    return meter
+  }
+
+  /** Counts a refused attempt; `tokenId` is undefined where there is no such token. */
+  addRefused(
+    reason: RefusalReason,
+    tokenId: string | undefined,
+    address: string,
+    nowMs: number,
+  ): void {
+    const meter = tokenId === undefined ? this.#unknown : this.meterOf(tokenId)
+    meter.addRefused(reason, address, nowMs)
+  }
+
+  /** Removes the files of tokens that were not used for a day. */
+  sweep(nowMs: number): void {
+    const oldestMs = nowMs - MINUTES * MINUTE_MS
+    try {
+      for (const [tokenId, { minute }] of this.#meters)
+        if (minute * MINUTE_MS < oldestMs) this.#meters.delete(tokenId)
+      for (const name of readdirSync(this.#dir)) {
+        const path = join(this.#dir, name)
+        const isKept = name === UNKNOWN_TOKEN || this.#meters.has(name)
+        if (!isKept && statSync(path).mtimeMs < oldestMs) unlinkSync(path)
+      }
+    } catch (fault) {
+      this.#onFault(fault)
+    }
+  }
+
+  #open(tokenId: string): Meter {
+    try {
+      const path = join(this.#dir, tokenId)
+      allocateFile(path, USAGE_CELLS * 8)
+      return new Meter(sharedCells(path, USAGE_CELLS))
+    } catch (fault) {
+      // A full disk must not refuse requests. These counts stay in memory, and the dashboard does
+      // not show them.
+      this.#onFault(fault)
+      return new Meter(new Float64Array(USAGE_CELLS))
+    }
+  }
+
+  #evictOldest(): void {
+    let oldest: string | undefined
+    let oldestMinute = Infinity
+    for (const [tokenId, { minute }] of this.#meters)
+      if (minute < oldestMinute) [oldest, oldestMinute] = [tokenId, minute]
+    if (oldest !== undefined) this.#meters.delete(oldest)
+  }
 }
 
-/**
- * Opens the counts of one edge, which alone writes them. `onFault` is told where counts cannot be
- * kept.
- */
+/** Opens the counts of one edge. */
 export const openUsage = (
   dataDir: string,
   edgeIndex: number,
@@ -135,52 +198,5 @@ export const openUsage = (
 ): Usage => {
   const dir = usagePath(dataDir, edgeIndex)
   mkdirSync(dir, { recursive: true, mode: 0o700 })
-  const meters = new Map<string, Meter>()
-
-  const open = (tokenId: string): Meter => {
-    try {
-      const path = join(dir, tokenId)
-      allocateFile(path, USAGE_CELLS * 8)
-      return new Meter(sharedCells(path, USAGE_CELLS))
-    } catch (fault) {
-      // A full disk must not refuse requests; they are counted in memory, where nobody sees it.
-      onFault(fault)
-      return new Meter(new Float64Array(USAGE_CELLS))
-    }
-  }
-
-  const dropOldest = (): void => {
-    let oldest: string | undefined
-    let oldestMinute = Infinity
-    for (const [tokenId, { minute }] of meters)
-      if (minute < oldestMinute) [oldest, oldestMinute] = [tokenId, minute]
-    if (oldest !== undefined) meters.delete(oldest)
-  }
-
-  const unknown = open(UNKNOWN_TOKEN)
-  return {
-    unknown,
-    meterOf(tokenId) {
-      const known = meters.get(tokenId)
-      if (known !== undefined) return known
-      if (meters.size >= options.tokensMax) dropOldest()
-      const meter = open(tokenId)
-      meters.set(tokenId, meter)
-      return meter
-    },
-    sweep(nowMs) {
-      try {
-        const oldestMs = nowMs - MINUTES * MINUTE_MS
-        for (const [tokenId, { minute }] of meters)
-          if (minute * MINUTE_MS < oldestMs) meters.delete(tokenId)
-        for (const name of readdirSync(dir))
-          if (name !== UNKNOWN_TOKEN && !meters.has(name) && isOlder(join(dir, name), oldestMs))
-            unlinkSync(join(dir, name))
-      } catch (fault) {
-        onFault(fault)
-      }
-    },
-  }
+  return new Usage(dir, options, onFault)
 }
-
-const isOlder = (path: string, timeMs: number): boolean => statSync(path).mtimeMs < timeMs
