@@ -21,7 +21,7 @@ import { until } from '../../fixtures/until.js'
 const FATES = ['closed', 'handed', 'moved', 'movedAtOnce'] as const
 type Fate = (typeof FATES)[number]
 
-/** What each plan cannot see, as docs/operations.md says it. */
+/** What each plan cannot see (docs/operations.md). */
 const CASES: readonly [plan: Plan, scope: StoreOptions['scope'], missed: readonly Fate[]][] = [
   ['blocks', undefined, []],
   ['accounts', undefined, []],
