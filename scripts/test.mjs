@@ -1,103 +1,59 @@
-// Runs every test: first those that judge how soon something is repaired or cut, with nothing
-// beside them, and then the others in lanes at once. In each lane one file comes after the other.
-// `tap` alone would run what is serial by itself.
+// Runs every test but those of test/soak/, and reports failures and the slowest files at the end.
+// The folder of a test says how it runs: those of test/alone/ with nothing beside them, and two
+// groups side by side, the folders that mirror src/ and the others, which start the whole service.
 import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const tap = join(root, 'node_modules', '.bin', 'tap')
-/** What they say depends on what else the machine does. */
-const ALONE = ['test/faults/kill.ts', 'test/faults/revocation.ts']
-/**
- * Folders and files of each lane; the last one has all that no other has. Each takes about as long.
- * With fewer lanes the processors of a machine with two stand still a third of the time.
- */
-const LANES = [
-  {
-    name: 'browsers, and those that mostly wait',
-    places: [
-      'test/browser',
-      'test/clients/sandbox.ts',
-      'test/clients/solana-py.ts',
-      'test/faults/relay-once.ts',
-      'test/processes/attack.ts',
-      'test/processes/backpressure.ts',
-      'test/processes/drain.ts',
-      'test/processes/pubsub.ts',
-      'test/processes/subscription-churn.ts',
-      'test/server/websocket/server-socket.ts',
-      'test/upstream/client.ts',
-      'test/websocket/stopped-readers.ts',
-    ],
-  },
-  {
-    name: 'services',
-    places: [
-      'test/cli',
-      'test/edge',
-      'test/ingest',
-      'test/processes',
-      'test/server',
-      'test/storage',
-      'test/submission',
-      'test/upstream',
-      'test/websocket',
-    ],
-  },
-  { name: 'faults and clients', places: ['test/clients', 'test/faults', 'test/pubsub'] },
-  { name: 'the others', places: ['test'] },
-]
-/**
- * They build outside readers and clients for minutes, or are nothing but long faults: `npm run
- * soak`.
- */
-const SOAK_ONLY = [
-  'test/clients/rust.ts',
-  'test/clients/snapshots.ts',
-  'test/faults/cancel-bootstrap.ts',
-  'test/faults/copy-full-disk.ts',
-]
-const isOf = (places, file) => places.some(place => file === place || file.startsWith(`${place}/`))
+const SLOWEST_SHOWN = 12
+/** Lines of a failure that are shown again at the end. */
+const FAILURE_LINES = 40
+const JOBS_PER_GROUP = 2
 
-const { stdout } = spawnSync(tap, ['list'], { cwd: root, encoding: 'utf8' })
-const files = stdout.split('\n').filter(line => line.startsWith('test/') && !isOf(SOAK_ONLY, line))
-if (files.length === 0) {
-  process.stderr.write('slotline: no tests were found\n')
-  process.exit(1)
+const usageDir = mkdtempSync(join(tmpdir(), 'slotline-test-'))
+const usageFile = join(usageDir, 'usage')
+
+const folderOf = file => file.split('/').slice(1, -1)[0] ?? ''
+const groupOf = file => {
+  const folder = folderOf(file)
+  if (folder === 'alone' || folder === 'soak') return folder
+  return existsSync(join(root, 'src', folder)) ? 'rooms' : 'service'
 }
 
-/** The files that took longest are named at the end, this many a lane. */
-const SLOWEST_SHOWN = 8
-/** What is said of a failure is shown again at the end, this many lines of each. */
-const FAILURE_LINES = 40
+const listTests = () => {
+  const { stdout } = spawnSync(tap, ['list'], { cwd: root, encoding: 'utf8' })
+  return stdout.split('\n').filter(line => line.startsWith('test/'))
+}
 
-/**
- * What a lane said, with whether all of its tests passed. It is shown at once, or left to the
- * caller.
- */
-const runLane = (name, chosen, isShown) =>
+const runGroup = (name, files, jobs, isShown) =>
   new Promise(resolve => {
     const started = Date.now()
-    const child = spawn(tap, ['run', '--disable-coverage', '--jobs=1', ...chosen], {
+    const imports = ['tsx/esm', join(root, 'scripts', 'record-usage.mjs')]
+    const args = imports.map(module => `--node-arg=--import=${module}`)
+    const child = spawn(tap, ['run', '--disable-coverage', `--jobs=${jobs}`, ...args, ...files], {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, SLOTLINE_TEST_USAGE: usageFile },
     })
     let output = ''
-    const keep = chunk => {
+    const read = chunk => {
       output += chunk
       if (isShown) process.stdout.write(chunk)
     }
-    child.stdout.setEncoding('utf8').on('data', keep)
-    child.stderr.setEncoding('utf8').on('data', keep)
+    child.stdout.setEncoding('utf8').on('data', read)
+    child.stderr.setEncoding('utf8').on('data', read)
     child.on('close', code => {
       const seconds = Math.round((Date.now() - started) / 1000)
-      resolve({ name, count: chosen.length, seconds, output, hasPassed: code === 0 })
+      resolve({ name, count: files.length, seconds, output, hasPassed: code === 0 })
     })
   })
 
-/** The failures within TAP: the file, the failed line, and what is said below it. */
+/** The failures within TAP: the file, the failed line, and the diagnostics below it. */
 const failuresIn = output => {
   const lines = output.split('\n')
   const found = []
@@ -113,31 +69,50 @@ const failuresIn = output => {
   return found
 }
 
-/** The files that took longest, in seconds. */
-const slowestIn = output =>
-  [...output.matchAll(/^(?:not )?ok \d+ - (test\/\S+) # time=([\d.]+)ms/gm)]
-    .map(([, file, time]) => ({ file, seconds: Math.round(Number(time) / 1000) }))
-    .sort((one, other) => other.seconds - one.seconds)
-    .slice(0, SLOWEST_SHOWN)
-    .map(({ file, seconds }) => `${file} ${seconds} s`)
-
-/** Each file is of the first that has it. */
-const left = new Set(files)
-const choose = places => {
-  const chosen = Array.from(left).filter(file => isOf(places, file))
-  for (const file of chosen) left.delete(file)
-  return chosen
+/** Processor time by file: one that starts others that outlive it counts without them. */
+const readUsage = () => {
+  if (!existsSync(usageFile)) return new Map()
+  const lines = readFileSync(usageFile, 'utf8').trim().split('\n')
+  return new Map(lines.map(line => line.split(' ')))
 }
-const lanes = [await runLane('alone', choose(ALONE), true)]
-const running = LANES.map(({ name, places }, index) => runLane(name, choose(places), index === 0))
-lanes.push(...(await Promise.all(running)))
-for (const { output } of lanes.slice(2)) process.stdout.write(output)
-for (const { name, count, seconds, output, hasPassed } of lanes) {
+
+const timesOf = output =>
+  [...output.matchAll(/^(?:not )?ok \d+ - (test\/\S+) # time=([\d.]+)ms/gm)].map(
+    ([, file, time]) => ({ file, seconds: Number(time) / 1000 }),
+  )
+
+const writeSlowest = groups => {
+  const usage = readUsage()
+  const times = groups
+    .flatMap(({ output }) => timesOf(output))
+    .map(({ file, seconds }) => ({ file, seconds, cpuSeconds: Number(usage.get(file) ?? 0) }))
+  const total = times.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0)
+  process.stdout.write(`# ${Math.round(total)} s of processor time; the slowest files:\n`)
+  const slowest = times.toSorted((one, other) => other.seconds - one.seconds)
+  for (const { file, seconds, cpuSeconds } of slowest.slice(0, SLOWEST_SHOWN))
+    process.stdout.write(`#   ${file}: ${seconds.toFixed(1)} s, processor ${cpuSeconds} s\n`)
+}
+
+const files = listTests()
+const filesOf = group => files.filter(file => groupOf(file) === group)
+if (files.length === 0) {
+  process.stderr.write('slotline: no tests were found\n')
+  process.exit(1)
+}
+const groups = [
+  await runGroup('alone', filesOf('alone'), 1, true),
+  ...(await Promise.all([
+    runGroup('service', filesOf('service'), JOBS_PER_GROUP, true),
+    runGroup('rooms', filesOf('rooms'), JOBS_PER_GROUP, false),
+  ])),
+]
+for (const { name, output } of groups) if (name === 'rooms') process.stdout.write(output)
+for (const { output } of groups)
+  for (const failure of failuresIn(output)) process.stdout.write(`${failure}\n`)
+for (const { name, count, seconds, hasPassed } of groups)
   process.stdout.write(
     `# ${name}: ${count} files, ${hasPassed ? 'passed' : 'FAILED'}, ${seconds} s\n`,
   )
-  process.stdout.write(`#   longest: ${slowestIn(output).join(', ')}\n`)
-}
-for (const { output } of lanes)
-  for (const failure of failuresIn(output)) process.stdout.write(`${failure}\n`)
-process.exitCode = lanes.every(({ hasPassed }) => hasPassed) ? 0 : 1
+writeSlowest(groups)
+rmSync(usageDir, { recursive: true })
+process.exitCode = groups.every(({ hasPassed }) => hasPassed) ? 0 : 1

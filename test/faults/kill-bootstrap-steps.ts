@@ -15,7 +15,7 @@ import { examineStore } from '../fixtures/sandbox/chain-state.js'
 import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
-/** The load of a snapshot is killed by test/processes/bootstrap.ts. */
+/** The load of a snapshot is killed by test/bootstrap/bootstrap.ts. */
 const KILLS: readonly (readonly [Kind, Step])[] = isSoak ? PLACES : [['rpc', 'load']]
 
 t.test('kill -9 at each step of a bootstrap', async t => {

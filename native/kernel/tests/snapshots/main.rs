@@ -227,7 +227,7 @@ fn line(account: &Account) -> String {
 }
 
 /// The accounts of every real archive and of one written here, against what Agave's own code finds
-/// in them. `test/clients/snapshots.ts` builds the other reader.
+/// in them. `test/soak/snapshots.ts` builds the other reader.
 #[test]
 fn an_outside_reader_agrees() {
     let reader = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
-import { METHODS } from '../src/rpc/registry.js'
-import { parseExact } from './fixtures/rpc/exact-json.js'
-import { SHARED_ABSENT, sharedPath } from './fixtures/shared.js'
-import { applyAccounts, openStore, type AccountDump } from './fixtures/rpc/store.js'
-import { openWire } from './fixtures/rpc/wire.js'
+import { METHODS } from '../../src/rpc/registry.js'
+import { parseExact } from '../fixtures/rpc/exact-json.js'
+import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
+import { applyAccounts, openStore, type AccountDump } from '../fixtures/rpc/store.js'
+import { openWire } from '../fixtures/rpc/wire.js'
 
 const wire = await openWire(t)
 
@@ -37,7 +37,7 @@ const readReplies = (file: string): Recorded[] =>
  * and why.
  */
 const readDifferences = (): [agave: string, ours: string, count: number, why: string][] => {
-  const text = readFileSync(new URL('../docs/methods.md', import.meta.url), 'utf8')
+  const text = readFileSync(new URL('../../docs/methods.md', import.meta.url), 'utf8')
   return text
     .slice(text.indexOf('## Replies that differ from Agave'))
     .split('\n')

@@ -3,11 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import bs58 from 'bs58'
 import t from 'tap'
-import { defaults } from '../src/rpc/options.js'
-import { METHODS } from '../src/rpc/registry.js'
-import { SHARED_ABSENT, sharedPath } from './fixtures/shared.js'
-import { applyAccounts, openStore, type AccountDump } from './fixtures/rpc/store.js'
-import { askText, openDispatch, readVectors, VECTOR_SLOT } from './fixtures/rpc/vectors.js'
+import { defaults } from '../../src/rpc/options.js'
+import { METHODS } from '../../src/rpc/registry.js'
+import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
+import { applyAccounts, openStore, type AccountDump } from '../fixtures/rpc/store.js'
+import { askText, openDispatch, readVectors, VECTOR_SLOT } from '../fixtures/rpc/vectors.js'
 
 /** Methods whose result is the value itself. */
 const PLAIN: ReadonlySet<string> = new Set(['getSlot', 'getBlockHeight', 'getHealth', 'getVersion'])

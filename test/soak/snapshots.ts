@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { soakTest } from '../fixtures/soak.js'
 
-const path = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
+const path = (name: string): string => fileURLToPath(new URL(`../clients/${name}`, import.meta.url))
 const TARGET = path('../../native/target/snapshot-reader/')
 /** It is 340 crates, most of them of the cluster's own; ours are built beside it. */
 const BUILD_MS = 1_800_000

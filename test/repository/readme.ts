@@ -3,11 +3,11 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { METHODS } from '../src/rpc/registry.js'
-import { startDeployment } from './fixtures/processes/deployment.js'
-import { parseExact } from './fixtures/rpc/exact-json.js'
-import { blocksOf, readPage } from './fixtures/docs/markdown.js'
-import { ownDir } from './fixtures/own-dir.js'
+import { METHODS } from '../../src/rpc/registry.js'
+import { startDeployment } from '../fixtures/processes/deployment.js'
+import { parseExact } from '../fixtures/rpc/exact-json.js'
+import { blocksOf, readPage } from '../fixtures/docs/markdown.js'
+import { ownDir } from '../fixtures/own-dir.js'
 
 const run = promisify(execFile)
 const readme = readPage('README.md')

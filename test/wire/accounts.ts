@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import bs58 from 'bs58'
 import t from 'tap'
-import { parseExact } from './fixtures/rpc/exact-json.js'
-import { SHARED_ABSENT, sharedPath } from './fixtures/shared.js'
-import { applyAccounts, openStore, type AccountDump } from './fixtures/rpc/store.js'
-import { openWire, type Wire } from './fixtures/rpc/wire.js'
+import { parseExact } from '../fixtures/rpc/exact-json.js'
+import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
+import { applyAccounts, openStore, type AccountDump } from '../fixtures/rpc/store.js'
+import { openWire, type Wire } from '../fixtures/rpc/wire.js'
 
 const wire = await openWire(t)
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { BodySource } from '../../../src/shared/http.js'
+import type { BodySource } from '../../src/shared/http.js'
 import {
   connect,
   eventually,
@@ -9,7 +9,7 @@ import {
   splitReplies,
   statusOf,
   text,
-} from '../../fixtures/server/server.js'
+} from '../fixtures/server/server.js'
 
 /** A route that is closed by `close`, and says how often it was handled and given back. */
 const createDoor = () => {

@@ -7,7 +7,7 @@ import {
   pages,
   pathsOf,
   readPage,
-} from './fixtures/docs/markdown.js'
+} from '../fixtures/docs/markdown.js'
 
 /** What is wrong with the links of one page. */
 const faultsOf = (page: string): string[] =>

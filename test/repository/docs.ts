@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { defaults } from '../src/rpc/options.js'
-import { formatMethods, METHODS } from '../src/rpc/registry.js'
-import { TABLES } from '../src/access/store/tables.js'
-import { formatErrors } from '../src/shared/errors.js'
-import { METRICS } from '../src/shared/metrics.js'
-import { parseExact } from './fixtures/rpc/exact-json.js'
-import { applyAccounts, openStore, type AccountDump } from './fixtures/rpc/store.js'
-import { ask, openDispatch, readVectors, VECTOR_SLOT } from './fixtures/rpc/vectors.js'
+import { defaults } from '../../src/rpc/options.js'
+import { formatMethods, METHODS } from '../../src/rpc/registry.js'
+import { TABLES } from '../../src/access/store/tables.js'
+import { formatErrors } from '../../src/shared/errors.js'
+import { METRICS } from '../../src/shared/metrics.js'
+import { parseExact } from '../fixtures/rpc/exact-json.js'
+import { applyAccounts, openStore, type AccountDump } from '../fixtures/rpc/store.js'
+import { ask, openDispatch, readVectors, VECTOR_SLOT } from '../fixtures/rpc/vectors.js'
 
 const read = (name: string): string =>
-  readFileSync(new URL(`../docs/${name}`, import.meta.url), 'utf8')
+  readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8')
 
 t.test('errors.md is the table', async t => {
   t.equal(read('errors.md'), formatErrors())
@@ -49,7 +49,7 @@ t.test('the examples of methods.md are true', async t => {
 
 t.test('architecture.md holds the tables of both stores', async t => {
   const page = read('architecture.md')
-  const source = new URL('../native/kernel/src/store/tables.rs', import.meta.url)
+  const source = new URL('../../native/kernel/src/store/tables.rs', import.meta.url)
   // A backslash at the end of a line joins a string of Rust with the next line.
   const kernel = readFileSync(source, 'utf8').replace(/\\\n\s*/g, '')
   const declared = [...kernel.matchAll(/^    (\w+): "(.+)"\s*=>\s*"(.+)",\s*"(.+)";$/gm)]

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { startDeployment } from '../fixtures/processes/deployment.js'
 
-const path = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
+const path = (name: string): string => fileURLToPath(new URL(`../clients/${name}`, import.meta.url))
 const TARGET = path('../../native/target/rust-client/')
 const BINARY = `${TARGET}debug/rust-client`
 const SOURCES = ['main.rs', 'checks.rs', 'life.rs'].map(name => path(`rust/src/${name}`))

@@ -1,0 +1,208 @@
+// Which folder of src/ may import which, and which folder owns which package. Checked by
+// `npm run lint`.
+
+/**
+ * The rooms of src/ from the bottom up, each with the rooms that it may import besides itself.
+ * Nothing imports a room above it.
+ */
+const ROOMS = {
+  shared: [],
+  native: ['shared'],
+  server: ['shared'],
+  upstream: ['shared'],
+  access: ['shared', 'native'],
+  rpc: ['shared', 'native'],
+  pubsub: ['shared', 'native'],
+  submission: ['shared', 'native', 'upstream'],
+  storage: ['shared', 'native'],
+  ingest: ['shared', 'native', 'storage'],
+  dashboard: ['shared', 'access'],
+  config: [
+    'shared',
+    'native',
+    'server',
+    'upstream',
+    'access',
+    'rpc',
+    'pubsub',
+    'submission',
+    'storage',
+    'ingest',
+    'dashboard',
+  ],
+  edge: [
+    'shared',
+    'native',
+    'server',
+    'upstream',
+    'access',
+    'rpc',
+    'pubsub',
+    'submission',
+    'storage',
+    'config',
+  ],
+  control: ['shared', 'access', 'submission', 'dashboard', 'config'],
+  // Composition and commands: they know every part, the sandbox apart (see below).
+  processes: undefined,
+  cli: undefined,
+  sandbox: ['shared', 'access', 'config', 'control', 'processes'],
+}
+
+/**
+ * The only files outside src/sandbox/ that import it: its command, and where its process starts.
+ */
+const SANDBOX_HOSTS = ['src/cli/sandbox.ts', 'src/processes/role.ts']
+
+/** Who imports a package, so that it can be replaced in one place. Folders end with a slash. */
+const OWNERS = {
+  'uWebSockets.js': ['src/server/'],
+  lmdb: ['src/access/', 'src/submission/store/'],
+  msgpackr: ['src/access/', 'src/submission/store/'],
+  undici: ['src/upstream/', 'src/ingest/'],
+  litesvm: ['src/sandbox/'],
+  '@grpc/grpc-js': ['src/sandbox/'],
+  '@grpc/proto-loader': ['src/sandbox/'],
+  bs58: ['src/sandbox/'],
+  'oidc-provider': ['src/sandbox/'],
+  'openid-client': ['src/dashboard/auth/'],
+  'ipaddr.js': ['src/server/', 'src/access/'],
+  pino: ['src/shared/log.ts'],
+  'prom-client': ['src/shared/metrics.ts'],
+  'smol-toml': ['src/config/'],
+  commander: ['src/main.ts', 'src/cli/'],
+  preact: ['src/dashboard/pages/'],
+  uplot: ['src/dashboard/pages/'],
+  vite: ['src/dashboard/pages/vite.config.ts'],
+  valibot: ['src/access/', 'src/config/', 'src/dashboard/', 'src/submission/store/'],
+}
+
+/** Modules of Node that only these places import: everything else reaches a server by undici. */
+const NODE_OWNERS = { http2: ['src/sandbox/'], https: [] }
+
+/** Breaches that remain for now: the importing files, by the rule that they break. */
+const EXCEPTIONS = {
+  'room-storage': [
+    'src/storage/verify.ts',
+    'src/storage/restore.ts',
+    'src/storage/native-options.ts',
+    'src/storage/lock-stores.ts',
+    'src/storage/backup.ts',
+  ],
+  'room-ingest': [
+    'src/ingest/feed/sources.ts',
+    'src/ingest/accounts-rpc/target.ts',
+    'src/ingest/accounts-rpc/sweep-schedule.ts',
+  ],
+  'room-edge': ['src/edge/websocket/session.ts', 'src/edge/websocket/routes.ts'],
+  'room-control': ['src/control/access-usage.ts', 'src/control/access-effect.ts'],
+  'room-config': ['src/config/schema.ts'],
+  'sandbox-is-a-guest': [
+    'src/processes/supervisor.ts',
+    'src/processes/messages.ts',
+    'src/processes/control.ts',
+  ],
+  'no-circular': [
+    'src/server/websocket/backpressure-monitor.ts',
+    'src/server/websocket/server-socket.ts',
+    'src/server/websocket/slow-consumers.ts',
+    'src/server/http/reply-scheduler.ts',
+    'src/server/http/reply-stream.ts',
+    'src/sandbox/upstreams/control-endpoint.ts',
+    'src/sandbox/upstreams/dev-upstream.ts',
+    'src/sandbox/solana/parse-transaction.ts',
+    'src/sandbox/solana/parse-version-1.ts',
+    'src/sandbox/geyser/feed-order.ts',
+    'src/sandbox/geyser/geyser.ts',
+    'src/sandbox/process.ts',
+    'src/processes/role.ts',
+    'src/processes/indexer.ts',
+    'src/processes/edge.ts',
+    'src/processes/control.ts',
+    'src/edge/websocket/message.ts',
+    'src/edge/websocket/session.ts',
+    'src/edge/websocket/group.ts',
+  ],
+}
+
+const escape = text => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
+const inPlaces = places => places.map(place => `^${escape(place)}${place.endsWith('/') ? '' : '$'}`)
+const inPackage = name => `(^|/)node_modules/${escape(name)}/`
+const inRooms = rooms => `^src/(${rooms.join('|')})/`
+
+/** A rule that the files of EXCEPTIONS need not hold. */
+const rule = (name, comment, from, to) => {
+  const pathNot = [from.pathNot ?? [], inPlaces(EXCEPTIONS[name] ?? [])].flat()
+  return { name, comment, severity: 'error', from: { ...from, pathNot }, to }
+}
+
+const roomRules = Object.entries(ROOMS)
+  .filter(([, allowed]) => allowed !== undefined)
+  .map(([room, allowed]) =>
+    rule(
+      `room-${room}`,
+      `src/${room}/ may import ${allowed.join(', ') || 'no other room'}`,
+      { path: `^src/${room}/` },
+      { path: '^src/', pathNot: inRooms([room, ...allowed]) },
+    ),
+  )
+
+const ownerRule = (name, owners, path) =>
+  rule(
+    `owner-of-${name}`,
+    `${name} is imported by ${owners.join(', ') || 'nobody'}`,
+    { path: '^src/', pathNot: inPlaces(owners) },
+    { path },
+  )
+
+export default {
+  forbidden: [
+    rule('no-circular', 'no file imports itself by way of others', {}, { circular: true }),
+    rule(
+      'known-room',
+      'a folder of src/ has a row in ROOMS',
+      { path: '^src/[^/]+/', pathNot: inRooms(Object.keys(ROOMS)) },
+      {},
+    ),
+    ...roomRules,
+    rule('no-import-of-main', 'src/main.ts is imported by nobody', {}, { path: '^src/[^/]+$' }),
+    rule(
+      'sandbox-is-a-guest',
+      `src/sandbox/ is imported by ${SANDBOX_HOSTS.join(' and ')} only`,
+      { path: '^src/', pathNot: ['^src/sandbox/', ...inPlaces(SANDBOX_HOSTS)] },
+      { path: '^src/sandbox/' },
+    ),
+    rule(
+      'no-import-from-outside',
+      'src/ imports nothing of the tests, the benchmark or the scripts',
+      { path: '^src/' },
+      { path: '^(test|bench|scripts)/' },
+    ),
+    ownerRule('#native', ['src/native/'], '^native/'),
+    ...Object.entries(OWNERS).map(([name, owners]) => ownerRule(name, owners, inPackage(name))),
+    ...Object.entries(NODE_OWNERS).map(([name, owners]) =>
+      ownerRule(`node:${name}`, owners, `^(node:)?${name}$`),
+    ),
+    rule(
+      'package-without-owner',
+      'a package has a row in OWNERS',
+      { path: '^src/' },
+      { path: 'node_modules', pathNot: Object.keys(OWNERS).map(inPackage) },
+    ),
+    rule(
+      'not-resolvable',
+      'an import leads to a file',
+      { path: '^src/' },
+      { couldNotResolve: true },
+    ),
+  ],
+  options: {
+    doNotFollow: { path: ['node_modules', '^native/'] },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+    },
+  },
+}

@@ -1,0 +1,128 @@
+// Checks of files that the linters here do not have: how long lines, files and folders are, and
+// that tests are placed as their sources are. Part of `npm run lint`. The only argument is the root
+// of another checkout.
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { dirname, extname, join, normalize } from 'node:path/posix'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+
+const LINE_COLUMNS_MAX = 100
+const FILE_LINES_MAX = 400
+const FOLDER_FILES_MAX = 20
+/** What may stand beside a literal on a line that is too long because of the literal. */
+const BESIDE_LITERAL_COLUMNS_MAX = 40
+const SOURCE_TYPES = new Set(['.ts', '.tsx', '.mjs', '.js', '.css', '.rs', '.py'])
+/** Written by `napi build`. */
+const GENERATED = new Set(['native/addon/index.js', 'native/addon/index.d.ts'])
+
+const root = process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url))
+
+const listFiles = () => {
+  const args = ['ls-files', '--cached', '--others', '--exclude-standard']
+  const { stdout, status } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
+  if (status !== 0) throw new Error(`git ls-files failed in ${root}`)
+  return stdout.split('\n').filter(file => SOURCE_TYPES.has(extname(file)) && !GENERATED.has(file))
+}
+
+const LITERALS =
+  /"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|`(?:\\.|[^`\\])*`?|\/(?:\\.|[^/\\\s])+\/|\S{60,}/g
+
+/** True where a line is too long because of one literal, which no formatter breaks. */
+const isLiteral = line => {
+  const code = line.trim()
+  const longest = Math.max(0, ...Array.from(code.matchAll(LITERALS), ([text]) => text.length))
+  return code.length - longest <= BESIDE_LITERAL_COLUMNS_MAX
+}
+
+const lineFaults = (file, lines) =>
+  lines.flatMap((line, index) => {
+    const columns = Array.from(line).length
+    if (columns <= LINE_COLUMNS_MAX || isLiteral(line)) return []
+    return [`${file}:${index + 1}: ${columns} columns, at most ${LINE_COLUMNS_MAX}`]
+  })
+
+const fileFaults = file => {
+  const lines = readFileSync(join(root, file), 'utf8').replace(/\n$/, '').split('\n')
+  const faults = lineFaults(file, lines)
+  if (lines.length > FILE_LINES_MAX)
+    faults.push(`${file}: ${lines.length} lines, at most ${FILE_LINES_MAX}`)
+  return faults
+}
+
+const folderFaults = files => {
+  const counts = new Map()
+  for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1)
+  return Array.from(counts)
+    .filter(([, count]) => count > FOLDER_FILES_MAX)
+    .map(([folder, count]) => `${folder}/: ${count} source files, at most ${FOLDER_FILES_MAX}`)
+}
+
+const isFolder = path => existsSync(join(root, path)) && statSync(join(root, path)).isDirectory()
+const isTest = file => /^test\/(?!fixtures\/).*\.ts$/.test(file)
+const withoutType = file => file.replace(/\.(tsx?|js)$/, '')
+
+/** The nearest folder of src/ at or above the mirror of a test's folder. */
+const mirroredFolder = test => {
+  let folder = dirname(test).replace(/^test/, 'src')
+  while (!isFolder(folder)) folder = dirname(folder)
+  return folder
+}
+
+const importsOf = (file, known) => {
+  const text = readFileSync(join(root, file), 'utf8')
+  const specifiers = text.matchAll(/(?:from|import\(|new URL\()\s*'(\.[^']+)'/g)
+  return Array.from(specifiers, ([, specifier]) => {
+    const path = normalize(join(dirname(file), specifier)).replace(/^dist\//, 'src/')
+    return known.get(withoutType(path)) ?? path
+  })
+}
+
+/**
+ * True where a test, or a fixture that it uses, imports something of a folder or what is built of
+ * it.
+ */
+const reaches = (test, folder, known) => {
+  const seen = new Set([test])
+  for (const file of seen)
+    for (const found of importsOf(file, known)) {
+      if (found.startsWith(`${folder}/`)) return true
+      if (found.startsWith('test/') && /\.ts$/.test(found)) seen.add(found)
+    }
+  return false
+}
+
+/** A folder of test/ with the name of one of src/ tests that folder; any other tests the whole. */
+const misplacedTests = files => {
+  const known = new Map(files.map(file => [withoutType(file), file]))
+  return files.filter(isTest).flatMap(test => {
+    const [, room = '', ...rest] = test.split('/')
+    if (rest.length === 0 || !isFolder(`src/${room}`)) return []
+    const source = withoutType(test).replace(/^test/, 'src')
+    if (known.has(source) || reaches(test, mirroredFolder(test), known)) return []
+    return [`${test}: tests nothing of ${mirroredFolder(test)}/`]
+  })
+}
+
+/** Folders of src/ and of its rooms whose sources have no test that mirrors them. */
+const foldersWithoutTests = files => {
+  const folders = files
+    .filter(file => /^src\/.+\/.*\.tsx?$/.test(file))
+    .map(file => dirname(file).split('/').slice(0, 3).join('/'))
+  return Array.from(new Set(folders))
+    .filter(folder => {
+      const mirror = folder.replace(/^src/, 'test')
+      return !files.some(file => isTest(file) && file.startsWith(`${mirror}/`))
+    })
+    .map(folder => `${folder}/: no test in ${folder.replace(/^src/, 'test')}/`)
+}
+
+const files = listFiles()
+const faults = [
+  ...files.flatMap(fileFaults),
+  ...folderFaults(files),
+  ...misplacedTests(files),
+  ...foldersWithoutTests(files),
+]
+for (const fault of faults) process.stderr.write(`${fault}\n`)
+process.exitCode = faults.length === 0 ? 0 : 1

@@ -1,0 +1,30 @@
+// Preloaded into each test file by scripts/test.mjs: appends the processor time of the file and of
+// the processes that it started to the file that SLOTLINE_TEST_USAGE names.
+import { appendFileSync, readFileSync } from 'node:fs'
+import { relative } from 'node:path'
+import process from 'node:process'
+import { isMainThread } from 'node:worker_threads'
+
+/** The kernel counts in hundredths of a second for every program. */
+const TICKS_PER_SECOND = 100
+/** Of /proc/self/stat after the name: user and system time, own and of children that ended. */
+const [TIMES_FROM, TIMES_TO] = [11, 15]
+
+const output = process.env['SLOTLINE_TEST_USAGE']
+const file = relative(process.cwd(), process.argv[1] ?? '')
+
+const readSeconds = () => {
+  const stat = readFileSync('/proc/self/stat', 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const ticks = fields.slice(TIMES_FROM, TIMES_TO).reduce((sum, field) => sum + Number(field), 0)
+  return ticks / TICKS_PER_SECOND
+}
+
+if (output !== undefined && isMainThread && /^test\/.*\.ts$/.test(file))
+  process.on('exit', () => {
+    try {
+      appendFileSync(output, `${file} ${readSeconds()}\n`)
+    } catch {
+      // Without /proc there is no processor time to report.
+    }
+  })
