@@ -10,6 +10,7 @@ import {
   pubkey,
 } from './validators.js'
 import { defaults as forward, upstreamDefaults as forwardUpstream } from '../rpc/forward-options.js'
+import { withRenamed } from './renamed.js'
 import { integer, oneOf, optionEntries } from './options-schema.js'
 import { defaults as lander } from '../submission/lander/options.js'
 import { engineDefaults, EXEMPT_PROGRAMS, defaults as relay } from '../submission/relay/options.js'
@@ -17,27 +18,29 @@ import { defaults as upstreamDefaults } from '../upstream/options.js'
 
 /** An upstream of submissions; `own` are the defaults that differ from route to route. */
 const upstream = (own: Partial<typeof upstreamDefaults> = {}) =>
-  v.strictObject({
-    urls: described(
-      v.pipe(v.array(base), v.minLength(1, 'at least one URL')),
-      'Regional URLs in order of preference. The next one is asked only where a connection cannot be had.',
-    ),
-    credential: described(
-      v.optional(credential),
-      'The service’s own key at the upstream. Never printed.',
-    ),
-    ...optionEntries(
-      { ...upstreamDefaults, ...own },
-      {
-        credentialIn: oneOf(['header', 'query']),
-        credentialName: headerName,
-        pingPath: pathOrEmpty,
-        inFlightMax: integer(1, 65_536, 'requests'),
-        warmCount: integer(1, 256, 'connections'),
-        lookOutMicros: integer(0, 100_000, 'microseconds'),
-      },
-    ),
-  })
+  withRenamed(
+    v.strictObject({
+      urls: described(
+        v.pipe(v.array(base), v.minLength(1, 'at least one URL')),
+        'Regional URLs in order of preference. The next one is asked only where a connection cannot be had.',
+      ),
+      credential: described(
+        v.optional(credential),
+        'The service’s own key at the upstream. Never printed.',
+      ),
+      ...optionEntries(
+        { ...upstreamDefaults, ...own },
+        {
+          credentialIn: oneOf(['header', 'query']),
+          credentialName: headerName,
+          pingPath: pathOrEmpty,
+          inFlightMax: integer(1, 65_536, 'requests'),
+          warmCount: integer(1, 256, 'connections'),
+        },
+      ),
+    }),
+    { lookOutMicros: { removed: 'answers are no longer awaited by polling' } },
+  )
 
 /** A lander. */
 export const landerSection = v.strictObject({

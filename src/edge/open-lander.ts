@@ -25,8 +25,6 @@ export type SubmissionModules = {
   readonly metrics: Metrics
   /** Monotonic milliseconds. */
   readonly now: () => number
-  /** The event loop may stay awake for answers. */
-  readonly looksOut: boolean
 }
 
 /**
@@ -36,7 +34,7 @@ export type SubmissionModules = {
 export const openNamedUpstream = async (
   { credential, ...options }: UpstreamConfig,
   { network, name }: { readonly network: string; readonly name: string },
-  { log, metrics, now, looksOut }: SubmissionModules,
+  { log, metrics, now }: SubmissionModules,
 ): Promise<Upstream> => {
   const labels = { network, upstream: name }
   const counters = new Map(
@@ -49,7 +47,6 @@ export const openNamedUpstream = async (
   const inFlight = metrics.gauge('upstreamInFlight', labels)
   const given: UpstreamOptions = {
     ...options,
-    ...(!looksOut && { lookOutMicros: 0 }),
     ...(credential !== undefined && { credential: new Secret(credential) }),
   }
   const upstream = await openUpstream(given, {

@@ -146,7 +146,7 @@ const openRoute = async (
 ) => {
   const { upstream: engine, serviceTipAddresses, engineTipAddresses, exemptPrograms } = section
   const { network, route, name } = place
-  const { log, metrics, now, looksOut, flights, book, words } = modules
+  const { log, metrics, now, flights, book, words } = modules
   const options = {
     ...section,
     network,
@@ -167,11 +167,7 @@ const openRoute = async (
     },
     config.pools,
   )
-  const upstream = await openNamedUpstream(
-    engine,
-    { network, name },
-    { log, metrics, now, looksOut },
-  )
+  const upstream = await openNamedUpstream(engine, { network, name }, { log, metrics, now })
   const nth =
     config.networks.findIndex(({ id }) => id === network) * SECTIONS.length +
     SECTIONS.findIndex(([known]) => known === route)

@@ -170,7 +170,7 @@ export const startEdge: Start = async ({ config, index }, send) => {
       log.error({ err: fault, method, requestId: id, tokenId }, 'a read failed'),
     now,
   }
-  const submission = { log, metrics, now, looksOut: leavesCore(config) }
+  const submission = { log, metrics, now }
   const forwards = await Promise.all(
     config.networks.map(async network => ({
       id: network.id,

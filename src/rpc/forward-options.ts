@@ -22,6 +22,4 @@ export const upstreamDefaults = {
    */
   replyBytesMax: 16 * 1024 ** 2,
   inFlightMax: 64,
-  /** What it answers is not awaited in microseconds. */
-  lookOutMicros: 0,
 }

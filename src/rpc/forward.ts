@@ -5,7 +5,7 @@ import { type Outcome, WholeReply } from './outcome.js'
 /** What came of one call: a whole answer, or why there was none. */
 export type Forwarded =
   | { readonly status: number; readonly body: Uint8Array }
-  | { readonly failure: 'unreachable' | 'silent' | 'full' }
+  | { readonly failure: 'unreachable' | 'no-response' | 'full' }
 
 /**
  * Sends one call to the upstream, at most once. `body` is not changed meanwhile; a rejection is a
@@ -37,7 +37,7 @@ export type ForwardOptions = Options & {
 const UNREACHABLE = new RpcError('rpcUnreachable')
 const SILENT = new RpcError('rpcSilent')
 const FULL = new RpcError('rpcFull')
-const FAILURES = { unreachable: UNREACHABLE, silent: SILENT, full: FULL } as const
+const FAILURES = { unreachable: UNREACHABLE, 'no-response': SILENT, full: FULL } as const
 
 const isSpace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09

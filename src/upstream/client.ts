@@ -1,10 +1,9 @@
-import type { Log } from '../shared/log.js'
-import { REDACTED, type Secret } from '../shared/secret.js'
-import { LookOut } from './look-out.js'
-import type { Listener } from './attempt.js'
-import { Endpoint, type Sent } from './pool.js'
+import type { Secret } from '../shared/secret.js'
+import { Credential } from './credential.js'
 import { UpstreamFailure } from './errors.js'
+import { Health, type HealthModules } from './health.js'
 import type { Options } from './options.js'
+import { ConnectionPool, type WireRequest } from './pool.js'
 import type { UpstreamReply } from './reply.js'
 
 export type { UpstreamReply } from './reply.js'
@@ -24,46 +23,141 @@ export const UPSTREAM_OUTCOMES = [
   '429',
   '5xx',
   'unreachable',
-  'silent',
+  'no-response',
   'full',
 ] as const
 export type UpstreamOutcome = (typeof UPSTREAM_OUTCOMES)[number]
 
-export type UpstreamModules = {
-  /** Told which hosts failed, never a URL. */
-  readonly log: Log
-  /** Monotonic milliseconds. */
-  readonly now: () => number
-  /** Told of every request that was sent, pings left out. */
+export type UpstreamModules = HealthModules & {
+  /** Called at the end of every request but pings. */
   readonly onEnd?: (outcome: UpstreamOutcome, elapsedMs: number) => void
 }
 
-/** One request. Nothing of the client's own but the body. */
-export type UpstreamRequest = {
-  readonly method: 'GET' | 'POST'
-  /** Follows the path of the URL. */
-  readonly path: string
-  readonly headers: Readonly<Record<string, string>>
+/** One request. The client adds only its credential. */
+export type UpstreamRequest = Omit<WireRequest, 'body'> & {
   /** Not copied: it must not change before the answer. */
   readonly body?: Uint8Array
-  /**
-   * Called at most once, before the first byte is written: from then on the outcome is the
-   * upstream's.
-   */
+  /** Called at most once, before the first byte is written: from then on the outcome may be unknown. */
   readonly onWritten?: () => void
 }
 
 /** One upstream, over warm connections. */
 export type Upstream = {
   /**
-   * Sends a request at most once, and answers whatever whole answer comes. Rejects with
-   * UpstreamFailure. Where no connection comes up the next URL is tried; once a
-   * byte was written, nothing is.
+   * Sends a request at most once and returns the whole answer, whatever its status. Rejects with
+   * UpstreamFailure. The next URL is tried only while no byte was written.
    */
   send(request: UpstreamRequest): Promise<UpstreamReply>
   inFlight(): number
-  /** Cuts off what is under way. */
+  /** Aborts what is in flight. */
   close(): Promise<void>
+}
+
+/**
+ * Opens an upstream and its first connections. undici is loaded here: a process without upstreams
+ * does not load it.
+ */
+export const openUpstream = async (
+  options: UpstreamOptions,
+  modules: UpstreamModules,
+): Promise<Upstream> => {
+  const { Client } = await import('undici')
+  const { now } = modules
+  const pools = options.urls.map(url => new ConnectionPool(url, options, { now, Client }))
+  return new PooledUpstream(options, pools, modules)
+}
+
+class PooledUpstream implements Upstream {
+  private readonly options: UpstreamOptions
+  private readonly modules: UpstreamModules
+  private readonly pools: readonly ConnectionPool[]
+  private readonly credential: Credential
+  private readonly health: Health
+  private readonly pingTimer: NodeJS.Timeout | undefined
+  private inFlightCount = 0
+  private isClosed = false
+
+  constructor(
+    options: UpstreamOptions,
+    pools: readonly ConnectionPool[],
+    modules: UpstreamModules,
+  ) {
+    this.options = options
+    this.pools = pools
+    this.modules = modules
+    this.credential = new Credential(options.credential, options)
+    this.health = new Health(options.restMs, modules)
+    if (options.pingPath === '') return
+    this.keepWarm()
+    this.pingTimer = setInterval(() => this.keepWarm(), options.pingMs)
+  }
+
+  async send({ onWritten = () => {}, ...request }: UpstreamRequest): Promise<UpstreamReply> {
+    const { now, onEnd = () => {} } = this.modules
+    const { inFlightMax } = this.options
+    if (this.isClosed) throw new UpstreamFailure('unreachable', 'closed')
+    if (this.inFlightCount >= inFlightMax) {
+      onEnd('full', 0)
+      throw new UpstreamFailure('full', `${inFlightMax} requests in flight`)
+    }
+    const startMs = now()
+    let outcome: UpstreamOutcome = 'no-response'
+    this.inFlightCount++
+    try {
+      const reply = await this.sendToFirst({ body: null, ...request }, onWritten)
+      outcome = outcomeOf(reply.status)
+      return this.credential.redact(reply)
+    } catch (failure) {
+      if (failure instanceof UpstreamFailure) outcome = failure.kind
+      throw failure
+    } finally {
+      this.inFlightCount--
+      onEnd(outcome, now() - startMs)
+    }
+  }
+
+  inFlight(): number {
+    return this.inFlightCount
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true
+    clearInterval(this.pingTimer)
+    await Promise.all(this.pools.map(pool => pool.close()))
+  }
+
+  /** Sends to the first URL that takes the request. */
+  private async sendToFirst(request: WireRequest, onWritten: () => void): Promise<UpstreamReply> {
+    const wire = this.credential.addTo(request)
+    let left = this.pools
+    for (;;) {
+      const pool = this.health.choose(left)
+      if (pool === undefined) throw new UpstreamFailure('unreachable', 'no URL')
+      left = left.filter(other => other !== pool)
+      try {
+        return await pool.send(wire, onWritten)
+      } catch (failure) {
+        this.onFailure(pool, failure)
+        const isUnreachable = failure instanceof UpstreamFailure && failure.kind === 'unreachable'
+        if (!isUnreachable || left.length === 0 || this.isClosed) throw failure
+      }
+    }
+  }
+
+  private onFailure(pool: ConnectionPool, failure: unknown): void {
+    if (failure instanceof UpstreamFailure && !this.isClosed) this.health.onFailure(pool, failure)
+  }
+
+  private keepWarm(): void {
+    const { pingPath: path } = this.options
+    const ping = this.credential.addTo({ method: 'GET', path, headers: {}, body: null })
+    for (const pool of this.pools)
+      pool.keepWarm(ping).then(
+        // Any status is an answer.
+        isReachable => isReachable && this.health.onReachable(pool),
+        failure => this.onFailure(pool, failure),
+      )
+  }
 }
 
 const outcomeOf = (status: number): UpstreamOutcome => {
@@ -71,179 +165,4 @@ const outcomeOf = (status: number): UpstreamOutcome => {
   if (status < 300) return '2xx'
   if (status < 400) return '3xx'
   return status < 500 ? '4xx' : '5xx'
-}
-
-/** One request from its first attempt to its end. */
-class Sending implements Listener {
-  private readonly upstream: Core
-  private readonly sent: Sent
-  private readonly request: UpstreamRequest
-  private readonly resolve: (reply: UpstreamReply) => void
-  private readonly reject: (failure: UpstreamFailure) => void
-  private readonly startMs: number
-  private readonly tried: Endpoint[] = []
-
-  constructor(
-    upstream: Core,
-    request: UpstreamRequest,
-    [resolve, reject]: [Sending['resolve'], Sending['reject']],
-  ) {
-    this.upstream = upstream
-    this.request = request
-    this.sent = upstream.toSent(request)
-    this.resolve = resolve
-    this.reject = reject
-    this.startMs = upstream.begin()
-  }
-
-  /** False where every URL was tried. */
-  tryNext(): boolean {
-    const endpoint = this.upstream.choose(this.tried)
-    if (endpoint === undefined) return false
-    this.tried.push(endpoint)
-    endpoint.send(this.sent, this)
-    return true
-  }
-
-  onWrite(): void {
-    this.request.onWritten?.()
-  }
-
-  onReply(reply: UpstreamReply): void {
-    this.upstream.end(outcomeOf(reply.status), this.startMs)
-    this.resolve(this.upstream.clean(reply))
-  }
-
-  onFailure(failure: UpstreamFailure): void {
-    const endpoint = this.tried.at(-1)
-    if (endpoint !== undefined) this.upstream.rest(endpoint, failure)
-    if (failure.kind === 'unreachable' && this.tryNext()) return
-    this.upstream.end(failure.kind, this.startMs)
-    this.reject(failure)
-  }
-}
-
-/** What the requests of one upstream share. */
-type Core = {
-  toSent(request: UpstreamRequest): Sent
-  clean(reply: UpstreamReply): UpstreamReply
-  choose(tried: readonly Endpoint[]): Endpoint | undefined
-  rest(endpoint: Endpoint, failure: UpstreamFailure): void
-  /** Answers when that was. */
-  begin(): number
-  end(outcome: UpstreamOutcome, startMs: number): void
-}
-
-/** Adds the credential to whatever is sent. */
-const createToSent = ({ credential, credentialIn, credentialName }: UpstreamOptions) => {
-  const secret = credential?.reveal() ?? ''
-  const isInQuery = credentialIn === 'query'
-  const query = `${encodeURIComponent(credentialName)}=${encodeURIComponent(secret)}`
-  return (request: UpstreamRequest): Sent => {
-    const { method, path, headers } = request
-    const body = request.body ?? null
-    if (secret === '') return { method, path, headers, body }
-    if (!isInQuery) return { method, path, headers: { ...headers, [credentialName]: secret }, body }
-    return { method, path: `${path}${path.includes('?') ? '&' : '?'}${query}`, headers, body }
-  }
-}
-
-/** Takes the credential out of what comes back: some servers repeat what they refuse. */
-const createClean = ({ credential }: UpstreamOptions) => {
-  const secret = credential?.reveal() ?? ''
-  const forms = secret === '' ? [] : [...new Set([secret, encodeURIComponent(secret)])]
-  const cleanText = (text: string): string =>
-    forms.reduce((cleaned, form) => cleaned.replaceAll(form, REDACTED), text)
-  return (reply: UpstreamReply): UpstreamReply => {
-    const { body, contentType } = reply
-    if (!forms.some(form => body.includes(form) || contentType.includes(form))) return reply
-    // latin1 keeps every byte that is none of the credential's.
-    const cleaned = Buffer.from(cleanText(body.toString('latin1')), 'latin1')
-    return { ...reply, body: cleaned, contentType: cleanText(contentType) }
-  }
-}
-
-/**
- * Opens an upstream, and its first connections. undici is loaded here: a process without upstreams
- * does without.
- */
-export const openUpstream = async (
-  options: UpstreamOptions,
-  { log, now, onEnd = () => {} }: UpstreamModules,
-): Promise<Upstream> => {
-  const { Client } = await import('undici')
-  const { inFlightMax, pingPath, pingMs, lookOutMicros } = options
-  const toSent = createToSent(options)
-  const ping = pingPath === '' ? undefined : toSent({ method: 'GET', path: pingPath, headers: {} })
-  const endpoints = options.urls.map(url => new Endpoint(url, { options, ping, now, Client }))
-  const lookOut = new LookOut({ lookOutMs: lookOutMicros / 1_000, now })
-  let inFlight = 0
-  let isClosed = false
-
-  const core: Core = {
-    toSent,
-    clean: createClean(options),
-    choose: tried => {
-      if (isClosed) return undefined
-      const nowMs = now()
-      let resting: Endpoint | undefined
-      for (const endpoint of endpoints) {
-        if (tried.includes(endpoint)) continue
-        if (endpoint.restUntilMs <= nowMs) return endpoint
-        resting ??= endpoint
-      }
-      return resting
-    },
-    rest: (endpoint, { kind, message }) => {
-      const nowMs = now()
-      if (endpoint.restUntilMs <= nowMs && !isClosed)
-        log.warn({ host: endpoint.host, outcome: kind, reason: message }, 'an upstream failed')
-      endpoint.restUntilMs = nowMs + options.restMs
-    },
-    begin: () => {
-      inFlight++
-      const startMs = now()
-      lookOut.begin(startMs)
-      return startMs
-    },
-    end: (outcome, startMs) => {
-      inFlight--
-      const elapsedMs = now() - startMs
-      lookOut.end(elapsedMs)
-      onEnd(outcome, elapsedMs)
-    },
-  }
-
-  const keepWarm = (endpoint: Endpoint): void =>
-    endpoint.keepWarm({
-      onWrite: () => {},
-      // Any status is an answer: the connection is there.
-      onReply: () => {
-        if (endpoint.restUntilMs > now()) log.info({ host: endpoint.host }, 'an upstream is back')
-        endpoint.restUntilMs = 0
-      },
-      onFailure: failure => core.rest(endpoint, failure),
-    })
-  const keepAllWarm = (): void => endpoints.forEach(keepWarm)
-  const timer = ping === undefined ? undefined : setInterval(keepAllWarm, pingMs)
-  if (timer !== undefined) keepAllWarm()
-
-  return {
-    send: request => {
-      if (isClosed) return Promise.reject(new UpstreamFailure('unreachable', 'closed'))
-      if (inFlight >= inFlightMax) {
-        onEnd('full', 0)
-        return Promise.reject(new UpstreamFailure('full', `${inFlightMax} requests under way`))
-      }
-      return new Promise((resolve, reject) => {
-        new Sending(core, request, [resolve, reject]).tryNext()
-      })
-    },
-    inFlight: () => inFlight,
-    close: async () => {
-      isClosed = true
-      clearInterval(timer)
-      await Promise.all(endpoints.map(endpoint => endpoint.close()))
-    },
-  }
 }

@@ -1,9 +1,9 @@
 /**
- * Why an upstream gave no answer. `unreachable` and `full`: not a byte was written, so it may be
- * asked again. `silent`: bytes were written, and nobody knows what became of them.
+ * Why an upstream gave no answer. `unreachable` and `full`: no byte was written, so it may be asked
+ * again. `no-response`: bytes were written, and the outcome is unknown.
  */
 export class UpstreamFailure extends Error {
-  readonly kind: 'unreachable' | 'silent' | 'full'
+  readonly kind: 'unreachable' | 'no-response' | 'full'
 
   /** `reason` goes into logs: codes and bounds, never a URL. */
   constructor(kind: UpstreamFailure['kind'], reason: string) {
@@ -12,7 +12,7 @@ export class UpstreamFailure extends Error {
   }
 }
 
-/** What may be said of an error of a socket or of a parser: texts of theirs may hold anything. */
+/** The code or name of an error of a socket or parser; its text may contain anything. */
 export const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return 'unknown'
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name

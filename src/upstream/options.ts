@@ -6,21 +6,20 @@ export const defaults = {
   credentialIn: 'header',
   /** Name of that header, or of that parameter of the query. */
   credentialName: 'x-api-key',
-  /** Asked for with GET on each warm connection, so that it stays open. Empty asks for nothing. */
+  /** Requested with GET on each warm connection, so that it stays open. Empty sends no pings. */
   pingPath: '/ping',
   /**
-   * Pause between two pings. Clients of landers ping each 30 s; a third of that also tells soon
+   * Pause between two pings. Landers expect a ping each 30 s; a third of that also detects early
    * that a region is back.
    */
   pingMs: 10_000,
   /**
-   * Connections to each URL that pings keep open. One more is opened when both are in use, and
+   * Connections to each URL that pings keep open. When all are in use another one is opened, which
    * costs a round trip.
    */
   warmCount: 2,
   /**
-   * Time for the look-up of the name, TCP and TLS; then the next URL is tried. Far regions take 0.3
-   * s.
+   * Time for DNS, TCP and TLS; then the next URL is tried. Far regions take 0.3 s.
    */
   connectMs: 1_000,
   /**
@@ -28,28 +27,21 @@ export const defaults = {
    */
   answerMs: 5_000,
   /**
-   * The event loop stays awake for an answer up to this long, microseconds, at most half of the
-   * time, where answers of late came sooner and fewer edges than cores leave others one. To be
-   * woken takes some 20 µs. 0 is never.
-   */
-  lookOutMicros: 500,
-  /**
-   * An idle connection is closed after this. Servers that say no Keep-Alive close theirs after 60 s
-   * and more.
+   * An idle connection is closed after this. Servers that send no Keep-Alive header close theirs
+   * after 60 s or more.
    */
   idleMs: 30_000,
   /**
-   * A URL that failed comes after all others for this long, or until a ping succeeds: longer than a
-   * ping and its end.
+   * A URL that failed is tried last for this long, or until a ping succeeds: longer than a ping and
+   * its time-out.
    */
   restMs: 15_000,
   /**
-   * Requests under way, each with a connection of its own. One more is refused: nothing waits in a
-   * queue.
+   * Requests in flight, each on its own connection. One more is refused: there is no queue.
    */
   inFlightMax: 256,
   /**
-   * A longer answer counts as none. The longest real ones are some KiB: the statuses of five
+   * A longer answer counts as no response. The longest real ones are some KiB: the statuses of five
    * bundles.
    */
   replyBytesMax: 1024 ** 2,

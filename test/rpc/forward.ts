@@ -81,7 +81,7 @@ t.test('in a batch each goes alone, beside what is answered here', async t => {
 t.test('without an answer the reason is named, and others are answered', async t => {
   const reasons = [
     [{ failure: 'unreachable' }, 'upstream RPC unreachable'],
-    [{ failure: 'silent' }, 'upstream RPC did not answer; the outcome of the call is unknown'],
+    [{ failure: 'no-response' }, 'upstream RPC did not answer; the outcome of the call is unknown'],
     [{ failure: 'full' }, 'Too many forwarded calls in flight; retry with backoff'],
     [
       { status: 429, body: Buffer.from('{"error":1}') },

@@ -32,7 +32,6 @@ const open = async (t: Test, upstream: object) => {
     log: createLog('test', line => lines.push(line)),
     metrics: createMetrics('test'),
     now: () => performance.now(),
-    looksOut: true,
   }
   const [main, alone] = networks
   if (main === undefined || alone === undefined) throw new Error('two networks were configured')

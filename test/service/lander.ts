@@ -111,7 +111,7 @@ t.test('what is sent to the lander of a sandbox is read back from the index', as
   t.equal(sum('submissions_total\\{.*outcome="forwarded"'), 6)
   t.equal(sum('submissions_total\\{.*outcome="outcomeUnknown"'), 1)
   t.equal(sum('lander_findings_total\\{.*kind="tip"'), 1)
-  t.equal(sum('upstream_requests_total\\{.*upstream="lander",outcome="silent"'), 1)
+  t.equal(sum('upstream_requests_total\\{.*upstream="lander",outcome="no-response"'), 1)
 
   // What was forwarded is answered, though the service is told to stop meanwhile.
   await control({ clear: true })

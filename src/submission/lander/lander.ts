@@ -90,7 +90,7 @@ const STATUSES: Readonly<Partial<Record<ErrorName, number>>> = {
 
 const FAILURES = {
   unreachable: new RpcError('upstreamUnreachable'),
-  silent: new RpcError('outcomeUnknown'),
+  'no-response': new RpcError('outcomeUnknown'),
   full: new RpcError('upstreamFull'),
 } as const satisfies Record<UpstreamFailure['kind'], RpcError>
 

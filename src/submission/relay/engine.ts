@@ -9,7 +9,7 @@ import { UpstreamFailure } from '../../upstream/errors.js'
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
 
 /** How a submission ends that has no answer, by why there is none. */
-const FAILED = { unreachable: 'unreachable', full: 'full', silent: 'unknown' } as const
+const FAILED = { unreachable: 'unreachable', full: 'full', 'no-response': 'unknown' } as const
 
 /** The bundle engine of one route. Its requests contain only what was checked. */
 export type Engine = {
@@ -49,7 +49,7 @@ export const createEngine = (
       } catch (failure) {
         if (!(failure instanceof UpstreamFailure)) throw failure
         if (failure.kind === 'full') throw new RpcError('engineFull')
-        throw new RpcError(failure.kind === 'silent' ? 'engineSilent' : 'upstreamUnreachable')
+        throw new RpcError(failure.kind === 'no-response' ? 'engineSilent' : 'upstreamUnreachable')
       }
     },
   }

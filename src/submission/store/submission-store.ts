@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { open, type Database, type RootDatabase } from 'lmdb'
 import { Packr } from 'msgpackr'
 import * as v from 'valibot'
-import { Deadlines } from '../../upstream/deadlines.js'
 import { recall } from './recovered-entry.js'
 import { createJournal, JOURNAL_PLACE_BYTES } from './write-ahead-log.js'
 import { defaults, type Options } from './options.js'
@@ -207,15 +206,6 @@ export const openLedger = async (
     return put(key, id, kept)
   }
 
-  /**
-   * Flights that are not shown to other edges yet. Most are over before: one write is enough for
-   * them.
-   */
-  const young = new Deadlines(options.pendingMs, {
-    now: () => performance.now(),
-    setTimer: (run, inMs) => setTimeout(run, inMs).unref(),
-  })
-
   const codec = {
     unpack: (bytes: Uint8Array): unknown => packr.unpack(bytes),
     parse: (value: unknown) => v.parse(submissionSchema, value),
@@ -264,15 +254,15 @@ export const openLedger = async (
       inFlight++
       const kept: Kept = { begun: submission, ending: undefined, writes: 1 }
       waiting.set(key, kept)
-      const unwritten = young.begin({
-        onOverdue: () => {
-          if (!isClosed) void put(key, id, kept)
-        },
-      })
+      // Most end before other edges need to see them: one write is enough for those.
+      const timer = setTimeout(() => {
+        if (!isClosed) void put(key, id, kept)
+      }, options.pendingMs)
+      timer.unref()
       return {
         id,
         end: async ending => {
-          young.end(unwritten)
+          clearTimeout(timer)
           // Its words are what can be long, and the least that is missed.
           if (!journal.end(place, packr.pack(ending)))
             journal.end(place, packr.pack({ ...ending, engine: null }))

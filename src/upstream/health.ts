@@ -1,0 +1,43 @@
+import type { Log } from '../shared/log.js'
+import type { UpstreamFailure } from './errors.js'
+import type { ConnectionPool } from './pool.js'
+
+export type HealthModules = {
+  /** Gets hosts, never URLs. */
+  readonly log: Log
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+}
+
+/** Which URLs of an upstream failed lately. */
+export class Health {
+  private readonly restMs: number
+  private readonly modules: HealthModules
+  private readonly restUntilMs = new Map<ConnectionPool, number>()
+
+  constructor(restMs: number, modules: HealthModules) {
+    this.restMs = restMs
+    this.modules = modules
+  }
+
+  /** The first of the pools that did not fail lately, else the first that did. */
+  choose(pools: readonly ConnectionPool[]): ConnectionPool | undefined {
+    return pools.find(pool => !this.isResting(pool)) ?? pools[0]
+  }
+
+  onFailure(pool: ConnectionPool, { kind, message }: UpstreamFailure): void {
+    const { log, now } = this.modules
+    if (!this.isResting(pool))
+      log.warn({ host: pool.host, outcome: kind, reason: message }, 'an upstream failed')
+    this.restUntilMs.set(pool, now() + this.restMs)
+  }
+
+  onReachable(pool: ConnectionPool): void {
+    if (this.isResting(pool)) this.modules.log.info({ host: pool.host }, 'an upstream is back')
+    this.restUntilMs.delete(pool)
+  }
+
+  private isResting(pool: ConnectionPool): boolean {
+    return (this.restUntilMs.get(pool) ?? -Infinity) > this.modules.now()
+  }
+}
