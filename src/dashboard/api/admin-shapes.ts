@@ -89,9 +89,10 @@ export const listQuery = v.strictObject({
       v.string(limitProblem),
       v.regex(/^[1-9]\d{0,3}$/, limitProblem),
       v.transform(Number),
+      v.number(),
+      v.integer(),
+      v.minValue(1, limitProblem),
       v.maxValue(LIMIT_MAX, limitProblem),
-      // Said here, because a transformation cannot be turned into a schema.
-      v.metadata({ jsonSchema: { type: 'integer', minimum: 1, maximum: LIMIT_MAX } }),
     ),
     LIMIT_DEFAULT,
   ),

@@ -1,7 +1,24 @@
+import { toJsonSchema as convert } from '@valibot/to-json-schema'
+import type { GenericSchema } from 'valibot'
 import { ERRORS, type ErrorName, type Row } from '../../shared/errors.js'
 import { route, type Guard, type Route } from '../http/route.js'
 import { failure } from './shapes.js'
-import { toJsonSchema, type JsonSchema } from './to-json-schema.js'
+
+type JsonSchema = Omit<ReturnType<typeof convert>, '$schema'>
+
+/** The JSON Schema (2020-12, as OpenAPI 3.1 has it) of values before or after they are parsed. */
+const toJsonSchema = (
+  schema: GenericSchema,
+  typeMode: 'input' | 'output' = 'input',
+): JsonSchema => {
+  const { $schema: _dialect, ...rest } = convert(schema, {
+    target: 'draft-2020-12',
+    typeMode,
+    // A text is documented as what it is parsed to.
+    ignoreActions: ['transform', 'readonly'],
+  })
+  return rest
+}
 
 /** Failures that a route may answer because of its guard, its method and its body. */
 const guardErrors = ({ guard, method }: Route): readonly ErrorName[] => [
@@ -35,6 +52,17 @@ const failuresOf = (route: Route): Readonly<Record<string, unknown>> => {
   )
 }
 
+const queryParametersOf = (query: GenericSchema): readonly unknown[] => {
+  const { properties = {} } = toJsonSchema(query, 'output')
+  const { required = [] } = toJsonSchema(query)
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    schema,
+  }))
+}
+
 const parametersOf = ({ path, query, guard, method }: Route): readonly unknown[] => {
   const inPath = Array.from(path.matchAll(/:(\w+)/g), ([, name]) => ({
     name,
@@ -42,16 +70,7 @@ const parametersOf = ({ path, query, guard, method }: Route): readonly unknown[]
     required: true,
     schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' },
   }))
-  const { properties = {}, required = [] } = (query === undefined ? {} : toJsonSchema(query)) as {
-    properties?: Readonly<Record<string, JsonSchema>>
-    required?: readonly string[]
-  }
-  const inQuery = Object.entries(properties).map(([name, schema]) => ({
-    name,
-    in: 'query',
-    required: required.includes(name),
-    schema,
-  }))
+  const inQuery = query === undefined ? [] : queryParametersOf(query)
   const guardHeader =
     guard === 'session' && method !== 'GET'
       ? [{ name: 'x-slotline', in: 'header', required: true, schema: { const: '1' } }]
@@ -87,7 +106,7 @@ const operationOf = (route: Route) => ({
 })
 
 /** The OpenAPI document of the routes: nothing in it is said twice. */
-export const toOpenApi = (routes: readonly Route[]): JsonSchema => {
+export const toOpenApi = (routes: readonly Route[]): Readonly<Record<string, unknown>> => {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes) {
     const path = route.path.replace(/:(\w+)/g, '{$1}')

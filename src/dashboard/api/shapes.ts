@@ -106,9 +106,10 @@ export const submissionsQuery = v.strictObject({
       v.string(limitProblem),
       v.regex(/^[1-9]\d{0,2}$/, limitProblem),
       v.transform(Number),
+      v.number(),
+      v.integer(),
+      v.minValue(1, limitProblem),
       v.maxValue(SUBMISSIONS_MAX, limitProblem),
-      // Said here, because a transformation cannot be turned into a schema.
-      v.metadata({ jsonSchema: { type: 'integer', minimum: 1, maximum: SUBMISSIONS_MAX } }),
     ),
     SUBMISSIONS_DEFAULT,
   ),
