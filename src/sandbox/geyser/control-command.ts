@@ -1,12 +1,12 @@
 import type { Chain } from '../chain/chain.js'
-import type { GeyserServer } from './geyser.js'
+import type { FeedFaults } from './feed-faults.js'
 
-/** Why an order is none, in words. */
+/** A control command that is not valid; the message says why. */
 export class ControlCommandError extends Error {
   override readonly name = 'ControlCommandError'
 }
 
-/** Bounds of what may be asked for: an hour is longer than any time-out. */
+/** One hour: longer than any time-out. */
 const WAIT_MS_MAX = 3_600_000
 const SLOTS_AHEAD_MAX = 10_000
 const COUNT_MAX = 1_000_000
@@ -18,19 +18,20 @@ const integer = (value: unknown, name: string, least: number, most: number): num
   return value
 }
 
-type Order = Readonly<Record<string, unknown>>
-type Fault = (feed: GeyserServer, order: Order, slot: () => number) => void
+type Command = Readonly<Record<string, unknown>>
+type Inject = (feed: FeedFaults, command: Command, slot: () => number) => void
 
-const endOf = ({ code, details = 'told to' }: Order) => {
+const statusOf = ({ code, details = 'injected fault' }: Command) => {
   if (typeof details !== 'string') throw new ControlCommandError('details must be a text')
   return { code: integer(code, 'code', 1, GRPC_CODE_MAX), details }
 }
 
-/** What the feed can be told to do wrong, by name, and the members each takes. */
-const FAULTS: Readonly<Record<string, readonly [members: readonly string[], fault: Fault]>> = {
+/** Faults by name, with the members that each accepts. */
+const FAULTS: Readonly<Record<string, readonly [members: readonly string[], inject: Inject]>> = {
   drop: [
     ['code', 'details'],
-    (feed, order) => feed.dropStreams(order['code'] === undefined ? undefined : endOf(order)),
+    (feed, command) =>
+      feed.dropStreams(command['code'] === undefined ? undefined : statusOf(command)),
   ],
   cut: [[], feed => feed.dropConnections()],
   stall: [['ms'], (feed, { ms }) => feed.stall(integer(ms, 'ms', 1, WAIT_MS_MAX))],
@@ -39,23 +40,24 @@ const FAULTS: Readonly<Record<string, readonly [members: readonly string[], faul
     ['slot', 'isReplayed'],
     (feed, { isReplayed = false }, slot) => feed.omitSlot(slot(), isReplayed ? 'live' : 'always'),
   ],
-  forgeParent: [['slot'], (feed, _order, slot) => feed.forgeParent(slot())],
-  double: [['slot'], (feed, _order, slot) => feed.doubleSlot(slot())],
-  swap: [['slot'], (feed, _order, slot) => feed.swapSlot(slot())],
-  fork: [['slot'], (feed, _order, slot) => feed.forkSlot(slot())],
+  forgeParent: [['slot'], (feed, _command, slot) => feed.forgeParent(slot())],
+  double: [['slot'], (feed, _command, slot) => feed.doubleSlot(slot())],
+  swap: [['slot'], (feed, _command, slot) => feed.swapSlot(slot())],
+  fork: [['slot'], (feed, _command, slot) => feed.forkSlot(slot())],
   forgetReplay: [[], feed => feed.forgetReplay()],
   refuse: [
     ['code', 'details', 'times'],
-    (feed, order) => feed.refuse(endOf(order), integer(order['times'] ?? 1, 'times', 0, COUNT_MAX)),
+    (feed, command) =>
+      feed.refuse(statusOf(command), integer(command['times'] ?? 1, 'times', 0, COUNT_MAX)),
   ],
 }
 
 /**
- * Makes a taker of orders: `{"fault":"omit","slot":7}`. A slot is one that is open or to come;
- * absent it is the open one. Throws ControlCommandError.
+ * Returns the handler of control commands: `{"fault":"omit","slot":7}`. Without `slot` the open slot
+ * is meant. The handler throws ControlCommandError.
  */
 export const createControl =
-  (feed: GeyserServer, chain: Pick<Chain, 'slot'>) =>
+  (feed: FeedFaults, chain: Pick<Chain, 'slot'>) =>
   (text: string): void => {
     let given: unknown
     try {
@@ -65,14 +67,14 @@ export const createControl =
     }
     if (typeof given !== 'object' || given === null || Array.isArray(given))
       throw new ControlCommandError('not an object')
-    const { fault: name, ...order } = given as Record<string, unknown>
+    const { fault: name, ...command } = given as Record<string, unknown>
     const known = typeof name === 'string' && Object.hasOwn(FAULTS, name) ? FAULTS[name] : undefined
     if (known === undefined)
       throw new ControlCommandError(`fault must be one of ${Object.keys(FAULTS).join(', ')}`)
-    const [members, run] = known
-    const other = Object.keys(order).find(member => !members.includes(member))
+    const [members, inject] = known
+    const other = Object.keys(command).find(member => !members.includes(member))
     if (other !== undefined) throw new ControlCommandError(`${other} is unknown`)
     const slot = (): number =>
-      integer(order['slot'] ?? chain.slot, 'slot', chain.slot, chain.slot + SLOTS_AHEAD_MAX)
-    run(feed, order, slot)
+      integer(command['slot'] ?? chain.slot, 'slot', chain.slot, chain.slot + SLOTS_AHEAD_MAX)
+    inject(feed, command, slot)
   }

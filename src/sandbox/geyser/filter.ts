@@ -1,5 +1,11 @@
 import { toMapKey } from '../solana/addresses.js'
-import type { Entry } from './feed-log.js'
+import type {
+  AccountEntry,
+  BlockEntry,
+  FeedEntry,
+  SlotEntry,
+  TransactionEntry,
+} from './feed-entry.js'
 import { encodeBlock, encodeLabel, replaceData, SLOT_STATUS } from './messages.js'
 import type {
   AccountDataFilter,
@@ -13,11 +19,7 @@ import type {
 } from './request.js'
 
 type Test<T> = (value: T) => boolean
-type AccountEntry = Extract<Entry, { kind: 'account' }>
-type TransactionEntry = Extract<Entry, { kind: 'transaction' | 'transactionStatus' }>
-type BlockEntry = Extract<Entry, { kind: 'block' }>
-type SlotEntry = Extract<Entry, { kind: 'slot' }>
-/** The encoded label of a filter and what passes it. */
+/** The encoded label of a filter, and its test. */
 type Labelled<T> = readonly [label: Buffer, test: Test<T>]
 
 const TOKEN_ACCOUNT_BYTES = 165
@@ -71,7 +73,7 @@ const splitKeys = (keys: string): string[] =>
 
 const toKeys = (pubkeys: readonly Uint8Array[]): Set<string> => new Set(pubkeys.map(toMapKey))
 
-/** Fields join by AND, values of a list by OR; a filter without fields takes everything. */
+/** Fields are joined by AND, values of a list by OR; an empty filter matches everything. */
 const testAccounts = (filter: AccountsFilter): Test<AccountEntry> => {
   const tests = filter.filters.map(testData)
   const accounts = toKeys(filter.accounts)
@@ -86,7 +88,7 @@ const testAccounts = (filter: AccountsFilter): Test<AccountEntry> => {
 const testTransactions = (filter: TransactionsFilter): Test<TransactionEntry> => {
   const tests: Test<TransactionEntry>[] = []
   const { isFailed, signature, include, exclude, required } = filter
-  // Nobody votes on a chain of one.
+  // The dev chain has no votes.
   if (filter.isVote === true) tests.push(() => false)
   if (isFailed !== undefined) tests.push(entry => entry.isFailed === isFailed)
   if (signature !== undefined) {
@@ -119,14 +121,14 @@ const label = <F, T>(
   toTest: (filter: F) => Test<T>,
 ): Labelled<T>[] => [...filters].map(([name, filter]) => [encodeLabel(name), toTest(filter)])
 
-/** Labels of the filters that `value` passes, in front of nothing yet. */
+/** Labels of the filters that `value` passes. */
 const labelsOf = <T>(filters: readonly Labelled<T>[], value: T): Buffer[] => {
   const labels: Buffer[] = []
   for (const [encoded, test] of filters) if (test(value)) labels.push(encoded)
   return labels
 }
 
-/** Slices one after the other; one that reaches beyond the data is left out. */
+/** Concatenates slices of the data; omits one that exceeds the data. */
 const cut = (data: Uint8Array, slices: readonly DataSlice[]): Buffer =>
   Buffer.concat(
     slices
@@ -134,11 +136,8 @@ const cut = (data: Uint8Array, slices: readonly DataSlice[]): Buffer =>
       .map(({ offset, length }) => data.subarray(offset, offset + length)),
   )
 
-/**
- * Turns an update into the pieces of a message for one subscriber, none where no filter of theirs
- * takes it.
- */
-export type ToMessage = (entry: Entry) => Buffer[]
+/** Converts an update to the parts of a message for one subscriber; empty where no filter matches. */
+export type ToMessage = (entry: FeedEntry) => Buffer[]
 
 export const createFilter = (request: SubscribeRequest): ToMessage => {
   const accounts = label(request.accounts, testAccounts)
@@ -152,7 +151,7 @@ export const createFilter = (request: SubscribeRequest): ToMessage => {
   const blocksMeta = request.blocksMeta.map(encodeLabel)
   const { slices } = request
 
-  const labelsFor = (entry: Exclude<Entry, BlockEntry>): Buffer[] => {
+  const labelsFor = (entry: Exclude<FeedEntry, BlockEntry>): Buffer[] => {
     switch (entry.kind) {
       case 'account':
         return labelsOf(accounts, entry)
@@ -166,7 +165,7 @@ export const createFilter = (request: SubscribeRequest): ToMessage => {
         return [...blocksMeta]
     }
   }
-  /** Put together only where it is asked for: the log holds each account once. */
+  /** Encoded on demand: the log has each account once. */
   const toBlocks = (entry: BlockEntry): Buffer[] => {
     const wants = (hasAccounts: boolean): Buffer[] =>
       blocks.filter(([, filter]) => filter.hasAccounts === hasAccounts).map(([name]) => name)

@@ -1,12 +1,12 @@
 import { FilterError, type SubscribeRequest, type TransactionsFilter } from './request.js'
 
-/** What a subscription may ask for, in the words of the plugin's own configuration. */
+/** Limits of a subscription, named as in the configuration of the Yellowstone plugin. */
 export type FilterLimits = {
   /** Filters of each kind. */
   readonly max?: number
-  /** Whether filters without an address are taken: of accounts, and of transactions. */
+  /** Whether filters of accounts and transactions may be without an address. */
   readonly any?: boolean
-  /** Owners, and accounts, in one filter. */
+  /** Owners or accounts of one filter. */
   readonly pubkeysMax?: number
   /** Blocks with accounts. */
   readonly include_accounts?: boolean
@@ -19,7 +19,7 @@ const fail = (reason: string): never => {
 const isAny = ({ include, required }: TransactionsFilter): boolean =>
   include.length + required.length === 0
 
-/** Throws FilterError as the plugin does. */
+/** Throws FilterError with the texts of the plugin. */
 export const checkLimits = (request: SubscribeRequest, limits: FilterLimits = {}): void => {
   const { max = Infinity, any = true, pubkeysMax = Infinity, include_accounts = true } = limits
   const { accounts, slots, transactions, transactionsStatus, blocks, blocksMeta } = request

@@ -4,9 +4,8 @@ import { decodeFields, MessageWriter } from './protobuf.js'
 import { encodeTransactionError } from '../chain/transaction-error.js'
 
 /**
- * Updates of the feed on the wire (facts: `geyser.proto`, `solana-storage.proto`). Each is encoded
- * once, without the filter labels: those differ by subscriber and come in front, which the wire
- * format allows.
+ * Encodes updates as in `geyser.proto` and `solana-storage.proto`. Each is encoded once, without the
+ * filter labels: those differ by subscriber and are prepended, which the wire format allows.
  */
 
 /** Statuses of a slot by their number on the wire. */
@@ -47,7 +46,7 @@ const update = (field: number, message: MessageWriter, nowMs: number): Buffer =>
     .pack()
 }
 
-/** The labels of the filters that an update passed; goes in front of its body. */
+/** The label of a matching filter, to prepend to the body of an update. */
 export const encodeLabel = (label: string): Buffer =>
   new MessageWriter(label.length + 8).stringAlways(UPDATE.filters, label).finish()
 
@@ -78,7 +77,7 @@ export const encodeAccount = (
   return { dataAt, body: body.message(UPDATE.createdAt, timestamp(nowMs)).pack() }
 }
 
-/** The same update with other data: what a subscriber hears that wants only slices. */
+/** The same update with other data, for a subscriber that asks for slices. */
 export const replaceData = (body: Buffer, data: Uint8Array): Buffer => {
   const rewrite = (bytes: Uint8Array, path: readonly number[]): MessageWriter => {
     const writer = new MessageWriter(bytes.length + 8)
@@ -120,14 +119,14 @@ export const encodeBlockMeta = (block: Block, nowMs: number): Buffer => {
   return update(UPDATE.blockMeta, message, nowMs)
 }
 
-/** What a block names of each account, cut out of that account's own update. */
+/** The account in an account update, as a block contains it. */
 const accountInfoOf = (body: Uint8Array): Uint8Array => {
   const bytesOf = (bytes: Uint8Array, wanted: number): Uint8Array =>
     decodeFields(bytes).find(({ number }) => number === wanted)?.bytes ?? new Uint8Array(0)
   return bytesOf(bytesOf(body, UPDATE.account), 1)
 }
 
-/** A block with the accounts whose updates these are. */
+/** A block with the accounts of these updates. */
 export const encodeBlock = (block: Block, accounts: readonly Buffer[], nowMs: number): Buffer => {
   const message = new MessageWriter(4096)
     .uint(1, block.slot)
@@ -170,7 +169,7 @@ const transactionMessage = (transaction: ParsedTransaction): MessageWriter => {
   return whole.message(2, message)
 }
 
-/** `amount` shifted by its decimals, exact, without zeros at its end. */
+/** `amount` as an exact decimal without trailing zeros. */
 const formatAmount = (amount: bigint, decimals: number): string => {
   if (decimals === 0) return String(amount)
   const digits = String(amount).padStart(decimals + 1, '0')
@@ -256,7 +255,7 @@ export const encodeTransactionStatus = (record: TransactionRecord, nowMs: number
   return update(UPDATE.transactionStatus, message, nowMs)
 }
 
-/** What the server sends so that idle streams stay open. */
+/** Keeps idle streams open. */
 export const encodePing = (nowMs: number): Buffer =>
   update(UPDATE.ping, new MessageWriter(1), nowMs)
 

@@ -1,7 +1,6 @@
 /**
- * The wire format of protocol buffers, as far as the feed needs it. Written here because an update
- * is encoded once, on the hot path, and goes out behind a different list of filter labels for each
- * subscriber.
+ * The parts of the protocol buffers wire format that the feed needs. Not a library, because an
+ * update is encoded once and sent with different filter labels to each subscriber.
  */
 
 const VARINT = 0
@@ -9,7 +8,7 @@ const FIXED64 = 1
 const LENGTH = 2
 const FIXED32 = 5
 
-/** Larger ones have memory of their own anyway, and were made to measure. */
+/** Larger messages already have a buffer of about their own size. */
 const PACKED_BYTES_MAX = 4_096
 
 /** Thrown where bytes are not a well-formed message. */
@@ -18,16 +17,16 @@ export class ProtobufError extends Error {
 }
 
 /**
- * Appends fields to one message. Fields of value zero are left out, as proto3 does; `…Always`
- * writes them too.
+ * Appends fields to one message. Fields with value zero are omitted, as in proto3; `…Always` writes
+ * them too.
  */
 export class MessageWriter {
   private bytes: Buffer
   private used = 0
 
-  /** `capacity` in bytes is where the buffer starts; it grows. */
+  /** `capacity` is the initial size of the buffer in bytes. */
   constructor(capacity = 256) {
-    // Not from the shared pool: what is short-lived would keep whole slabs of it alive.
+    // Not from the shared pool: a kept message would keep a whole slab of it alive.
     this.bytes = Buffer.allocUnsafeSlow(capacity)
   }
 
@@ -134,18 +133,18 @@ export class MessageWriter {
     return this.used
   }
 
-  /** The bytes so far in as little memory as they need, to be kept for long. */
+  /** The bytes so far in a buffer of exactly their size. */
   pack(): Buffer {
     return this.used < PACKED_BYTES_MAX ? Buffer.from(this.finish()) : this.finish()
   }
 
-  /** The bytes so far; a view, so the writer must not be used after. */
+  /** The bytes so far as a view: the writer must not be used afterwards. */
   finish(): Buffer {
     return this.bytes.subarray(0, this.used)
   }
 }
 
-/** One field of a message: `varint` for numbers, `bytes` for everything that has a length. */
+/** One field: `varint` for numbers, `bytes` for length-delimited values. */
 export type Field = {
   readonly number: number
   readonly varint: bigint

@@ -5,12 +5,12 @@ import { decodeFields, type Field } from './protobuf.js'
 export const COMMITMENT = { processed: 0, confirmed: 1, finalized: 2 } as const
 export type CommitmentNumber = (typeof COMMITMENT)[keyof typeof COMMITMENT]
 
-/** A request that the service refuses; its message goes to the client. */
+/** A refused request; the message is sent to the client. */
 export class FilterError extends Error {
   override readonly name = 'FilterError'
 }
 
-/** How the lamports of an account must compare. */
+/** Comparison with the lamports of an account. */
 export type LamportsFilter = { readonly compare: 'eq' | 'ne' | 'lt' | 'gt'; readonly value: bigint }
 
 /** One member of `filters` of an accounts filter; members are joined by AND. */
@@ -42,13 +42,13 @@ export type TransactionsFilter = {
 }
 
 export type BlocksFilter = {
-  /** Without them it says no more than a block meta. */
+  /** Without accounts the block has only its meta. */
   readonly hasAccounts: boolean
 }
 
 export type DataSlice = { readonly offset: number; readonly length: number }
 
-/** What a subscriber asks for, by filter label. */
+/** A subscription, by filter label. */
 export type SubscribeRequest = {
   readonly accounts: ReadonlyMap<string, AccountsFilter>
   readonly slots: ReadonlyMap<string, SlotsFilter>
@@ -58,12 +58,12 @@ export type SubscribeRequest = {
   readonly blocksMeta: readonly string[]
   readonly commitment: CommitmentNumber
   readonly slices: readonly DataSlice[]
-  /** Where it is there, the rest of the request is ignored. */
+  /** Of a ping, which has no other members. */
   readonly pingId: number | undefined
   readonly fromSlot: number | undefined
 }
 
-/** Bounds as public servers have them. */
+/** Limits of public servers. */
 const DATA_FILTERS_MAX = 4
 const MEMCMP_BYTES_MAX = 128
 const LABEL_BYTES_MAX = 32
@@ -174,7 +174,7 @@ const decodeBlocks = (bytes: Uint8Array): BlocksFilter => {
   return { hasAccounts: optionalBool(fields, 3) ?? false }
 }
 
-/** A map travels as a list of {key = 1, value = 2}. */
+/** A map is a list of {key = 1, value = 2} on the wire. */
 const decodeMap = <T>(
   fields: readonly Field[],
   number: number,
@@ -203,9 +203,7 @@ const decodeSlice = (bytes: Uint8Array): DataSlice => {
   return { offset: valueOf(1), length: valueOf(2) }
 }
 
-/**
- * Throws FilterError where the service refuses it, ProtobufError where the bytes are no message.
- */
+/** Throws FilterError for a refused request, ProtobufError for invalid bytes. */
 export const decodeSubscribeRequest = (bytes: Uint8Array): SubscribeRequest => {
   const fields = decodeFields(bytes)
   const ping = find(fields, 9)

@@ -1,105 +1,100 @@
 import { createFilter, type ToMessage } from './filter.js'
-import type { GeyserLog } from './feed-log.js'
+import type { FeedLog } from './feed-log.js'
 import { encodePing, encodePong } from './messages.js'
 import { decodeSubscribeRequest, FilterError, type SubscribeRequest } from './request.js'
-import { encodeFrameHeader, GRPC_STATUS, type GrpcStatus, type GrpcStream } from './grpc-server.js'
+import { encodeFrameHeader, GRPC_STATUS, type GrpcStatus } from './grpc-message.js'
+import type { GrpcStream } from './grpc-server.js'
 import { ProtobufError } from './protobuf.js'
 
 /** Bounds of one stream. */
 export const defaults = {
-  /**
-   * Said but not read: a stream that is further behind than this is ended. What it holds is in the
-   * log, not in a queue of its own.
-   */
+  /** A stream that is further behind the log than this is ended. */
   lagBytesMax: 64 * 1024 * 1024,
-  /** Updates looked at in one turn, so that a long replay does not stop the chain. */
+  /** Updates processed per event loop turn, so that a long replay does not block the chain. */
   updatesPerTurnMax: 2_048,
-  /**
-   * Messages are written together up to this size: one large DATA frame costs what a small one
-   * does.
-   */
+  /** Messages are written in batches of this size, to save DATA frames. */
   batchBytes: 64 * 1024,
-  /** Idle streams hear a ping this often, as from public servers. */
+  /** Interval of pings, as of public servers. */
   pingMs: 10_000,
 }
 export type SubscriberOptions = typeof defaults & {
-  /** Throws FilterError where a request asks for too much. */
+  /** Throws FilterError where a request exceeds the limits. */
   readonly check: (request: SubscribeRequest) => void
 }
 
-type Reading = {
+type Cursor = {
   readonly toMessage: ToMessage
   readonly level: SubscribeRequest['commitment']
   position: number
   entryIndex: number
-  /** Bytes of the level that were there when reading began: a replay is not lag. */
+  /** Bytes of the level when the subscription began: a replay is not lag. */
   readonly byteCountAtStart: number
-  /** Segments before this are replay. */
+  /** Segments before this position are replay. */
   readonly livePosition: number
 }
 
 /**
- * One Subscribe stream. It reads the log at the speed of its client: a slow one costs no memory,
- * and is ended when it is too far behind.
+ * One Subscribe stream. It reads the log at the speed of its client, without a queue of its own, and
+ * is ended when it is too far behind.
  */
 export class GeyserSubscriber {
   private readonly stream: GrpcStream
-  private readonly log: GeyserLog
+  private readonly log: FeedLog
   private readonly options: SubscriberOptions
   private readonly now: () => number
   private readonly pings: NodeJS.Timeout
   private readonly batch: Buffer[] = []
   private batchByteCount = 0
-  private reading: Reading | undefined
+  private cursor: Cursor | undefined
   private isBlocked = false
   private isScheduled = false
   private isStalled = false
   private isEnded = false
 
-  constructor(stream: GrpcStream, log: GeyserLog, options: SubscriberOptions, now: () => number) {
+  constructor(stream: GrpcStream, log: FeedLog, options: SubscriberOptions, now: () => number) {
     this.stream = stream
     this.log = log
     this.options = options
     this.now = now
-    this.pings = setInterval(() => this.say(encodePing(now())), options.pingMs).unref()
+    this.pings = setInterval(() => this.sendDirect(encodePing(now())), options.pingMs).unref()
   }
 
   drained(): void {
     this.isBlocked = false
-    this.pump()
+    this.sendPending()
   }
 
-  /** Looks whether the log holds more for it. */
-  pump(): void {
-    const { reading } = this
-    if (reading === undefined || this.isScheduled) return
-    for (let looked = 0; looked < this.options.updatesPerTurnMax; looked++) {
+  /** Sends what the log has beyond the cursor. */
+  sendPending(): void {
+    const { cursor } = this
+    if (cursor === undefined || this.isScheduled) return
+    for (let count = 0; count < this.options.updatesPerTurnMax; count++) {
       if (this.isEnded || this.isBlocked || this.isStalled) return
-      if (this.step(reading) === 'waiting') return this.flush()
+      if (this.step(cursor) === 'waiting') return this.flush()
     }
     this.flush()
     this.isScheduled = true
     setImmediate(() => {
       this.isScheduled = false
-      this.pump()
+      this.sendPending()
     })
   }
 
-  /** Ends it where it is too far behind. Called when a slot ends. */
+  /** Ends the stream where it is too far behind. Called when a slot starts. */
   checkLag(): void {
-    const { reading } = this
-    if (reading === undefined || this.isEnded) return
-    const level = this.log.levels[reading.level]
-    const segment = level.segments[reading.position - level.firstPosition]
-    const read = Math.max(segment?.bytesBefore ?? level.byteCount, reading.byteCountAtStart)
-    const isGone = reading.position < level.firstPosition
+    const { cursor } = this
+    if (cursor === undefined || this.isEnded) return
+    const level = this.log.levels[cursor.level]
+    const segment = level.segments[cursor.position - level.firstPosition]
+    const read = Math.max(segment?.bytesBefore ?? level.byteCount, cursor.byteCountAtStart)
+    const isGone = cursor.position < level.firstPosition
     if (isGone || level.byteCount - read > this.options.lagBytesMax) this.fail(LAGGED)
   }
 
-  /** Test fault: nothing is sent, not even pings, until it is lifted. */
+  /** Fault: sends nothing, not even pings. */
   setStalled(isStalled: boolean): void {
     this.isStalled = isStalled
-    this.pump()
+    this.sendPending()
   }
 
   fail(end: GrpcStatus): void {
@@ -108,18 +103,18 @@ export class GeyserSubscriber {
     this.stream.end(end)
   }
 
-  /** The client is gone, or is to be forgotten. */
+  /** Stops sending. */
   stop(): void {
     this.isEnded = true
     clearInterval(this.pings)
   }
 
-  /** A request of the client. */
+  /** Handles a request of the client. */
   receive(bytes: Buffer): void {
     if (this.isEnded) return
     try {
       const request = decodeSubscribeRequest(bytes)
-      if (request.pingId !== undefined) this.say(encodePong(request.pingId, this.now()))
+      if (request.pingId !== undefined) this.sendDirect(encodePong(request.pingId, this.now()))
       else this.subscribe(request)
     } catch (error) {
       if (!(error instanceof FilterError || error instanceof ProtobufError)) throw error
@@ -127,9 +122,9 @@ export class GeyserSubscriber {
     }
   }
 
-  private step(reading: Reading): 'more' | 'waiting' {
-    const level = this.log.levels[reading.level]
-    const index = reading.position - level.firstPosition
+  private step(cursor: Cursor): 'more' | 'waiting' {
+    const level = this.log.levels[cursor.level]
+    const index = cursor.position - level.firstPosition
     if (index < 0) {
       this.fail(LAGGED)
       return 'waiting'
@@ -137,16 +132,16 @@ export class GeyserSubscriber {
     const segment = level.segments[index]
     const isHidden =
       segment?.hidden === 'always' ||
-      (segment?.hidden === 'live' && reading.position >= reading.livePosition)
-    const entry = isHidden ? undefined : segment?.entries[reading.entryIndex]
+      (segment?.hidden === 'live' && cursor.position >= cursor.livePosition)
+    const entry = isHidden ? undefined : segment?.entries[cursor.entryIndex]
     if (entry === undefined) {
       if (index >= level.segments.length - 1) return 'waiting'
-      reading.position++
-      reading.entryIndex = 0
+      cursor.position++
+      cursor.entryIndex = 0
       return 'more'
     }
-    reading.entryIndex++
-    this.add(reading.toMessage(entry))
+    cursor.entryIndex++
+    this.add(cursor.toMessage(entry))
     return 'more'
   }
 
@@ -166,17 +161,14 @@ export class GeyserSubscriber {
     this.batchByteCount = 0
   }
 
-  /** A message that is not of the log. */
-  private say(message: Buffer): void {
+  /** Sends a message that is not in the log. */
+  private sendDirect(message: Buffer): void {
     if (this.isStalled) return
     this.add([message])
     this.flush()
   }
 
-  /**
-   * The new filters take the place of all earlier ones; without a slot to replay from, reading goes
-   * on where it was.
-   */
+  /** Replaces all filters. Without a slot to replay from, the cursor stays where it is. */
   private subscribe(request: SubscribeRequest): void {
     this.options.check(request)
     const { commitment: level, fromSlot } = request
@@ -197,13 +189,13 @@ export class GeyserSubscriber {
           details: `broadcast from ${fromSlot} is not available, last available: ${oldestSlot}`,
         })
       }
-      this.reading = { ...start, position: replay.position, entryIndex: 0 }
-    } else if (this.reading?.level === level) {
-      this.reading = { ...this.reading, toMessage }
+      this.cursor = { ...start, position: replay.position, entryIndex: 0 }
+    } else if (this.cursor?.level === level) {
+      this.cursor = { ...this.cursor, toMessage }
     } else {
-      this.reading = { ...start, position: head.position, entryIndex: head.entryIndex }
+      this.cursor = { ...start, position: head.position, entryIndex: head.entryIndex }
     }
-    this.pump()
+    this.sendPending()
   }
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { createControl, ControlCommandError } from '../../../src/sandbox/geyser/control-command.js'
-import type { GeyserServer } from '../../../src/sandbox/geyser/geyser.js'
+import type { FeedFaults } from '../../../src/sandbox/geyser/feed-faults.js'
 
 const open = () => {
   const done: unknown[][] = []
@@ -9,8 +9,7 @@ const open = () => {
     (name: string) =>
     (...given: unknown[]): void =>
       void done.push([name, ...given])
-  const feed: GeyserServer = {
-    url: '',
+  const feed: FeedFaults = {
     dropStreams: note('dropStreams'),
     dropConnections: note('dropConnections'),
     stall: note('stall'),
@@ -22,12 +21,11 @@ const open = () => {
     forkSlot: note('forkSlot'),
     forgetReplay: note('forgetReplay'),
     refuse: note('refuse'),
-    close: () => Promise.reject(new Error('not asked for')),
   }
-  return { done, take: createControl(feed, { slot: 7 }) }
+  return { done, run: createControl(feed, { slot: 7 }) }
 }
 
-const orders: readonly [order: object, done: unknown[]][] = [
+const commands: readonly [command: object, done: unknown[]][] = [
   [{ fault: 'drop' }, ['dropStreams', undefined]],
   [{ fault: 'drop', code: 13, details: 'x' }, ['dropStreams', { code: 13, details: 'x' }]],
   [{ fault: 'cut' }, ['dropConnections']],
@@ -40,16 +38,16 @@ const orders: readonly [order: object, done: unknown[]][] = [
   [{ fault: 'swap' }, ['swapSlot', 7]],
   [{ fault: 'fork' }, ['forkSlot', 7]],
   [{ fault: 'forgetReplay' }, ['forgetReplay']],
-  [{ fault: 'refuse', code: 8 }, ['refuse', { code: 8, details: 'told to' }, 1]],
+  [{ fault: 'refuse', code: 8 }, ['refuse', { code: 8, details: 'injected fault' }, 1]],
 ]
-for (const [order, expected] of orders)
-  t.test(JSON.stringify(order), async t => {
-    const { done, take } = open()
-    take(JSON.stringify(order))
+for (const [command, expected] of commands)
+  t.test(JSON.stringify(command), async t => {
+    const { done, run } = open()
+    run(JSON.stringify(command))
     t.strictSame(done, [expected])
   })
 
-const wrong: readonly [order: string, said: RegExp][] = [
+const wrong: readonly [text: string, message: RegExp][] = [
   ['{', /not JSON/],
   ['[]', /not an object/],
   ['{}', /fault must be one of drop, cut/],
@@ -61,23 +59,23 @@ const wrong: readonly [order: string, said: RegExp][] = [
   ['{"fault":"refuse","code":17}', /code must be a whole number from 1 to 16/],
   ['{"fault":"drop","code":1,"details":5}', /details must be a text/],
 ]
-for (const [order, said] of wrong)
-  t.test(order, async t => {
-    const { done, take } = open()
-    t.throws(() => take(order), said)
+for (const [command, message] of wrong)
+  t.test(command, async t => {
+    const { done, run } = open()
+    t.throws(() => run(command), message)
     t.strictSame(done, [])
   })
 
-t.test('any text is an order or a ControlCommandError', async () => {
+t.test('any text is a command or a ControlCommandError', async () => {
   const text = fc.oneof(
     fc.string(),
     fc.json(),
     fc.object().map(value => JSON.stringify(value)),
   )
   fc.assert(
-    fc.property(text, order => {
+    fc.property(text, command => {
       try {
-        open().take(order)
+        open().run(command)
       } catch (error) {
         if (!(error instanceof ControlCommandError)) throw error
       }

@@ -2,11 +2,8 @@ import { connect } from 'node:http2'
 import { gzipSync } from 'node:zlib'
 import * as grpc from '@grpc/grpc-js'
 import t, { type Test } from 'tap'
-import {
-  encodeFrameHeader,
-  GrpcError,
-  openGrpcServer,
-} from '../../../src/sandbox/geyser/grpc-server.js'
+import { encodeFrameHeader, GrpcError } from '../../../src/sandbox/geyser/grpc-message.js'
+import { openGrpcServer } from '../../../src/sandbox/geyser/grpc-server.js'
 
 const METHODS = {
   unary: {

@@ -1,0 +1,113 @@
+import type { AccountUpdate, Block, TransactionRecord } from '../chain/block.js'
+import { toMapKey } from '../solana/addresses.js'
+import {
+  encodeAccount,
+  encodeBlockMeta,
+  encodeTransaction,
+  encodeTransactionStatus,
+  type SlotStatus,
+} from './messages.js'
+import type { Hidden } from './slot-faults.js'
+
+/** An account update, with the fields that filters need. Addresses are map keys. */
+export type AccountEntry = {
+  readonly kind: 'account'
+  readonly pubkey: string
+  readonly owner: string
+  readonly lamports: bigint
+  readonly hasSignature: boolean
+  /** Offset of the account's data in `body`. */
+  readonly dataAt: number
+  readonly dataByteCount: number
+  readonly body: Buffer
+}
+
+export type TransactionEntry = {
+  readonly kind: 'transaction' | 'transactionStatus'
+  readonly signature: string
+  readonly isFailed: boolean
+  /** All keys, including loaded ones, concatenated. */
+  readonly keys: string
+  readonly body: Buffer
+}
+
+/** A block, encoded only for subscribers that ask for it. */
+export type BlockEntry = {
+  readonly kind: 'block'
+  readonly block: Block
+  readonly accounts: readonly { readonly body: Buffer }[]
+  readonly atMs: number
+}
+
+export type SlotEntry = {
+  readonly kind: 'slot'
+  readonly status: SlotStatus
+  readonly body: Buffer
+}
+
+/** One update, encoded once; `body` lacks only the filter labels. */
+export type FeedEntry =
+  | AccountEntry
+  | TransactionEntry
+  | BlockEntry
+  | SlotEntry
+  | { readonly kind: 'blockMeta'; readonly body: Buffer }
+
+/** The updates of one commitment level from the start of one slot to the start of the next. */
+export type Segment = {
+  /** The slot of the data: at finalized it is older than the slot in which the data is sent. */
+  readonly slot: number
+  readonly entries: FeedEntry[]
+  /** Bytes of the level before this segment, so that the lag of a reader is a subtraction. */
+  readonly bytesBefore: number
+  hidden: Hidden | undefined
+}
+
+/**
+ * The updates of one commitment level. A position counts segments from the first one ever, so that
+ * eviction does not change it.
+ */
+export type Level = {
+  readonly segments: Segment[]
+  firstPosition: number
+  byteCount: number
+}
+
+export const createLevel = (): Level => ({ segments: [], firstPosition: 0, byteCount: 0 })
+
+export const toAccountEntry = (update: AccountUpdate, nowMs: number): AccountEntry => ({
+  kind: 'account',
+  pubkey: toMapKey(update.pubkey),
+  owner: toMapKey(update.owner),
+  lamports: update.lamports,
+  hasSignature: update.signature !== undefined,
+  dataByteCount: update.data.length,
+  ...encodeAccount(update, nowMs),
+})
+
+/** A transaction, and its status alone. */
+export const toTransactionEntries = (
+  record: TransactionRecord,
+  nowMs: number,
+): TransactionEntry[] => {
+  const { transaction, loadedWritable, loadedReadonly } = record
+  const fields = {
+    signature: toMapKey(record.signature),
+    isFailed: record.error !== undefined,
+    keys: [...transaction.keys, ...loadedWritable, ...loadedReadonly].map(toMapKey).join(''),
+  }
+  return [
+    { kind: 'transaction', ...fields, body: encodeTransaction(record, nowMs) },
+    { kind: 'transactionStatus', ...fields, body: encodeTransactionStatus(record, nowMs) },
+  ]
+}
+
+/** A block, and its meta alone. */
+export const toBlockEntries = (
+  block: Block,
+  accounts: readonly AccountEntry[],
+  nowMs: number,
+): FeedEntry[] => [
+  { kind: 'block', block, accounts, atMs: nowMs },
+  { kind: 'blockMeta', body: encodeBlockMeta(block, nowMs) },
+]

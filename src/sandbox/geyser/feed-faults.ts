@@ -1,0 +1,28 @@
+import type { GrpcStatus } from './grpc-message.js'
+import type { Hidden } from './slot-faults.js'
+
+/** Faults that the feed can inject. Slots are open or future ones. */
+export type FeedFaults = {
+  /** Ends every stream; without a status, with UNAVAILABLE. */
+  dropStreams(status?: GrpcStatus): void
+  /** Closes every connection without a status. */
+  dropConnections(): void
+  /** Sends nothing for a while, not even pings. */
+  stall(ms: number): void
+  /** Sends nothing until that many slots have started, then everything at once. */
+  burst(slots: number): void
+  /** Hides a slot from everybody, or (`live`) from all but later replays. */
+  omitSlot(slot: number, hidden?: Hidden): void
+  /** The block meta of the slot names a false parent hash. */
+  forgeParent(slot: number): void
+  /** Sends a slot twice. */
+  doubleSlot(slot: number): void
+  /** Sends a slot after its successor. */
+  swapSlot(slot: number): void
+  /** Sends two forks after a slot. */
+  forkSlot(slot: number): void
+  /** Makes slots before the open one unavailable for replay. */
+  forgetReplay(): void
+  /** Refuses the next `count` subscriptions. */
+  refuse(status: GrpcStatus, count: number): void
+}

@@ -1,0 +1,39 @@
+/** Who does not receive a slot: nobody does, or only a later replay does. */
+export type Hidden = 'always' | 'live'
+
+/** A confirmed slot and its parent. */
+export type Confirmed = { readonly slot: number; readonly parentSlot: number }
+
+/** Faults to inject into open or future slots. */
+export class SlotFaults {
+  readonly omitted = new Map<number, Hidden>()
+  /** Slots whose block names a false parent hash. */
+  readonly forgedParents = new Set<number>()
+  /** Slots that are sent twice, including their statuses. */
+  readonly doubled = new Set<number>()
+  /** Slots that are sent after their successor. */
+  readonly swapped = new Set<number>()
+  /** Slots that are followed by two forks. */
+  readonly forked = new Set<number>()
+  /** Earlier slots cannot be replayed. */
+  replayFloor = 0
+  private delayed: Confirmed | undefined
+
+  /** The slots to send, in order, when this one is confirmed. */
+  order(confirmed: Confirmed): Confirmed[] {
+    const { delayed } = this
+    this.delayed = undefined
+    if (delayed !== undefined) return [confirmed, delayed]
+    if (!this.swapped.has(confirmed.slot)) return [confirmed]
+    this.delayed = confirmed
+    return []
+  }
+
+  repeatsOf(slot: number): number {
+    return this.doubled.has(slot) ? 1 : 0
+  }
+
+  isForked(slot: number): boolean {
+    return this.forked.has(slot)
+  }
+}
