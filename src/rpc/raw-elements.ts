@@ -1,27 +1,27 @@
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  END,
+  JsonScanner,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+} from '../shared/json-scanner.js'
 
 /**
- * The elements of a JSON array of objects as the bytes that came, in order: views of `body`, which
+ * The elements of a JSON array of objects as the received bytes, in order: views of `body`, which
  * must have been parsed already.
  */
 export const rawElements = (body: Uint8Array): Uint8Array[] => {
   const elements: Uint8Array[] = []
-  let depth = 0
+  // One character for each byte, so that positions are those of the body.
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')
+  const scanner = new JsonScanner(text)
   let start = 0
-  for (let index = 0; index < body.length; index++)
-    switch (body[index]) {
-      case QUOTE:
-        for (index++; index < body.length && body[index] !== QUOTE; index++)
-          if (body[index] === BACKSLASH) index++
-        break
-      case 0x5b: // [
-      case 0x7b: // {
-        if (++depth === 2) start = index
-        break
-      case 0x5d: // ]
-      case 0x7d: // }
-        if (depth-- === 2) elements.push(body.subarray(start, index + 1))
-    }
+  for (let token = scanner.next(); token !== END; token = scanner.next()) {
+    const { index, depth } = scanner
+    if ((token === OPEN_ARRAY || token === OPEN_OBJECT) && depth === 2) start = index
+    else if ((token === CLOSE_ARRAY || token === CLOSE_OBJECT) && depth === 1)
+      elements.push(body.subarray(start, index + 1))
+  }
   return elements
 }

@@ -10,8 +10,9 @@ export const defaults = {
   /** Bytes by which a body's buffer may exceed the bytes received, whatever Content-Length says. */
   bodyStepBytesMax: 1024 ** 2,
   /**
-   * Replies up to this size are written at once, and uWebSockets.js buffers what the kernel does not take. It holds
-   * 256 KiB of account data in base64, the largest read that is answered synchronously.
+   * Replies up to this size are written at once, and uWebSockets.js buffers what the kernel does
+   * not take. It holds 256 KiB of account data in base64, the largest read that is answered
+   * synchronously.
    */
   replyDirectBytesMax: 384 * 1024,
   /** Bytes in memory of larger replies. Over it: 503. */
@@ -83,7 +84,7 @@ export const defaults = {
 export const COMPRESSIONS = ['none', 'shared'] as const
 
 /**
- * Environment that must be set before the first server opens: uWebSockets.js reads it when it is loaded. Its default of
- * 4,096 bytes of headers is too small for a sign-in cookie.
+ * Environment that must be set before the first server opens: uWebSockets.js reads it when it is
+ * loaded. Its default of 4,096 bytes of headers is too small for a sign-in cookie.
  */
 export const UWS_ENVIRONMENT = { UWS_HTTP_MAX_HEADERS_SIZE: '16384' } as const

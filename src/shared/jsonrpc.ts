@@ -1,5 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 import { RpcError } from './errors.js'
+import {
+  closingQuote,
+  COMMA,
+  END,
+  JsonScanner,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  STRING,
+} from './json-scanner.js'
 
 /**
  * A request id as its raw JSON token (`"a"`, `1.0`, `18446744073709551615`, `null`), so that it
@@ -106,66 +115,45 @@ const toCall = (value: Readonly<Record<string, unknown>>, id: Id | undefined): C
   return { id, method, params: params === null ? NO_PARAMS : (params as Params) }
 }
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COMMA = 0x2c
-
 /**
  * The raw id of each object that is the message, or an element of it, in order. The text need not
- * be JSON: what comes out is then meaningless, but it comes in one pass. A repeated member counts
- * as in JSON.parse: the last wins.
+ * be JSON: the ids mean nothing then. As in JSON.parse the last of repeated members wins.
  */
 const scanIds = (text: string, limits: MessageLimits): (Id | undefined)[] | RpcError => {
-  const inArray = /^[\t\n\r ]*\[/.test(text)
-  const memberDepth = inArray ? 2 : 1
+  const isArray = /^[\t\n\r ]*\[/.test(text)
+  const memberDepth = isArray ? 2 : 1
   const ids: (Id | undefined)[] = []
+  const scanner = new JsonScanner(text)
   let id: Id | undefined
-  let depth = 0
   let commaCount = 0
-  // Looked at only at `memberDepth`, where a string after `{` or `,` is a member's name.
+  // Read only at `memberDepth`, where a string after `{` or `,` is the name of a member.
   let isName = false
-  for (let index = 0; index < text.length; index++) {
-    switch (text.charCodeAt(index)) {
-      case QUOTE: {
-        const end = closingQuote(text, index)
+  for (let token = scanner.next(); token !== END; token = scanner.next()) {
+    const { index, end, depth } = scanner
+    switch (token) {
+      case STRING:
         if (isName && depth === memberDepth && isIdName(text, index, end))
           id = tokenAfter(text, end)
         isName = false
-        index = end
         break
-      }
       case COMMA:
         isName = true
-        if (inArray && depth === 1 && ++commaCount >= limits.batchCountMax)
+        if (isArray && depth === 1 && ++commaCount >= limits.batchCountMax)
           return new RpcError('batchTooLong', { max: limits.batchCountMax })
         break
-      case 0x5b: // [
-      case 0x7b: // {
+      case OPEN_ARRAY:
+      case OPEN_OBJECT:
         isName = true
-        if (++depth > limits.nestingMax) return PARSE_ERROR.error
+        if (depth > limits.nestingMax) return PARSE_ERROR.error
         break
-      case 0x5d: // ]
-      case 0x7d: // }
-        if (depth === memberDepth) {
+      default:
+        if (depth === memberDepth - 1) {
           ids.push(id)
           id = undefined
         }
-        depth--
     }
   }
   return ids
-}
-
-/**
- * Index of the quote that ends the string opened at `open`; the end of the text where none does.
- */
-export const closingQuote = (text: string, open: number): number => {
-  for (let end = text.indexOf('"', open + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let backslash = end - 1
-    while (text.charCodeAt(backslash) === BACKSLASH) backslash--
-    if ((end - backslash) % 2 === 1) return end
-  }
-  return text.length
 }
 
 /** True for the name `"id"`, however its letters are escaped. */
@@ -180,7 +168,7 @@ const SCALAR = /[\t\n\r ]*:[\t\n\r ]*([^\t\n\r ,}]*)/y
 const tokenAfter = (text: string, end: number): string | undefined => {
   SCALAR.lastIndex = end + 1
   const token = SCALAR.exec(text)?.[1]
-  if (token === undefined || token.charCodeAt(0) !== QUOTE) return token
+  if (token === undefined || token.charCodeAt(0) !== STRING) return token
   const open = SCALAR.lastIndex - token.length
   return text.slice(open, closingQuote(text, open) + 1)
 }

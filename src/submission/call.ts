@@ -1,6 +1,6 @@
 import { RpcError } from '../shared/errors.js'
+import { COMMA, END, JsonScanner } from '../shared/json-scanner.js'
 import {
-  closingQuote,
   isBatch,
   isRefusal,
   parseMessage,
@@ -15,30 +15,13 @@ export type SubmissionCall = { readonly id: Id; readonly method: string; readonl
 const INVALID = new RpcError('invalidRequest')
 const refuse = (id: Id): Refusal => ({ id, error: INVALID })
 
-const QUOTE = 0x22
-const COMMA = 0x2c
-
 /** Members of the object that a text is; the text is known to be JSON. */
 const countMembers = (text: string): number => {
-  let depth = 0
-  let commaCount = 0
-  for (let index = 0; index < text.length; index++)
-    switch (text.charCodeAt(index)) {
-      case QUOTE:
-        index = closingQuote(text, index)
-        break
-      case COMMA:
-        if (depth === 1) commaCount++
-        break
-      case 0x5b: // [
-      case 0x7b: // {
-        depth++
-        break
-      case 0x5d: // ]
-      case 0x7d: // }
-        depth--
-    }
-  return commaCount + 1
+  const scanner = new JsonScanner(text)
+  let count = 1
+  for (let token = scanner.next(); token !== END; token = scanner.next())
+    if (token === COMMA && scanner.depth === 1) count++
+  return count
 }
 
 /** True for JSON that is an array, whatever is in it. */
