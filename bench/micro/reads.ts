@@ -120,7 +120,7 @@ const timePoints = async (world: World, reads: Reads, ms: number) => {
     const key = keys[nth] ?? Buffer.alloc(0)
     const plain = textOf(await reads.account(key, 'base64', undefined))
     assert.deepEqual(parseExactly(plain), result(index))
-    checkReply('fast lane', textOf(reads.fast(bodies[nth] ?? key)), result(index))
+    checkReply('fast lane', textOf(reads.fast(bodies[nth] ?? key)?.bytes), result(index))
   }
   assert.deepEqual(parseExactly(textOf(await reads.accounts(hundred, 'base64', undefined))), {
     context: { slot: world.slot },

@@ -3,8 +3,8 @@ import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import uws from 'uWebSockets.js'
 import { createAuthenticate } from '../../src/access/authenticate.js'
-import { Gate } from '../../src/access/limiter/usage-limiter.js'
-import { Limits, openLimitTable } from '../../src/access/limiter/access-limiter.js'
+import { UsageLimiter } from '../../src/access/limiter/usage-limiter.js'
+import { AccessLimiter, openLimitTable } from '../../src/access/limiter/access-limiter.js'
 import { openReader as openAccess } from '../../src/access/store/store.js'
 import { openUsage } from '../../src/access/usage/usage.js'
 import { createEdgeRoutes } from '../../src/edge/rpc-routes.js'
@@ -66,12 +66,12 @@ const edgeRoutes = async (
   const access = await openAccess(config.dataDir, config.access.store)
   // Apart from the edge's own: each counts alone.
   const dir = mkdtempSync(join(config.dataDir, 'layer-'))
-  const limits = new Limits(openLimitTable(dir, 1, config.access.limits), 0)
+  const limits = new AccessLimiter(openLimitTable(dir, 1, config.access.limits), 0)
   const usage = openUsage(dir, 0, {
     options: config.access.usage,
     onFault: fault => log.error({ err: fault }, 'counts are not kept'),
   })
-  const gate = new Gate(limits, usage)
+  const limiter = new UsageLimiter(limits, usage)
   const view: Pick<NetworkView, 'dispatch'> = {
     dispatch: { handle: body => replyOf(answer(body)), refuse: () => '' },
   }
@@ -80,7 +80,7 @@ const edgeRoutes = async (
     bodyBytesMax: config.processes.bodyBytesMax,
     authenticate: createAuthenticate(access, () => 0, config.access.authenticate),
     version: () => 0,
-    gate,
+    limiter,
     // Nothing but `dispatch` is used by a route.
     views: new Map([[NETWORK, view as NetworkView]]),
     now: Date.now,
@@ -104,7 +104,7 @@ const answerer =
   (body: Uint8Array): Uint8Array => {
     const reply = reads.fast(body)
     if (reply === undefined) throw new Error('the fast lane declined')
-    return reply
+    return reply.bytes
   }
 
 onStart<Start, Listening>(async ({ layer, config, storeDir, reply }) => {

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import uws, { type WebSocket } from 'uWebSockets.js'
-import { Gate } from '../../src/access/limiter/usage-limiter.js'
-import { Limits, openLimitTable } from '../../src/access/limiter/access-limiter.js'
+import { UsageLimiter } from '../../src/access/limiter/usage-limiter.js'
+import { AccessLimiter, openLimitTable } from '../../src/access/limiter/access-limiter.js'
 import { openUsage } from '../../src/access/usage/usage.js'
 import { createEdgeSockets } from '../../src/edge/websocket/routes.js'
 import type { NetworkView } from '../../src/edge/network-view.js'
@@ -131,7 +131,10 @@ const openOurs = async ({ dir, socketCount }: Start): Promise<Listening> => {
   const onFault = (fault: unknown): never => {
     throw fault
   }
-  const gate = new Gate(new Limits(openLimitTable(own, 1), 0), openUsage(own, 0, { onFault }))
+  const limiter = new UsageLimiter(
+    new AccessLimiter(openLimitTable(own, 1), 0),
+    openUsage(own, 0, { onFault }),
+  )
   const grant: Grant = {
     accessId: 'bench',
     tokenId: 'bench',
@@ -161,8 +164,8 @@ const openOurs = async ({ dir, socketCount }: Start): Promise<Listening> => {
   const view = {
     network: 'main',
     dispatch: {
-      handle: (_, origin) => {
-        origin.own?.('slotSubscribe', [])
+      handle: (_, context) => {
+        context.callConnectionMethod?.('slotSubscribe', [])
         return reply
       },
       refuse: () => '',
@@ -173,14 +176,14 @@ const openOurs = async ({ dir, socketCount }: Start): Promise<Listening> => {
     location: 'bench',
     authenticate: () => grant,
     version: () => 1,
-    gate,
+    limiter,
     now: Date.now,
     onRefusal() {},
     views: new Map([['main', view]]),
     log,
     options: defaults,
-    judge: () => grant,
-    budget: { heldBytes: 0, heldBytesMax: 1 },
+    revalidate: () => grant,
+    budget: { usedBytes: 0, usedBytesMax: 1 },
     connect: (_, socket) => subscribe(socket),
   })
   const control: SocketRoute = {

@@ -1,15 +1,16 @@
 import { join } from 'node:path'
 import type { Config } from '../config/config.js'
-import { createDispatch, type Dispatch, type Modules } from '../rpc/dispatch.js'
-import { RpcError } from '../shared/errors.js'
-import type { Log } from '../shared/log.js'
 import { openReader, type Reader } from '../native/reader.js'
 import type { Reads } from '../native/reads.js'
 import type { Tip } from '../native/store.js'
+import { SUBSCRIPTION_METHODS } from '../pubsub/methods.js'
+import { createDispatch, type Dispatch, type DispatchModules } from '../rpc/dispatch.js'
+import { RpcError } from '../shared/errors.js'
+import type { Log } from '../shared/log.js'
 import { currentGeneration, isIncomplete, storesPath } from '../storage/generations.js'
 import { toStoreOptions } from '../storage/native-options.js'
 
-/** One network as an edge serves it, whichever store is the live one. */
+/** One network at an edge, whichever store is the live one. */
 export type NetworkView = {
   readonly network: string
   /** Answers from the live store; with `noIndex` before the first block. */
@@ -17,31 +18,36 @@ export type NetworkView = {
   readonly reader: Reader | undefined
   /** Newest slot, or undefined before the first block. */
   readonly tipSlot: number | undefined
-  /** Its first whole store is being made: what did not change since it began is not there yet. */
+  /** The first bootstrap is running: accounts that have not changed since it began are missing. */
   readonly isIncomplete: boolean
   /** Monotonic milliseconds since the tip last moved. */
   tipAgeMs(nowMs: number): number
-  /** Looks at the tip, and at which store is the live one. */
+  /** Reads the tip, and opens another store where it has become the live one. */
   refresh(nowMs: number): void
   close(): void
 }
 
-/** What wants to know of a network's store as soon as it is served. */
+/** Follows the live store of a network. */
 export type StoreFollower = {
-  /** Another store is the live one; the one before it closes after this. */
+  /** Another store is live. The one before it closes after this call. */
   onStore(reader: Reader): void
-  /** Its tip has moved. */
   onTip(): void
+}
+
+export type NetworkViewModules = {
+  /** Modules of the dispatcher that do not depend on the store. */
+  readonly calls: Pick<DispatchModules, 'forward' | 'onCall' | 'onFault' | 'now'>
+  readonly log: Log
+  readonly follower?: StoreFollower
 }
 
 const noIndex = (): never => {
   throw new RpcError('noIndex')
 }
 
-/** Before the first block there is nothing to answer from, and no slot to answer for. */
+/** Reads before the first block. */
 const NO_READS: Reads = {
   fast: () => undefined,
-  fastMethod: () => 'unknown',
   tip: () => undefined,
   latestBlockhash: noIndex,
   balance: noIndex,
@@ -55,92 +61,100 @@ const NO_READS: Reads = {
   ownerPage: async () => noIndex(),
 }
 
-/** Opens a network's live store as soon as there is one, and follows it to the next. */
-export const createNetworkView = (
-  config: Config,
-  network: string,
-  modules: Omit<Modules, 'reads' | 'isHealthy'>,
-  log: Log,
-  follower?: StoreFollower,
-): NetworkView => {
-  const stores = storesPath(config.dataDir, network)
-  const tipAgeMs = (nowMs: number): number => nowMs - tipMovedMs
-  const isHealthy = (): boolean =>
-    !lacksAccounts &&
-    tipSlot !== undefined &&
-    tipAgeMs(modules.now()) <= config.processes.tipAgeMaxMs
-  const create = (reads: Reads): Dispatch =>
-    createDispatch(config.rpc, { ...modules, isHealthy, reads })
-  let dispatch = create(NO_READS)
-  let generation: string | undefined
-  let failed: string | undefined
-  let reader: Reader | undefined
-  let tipSlot: number | undefined
-  let tipMovedMs = 0
-  let lacksAccounts = false
+class LiveNetworkView implements NetworkView {
+  readonly network: string
+  dispatch: Dispatch
+  reader: Reader | undefined
+  tipSlot: number | undefined
+  isIncomplete = false
+  private readonly config: Config
+  private readonly modules: NetworkViewModules
+  private readonly stores: string
+  private generation: string | undefined
+  /** The generation whose failure to open is logged already. */
+  private failedGeneration: string | undefined
+  private tipMovedMs = 0
 
-  const follow = (): void => {
-    const current = currentGeneration(stores)
-    if (current === undefined || current === generation) return
+  constructor(config: Config, network: string, modules: NetworkViewModules) {
+    this.config = config
+    this.network = network
+    this.modules = modules
+    this.stores = storesPath(config.dataDir, network)
+    this.dispatch = this.createDispatch(NO_READS)
+  }
+
+  tipAgeMs(nowMs: number): number {
+    return nowMs - this.tipMovedMs
+  }
+
+  refresh(nowMs: number): void {
+    // Before the store: a complete one becomes live a moment before it is marked complete.
+    this.isIncomplete = isIncomplete(this.stores)
+    this.openLiveStore()
+    const tip = this.readTip()
+    if (tip === undefined || tip.slot === this.tipSlot) return
+    // The first tip may have been committed long before this process started: its age is that of
+    // its block.
+    const isFirst = this.tipSlot === undefined && typeof tip.blockTime === 'number'
+    const ageMs = isFirst ? Math.max(0, Date.now() - (tip.blockTime ?? 0) * 1000) : 0
+    this.tipSlot = tip.slot
+    this.tipMovedMs = nowMs - ageMs
+    this.modules.follower?.onTip()
+  }
+
+  close(): void {
+    this.reader?.close()
+  }
+
+  private createDispatch(reads: Reads): Dispatch {
+    const { calls } = this.modules
+    const isHealthy = (): boolean =>
+      !this.isIncomplete &&
+      this.tipSlot !== undefined &&
+      this.tipAgeMs(calls.now()) <= this.config.processes.tipAgeMaxMs
+    const connectionMethods = SUBSCRIPTION_METHODS
+    return createDispatch(this.config.rpc, { ...calls, connectionMethods, isHealthy, reads })
+  }
+
+  private openLiveStore(): void {
+    const { config, network, stores } = this
+    const { follower, log } = this.modules
+    const generation = currentGeneration(stores)
+    if (generation === undefined || generation === this.generation) return
     try {
-      const next = openReader(join(stores, current), toStoreOptions(config, network), config.pools)
-      const last = reader
-      // What can fail comes first: a view is of one store as a whole.
-      dispatch = create(next.reads(config.rpc))
-      reader = next
-      generation = current
+      const options = toStoreOptions(config, network)
+      const next = openReader(join(stores, generation), options, config.pools)
+      const last = this.reader
+      // What can fail comes first, so that all fields are of one store.
+      this.dispatch = this.createDispatch(next.reads(config.rpc))
+      this.reader = next
+      this.generation = generation
       follower?.onStore(next)
-      // Reads that still run keep the old store until they end.
+      // Running reads keep the old store open until they end.
       last?.close()
       log.info({ network, generation }, 'serving a store')
     } catch (error) {
-      // It may have been replaced between the look and the opening; the next look tells. Once is
-      // enough to say.
-      if (failed !== current)
-        log.error({ err: error, network, generation: current }, 'store cannot be opened')
-      failed = current
+      // It may have been replaced before it was opened; then the next refresh opens the new one.
+      if (this.failedGeneration !== generation)
+        log.error({ err: error, network, generation }, 'store cannot be opened')
+      this.failedGeneration = generation
     }
   }
 
-  const look = (): Tip | undefined => {
+  private readTip(): Tip | undefined {
     try {
-      return reader?.tip()
+      return this.reader?.tip()
     } catch (error) {
-      // Reads will fail the same way, each with its own line; the age of the tip tells of it by
-      // /health.
-      log.error({ err: error, network }, 'tip cannot be read')
+      // Reads fail too, and /health reports the growing age of the tip.
+      this.modules.log.error({ err: error, network: this.network }, 'tip cannot be read')
       return undefined
     }
   }
-
-  return {
-    network,
-    get dispatch() {
-      return dispatch
-    },
-    get reader() {
-      return reader
-    },
-    get tipSlot() {
-      return tipSlot
-    },
-    tipAgeMs,
-    get isIncomplete() {
-      return lacksAccounts
-    },
-    refresh: nowMs => {
-      // Before the store: a whole one is live a moment before it is called so.
-      lacksAccounts = isIncomplete(stores)
-      follow()
-      const tip = look()
-      if (tip === undefined || tip.slot === tipSlot) return
-      // The first tip may have come in long before this process: its block tells.
-      const isFirst = tipSlot === undefined && typeof tip.blockTime === 'number'
-      const ageMs = isFirst ? Math.max(0, Date.now() - (tip.blockTime ?? 0) * 1000) : 0
-      tipSlot = tip.slot
-      tipMovedMs = nowMs - ageMs
-      follower?.onTip()
-    },
-    close: () => reader?.close(),
-  }
 }
+
+/** Serves a network from its live store, from the first one on. */
+export const createNetworkView = (
+  config: Config,
+  network: string,
+  modules: NetworkViewModules,
+): NetworkView => new LiveNetworkView(config, network, modules)

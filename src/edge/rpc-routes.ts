@@ -1,5 +1,5 @@
 import type { Principal } from '../access/limiter/usage-limiter.js'
-import type { Origin } from '../rpc/dispatch.js'
+import type { CallContext } from '../rpc/call-context.js'
 import type { Log } from '../shared/log.js'
 import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
 import {
@@ -13,28 +13,28 @@ import {
 } from './admission.js'
 import type { NetworkView } from './network-view.js'
 
+/** State of an edge, as `/health` reports it. */
+export type Health = 'ok' | 'behind' | 'draining' | 'unknown'
+
 /** What the routes of one location need. */
 export type EdgeParts = AdmissionParts & {
   readonly bodyBytesMax: number
   readonly views: ReadonlyMap<string, NetworkView>
-  /** Level debug writes a line for each request: ids, never the token. */
+  /** At level debug each request writes a line with its ids, never the token. */
   readonly log: Log
-  /** `ok`, or why a balancer should look elsewhere. */
-  readonly health: () => 'ok' | 'behind' | 'draining' | 'unknown'
+  readonly health: () => Health
 }
 
-/** A request that was let in: where its answer comes from, and what stands in its log lines. */
-class Admitted implements Origin {
+/** An admitted request. */
+class Admitted implements CallContext {
   readonly principal: Principal
   readonly view: NetworkView
   readonly request: Request
-  // Set after the constructor: an object of options for each request would cost more than the rest
-  // of this.
   token = ''
-  /** The accessVersion by which it was let in. */
+  /** The accessVersion that it was admitted at. */
   version = Number.NaN
   readonly parts: EdgeParts
-  /** How many it counts as in flight. */
+  /** Calls that are charged as in flight. */
   atOnce = 1
 
   constructor(principal: Principal, view: NetworkView, request: Request, parts: EdgeParts) {
@@ -44,7 +44,7 @@ class Admitted implements Origin {
     this.request = request
   }
 
-  // Getters, because the id is made when it is first read, and most requests are never logged.
+  // A getter: the id is created at its first use, and most requests are never logged.
   get id(): string {
     return this.request.id
   }
@@ -72,22 +72,22 @@ const textReply = (status: number, body: string): Reply => ({
   body,
 })
 
-/** Everything one location serves. */
+/** The JSON-RPC routes of one location, and its health checks. */
 export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => {
   const { location, views, health, log, version, limiter, now } = parts
-  // Asked once: a closed level must not cost every request a look.
+  // Read once, so that a disabled level costs requests nothing.
   const isLogged = log.isLevelEnabled('debug')
 
   const admitToken = createAdmit(parts)
   const acquire = createAcquire(parts)
   const admit = (token: string, request: Request): Admitted | Reply => {
-    // Read first: a change that comes after this line makes the request be judged again.
+    // Read before: a change after this line must recheck the request.
     const current = version()
     const nowMs = now()
     const grant = admitToken(token, request, nowMs)
     if (isReply(grant)) return grant
     const view = views.get(grant.network)
-    // A token of a network that is configured no more opens nothing.
+    // The token's network was removed from the configuration.
     if (view === undefined) return UNAUTHORIZED
     const principal = limiter.principalOf(grant)
     const refused = acquire(principal, nowMs)

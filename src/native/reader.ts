@@ -81,7 +81,6 @@ const toPage = (page: Page, limits: ReadLimits): addon.PageData => ({
 
 const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
   const fast = call(() => native.fastLane(out, limits.recentResultsMax))
-  let fastMethod = 0
   /**
    * What a point read wrote. −1 is "too large", which only reads with a task of their own may
    * answer.
@@ -113,10 +112,9 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
     fast: body => {
       const answered = fast(body)
       if (answered === 0) return undefined
-      fastMethod = answered >>> METHOD_SHIFT
-      return out.subarray(0, answered & LENGTH_MASK)
+      const method = FAST_METHODS[answered >>> METHOD_SHIFT] ?? 'unknown'
+      return { bytes: out.subarray(0, answered & LENGTH_MASK), method }
     },
-    fastMethod: () => FAST_METHODS[fastMethod] ?? 'unknown',
     tip: () => call(() => native.tip()) ?? undefined,
     latestBlockhash: () => written(call(() => native.latestBlockhash(out))),
     account: (key, encoding, slice) => accountsOf(key, true, encoding, slice),

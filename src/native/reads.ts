@@ -29,15 +29,16 @@ export type OwnerPage = Page & {
  */
 export type ReplyBytes = Uint8Array | BodySource
 
+/** A whole reply of the fast lane. `bytes` is a view into a reused buffer. */
+export type FastReply = { readonly bytes: Uint8Array; readonly method: string }
+
 /**
  * One indexed view, as the methods see it. Every read is one snapshot. A read that is too large for
  * the event loop answers a promise. Failures are RpcErrors.
  */
 export type Reads = {
-  /** The whole reply to a canonical point read, or undefined where the ordinary way must answer. */
-  fast(body: Uint8Array): Uint8Array | undefined
-  /** The method of the call that `fast` answered last. */
-  fastMethod(): string
+  /** Answers a canonical point read; undefined where the message must be parsed. */
+  fast(body: Uint8Array): FastReply | undefined
   tip(): Tip | undefined
   latestBlockhash(): ReplyBytes
   balance(key: Uint8Array): ReplyBytes

@@ -1,12 +1,6 @@
 import { RpcError } from '../shared/errors.js'
-import {
-  CLOSE,
-  SOCKET_METHODS,
-  type CloseCode,
-  type Connection,
-  type Socket,
-} from '../shared/socket.js'
-import { SUBSCRIBES, UNSUBSCRIBES } from './methods.js'
+import { CLOSE, type CloseCode, type Connection, type Socket } from '../shared/socket.js'
+import { SUBSCRIBES, SUBSCRIPTION_METHODS, UNSUBSCRIBES } from './methods.js'
 import type { Options } from './options.js'
 import { toSubscriptionId } from './params.js'
 import { createPenalties, type SetTimer } from './penalties.js'
@@ -120,9 +114,7 @@ export const createConnection = (parts: ConnectionParts): OwnConnection => {
   const answer = (method: string, params: unknown, message: object): Uint8Array | undefined => {
     const toSubscription = SUBSCRIBES.get(method)
     if (toSubscription === undefined && !UNSUBSCRIBES.has(method)) {
-      // Of blocks, votes and updates of slots nobody here can tell: by default Agave does not
-      // either.
-      if (SOCKET_METHODS.has(method)) throw new RpcError('methodNotFound')
+      if (SUBSCRIPTION_METHODS.has(method)) throw new RpcError('methodNotFound')
       return undefined
     }
     if (!Array.isArray(params)) throw new RpcError('paramsNotArray')

@@ -1,7 +1,7 @@
 import { toAccount, toLogs, toProgram, toRoot, toSignature, toSlot } from './subscription.js'
 import type { ToSubscription } from './subscription.js'
 
-/** What each subscribing method makes of its parameters. */
+/** Served methods, each with the function that checks its parameters. */
 export const SUBSCRIBES: ReadonlyMap<string, ToSubscription> = new Map([
   ['accountSubscribe', toAccount],
   ['programSubscribe', toProgram],
@@ -11,7 +11,17 @@ export const SUBSCRIBES: ReadonlyMap<string, ToSubscription> = new Map([
   ['rootSubscribe', toRoot],
 ])
 
-/** Each takes an id of whatever kind, as Agave's do. */
+/** Methods that are not served; Agave does not serve them by default. */
+const UNSERVED = ['slotsUpdatesSubscribe', 'blockSubscribe', 'voteSubscribe']
+
+const toUnsubscribe = (method: string): string => method.replace('Subscribe', 'Unsubscribe')
+
+/** Each accepts the id of any kind of subscription, as Agave does. */
 export const UNSUBSCRIBES: ReadonlySet<string> = new Set(
-  Array.from(SUBSCRIBES.keys(), name => name.replace('Subscribe', 'Unsubscribe')),
+  Array.from(SUBSCRIBES.keys(), toUnsubscribe),
+)
+
+/** All subscription methods. Only a WebSocket has them: over HTTP they are unknown. */
+export const SUBSCRIPTION_METHODS: ReadonlySet<string> = new Set(
+  [...SUBSCRIBES.keys(), ...UNSERVED].flatMap(method => [method, toUnsubscribe(method)]),
 )

@@ -1,6 +1,6 @@
 import { RpcError } from '../shared/errors.js'
 import type { Options } from './forward-options.js'
-import { type Outcome, WholeReply } from './outcome.js'
+import { type Outcome, RawReply } from './outcome.js'
 
 /** What came of one call: a whole answer, or why there was none. */
 export type Forwarded =
@@ -62,7 +62,7 @@ const toOutcome = (forwarded: Forwarded): Outcome => {
   // Some answer a JSON-RPC error with a status of its own; a page of a balancer is no object.
   if (object === undefined || status === 401 || status === 403 || status === 429)
     return new RpcError('rpcRefused', { status })
-  return new WholeReply(object)
+  return new RawReply(object)
 }
 
 /**

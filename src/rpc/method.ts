@@ -48,13 +48,13 @@ export const optional = <T>(
 })
 
 /**
- * What ends a call that takes long: `readTimeoutMs` for five reads (contract: read-timeout), the read
- * budget of the kernel for a page.
+ * What ends a call that takes long: `readTimeoutMs` for five reads (contract: read-timeout), the
+ * read budget of the kernel for a page.
  */
 export type Bound = 'timeout' | 'budget' | 'none'
 
 /** What a method answers from: the indexed view, and how this node stands. */
-export type View = Reads & {
+export type MethodContext = Reads & {
   /** False where the tip has not moved for too long; absent, it is not known to. */
   isHealthy?(): boolean
 }
@@ -68,7 +68,7 @@ export type Method = {
   readonly params: readonly Param<unknown>[]
   /** What a result looks like, for the OpenRPC document. */
   readonly result: JsonSchema
-  call(view: View, params: readonly unknown[]): ReplyBytes | Promise<ReplyBytes>
+  call(context: MethodContext, params: readonly unknown[]): ReplyBytes | Promise<ReplyBytes>
 }
 
 type Checked<P extends readonly Param<unknown>[]> = {
@@ -82,17 +82,17 @@ export const method = <const P extends readonly Param<unknown>[]>(spec: {
   readonly bound: Bound
   readonly params: P
   readonly result?: JsonSchema
-  run(view: View, ...params: Checked<P>): ReplyBytes | Promise<ReplyBytes>
+  run(context: MethodContext, ...params: Checked<P>): ReplyBytes | Promise<ReplyBytes>
 }): Method => {
   const { name, summary, bound, params, result = ANYTHING } = spec
   const min = params.filter(param => param.isRequired).length
   const max = params.length
-  const call: Method['call'] = (view, values) => {
+  const call: Method['call'] = (context, values) => {
     // Agave checks the count first, too. A missing parameter is reported by its index instead.
     if (max === 0 && values.length > 0) throw new RpcError('noParams')
     if (values.length > max)
       throw new RpcError('paramCount', { min, max }, `"Got: ${values.length}"`)
-    return spec.run(view, ...(params.map((param, i) => param.check(values[i], i)) as Checked<P>))
+    return spec.run(context, ...(params.map((param, i) => param.check(values[i], i)) as Checked<P>))
   }
   return { name, summary, bound, params, result, call }
 }

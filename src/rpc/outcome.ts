@@ -4,7 +4,7 @@ import type { ReplyBytes } from '../native/reads.js'
 import type { Part } from './join-body.js'
 
 /** A reply that came whole, with its envelope and id, from somewhere else. */
-export class WholeReply {
+export class RawReply {
   readonly bytes: Uint8Array
   constructor(bytes: Uint8Array) {
     this.bytes = bytes
@@ -15,7 +15,7 @@ export class WholeReply {
 }
 
 /** How one call ended. */
-export type Outcome = ReplyBytes | WholeReply | RpcError
+export type Outcome = ReplyBytes | RawReply | RpcError
 
 const PREFIX = Buffer.from(RESULT_PREFIX)
 
@@ -41,6 +41,6 @@ export const encodeResult = (id: Id, result: Uint8Array, scratch?: Buffer): Uint
 export const toParts = (id: Id, outcome: Outcome): readonly Part[] => {
   if (outcome instanceof RpcError) return [Buffer.from(formatError(id, outcome))]
   if (outcome instanceof Uint8Array) return [encodeResult(id, outcome)]
-  if (outcome instanceof WholeReply) return [outcome.bytes]
+  if (outcome instanceof RawReply) return [outcome.bytes]
   return [PREFIX, outcome, Buffer.from(formatResultSuffix(id))]
 }

@@ -5,7 +5,7 @@ import type { ReplyBytes } from '../native/reads.js'
  * The result, or `readTimeout` where it takes longer than `waitMs`. A source that comes too late is
  * closed.
  */
-export const within = (waitMs: number, pending: Promise<ReplyBytes>): Promise<ReplyBytes> =>
+export const withTimeout = (waitMs: number, pending: Promise<ReplyBytes>): Promise<ReplyBytes> =>
   new Promise((resolve, reject) => {
     let isLate = false
     const timer = setTimeout(() => {

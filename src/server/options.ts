@@ -38,8 +38,8 @@ export const defaults = {
   /** Interval at which failed probes are forgotten. */
   unreadForgetMs: 60_000,
   /**
-   * Bytes that may be queued for one WebSocket, beside one frame that may be larger; over it the socket is closed with
-   * 1013. 16 MiB are 1,000 updates of 12 KB.
+   * Bytes that may be queued for one WebSocket, beside one frame that may be larger; over it the
+   * socket is closed with 1013. 16 MiB are 1,000 updates of 12 KB.
    */
   socketQueueBytesMax: 16 * 1024 ** 2,
   /**

@@ -77,20 +77,3 @@ export type Connection = {
   afterReply(message: object): void
   close(): void
 }
-
-const SUBJECTS = [
-  'account',
-  'program',
-  'logs',
-  'signature',
-  'slot',
-  'root',
-  'slotsUpdates',
-  'block',
-  'vote',
-] as const
-
-/** Methods that only a WebSocket has: over HTTP they are unknown, and never forwarded. */
-export const SOCKET_METHODS: ReadonlySet<string> = new Set(
-  SUBJECTS.flatMap(subject => [`${subject}Subscribe`, `${subject}Unsubscribe`]),
-)

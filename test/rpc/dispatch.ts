@@ -1,5 +1,6 @@
 import t from 'tap'
-import { createDispatch, type Modules } from '../../src/rpc/dispatch.js'
+import { createDispatch, type DispatchModules } from '../../src/rpc/dispatch.js'
+import { SUBSCRIPTION_METHODS } from '../../src/pubsub/methods.js'
 import { method } from '../../src/rpc/method.js'
 import { defaults, type Options } from '../../src/rpc/options.js'
 import { RpcError } from '../../src/shared/errors.js'
@@ -44,12 +45,13 @@ const METHODS = new Map(
   ].map(method => [method.name, method]),
 )
 
-const setUp = (options: Partial<Options> = {}, modules: Partial<Modules> = {}) => {
+const setUp = (options: Partial<Options> = {}, modules: Partial<DispatchModules> = {}) => {
   const calls: [string, string][] = []
   const faults: [string, string, string][] = []
   const dispatch = createDispatch(
     { ...defaults, ...options },
     {
+      connectionMethods: SUBSCRIPTION_METHODS,
       reads: fakeReads({}),
       methods: METHODS,
       onCall: (method, outcome) => calls.push([method, outcome]),
@@ -187,12 +189,13 @@ t.test('a bug is told to the log, under the id of its request, and to nobody els
 })
 
 t.test('the id of a request is made only for the log', async t => {
-  const origin = {
+  const context = {
     get id(): string {
       throw new Error('was read')
     },
   }
   const dispatch = createDispatch(defaults, {
+    connectionMethods: SUBSCRIPTION_METHODS,
     reads: fakeReads({}),
     methods: METHODS,
     onCall() {},
@@ -200,7 +203,7 @@ t.test('the id of a request is made only for the log', async t => {
     now: () => 0,
   })
   for (const text of [call('echo'), call('refuse'), `[${call('echo')}]`, '{'])
-    t.equal((await dispatch.handle(Buffer.from(text), origin)).status, 200)
+    t.equal((await dispatch.handle(Buffer.from(text), context)).status, 200)
 })
 
 t.test('calls are counted by method and end', async t => {
@@ -271,9 +274,8 @@ t.test('the fast lane', async t => {
     fast: body => {
       const text = Buffer.from(body).toString()
       if (text.includes('bug')) throw new Error('no memory')
-      return text.includes('"echo"') ? write('fast') : undefined
+      return text.includes('"echo"') ? { bytes: write('fast'), method: 'echo' } : undefined
     },
-    fastMethod: () => 'echo',
   })
   const on = setUp({}, { reads })
   t.equal(await on.body(call('echo', 'a')), 'fast')
@@ -291,7 +293,10 @@ t.test('the fast lane', async t => {
 
 t.test('methods of the connection', async t => {
   const asked: [string, unknown][] = []
-  const own = (name: string, params: unknown): Uint8Array | Promise<Uint8Array> | undefined => {
+  const callConnectionMethod = (
+    name: string,
+    params: unknown,
+  ): Uint8Array | Promise<Uint8Array> | undefined => {
     asked.push([name, params])
     if (name === 'rootSubscribe') return Promise.reject(new RpcError('notTokenMint'))
     if (name === 'blockSubscribe') return undefined
@@ -306,6 +311,7 @@ t.test('methods of the connection', async t => {
   const { faults, calls, body } = setUp({}, { forward })
   const ask = async (name: string): Promise<string> => {
     const dispatch = createDispatch(defaults, {
+      connectionMethods: SUBSCRIPTION_METHODS,
       reads: fakeReads({}),
       methods: METHODS,
       forward,
@@ -313,8 +319,8 @@ t.test('methods of the connection', async t => {
       onFault: (fault, method) => faults.push([(fault as Error).message, method, '']),
       now: () => performance.now(),
     })
-    const origin = { id: 'request-1', own }
-    return readBody((await dispatch.handle(Buffer.from(call(name, 'x')), origin)).body)
+    const context = { id: 'request-1', callConnectionMethod }
+    return readBody((await dispatch.handle(Buffer.from(call(name, 'x')), context)).body)
   }
   t.equal(await ask('accountSubscribe'), ok('7'))
   t.strictSame(asked, [['accountSubscribe', ['x']]])

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { SUBSCRIPTION_METHODS } from '../../src/pubsub/methods.js'
 import { createDispatch } from '../../src/rpc/dispatch.js'
 import { createForward, type Forwarded, type ForwardOptions } from '../../src/rpc/forward.js'
 import { defaults as forwardDefaults } from '../../src/rpc/forward-options.js'
@@ -28,6 +29,7 @@ const open = (
   const dispatch = createDispatch(
     { ...defaults, ...rpc },
     {
+      connectionMethods: SUBSCRIPTION_METHODS,
       reads: fakeReads({
         tip: () => TIP,
         balance: () => {
@@ -163,6 +165,7 @@ t.test('without an upstream there is no such method', async t => {
   const { dispatch } = open(echo)
   t.ok(dispatch)
   const alone = createDispatch(defaults, {
+    connectionMethods: SUBSCRIPTION_METHODS,
     reads: fakeReads({}),
     onCall() {},
     onFault() {},

@@ -1,13 +1,13 @@
 import t from 'tap'
-import { within } from '../../src/rpc/with-timeout.js'
+import { withTimeout } from '../../src/rpc/with-timeout.js'
 import { RpcError } from '../../src/shared/errors.js'
 import type { ReplyBytes } from '../../src/native/reads.js'
 import { textSource } from '../fixtures/rpc/fake-reads.js'
 
 t.test('in time', async t => {
   const result = Buffer.from('a')
-  t.equal(await within(60_000, Promise.resolve(result)), result)
-  await t.rejects(within(60_000, Promise.reject(new RpcError('notTokenMint'))), {
+  t.equal(await withTimeout(60_000, Promise.resolve(result)), result)
+  await t.rejects(withTimeout(60_000, Promise.reject(new RpcError('notTokenMint'))), {
     name: 'notTokenMint',
   })
 })
@@ -16,7 +16,7 @@ t.test('too late', async t => {
   const source = textSource('')
   let settle: (result: ReplyBytes) => void = () => {}
   const pending = new Promise<ReplyBytes>(resolve => (settle = resolve))
-  await t.rejects(within(0, pending), {
+  await t.rejects(withTimeout(0, pending), {
     name: 'readTimeout',
     message: 'Read timed out after 30 seconds',
   })
@@ -28,7 +28,7 @@ t.test('too late', async t => {
 t.test('a failure that comes too late is nobody’s', async t => {
   let fail: (fault: Error) => void = () => {}
   const pending = new Promise<ReplyBytes>((_, reject) => (fail = reject))
-  await t.rejects(within(0, pending), { name: 'readTimeout' })
+  await t.rejects(withTimeout(0, pending), { name: 'readTimeout' })
   fail(new Error('late'))
   await t.rejects(pending, { message: 'late' })
 })

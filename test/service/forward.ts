@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { toConfig } from '../../src/config/config.js'
 import { openForward } from '../../src/edge/open-forward.js'
-import { WholeReply } from '../../src/rpc/outcome.js'
+import { RawReply } from '../../src/rpc/outcome.js'
 import { createLog } from '../../src/shared/log.js'
 import { createMetrics } from '../../src/shared/metrics.js'
 import {
@@ -40,7 +40,7 @@ const open = async (t: Test, upstream: object) => {
   t.teardown(() => opened?.close())
   const call = async (): Promise<string> => {
     const outcome = await opened?.forward.call(Buffer.from(CALL), WAIT_MS)
-    if (outcome instanceof WholeReply) return Buffer.from(outcome.bytes).toString()
+    if (outcome instanceof RawReply) return Buffer.from(outcome.bytes).toString()
     return outcome instanceof Error ? outcome.message : 'nothing'
   }
   return { call, lines }

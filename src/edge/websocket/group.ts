@@ -2,12 +2,11 @@ import type { Authenticate, OnRefused } from '../../access/authenticate.js'
 import type { Grant } from '../../shared/grant.js'
 import type { Log } from '../../shared/log.js'
 import { CLOSE, type CloseCode } from '../../shared/socket.js'
-import type { SocketSession } from './session.js'
 
 type Reason = Parameters<OnRefused>[0]
 
-/** What a closed WebSocket is told. */
-const REASONS: Readonly<Record<Reason, string>> = {
+/** Close reasons sent to clients. */
+const CLOSE_REASONS: Readonly<Record<Reason, string>> = {
   unknown: 'token revoked',
   location: 'token revoked',
   address: 'address refused',
@@ -15,41 +14,45 @@ const REASONS: Readonly<Record<Reason, string>> = {
   ended: 'access ended',
 }
 
-/** What a token opens now, or why it opens nothing any more. */
-export type Judge = (
-  who: { readonly token: string; readonly address: string },
+/** The current grant of a token, or why it has none any more. */
+export type Revalidate = (
+  client: { readonly token: string; readonly address: string },
   location: string,
   nowMs: number,
 ) => Grant | Reason
 
-/** Judges what is open already: no attempt, so nothing that the token's owner sees as one. */
-export const createJudge = (create: (onRefused: OnRefused) => Authenticate): Judge => {
-  let last: Reason = 'unknown'
+/** Revalidates open WebSockets. A refusal is not counted as an attempt to use the token. */
+export const createRevalidate = (create: (onRefused: OnRefused) => Authenticate): Revalidate => {
+  let refusedAs: Reason | undefined
   const authenticate = create(reason => {
-    last = reason
+    refusedAs = reason
   })
-  return (who, location, nowMs) => {
-    const grant = authenticate(who.token, location, who, nowMs)
-    return typeof grant === 'string' ? last : grant
+  return (client, location, nowMs) => {
+    refusedAs = undefined
+    const grant = authenticate(client.token, location, client, nowMs)
+    return typeof grant === 'string' ? (refusedAs ?? 'unknown') : grant
   }
 }
 
-/** What groups are judged by. */
+/** What groups are revalidated with. */
 export type GroupParts = {
   readonly location: string
-  readonly judge: Judge
+  readonly revalidate: Revalidate
   /** Value of accessVersion. */
   readonly version: () => number
   readonly log: Log
 }
 
-/** The WebSockets of one token and one address: they may go on together, or not at all. */
+/** A WebSocket of a group. */
+export type GroupMember = { close(code: CloseCode, reason: string): void }
+
+/** The WebSockets of one token and one address, which are revalidated together. */
 export class SocketGroup {
   readonly token: string
   readonly address: string
-  readonly sessions = new Set<SocketSession>()
+  readonly members = new Set<GroupMember>()
   grant: Grant
-  /** The accessVersion by which `grant` holds. */
+  /** The accessVersion that `grant` was read at. */
   version: number
   private readonly parts: GroupParts
 
@@ -64,33 +67,31 @@ export class SocketGroup {
     this.version = from.version
   }
 
-  /** Whether it may go on; where not, its WebSockets are closed by now. */
-  isValid(nowMs: number): boolean {
+  /**
+   * Revalidates the group where needed. Closes its sockets and returns false where it is refused.
+   */
+  revalidateOrClose(nowMs: number): boolean {
     if (this.version === this.parts.version() && nowMs < this.grant.validUntilMs) return true
-    return this.judge(nowMs)
-  }
-
-  private judge(nowMs: number): boolean {
-    const { judge, location, log, version } = this.parts
-    // Read first: a change that comes after this line makes it be judged again.
+    const { revalidate, location, log, version } = this.parts
+    // Read before: a change after this line must revalidate the group again.
     const current = version()
     try {
-      const grant = judge(this, location, nowMs)
+      const grant = revalidate(this, location, nowMs)
       if (typeof grant === 'string') {
-        this.close(CLOSE.policy, REASONS[grant])
+        this.close(CLOSE.policy, CLOSE_REASONS[grant])
         return false
       }
       this.grant = grant
       this.version = current
       return true
     } catch (error) {
-      log.error({ err: error, location }, 'an open WebSocket could not be judged')
+      log.error({ err: error, location }, 'an open WebSocket could not be revalidated')
       this.close(CLOSE.fault, 'internal error')
       return false
     }
   }
 
   private close(code: CloseCode, reason: string): void {
-    for (const session of this.sessions) session.close(code, reason)
+    for (const member of this.members) member.close(code, reason)
   }
 }

@@ -1,22 +1,37 @@
 import type { Principal } from '../../access/limiter/usage-limiter.js'
-import type { Origin } from '../../rpc/dispatch.js'
+import type { CallContext } from '../../rpc/call-context.js'
 import { RpcError } from '../../shared/errors.js'
 import type { BodySource, Reply } from '../../shared/http.js'
+import type { Connection } from '../../shared/socket.js'
 import { toOverLimit } from '../admission.js'
-import type { SocketSession } from './session.js'
+import type { SocketHost } from './host.js'
 
-/** One message of a WebSocket, from its first byte to its reply. */
-export class SocketMessage implements Origin {
-  readonly session: SocketSession
+/** The session of a message. */
+export type MessageSession = {
+  readonly host: SocketHost
+  readonly id: string
+  readonly isClosed: boolean
+  /** False where nothing may be sent: the socket is closed, or its access has ended. */
+  revalidate(): boolean
+  /** The connection that answers subscription methods. */
+  connect(): Connection | undefined
+  /** Sends a reply now, or once the client has taken the earlier ones. */
+  sendOrWait(message: SocketMessage, body: Uint8Array | string): void
+  /** `connectionMessage` is the message where it called a method of the connection. */
+  send(body: Uint8Array | string, connectionMessage: SocketMessage | undefined): void
+}
+
+/** One message of a WebSocket, from its arrival to its reply. */
+export class SocketMessage implements CallContext {
+  private readonly session: MessageSession
   private readonly principal: Principal
-  /** How many calls it counts as in flight. */
+  /** Calls that are charged as in flight. */
   private atOnce = 1
-  /** Bytes of results that were read for it. */
-  private heldBytes = 0
-  /** It held a call of the connection. */
-  private isOwn = false
+  /** Bytes of the reply budget that its results use. */
+  private usedBytes = 0
+  private calledConnection = false
 
-  constructor(session: SocketSession, principal: Principal) {
+  constructor(session: MessageSession, principal: Principal) {
     this.session = session
     this.principal = principal
   }
@@ -41,69 +56,69 @@ export class SocketMessage implements Origin {
     this.principal.meter.addError()
   }
 
-  own(method: string, params: unknown): Uint8Array | Promise<Uint8Array> | undefined {
-    this.isOwn = true
+  callConnectionMethod(
+    method: string,
+    params: unknown,
+  ): Uint8Array | Promise<Uint8Array> | undefined {
+    this.calledConnection = true
     return this.session.connect()?.call(method, params, this)
   }
 
   async collect(source: BodySource): Promise<Uint8Array> {
-    const { pieceBytes } = this.session.host
-    const pieces: Uint8Array[] = []
+    const { chunkBytes } = this.session.host
+    const chunks: Uint8Array[] = []
     try {
       while (!this.session.isClosed) {
-        const piece = Buffer.allocUnsafeSlow(source.byteLength ?? pieceBytes)
-        const count = await this.fill(source, piece)
-        if (count > 0) pieces.push(piece.subarray(0, count))
-        if (count < piece.length || count === source.byteLength) break
+        const chunk = Buffer.allocUnsafeSlow(source.byteLength ?? chunkBytes)
+        const count = await this.fill(source, chunk)
+        if (count > 0) chunks.push(chunk.subarray(0, count))
+        if (count < chunk.length || count === source.byteLength) break
       }
     } finally {
       source.close()
     }
-    const [first] = pieces
-    return pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
+    const [first] = chunks
+    return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
   }
 
-  /**
-   * Hands the reply to the socket. `isKept` says that its bytes stay as they are after this tick.
-   */
-  answer({ body }: Reply, isKept: boolean): void {
+  /** Sends the reply. `isStable` says that its bytes do not change after this tick. */
+  answer({ body }: Reply, isStable: boolean): void {
     const { session } = this
     if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
-      // Every result is collected before.
       body.close()
-      this.leave()
-      throw new Error('A reply to a WebSocket is not whole')
+      this.release()
+      throw new Error('A reply to a WebSocket is not complete')
     }
-    if (!session.isOpen() || body.length === 0) return this.leave()
-    if (isKept && session.mustWait(body)) return session.wait(this, body)
-    this.send(body)
+    if (!session.revalidate() || body.length === 0) return this.release()
+    if (isStable) session.sendOrWait(this, body)
+    else this.send(body)
   }
 
-  /** Sends what is whole, and lets the next one in. */
+  /** Sends a complete reply and releases the message. */
   send(body: Uint8Array | string): void {
     try {
-      this.session.send(body, this.isOwn ? this : undefined)
+      this.session.send(body, this.calledConnection ? this : undefined)
     } finally {
-      this.leave()
+      this.release()
     }
   }
 
-  /** Gives back what it holds. Called exactly once. */
-  leave(): void {
+  /** Releases its budget and its limits. Called exactly once. */
+  release(): void {
     const { limiter, budget } = this.session.host
-    budget.heldBytes -= this.heldBytes
+    budget.usedBytes -= this.usedBytes
     limiter.release(this.principal, this.atOnce)
   }
 
-  /** Reads until `piece` is full or the source has ended. */
-  private async fill(source: BodySource, piece: Uint8Array): Promise<number> {
+  /** Reads until `chunk` is full or the source ends. */
+  private async fill(source: BodySource, chunk: Uint8Array): Promise<number> {
     const { budget } = this.session.host
-    if (budget.heldBytes + piece.length > budget.heldBytesMax) throw new RpcError('overloaded')
-    budget.heldBytes += piece.length
-    this.heldBytes += piece.length
+    if (budget.usedBytes + chunk.length > budget.usedBytesMax) throw new RpcError('overloaded')
+    budget.usedBytes += chunk.length
+    this.usedBytes += chunk.length
     let filled = 0
-    while (filled < piece.length && !this.session.isClosed) {
-      const count = await source.read(piece.subarray(filled))
+    while (filled < chunk.length && !this.session.isClosed) {
+      const count = await source.read(chunk.subarray(filled))
       if (count === 0) break
       filled += count
     }

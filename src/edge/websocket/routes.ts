@@ -1,4 +1,5 @@
 import { isReply, type Reply, type Request } from '../../shared/http.js'
+import type { Log } from '../../shared/log.js'
 import type { Connection, Socket, SocketRoute } from '../../shared/socket.js'
 import {
   createAdmit,
@@ -8,68 +9,65 @@ import {
   UNAUTHORIZED,
   type AdmissionParts,
 } from '../admission.js'
-import type { EdgeParts } from '../rpc-routes.js'
-import type { Options } from '../../processes/options.js'
-import { SocketGroup, type Judge } from './group.js'
-import { SocketSession, type ReplyBudget, type SocketHost } from './session.js'
+import type { NetworkView } from '../network-view.js'
+import { SocketGroup, type Revalidate } from './group.js'
+import type { ReplyBudget, SocketHost, SocketOptions } from './host.js'
+import { SocketSession } from './session.js'
 
 /** What the WebSockets of one location need. */
-export type EdgeSocketsParts = AdmissionParts &
-  Pick<EdgeParts, 'views' | 'log'> & {
-    readonly options: Pick<
-      Options,
-      'socketFrameBytesMax' | 'socketCallsMax' | 'socketRefusedBytesMax'
-    >
-    readonly judge: Judge
-    /** One for all locations. */
-    readonly budget: ReplyBudget
-    /** Who answers the subscriptions of a network. */
-    readonly connect: (
-      network: string,
-      socket: Socket,
-      limits: { readonly subscriptionsMax: number },
-    ) => Connection | undefined
-  }
+export type EdgeSocketsParts = AdmissionParts & {
+  readonly views: ReadonlyMap<string, NetworkView>
+  readonly log: Log
+  readonly options: SocketOptions & { readonly socketFrameBytesMax: number }
+  readonly revalidate: Revalidate
+  /** Shared by all locations. */
+  readonly budget: ReplyBudget
+  /** Subscription methods of a network for one socket. */
+  readonly connect: (
+    network: string,
+    socket: Socket,
+    limits: { readonly subscriptionsMax: number },
+  ) => Connection | undefined
+}
 
 /** The WebSockets of one location. */
 export type EdgeSockets = {
   readonly routes: readonly SocketRoute[]
-  /**
-   * Judges what is open by the accesses as they are now, and closes what may not go on: nothing is
-   * sent to it after this returns.
-   */
-  judge(): void
+  /** Revalidates all open sockets and closes refused ones. Nothing is sent to these afterwards. */
+  revalidateAll(): void
 }
 
-const PIECE_BYTES = 64 * 1024
+const CHUNK_BYTES = 64 * 1024
 
-/** JSON-RPC over WebSockets, at the paths where it is over HTTP. */
-export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
-  const { location, views, log, limiter, now, version, options, onRefusal, budget } = parts
-  const admitToken = createAdmit(parts)
+const createHosts = (parts: EdgeSocketsParts): ReadonlyMap<string, SocketHost> => {
+  const { location, views, log, limiter, now, options, onRefusal, budget } = parts
   const isLogged = log.isLevelEnabled('debug')
-  const groups = new Map<string, SocketGroup>()
-  const hosts = new Map(
-    Array.from(views, ([network, view]): [string, SocketHost] => [
+  const shared = { location, limiter, options, budget, now, onRefusal, log, isLogged }
+  return new Map(
+    Array.from(views, ([network, view]) => [
       network,
       {
-        location,
+        ...shared,
         view,
-        limiter,
-        options,
-        budget,
-        pieceBytes: PIECE_BYTES,
-        now,
-        onRefusal,
-        log,
-        isLogged,
+        chunkBytes: CHUNK_BYTES,
         connect: (socket, limits) => parts.connect(network, socket, limits),
       },
     ]),
   )
+}
+
+const keyOf = ({ address, token }: Pick<SocketGroup, 'address' | 'token'>): string =>
+  `${address} ${token}`
+
+/** JSON-RPC over WebSockets, at the same paths as over HTTP. */
+export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
+  const { limiter, now, version, options, onRefusal } = parts
+  const admitToken = createAdmit(parts)
+  const hosts = createHosts(parts)
+  const groups = new Map<string, SocketGroup>()
 
   const open = (token: string, request: Request): SocketSession | Reply => {
-    // Read first: a change that comes after this line makes it be judged again.
+    // Read before: a change after this line must revalidate the socket.
     const current = version()
     const nowMs = now()
     const grant = admitToken(token, request, nowMs)
@@ -80,12 +78,10 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
     const exceeded = limiter.acquireSocket(principal, nowMs)
     if (exceeded !== undefined) return refusalOf(exceeded, onRefusal)
     const { address } = request
-    const key = `${address} ${token}`
-    let group = groups.get(key)
-    if (group === undefined) {
-      group = new SocketGroup(parts, { token, address, grant, version: current })
-      groups.set(key, group)
-    }
+    const key = keyOf({ address, token })
+    const group =
+      groups.get(key) ?? new SocketGroup(parts, { token, address, grant, version: current })
+    groups.set(key, group)
     return new SocketSession(host, group, principal)
   }
 
@@ -102,15 +98,15 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
     onClose: session => {
       session.onClose()
       const { group } = session
-      if (group.sessions.size === 0) groups.delete(`${group.address} ${group.token}`)
+      if (group.members.size === 0) groups.delete(keyOf(group))
     },
   })
 
   return {
-    routes: [route('/:token', pathToken), route('/', headerToken)].map(made => made as SocketRoute),
-    judge: () => {
+    routes: [route('/:token', pathToken), route('/', headerToken)].map(one => one as SocketRoute),
+    revalidateAll: () => {
       const nowMs = now()
-      for (const group of groups.values()) group.isValid(nowMs)
+      for (const group of groups.values()) group.revalidateOrClose(nowMs)
     },
   }
 }

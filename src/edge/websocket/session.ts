@@ -1,57 +1,30 @@
-import type { UsageLimiter, Principal } from '../../access/limiter/usage-limiter.js'
+import type { Principal } from '../../access/limiter/usage-limiter.js'
 import { RpcError } from '../../shared/errors.js'
-import type { Log } from '../../shared/log.js'
 import { CLOSE, type CloseCode, type Connection, type Socket } from '../../shared/socket.js'
-import { toOverLimit, type AdmissionParts } from '../admission.js'
-import type { NetworkView } from '../network-view.js'
-import type { Options } from '../../processes/options.js'
+import { toOverLimit } from '../admission.js'
 import type { SocketGroup } from './group.js'
-import { SocketMessage } from './message.js'
-
-/** Bytes of replies that wait for their WebSockets, over a whole edge. */
-export type ReplyBudget = { heldBytes: number; readonly heldBytesMax: number }
-
-/** What the sessions of one network at one location share. */
-export type SocketHost = {
-  readonly location: string
-  readonly view: NetworkView
-  readonly limiter: UsageLimiter
-  readonly options: Pick<Options, 'socketCallsMax' | 'socketRefusedBytesMax'>
-  readonly budget: ReplyBudget
-  /** What is read at a time where nobody knows how much comes. */
-  readonly pieceBytes: number
-  /** Unix milliseconds. */
-  readonly now: () => number
-  readonly onRefusal: AdmissionParts['onRefusal']
-  readonly log: Log
-  readonly isLogged: boolean
-  /** Who answers subscriptions; undefined where nobody does. */
-  readonly connect: (
-    socket: Socket,
-    limits: { readonly subscriptionsMax: number },
-  ) => Connection | undefined
-}
+import type { SocketHost } from './host.js'
+import { SocketMessage, type MessageSession } from './message.js'
 
 // As web3.js and kit send it every 5 s.
 const PING = Buffer.from('{"jsonrpc":"2.0","method":"ping"}')
-/** A reply longer than this waits until the client has taken what came before. */
+/** A longer reply waits until the client has taken what was sent before. */
 const LARGE_BYTES = 64 * 1024
-const BUSY = new RpcError('overloaded')
+const OVERLOADED = new RpcError('overloaded')
 
-/**
- * JSON-RPC over one WebSocket. There are many that do nothing, so it holds no more than it must.
- */
-export class SocketSession {
+/** JSON-RPC over one WebSocket. Most are idle, so state is allocated only when it is needed. */
+export class SocketSession implements MessageSession {
   readonly host: SocketHost
   readonly group: SocketGroup
-  /** Who opened it: counted there until it closes, whatever its access becomes. */
-  readonly principal: Principal
+  /** Who opened the socket. It is charged to this principal until it closes. */
+  private readonly principal: Principal
   private socket: Socket | undefined
   private connection: Connection | undefined
-  /** Messages that are not answered yet. */
+  /** Messages without a reply. */
   private callCount = 0
-  /** Replies that are whole and wait for room. */
+  /** Complete replies that wait until earlier ones are taken. */
   private waiting: { readonly message: SocketMessage; readonly body: Uint8Array | string }[] = []
+  /** Bytes of messages refused since the last accepted one. */
   private refusedBytes = 0
 
   constructor(host: SocketHost, group: SocketGroup, principal: Principal) {
@@ -68,22 +41,21 @@ export class SocketSession {
     return this.socket === undefined || this.socket.isClosed
   }
 
-  /** Whether anything may still be sent; looks at its access first. */
-  isOpen(): boolean {
-    return !this.isClosed && this.group.isValid(this.host.now()) && !this.isClosed
+  revalidate(): boolean {
+    return !this.isClosed && this.group.revalidateOrClose(this.host.now()) && !this.isClosed
   }
 
   onOpen(socket: Socket): void {
     this.socket = socket
-    this.group.sessions.add(this)
+    this.group.members.add(this)
   }
 
   onMessage(socket: Socket, body: Uint8Array): void {
     const { host, group } = this
     const { limiter, options } = host
     const nowMs = host.now()
-    if (!group.isValid(nowMs) || PING.equals(body)) return
-    if (this.callCount >= options.socketCallsMax) return this.refuse(socket, body, BUSY)
+    if (!group.revalidateOrClose(nowMs) || PING.equals(body)) return
+    if (this.callCount >= options.socketCallsMax) return this.refuse(socket, body, OVERLOADED)
     const principal = limiter.principalOf(group.grant)
     const exceeded = limiter.acquire(principal, nowMs)
     if (exceeded !== undefined)
@@ -106,11 +78,11 @@ export class SocketSession {
   }
 
   onDrain(socket: Socket): void {
-    for (;;) {
-      if (this.waiting.length > 0 && socket.queuedBytes > 0) return socket.notifyDrain()
+    while (this.waiting.length > 0) {
+      if (socket.queuedBytes > 0) return socket.notifyDrain()
       const next = this.waiting.shift()
       if (next === undefined) return
-      if (!this.isOpen()) return next.message.leave()
+      if (!this.revalidate()) return next.message.release()
       next.message.send(next.body)
     }
   }
@@ -120,9 +92,9 @@ export class SocketSession {
     this.socket = undefined
     this.connection = undefined
     this.waiting = []
-    group.sessions.delete(this)
+    group.members.delete(this)
     host.limiter.releaseSocket(this.principal)
-    for (const { message } of waiting) message.leave()
+    for (const { message } of waiting) message.release()
     connection?.close()
   }
 
@@ -130,7 +102,7 @@ export class SocketSession {
     this.socket?.close(code, reason)
   }
 
-  /** Who answers its subscriptions, made at the first one. */
+  /** Created at the first subscription method. */
   connect(): Connection | undefined {
     const { socket } = this
     if (socket === undefined) return undefined
@@ -139,21 +111,20 @@ export class SocketSession {
     return this.connection
   }
 
-  /** Whether a reply is better sent later: the client takes what came before first. */
-  mustWait(body: Uint8Array | string): boolean {
-    if (body.length <= LARGE_BYTES) return false
-    return this.waiting.length > 0 || (this.socket?.queuedBytes ?? 0) > 0
+  sendOrWait(message: SocketMessage, body: Uint8Array | string): void {
+    const { socket, waiting } = this
+    const mustWait =
+      socket !== undefined &&
+      body.length > LARGE_BYTES &&
+      (waiting.length > 0 || socket.queuedBytes > 0)
+    if (!mustWait) return message.send(body)
+    waiting.push({ message, body })
+    socket.notifyDrain()
   }
 
-  wait(message: SocketMessage, body: Uint8Array | string): void {
-    this.waiting.push({ message, body })
-    this.socket?.notifyDrain()
-  }
-
-  /** `own` is the message where it held a call of the connection. */
-  send(body: Uint8Array | string, own: SocketMessage | undefined): void {
+  send(body: Uint8Array | string, connectionMessage: SocketMessage | undefined): void {
     this.socket?.send(body)
-    if (own !== undefined) this.connection?.afterReply(own)
+    if (connectionMessage !== undefined) this.connection?.afterReply(connectionMessage)
   }
 
   private refuse(socket: Socket, body: Uint8Array, error: RpcError): void {

@@ -9,5 +9,5 @@ export const getBalance = method({
   bound: 'none',
   params: [pubkey, ignored],
   result: atSlot(LAMPORTS),
-  run: (view, key) => view.balance(key),
+  run: (context, key) => context.balance(key),
 })

@@ -1,6 +1,6 @@
 import { method } from '../method.js'
 import { ignored } from '../params.js'
-import { toTip } from '../require-tip.js'
+import { requireTip } from '../require-tip.js'
 import { SLOT } from '../schemas.js'
 
 /** Blocks beneath the newest one that is indexed. */
@@ -10,5 +10,5 @@ export const getBlockHeight = method({
   bound: 'none',
   params: [ignored],
   result: SLOT,
-  run: view => Buffer.from(String(toTip(view).blockHeight)),
+  run: context => Buffer.from(String(requireTip(context).blockHeight)),
 })

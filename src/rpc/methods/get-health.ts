@@ -10,8 +10,8 @@ export const getHealth = method({
   bound: 'none',
   params: [],
   result: { enum: ['ok'] },
-  run: view => {
-    if (view.isHealthy?.() === false || view.tip() === undefined)
+  run: context => {
+    if (context.isHealthy?.() === false || context.tip() === undefined)
       // By how many slots nobody here knows: the feed, which would tell, is what has stopped.
       throw new RpcError('nodeUnhealthy', undefined, { numSlotsBehind: null })
     return OK

@@ -1,6 +1,6 @@
 import { method } from '../method.js'
 import { ignored } from '../params.js'
-import { toTip } from '../require-tip.js'
+import { requireTip } from '../require-tip.js'
 import { SLOT } from '../schemas.js'
 
 /** The slot that everything here is answered at. */
@@ -10,5 +10,5 @@ export const getSlot = method({
   bound: 'none',
   params: [ignored],
   result: SLOT,
-  run: view => Buffer.from(String(toTip(view).slot)),
+  run: context => Buffer.from(String(requireTip(context).slot)),
 })

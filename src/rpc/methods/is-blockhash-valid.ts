@@ -9,5 +9,5 @@ export const isBlockhashValid = method({
   bound: 'none',
   params: [blockhash, ignored],
   result: atSlot(FLAG),
-  run: (view, hash) => view.blockhashValidity(hash),
+  run: (context, hash) => context.blockhashValidity(hash),
 })

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { SUBSCRIPTION_METHODS } from '../../../src/pubsub/methods.js'
 import { openLimitTable, readUtilisation } from '../../../src/access/limiter/access-limiter.js'
 import { createEdgeSockets, type EdgeSocketsParts } from '../../../src/edge/websocket/routes.js'
 import type { NetworkView } from '../../../src/edge/network-view.js'
@@ -58,6 +59,7 @@ const open = async (
     }),
   )
   const dispatch = createDispatch(rpcDefaults, {
+    connectionMethods: SUBSCRIPTION_METHODS,
     reads: fakeReads({}),
     methods: new Map(made.map(one => [one.name, one])),
     onCall() {},
@@ -65,7 +67,7 @@ const open = async (
     now: () => performance.now(),
   })
   const view = { network: 'main', dispatch } as NetworkView
-  const budget = { heldBytes: 0, heldBytesMax: 1_000_000 }
+  const budget = { usedBytes: 0, usedBytesMax: 1_000_000 }
   const world = { version: 1 }
   const sockets = createEdgeSockets({
     location: 'fra',
@@ -76,7 +78,7 @@ const open = async (
     onRefusal() {},
     views: new Map([['main', view]]),
     log,
-    judge: () => GRANT,
+    revalidate: () => GRANT,
     budget,
     connect: () => undefined,
     ...parts,
@@ -139,7 +141,7 @@ t.test('results that come in pieces', async t => {
     error: { code: -32603, message: 'Too many reads in flight; retry with backoff' },
     id: 4,
   })
-  t.equal(budget.heldBytes, 0)
+  t.equal(budget.usedBytes, 0)
   t.ok(sources.every(({ closeCount }) => closeCount === 1))
 })
 
@@ -147,27 +149,27 @@ t.test('large replies wait for their client', async t => {
   const text = JSON.stringify('x'.repeat(1_000_000))
   const { connect, budget, load, server } = await open(t, {
     methods: { large: () => Promise.resolve(textSource(text, { stepBytes: 100_000 })) },
-    budget: { heldBytes: 0, heldBytesMax: 200_000_000 },
+    budget: { usedBytes: 0, usedBytesMax: 200_000_000 },
     server: { socketQueueBytesMax: 2_000_000 },
   })
   const client = await connect()
   client.socket.pause()
   for (let id = 0; id < 40; id++) client.send(call('large', id))
-  await eventually(() => budget.heldBytes > 20_000_000)
+  await eventually(() => budget.usedBytes > 20_000_000)
   client.send(call('none', 99))
   t.ok(load().requestsInFlight > 20)
   client.socket.resume()
   const ids = new Set<number>()
   while (ids.size < 41) ids.add(JSON.parse(await client.next()).id)
-  t.equal(budget.heldBytes, 0)
+  t.equal(budget.usedBytes, 0)
   t.strictSame(load(), { requestsInFlight: 0, sockets: 1 })
 
   client.socket.pause()
   for (let id = 0; id < 40; id++) client.send(call('large', id))
-  await eventually(() => budget.heldBytes > 20_000_000)
+  await eventually(() => budget.usedBytes > 20_000_000)
   client.destroy()
   await eventually(() => server.stats().sockets === 0 && load().requestsInFlight === 0)
-  t.equal(budget.heldBytes, 0, 'and are dropped with it')
+  t.equal(budget.usedBytes, 0, 'and are dropped with it')
   t.strictSame(load(), { requestsInFlight: 0, sockets: 0 })
 })
 
@@ -207,7 +209,7 @@ t.test('what is taken back meanwhile is not answered', async t => {
       wait: () => new Promise(resolve => (end = () => resolve(Buffer.from('"secret"')))),
       now: () => Buffer.from('true'),
     },
-    judge: () => (isRevoked ? 'unknown' : GRANT),
+    revalidate: () => (isRevoked ? 'unknown' : GRANT),
   })
   const [first, second] = [await connect(), await connect()]
   world.version++
@@ -228,7 +230,7 @@ t.test('what is taken back meanwhile is not answered', async t => {
   const third = await connect()
   isRevoked = true
   world.version++
-  sockets.judge()
+  sockets.revalidateAll()
   t.strictSame(await third.closed, gone, 'found by the edge')
 
   isRevoked = false
@@ -242,15 +244,15 @@ t.test('what is taken back meanwhile is not answered', async t => {
 
 t.test('what cannot be judged goes on no more', async t => {
   const { connect, world, sockets, lines } = await open(t, {
-    judge: () => {
+    revalidate: () => {
       throw new Error('the store is gone')
     },
   })
   const client = await connect()
   world.version++
-  sockets.judge()
+  sockets.revalidateAll()
   t.strictSame(await client.closed, { code: 1011, reason: 'internal error' })
-  t.match(lines.join(''), /could not be judged/)
+  t.match(lines.join(''), /could not be revalidated/)
 })
 
 t.test('calls of the connection', async t => {

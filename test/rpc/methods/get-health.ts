@@ -1,4 +1,5 @@
 import t from 'tap'
+import { SUBSCRIPTION_METHODS } from '../../../src/pubsub/methods.js'
 import { createDispatch } from '../../../src/rpc/dispatch.js'
 import { defaults } from '../../../src/rpc/options.js'
 import { fakeReads } from '../../fixtures/rpc/fake-reads.js'
@@ -15,6 +16,7 @@ t.test('a node that lags, and one without a block, are unhealthy', async t => {
   let tip: typeof TIP | undefined = TIP
   let isHealthy = true
   const dispatch = createDispatch(defaults, {
+    connectionMethods: SUBSCRIPTION_METHODS,
     reads: fakeReads({ tip: () => tip }),
     isHealthy: () => isHealthy,
     onCall() {},

@@ -1,0 +1,120 @@
+import type { TransactionChecks } from '../native/transactions.js'
+import { SUBSCRIPTION_METHODS } from '../pubsub/methods.js'
+import { METHODS } from '../rpc/registry.js'
+import type { Server, ServerStats } from '../server/server.js'
+import { CLOSE_CODES, OTHER_CLOSE } from '../server/websocket/backpressure-monitor.js'
+import type { ErrorName } from '../shared/errors.js'
+import type { Counter, Metrics } from '../shared/metrics.js'
+import { REFUSED_AS, type RefusedAs } from './admission.js'
+import type { NetworkView } from './network-view.js'
+
+/** Labels of calls that are no method's: answered by an upstream, unknown, or not a call. */
+const OTHER_CALLS = ['forwarded', 'unknown', 'none']
+
+/** Counts and times calls. The series of each method are found once, not at every call. */
+export const createCallMeter = (metrics: Metrics) => {
+  const series = new Map(
+    [...METHODS.keys(), ...SUBSCRIPTION_METHODS, ...OTHER_CALLS].map(method => [
+      method,
+      {
+        ok: metrics.counter('requests', { method, outcome: 'ok' }),
+        seconds: metrics.histogram('requestSeconds', { method }),
+      },
+    ]),
+  )
+  return (method: string, outcome: 'ok' | ErrorName, elapsedMs: number): void => {
+    const found = series.get(method)
+    if (found === undefined) return
+    if (outcome === 'ok') found.ok.add(1)
+    else metrics.counter('requests', { method, outcome }).add(1)
+    found.seconds.observe(elapsedMs / 1000)
+  }
+}
+
+/** Counts refused requests by reason. */
+export const createRefusalCounter = (metrics: Metrics): ((reason: RefusedAs) => void) => {
+  const counters = new Map(
+    REFUSED_AS.map(reason => [reason, metrics.counter('refusals', { reason })]),
+  )
+  return reason => counters.get(reason)?.add(1)
+}
+
+/** Adds to a counter what a running total has gained since the last call. */
+const createGain = (counter: Counter): ((total: number) => void) => {
+  let last = 0
+  return total => {
+    counter.add(total - last)
+    last = total
+  }
+}
+
+const sumOf = (stats: readonly ServerStats[], valueOf: (one: ServerStats) => number): number =>
+  stats.reduce((sum, one) => sum + valueOf(one), 0)
+
+/** Reports the HTTP requests and WebSockets of all servers of an edge. */
+export const meterServers = (metrics: Metrics, servers: readonly Server[]): void => {
+  const bodies = metrics.gauge('bodiesInFlight')
+  const sockets = metrics.gauge('sockets')
+  const queued = metrics.gauge('socketQueued')
+  const addAborts = createGain(metrics.counter('httpAborts'))
+  const addMessages = createGain(metrics.counter('socketMessages'))
+  const closes = [...CLOSE_CODES, OTHER_CLOSE].map(code => {
+    const label = code === OTHER_CLOSE ? 'other' : String(code)
+    return { code, addCloses: createGain(metrics.counter('socketCloses', { code: label })) }
+  })
+  metrics.beforeSnapshot(() => {
+    const stats = servers.map(server => server.stats())
+    bodies.set(sumOf(stats, one => one.bodyBytesInFlight))
+    sockets.set(sumOf(stats, one => one.sockets))
+    queued.set(sumOf(stats, one => one.socketQueuedBytes))
+    addAborts(sumOf(stats, one => one.abortedCount))
+    addMessages(sumOf(stats, one => one.messagesCount))
+    for (const { code, addCloses } of closes)
+      addCloses(sumOf(stats, one => one.closes.get(code) ?? 0))
+  })
+}
+
+/** Reports the tip of each network, and the pools and reply buffers of the process. */
+export const meterViews = (
+  metrics: Metrics,
+  views: Iterable<NetworkView>,
+  servers: readonly Server[],
+): void => {
+  const replies = metrics.gauge('repliesInFlight')
+  const scan = metrics.gauge('queueDepth', { pool: 'scan' })
+  const stream = metrics.gauge('queueDepth', { pool: 'stream' })
+  const networks = Array.from(views, view => ({
+    view,
+    slot: metrics.gauge('tipSlot', { network: view.network }),
+    age: metrics.gauge('tipAge', { network: view.network }),
+  }))
+  metrics.beforeSnapshot(() => {
+    const copiedBytes = sumOf(
+      servers.map(server => server.stats()),
+      one => one.replyBytesInFlight,
+    )
+    for (const { view, slot, age } of networks) {
+      slot.set(view.tipSlot ?? 0)
+      age.set(view.tipAgeMs(performance.now()) / 1000)
+      // The pools belong to the process: every reader reports the same.
+      const pools = view.reader?.poolStats()
+      if (pools === undefined) continue
+      replies.set(pools.replyBytesInFlight + copiedBytes)
+      scan.set(pools.scanWaiting)
+      stream.set(pools.streamWaiting)
+    }
+  })
+}
+
+/** Reports the pool of signature checks, which belongs to the process. */
+export const meterChecks = (metrics: Metrics, checks: TransactionChecks | undefined): void => {
+  if (checks === undefined) return
+  const waiting = metrics.gauge('queueDepth', { pool: 'verify' })
+  metrics.beforeSnapshot(() => waiting.set(checks.stats().verifyWaiting))
+}
+
+/** Reports log lines that were dropped. */
+export const meterLog = (metrics: Metrics, droppedCount: () => number): void => {
+  const dropped = metrics.gauge('logDropped')
+  metrics.beforeSnapshot(() => dropped.set(droppedCount()))
+}

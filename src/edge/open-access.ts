@@ -1,0 +1,57 @@
+import { createAuthenticate, type Authenticate, type OnRefused } from '../access/authenticate.js'
+import { AccessLimiter, openLimitTable } from '../access/limiter/access-limiter.js'
+import { UsageLimiter } from '../access/limiter/usage-limiter.js'
+import { openReader } from '../access/store/store.js'
+import { openUsage } from '../access/usage/usage.js'
+import type { Config } from '../config/config.js'
+import type { Log } from '../shared/log.js'
+import { createRevalidate, type Revalidate } from './websocket/group.js'
+
+export type AccessModules = {
+  /** This edge's index, and the number of edges of the machine. */
+  readonly index: number
+  readonly edgeCount: number
+  /** Value of accessVersion. */
+  readonly version: () => number
+  readonly log: Log
+}
+
+/** Authentication and limits of one edge. */
+export type OpenAccess = {
+  readonly authenticate: Authenticate
+  readonly revalidate: Revalidate
+  readonly limiter: UsageLimiter
+  close(): Promise<void>
+}
+
+/** Opens the access store, the limits and the usage counts of one edge. */
+export const openAccess = async (
+  config: Pick<Config, 'dataDir' | 'access'>,
+  { index, edgeCount, version, log }: AccessModules,
+): Promise<OpenAccess> => {
+  const { dataDir, access: options } = config
+  const store = await openReader(dataDir, options.store)
+  const table = openLimitTable(dataDir, edgeCount, options.limits)
+  // Requests that were in flight when this edge last ended.
+  table.clearEdge(index)
+  const usage = openUsage(dataDir, index, {
+    options: options.usage,
+    onFault: fault => log.error({ err: fault }, 'usage of tokens cannot be counted'),
+  })
+  const limiter = new UsageLimiter(new AccessLimiter(table, index), usage)
+  limiter.sweep(Date.now())
+  const sweep = setInterval(() => limiter.sweep(Date.now()), options.usage.sweepMs)
+  const onRefused: OnRefused = (reason, tokenId, address, nowMs) =>
+    usage.addRefused(reason, tokenId, address, nowMs)
+  return {
+    authenticate: createAuthenticate(store, version, options.authenticate, onRefused),
+    revalidate: createRevalidate(onReason =>
+      createAuthenticate(store, version, options.authenticate, onReason),
+    ),
+    limiter,
+    close: async () => {
+      clearInterval(sweep)
+      await store.close()
+    },
+  }
+}

@@ -1,0 +1,124 @@
+import type { Config } from '../config/config.js'
+import { boundUnsent } from '../native/os.js'
+import { openServer, type Server } from '../server/server.js'
+import type { Log } from '../shared/log.js'
+import type { Metrics } from '../shared/metrics.js'
+import { createIds } from '../submission/store/submission-id.js'
+import { describeFailure, type AdmissionParts } from './admission.js'
+import { createRefusalCounter } from './metrics.js'
+import type { OpenAccess } from './open-access.js'
+import type { EdgeNetworks } from './open-networks.js'
+import type { OpenSubmissions } from './open-submissions.js'
+import { createEdgeRoutes, type Health } from './rpc-routes.js'
+import { createSubmissionRoutes } from './submission-routes.js'
+import type { ReplyBudget } from './websocket/host.js'
+import { createEdgeSockets, type EdgeSockets } from './websocket/routes.js'
+
+export type LocationsModules = {
+  readonly access: OpenAccess
+  readonly networks: EdgeNetworks
+  readonly submissions: OpenSubmissions
+  /** Value of accessVersion. */
+  readonly version: () => number
+  readonly health: () => Health
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+type SharedByLocations = {
+  readonly onRefusal: AdmissionParts['onRefusal']
+  readonly newSubmissionId: () => Uint8Array
+  readonly budget: ReplyBudget
+}
+
+/** Limits the kernel's send buffers of connections accepted from now on. */
+const boundSendBuffers = (bytes: number, log: Log): void => {
+  try {
+    boundUnsent(bytes)
+  } catch (error) {
+    log.warn({ err: error }, 'send buffers of the kernel cannot be limited')
+  }
+}
+
+/** The servers of all locations at one edge. */
+export class EdgeLocations {
+  readonly servers: Server[] = []
+  private readonly sockets: EdgeSockets[] = []
+  private readonly config: Config
+  private readonly modules: LocationsModules
+
+  constructor(config: Config, modules: LocationsModules) {
+    this.config = config
+    this.modules = modules
+  }
+
+  /** Opens one server for each location. */
+  async open(): Promise<void> {
+    const { config, modules } = this
+    const { processes } = config
+    const shared = {
+      onRefusal: createRefusalCounter(modules.metrics),
+      newSubmissionId: createIds(Date.now),
+      budget: { usedBytes: 0, usedBytesMax: processes.socketRepliesBytesMax },
+    }
+    for (const location of config.locations) {
+      await this.openLocation(location, shared)
+      // At once: the limit does not apply to connections accepted before it.
+      boundSendBuffers(processes.unsentBytesMax, modules.log)
+    }
+  }
+
+  /** Sends a frame to all sockets that are subscribed to the topic. */
+  publish(topic: string, frame: Uint8Array): void {
+    for (const server of this.servers) server.publish(topic, frame)
+  }
+
+  /** Revalidates all open WebSockets, and closes those whose access has ended. */
+  revalidateSockets(): void {
+    for (const sockets of this.sockets) sockets.revalidateAll()
+  }
+
+  private async openLocation(
+    { id: location, listeners }: Config['locations'][number],
+    { onRefusal, newSubmissionId, budget }: SharedByLocations,
+  ): Promise<void> {
+    const { config } = this
+    const { access, networks, submissions, version, health, log } = this.modules
+    const { authenticate, limiter, revalidate } = access
+    const { processes } = config
+    const { views } = networks
+    const now = Date.now
+    const admission = { location, authenticate, version, limiter, now, onRefusal }
+    const sockets = createEdgeSockets({
+      ...admission,
+      views,
+      log,
+      options: processes,
+      revalidate,
+      budget,
+      connect: (network, socket, limits) => networks.connect(network, socket, limits),
+    })
+    this.sockets.push(sockets)
+    const { bodyBytesMax, submissionBytesMax } = processes
+    const routes = [
+      ...createEdgeRoutes({ ...admission, bodyBytesMax, views, log, health }),
+      ...createSubmissionRoutes({
+        ...admission,
+        bodyBytesMax: submissionBytesMax,
+        networks: submissions.networks,
+        newSubmissionId,
+        log,
+      }),
+    ]
+    const server = await openServer({
+      routes,
+      sockets: sockets.routes,
+      listeners,
+      log,
+      now: () => performance.now(),
+      options: { ...config.server, trustedProxies: config.trustedProxies },
+      describeFailure,
+    })
+    this.servers.push(server)
+  }
+}

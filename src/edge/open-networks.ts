@@ -1,0 +1,89 @@
+import type { Config } from '../config/config.js'
+import type { CallContext } from '../rpc/call-context.js'
+import type { Connection, Socket } from '../shared/socket.js'
+import { createCallMeter } from './metrics.js'
+import { createNetworkView, type NetworkView } from './network-view.js'
+import { openForward, type OpenForward } from './open-forward.js'
+import type { SubmissionModules } from './open-lander.js'
+import { openPubSub, type OpenPubSub } from './open-pubsub.js'
+
+export type NetworksModules = SubmissionModules & {
+  /** Sends a frame to all sockets of this edge that are subscribed to the topic. */
+  readonly publish: (topic: string, frame: Uint8Array) => void
+}
+
+type Network = {
+  readonly id: string
+  readonly view: NetworkView
+  readonly pubsub: OpenPubSub
+  readonly forward: OpenForward | undefined
+}
+
+/** The reads and subscriptions of all networks at one edge. */
+export class EdgeNetworks {
+  readonly views: ReadonlyMap<string, NetworkView>
+  private readonly networks: ReadonlyMap<string, Network>
+  private readonly tipAgeMaxMs: number
+
+  constructor(networks: readonly Network[], tipAgeMaxMs: number) {
+    this.networks = new Map(networks.map(network => [network.id, network]))
+    this.views = new Map(networks.map(({ id, view }) => [id, view]))
+    this.tipAgeMaxMs = tipAgeMaxMs
+  }
+
+  /** Every network has a store with at least one block. */
+  get isIndexed(): boolean {
+    return [...this.views.values()].every(view => view.tipSlot !== undefined)
+  }
+
+  refresh(nowMs: number): void {
+    for (const view of this.views.values()) view.refresh(nowMs)
+  }
+
+  /** Subscription methods of a network for one socket. */
+  connect(
+    network: string,
+    socket: Socket,
+    limits: { readonly subscriptionsMax: number },
+  ): Connection | undefined {
+    return this.networks.get(network)?.pubsub.connect(socket, limits)
+  }
+
+  health(nowMs: number): 'ok' | 'behind' | 'unknown' {
+    let health: 'ok' | 'behind' = 'ok'
+    for (const view of this.views.values()) {
+      if (view.tipSlot === undefined || view.isIncomplete) return 'unknown'
+      if (view.tipAgeMs(nowMs) > this.tipAgeMaxMs) health = 'behind'
+    }
+    return health
+  }
+
+  async close(): Promise<void> {
+    const networks = [...this.networks.values()]
+    for (const { pubsub } of networks) pubsub.close()
+    for (const { view } of networks) view.close()
+    await Promise.all(networks.map(({ forward }) => forward?.close()))
+  }
+}
+
+/** Opens the upstream RPC, the subscriptions and the view of every network. */
+export const openNetworks = async (
+  config: Config,
+  modules: NetworksModules,
+): Promise<EdgeNetworks> => {
+  const { log, now, metrics, publish } = modules
+  const onCall = createCallMeter(metrics)
+  const onFault = (fault: unknown, method: string, { id, tokenId }: CallContext): void =>
+    log.error({ err: fault, method, requestId: id, tokenId }, 'a read failed')
+  const networks = await Promise.all(
+    config.networks.map(async network => {
+      const { id } = network
+      const forward = await openForward(network, modules)
+      const pubsub = openPubSub(config, network, { log, metrics, publish })
+      const calls = { forward: forward?.forward, onCall, onFault, now }
+      const view = createNetworkView(config, id, { calls, log, follower: pubsub.follower })
+      return { id, view, pubsub, forward }
+    }),
+  )
+  return new EdgeNetworks(networks, config.processes.tipAgeMaxMs)
+}

@@ -1,0 +1,37 @@
+import type { UsageLimiter } from '../../access/limiter/usage-limiter.js'
+import type { Log } from '../../shared/log.js'
+import type { Connection, Socket } from '../../shared/socket.js'
+import type { AdmissionParts } from '../admission.js'
+import type { NetworkView } from '../network-view.js'
+
+/** Memory for complete replies that wait for their WebSockets, over a whole edge. */
+export type ReplyBudget = { usedBytes: number; readonly usedBytesMax: number }
+
+/** Bounds of one WebSocket. */
+export type SocketOptions = {
+  readonly socketCallsMax: number
+  readonly socketRefusedBytesMax: number
+}
+
+/** Subscription methods for one socket; undefined where there are none. */
+export type Connect = (
+  socket: Socket,
+  limits: { readonly subscriptionsMax: number },
+) => Connection | undefined
+
+/** What the sessions of one network at one location share. */
+export type SocketHost = {
+  readonly location: string
+  readonly view: NetworkView
+  readonly limiter: UsageLimiter
+  readonly options: SocketOptions
+  readonly budget: ReplyBudget
+  /** Size of the reads of a source whose length is unknown. */
+  readonly chunkBytes: number
+  /** Unix milliseconds. */
+  readonly now: () => number
+  readonly onRefusal: AdmissionParts['onRefusal']
+  readonly log: Log
+  readonly isLogged: boolean
+  readonly connect: Connect
+}

@@ -1,0 +1,29 @@
+import type { RpcError } from '../shared/errors.js'
+import type { BodySource, Reply } from '../shared/http.js'
+
+/** The request or WebSocket message that calls came in. */
+export type CallContext = {
+  /** Id of the request in log lines. Read only when a line is written. */
+  readonly id: string
+  /** Public name of the token; never the token itself. */
+  readonly tokenId?: string
+  /**
+   * Charges a batch to its access: the number of calls, and how many of them run at a time. Returns
+   * a reply that refuses the whole batch, or an error that answers each call.
+   */
+  acquireBatch?(calls: number, atOnce: number): Reply | RpcError | undefined
+  /** Called for every call that fails. */
+  onFailure?(): void
+  /**
+   * Runs a method that only a connection has. Undefined where the connection has no such method;
+   * throws or rejects with `RpcError`.
+   */
+  callConnectionMethod?(
+    method: string,
+    params: unknown,
+  ): Uint8Array | Promise<Uint8Array> | undefined
+  /**
+   * Reads a result to its end and closes it. Set where a reply must be complete before it is sent.
+   */
+  collect?(source: BodySource): Promise<Uint8Array>
+}

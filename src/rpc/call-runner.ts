@@ -1,0 +1,149 @@
+import type { ReplyBytes, Reads } from '../native/reads.js'
+import { RpcError, type ErrorName } from '../shared/errors.js'
+import { isRefusal, type Call, type Refusal } from '../shared/jsonrpc.js'
+import type { CallContext } from './call-context.js'
+import type { Forward } from './forward.js'
+import type { Method, MethodContext } from './method.js'
+import type { Outcome } from './outcome.js'
+import { withTimeout } from './with-timeout.js'
+
+/** What calls run with. */
+export type CallModules = {
+  readonly reads: Reads
+  /** Whether the index keeps up with the chain, as `getHealth` reports it. */
+  readonly isHealthy?: () => boolean
+  readonly methods: ReadonlyMap<string, Method>
+  /** Methods that only a WebSocket has. Over HTTP they are unknown, and never forwarded. */
+  readonly connectionMethods: ReadonlySet<string>
+  /** Where methods that are not served here are sent; undefined where there is no upstream. */
+  readonly forward?: Forward | undefined
+  /**
+   * Called for every answered call with its method (`forwarded` where the upstream answered,
+   * `unknown` for no method, `none` for no call) and its outcome. An error that the upstream
+   * returned is `ok`.
+   */
+  readonly onCall: (method: string, outcome: 'ok' | ErrorName, elapsedMs: number) => void
+  /** Called with what was thrown and must not reach a client. */
+  readonly onFault: (fault: unknown, method: string, context: CallContext) => void
+  readonly now: () => number
+}
+
+/** A call as received, and how long it may take. */
+export type RawCall = { readonly bytes: () => Uint8Array; readonly waitMs: number }
+
+const INTERNAL = new RpcError('internal')
+const METHOD_NOT_FOUND = new RpcError('methodNotFound')
+const PARAMS_NOT_ARRAY = new RpcError('paramsNotArray')
+
+/** Runs single calls: served methods, those of the connection, and forwarded ones. */
+export class CallRunner {
+  private readonly modules: CallModules
+  private readonly methodContext: MethodContext
+
+  constructor(modules: CallModules) {
+    const { reads, isHealthy } = modules
+    this.modules = modules
+    this.methodContext = isHealthy === undefined ? reads : { ...reads, isHealthy }
+  }
+
+  /** Runs a call. Never throws or rejects; synchronous where nothing has to be awaited. */
+  run(call: Call, context: CallContext, raw: RawCall): Outcome | Promise<Outcome> {
+    const { methods, connectionMethods, forward } = this.modules
+    const method = methods.get(call.method)
+    if (method !== undefined) return this.runMethod(method, { call, context, raw })
+    if (connectionMethods.has(call.method)) return this.runConnectionMethod(call, context)
+    if (forward?.takes(call.method) !== true)
+      return this.refuse('unknown', METHOD_NOT_FOUND, context)
+    return this.forward(forward, context, raw)
+  }
+
+  /** Counts a call that is answered with an error without being run. */
+  refuse(method: 'unknown' | 'none', error: RpcError, context: CallContext): RpcError {
+    context.onFailure?.()
+    this.modules.onCall(method, error.name, 0)
+    return error
+  }
+
+  /** Whether the upstream may have to answer the call. */
+  mayForward(call: Call | Refusal): boolean {
+    const { methods, connectionMethods, forward } = this.modules
+    if (forward === undefined || isRefusal(call) || connectionMethods.has(call.method)) return false
+    return methods.has(call.method) ? forward.takesOutsideScope : forward.takes(call.method)
+  }
+
+  private runMethod(
+    method: Method,
+    { call, context, raw }: { call: Call; context: CallContext; raw: RawCall },
+  ): Outcome | Promise<Outcome> {
+    const { name } = method
+    const startMs = this.modules.now()
+    const end = (outcome: Outcome): Outcome => this.end(name, context, startMs, outcome)
+    const fail = (thrown: unknown): Outcome | Promise<Outcome> => {
+      const error = this.toError(thrown, name, context)
+      const { forward } = this.modules
+      if (error.name === 'outsideScope' && forward?.takesOutsideScope === true)
+        return this.forward(forward, context, raw)
+      return end(error)
+    }
+    try {
+      if (!Array.isArray(call.params)) return end(PARAMS_NOT_ARRAY)
+      const result = method.call(this.methodContext, call.params)
+      if (result instanceof Uint8Array) return end(result)
+      if (!(result instanceof Promise)) {
+        if (context.collect === undefined) return end(result)
+        return context.collect(result).then(end, fail)
+      }
+      const settled = method.bound === 'timeout' ? withTimeout(raw.waitMs, result) : result
+      return settled.then(bytes => collect(bytes, context)).then(end, fail)
+    } catch (thrown) {
+      return fail(thrown)
+    }
+  }
+
+  private runConnectionMethod(
+    { method, params }: Call,
+    context: CallContext,
+  ): Outcome | Promise<Outcome> {
+    const startMs = this.modules.now()
+    const end = (outcome: Outcome): Outcome => this.end(method, context, startMs, outcome)
+    const fail = (thrown: unknown): Outcome => end(this.toError(thrown, method, context))
+    try {
+      const result = context.callConnectionMethod?.(method, params)
+      if (result === undefined) return this.refuse('unknown', METHOD_NOT_FOUND, context)
+      return result instanceof Promise ? result.then(end, fail) : end(result)
+    } catch (thrown) {
+      return fail(thrown)
+    }
+  }
+
+  private async forward(
+    to: Forward,
+    context: CallContext,
+    { bytes, waitMs }: RawCall,
+  ): Promise<Outcome> {
+    const startMs = this.modules.now()
+    try {
+      return this.end('forwarded', context, startMs, await to.call(bytes(), waitMs))
+    } catch (thrown) {
+      return this.end('forwarded', context, startMs, this.toError(thrown, 'forwarded', context))
+    }
+  }
+
+  private end(method: string, context: CallContext, startMs: number, outcome: Outcome): Outcome {
+    const { onCall, now } = this.modules
+    const isFailure = outcome instanceof RpcError
+    if (isFailure) context.onFailure?.()
+    onCall(method, isFailure ? outcome.name : 'ok', now() - startMs)
+    return outcome
+  }
+
+  private toError(thrown: unknown, method: string, context: CallContext): RpcError {
+    // An error without a code is a plain HTTP failure, which no method may throw.
+    if (thrown instanceof RpcError && thrown.row.code !== undefined) return thrown
+    this.modules.onFault(thrown, method, context)
+    return INTERNAL
+  }
+}
+
+const collect = (result: ReplyBytes, context: CallContext): ReplyBytes | Promise<ReplyBytes> =>
+  result instanceof Uint8Array || context.collect === undefined ? result : context.collect(result)
