@@ -71,7 +71,7 @@ const mirroredFolder = test => {
 
 const importsOf = (file, known) => {
   const text = readFileSync(join(root, file), 'utf8')
-  const specifiers = text.matchAll(/(?:from|import\(|new URL\()\s*'(\.[^']+)'/g)
+  const specifiers = text.matchAll(/(?:from|import\(?|new URL\()\s*'(\.[^']+)'/g)
   return Array.from(specifiers, ([, specifier]) => {
     const path = normalize(join(dirname(file), specifier)).replace(/^dist\//, 'src/')
     return known.get(withoutType(path)) ?? path

@@ -1,0 +1,155 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { ownDir } from '../fixtures/own-dir.js'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const CONFIGURATION = ['package.json', 'tsconfig.json', '.oxlintrc.json', '.dependency-cruiser.mjs']
+const SCRIPT = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.lint as string
+
+type Result = { readonly code: number; readonly output: string }
+
+/** A checkout with the configuration of this one and only these files. */
+const openCheckout = (t: Test, files: Readonly<Record<string, string>>): string => {
+  const dir = ownDir(t)
+  for (const name of CONFIGURATION) cpSync(join(root, name), join(dir, name))
+  symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'))
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(dir, name)), { recursive: true })
+    writeFileSync(join(dir, name), text)
+  }
+  spawnSync('git', ['init', '--quiet'], { cwd: dir })
+  return dir
+}
+
+const run = (dir: string, command: string, ...args: readonly string[]): Promise<Result> =>
+  new Promise(resolve => {
+    const options = { cwd: dir, maxBuffer: 16 * 1024 * 1024 }
+    execFile(command, args, options, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr }),
+    )
+  })
+
+const binary = (name: string): string => join(root, 'node_modules', '.bin', name)
+
+t.test('npm run lint runs every tool that is tested here', async t => {
+  for (const command of ['oxlint', 'prettier --check', 'depcruise'])
+    t.ok(
+      SCRIPT.split(' && ').some(part => part.startsWith(command)),
+      command,
+    )
+})
+
+t.test('oxlint refuses what leaves the type checker or is unfinished', async t => {
+  const cases: readonly (readonly [rule: string, file: string, text: string])[] = [
+    ['no-explicit-any', 'src/rpc/any.ts', 'export const a: any = 1\n'],
+    ['no-explicit-any', 'src/rpc/as-any.ts', 'export const a = 1 as any\n'],
+    ['no-non-null-assertion', 'src/rpc/b.ts', 'export const b = (c?: { d: 1 }) => c!.d\n'],
+    ['ban-ts-comment', 'src/rpc/c.ts', '// @ts-expect-error For a reason\nexport const c = 1\n'],
+    ['no-warning-comments', 'src/rpc/d.ts', '// TODO\nexport const d = 1\n'],
+    ['no-process-env', 'src/rpc/e.ts', "export const e = process.env['E']\n"],
+    ['no-unused-vars', 'src/rpc/f.ts', 'const f = 1\nexport {}\n'],
+  ]
+  const sound = { 'src/main.ts': "export const g = process.env['G'] // any!\n" }
+  const dir = openCheckout(t, {
+    ...sound,
+    ...Object.fromEntries(cases.map(([, file, text]) => [file, text])),
+  })
+  const { code, output } = await run(dir, binary('oxlint'), '--format=unix')
+  t.not(code, 0)
+  for (const [rule, file] of cases)
+    t.ok(
+      output.split('\n').some(line => line.startsWith(file) && line.includes(rule)),
+      `${rule} in ${file}`,
+    )
+  t.notMatch(output, 'src/main.ts')
+})
+
+t.test('prettier refuses a line that it would break', async t => {
+  const text = `export const list = [${'1, '.repeat(40)}1]\n`
+  const dir = openCheckout(t, { 'src/a.ts': text, 'src/b.ts': 'export const b = 1\n' })
+  const { code, output } = await run(dir, binary('prettier'), '--check', 'src')
+  t.not(code, 0)
+  t.match(output, 'src/a.ts')
+  t.notMatch(output, 'src/b.ts')
+})
+
+t.test('dependency-cruiser holds the rooms and the owners of packages', async t => {
+  const cases: readonly (readonly [rule: string | undefined, file: string, text: string])[] = [
+    [undefined, 'src/shared/b.ts', 'export const b = 1\nexport type B = 1\n'],
+    [undefined, 'src/access/b.ts', "import { open } from 'lmdb'\nexport const b = open\n"],
+    [undefined, 'src/rpc/ok.ts', "import { b } from '../shared/b.js'\nexport const a = b\n"],
+    [undefined, 'src/rpc/node.ts', "import { join } from 'node:path'\nexport const a = join\n"],
+    [undefined, 'src/processes/a.ts', "export * from '../rpc/ok.js'\n"],
+    [undefined, 'src/cli/sandbox.ts', "export * from '../sandbox/a.js'\n"],
+    [undefined, 'src/sandbox/a.ts', "export * from '../processes/a.js'\n"],
+    [undefined, 'src/native/b.ts', "export * from '#native'\n"],
+    ['room-shared', 'src/shared/up.ts', "export * from '../rpc/ok.js'\n"],
+    ['room-rpc', 'src/rpc/value.ts', "export * from '../access/b.js'\n"],
+    ['room-rpc', 'src/rpc/type.ts', "export type { b } from '../access/b.js'\n"],
+    ['room-rpc', 'src/rpc/lazy.ts', "export const a = import('../access/b.js')\n"],
+    ['room-sandbox', 'src/sandbox/feed.ts', "export * from '../ingest/a.js'\n"],
+    [undefined, 'src/ingest/a.ts', 'export const a = 1\n'],
+    ['no-import-of-main', 'src/processes/main-user.ts', "export * from '../main.js'\n"],
+    [undefined, 'src/main.ts', 'export const a = 1\n'],
+    ['known-room', 'src/elsewhere/a.ts', "export * from '../shared/b.js'\n"],
+    ['sandbox-is-a-guest', 'src/processes/edge.ts', "export * from '../sandbox/a.js'\n"],
+    ['no-import-from-outside', 'src/server/a.ts', "export * from '../../test/a.js'\n"],
+    [undefined, 'test/a.ts', 'export const a = 1\n'],
+    ['owner-of-uWebSockets.js', 'src/rpc/uws.ts', "export { App } from 'uWebSockets.js'\n"],
+    ['owner-of-lmdb', 'src/rpc/lmdb.ts', "export type { Database } from 'lmdb'\n"],
+    ['owner-of-#native', 'src/rpc/native.ts', "export * from '#native'\n"],
+    ['owner-of-node:https', 'src/rpc/https.ts', "export { request } from 'node:https'\n"],
+    ['package-without-owner', 'src/rpc/package.ts', "export { h } from 'tap'\n"],
+    ['not-resolvable', 'src/rpc/nowhere.ts', "export * from './not-there.js'\n"],
+    ['no-circular', 'src/pubsub/a.ts', "import './b.js'\n"],
+    [undefined, 'src/pubsub/b.ts', "import './a.js'\n"],
+  ]
+  const dir = openCheckout(t, {
+    'native/addon/index.js': 'module.exports = {}\n',
+    ...Object.fromEntries(cases.map(([, file, text]) => [file, text])),
+  })
+  const args = ['--output-type', 'json', 'src', 'test']
+  const { output } = await run(dir, binary('depcruise'), ...args)
+  const { summary } = JSON.parse(output.slice(output.indexOf('{'))) as {
+    readonly summary: {
+      readonly violations: readonly { readonly from: string; readonly rule: { name: string } }[]
+    }
+  }
+  const found = summary.violations.map(({ from, rule }) => `${rule.name} ${from}`)
+  const expected = cases.flatMap(([rule, file]) => (rule === undefined ? [] : [`${rule} ${file}`]))
+  t.strictSame(found.toSorted(), expected.toSorted())
+})
+
+t.test('check-files refuses what is too long and tests in the wrong place', async t => {
+  const long = `// ${'word '.repeat(20)}\n`
+  const rust = Array.from({ length: 21 }, (_, at) => [`native/src/m${at}.rs`, 'fn a() {}\n'])
+  const dir = openCheckout(t, {
+    'src/rpc/a.ts': 'export const a = 1\n',
+    'src/rpc/b.ts': `${long}export const b = 1\n`,
+    'src/rpc/literal.ts': `export const text =\n  '${'word '.repeat(30)}'\n`,
+    'src/rpc/lines.ts': '// line\n'.repeat(401),
+    'src/access/a.ts': 'export const a = 1\n',
+    'native/src/lib.rs': `/${long}`,
+    ...Object.fromEntries(rust),
+    'test/rpc/a.ts': '// It mirrors src/rpc/a.ts.\n',
+    'test/rpc/part.ts': "import '../fixtures/a.js'\n",
+    'test/fixtures/a.ts': "import '../../src/rpc/a.js'\n",
+    'test/rpc/elsewhere.ts': "import '../../src/access/a.js'\n",
+    'test/service/a.ts': '// It starts the whole service.\n',
+  })
+  const script = join(root, 'scripts', 'check-files.mjs')
+  const { code, output } = await run(dir, process.execPath, script, dir)
+  t.not(code, 0)
+  const faults = output.trim().split('\n')
+  t.strictSame(faults.toSorted(), [
+    'native/src/: 22 source files, at most 20',
+    'native/src/lib.rs:1: 104 columns, at most 100',
+    'src/access/: no test in test/access/',
+    'src/rpc/b.ts:1: 103 columns, at most 100',
+    'src/rpc/lines.ts: 401 lines, at most 400',
+    'test/rpc/elsewhere.ts: tests nothing of src/rpc/',
+  ])
+})
