@@ -1,6 +1,6 @@
 import { basename } from 'node:path/posix'
 import t from 'tap'
-import { linksOf, pages, readPage } from './fixtures/docs/markdown.js'
+import { linksOf, pages, readPage } from '../fixtures/docs/markdown.js'
 
 const INDEX = 'docs/decisions/README.md'
 const records = pages()
