@@ -46,13 +46,11 @@ const ROOMS = {
   // Composition and commands: they know every part, the sandbox apart (see below).
   processes: undefined,
   cli: undefined,
-  sandbox: ['shared', 'access', 'config', 'control', 'processes'],
+  sandbox: ['shared', 'config', 'control', 'processes'],
 }
 
-/**
- * The only files outside src/sandbox/ that import it: its command, and where its process starts.
- */
-const SANDBOX_HOSTS = ['src/cli/sandbox.ts', 'src/processes/role.ts']
+/** The only file outside src/sandbox/ that imports it: its command. */
+const SANDBOX_HOSTS = ['src/cli/sandbox.ts']
 
 /** Who imports a package, so that it can be replaced in one place. Folders end with a slash. */
 const OWNERS = {
@@ -97,22 +95,12 @@ const EXCEPTIONS = {
   'room-edge': ['src/edge/websocket/session.ts', 'src/edge/websocket/routes.ts'],
   'room-control': ['src/control/access-usage.ts', 'src/control/edge-notifier.ts'],
   'room-config': ['src/config/schema.ts'],
-  'sandbox-is-a-guest': [
-    'src/processes/supervisor.ts',
-    'src/processes/messages.ts',
-    'src/processes/control.ts',
-  ],
   'no-circular': [
     'src/server/websocket/backpressure-monitor.ts',
     'src/server/websocket/server-socket.ts',
     'src/server/websocket/slow-consumers.ts',
     'src/server/http/reply-scheduler.ts',
     'src/server/http/reply-stream.ts',
-    'src/sandbox/solana/parse-transaction.ts',
-    'src/sandbox/solana/parse-version-1.ts',
-    'src/sandbox/geyser/geyser.ts',
-    'src/sandbox/geyser/control-command.ts',
-    'src/sandbox/process.ts',
     'src/processes/role.ts',
     'src/processes/indexer.ts',
     'src/processes/edge.ts',

@@ -1,72 +1,84 @@
 import { randomBytes } from 'node:crypto'
-import { openBundleEngine } from './upstreams/bundle-engine.js'
-import { CREDENTIALS } from './upstreams/credentials.js'
-import { openIdentityProvider } from './identity/provider.js'
-import { openLander } from './upstreams/lander.js'
-import { startSandboxChain } from './sandbox-chain.js'
+import { publicUrlOf } from '../control/public-url.js'
+import type { Start } from '../processes/role.js'
+import { sendMetrics } from '../processes/send-metrics.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
-import { publicUrlOf } from '../control/public-url.js'
-import { sendMetrics } from '../processes/send-metrics.js'
-import { layoutOf, type SandboxFlags } from './config.js'
-import type { Start } from '../processes/role.js'
+import { portsFrom, type SandboxFlags } from './config.js'
+import type { SandboxDetail } from './description.js'
+import { openIdentityProvider } from './identity/provider.js'
+import type { IdentityUser } from './identity/users.js'
+import { type SandboxChain, startSandboxChain } from './sandbox-chain.js'
+import { openBundleEngine } from './upstreams/bundle-engine.js'
+import { CREDENTIALS } from './upstreams/credentials.js'
+import { openLander } from './upstreams/lander.js'
 
-/**
- * The local upstreams: a dev chain behind a real Yellowstone server, a lander, bundle engines, an
- * identity provider.
- */
+/** What the command passes to the process of the sandbox. */
+export type SandboxOptions = {
+  readonly flags: SandboxFlags
+  /** Who can sign in; made by the command, so that a restart of the process keeps them. */
+  readonly users: readonly IdentityUser[]
+}
+
+const openChain = ({ port, slotMs, trafficPerSecond, accountDir }: SandboxFlags) => {
+  const { geyser, rpc } = portsFrom(port)
+  return startSandboxChain({
+    geyser: { port: geyser },
+    rpc: { port: rpc },
+    slotMs,
+    trafficPerSecond,
+    ...(accountDir === undefined ? {} : { accountDir }),
+  })
+}
+
+const openUpstreams = async ({ chain, tips }: SandboxChain, { port }: SandboxFlags) => {
+  const ports = portsFrom(port)
+  const [lander, engine] = await Promise.all([
+    // Without a required key, so that clients can call the dev lander directly.
+    openLander(chain, { port: ports.lander, tipAddresses: tips.lander, isKeyRequired: false }),
+    openBundleEngine(chain, { port: ports.bundleEngine, tipAddresses: tips.engine }),
+  ])
+  return { lander, engine }
+}
+
+/** Starts the local upstreams: dev chain with feed and RPC, lander, bundle engines, identity. */
 export const start: Start = async ({ config, guest }, send) => {
   process.title = 'slotline sandbox'
-  const sandbox = guest?.options as SandboxFlags
+  if (guest === undefined) throw new Error('the sandbox needs its options')
+  const { flags, users } = guest.options as SandboxOptions
   const { log, flush } = openLog('sandbox', config.log)
   const metrics = createMetrics('sandbox')
-  const ports = layoutOf(sandbox.port)
-  const chainServices = await startSandboxChain({
-    geyser: { port: ports.geyser },
-    rpc: { port: ports.rpc },
-    slotMs: sandbox.slotMs,
-    trafficPerSecond: sandbox.trafficPerSecond,
-    ...(sandbox.accountDir === undefined ? {} : { accountDir: sandbox.accountDir }),
-  })
-  const { chain, tips } = chainServices
-  const lander = await openLander(chain, {
-    port: ports.lander,
-    tipAddresses: tips.lander,
-    // Whoever wants to compare calls the dev lander directly, and has no key.
-    isKeyRequired: false,
-  })
-  const engine = await openBundleEngine(chain, {
-    port: ports.bundleEngine,
-    tipAddresses: tips.engine,
-  })
+  const sandbox = await openChain(flags)
+  const { lander, engine } = await openUpstreams(sandbox, flags)
   const identity = await openIdentityProvider({
-    port: ports.identity,
-    users: sandbox.users ?? [],
+    port: portsFrom(flags.port).identity,
+    users,
     ...CREDENTIALS.identity,
     redirectUris: [new URL('/callback', publicUrlOf(config)).href],
   })
-  log.info({ geyserUrl: chainServices.geyserUrl, slotMs: sandbox.slotMs }, 'dev chain runs')
+  log.info({ geyserUrl: sandbox.geyserUrl, slotMs: flags.slotMs }, 'dev chain is running')
+  const detail: SandboxDetail = {
+    geyserUrl: sandbox.geyserUrl,
+    upstreamRpcUrl: sandbox.rpc.url,
+    landerUrl: lander.url,
+    bundleEngineUrl: engine.url,
+    issuer: identity.issuer,
+    samples: sandbox.samples,
+  }
   return {
-    detail: {
-      geyserUrl: chainServices.geyserUrl,
-      upstreamRpcUrl: chainServices.rpc.url,
-      landerUrl: lander.url,
-      bundleEngineUrl: engine.url,
-      issuer: identity.issuer,
-      samples: chainServices.samples,
-    },
+    detail,
     chain: {
-      // Random, because a new chain begins with the same hashes as an old one only by chance.
+      // Random: two chains may have the same genesis hash by chance only.
       id: randomBytes(6).toString('hex'),
-      endpoint: chainServices.geyserUrl,
-      firstSlot: chain.options.firstSlot,
+      endpoint: sandbox.geyserUrl,
+      firstSlot: sandbox.chain.options.firstSlot,
     },
     onCommand: command => {
       if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
     },
     drain: async () => {
       await Promise.all([lander.close(), engine.close(), identity.close()])
-      await chainServices.close()
+      await sandbox.close()
       flush()
     },
   }

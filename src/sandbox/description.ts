@@ -1,0 +1,78 @@
+import { renameSync, writeFileSync } from 'node:fs'
+import type { Samples } from './chain/sample-accounts.js'
+import { SANDBOX_SEED } from './solana/keypair.js'
+import type { IdentityUser } from './identity/users.js'
+import { deriveTips } from './upstreams/tips.js'
+
+/** What the process of the sandbox reports to the command. */
+export type SandboxDetail = {
+  readonly geyserUrl: string
+  readonly upstreamRpcUrl: string
+  readonly landerUrl: string
+  readonly bundleEngineUrl: string
+  readonly issuer: string
+  readonly samples: Samples
+}
+
+/** URLs of one location. */
+type LocationUrls = {
+  readonly id: string
+  readonly rpcUrl: string
+  readonly wsUrl: string
+  /** Base of the lander and relay routes. */
+  readonly submitUrl: string
+}
+
+/** URLs of a location whose listener has this port. */
+export const locationUrls = (id: string, port: number, token: string): LocationUrls => ({
+  id,
+  rpcUrl: `http://127.0.0.1:${port}/${token}`,
+  wsUrl: `ws://127.0.0.1:${port}/${token}`,
+  submitUrl: `http://127.0.0.1:${port}/${token}`,
+})
+
+type Parts = {
+  readonly locations: readonly LocationUrls[]
+  readonly dashboardUrl: string
+  readonly metricsUrl: string
+  readonly adminToken: string
+  readonly users: readonly IdentityUser[]
+  readonly detail: SandboxDetail
+}
+
+/** The content of sandbox.json. */
+export const describeSandbox = ({ detail, users, ...urls }: Parts) => {
+  const { issuer, samples, ...upstreamUrls } = detail
+  const { payerSecretKey, wallet, mint, mint2022, tokenAccount, program } = samples
+  return {
+    ...urls,
+    identity: { issuer, users: users.map(({ email, password }) => ({ email, password })) },
+    ...upstreamUrls,
+    tips: deriveTips(SANDBOX_SEED),
+    samples: { payerSecretKey, wallet, mint, mint2022, tokenAccount, program },
+  }
+}
+export type SandboxDescription = ReturnType<typeof describeSandbox>
+
+/** Writes sandbox.json atomically and readable by its owner only: it contains tokens and a key. */
+export const writeDescription = (path: string, description: SandboxDescription): void => {
+  writeFileSync(`${path}.new`, `${JSON.stringify(description, null, 2)}\n`, { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+}
+
+/** The text that the command prints when the sandbox is ready. */
+export const formatWelcome = (description: SandboxDescription): string => {
+  const { locations, dashboardUrl, metricsUrl, samples } = description
+  const url = locations[0]?.rpcUrl ?? ''
+  const body = `{"jsonrpc":"2.0","id":1,"method":"getAccountInfo","params":["${samples.tokenAccount}",{"encoding":"jsonParsed"}]}`
+  return [
+    'Slotline is running: two locations on a local dev chain.',
+    ...locations.map(({ id, rpcUrl }) => `  ${id}  ${rpcUrl}`),
+    `  dashboard  ${dashboardUrl}  (users and passwords: sandbox.json)`,
+    `  metrics  ${metricsUrl}`,
+    'Read an account:',
+    `  curl -s ${url} -H 'content-type: application/json' -d '${body}'`,
+    'Ctrl-C stops it. sandbox.json in the data directory has all URLs, tokens and keys.',
+    '',
+  ].join('\n')
+}
