@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use kernel::Pubkey;
-use kernel::account_json::{DataSlice, Encoding, View};
-use kernel::encoding::BytesEncoding;
-use kernel::error::{Error, Result};
 use napi::bindgen_prelude::{BigInt, Uint8ArraySlice};
+use primitives::Pubkey;
+use primitives::encoding::BytesEncoding;
+use sys::error::{Error, Result};
+use wire::account_json::{DataSlice, Encoding, View};
 
 pub fn wrong(what: &str) -> Error {
     Error::Internal(format!("native argument: {what}"))

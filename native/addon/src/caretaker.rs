@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel::error::Result as Checked;
-use kernel::store::{Store, Verifier, VerifyLimits};
 use napi::Env;
 use napi::bindgen_prelude::Object;
 use napi_derive::napi;
+use store::{Store, Verifier, VerifyLimits};
+use sys::error::Result as Checked;
 
 use crate::arguments::{count, wrong};
 use crate::copy::copy;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::thread;
 
-use kernel::error::Error;
-use kernel::store::Store;
 use napi::Env;
 use napi::bindgen_prelude::Object;
 use napi_derive::napi;
+use store::Store;
+use sys::error::Error;
 
 use crate::failure::{Result, guard};
 use crate::promises::deferred;

@@ -1,9 +1,9 @@
 //! The sweep of a store: what an upstream RPC shows otherwise than it is stored.
 
-use kernel::bootstrap::packed::PackedRows;
 use napi::Env;
 use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
+use store::row_codec::PackedRows;
 
 use crate::arguments::{count, pubkey};
 use crate::bytes;

@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use kernel::error::Error;
+use sys::error::Error;
 
 /// The `code` of a thrown error.
 pub struct Code(&'static str);
@@ -22,7 +22,7 @@ pub fn thrown(error: &Error) -> napi::Error<Code> {
 }
 
 /// Runs a kernel call. No panic crosses the boundary: it is an `internal` failure of this one call.
-pub fn guard<T>(call: impl FnOnce() -> kernel::error::Result<T>) -> Result<T> {
+pub fn guard<T>(call: impl FnOnce() -> sys::error::Result<T>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(thrown(&error)),

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kernel::account_json::View;
-use kernel::error::{Error, Result as Checked};
-use kernel::fanout::{self, Interest, LogsOf, Pass};
-use kernel::pool::Pool;
-use kernel::store::Store;
+use fanout::{self, Interest, LogsOf, Pass};
 use napi::Env;
 use napi::bindgen_prelude::{Object, Uint8Array, Uint32Array};
 use napi_derive::napi;
+use store::Store;
+use sys::error::{Error, Result as Checked};
+use sys::pool::Pool;
+use wire::account_json::View;
 
 use crate::arguments::{count, pubkey, signature, view, whole, wrong};
 use crate::failure::{Result, guard};

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use kernel::error::Result as Checked;
-use kernel::geyser::{
+use ingest::geyser::{
     AccountsFilter, Event, FlatEvent, GeyserConfig, Plan, Reader, Sink, Transactions,
 };
-use kernel::store::Scope;
 use napi::Status;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi_derive::napi;
+use store::Scope;
+use sys::error::Result as Checked;
 
 use crate::arguments::{count, integer, whole, wrong};
 use crate::failure::{Result, guard};
@@ -148,7 +148,7 @@ pub(crate) fn start<S: Sink>(
     sink: Arc<S>,
     on_event: OnEvent,
 ) -> Checked<Reader> {
-    kernel::geyser::start(config, sink, move |event| {
+    ingest::geyser::start(config, sink, move |event| {
         // Never waits: the event loop may be in `stopFeed`, which waits for this thread.
         on_event.call(
             FeedEvent::of(event),

@@ -4,10 +4,10 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Instant;
 
-use kernel::store::{AccountUpdate, Applied, Block, Store, TransactionDetails, TransactionUpdate};
 use napi::Env;
 use napi::bindgen_prelude::{BigInt, Object, Uint8Array};
 use napi_derive::napi;
+use store::{AccountUpdate, Applied, Block, Store, TransactionDetails, TransactionUpdate};
 
 use crate::arguments::{exact, integer, pubkey, pubkeys, signature, wrong};
 use crate::copy::copy;
@@ -80,7 +80,7 @@ impl AppliedData {
 #[napi]
 pub struct Indexer {
     pub(crate) store: Option<Arc<Store>>,
-    pub(crate) feed: Option<kernel::geyser::Reader>,
+    pub(crate) feed: Option<ingest::geyser::Reader>,
 }
 
 #[napi]
@@ -179,9 +179,9 @@ impl Indexer {
 }
 
 impl Indexer {
-    fn apply(&self, blocks: &[BlockData]) -> kernel::error::Result<AppliedData> {
+    fn apply(&self, blocks: &[BlockData]) -> sys::error::Result<AppliedData> {
         let blocks = blocks.iter().map(to_block);
-        let blocks = blocks.collect::<kernel::error::Result<Vec<_>>>()?;
+        let blocks = blocks.collect::<sys::error::Result<Vec<_>>>()?;
         let begun = Instant::now();
         let applied = self.store()?.apply_all(&blocks)?;
         Ok(AppliedData::of(
@@ -190,14 +190,14 @@ impl Indexer {
         ))
     }
 
-    pub(crate) fn store(&self) -> kernel::error::Result<&Arc<Store>> {
+    pub(crate) fn store(&self) -> sys::error::Result<&Arc<Store>> {
         self.store
             .as_ref()
             .ok_or_else(|| wrong("this indexer is closed"))
     }
 }
 
-fn to_block(block: &BlockData) -> kernel::error::Result<Block> {
+fn to_block(block: &BlockData) -> sys::error::Result<Block> {
     Ok(Block {
         slot: integer(block.slot, "slot")?,
         parent_slot: integer(block.parent_slot, "parentSlot")?,
@@ -212,18 +212,18 @@ fn to_block(block: &BlockData) -> kernel::error::Result<Block> {
             .accounts
             .iter()
             .map(to_update)
-            .collect::<kernel::error::Result<_>>()?,
+            .collect::<sys::error::Result<_>>()?,
         transactions: block
             .transactions
             .iter()
             .flatten()
             .map(to_transaction)
-            .collect::<kernel::error::Result<_>>()?,
+            .collect::<sys::error::Result<_>>()?,
         root: block.root.map(|root| integer(root, "root")).transpose()?,
     })
 }
 
-fn to_transaction(transaction: &TransactionData) -> kernel::error::Result<TransactionUpdate> {
+fn to_transaction(transaction: &TransactionData) -> sys::error::Result<TransactionUpdate> {
     let details = match &transaction.keys {
         Some(keys) => Some(TransactionDetails {
             is_vote: transaction.is_vote == Some(true),
@@ -239,7 +239,7 @@ fn to_transaction(transaction: &TransactionData) -> kernel::error::Result<Transa
     })
 }
 
-fn to_update(account: &AccountData) -> kernel::error::Result<AccountUpdate> {
+fn to_update(account: &AccountData) -> sys::error::Result<AccountUpdate> {
     Ok(AccountUpdate {
         pubkey: pubkey(&account.pubkey)?,
         lamports: exact(&account.lamports, "lamports")?,

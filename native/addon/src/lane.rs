@@ -8,11 +8,11 @@ use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use kernel::error::{Error, Result as Checked};
-use kernel::fast_lane::{self, Recent};
-use kernel::store::Store;
+use ::sys::error::{Error, Result as Checked};
 use napi::bindgen_prelude::Uint8Array;
 use napi::{Env, sys};
+use store::Store;
+use wire::fast_lane::{self, Recent};
 
 use crate::failure::guard;
 

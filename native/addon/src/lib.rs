@@ -27,12 +27,12 @@ mod transactions;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use kernel::encoding;
-use kernel::process::LockFile;
-use kernel::shared_cells::SharedCells;
 use napi::Env;
 use napi::bindgen_prelude::{Float64Array, Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
+use primitives::encoding;
+use sys::process::LockFile;
+use sys::shared_cells::SharedCells;
 
 use failure::{Result, guard};
 
@@ -69,9 +69,9 @@ pub fn decode_memcmp<'env>(
 }
 
 /// A copy in JavaScript's own memory: an outside buffer of a few bytes would cost a finaliser.
-fn bytes<'env>(env: &'env Env, bytes: &[u8]) -> kernel::error::Result<Uint8ArraySlice<'env>> {
+fn bytes<'env>(env: &'env Env, bytes: &[u8]) -> sys::error::Result<Uint8ArraySlice<'env>> {
     Uint8ArraySlice::copy_from(env, bytes)
-        .map_err(|error| kernel::error::Error::Internal(error.reason.to_string()))
+        .map_err(|error| sys::error::Error::Internal(error.reason.to_string()))
 }
 
 /// Ends this process with its parent (SIGKILL); false where the parent has ended already.
@@ -79,7 +79,7 @@ fn bytes<'env>(env: &'env Env, bytes: &[u8]) -> kernel::error::Result<Uint8Array
 pub fn die_with_parent(parent_pid: f64) -> Result<bool> {
     guard(|| {
         let parent = arguments::whole(parent_pid, i32::MAX as u32, "a process id")?;
-        kernel::process::die_with_parent(parent)
+        sys::process::die_with_parent(parent)
     })
 }
 
@@ -92,14 +92,14 @@ const SLICE_MICROS_MAX: u32 = 100_000;
 pub fn set_slice(micros: f64) -> Result<()> {
     guard(|| {
         let micros = arguments::whole(micros, SLICE_MICROS_MAX, "microseconds")?;
-        kernel::process::set_slice(micros.into())
+        sys::process::set_slice(micros.into())
     })
 }
 
 /// Has the calling thread run before every ordinary one; false where the system does not allow it.
 #[napi]
 pub fn set_realtime() -> Result<bool> {
-    guard(kernel::process::set_realtime)
+    guard(sys::process::set_realtime)
 }
 
 /// Bounds what the kernel takes and has not sent for each connection that this process accepts from
@@ -108,14 +108,14 @@ pub fn set_realtime() -> Result<bool> {
 pub fn bound_unsent(bytes: f64) -> Result<u32> {
     guard(|| {
         let bytes = arguments::whole(bytes, i32::MAX as u32, "bytes")?;
-        kernel::process::bound_unsent(bytes)
+        sys::process::bound_unsent(bytes)
     })
 }
 
 /// Takes `setRealtime` back.
 #[napi]
 pub fn set_ordinary() -> Result<()> {
-    guard(kernel::process::set_ordinary)
+    guard(sys::process::set_ordinary)
 }
 
 static LOCKS: Mutex<Vec<LockFile>> = Mutex::new(Vec::new());
@@ -154,7 +154,7 @@ pub fn shared_cells(path: String, count: f64) -> Result<Float64Array> {
 #[napi]
 pub fn system_authorities() -> Result<Vec<Uint8Array>> {
     guard(|| {
-        let found = kernel::bootstrap::archive::system_authorities();
+        let found = ingest::archive::system_authorities();
         Ok(found.iter().map(|der| der.to_vec().into()).collect())
     })
 }

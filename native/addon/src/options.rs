@@ -1,11 +1,11 @@
 //! Options as JavaScript gives them. Their defaults, units and reasons stand in `src/`; nothing is
 //! defaulted here.
 
-use kernel::Pubkey;
-use kernel::error::Result;
-use kernel::store::{Changed, Options, Scope};
 use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
+use primitives::Pubkey;
+use store::{Changed, Options, Scope};
+use sys::error::Result;
 
 use crate::arguments::{count, pubkey, whole};
 

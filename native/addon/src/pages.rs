@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use kernel::error::Result as Checked;
-use kernel::reads::PageView;
-use kernel::store::{Filter, OwnerFilter, OwnerQuery, ProgramQuery};
-use kernel::token::TokenProgram;
 use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
+use primitives::token::TokenProgram;
+use store::{Filter, OwnerFilter, OwnerQuery, ProgramQuery};
+use sys::error::Result as Checked;
+use wire::reads::PageView;
 
 use crate::arguments::{count, pubkey, view, whole, wrong};
 
@@ -62,7 +62,7 @@ impl PageData {
         whole(self.limit, u32::MAX, "limit").map(|limit| limit as usize)
     }
 
-    fn after(&self) -> Checked<Option<kernel::Pubkey>> {
+    fn after(&self) -> Checked<Option<primitives::Pubkey>> {
         self.after.as_ref().map(|bytes| pubkey(bytes)).transpose()
     }
 

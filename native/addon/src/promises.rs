@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kernel::error::Error;
+use ::sys::error::Error;
 use napi::bindgen_prelude::{FromNapiValue, Object, ToNapiValue};
 use napi::{Env, JsError, sys};
 

@@ -5,13 +5,13 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kernel::error::Result as Checked;
-use kernel::fast_lane::Recent;
-use kernel::reads::{self, Limits};
-use kernel::store::{Budget, Snapshot, Store};
 use napi::Env;
 use napi::bindgen_prelude::{Object, Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
+use store::{Budget, Snapshot, Store};
+use sys::error::Result as Checked;
+use wire::fast_lane::Recent;
+use wire::reads::{self, Limits};
 
 use crate::arguments::{deadline, pubkey, pubkeys, view, writable, wrong};
 use crate::failure::{Result, guard, thrown};

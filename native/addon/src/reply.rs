@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use kernel::reply::{Read, Reader};
 use napi::Env;
 use napi::bindgen_prelude::{Object, Uint8ArraySlice};
 use napi_derive::napi;
+use wire::reply::{Read, Reader};
 
 use crate::arguments::writable;
 use crate::failure::{Result, guard};

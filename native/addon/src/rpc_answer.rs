@@ -1,6 +1,6 @@
 //! Answers of an upstream RPC, read for their accounts while they arrive.
 
-use kernel::bootstrap::rpc_rows::{RpcRows, Wanted};
+use ingest::rpc_rows::{RpcRows, Wanted};
 use napi::Env;
 use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
@@ -125,6 +125,6 @@ impl RpcAnswer {
     }
 }
 
-fn ended() -> kernel::error::Error {
+fn ended() -> sys::error::Error {
     wrong("this answer has ended")
 }

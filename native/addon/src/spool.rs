@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use kernel::bootstrap::spool::{self as kernel_spool, ReplayLimits, Replayed, Replaying};
-use kernel::encoding::encode_pubkey;
-use kernel::error::{Error, Result as Checked};
-use kernel::store::{Options, Store};
+use ingest::spool::{self as kernel_spool, ReplayLimits, Replayed, Replaying};
 use napi::Env;
 use napi::bindgen_prelude::{Object, Uint8Array};
 use napi_derive::napi;
+use primitives::encoding::encode_pubkey;
+use store::{Options, Store};
+use sys::error::{Error, Result as Checked};
 
 use crate::arguments::{count, integer, wrong};
 use crate::failure::{Result, guard, thrown};
@@ -60,7 +60,7 @@ pub struct ReplayResult {
 #[napi]
 pub struct Spool {
     spool: Option<Arc<kernel_spool::Spool>>,
-    feed: Option<kernel::geyser::Reader>,
+    feed: Option<ingest::geyser::Reader>,
     limits: ReplayLimits,
     store: Options,
     is_cancelled: Arc<AtomicBool>,

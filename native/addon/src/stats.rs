@@ -1,9 +1,9 @@
 //! Plain numbers for metrics and health.
 
-use kernel::encoding::encode_pubkey;
-use kernel::error::Result;
-use kernel::store::{OpenRead, Store, Tip};
 use napi_derive::napi;
+use primitives::encoding::encode_pubkey;
+use store::{OpenRead, Store, Tip};
+use sys::error::Result;
 
 /// The newest block of a store.
 #[napi(object)]

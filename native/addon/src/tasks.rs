@@ -4,12 +4,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use kernel::error::{Error, Result as Checked};
-use kernel::pool::Pool;
-use kernel::reply::{InFlight, Writer, pipe};
 use napi::Env;
 use napi::bindgen_prelude::Object;
 use napi_derive::napi;
+use sys::error::{Error, Result as Checked};
+use sys::pool::Pool;
+use wire::reply::{InFlight, Writer, pipe};
 
 use crate::arguments::{count, whole};
 use crate::failure::Result;

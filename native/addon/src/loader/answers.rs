@@ -1,7 +1,7 @@
 //! What a loader answers, as JavaScript gets it.
 
-use kernel::encoding::encode_pubkey;
 use napi_derive::napi;
+use primitives::encoding::encode_pubkey;
 
 use super::jobs::{Answer, Done};
 

@@ -1,8 +1,8 @@
 //! Bounds of an archive and of its transfer, as JavaScript gives them.
 
-use kernel::bootstrap::archive::{ArchiveLimits, READ_BYTES, SourceOptions};
-use kernel::error::Result as Checked;
+use ingest::archive::{ArchiveLimits, READ_BYTES, SourceOptions};
 use napi_derive::napi;
+use sys::error::Result as Checked;
 
 use crate::arguments::{integer, whole, wrong};
 

@@ -4,10 +4,10 @@ use std::mem;
 use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, PoisonError};
 
-use kernel::bootstrap::archive::ArchiveEnd;
-use kernel::bootstrap::load::{Counts, Loaded, Loader};
-use kernel::bootstrap::progress::Progress;
-use kernel::error::{Error, Result as Checked};
+use ingest::archive::ArchiveEnd;
+use ingest::load::{Counts, Loaded, Loader};
+use ingest::progress::Progress;
+use sys::error::{Error, Result as Checked};
 
 use super::answers::{LoaderReply, reply};
 use crate::promises::Deferred;

@@ -11,15 +11,15 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use kernel::bootstrap::archive::open_source;
-use kernel::bootstrap::load::{Counts, Loader, load_source};
-use kernel::bootstrap::packed::PackedRows;
-use kernel::bootstrap::progress::Progress;
-use kernel::error::{Error, Result as Checked};
-use kernel::store::Options;
+use ingest::archive::open_source;
+use ingest::load::{Counts, Loader, load_source};
+use ingest::progress::Progress;
 use napi::Env;
 use napi::bindgen_prelude::Object;
 use napi_derive::napi;
+use store::Options;
+use store::row_codec::PackedRows;
+use sys::error::{Error, Result as Checked};
 
 use crate::arguments::{integer, whole, wrong};
 use crate::failure::{Result, guard, thrown};

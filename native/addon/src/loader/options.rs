@@ -1,9 +1,9 @@
 //! Bounds of a load, and the block that its store begins with, as JavaScript gives them.
 
-use kernel::bootstrap::load::{Base, LoadOptions, SORT_MEMORY_BYTES_MIN};
-use kernel::error::Result as Checked;
+use ingest::load::{Base, LoadOptions, SORT_MEMORY_BYTES_MIN};
 use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
+use sys::error::Result as Checked;
 
 use crate::arguments::{count, integer, pubkey, wrong};
 

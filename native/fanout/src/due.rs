@@ -1,0 +1,42 @@
+//! Frames that depend on no change: of slots, roots and signatures.
+
+use super::frames::{Frames, IS_LAST};
+use super::signatures::{Outcome, Settled};
+use store::Tip;
+use sys::error::Result;
+
+/// One frame that waits for room in a pass.
+pub enum Due {
+    Slot(u32, Tip),
+    Root(u32, u64),
+    Signature(Settled),
+}
+
+impl Due {
+    /// The subscription.
+    pub fn id(&self) -> u32 {
+        match self {
+            Due::Slot(id, _) | Due::Root(id, _) => *id,
+            Due::Signature(settled) => settled.id,
+        }
+    }
+
+    /// Writes the frame and answers its flags.
+    pub fn give(&self, frames: &mut Frames) -> Result<u32> {
+        match self {
+            Due::Slot(id, block) => {
+                frames.slot(*id, block.slot, block.parent_slot, block.root)?;
+            }
+            Due::Root(id, root) => frames.root(*id, *root)?,
+            Due::Signature(settled) => {
+                let Outcome { slot, error } = &settled.outcome;
+                if !settled.is_received {
+                    frames.outcome(settled.id, *slot, error.as_deref())?;
+                    return Ok(IS_LAST);
+                }
+                frames.received(settled.id, *slot)?;
+            }
+        }
+        Ok(0)
+    }
+}

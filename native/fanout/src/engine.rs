@@ -1,0 +1,257 @@
+//! One look after another at what the store has gained.
+
+use std::collections::VecDeque;
+
+use super::due::Due;
+use super::frames::{Frames, IS_LAST};
+use super::index::Index;
+use super::interest::Interest;
+use super::pass::{FanoutOptions, FanoutStats, Pass};
+use super::queue::Queued;
+use super::signatures::{Outcome, Settled};
+use super::slot::{Fed, Slot};
+use store::{Snapshot, Tip};
+use sys::error::Result;
+
+/// Where a fan-out is on the chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Place {
+    #[default]
+    Nowhere,
+    /// The store was empty: its first block is the next.
+    Empty,
+    At(u64),
+}
+
+/// Subscriptions, and where their frames are.
+#[derive(Default)]
+pub struct Engine {
+    index: Index,
+    place: Place,
+    /// The newest final slot that was told.
+    root: u64,
+    slot: Option<Slot>,
+    due: VecDeque<Due>,
+    /// Subscriptions that ended by themselves.
+    ended: Vec<u32>,
+    /// Set while a pass is under way: one that failed has taken frames with it.
+    is_torn: bool,
+    changes: u64,
+    frames: u64,
+    bytes: u64,
+}
+
+impl Engine {
+    pub fn pass(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        queued: Queued,
+        options: &FanoutOptions,
+    ) -> Result<Pass> {
+        let was_torn = std::mem::replace(&mut self.is_torn, true);
+        let mut added = Vec::new();
+        for (id, interest) in queued {
+            match interest {
+                Some(interest) => {
+                    if let Interest::Signature { signature, .. } = &interest {
+                        added.push(*signature);
+                    }
+                    self.index.add(id, interest);
+                }
+                None => self.index.remove(id),
+            }
+        }
+        if self.place == Place::Nowhere || self.index.is_empty() {
+            self.skip_to_tip(snapshot);
+        }
+        let mut frames = Frames::new(options.chunk_bytes_max);
+        let mut is_lost = was_torn && !self.index.is_empty();
+        self.find(snapshot, &added)?;
+        if !is_lost {
+            is_lost = match self.run(snapshot, &mut frames)? {
+                Fed::Whole => false,
+                Fed::Full => {
+                    return Ok(self.finish(frames, false, true));
+                }
+                Fed::Lost => true,
+            };
+        }
+        if is_lost {
+            // What was written before the hole is told all the same.
+            self.lose(snapshot)?;
+            self.give_due(&mut frames)?;
+        }
+        let has_more = !self.due.is_empty();
+        Ok(self.finish(frames, is_lost, has_more))
+    }
+
+    /// The subscriptions that ended by themselves since the last call.
+    pub fn take_ended(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.ended)
+    }
+
+    pub fn stats(&self) -> FanoutStats {
+        FanoutStats {
+            subscriptions: 0,
+            changes: self.changes,
+            comparisons: self.index.comparisons,
+            frames: self.frames,
+            bytes: self.bytes,
+        }
+    }
+
+    fn finish(&mut self, frames: Frames, is_lost: bool, has_more: bool) -> Pass {
+        self.is_torn = false;
+        self.frames += frames.index.len() as u64 / 3;
+        self.bytes += frames.bytes.len() as u64;
+        Pass {
+            slot: match self.place {
+                Place::At(slot) => Some(slot),
+                Place::Nowhere | Place::Empty => None,
+            },
+            is_lost,
+            has_more,
+            frames: frames.bytes,
+            index: frames.index,
+        }
+    }
+
+    /// From slot to slot up to the tip.
+    fn run(&mut self, snapshot: &Snapshot<'_>, frames: &mut Frames) -> Result<Fed> {
+        loop {
+            self.give_due(frames)?;
+            if !self.due.is_empty() {
+                return Ok(Fed::Full);
+            }
+            match &mut self.slot {
+                Some(slot) if slot.is_told => {
+                    self.place = Place::At(slot.block.slot);
+                    self.slot = None;
+                }
+                Some(slot) => {
+                    match slot.feed(&mut self.index, snapshot, frames, &mut self.changes)? {
+                        Fed::Whole => self.tell_signatures(),
+                        ended => return Ok(ended),
+                    }
+                    continue;
+                }
+                None => {}
+            }
+            let before = match self.place {
+                Place::At(slot) => Some(slot),
+                Place::Nowhere | Place::Empty => None,
+            };
+            let Some(block) = snapshot.block_after(before)? else {
+                return Ok(Fed::Whole);
+            };
+            if before.is_some_and(|before| block.parent_slot != before) {
+                return Ok(Fed::Lost);
+            }
+            self.begin_slot(snapshot, block)?;
+        }
+    }
+
+    fn begin_slot(&mut self, snapshot: &Snapshot<'_>, block: Tip) -> Result<()> {
+        for (id, ()) in self.index.slots.iter() {
+            self.due.push_back(Due::Slot(id, block));
+        }
+        if block.root > self.root && !self.index.roots.is_empty() {
+            let mut before = self.root;
+            while let Some(rooted) = snapshot.block_after(Some(before))? {
+                if rooted.slot > block.root {
+                    break;
+                }
+                for (id, ()) in self.index.roots.iter() {
+                    self.due.push_back(Due::Root(id, rooted.slot));
+                }
+                before = rooted.slot;
+            }
+        }
+        self.root = self.root.max(block.root);
+        self.slot = Some(Slot::new(block));
+        Ok(())
+    }
+
+    /// The last frames of a slot.
+    fn tell_signatures(&mut self) {
+        if let Some(slot) = &mut self.slot {
+            slot.is_told = true;
+            let mut settled = std::mem::take(&mut slot.settled);
+            self.index.signatures.finalize(self.root, &mut settled);
+            self.settle(settled);
+        }
+    }
+
+    fn settle(&mut self, settled: Vec<Settled>) {
+        self.due.extend(settled.into_iter().map(Due::Signature));
+    }
+
+    /// Looks new signatures up among the transactions of the slots that have passed. What comes
+    /// later is met in its slot.
+    fn find(&mut self, snapshot: &Snapshot<'_>, signatures: &[[u8; 64]]) -> Result<()> {
+        let reached = match (&self.slot, self.place) {
+            (Some(slot), _) => slot.block.slot,
+            (None, Place::At(slot)) => slot,
+            (None, _) => return Ok(()),
+        };
+        let mut settled = Vec::new();
+        for signature in signatures {
+            if let Some(found) = snapshot.signature(signature)?
+                && found.slot <= reached
+            {
+                let (slot, error) = (found.slot, found.error.map(Box::from));
+                let outcome = || Outcome { slot, error };
+                let signatures = &mut self.index.signatures;
+                signatures.see(signature, outcome, self.root, &mut settled);
+            }
+        }
+        // As they were added: of several that await the same signature, all were seen with the
+        // first.
+        settled.sort_by_key(|settled| settled.id);
+        self.settle(settled);
+        Ok(())
+    }
+
+    /// Writes what is due, until the pass is full.
+    fn give_due(&mut self, frames: &mut Frames) -> Result<()> {
+        while let Some(due) = self.due.front() {
+            if frames.is_full() {
+                return Ok(());
+            }
+            // Others were removed in the meantime.
+            if self.index.contains(due.id()) && due.give(frames)? == IS_LAST {
+                self.index.remove(due.id());
+                self.ended.push(due.id());
+            }
+            self.due.pop_front();
+        }
+        Ok(())
+    }
+
+    fn skip_to_tip(&mut self, snapshot: &Snapshot<'_>) {
+        self.slot = None;
+        self.due.clear();
+        self.go_to_tip(snapshot);
+    }
+
+    fn go_to_tip(&mut self, snapshot: &Snapshot<'_>) {
+        (self.place, self.root) = match snapshot.tip() {
+            Some(tip) => (Place::At(tip.slot), tip.root),
+            None => (Place::Empty, 0),
+        };
+    }
+
+    /// Goes on at the tip. Outcomes of transactions outlast the changes, so none of these is lost.
+    fn lose(&mut self, snapshot: &Snapshot<'_>) -> Result<()> {
+        let settled = self.slot.take().map(|slot| slot.settled);
+        self.due.retain(|due| matches!(due, Due::Signature(_)));
+        self.settle(settled.unwrap_or_default());
+        self.go_to_tip(snapshot);
+        let unseen = self.index.signatures.all_unseen();
+        self.find(snapshot, &unseen)?;
+        let mut settled = Vec::new();
+        self.index.signatures.finalize(self.root, &mut settled);
+        self.settle(settled);
+        Ok(())
+    }
+}

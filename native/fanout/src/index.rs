@@ -1,0 +1,205 @@
+//! Which subscriptions a change meets.
+
+use std::collections::HashMap;
+
+use super::interest::{Interest, LogsOf};
+use super::programs::{Place, ProgramGroup};
+use super::signatures::{Awaited, Signatures};
+use super::subs::Subs;
+use primitives::Pubkey;
+use store::AccountRef;
+use wire::account_json::View;
+
+/// What one frame of a change will be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Account(View),
+    Program(View),
+    Logs,
+}
+
+/// A subscription that wants to hear of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hit {
+    pub id: u32,
+    pub kind: Kind,
+}
+
+/// What is needed to find a subscription's entries again.
+enum Held {
+    Account(Pubkey),
+    Program(Pubkey, Place),
+    Logs(LogsOf),
+    Signature,
+    Slot,
+    Root,
+}
+
+/// Every subscription, by what a change is looked up by.
+#[derive(Default)]
+pub struct Index {
+    held: HashMap<u32, Held>,
+    accounts: HashMap<Pubkey, Subs<View>>,
+    programs: HashMap<Pubkey, ProgramGroup>,
+    logs: Subs<()>,
+    logs_with_votes: Subs<()>,
+    mentions: HashMap<Pubkey, Subs<()>>,
+    pub signatures: Signatures,
+    pub slots: Subs<()>,
+    pub roots: Subs<()>,
+    /// Look-ups and comparisons so far.
+    pub comparisons: u64,
+}
+
+impl Index {
+    pub fn add(&mut self, id: u32, interest: Interest) {
+        let held = match interest {
+            Interest::Account { pubkey, view } => {
+                self.accounts.entry(pubkey).or_default().insert(id, view);
+                Held::Account(pubkey)
+            }
+            Interest::Program {
+                program,
+                filters,
+                view,
+            } => {
+                let group = self.programs.entry(program).or_default();
+                Held::Program(program, group.insert(id, &filters, view))
+            }
+            Interest::Logs(of) => {
+                self.logs_of(of).insert(id, ());
+                Held::Logs(of)
+            }
+            Interest::Signature {
+                signature,
+                is_finalized,
+                wants_received,
+            } => {
+                let awaited = Awaited {
+                    is_finalized,
+                    wants_received,
+                };
+                self.signatures.add(id, signature, awaited);
+                Held::Signature
+            }
+            Interest::Slot => {
+                self.slots.insert(id, ());
+                Held::Slot
+            }
+            Interest::Root => {
+                self.roots.insert(id, ());
+                Held::Root
+            }
+        };
+        self.held.insert(id, held);
+    }
+
+    pub fn remove(&mut self, id: u32) {
+        match self.held.remove(&id) {
+            Some(Held::Account(pubkey)) => drop_from(&mut self.accounts, &pubkey, id),
+            Some(Held::Program(program, place)) => {
+                if let Some(group) = self.programs.get_mut(&program) {
+                    group.remove(id, &place);
+                    if group.is_empty() {
+                        self.programs.remove(&program);
+                    }
+                }
+            }
+            Some(Held::Logs(LogsOf::Mentions(key))) => drop_from(&mut self.mentions, &key, id),
+            Some(Held::Logs(of)) => self.logs_of(of).remove(id),
+            Some(Held::Signature) => self.signatures.remove(id),
+            Some(Held::Slot) => self.slots.remove(id),
+            Some(Held::Root) => self.roots.remove(id),
+            None => {}
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    pub fn contains(&self, id: u32) -> bool {
+        self.held.contains_key(&id)
+    }
+
+    pub fn wants_accounts(&self) -> bool {
+        !self.accounts.is_empty() || !self.programs.is_empty()
+    }
+
+    pub fn wants_transactions(&self) -> bool {
+        self.wants_logs() || self.signatures.has_unseen()
+    }
+
+    /// The subscriptions to an account, then those to its program. A closed account is of no
+    /// program.
+    pub fn account_hits(&mut self, pubkey: &Pubkey, account: &AccountRef<'_>) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        if !self.accounts.is_empty() {
+            self.comparisons += 1;
+            for (id, view) in self
+                .accounts
+                .get(pubkey)
+                .iter()
+                .flat_map(|subs| subs.iter())
+            {
+                let kind = Kind::Account(*view);
+                hits.push(Hit { id, kind });
+            }
+        }
+        if account.lamports > 0 && !self.programs.is_empty() {
+            self.comparisons += 1;
+            if let Some(group) = self.programs.get(account.owner) {
+                let first = hits.len();
+                group.hits(account.data, &mut self.comparisons, |id, view| {
+                    let kind = Kind::Program(view);
+                    hits.push(Hit { id, kind });
+                });
+                hits[first..].sort_unstable_by_key(|hit| hit.id);
+            }
+        }
+        hits
+    }
+
+    /// The subscriptions to the logs of a transaction that names these accounts.
+    pub fn logs_hits(&mut self, is_vote: bool, keys: &[Pubkey]) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        let mut push = |subs: &Subs<()>| {
+            hits.extend(subs.iter().map(|(id, ())| Hit {
+                id,
+                kind: Kind::Logs,
+            }));
+        };
+        if !is_vote {
+            push(&self.logs);
+        }
+        push(&self.logs_with_votes);
+        if !self.mentions.is_empty() {
+            self.comparisons += keys.len() as u64;
+            keys.iter()
+                .filter_map(|key| self.mentions.get(key))
+                .for_each(push);
+        }
+        hits
+    }
+
+    fn wants_logs(&self) -> bool {
+        !(self.logs.is_empty() && self.logs_with_votes.is_empty() && self.mentions.is_empty())
+    }
+
+    fn logs_of(&mut self, of: LogsOf) -> &mut Subs<()> {
+        match of {
+            LogsOf::All => &mut self.logs,
+            LogsOf::AllWithVotes => &mut self.logs_with_votes,
+            LogsOf::Mentions(key) => self.mentions.entry(key).or_default(),
+        }
+    }
+}
+
+fn drop_from<T>(subs: &mut HashMap<Pubkey, Subs<T>>, key: &Pubkey, id: u32) {
+    if let Some(found) = subs.get_mut(key) {
+        found.remove(id);
+        if found.is_empty() {
+            subs.remove(key);
+        }
+    }
+}

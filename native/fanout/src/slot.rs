@@ -1,0 +1,177 @@
+//! One slot whose frames are being given, perhaps over several passes.
+
+use std::ops::ControlFlow;
+
+use super::frames::Frames;
+use super::index::{Hit, Index, Kind};
+use super::signatures::{Outcome, Settled};
+use store::{Change, FeedEnd, FeedPlace, Snapshot, Tip};
+use sys::error::Result;
+
+/// Bytes of changes that one pass looks at: a snapshot must not live long, or its pages cannot be
+/// reused.
+const LOOKED_AT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// What a change counts in that beside its data or keys.
+const CHANGE_BYTES: usize = 128;
+
+/// How far a slot is.
+pub struct Slot {
+    pub block: Tip,
+    /// The next change, and the subscriptions that have still to hear of it where it has been
+    /// begun.
+    at: FeedPlace,
+    begun: Option<Vec<Hit>>,
+    /// Frames of signatures, which come after all others.
+    pub settled: Vec<Settled>,
+    /// Whether all its changes have been told.
+    pub is_told: bool,
+}
+
+/// How a look at a slot's changes ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fed {
+    Whole,
+    /// The pass should end here.
+    Full,
+    /// The store no longer holds them.
+    Lost,
+}
+
+impl Slot {
+    pub fn new(block: Tip) -> Slot {
+        Slot {
+            block,
+            at: FeedPlace::default(),
+            begun: None,
+            settled: Vec::new(),
+            is_told: false,
+        }
+    }
+
+    /// Writes the frames of the changes from where it stands. `changes` counts those looked at.
+    pub fn feed(
+        &mut self,
+        index: &mut Index,
+        snapshot: &Snapshot<'_>,
+        frames: &mut Frames,
+        changes: &mut u64,
+    ) -> Result<Fed> {
+        let (wants_accounts, wants_transactions) =
+            (index.wants_accounts(), index.wants_transactions());
+        if !wants_accounts && !wants_transactions {
+            return Ok(Fed::Whole);
+        }
+        let (slot, root) = (self.block.slot, self.block.root);
+        let (mut looked_at, mut is_done) = (0, false);
+        let mut begun = self.begun.take();
+        let mut rest = None;
+        let settled = &mut self.settled;
+        let end = snapshot.feed_from(slot, self.at, &mut |change| {
+            is_done = !wants_transactions && !matches!(change, Change::Account { .. });
+            if is_done || frames.is_full() || looked_at >= LOOKED_AT_BYTES_MAX {
+                return Ok(ControlFlow::Break(()));
+            }
+            looked_at += bytes_of(&change);
+            let hits = begun.take().unwrap_or_else(|| {
+                *changes += 1;
+                meet(index, &change, slot, root, settled)
+            });
+            frames.next_change();
+            for (done, hit) in hits.iter().enumerate() {
+                if frames.is_full() {
+                    rest = Some(hits[done..].to_vec());
+                    return Ok(ControlFlow::Break(()));
+                }
+                // Also ids that were removed since the change was begun.
+                if index.contains(hit.id) {
+                    write(frames, hit, &change, slot, snapshot)?;
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(match end {
+            FeedEnd::Absent => Fed::Lost,
+            FeedEnd::Whole(_) => Fed::Whole,
+            FeedEnd::Stopped(_) if is_done => Fed::Whole,
+            FeedEnd::Stopped(place) => {
+                (self.at, self.begun) = (place, rest.or(begun));
+                Fed::Full
+            }
+        })
+    }
+}
+
+fn bytes_of(change: &Change<'_>) -> usize {
+    CHANGE_BYTES
+        + match change {
+            Change::Account { account, .. } => account.data.len(),
+            Change::Transaction { keys, logs, .. } => keys.as_flattened().len() + logs.byte_count(),
+            Change::Status { .. } => 0,
+        }
+}
+
+/// The subscriptions that a change meets. Those to its signature go to `settled`.
+fn meet(
+    index: &mut Index,
+    change: &Change<'_>,
+    slot: u64,
+    root: u64,
+    settled: &mut Vec<Settled>,
+) -> Vec<Hit> {
+    let mut see = |index: &mut Index, signature: &[u8; 64], error: Option<&[u8]>| {
+        if index.signatures.has_unseen() {
+            index.comparisons += 1;
+            let error = error.map(Box::from);
+            let outcome = || Outcome { slot, error };
+            index.signatures.see(signature, outcome, root, settled);
+        }
+    };
+    match *change {
+        Change::Account {
+            pubkey,
+            ref account,
+        } => index.account_hits(pubkey, account),
+        Change::Status { signature, error } => {
+            see(index, signature, error);
+            Vec::new()
+        }
+        Change::Transaction {
+            signature,
+            error,
+            is_vote,
+            keys,
+            ..
+        } => {
+            see(index, signature, error);
+            index.logs_hits(is_vote, keys)
+        }
+    }
+}
+
+fn write(
+    frames: &mut Frames,
+    hit: &Hit,
+    change: &Change<'_>,
+    slot: u64,
+    snapshot: &Snapshot<'_>,
+) -> Result<()> {
+    match (hit.kind, change) {
+        (Kind::Account(view), Change::Account { account, .. }) => {
+            frames.account(hit.id, account, view, snapshot)
+        }
+        (Kind::Program(view), Change::Account { pubkey, account }) => {
+            frames.program(hit.id, pubkey, account, view, snapshot)
+        }
+        (
+            Kind::Logs,
+            Change::Transaction {
+                signature,
+                error,
+                logs,
+                ..
+            },
+        ) => frames.logs(hit.id, slot, signature, *error, *logs),
+        // A hit is of the change that it was found by.
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,249 @@
+//! The fan-out as loops over everything, with `serde_json` for the frames.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::{Interest, LogsOf};
+use primitives::encoding::{encode_pubkey, push_base58};
+use store::{AccountRef, Block, Snapshot, TransactionUpdate};
+use wire::account_json::{AccountWriter, Mints, View};
+
+/// Subscription, flags, and the frame.
+pub type Told = (u32, u32, Value);
+
+#[derive(Default)]
+pub struct Naive {
+    subscriptions: BTreeMap<u32, Interest>,
+    /// Where it has begun, the last slot that was told.
+    slot: Option<u64>,
+    has_begun: bool,
+    root: u64,
+    /// Every block so far, with its root as stored.
+    blocks: Vec<(Block, u64)>,
+    /// Subscriptions to final outcomes that wait: by slot and id.
+    waiting: BTreeMap<(u64, u32), Value>,
+}
+
+fn frame(id: u32, kind: &str, flags: u32, result: &Value) -> Told {
+    let params = json!({ "result": result, "subscription": id });
+    let method = format!("{kind}Notification");
+    (
+        id,
+        flags,
+        json!({ "jsonrpc": "2.0", "method": method, "params": params }),
+    )
+}
+
+fn at(slot: u64, value: &Value) -> Value {
+    json!({ "context": { "slot": slot }, "value": value })
+}
+
+fn error_of(transaction: &TransactionUpdate) -> Value {
+    match &transaction.error {
+        // The errors of these tests: variants without members.
+        Some(bytes) => match bytes[0] {
+            0 => json!("AccountInUse"),
+            _ => json!("AccountLoadedTwice"),
+        },
+        None => Value::Null,
+    }
+}
+
+fn show(account: &AccountRef<'_>, view: View, is_in_page: bool, snapshot: &Snapshot<'_>) -> Value {
+    let mints = if is_in_page {
+        Mints::in_pages(snapshot)
+    } else {
+        Mints::by_address(snapshot)
+    };
+    let mut out = Vec::new();
+    let mut writer = AccountWriter::new(view, mints).telling_what_is_too_long();
+    writer.write(&mut out, account).unwrap();
+    serde_json::from_slice(&out).unwrap()
+}
+
+impl Naive {
+    pub fn add(&mut self, id: u32, interest: Interest) {
+        self.subscriptions.insert(id, interest);
+    }
+
+    pub fn remove(&mut self, id: u32) {
+        self.subscriptions.remove(&id);
+        self.waiting.retain(|(_, of), _| *of != id);
+    }
+
+    pub fn apply(&mut self, block: &Block) {
+        let before = self.blocks.last().map_or(0, |(_, root)| *root);
+        let root = before.max(block.root.unwrap_or(0).min(block.slot));
+        self.blocks.push((block.clone(), root));
+    }
+
+    pub fn pass(&mut self, snapshot: &Snapshot<'_>) -> Vec<Told> {
+        if !self.has_begun {
+            self.has_begun = true;
+            let tip = self.blocks.last();
+            self.slot = tip.map(|(block, _)| block.slot);
+            self.root = tip.map_or(0, |(_, root)| *root);
+        }
+        let mut told = Vec::new();
+        let (past, later): (Vec<_>, Vec<_>) = self
+            .blocks
+            .clone()
+            .into_iter()
+            .partition(|(block, _)| Some(block.slot) <= self.slot);
+        // In order of ids, as they are added.
+        for id in self.subscriptions.keys().copied().collect::<Vec<_>>() {
+            for (block, _) in &past {
+                for transaction in &block.transactions {
+                    self.see(Some(id), block.slot, transaction, &mut told);
+                }
+            }
+        }
+        for (block, root) in later {
+            self.tell(&block, root, snapshot, &mut told);
+            self.slot = Some(block.slot);
+        }
+        told
+    }
+
+    fn tell(&mut self, block: &Block, root: u64, snapshot: &Snapshot<'_>, told: &mut Vec<Told>) {
+        let slot = block.slot;
+        for (id, interest) in &self.subscriptions {
+            if *interest == Interest::Slot {
+                let result = json!({ "slot": slot, "parent": block.parent_slot, "root": root });
+                told.push(frame(*id, "slot", 0, &result));
+            }
+        }
+        for (rooted, _) in &self.blocks {
+            if rooted.slot > self.root && rooted.slot <= root {
+                for (id, interest) in &self.subscriptions {
+                    if *interest == Interest::Root {
+                        told.push(frame(*id, "root", 0, &json!(rooted.slot)));
+                    }
+                }
+            }
+        }
+        self.root = root;
+        let mut last = BTreeMap::new();
+        for update in &block.accounts {
+            last.insert(update.pubkey, update);
+        }
+        for update in last.values() {
+            let closed = AccountRef {
+                slot,
+                lamports: 0,
+                rent_epoch: 0,
+                executable: false,
+                owner: &[0; 32],
+                data: &[],
+            };
+            let is_closed = update.lamports == 0;
+            let account = if is_closed { closed } else { update.at(slot) };
+            for (id, interest) in &self.subscriptions {
+                if let Interest::Account { pubkey, view } = interest
+                    && *pubkey == update.pubkey
+                {
+                    let value = show(&account, *view, false, snapshot);
+                    told.push(frame(*id, "account", 0, &at(slot, &value)));
+                }
+            }
+            for (id, interest) in &self.subscriptions {
+                if let Interest::Program {
+                    program,
+                    filters,
+                    view,
+                } = interest
+                    && !is_closed
+                    && program == account.owner
+                    && filters.iter().all(|filter| filter.matches(account.data))
+                {
+                    let shown = show(&account, *view, true, snapshot);
+                    let pubkey = encode_pubkey(&update.pubkey);
+                    let value = json!({ "pubkey": pubkey, "account": shown });
+                    told.push(frame(*id, "program", 0, &at(slot, &value)));
+                }
+            }
+        }
+        let mut settled = Vec::new();
+        for transaction in &block.transactions {
+            self.tell_logs(slot, transaction, told);
+            self.see(None, slot, transaction, &mut settled);
+        }
+        told.extend(settled);
+        let later = self.waiting.split_off(&(self.root + 1, 0));
+        for ((slot, id), value) in std::mem::replace(&mut self.waiting, later) {
+            told.push(frame(id, "signature", 1, &at(slot, &value)));
+            self.subscriptions.remove(&id);
+        }
+    }
+
+    fn tell_logs(&self, slot: u64, transaction: &TransactionUpdate, told: &mut Vec<Told>) {
+        let Some(details) = &transaction.details else {
+            return;
+        };
+        let mut signature = Vec::new();
+        push_base58(&mut signature, &transaction.signature).unwrap();
+        let value = json!({
+            "signature": String::from_utf8(signature).unwrap(),
+            "err": error_of(transaction),
+            "logs": details.logs,
+        });
+        let mut tell = |wanted: LogsOf| {
+            for (id, interest) in &self.subscriptions {
+                if *interest == Interest::Logs(wanted) {
+                    told.push(frame(*id, "logs", 0, &at(slot, &value)));
+                }
+            }
+        };
+        if !details.is_vote {
+            tell(LogsOf::All);
+        }
+        tell(LogsOf::AllWithVotes);
+        for key in &details.keys {
+            tell(LogsOf::Mentions(*key));
+        }
+    }
+
+    /// A transaction meets the subscriptions to it that have not seen it, or only one of them.
+    fn see(
+        &mut self,
+        only: Option<u32>,
+        slot: u64,
+        transaction: &TransactionUpdate,
+        told: &mut Vec<Told>,
+    ) {
+        let mut ended = Vec::new();
+        for (id, interest) in &self.subscriptions {
+            let Interest::Signature {
+                signature,
+                is_finalized,
+                wants_received,
+            } = interest
+            else {
+                continue;
+            };
+            let has_seen = self.waiting.keys().any(|(_, of)| of == id);
+            if *signature != transaction.signature || has_seen || only.is_some_and(|of| of != *id) {
+                continue;
+            }
+            if *wants_received {
+                told.push(frame(
+                    *id,
+                    "signature",
+                    0,
+                    &at(slot, &json!("receivedSignature")),
+                ));
+            }
+            let value = json!({ "err": error_of(transaction) });
+            if *is_finalized && slot > self.root {
+                self.waiting.insert((slot, *id), value);
+            } else {
+                told.push(frame(*id, "signature", 1, &at(slot, &value)));
+                ended.push(*id);
+            }
+        }
+        for id in ended {
+            self.subscriptions.remove(&id);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Where a pass begins and ends, and what it calls lost.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+use store::testing::account;
+
+#[test]
+fn what_the_feed_no_longer_holds_is_called_lost() {
+    let kept = Options {
+        feed_slots_max: 2,
+        ..options()
+    };
+    let bench = Bench::with(1 << 20, &kept);
+    bench.apply_accounts(1, vec![]);
+    bench.add(1, to_account(1));
+    bench.frames();
+    for slot in 2..=4 {
+        bench.apply_accounts(slot, vec![account([1; 32], slot, [9; 32], b"")]);
+    }
+    let pass = bench.pass();
+    assert_eq!(
+        (pass.is_lost, pass.has_more, pass.slot),
+        (true, false, Some(4))
+    );
+    assert!(pass.frames.is_empty());
+    bench.apply_accounts(5, vec![account([1; 32], 5, [9; 32], b"")]);
+    assert_eq!(bench.frames().len(), 1, "and goes on at the tip");
+    // A slot that is too large to be held at all is a hole like any other.
+    let small = Options {
+        feed_bytes_max: 1_000,
+        ..options()
+    };
+    let bench = Bench::with(1 << 20, &small);
+    bench.apply_accounts(1, vec![]);
+    bench.add(1, to_account(1));
+    bench.frames();
+    bench.apply_accounts(2, vec![account([2; 32], 1, [9; 32], &[0; 2_000])]);
+    assert!(bench.pass().is_lost);
+}
+
+#[test]
+fn slots_that_the_chain_skips_are_no_loss() {
+    let bench = Bench::new();
+    bench.apply_accounts(1, vec![]);
+    bench.add(1, to_account(1));
+    bench.frames();
+    let skipping = Block {
+        parent_slot: 1,
+        parent_blockhash: store::testing::hash(1),
+        ..block(7, vec![account([1; 32], 1, [9; 32], b"")])
+    };
+    bench.apply(&skipping);
+    assert_eq!(bench.frames().len(), 1);
+}
+
+#[test]
+fn nobody_who_needs_changes_loses_none() {
+    let kept = Options {
+        feed_slots_max: 1,
+        ..options()
+    };
+    let bench = Bench::with(1 << 20, &kept);
+    bench.apply_accounts(1, vec![]);
+    bench.add(1, Interest::Slot);
+    bench.add(2, Interest::Root);
+    bench.frames();
+    for slot in 2..=9 {
+        bench.apply(&with_root(slot, slot - 1));
+    }
+    let slots = bench.frames();
+    assert_eq!(slots.len(), 16);
+    let roots: Vec<u64> = slots
+        .iter()
+        .filter(|(id, _, _)| *id == 2)
+        .map(|(_, _, text)| {
+            serde_json::from_str::<Value>(text).unwrap()["params"]["result"]
+                .as_u64()
+                .unwrap()
+        })
+        .collect();
+    assert_eq!(roots, (1..=8).collect::<Vec<_>>());
+}
+
+#[test]
+fn without_subscriptions_nothing_is_missed() {
+    let kept = Options {
+        feed_slots_max: 1,
+        ..options()
+    };
+    let bench = Bench::with(1 << 20, &kept);
+    for slot in 1..=9 {
+        bench.apply_accounts(slot, vec![]);
+        if slot % 4 == 0 {
+            let pass = bench.pass();
+            assert_eq!((pass.slot, pass.is_lost), (Some(slot), false));
+        }
+    }
+    // The first one comes long after the last pass.
+    bench.add(1, to_account(1));
+    assert!(bench.frames().is_empty());
+    bench.apply_accounts(10, vec![account([1; 32], 1, [9; 32], b"")]);
+    assert_eq!(bench.frames().len(), 1);
+}
+
+#[test]
+fn a_pass_ends_where_it_is_full_and_goes_on_there() {
+    let large = 9 << 20;
+    for chunk in [1, 500, 1 << 20] {
+        let bench = Bench::with(chunk, &options());
+        bench.apply_accounts(1, vec![]);
+        for id in 1..=4 {
+            bench.add(id, to_account(1));
+        }
+        bench.frames();
+        bench.apply_accounts(2, vec![account([1; 32], 1, [9; 32], &vec![7; large])]);
+        let first = bench.pass();
+        assert_eq!(
+            (first.index.len(), first.has_more, first.slot),
+            (3, true, Some(1))
+        );
+        // Removed while it waits for its frame.
+        bench.fanout.remove(3);
+        // Another one hears of the next slot on.
+        bench.add(9, to_account(1));
+        let ids: Vec<u32> = bench.frames().iter().map(|(id, _, _)| *id).collect();
+        assert_eq!(ids, [2, 4]);
+        assert_eq!(bench.pass().slot, Some(2));
+    }
+}
+
+#[test]
+fn a_failed_pass_is_a_loss() {
+    let bench = Bench::new();
+    bench.apply_accounts(1, vec![]);
+    bench.add(1, to_account(1));
+    bench.frames();
+    bench.apply_accounts(2, vec![account([1; 32], 2, [9; 32], b"")]);
+    bench.temporary.damage_feed(2);
+    let failed = bench.fanout.pass(&bench.temporary.store).unwrap_err();
+    assert!(failed.detail().contains("damaged"), "{failed}");
+    assert!(bench.pass().is_lost);
+    bench.apply_accounts(3, vec![account([1; 32], 3, [9; 32], b"")]);
+    assert_eq!(bench.frames().len(), 1);
+}
+
+#[test]
+fn a_subscription_hears_of_every_block_committed_after_it() {
+    const SLOTS: u64 = 150;
+    let bench = Bench::with(3_000, &options());
+    bench.apply_accounts(1, vec![]);
+    bench.frames();
+    let is_done = AtomicBool::new(false);
+    let frames = std::thread::scope(|scope| {
+        let passes = scope.spawn(|| {
+            let mut frames = Vec::new();
+            loop {
+                let was_done = is_done.load(Ordering::Acquire);
+                frames.extend(bench.frames());
+                if was_done {
+                    return frames;
+                }
+            }
+        });
+        for slot in 2..=SLOTS {
+            bench.add(slot as u32, to_account(1));
+            bench.apply_accounts(slot, vec![account([1; 32], slot, [9; 32], b"")]);
+            // Its end may come at any time, too.
+            bench.fanout.remove(slot as u32 - 20);
+        }
+        is_done.store(true, Ordering::Release);
+        passes.join().unwrap()
+    });
+    let mut heard: HashMap<u32, Vec<u64>> = HashMap::new();
+    for (id, _, text) in frames {
+        let json: Value = serde_json::from_str(&text).unwrap();
+        let slot = json["params"]["result"]["context"]["slot"].as_u64();
+        heard.entry(id).or_default().push(slot.unwrap());
+    }
+    for id in 2..=SLOTS {
+        let heard = heard.remove(&(id as u32)).unwrap_or_default();
+        // A slot that was not looked at yet when it was added may come first; then each slot once.
+        let first = heard.first().copied().unwrap_or(id);
+        let in_turn: Vec<u64> = (first..).take(heard.len()).collect();
+        assert!(
+            first <= id && heard == in_turn,
+            "subscription {id}: {heard:?}"
+        );
+        if id + 20 > SLOTS {
+            assert_eq!(heard.last(), Some(&SLOTS), "never removed: {id}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! One size of the data set: a snapshot archive of it is written, loaded, read and written to.
+//! Checks answers before it times them. `cargo run --release -p ingest --example scale_bench --
+//! <folder> <accounts> [wait]`: the folder is made, and gone afterwards. Each line on standard
+//! output is one figure as JSON.
+//!
+//! With `wait` it stops once, before the updates, so that another process can read the store as it
+//! was loaded: `<folder>/store`, all of it in memory, beside `<folder>/sample.json`. The figure
+//! `loaded` says that it waits, and a line on standard input that it may go on.
+
+mod apply;
+mod data;
+mod load;
+mod machine;
+mod reads;
+mod sample;
+use fixtures::seeded;
+#[path = "../../src/archive/tests/writer.rs"]
+#[allow(dead_code)]
+mod writer;
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use store::{Options, Store};
+
+use data::Set;
+
+/// One figure: which way is good, and what the contract asks of it.
+pub fn report(name: &str, value: f64, unit: &str, better: &str, target: Option<f64>) {
+    println!(
+        "{}",
+        json!({ "name": name, "value": value, "unit": unit, "better": better, "target": target })
+    );
+}
+
+/// A folder that is gone when the run is over, however it ends.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            eprintln!("{} stays: {error}", self.0.display());
+        }
+    }
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let (Some(dir), Some(count), wait) = (args.next(), args.next(), args.next()) else {
+        eprintln!("scale_bench <folder> <accounts> [wait]");
+        std::process::exit(2);
+    };
+    let waits = wait.is_some_and(|word| {
+        assert_eq!(word, "wait");
+        true
+    });
+    let set = Set::of(count.parse().expect("a number of accounts"));
+    let dir = Folder(PathBuf::from(dir));
+    std::fs::create_dir(&dir.0).expect("a folder that is not there yet");
+    let options = Options {
+        disk_reserve_bytes: 0,
+        ..Options::default()
+    };
+    let archive = load::write_archive(&dir.0, &set);
+    let store_dir = dir.0.join("store");
+    load::load(&archive, &dir.0, &store_dir, &set, &options);
+    std::fs::remove_file(&archive).expect("the archive");
+
+    reads::cold(&store_dir, &options, &set);
+    let store = Store::open_writer(&store_dir, &options).expect("the loaded store");
+    reads::pages(&store, &store_dir, &set);
+    reads::warm(&store, &set);
+    if waits {
+        sample::write(&dir.0.join("sample.json"), &set);
+        machine::recall_pages(&store_dir);
+        report("loaded", set.accounts() as f64, "accounts", "higher", None);
+        let mut line = String::new();
+        let bytes = std::io::stdin().read_line(&mut line).expect("a line");
+        if bytes == 0 {
+            eprintln!("nobody waits for the rest");
+            return;
+        }
+    }
+    apply::apply(&store, &set);
+    if set.accounts() <= 1_100_000 {
+        let differences = store.check().expect("a store that can be read");
+        assert_eq!(differences, Vec::<String>::new());
+    }
+    drop(store);
+    let grown = machine::file_bytes(&store_dir) as f64 / set.accounts() as f64;
+    report("file after updates", grown, "bytes/account", "lower", None);
+}

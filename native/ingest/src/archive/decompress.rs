@@ -1,0 +1,81 @@
+//! Archives as a plain tar, whatever their name says of the compression.
+
+use std::io::{self, BufReader, Chain, Cursor, Read};
+
+use lz4_flex::frame::FrameDecoder;
+
+use super::tar::BLOCK_BYTES;
+use sys::error::{Error, Result};
+
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+const LZ4_MAGIC: [u8; 4] = [0x04, 0x22, 0x4D, 0x18];
+/// Skippable frames of zstd and lz4 begin `5? 2A 4D 18`.
+const SKIPPABLE_MAGIC: [u8; 3] = [0x2A, 0x4D, 0x18];
+/// Compressed bytes that are read at once.
+const READ_BYTES: usize = 1 << 20;
+
+/// An archive's first bytes before the rest of it.
+type Whole<R> = BufReader<Chain<Cursor<Vec<u8>>, R>>;
+
+/// A plain tar.
+pub(super) enum Plain<R: Read> {
+    Zstd(Box<zstd::Decoder<'static, Whole<R>>>),
+    Lz4(Box<FrameDecoder<Whole<R>>>),
+    Tar(Whole<R>),
+}
+
+/// Looks at the first bytes and unpacks accordingly. Frames that follow one another count as one
+/// stream.
+pub(super) fn decompress<R: Read>(mut source: R) -> Result<Plain<R>> {
+    let mut head = Vec::with_capacity(BLOCK_BYTES);
+    source
+        .by_ref()
+        .take(BLOCK_BYTES as u64)
+        .read_to_end(&mut head)
+        .map_err(of_source)?;
+    let magic = head.first_chunk::<4>().copied().unwrap_or_default();
+    let is_skippable = magic.first().is_some_and(|byte| byte & 0xF0 == 0x50)
+        && magic.get(1..) == Some(&SKIPPABLE_MAGIC);
+    let is_tar = head.get(257..262) == Some(b"ustar");
+    let refused = match magic {
+        [0x1F, 0x8B, ..] => "it is gzip",
+        [b'B', b'Z', b'h', _] => "it is bzip2",
+        [b'<', ..] => "it is a page of text, not an archive",
+        _ => "its first bytes are of no known kind",
+    };
+    let whole = BufReader::with_capacity(READ_BYTES, Cursor::new(head).chain(source));
+    if magic == ZSTD_MAGIC || is_skippable {
+        return Ok(Plain::Zstd(Box::new(zstd::Decoder::with_buffer(whole)?)));
+    }
+    if magic == LZ4_MAGIC {
+        return Ok(Plain::Lz4(Box::new(FrameDecoder::new(whole))));
+    }
+    if is_tar {
+        return Ok(Plain::Tar(whole));
+    }
+    Err(Error::SnapshotInvalid(format!(
+        "the archive is neither zstd nor lz4 nor tar: {refused}"
+    )))
+}
+
+/// A source's own failure where it has one.
+fn of_source(error: io::Error) -> Error {
+    match error.downcast::<Error>() {
+        Ok(own) => own,
+        Err(other) => Error::Internal(format!("reading the snapshot: {other}")),
+    }
+}
+
+impl<R: Read> Read for Plain<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Plain::Zstd(decoder) => decoder.read(out),
+            Plain::Tar(tar) => tar.read(out),
+            Plain::Lz4(decoder) => match decoder.read(out)? {
+                // The decoder stops behind each frame, and goes on where another follows.
+                0 => decoder.read(out),
+                count => Ok(count),
+            },
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The first part of the manifest: the bank that the snapshot was taken of. What follows (stakes,
+//! lengths of storages, which new validators leave empty) is large and not needed.
+
+use std::io::Read;
+
+use super::window::Window;
+use sys::error::{Error, Result};
+
+/// The bank of a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    pub slot: u64,
+    pub parent_slot: u64,
+    pub block_height: u64,
+    /// The block's own hash: what the next block names as its parent.
+    pub blockhash: [u8; 32],
+    /// The hash of the parent, where the bank still knows it.
+    pub parent_blockhash: Option<[u8; 32]>,
+    pub bank_hash: [u8; 32],
+    pub epoch: u64,
+    /// Lamports of all accounts together.
+    pub capitalization: u64,
+    pub transaction_count: u64,
+}
+
+/// Blockhashes are kept for 300 blocks.
+const BLOCKHASHES_MAX: u64 = 100_000;
+/// One for each slot since the last root; a validator far behind has thousands.
+const ANCESTORS_MAX: u64 = 10_000_000;
+/// One for each restart of the cluster.
+const HARD_FORKS_MAX: u64 = 100_000;
+
+/// Fixed-size little-endian integers, a byte before an option, a length of 8 bytes before a list.
+struct Fields<'a, R> {
+    window: &'a mut Window<R>,
+    rest: u64,
+}
+
+impl<R: Read> Fields<'_, R> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.rest = self
+            .rest
+            .checked_sub(N as u64)
+            .ok_or_else(|| invalid("it is too short"))?;
+        let bytes = self.window.take(N)?;
+        let array = bytes.try_into().map_err(|_| invalid("it is too short"))?;
+        self.window.pass(N);
+        Ok(array)
+    }
+
+    fn u64(&mut self) -> Result<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn is_some(&mut self) -> Result<bool> {
+        match self.array()? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            _ => Err(invalid("an option is neither there nor not")),
+        }
+    }
+
+    fn length(&mut self, max: u64, what: &str) -> Result<u64> {
+        let length = self.u64()?;
+        if length > max {
+            return Err(invalid(&format!("it claims {length} {what}")));
+        }
+        Ok(length)
+    }
+
+    fn skip(&mut self, bytes: u64) -> Result<()> {
+        self.rest = self
+            .rest
+            .checked_sub(bytes)
+            .ok_or_else(|| invalid("it is too short"))?;
+        self.window.skip(bytes)
+    }
+}
+
+fn invalid(reason: &str) -> Error {
+    Error::SnapshotInvalid(format!("the manifest is not sound: {reason}"))
+}
+
+impl Manifest {
+    /// Reads a manifest of `bytes` bytes, and passes all of it.
+    pub(super) fn read<R: Read>(window: &mut Window<R>, bytes: u64) -> Result<Manifest> {
+        let mut fields = Fields {
+            window,
+            rest: bytes,
+        };
+        let manifest = Self::read_prefix(&mut fields)?;
+        let rest = fields.rest;
+        window.skip(rest)?;
+        Ok(manifest)
+    }
+
+    fn read_prefix<R: Read>(fields: &mut Fields<'_, R>) -> Result<Manifest> {
+        let (blockhash, parent_blockhash) = read_blockhashes(fields)?;
+        let ancestors = fields.length(ANCESTORS_MAX, "ancestors")?;
+        fields.skip(ancestors * 16)?;
+        let bank_hash = fields.array()?;
+        // The parent's bank hash.
+        fields.skip(32)?;
+        let parent_slot = fields.u64()?;
+        let hard_forks = fields.length(HARD_FORKS_MAX, "hard forks")?;
+        fields.skip(hard_forks * 16)?;
+        let transaction_count = fields.u64()?;
+        // Tick height, signature count.
+        fields.skip(16)?;
+        let capitalization = fields.u64()?;
+        // Max tick height.
+        fields.skip(8)?;
+        if fields.is_some()? {
+            // Hashes per tick.
+            fields.skip(8)?;
+        }
+        // Ticks per slot, nanoseconds per slot (16 bytes), time of genesis, slots per year, bytes
+        // of all data.
+        fields.skip(8 + 16 + 8 + 8 + 8)?;
+        let slot = fields.u64()?;
+        let epoch = fields.u64()?;
+        let block_height = fields.u64()?;
+        if slot > 0 && parent_slot >= slot || block_height > slot {
+            return Err(invalid("its slots do not rise"));
+        }
+        Ok(Manifest {
+            slot,
+            parent_slot,
+            block_height,
+            blockhash,
+            parent_blockhash,
+            bank_hash,
+            epoch,
+            capitalization,
+            transaction_count,
+        })
+    }
+}
+
+/// The newest blockhash, and the one before it.
+fn read_blockhashes<R: Read>(fields: &mut Fields<'_, R>) -> Result<([u8; 32], Option<[u8; 32]>)> {
+    let newest = fields.u64()?;
+    if !fields.is_some()? {
+        return Err(invalid("it has no blockhash"));
+    }
+    let blockhash = fields.array()?;
+    let mut parent = None;
+    for _ in 0..fields.length(BLOCKHASHES_MAX, "blockhashes")? {
+        let hash = fields.array()?;
+        // Lamports per signature.
+        fields.skip(8)?;
+        let index = fields.u64()?;
+        // Time.
+        fields.skip(8)?;
+        if index.checked_add(1) == Some(newest) {
+            parent = Some(hash);
+        }
+    }
+    // Max age.
+    fields.skip(8)?;
+    Ok((blockhash, parent))
+}

@@ -1,0 +1,95 @@
+//! Where an archive comes from: a file, or a server that may redirect, stall and break off.
+
+mod connect;
+mod http;
+#[cfg(test)]
+mod tests;
+
+pub use connect::{READ_BYTES, system_authorities};
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::name::ArchiveName;
+use crate::progress::Progress;
+use sys::error::{Error, Result};
+
+/// How a server is dealt with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceOptions {
+    /// Time for TCP and TLS to come up. A far server needs under 1 s; more is an outage.
+    pub connect_ms: u64,
+    /// No byte for this long: the transfer counts as broken. A busy disk answers within seconds.
+    pub silence_ms: u64,
+    /// Redirects that are followed in a row. Validators send one, a balancer before them another.
+    pub redirects_max: u32,
+    /// Tries in a row that bring nothing worth mentioning before the transfer is given up.
+    pub attempts_max: u32,
+    /// What is worth mentioning: so much more than at the last break, and the tries are counted
+    /// anew.
+    pub worthwhile_bytes: u64,
+    /// First pause between two tries; each further one doubles it.
+    pub backoff_initial_ms: u64,
+    /// Longest pause, also where a server asks for a longer one.
+    pub backoff_max_ms: u64,
+    /// Bytes that are fetched ahead of the reader; [`READ_BYTES`] at least.
+    pub ahead_bytes_max: u64,
+    /// PEM of a private certificate authority, in place of the system's.
+    pub ca_certificate_pem: Option<String>,
+}
+
+impl Default for SourceOptions {
+    fn default() -> Self {
+        SourceOptions {
+            connect_ms: 10_000,
+            silence_ms: 60_000,
+            redirects_max: 5,
+            attempts_max: 8,
+            worthwhile_bytes: 64 << 20,
+            backoff_initial_ms: 500,
+            backoff_max_ms: 30_000,
+            ahead_bytes_max: 16 << 20,
+            ca_certificate_pem: None,
+        }
+    }
+}
+
+/// An archive that is about to be read.
+pub struct Source {
+    /// Of the file, or of the last redirect.
+    pub name: ArchiveName,
+    /// Compressed bytes, where they are told.
+    pub bytes: Option<u64>,
+    pub reader: Box<dyn Read + Send>,
+}
+
+/// Opens `http://…`, `https://…`, or a path. What is shown of an address is its host: the rest may
+/// hold a key.
+pub fn open_source(
+    place: &str,
+    options: &SourceOptions,
+    progress: &Arc<Progress>,
+) -> Result<Source> {
+    if place.starts_with("http://") || place.starts_with("https://") {
+        return http::open(place, options, progress);
+    }
+    let path = Path::new(place);
+    let file_name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    let unreadable =
+        |error| Error::SnapshotTransfer(format!("{file_name:?} cannot be opened: {error}"));
+    let file = File::open(path).map_err(unreadable)?;
+    let about = file.metadata().map_err(unreadable)?;
+    if about.is_dir() {
+        return Err(Error::SnapshotInvalid(format!("{file_name:?} is a folder")));
+    }
+    Ok(Source {
+        name: ArchiveName::parse(file_name)?,
+        bytes: about.is_file().then_some(about.len()),
+        reader: Box::new(file),
+    })
+}

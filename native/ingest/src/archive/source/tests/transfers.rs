@@ -1,0 +1,230 @@
+//! What becomes of a transfer that breaks off, hangs, changes or is told to stop.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::archive::{ArchiveLimits, read_archive};
+
+#[test]
+fn a_broken_transfer_goes_on_where_it_broke_off() {
+    let body = packed();
+    let sizes = [200, 300, usize::MAX];
+    let served = body.clone();
+    let server = Server::start(move |index, request, socket| {
+        serve(socket, request, &served, sizes[index]);
+    });
+    assert_eq!(
+        all_of(open(&server.url(&format!("/{NAME}"))).unwrap()).unwrap(),
+        body
+    );
+    let requests = server.requests();
+    assert_eq!(requests.len(), 3);
+    assert!(!requests[0].contains("range:"));
+    assert!(
+        requests[1].contains("range: bytes=200-\r\n"),
+        "{}",
+        requests[1]
+    );
+    assert!(
+        requests[1].contains("if-range: \"v1\"\r\n"),
+        "{}",
+        requests[1]
+    );
+    assert!(
+        requests[2].contains("range: bytes=500-\r\n"),
+        "{}",
+        requests[2]
+    );
+}
+
+#[test]
+fn a_silent_transfer_counts_as_broken() {
+    let server = Server::start(|index, request, socket| match index {
+        0 => {
+            serve(socket, request, &packed(), 1_000);
+            thread::sleep(Duration::from_secs(5));
+        }
+        _ => serve(socket, request, &packed(), usize::MAX),
+    });
+    let begun = Instant::now();
+    assert_eq!(
+        all_of(open(&server.url(&format!("/{NAME}"))).unwrap()).unwrap(),
+        packed()
+    );
+    assert!(begun.elapsed() < Duration::from_secs(3));
+}
+
+#[test]
+fn tries_have_an_end() {
+    let server = Server::start(|_, request, socket| serve(socket, request, &packed(), 10));
+    let reason = reason(open(&server.url(&format!("/{NAME}"))));
+    assert!(
+        reason.contains("it breaks off") && reason.contains("3 tries, 30 bytes"),
+        "{reason}"
+    );
+    assert_eq!(server.requests().len(), 3);
+}
+
+#[test]
+fn what_is_worthwhile_is_an_option() {
+    let body = packed();
+    let served = body.clone();
+    let server = Server::start(move |_, request, socket| serve(socket, request, &served, 500));
+    let patient = SourceOptions {
+        worthwhile_bytes: 500,
+        attempts_max: 2,
+        ..options()
+    };
+    let place = server.url(&format!("/{NAME}"));
+    let source = open_source(&place, &patient, &Arc::default()).unwrap();
+    assert_eq!(all_of(source).unwrap(), body);
+    assert!(server.requests().len() > 2);
+}
+
+/// A server that is faster than its reader is not read to its end.
+#[test]
+fn no_more_is_fetched_ahead_than_is_said() {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&sent);
+    let server = Server::start(move |_, _, socket| {
+        let piece = vec![7; 64 << 10];
+        let head = "content-length: 1073741824\r\n";
+        send(socket, "200 OK", head, &[]);
+        while socket.write_all(&piece).is_ok() {
+            counted.fetch_add(piece.len(), Ordering::Relaxed);
+        }
+    });
+    let narrow = SourceOptions {
+        ahead_bytes_max: READ_BYTES as u64,
+        ..options()
+    };
+    let place = server.url(&format!("/{NAME}"));
+    let source = open_source(&place, &narrow, &Arc::default()).unwrap();
+    thread::sleep(Duration::from_millis(300));
+    // Sockets hold some MB on both sides.
+    let ahead = sent.load(Ordering::Relaxed);
+    assert!(ahead < 32 << 20, "{ahead}");
+    drop(source);
+}
+
+#[test]
+fn a_pause_is_made_where_the_server_asks() {
+    let server = Server::start(|index, request, socket| match index {
+        0 => send(
+            socket,
+            "503 Busy",
+            "retry-after: 1\r\ncontent-length: 0\r\n",
+            &[],
+        ),
+        _ => serve(socket, request, &packed(), usize::MAX),
+    });
+    let (begun, longest) = (
+        Instant::now(),
+        SourceOptions {
+            backoff_max_ms: 2_000,
+            ..options()
+        },
+    );
+    let place = server.url(&format!("/{NAME}"));
+    let source = open_source(&place, &longest, &Arc::default()).unwrap();
+    assert!(begun.elapsed() >= Duration::from_secs(1));
+    assert_eq!(all_of(source).unwrap(), packed());
+}
+
+#[test]
+fn what_changed_is_not_joined() {
+    let range = "content-range: bytes 7-9/99\r\n";
+    let cases = [
+        (
+            "200 OK",
+            "content-length: 5\r\n".to_owned(),
+            "does not send the rest",
+        ),
+        (
+            "206 Partial Content",
+            format!("content-length: 5\r\n{range}"),
+            "another range",
+        ),
+        (
+            "206 Partial Content",
+            "content-length: 5\r\n".into(),
+            "without saying which",
+        ),
+        (
+            "416 Not Satisfiable",
+            "content-length: 0\r\n".into(),
+            "it answers 416",
+        ),
+    ];
+    for (status, headers, expected) in cases {
+        let server = Server::start(move |index, request, socket| match index {
+            0 => serve(socket, request, &packed(), 1_000),
+            _ => send(socket, status, &headers, b"12345"),
+        });
+        let reason = reason(open(&server.url(&format!("/{NAME}"))));
+        assert!(reason.contains(expected), "{expected}: {reason}");
+        assert_eq!(server.requests().len(), 2);
+    }
+}
+
+#[test]
+fn a_length_need_not_be_told() {
+    let server = Server::start(|_, _, socket| {
+        let body = packed();
+        let chunks: Vec<u8> = body
+            .chunks(5_000)
+            .flat_map(|part| [format!("{:x}\r\n", part.len()).as_bytes(), part, b"\r\n"].concat())
+            .collect();
+        let body = [&chunks[..], b"0\r\n\r\n"].concat();
+        send(socket, "200 OK", "transfer-encoding: chunked\r\n", &body);
+    });
+    let source = open(&server.url(&format!("/{NAME}"))).unwrap();
+    assert_eq!(source.bytes, None);
+    assert_eq!(all_of(source).unwrap(), packed());
+}
+
+#[test]
+fn who_is_told_to_stop_stops_while_it_waits() {
+    let server = Server::start(|_, request, socket| {
+        serve(socket, request, &packed(), 1_000);
+        thread::sleep(Duration::from_secs(10));
+    });
+    let patient = SourceOptions {
+        silence_ms: 60_000,
+        ..options()
+    };
+    let progress = Arc::new(Progress::default());
+    let place = server.url(&format!("/{NAME}"));
+    let source = open_source(&place, &patient, &progress).unwrap();
+    let begun = Instant::now();
+    let watcher = Arc::clone(&progress);
+    thread::spawn(move || {
+        thread::sleep(Duration::from_millis(50));
+        watcher.cancel();
+    });
+    let limits = ArchiveLimits::default();
+    let ended = read_archive(source.reader, &limits, &progress, &mut |_| Ok(()));
+    assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
+    assert!(begun.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn who_is_told_to_stop_stops_while_it_connects() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = format!("https://{}/{NAME}", silent.local_addr().unwrap());
+    let patient = SourceOptions {
+        connect_ms: 10_000,
+        ..options()
+    };
+    let progress = Arc::new(Progress::default());
+    let watcher = Arc::clone(&progress);
+    thread::spawn(move || {
+        thread::sleep(Duration::from_millis(50));
+        watcher.cancel();
+    });
+    let begun = Instant::now();
+    let ended = open_source(&place, &patient, &progress).err();
+    assert!(matches!(ended, Some(Error::Cancelled)), "{ended:?}");
+    assert!(begun.elapsed() < Duration::from_secs(2));
+}

@@ -1,0 +1,116 @@
+//! GNU sparse files, which old archives may hold: the stored pieces and where they belong.
+
+use std::io::{self, Read};
+
+use super::tar::{BLOCK_BYTES, invalid, octal};
+use super::window::Window;
+use sys::error::Result;
+
+/// A stored run of bytes of a sparse file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub offset: u64,
+    pub bytes: u64,
+}
+
+/// More than a file of 16 GiB can have where each hole is at least one page of a large file.
+const PIECES_MAX: usize = 1 << 16;
+const PIECE_BYTES: usize = 24;
+
+/// The first four, which stand in the header itself.
+pub(super) fn of_header(header: &[u8]) -> Result<Vec<Piece>> {
+    let mut pieces = Vec::new();
+    gather(header, 386, 4, &mut pieces)?;
+    Ok(pieces)
+}
+
+/// Adds those of the blocks that follow the header, up to 21 each.
+pub(super) fn extended<R: Read>(
+    window: &mut Window<R>,
+    mut is_extended: bool,
+    mut pieces: Vec<Piece>,
+) -> Result<Vec<Piece>> {
+    while is_extended {
+        let block = window.take(BLOCK_BYTES)?;
+        gather(block, 0, 21, &mut pieces)?;
+        is_extended = block.get(504) == Some(&1);
+        window.pass(BLOCK_BYTES);
+        if pieces.len() > PIECES_MAX {
+            return Err(invalid("a sparse file has too many pieces"));
+        }
+    }
+    Ok(pieces)
+}
+
+fn gather(block: &[u8], at: usize, count: usize, pieces: &mut Vec<Piece>) -> Result<()> {
+    for index in 0..count {
+        let at = at + index * PIECE_BYTES;
+        // An unused place begins with a zero byte.
+        if block.get(at).is_none_or(|byte| *byte == 0) {
+            break;
+        }
+        match (octal(block, at, 12), octal(block, at + 12, 12)) {
+            (Some(offset), Some(bytes)) => pieces.push(Piece { offset, bytes }),
+            _ => return Err(invalid("a sparse file's map is not of numbers")),
+        }
+    }
+    Ok(())
+}
+
+/// The pieces must rise, stay inside the file and be all that is stored.
+pub(super) fn check(pieces: &[Piece], bytes: u64, stored_bytes: u64) -> Result<()> {
+    let broken = || invalid("a sparse file's map is broken");
+    let (mut end, mut sum) = (0_u64, 0_u64);
+    for piece in pieces {
+        if piece.offset < end {
+            return Err(broken());
+        }
+        end = piece.offset.checked_add(piece.bytes).ok_or_else(broken)?;
+        sum = sum.checked_add(piece.bytes).ok_or_else(broken)?;
+    }
+    if end > bytes || sum != stored_bytes {
+        return Err(broken());
+    }
+    Ok(())
+}
+
+/// The file with its holes filled by zeros. `stored` gives the pieces one after another.
+pub(super) struct Filled<'a, R> {
+    pub stored: &'a mut Window<R>,
+    pub pieces: &'a [Piece],
+    pub bytes: u64,
+    pub at: u64,
+}
+
+impl<R: Read> Read for Filled<'_, R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while let Some(piece) = self.pieces.first()
+            && self.at >= piece.offset + piece.bytes
+        {
+            self.pieces = self.pieces.get(1..).unwrap_or_default();
+        }
+        let (until, is_hole) = match self.pieces.first() {
+            Some(piece) if self.at >= piece.offset => (piece.offset + piece.bytes, false),
+            Some(piece) => (piece.offset, true),
+            None => (self.bytes, true),
+        };
+        let count = until.saturating_sub(self.at).min(out.len() as u64) as usize;
+        let out = out.get_mut(..count).unwrap_or_default();
+        if is_hole {
+            out.fill(0);
+            self.at += count as u64;
+            return Ok(count);
+        }
+        if count == 0 || !self.stored.need(1).map_err(io::Error::other)? {
+            return Ok(0);
+        }
+        let view = self.stored.view();
+        let count = count.min(view.len());
+        for (to, from) in out.iter_mut().zip(view) {
+            *to = *from;
+        }
+        self.stored.pass(count);
+        self.at += count as u64;
+        Ok(count)
+    }
+}

@@ -1,0 +1,229 @@
+//! The tar around the files: ustar, GNU (long names, sparse files, large numbers) and pax headers.
+
+use std::io::Read;
+
+use super::limits::ArchiveLimits;
+use super::sparse::{self, Piece};
+use super::window::{Window, ends_early};
+use sys::error::{Error, Result};
+
+pub(super) const BLOCK_BYTES: usize = 512;
+/// Longest name or pax header that is looked at. Names in archives have at most 40 bytes.
+const NAME_BYTES_MAX: u64 = 64 << 10;
+
+/// A file of the archive.
+pub(super) struct Member {
+    pub name: String,
+    /// Bytes of the file; of a sparse one with its holes.
+    pub bytes: u64,
+    /// Bytes that follow in the archive, without the padding.
+    pub stored_bytes: u64,
+    /// Where the stored pieces of a sparse file belong; `None` for an ordinary file.
+    pub pieces: Option<Vec<Piece>>,
+}
+
+pub(super) fn invalid(reason: &str) -> Error {
+    Error::SnapshotInvalid(format!("the tar is not sound: {reason}"))
+}
+
+/// Bytes up to the next block after a body.
+pub(super) fn padding_of(bytes: u64) -> u64 {
+    bytes.next_multiple_of(BLOCK_BYTES as u64) - bytes
+}
+
+/// Walks the members of a tar; the caller takes each body from the window before the next call.
+#[derive(Default)]
+pub(super) struct Members {
+    count: u64,
+    /// Bytes that sparse files have and the tar does not.
+    hole_bytes: u64,
+}
+
+impl Members {
+    /// The next file, or `None` at the archive's end mark. Folders are passed over.
+    pub fn next<R: Read>(
+        &mut self,
+        window: &mut Window<R>,
+        limits: &ArchiveLimits,
+    ) -> Result<Option<Member>> {
+        let (mut long_name, mut pax) = (None, Pax::default());
+        loop {
+            let passed = window.passed().saturating_add(self.hole_bytes);
+            let header = window.take(BLOCK_BYTES)?;
+            if header.iter().all(|byte| *byte == 0) {
+                return Ok(None);
+            }
+            let head = Head::parse(header)?;
+            self.count += 1;
+            limits.check_members(self.count)?;
+            limits.check_unpacked(passed, head.bytes)?;
+            let pieces = match head.kind {
+                b'S' => sparse::of_header(header)?,
+                _ => Vec::new(),
+            };
+            let (is_extended, real_bytes) = (header.get(482) == Some(&1), octal(header, 483, 12));
+            window.pass(BLOCK_BYTES);
+            match head.kind {
+                b'L' => long_name = Some(text(window, head.bytes)?),
+                b'x' => pax = Pax::parse(window, head.bytes)?,
+                b'K' | b'g' => window.skip(head.bytes + padding_of(head.bytes))?,
+                b'0' | 0 | b'7' => {
+                    let bytes = pax.bytes.unwrap_or(head.bytes);
+                    limits.check_unpacked(passed, bytes)?;
+                    let name = pax.name.or(long_name).unwrap_or(head.name);
+                    return Ok(Some(Member {
+                        name,
+                        bytes,
+                        stored_bytes: bytes,
+                        pieces: None,
+                    }));
+                }
+                b'S' => {
+                    let pieces = sparse::extended(window, is_extended, pieces)?;
+                    let bytes = real_bytes.ok_or_else(|| invalid("a sparse file has no size"))?;
+                    sparse::check(&pieces, bytes, head.bytes)?;
+                    limits.check_storage("a sparse file", bytes)?;
+                    limits.check_unpacked(passed, bytes)?;
+                    self.hole_bytes += bytes.saturating_sub(head.bytes);
+                    return Ok(Some(Member {
+                        name: pax.name.or(long_name).unwrap_or(head.name),
+                        bytes,
+                        stored_bytes: head.bytes,
+                        pieces: Some(pieces),
+                    }));
+                }
+                _ => {
+                    // Folders and links carry nothing, whatever their size field says; others are
+                    // strangers.
+                    if !matches!(head.kind, b'1'..=b'6') {
+                        return Err(invalid("a member is of an unknown kind"));
+                    }
+                    (long_name, pax) = (None, Pax::default());
+                }
+            }
+        }
+    }
+}
+
+struct Head {
+    name: String,
+    bytes: u64,
+    kind: u8,
+}
+
+impl Head {
+    fn parse(header: &[u8]) -> Result<Head> {
+        let stated = octal(header, 148, 8);
+        let sum = |(at, byte): (usize, &u8)| {
+            if (148..156).contains(&at) {
+                u64::from(b' ')
+            } else {
+                u64::from(*byte)
+            }
+        };
+        if stated != Some(header.iter().enumerate().map(sum).sum()) {
+            return Err(invalid("a header's checksum is wrong"));
+        }
+        let name = until_zero(header.get(..100).unwrap_or_default());
+        // Only ustar has a prefix; GNU keeps other fields there.
+        let is_ustar = header.get(257..263) == Some(b"ustar\0");
+        let prefix = until_zero(header.get(345..500).unwrap_or_default());
+        let name = match prefix.is_empty() || !is_ustar {
+            true => name.to_vec(),
+            false => [prefix, b"/", name].concat(),
+        };
+        Ok(Head {
+            name: String::from_utf8(name).map_err(|_| invalid("a name is not UTF-8"))?,
+            bytes: octal(header, 124, 12).ok_or_else(|| invalid("a size is not a number"))?,
+            kind: header.get(156).copied().unwrap_or_default(),
+        })
+    }
+}
+
+/// What a pax header overrides.
+#[derive(Default)]
+struct Pax {
+    name: Option<String>,
+    bytes: Option<u64>,
+}
+
+impl Pax {
+    /// Lines of `<length> <key>=<value>\n`.
+    fn parse<R: Read>(window: &mut Window<R>, bytes: u64) -> Result<Pax> {
+        let lines = text(window, bytes)?;
+        let mut pax = Pax::default();
+        let mut rest = lines.as_str();
+        while !rest.is_empty() {
+            let broken = || invalid("a pax header is broken");
+            let (length, _) = rest.split_once(' ').ok_or_else(broken)?;
+            let end: usize = length.parse().map_err(|_| broken())?;
+            let line = rest.get(length.len() + 1..end).ok_or_else(broken)?;
+            let line = line.strip_suffix('\n').ok_or_else(broken)?;
+            rest = rest.get(end..).ok_or_else(broken)?;
+            let (key, value) = line.split_once('=').ok_or_else(broken)?;
+            match key {
+                "path" => pax.name = Some(value.to_owned()),
+                "size" => pax.bytes = Some(value.parse().map_err(|_| broken())?),
+                _ if key.starts_with("GNU.sparse") => {
+                    return Err(invalid("it holds a sparse file in pax form"));
+                }
+                _ => {}
+            }
+        }
+        Ok(pax)
+    }
+}
+
+/// A small body as text, without the zero byte that GNU puts at the end of a long name.
+fn text<R: Read>(window: &mut Window<R>, bytes: u64) -> Result<String> {
+    if bytes > NAME_BYTES_MAX {
+        return Err(invalid("a name is too long"));
+    }
+    let body = window.take(bytes as usize)?;
+    let body = body.strip_suffix(b"\0").unwrap_or(body);
+    let text = String::from_utf8(body.to_vec()).map_err(|_| invalid("a name is not UTF-8"))?;
+    window.skip(bytes + padding_of(bytes))?;
+    Ok(text)
+}
+
+fn until_zero(field: &[u8]) -> &[u8] {
+    field.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+/// A number: octal text, or big-endian behind a leading 0x80 as GNU writes what does not fit.
+pub(super) fn octal(header: &[u8], at: usize, length: usize) -> Option<u64> {
+    let field = header.get(at..at + length)?;
+    if field.first()? & 0x80 != 0 {
+        let (high, low) = field.split_at_checked(length.checked_sub(8)?)?;
+        let is_small = high
+            .iter()
+            .enumerate()
+            .all(|(i, b)| *b == if i == 0 { 0x80 } else { 0 });
+        return is_small.then(|| low.try_into().ok().map(u64::from_be_bytes))?;
+    }
+    let digits = until_zero(field).trim_ascii();
+    if !digits.iter().all(|byte| (b'0'..=b'7').contains(byte)) {
+        return None;
+    }
+    let step = |sum: u64, digit: &u8| sum.checked_mul(8)?.checked_add(u64::from(digit - b'0'));
+    digits.iter().try_fold(0, step)
+}
+
+/// Reads the archive to its last byte, so that a checksum at its end is tested.
+pub(super) fn drain<R: Read>(window: &mut Window<R>) -> Result<()> {
+    /// tar fills its last record, which is 10 KiB unless someone asked for more.
+    const TAIL_BYTES_MAX: u64 = 16 << 20;
+    let end = window.passed() + TAIL_BYTES_MAX;
+    while window.need(1)? {
+        let view = window.view().len();
+        window.pass(view);
+        if window.passed() > end {
+            return Err(invalid("it goes on behind its end mark"));
+        }
+    }
+    if window.passed() == 0 {
+        Err(ends_early())
+    } else {
+        Ok(())
+    }
+}

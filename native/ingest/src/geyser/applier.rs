@@ -1,0 +1,320 @@
+//! The thread that writes blocks, and the queue before it. The stream's reader never waits for a
+//! commit.
+//!
+//! A commit waits for the disk, mostly for pages that the next block would change again. So a
+//! writer that is behind commits several blocks at once, and one that is not commits each block as
+//! it comes.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::slice;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::Notify;
+
+use super::event::Event;
+use super::group::{Group, GroupBounds};
+use super::slots::Ready;
+use store::{Block, Store, Tip};
+use sys::error::{Error, Result};
+
+/// Where blocks go: the store, in service.
+pub trait Sink: Send + Sync + 'static {
+    fn tip(&self) -> Result<Option<Tip>>;
+    /// Writes consecutive blocks at once: all are durable when it returns, or nothing of any is
+    /// written. Blocks at or before the tip are passed over.
+    fn apply(&self, blocks: &[Block]) -> Result<()>;
+}
+
+impl Sink for Store {
+    fn tip(&self) -> Result<Option<Tip>> {
+        Store::tip(self)
+    }
+
+    fn apply(&self, blocks: &[Block]) -> Result<()> {
+        self.apply_all(blocks).map(|_| ())
+    }
+}
+
+pub type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// The queue is full: its bound in bytes.
+#[derive(Debug)]
+pub struct QueueFull(pub usize);
+
+/// How far the writer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Slot and blockhash.
+    pub tip: Option<(u64, [u8; 32])>,
+    pub committed: u64,
+    pub has_failed: bool,
+}
+
+/// One reader's writer thread. It ends when this is stopped or dropped.
+pub struct Applier {
+    shared: Arc<Shared>,
+    thread: JoinHandle<()>,
+}
+
+/// The applier as the stream's reader sees it.
+#[derive(Clone)]
+pub struct ApplierHandle {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Wakes the writer.
+    wake: Condvar,
+    /// Wakes the reader: progress, failure, or an empty queue.
+    news: Notify,
+    queue_bytes_max: usize,
+    bounds: GroupBounds,
+    /// Held in incomplete slots, for the events.
+    slots_bytes: AtomicUsize,
+}
+
+#[derive(Default)]
+struct State {
+    blocks: VecDeque<Ready>,
+    /// Of `blocks` and of those that are being written.
+    bytes: usize,
+    is_busy: bool,
+    is_stopping: bool,
+    progress: Progress,
+    /// Set by the block that failed; the blocks behind it are dropped, and so are later ones until
+    /// [`ApplierHandle::settle`] takes it.
+    failure: Option<Error>,
+}
+
+impl Applier {
+    /// Reads the sink's tip on the new thread, so call [`ApplierHandle::settle`] before the first
+    /// block.
+    pub fn start<S: Sink>(
+        sink: Arc<S>,
+        queue_bytes_max: usize,
+        bounds: GroupBounds,
+        on_event: OnEvent,
+    ) -> Result<Applier> {
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                is_busy: true,
+                ..State::default()
+            }),
+            wake: Condvar::new(),
+            news: Notify::new(),
+            queue_bytes_max,
+            bounds,
+            slots_bytes: AtomicUsize::new(0),
+        });
+        let of_thread = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("slotline-apply".into())
+            .spawn(move || of_thread.run(sink.as_ref(), &on_event))?;
+        Ok(Applier { shared, thread })
+    }
+
+    pub fn handle(&self) -> ApplierHandle {
+        ApplierHandle {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// Lets the commit under way end and drops the rest; a replay brings them again.
+    pub fn stop(&self) {
+        let mut state = self.shared.lock();
+        state.is_stopping = true;
+        state.drop_blocks();
+        drop(state);
+        self.shared.wake.notify_all();
+        self.shared.news.notify_one();
+    }
+
+    /// Whether the thread has ended, so that nothing more is written.
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+}
+
+impl Drop for Applier {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl ApplierHandle {
+    /// Queues a block. After a failure it is dropped, because it cannot continue the tip.
+    pub fn offer(&self, ready: Ready) -> std::result::Result<(), QueueFull> {
+        let mut state = self.shared.lock();
+        if state.is_stopping || state.failure.is_some() {
+            return Ok(());
+        }
+        // An idle writer takes any block: one larger than the queue must not be refused for ever.
+        if state.bytes > 0 && state.bytes.saturating_add(ready.bytes) > self.shared.queue_bytes_max
+        {
+            return Err(QueueFull(self.shared.queue_bytes_max));
+        }
+        state.bytes += ready.bytes;
+        state.blocks.push_back(ready);
+        drop(state);
+        self.shared.wake.notify_one();
+        Ok(())
+    }
+
+    pub fn progress(&self) -> Progress {
+        let state = self.shared.lock();
+        Progress {
+            has_failed: state.failure.is_some(),
+            ..state.progress
+        }
+    }
+
+    pub fn set_slots_bytes(&self, bytes: usize) {
+        self.shared.slots_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Resolves at the next news: progress, failure, or an empty queue. One waiter at a time.
+    pub async fn news(&self) {
+        self.shared.news.notified().await;
+    }
+
+    /// Waits until everything queued is written or dropped, and takes the failure, if there was
+    /// one.
+    pub async fn settle(&self) -> Option<Error> {
+        loop {
+            {
+                let mut state = self.shared.lock();
+                if state.is_stopping || (!state.is_busy && state.blocks.is_empty()) {
+                    return state.failure.take();
+                }
+            }
+            self.news().await;
+        }
+    }
+}
+
+impl State {
+    fn drop_blocks(&mut self) {
+        let bytes: usize = self.blocks.iter().map(|ready| ready.bytes).sum();
+        self.blocks.clear();
+        self.bytes -= bytes;
+    }
+}
+
+impl Shared {
+    /// A panic elsewhere while the lock was held leaves plain numbers behind, which are still
+    /// right.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run<S: Sink>(&self, sink: &S, on_event: &OnEvent) {
+        self.finish(0, 0, sink, Ok(()));
+        self.news.notify_one();
+        while let Some(group) = self.next() {
+            self.write(&group, sink, on_event);
+            self.news.notify_one();
+        }
+    }
+
+    fn next(&self) -> Option<Group> {
+        let mut state = self.lock();
+        loop {
+            if state.is_stopping {
+                return None;
+            }
+            if let Some(group) = Group::take(&mut state.blocks, self.bounds) {
+                state.is_busy = true;
+                return Some(group);
+            }
+            state = self
+                .wake
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Writes a group, and says of each block that it is committed.
+    fn write<S: Sink>(&self, group: &Group, sink: &S, on_event: &OnEvent) {
+        let begun = Instant::now();
+        let mut outcome = apply(sink, &group.blocks);
+        let mut done = group.blocks.len();
+        if outcome.is_err() {
+            done = 0;
+            // A group that failed wrote nothing. One by one, the blocks before the one at fault go
+            // through, and it fails with its own words.
+            if group.blocks.len() > 1 {
+                (done, outcome) = self.apply_singly(&group.blocks, sink);
+            }
+        }
+        let shared_micros = micros(begun) / (done as u64).max(1);
+        self.finish(group.bytes, done, sink, outcome);
+        for (block, created_ms) in group.blocks.iter().zip(&group.created_ms).take(done) {
+            on_event(self.committed(block, *created_ms, shared_micros));
+        }
+    }
+
+    /// Answers how many blocks were written, and why no more.
+    fn apply_singly<S: Sink>(&self, blocks: &[Block], sink: &S) -> (usize, Result<()>) {
+        for (done, block) in blocks.iter().enumerate() {
+            if self.lock().is_stopping {
+                return (done, Ok(()));
+            }
+            if let Err(error) = apply(sink, slice::from_ref(block)) {
+                return (done, Err(error));
+            }
+        }
+        (blocks.len(), Ok(()))
+    }
+
+    fn finish<S: Sink>(&self, bytes: usize, done: usize, sink: &S, outcome: Result<()>) {
+        // Also after a failure: somebody else may have written.
+        let tip = guard("reading the tip", || sink.tip());
+        let mut state = self.lock();
+        state.is_busy = false;
+        state.bytes -= bytes;
+        state.progress.committed += done as u64;
+        if let Ok(tip) = &tip {
+            state.progress.tip = tip.as_ref().map(|tip| (tip.slot, tip.blockhash));
+        }
+        if let Err(error) = outcome.and(tip) {
+            state.drop_blocks();
+            state.failure = Some(error);
+        }
+    }
+
+    fn committed(&self, block: &Block, created_ms: Option<u64>, apply_micros: u64) -> Event {
+        let now_ms = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| {
+                u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+            });
+        let held = self.lock().bytes + self.slots_bytes.load(Ordering::Relaxed);
+        Event::Committed {
+            slot: block.slot,
+            block_height: block.block_height,
+            accounts: u64::try_from(block.accounts.len()).unwrap_or(u64::MAX),
+            apply_micros,
+            feed_lag_ms: created_ms.map(|created_ms| now_ms.saturating_sub(created_ms)),
+            buffered_bytes: u64::try_from(held).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+fn apply<S: Sink>(sink: &S, blocks: &[Block]) -> Result<()> {
+    guard("applying a block", || sink.apply(blocks))
+}
+
+/// A panic must not end the writer without a word.
+fn guard<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(Error::Internal(format!("{what} panicked"))))
+}
+
+fn micros(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,197 @@
+//! Runs one subscription after another until it is told to stop.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use futures::FutureExt;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+
+use super::applier::{Applier, ApplierHandle, OnEvent, Sink};
+use super::config::GeyserConfig;
+use super::event::{Event, Gap, GapKind};
+use super::failure::Failure;
+use super::group::GroupBounds;
+use super::health::Health;
+use super::session::Session;
+use sys::error::{Error, Result};
+
+/// How often `stop` looks whether the threads have ended.
+const STOP_POLL_MS: u64 = 5;
+
+/// A running reader. Dropping it tells the threads to end, without waiting for them.
+pub struct Reader {
+    stop: watch::Sender<bool>,
+    applier: Applier,
+    thread: JoinHandle<()>,
+    stop_timeout: Duration,
+}
+
+/// Begins to read the feed into `sink`, on threads of its own. `on_event` is called from two of
+/// them, never at the same time for the same block, and must return quickly: the writer waits for
+/// it.
+pub fn start<S: Sink>(
+    config: GeyserConfig,
+    sink: Arc<S>,
+    on_event: impl Fn(Event) + Send + Sync + 'static,
+) -> Result<Reader> {
+    config.check()?;
+    // A listener that panics must end neither the reader nor the writer.
+    let on_event: OnEvent = Arc::new(move |event| {
+        let _ = catch_unwind(AssertUnwindSafe(|| on_event(event)));
+    });
+    let bounds = GroupBounds {
+        blocks_max: config.group_blocks_max,
+        bytes_max: config.group_bytes_max,
+    };
+    let applier = Applier::start(sink, config.queue_bytes_max, bounds, Arc::clone(&on_event))?;
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(config.threads)
+        .thread_name("slotline-geyser")
+        .enable_all()
+        .build()?;
+    let (stop, stopped) = watch::channel(false);
+    let stop_timeout = Duration::from_millis(config.stop_timeout_ms);
+    let supervisor = Supervisor {
+        health: Health::new(&config),
+        applier: applier.handle(),
+        config,
+        on_event,
+        committed: 0,
+    };
+    let thread = std::thread::Builder::new()
+        .name("slotline-feed".into())
+        .spawn(move || run(runtime, supervisor, stopped))?;
+    Ok(Reader {
+        stop,
+        applier,
+        thread,
+        stop_timeout,
+    })
+}
+
+impl Reader {
+    /// Ends the subscription, lets the commit under way become durable and drops the rest, which a
+    /// later replay brings again. Fails when the writer is not done within `stop_timeout_ms`.
+    pub fn stop(self) -> Result<()> {
+        self.signal();
+        let begun = Instant::now();
+        while !(self.applier.is_finished() && self.thread.is_finished()) {
+            if begun.elapsed() >= self.stop_timeout {
+                return Err(Error::Internal(format!(
+                    "the feed's writer was not done after {} ms (stopTimeoutMs)",
+                    self.stop_timeout.as_millis()
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(STOP_POLL_MS));
+        }
+        Ok(())
+    }
+
+    fn signal(&self) {
+        self.stop.send_replace(true);
+        self.applier.stop();
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.signal();
+    }
+}
+
+fn run(runtime: Runtime, mut supervisor: Supervisor, mut stopped: watch::Receiver<bool>) {
+    runtime.block_on(async {
+        tokio::select! {
+            // Fails only when the reader itself is gone, which means the same.
+            _ = stopped.wait_for(|is_stopped| *is_stopped) => {}
+            () = supervisor.supervise() => {}
+        }
+    });
+    // A name look-up may hang in a thread of the runtime; it is not worth waiting for.
+    runtime.shutdown_background();
+}
+
+struct Supervisor {
+    config: GeyserConfig,
+    applier: ApplierHandle,
+    health: Health,
+    on_event: OnEvent,
+    /// Blocks that `health` has heard of.
+    committed: u64,
+}
+
+impl Supervisor {
+    /// Never returns; it is dropped at an await.
+    async fn supervise(&mut self) {
+        let mut failure = None;
+        loop {
+            // Only a settled tip is one to resume from, and a full queue must first become an empty
+            // one.
+            let apply_error = self.applier.settle().await;
+            self.note_progress();
+            let tip = self.applier.progress().tip;
+            let tip_slot = tip.map(|(slot, _)| slot);
+            if let Some(failure) = apply_error.map(from_apply_error).or(failure.take()) {
+                let (events, retry_in_ms) = self.health.on_failure(&failure, tip_slot);
+                events.into_iter().for_each(|event| (self.on_event)(event));
+                tokio::time::sleep(Duration::from_millis(retry_in_ms)).await;
+            }
+            let from_slot = self.health.resume_slot(tip_slot);
+            failure = AssertUnwindSafe(self.subscribe_once(tip, from_slot))
+                .catch_unwind()
+                .await
+                .unwrap_or_else(|_| Err(Failure::Stuck("reading the feed panicked".to_string())))
+                .err();
+        }
+    }
+
+    async fn subscribe_once(
+        &mut self,
+        tip: Option<(u64, [u8; 32])>,
+        from_slot: Option<u64>,
+    ) -> std::result::Result<(), Failure> {
+        let config = self.config.clone();
+        let applier = self.applier.clone();
+        let (session, stream) = Session::open(&config, &applier, tip, from_slot).await?;
+        (self.on_event)(Event::Connected { from_slot });
+        let outcome = session.run(stream, || self.note_progress()).await;
+        applier.set_slots_bytes(0);
+        outcome
+    }
+
+    fn note_progress(&mut self) {
+        let committed = self.applier.progress().committed;
+        if committed > self.committed {
+            self.committed = committed;
+            if let Some(event) = self.health.on_committed() {
+                (self.on_event)(event);
+            }
+        }
+    }
+}
+
+/// What a refused block means. The buffer links blocks to the tip by itself, so a refusal for the
+/// chain's sake means that somebody else wrote.
+fn from_apply_error(error: Error) -> Failure {
+    match error {
+        Error::NotNextBlock(found) => Failure::Gap(Gap {
+            tip_slot: found.tip_slot,
+            slot: found.slot,
+            parent_slot: found.parent_slot,
+            kind: if found.parent_slot > found.tip_slot {
+                GapKind::Missing
+            } else {
+                GapKind::OtherParent
+            },
+        }),
+        Error::DiskReserve(free_bytes) => Failure::Store(format!(
+            "the store stopped at its disk reserve (store.diskReserveBytes), {free_bytes} bytes are \
+             free"
+        )),
+        Error::StoreStopped(text) => Failure::Store(format!("the store {text}")),
+        other => Failure::Store(format!("the store refused a block: {other}")),
+    }
+}

@@ -1,0 +1,334 @@
+//! What is asked of the server.
+
+use std::collections::HashMap;
+
+use yellowstone_grpc_proto::geyser::subscribe_request_filter_accounts_filter::Filter;
+use yellowstone_grpc_proto::geyser::subscribe_request_filter_accounts_filter_lamports::Cmp;
+use yellowstone_grpc_proto::geyser::subscribe_request_filter_accounts_filter_memcmp::Data;
+use yellowstone_grpc_proto::geyser::{
+    CommitmentLevel, SubscribeRequest, SubscribeRequestFilterAccounts,
+    SubscribeRequestFilterAccountsFilter, SubscribeRequestFilterAccountsFilterLamports,
+    SubscribeRequestFilterAccountsFilterMemcmp, SubscribeRequestFilterBlocks,
+    SubscribeRequestFilterBlocksMeta, SubscribeRequestFilterSlots,
+    SubscribeRequestFilterTransactions, SubscribeRequestPing,
+};
+
+use super::config::{AccountsFilter, GeyserConfig, Transactions};
+use super::plan::{Plan, closing_programs};
+use primitives::Pubkey;
+use primitives::token::{CLOCK_SYSVAR, SYSVAR_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
+
+/// The subscription. Members of one filter are joined by "and", filters by "or".
+pub fn subscribe_request(config: &GeyserConfig, from_slot: Option<u64>) -> SubscribeRequest {
+    // Every level's statuses: FINALIZED ones tell the root. The others say that a slot died, or is
+    // built anew, and that what was sent for it is void.
+    let slots = SubscribeRequestFilterSlots {
+        filter_by_commitment: Some(false),
+        interslot_updates: Some(true),
+    };
+    let mut request = SubscribeRequest {
+        slots: HashMap::from([("slots".to_string(), slots)]),
+        commitment: Some(CommitmentLevel::Confirmed.into()),
+        from_slot,
+        ..SubscribeRequest::default()
+    };
+    let plan = config.plan.resolve(&config.accounts);
+    if plan == Plan::Blocks {
+        let blocks = SubscribeRequestFilterBlocks {
+            include_accounts: Some(true),
+            include_transactions: Some(false),
+            include_entries: Some(false),
+            ..SubscribeRequestFilterBlocks::default()
+        };
+        request.blocks.insert("blocks".to_string(), blocks);
+    } else {
+        request.accounts = accounts(&config.accounts, plan);
+        let metas = SubscribeRequestFilterBlocksMeta::default();
+        request.blocks_meta.insert("blocks".to_string(), metas);
+    }
+    ask_transactions(config, plan, &mut request);
+    request
+}
+
+fn ask_transactions(config: &GeyserConfig, plan: Plan, request: &mut SubscribeRequest) {
+    // Failed ones too.
+    let all = SubscribeRequestFilterTransactions {
+        vote: (config.transactions != Transactions::LogsAndVotes).then_some(false),
+        ..SubscribeRequestFilterTransactions::default()
+    };
+    let label = "transactions".to_string();
+    match config.transactions {
+        Transactions::None => None,
+        Transactions::Status => request.transactions_status.insert(label, all),
+        // Every close is among them.
+        Transactions::Logs | Transactions::LogsAndVotes => {
+            request.transactions.insert(label, all);
+            return;
+        }
+    };
+    let closing = closing_programs(&config.accounts);
+    if plan == Plan::Narrow && !closing.is_empty() {
+        let closes = SubscribeRequestFilterTransactions {
+            failed: Some(false),
+            account_include: closing.iter().map(encode).collect(),
+            ..SubscribeRequestFilterTransactions::default()
+        };
+        request.transactions.insert("closes".to_string(), closes);
+    }
+}
+
+/// The answer to a ping. A request with a ping is read for nothing else, so it holds nothing else.
+pub fn ping_request(id: i32) -> SubscribeRequest {
+    SubscribeRequest {
+        ping: Some(SubscribeRequestPing { id }),
+        ..SubscribeRequest::default()
+    }
+}
+
+fn accounts(
+    filter: &AccountsFilter,
+    plan: Plan,
+) -> HashMap<String, SubscribeRequestFilterAccounts> {
+    let (programs, mints, pubkeys) = match filter {
+        AccountsFilter::Listed {
+            programs,
+            mints,
+            pubkeys,
+        } if plan != Plan::Accounts => (programs, mints, pubkeys),
+        _ => {
+            let all = SubscribeRequestFilterAccounts::default();
+            return HashMap::from([("all".to_string(), all)]);
+        }
+    };
+    let mut filters = HashMap::new();
+    let is_narrow = plan == Plan::Narrow;
+    // The Clock is always in scope: amounts of some mints depend on its time. Where one filter is
+    // all that a provider allows, it comes with its owner.
+    let is_one = is_narrow && !programs.is_empty() && mints.is_empty() && pubkeys.is_empty();
+    if !programs.is_empty() {
+        let sysvars = is_one.then_some(&SYSVAR_PROGRAM);
+        let owner = programs.iter().chain(sysvars).map(encode).collect();
+        filters.insert(
+            "programs".to_string(),
+            SubscribeRequestFilterAccounts {
+                owner,
+                ..SubscribeRequestFilterAccounts::default()
+            },
+        );
+    }
+    for (index, mint) in mints.iter().enumerate() {
+        filters.insert(format!("mint{index}"), accounts_of_mint(mint));
+    }
+    if is_one {
+        return filters;
+    }
+    let account = [&CLOCK_SYSVAR]
+        .into_iter()
+        .chain(mints)
+        .chain(pubkeys)
+        .map(encode)
+        .collect();
+    filters.insert(
+        "pubkeys".to_string(),
+        SubscribeRequestFilterAccounts {
+            account,
+            ..SubscribeRequestFilterAccounts::default()
+        },
+    );
+    if is_narrow {
+        return filters;
+    }
+    let closed = Filter::Lamports(SubscribeRequestFilterAccountsFilterLamports {
+        cmp: Some(Cmp::Eq(0)),
+    });
+    filters.insert(
+        "closed".to_string(),
+        SubscribeRequestFilterAccounts {
+            filters: vec![SubscribeRequestFilterAccountsFilter {
+                filter: Some(closed),
+            }],
+            ..SubscribeRequestFilterAccounts::default()
+        },
+    );
+    filters
+}
+
+fn accounts_of_mint(mint: &Pubkey) -> SubscribeRequestFilterAccounts {
+    let memcmp = Filter::Memcmp(SubscribeRequestFilterAccountsFilterMemcmp {
+        offset: 0,
+        data: Some(Data::Bytes(mint.to_vec())),
+    });
+    SubscribeRequestFilterAccounts {
+        owner: vec![encode(&TOKEN_PROGRAM), encode(&TOKEN_2022_PROGRAM)],
+        filters: vec![SubscribeRequestFilterAccountsFilter {
+            filter: Some(memcmp),
+        }],
+        ..SubscribeRequestFilterAccounts::default()
+    }
+}
+
+fn encode(key: &Pubkey) -> String {
+    let mut text = [0; five8::BASE58_ENCODED_32_MAX_LEN];
+    let length = five8::encode_32(key, &mut text);
+    String::from_utf8_lossy(text.get(..usize::from(length)).unwrap_or_default()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(accounts: AccountsFilter) -> GeyserConfig {
+        GeyserConfig {
+            accounts,
+            ..GeyserConfig::default()
+        }
+    }
+
+    #[test]
+    fn everything_is_one_empty_filter() {
+        let request = subscribe_request(&config(AccountsFilter::All), Some(9));
+        assert_eq!(request.accounts.len(), 1);
+        assert_eq!(
+            request.accounts["all"],
+            SubscribeRequestFilterAccounts::default()
+        );
+        assert_eq!(request.commitment, Some(CommitmentLevel::Confirmed as i32));
+        let slots = &request.slots["slots"];
+        assert_eq!(slots.filter_by_commitment, Some(false));
+        assert_eq!(slots.interslot_updates, Some(true), "or no fork is told");
+        assert_eq!((request.blocks_meta.len(), request.from_slot), (1, Some(9)));
+        assert!(request.transactions_status.is_empty() && request.ping.is_none());
+    }
+
+    #[test]
+    fn transactions_are_asked_for_once_and_votes_only_where_they_are_wanted() {
+        let cases = [
+            (Transactions::None, None, None),
+            (Transactions::Status, Some(Some(false)), None),
+            (Transactions::Logs, None, Some(Some(false))),
+            (Transactions::LogsAndVotes, None, Some(None)),
+        ];
+        for (transactions, status, whole) in cases {
+            let config = GeyserConfig {
+                transactions,
+                ..config(AccountsFilter::All)
+            };
+            let request = subscribe_request(&config, None);
+            let filters = [&request.transactions_status, &request.transactions];
+            let votes = filters.map(|of| of.values().next().map(|filter| filter.vote));
+            assert_eq!(votes, [status, whole], "{transactions:?}");
+        }
+    }
+
+    #[test]
+    fn a_scope_asks_for_closes_and_the_clock_too() {
+        let listed = AccountsFilter::Listed {
+            programs: vec![[1; 32]],
+            mints: vec![[2; 32]],
+            pubkeys: vec![[3; 32]],
+        };
+        let request = subscribe_request(&config(listed), None);
+        assert_eq!(request.accounts["programs"].owner, vec![encode(&[1; 32])]);
+        assert_eq!(request.accounts["mint0"].owner.len(), 2);
+        assert_eq!(
+            request.accounts["pubkeys"].account,
+            vec![
+                "SysvarC1ock11111111111111111111111111111111".to_string(),
+                encode(&[2; 32]),
+                encode(&[3; 32])
+            ]
+        );
+        assert_eq!(request.accounts["closed"].filters.len(), 1);
+        assert_eq!(request.accounts.len(), 4);
+    }
+
+    #[test]
+    fn whole_blocks_need_no_other_filter_of_accounts() {
+        let config = GeyserConfig {
+            plan: Plan::Blocks,
+            transactions: Transactions::Logs,
+            ..config(listed(vec![[1; 32]], vec![], vec![]))
+        };
+        let request = subscribe_request(&config, None);
+        let blocks = &request.blocks["blocks"];
+        assert_eq!(
+            (blocks.include_accounts, blocks.include_transactions),
+            (Some(true), Some(false))
+        );
+        assert!(blocks.account_include.is_empty());
+        assert!(request.accounts.is_empty() && request.blocks_meta.is_empty());
+        assert_eq!(request.transactions.len(), 1);
+    }
+
+    #[test]
+    fn every_account_can_be_asked_for_by_a_scope_too() {
+        let config = GeyserConfig {
+            plan: Plan::Accounts,
+            ..config(listed(vec![[1; 32]], vec![], vec![]))
+        };
+        let request = subscribe_request(&config, None);
+        let keys: Vec<_> = request.accounts.keys().collect();
+        assert_eq!(keys, ["all"]);
+    }
+
+    #[test]
+    fn narrow_limits_are_kept() {
+        let narrow = |accounts, transactions| GeyserConfig {
+            plan: Plan::Narrow,
+            transactions,
+            ..config(accounts)
+        };
+        // One filter of each kind, as sample configurations of the plugin allow.
+        let one = listed(vec![[1; 32]], vec![], vec![]);
+        let request = subscribe_request(&narrow(one.clone(), Transactions::None), None);
+        assert_eq!(request.accounts.len(), 1);
+        assert_eq!(
+            request.accounts["programs"].owner,
+            [
+                encode(&[1; 32]),
+                "Sysvar1111111111111111111111111111111111111".to_string()
+            ]
+        );
+        let closes = &request.transactions["closes"];
+        assert_eq!(closes.account_include, [encode(&[1; 32])]);
+        assert_eq!(
+            (closes.failed, request.transactions.len()),
+            (Some(false), 1)
+        );
+        // Outcomes beside them are another kind.
+        let request = subscribe_request(&narrow(one.clone(), Transactions::Status), None);
+        assert!(request.transactions.contains_key("closes"));
+        assert_eq!(request.transactions_status.len(), 1);
+        // All transactions hold the closes.
+        let request = subscribe_request(&narrow(one, Transactions::Logs), None);
+        let labels: Vec<_> = request.transactions.keys().collect();
+        assert_eq!(labels, ["transactions"]);
+        // Addresses alone see their own close.
+        let keys = listed(vec![], vec![], vec![[3; 32]]);
+        let request = subscribe_request(&narrow(keys, Transactions::None), None);
+        assert!(request.transactions.is_empty() && !request.accounts.contains_key("closed"));
+        assert_eq!(request.accounts["pubkeys"].account.len(), 2);
+    }
+
+    fn listed(programs: Vec<Pubkey>, mints: Vec<Pubkey>, pubkeys: Vec<Pubkey>) -> AccountsFilter {
+        AccountsFilter::Listed {
+            programs,
+            mints,
+            pubkeys,
+        }
+    }
+
+    #[test]
+    fn an_empty_scope_does_not_ask_for_everything() {
+        let none = AccountsFilter::Listed {
+            programs: vec![],
+            mints: vec![],
+            pubkeys: vec![],
+        };
+        let request = subscribe_request(&config(none), None);
+        let is_any = |f: &SubscribeRequestFilterAccounts| {
+            f.owner.is_empty() && f.account.is_empty() && f.filters.is_empty()
+        };
+        assert!(!request.accounts.values().any(is_any));
+    }
+}

@@ -1,0 +1,376 @@
+//! Turns the messages of a feed into whole blocks, in chain order. No I/O and no clock.
+//!
+//! At CONFIRMED a server sends a slot's accounts, then its block meta, then its status. A slot is
+//! whole when its meta and its status are here, or its meta and a whole descendant: servers have
+//! been known to miss a status. Whole blocks leave only as a chain from the tip, so that neither
+//! the order of slots on the wire nor a doubled, forked or dead one changes what is applied.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::event::{Gap, GapKind};
+use super::open_slot::Open;
+use primitives::Pubkey;
+use store::{AccountUpdate, Block, TransactionUpdate};
+
+/// A block's marker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockMeta {
+    pub slot: u64,
+    pub parent_slot: u64,
+    pub blockhash: [u8; 32],
+    pub parent_blockhash: [u8; 32],
+    pub block_height: u64,
+    pub block_time: Option<i64>,
+    /// When the server made the message, in ms since 1970.
+    pub created_ms: Option<u64>,
+}
+
+/// What a slot status means to the buffer; the others mean nothing to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlotState {
+    Confirmed,
+    /// Every slot up to this one is final, so it is no data of a slot that is under way.
+    Finalized,
+    /// The slot is built anew: what was sent for it before is void.
+    CreatedBank,
+    Dead,
+}
+
+/// One message of the feed, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Update {
+    Account {
+        slot: u64,
+        write_version: u64,
+        account: AccountUpdate,
+    },
+    /// `index` is the transaction's place in its block.
+    Transaction {
+        slot: u64,
+        index: u64,
+        transaction: TransactionUpdate,
+    },
+    /// Accounts that a transaction of the slot left without lamports.
+    Closed {
+        slot: u64,
+        pubkeys: Vec<Pubkey>,
+    },
+    Meta(BlockMeta),
+    Slot {
+        slot: u64,
+        state: SlotState,
+    },
+}
+
+impl Update {
+    fn slot(&self) -> u64 {
+        match self {
+            Update::Account { slot, .. }
+            | Update::Transaction { slot, .. }
+            | Update::Closed { slot, .. }
+            | Update::Slot { slot, .. } => *slot,
+            Update::Meta(meta) => meta.slot,
+        }
+    }
+}
+
+/// Why the stream cannot go on from here; a new one, from the tip, must be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    BufferFull {
+        slot: u64,
+        buffer_bytes_max: usize,
+    },
+    Gap(Gap),
+    /// A message that contradicts the protocol. Dropping it could lose an account's state.
+    Malformed {
+        slot: u64,
+        what: String,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::BufferFull {
+                slot,
+                buffer_bytes_max,
+            } => write!(
+                f,
+                "unfinished slots hold over {buffer_bytes_max} bytes at slot {slot} \
+                 (bufferBytesMax)"
+            ),
+            Fault::Gap(gap) => gap.fmt(f),
+            Fault::Malformed { slot, what } => {
+                write!(
+                    f,
+                    "the feed sent a malformed message for slot {slot}: {what}"
+                )
+            }
+        }
+    }
+}
+
+/// A whole block that continues the last one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ready {
+    /// Accounts ascend by pubkey, signatures by their place in the block.
+    pub block: Block,
+    pub created_ms: Option<u64>,
+    pub bytes: usize,
+}
+
+/// Bounds of [`Slots`]; see `GeyserConfig`.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub buffer_bytes_max: usize,
+    pub reorder_blocks_max: usize,
+}
+
+/// Whether the first slot of the stream may lack its beginning.
+enum Join {
+    Whole,
+    Midway,
+    /// This slot was under way when we came, so it is not taken.
+    Skipped(u64),
+}
+
+/// The buffer of one subscription. A new subscription needs a new one: write versions of two
+/// servers, or of two runs of one, do not compare.
+pub struct Slots {
+    tip: Option<(u64, [u8; 32])>,
+    limits: Limits,
+    join: Join,
+    open: BTreeMap<u64, Open>,
+    bytes: usize,
+    /// The newest slot that was called finalized.
+    root: Option<u64>,
+}
+
+impl Slots {
+    /// `tip` is the last applied slot and its blockhash. `is_replayed` claims that the stream was
+    /// opened with a `from_slot`; without, the slot that is under way when the stream opens is not
+    /// taken.
+    pub fn new(tip: Option<(u64, [u8; 32])>, is_replayed: bool, limits: Limits) -> Slots {
+        let join = if is_replayed {
+            Join::Whole
+        } else {
+            Join::Midway
+        };
+        Slots {
+            tip,
+            limits,
+            join,
+            open: BTreeMap::new(),
+            bytes: 0,
+            root: None,
+        }
+    }
+
+    /// Bytes held, by the same measure as `buffer_bytes_max`.
+    pub fn buffered_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Takes one message and appends the blocks that became ready, also where it then fails.
+    pub fn push(&mut self, update: Update, ready: &mut Vec<Ready>) -> Result<(), Fault> {
+        let slot = update.slot();
+        if let Update::Slot {
+            state: SlotState::Finalized,
+            ..
+        } = update
+        {
+            self.root = self.root.max(Some(slot));
+            return match self.open.get_mut(&slot) {
+                Some(open) => {
+                    open.is_confirmed = true;
+                    self.release(ready)
+                }
+                None => Ok(()),
+            };
+        }
+        if self.is_skipped(&update) {
+            return Ok(());
+        }
+        if let Some((tip_slot, tip_blockhash)) = self.tip
+            && slot <= tip_slot
+        {
+            // A replay overlaps what we have. Its block in the tip's slot must be ours.
+            return match update {
+                Update::Meta(meta) if slot == tip_slot && meta.blockhash != tip_blockhash => {
+                    Err(gap(tip_slot, &meta, GapKind::OtherTip))
+                }
+                _ => Ok(()),
+            };
+        }
+        match update {
+            Update::Slot {
+                state: SlotState::CreatedBank | SlotState::Dead,
+                ..
+            } => {
+                self.forget(slot);
+                return Ok(());
+            }
+            Update::Slot { .. } => {
+                self.change(slot, |open| open.is_confirmed = true)?;
+            }
+            Update::Meta(meta) => {
+                check_parent(&meta)?;
+                self.change(slot, |open| open.meta = Some(meta))?;
+            }
+            Update::Account {
+                write_version,
+                account,
+                ..
+            } => {
+                return self.change(slot, |open| open.put_account(write_version, account));
+            }
+            Update::Transaction {
+                index, transaction, ..
+            } => {
+                return self.change(slot, |open| open.put_transaction(index, transaction));
+            }
+            Update::Closed { pubkeys, .. } => {
+                return self.change(slot, |open| open.put_closed(pubkeys));
+            }
+        }
+        self.release(ready)
+    }
+
+    fn is_skipped(&mut self, update: &Update) -> bool {
+        let slot = update.slot();
+        let is_data = !matches!(
+            update,
+            Update::Slot {
+                state: SlotState::CreatedBank | SlotState::Dead,
+                ..
+            }
+        );
+        if is_data && matches!(self.join, Join::Midway) {
+            self.join = Join::Skipped(slot);
+        }
+        matches!(self.join, Join::Skipped(skipped) if skipped == slot)
+    }
+
+    fn change(&mut self, slot: u64, change: impl FnOnce(&mut Open)) -> Result<(), Fault> {
+        let open = self.open.entry(slot).or_insert_with(|| {
+            let open = Open::new();
+            self.bytes += open.bytes;
+            open
+        });
+        let before = open.bytes;
+        change(open);
+        self.bytes = self.bytes - before + open.bytes;
+        let buffer_bytes_max = self.limits.buffer_bytes_max;
+        if self.bytes > buffer_bytes_max {
+            return Err(Fault::BufferFull {
+                slot,
+                buffer_bytes_max,
+            });
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, slot: u64) {
+        if let Some(open) = self.open.remove(&slot) {
+            self.bytes -= open.bytes;
+        }
+    }
+
+    /// Lets go of every chain of blocks that begins at the tip and ends in a confirmed one.
+    fn release(&mut self, ready: &mut Vec<Ready>) -> Result<(), Fault> {
+        loop {
+            let mut linked = None;
+            let mut waiting = Vec::new();
+            for (slot, open) in &self.open {
+                let Some(meta) = open.meta.as_ref().filter(|_| open.is_confirmed) else {
+                    continue;
+                };
+                match self.path_from_tip(*slot, meta)? {
+                    Some(path) => {
+                        linked = Some(path);
+                        break;
+                    }
+                    None => waiting.push(meta),
+                }
+            }
+            let Some(path) = linked else {
+                return match (self.tip, waiting.first()) {
+                    (Some((tip_slot, _)), Some(first))
+                        if waiting.len() > self.limits.reorder_blocks_max =>
+                    {
+                        Err(gap(tip_slot, first, GapKind::Missing))
+                    }
+                    _ => Ok(()),
+                };
+            };
+            ready.extend(path.into_iter().filter_map(|slot| self.take(slot)));
+        }
+    }
+
+    /// Slots from the tip's child up to `slot`, or `None` while one between is not here. Without a
+    /// tip the chain begins at the oldest ancestor that is here.
+    fn path_from_tip(&self, slot: u64, meta: &BlockMeta) -> Result<Option<Vec<u64>>, Fault> {
+        let mut path = vec![slot];
+        let mut meta = meta;
+        loop {
+            if let Some((tip_slot, tip_blockhash)) = self.tip {
+                if meta.parent_slot == tip_slot && meta.parent_blockhash == tip_blockhash {
+                    break;
+                }
+                if meta.parent_slot <= tip_slot {
+                    return Err(gap(tip_slot, meta, GapKind::OtherParent));
+                }
+            }
+            let parent = self
+                .open
+                .get(&meta.parent_slot)
+                .and_then(|open| open.meta.as_ref());
+            match parent {
+                Some(parent)
+                    if parent.blockhash == meta.parent_blockhash && parent.slot < meta.slot =>
+                {
+                    path.push(parent.slot);
+                    meta = parent;
+                }
+                _ if self.tip.is_none() => break,
+                _ => return Ok(None),
+            }
+        }
+        path.reverse();
+        Ok(Some(path))
+    }
+
+    /// Makes the slot's block the tip, and forgets whatever else lies at or before it.
+    fn take(&mut self, slot: u64) -> Option<Ready> {
+        let mut open = self.open.remove(&slot)?;
+        let meta = open.meta.take()?;
+        let later = self.open.split_off(&slot);
+        self.bytes -= open.bytes + self.open.values().map(|open| open.bytes).sum::<usize>();
+        self.open = later;
+        self.tip = Some((slot, meta.blockhash));
+        Some(open.into_ready(meta, self.root))
+    }
+}
+
+/// Only slot 0 has no earlier parent.
+fn check_parent(meta: &BlockMeta) -> Result<(), Fault> {
+    if meta.parent_slot < meta.slot || meta.slot == 0 {
+        return Ok(());
+    }
+    let what = format!("its parent is slot {}", meta.parent_slot);
+    Err(Fault::Malformed {
+        slot: meta.slot,
+        what,
+    })
+}
+
+fn gap(tip_slot: u64, meta: &BlockMeta, kind: GapKind) -> Fault {
+    Fault::Gap(Gap {
+        tip_slot,
+        slot: meta.slot,
+        parent_slot: meta.parent_slot,
+        kind,
+    })
+}

@@ -1,0 +1,84 @@
+//! What a transaction came to, what it said, and which accounts it emptied.
+
+use yellowstone_grpc_proto::geyser::{
+    SubscribeUpdateTransaction, SubscribeUpdateTransactionStatus,
+};
+
+use super::{Taken, fixed, malformed};
+use crate::geyser::slots::{Fault, Update};
+use primitives::Pubkey;
+use store::{TransactionDetails, TransactionUpdate};
+
+pub(super) fn translate_status(status: SubscribeUpdateTransactionStatus) -> Result<Update, Fault> {
+    let slot = status.slot;
+    Ok(Update::Transaction {
+        slot,
+        index: status.index,
+        transaction: TransactionUpdate {
+            signature: fixed(slot, "a signature", &status.signature)?,
+            error: status.err.map(|error| error.err),
+            details: None,
+        },
+    })
+}
+
+pub(super) fn translate_transaction(
+    update: SubscribeUpdateTransaction,
+    taken: Taken,
+) -> Result<Vec<Update>, Fault> {
+    let slot = update.slot;
+    let lacks = |what: &str| malformed(slot, format!("a transaction without {what}"));
+    let info = update.transaction.ok_or_else(|| lacks("its body"))?;
+    let message = info.transaction.and_then(|transaction| transaction.message);
+    let message = message.ok_or_else(|| lacks("its message"))?;
+    let meta = info.meta.ok_or_else(|| lacks("its meta"))?;
+    let keys = [
+        message.account_keys,
+        meta.loaded_writable_addresses,
+        meta.loaded_readonly_addresses,
+    ];
+    let keys = keys
+        .iter()
+        .flatten()
+        .map(|key| fixed(slot, "an account key", key))
+        .collect::<Result<Vec<Pubkey>, Fault>>()?;
+    let mut updates = Vec::new();
+    if taken.closes {
+        let balances = (meta.pre_balances.as_slice(), meta.post_balances.as_slice());
+        let pubkeys = closed(slot, &keys, balances)?;
+        if !pubkeys.is_empty() {
+            updates.push(Update::Closed { slot, pubkeys });
+        }
+    }
+    if taken.transactions {
+        let transaction = TransactionUpdate {
+            signature: fixed(slot, "a signature", &info.signature)?,
+            error: meta.err.map(|error| error.err),
+            details: Some(TransactionDetails {
+                is_vote: info.is_vote,
+                keys,
+                logs: meta.log_messages,
+            }),
+        };
+        updates.push(Update::Transaction {
+            slot,
+            index: info.index,
+            transaction,
+        });
+    }
+    Ok(updates)
+}
+
+/// The keys that had lamports before and have none after.
+fn closed(slot: u64, keys: &[Pubkey], balances: (&[u64], &[u64])) -> Result<Vec<Pubkey>, Fault> {
+    let (before, after) = balances;
+    if before.len() != keys.len() || after.len() != keys.len() {
+        // Passing it over could miss a close.
+        return Err(malformed(slot, "a transaction without its balances"));
+    }
+    let closed = keys.iter().zip(before).zip(after);
+    Ok(closed
+        .filter(|((_, before), after)| **before > 0 && **after == 0)
+        .map(|((key, _), _)| *key)
+        .collect())
+}

@@ -1,0 +1,186 @@
+//! A store made of sorted runs.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use super::indexes::{self, IndexSorter};
+use super::merge::{Layout, Merge, prefix_of};
+use super::record::{self, Kind};
+use super::{Base, Loaded, Progress, Sorted};
+use primitives::Pubkey;
+use primitives::token::TokenProgram;
+use store::{self, Bulk, BulkTable, IndexKind, Newest, Options, Store};
+use sys::error::{Error, Result};
+
+/// Records between two looks at whether the work was cancelled.
+const CHECK_EVERY: u64 = 4096;
+
+/// Counts rows for whoever watches, and ends the work where it was cancelled.
+pub(super) struct Meter<'p> {
+    progress: &'p Progress,
+    rows: u64,
+}
+
+impl<'p> Meter<'p> {
+    pub fn new(progress: &'p Progress) -> Self {
+        Meter { progress, rows: 0 }
+    }
+
+    #[inline]
+    pub fn row(&mut self) -> Result<()> {
+        self.rows += 1;
+        if self.rows < CHECK_EVERY {
+            return Ok(());
+        }
+        self.flush();
+        self.progress.check()
+    }
+
+    fn flush(&mut self) {
+        let rows = std::mem::take(&mut self.rows);
+        self.progress.rows_merged.fetch_add(rows, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Meter<'_> {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+/// What the newest version of an account says.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Winner<'r> {
+    /// It is closed, or outside the scope.
+    Gone,
+    /// The store's record.
+    Kept(&'r [u8]),
+    /// A mint outside the scope that none of the accounts here needs.
+    OtherMint(&'r [u8]),
+}
+
+/// The newest version of each account, in ascending order of pubkeys.
+pub(super) struct Winners<'s> {
+    merge: Merge,
+    needed_mints: HashSet<(TokenProgram, Pubkey)>,
+    meter: Meter<'s>,
+}
+
+impl<'s> Winners<'s> {
+    pub fn open(sorted: &Sorted, progress: &'s Progress) -> Result<Winners<'s>> {
+        let memory = sorted.options.sort_memory_bytes / 4;
+        Ok(Winners {
+            merge: Merge::new(&sorted.file, &sorted.spans, Layout::Accounts, memory)?,
+            needed_mints: sorted.filter.needed_mints(),
+            meter: Meter::new(progress),
+        })
+    }
+
+    /// Visits each with its slot. Answers how many versions were older ones.
+    pub fn visit(
+        mut self,
+        visit: &mut dyn FnMut(&Pubkey, u64, Winner<'_>) -> Result<()>,
+    ) -> Result<u64> {
+        let (mut last, mut superseded) = (None, 0);
+        while let Some(key) = self.merge.next_key()? {
+            let (pubkey, newness) = key.split_first_chunk().ok_or_else(short)?;
+            let pubkey: Pubkey = *pubkey;
+            let slot = !prefix_of(newness);
+            self.meter.row()?;
+            if last.replace(pubkey) == Some(pubkey) {
+                superseded += 1;
+                continue;
+            }
+            let found = record::decode(self.merge.record()?)?;
+            let winner = match found.kind {
+                Kind::Gone => Winner::Gone,
+                Kind::Kept => Winner::Kept(found.value),
+                Kind::Mint => {
+                    let program = TokenProgram::of(store::decode(found.value)?.owner);
+                    match program {
+                        Some(program) if self.needed_mints.contains(&(program, pubkey)) => {
+                            Winner::Kept(found.value)
+                        }
+                        _ => Winner::OtherMint(found.value),
+                    }
+                }
+            };
+            visit(&pubkey, slot, winner)?;
+        }
+        Ok(superseded)
+    }
+}
+
+fn short() -> Error {
+    Error::Internal("a key of a sorted run is too short".to_string())
+}
+
+/// Makes the store in a folder that holds nothing yet. When this returns it is on the disk.
+pub(super) fn build(
+    sorted: &Sorted,
+    dir: &Path,
+    options: &Options,
+    base: &Base,
+    progress: &Progress,
+) -> Result<Loaded> {
+    let bulk = Bulk::create(dir, options)?;
+    let mut out = bulk.writer(sorted.options.transaction_bytes);
+    let mut loaded = Loaded::default();
+    let mut rows = IndexSorter::start(&sorted.work_dir, &sorted.options)?;
+    loaded.superseded = sorted.winners(progress)?.visit(&mut |pubkey, _, winner| {
+        let Winner::Kept(record) = winner else {
+            return Ok(());
+        };
+        loaded.count(&store::decode(record)?);
+        out.append(BulkTable::Accounts, pubkey, record)?;
+        store::rows_of(pubkey, record, &mut |kind, parts| rows.push(kind, parts))
+    })?;
+    let runs = rows.finish()?;
+    loaded.run_bytes = sorted.counts.run_bytes + runs.bytes();
+    progress
+        .rows_total
+        .fetch_add(runs.rows(), Ordering::Relaxed);
+    let memory = sorted.options.sort_memory_bytes / 2;
+    for kind in IndexKind::ALL {
+        indexes::write(&runs, kind, &mut out, memory, progress)?;
+    }
+    out.commit()?;
+    drop(out);
+    loaded.file_bytes = bulk.finish(base)?;
+    Ok(loaded)
+}
+
+/// Brings a copy of a store up to date: what is newer than it, and all of it as of `base`.
+pub(super) fn update(
+    sorted: &Sorted,
+    copy: &Store,
+    from_slot: u64,
+    base: &Base,
+    progress: &Progress,
+) -> Result<Loaded> {
+    let mut catch_up = copy.catch_up(from_slot, base)?;
+    let mut loaded = Loaded {
+        run_bytes: sorted.counts.run_bytes,
+        ..Loaded::default()
+    };
+    loaded.superseded = sorted
+        .winners(progress)?
+        .visit(&mut |pubkey, slot, winner| {
+            let newest = match winner {
+                Winner::Gone => Newest::Gone,
+                Winner::Kept(record) => Newest::Kept(record),
+                Winner::OtherMint(record) => Newest::OtherMint(record),
+            };
+            if catch_up.take(pubkey, slot, newest)?
+                && let Winner::Kept(record) | Winner::OtherMint(record) = winner
+            {
+                loaded.accounts += 1;
+                loaded.data_bytes += store::decode(record)?.data.len() as u64;
+            }
+            Ok(())
+        })?;
+    catch_up.finish(base)?;
+    loaded.file_bytes = copy.stats()?.file_bytes;
+    Ok(loaded)
+}

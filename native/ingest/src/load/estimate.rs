@@ -1,0 +1,85 @@
+//! How large a store would become, without making it.
+
+use std::collections::HashMap;
+
+use super::build::Winner;
+use super::{Loaded, Progress, Sorted};
+use primitives::Pubkey;
+use store::{self, CHANGED_ROWS_MAX};
+use sys::error::Result;
+
+/// Bytes of an LMDB page.
+const PAGE_BYTES: u64 = 4096;
+const PAGE_HEAD_BYTES: u64 = 16;
+/// A row's head and its place in its page.
+const NODE_BYTES: u64 = 8 + 2;
+/// A longer row has its value in pages of its own.
+const NODE_BYTES_MAX: u64 = 2038;
+/// What stands for such a value in the row.
+const OVERFLOW_BYTES: u64 = 8;
+/// An entry of `holders`, at most with a row of its own.
+const HOLDER_BYTES: u64 = NODE_BYTES + 34 + 40;
+/// A row of `changed`, and one of `programs` for an account that is alone in its program.
+const CHANGED_BYTES: u64 = NODE_BYTES + 72;
+const PROGRAM_BYTES: u64 = NODE_BYTES + 32 + 24;
+/// Programs that are counted each by itself: what the count may take of memory.
+const PROGRAMS_MAX: usize = 100_000;
+/// Of 100 bytes, what is left at the ends of pages and taken by the pages above them.
+const SLACK_PERCENT: u64 = 6;
+
+/// Goes through the newest versions and adds up what their rows take.
+pub(super) fn estimate(sorted: &Sorted, progress: &Progress) -> Result<Loaded> {
+    let mut loaded = Loaded::default();
+    let mut changed = Changed::default();
+    let (mut node_bytes, mut page_bytes, mut row_bytes) = (0, 0, 0);
+    loaded.superseded = sorted.winners(progress)?.visit(&mut |pubkey, _, winner| {
+        let Winner::Kept(record) = winner else {
+            return Ok(());
+        };
+        let account = store::decode(record)?;
+        loaded.count(&account);
+        let length = record.len() as u64;
+        if NODE_BYTES + 32 + length > NODE_BYTES_MAX {
+            node_bytes += NODE_BYTES + 32 + OVERFLOW_BYTES;
+            page_bytes += (PAGE_HEAD_BYTES + length).next_multiple_of(PAGE_BYTES);
+        } else {
+            node_bytes += (NODE_BYTES + 32 + length).next_multiple_of(2);
+        }
+        node_bytes += changed.bytes_for(account.owner);
+        store::rows_of(pubkey, record, &mut |kind, _| {
+            let bytes = kind.row_bytes() as u64;
+            row_bytes += bytes;
+            node_bytes += NODE_BYTES + bytes + HOLDER_BYTES * u64::from(kind.has_holders());
+            Ok(())
+        })
+    })?;
+    let in_pages = node_bytes * (100 + SLACK_PERCENT) / 100;
+    loaded.file_bytes = page_bytes + in_pages.next_multiple_of(PAGE_BYTES) + FIXED_BYTES;
+    loaded.run_bytes = sorted.counts.run_bytes + row_bytes;
+    Ok(loaded)
+}
+
+/// What programs add to `changed` and `programs`.
+#[derive(Default)]
+struct Changed {
+    accounts: HashMap<Pubkey, u64>,
+}
+
+impl Changed {
+    /// Of programs beyond the bound each account counts as if it were the first of its program.
+    fn bytes_for(&mut self, owner: &Pubkey) -> u64 {
+        if self.accounts.len() >= PROGRAMS_MAX && !self.accounts.contains_key(owner) {
+            return CHANGED_BYTES + PROGRAM_BYTES;
+        }
+        let accounts = self.accounts.entry(*owner).or_default();
+        *accounts += 1;
+        match *accounts {
+            1 => CHANGED_BYTES + PROGRAM_BYTES,
+            2..=CHANGED_ROWS_MAX => CHANGED_BYTES,
+            _ => 0,
+        }
+    }
+}
+
+/// Two meta pages, and one or two for each table.
+const FIXED_BYTES: u64 = 64 * PAGE_BYTES;

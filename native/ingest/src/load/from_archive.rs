@@ -1,0 +1,51 @@
+//! A whole snapshot archive into a load.
+
+use std::sync::Arc;
+
+use super::Loader;
+use crate::archive::{ArchiveEnd, ArchiveLimits, Source, SourceOptions, open_source, read_archive};
+use crate::progress::Progress;
+use store::AccountRef;
+use sys::error::{Error, Result};
+
+/// Pushes every account of an archive. Answers the slot that an incremental one builds on, and what
+/// the archive was.
+pub fn load_archive(
+    loader: &mut Loader,
+    place: &str,
+    order: u8,
+    progress: &Arc<Progress>,
+) -> Result<(Option<u64>, ArchiveEnd)> {
+    let source = open_source(place, &SourceOptions::default(), progress)?;
+    load_source(loader, source, order, &ArchiveLimits::default(), progress)
+}
+
+/// The same of an archive that was opened with options of its own, within bounds of its own.
+pub fn load_source(
+    loader: &mut Loader,
+    source: Source,
+    order: u8,
+    limits: &ArchiveLimits,
+    progress: &Arc<Progress>,
+) -> Result<(Option<u64>, ArchiveEnd)> {
+    let name = source.name;
+    let end = read_archive(source.reader, limits, progress, &mut |entry| {
+        let account = AccountRef {
+            slot: entry.slot,
+            lamports: entry.lamports,
+            rent_epoch: entry.rent_epoch,
+            executable: entry.executable,
+            owner: entry.owner,
+            data: entry.data,
+        };
+        loader.push(order, entry.pubkey, &account)
+    })?;
+    if end.manifest.slot != name.slot {
+        return Err(Error::SnapshotInvalid(format!(
+            "{name} holds slot {}",
+            end.manifest.slot
+        )));
+    }
+    loader.expect_lamports(end.manifest.capitalization);
+    Ok((name.base(), end))
+}

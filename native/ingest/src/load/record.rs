@@ -1,0 +1,103 @@
+//! One version of an account as it lies in a run: first the bytes to sort by, then what the store
+//! will hold.
+
+use primitives::Pubkey;
+use store::{AccountRef, encode_head};
+use sys::error::{Error, Result};
+
+/// pubkey 32 ‖ newest first 16.
+pub(super) const KEY_BYTES: usize = 48;
+/// The key, and in four bytes the kind and how long the value is.
+pub(super) const HEAD_BYTES: usize = KEY_BYTES + 4;
+const KIND_SHIFT: u32 = 30;
+const LENGTH_MASK: u32 = (1 << KIND_SHIFT) - 1;
+const ORDER_SHIFT: u32 = 56;
+
+/// Which of two versions of an account is the newer one: slot, then order of sources and place
+/// within them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Newness {
+    pub slot: u64,
+    place: u64,
+}
+
+impl Newness {
+    pub fn new(slot: u64, order: u8, position: u64) -> Newness {
+        Newness {
+            slot,
+            place: u64::from(order) << ORDER_SHIFT | position,
+        }
+    }
+}
+
+/// What a version is to the load, where it is the newest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Closed, or outside the scope: it only keeps older versions from coming back.
+    Gone,
+    Kept,
+    /// A mint outside the scope, kept where a kept account needs it.
+    Mint,
+}
+
+/// A record of a run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Record<'r> {
+    pub kind: Kind,
+    /// The store's record; empty where the kind is `Gone`.
+    pub value: &'r [u8],
+}
+
+/// Bytes that a version will take in a run.
+pub(super) fn bytes_of(kind: Kind, account: &AccountRef<'_>) -> usize {
+    match kind {
+        Kind::Gone => HEAD_BYTES,
+        Kind::Kept | Kind::Mint => HEAD_BYTES + store::HEAD_BYTES + account.data.len(),
+    }
+}
+
+/// Appends a version.
+pub(super) fn append(
+    out: &mut Vec<u8>,
+    pubkey: &Pubkey,
+    newness: Newness,
+    kind: Kind,
+    account: &AccountRef<'_>,
+) {
+    let length = bytes_of(kind, account) - HEAD_BYTES;
+    out.extend_from_slice(pubkey);
+    // Newer ones sort first.
+    out.extend_from_slice(&(!newness.slot).to_be_bytes());
+    out.extend_from_slice(&(!newness.place).to_be_bytes());
+    let packed = (kind as u32) << KIND_SHIFT | length as u32 & LENGTH_MASK;
+    out.extend_from_slice(&packed.to_be_bytes());
+    if kind != Kind::Gone {
+        out.extend_from_slice(&encode_head(account));
+        out.extend_from_slice(account.data);
+    }
+}
+
+/// Bytes of the record that begins with this head.
+pub(super) fn length_at(head: &[u8; HEAD_BYTES]) -> usize {
+    HEAD_BYTES + (packed_at(head) & LENGTH_MASK) as usize
+}
+
+fn packed_at(head: &[u8; HEAD_BYTES]) -> u32 {
+    head.last_chunk()
+        .map_or(0, |bytes| u32::from_be_bytes(*bytes))
+}
+
+/// Reads a whole record.
+pub(super) fn decode(bytes: &[u8]) -> Result<Record<'_>> {
+    let damaged = || Error::Internal("a record of a sorted run is damaged".to_string());
+    let (head, value) = bytes
+        .split_first_chunk::<HEAD_BYTES>()
+        .ok_or_else(damaged)?;
+    let kind = match packed_at(head) >> KIND_SHIFT {
+        0 => Kind::Gone,
+        1 => Kind::Kept,
+        2 => Kind::Mint,
+        _ => return Err(damaged()),
+    };
+    Ok(Record { kind, value })
+}

@@ -1,0 +1,108 @@
+//! Which versions of accounts a scope keeps, decided one at a time and before any other is known.
+
+use std::collections::{HashMap, HashSet};
+
+use super::record::{Kind, Newness};
+use primitives::Pubkey;
+use primitives::token::{self, CLOCK_SYSVAR, TokenProgram};
+use store::{AccountRef, Scope};
+
+/// A scope in a form that is quick to ask, and what it has learnt so far.
+pub(super) struct ScopeFilter {
+    /// `None` keeps every account.
+    listed: Option<Listed>,
+}
+
+struct Listed {
+    programs: HashSet<Pubkey>,
+    mints: HashSet<Pubkey>,
+    pubkeys: HashSet<Pubkey>,
+    has_token_programs: bool,
+    /// The newest version of each listed address that was seen, and the mint that it names.
+    seen: HashMap<Pubkey, (Newness, Option<(TokenProgram, Pubkey)>)>,
+}
+
+impl ScopeFilter {
+    pub fn new(scope: &Scope) -> ScopeFilter {
+        let Scope::Listed {
+            programs,
+            mints,
+            pubkeys,
+        } = scope
+        else {
+            return ScopeFilter { listed: None };
+        };
+        ScopeFilter {
+            listed: Some(Listed {
+                programs: programs.iter().copied().collect(),
+                mints: mints.iter().copied().collect(),
+                pubkeys: pubkeys.iter().copied().collect(),
+                has_token_programs: TokenProgram::ALL.iter().all(|p| programs.contains(p.id())),
+                seen: HashMap::new(),
+            }),
+        }
+    }
+
+    /// What this version is to the load, were it the newest.
+    pub fn kind_of(&mut self, pubkey: &Pubkey, newness: Newness, account: &AccountRef<'_>) -> Kind {
+        let Some(listed) = &mut self.listed else {
+            return if account.lamports == 0 {
+                Kind::Gone
+            } else {
+                Kind::Kept
+            };
+        };
+        listed.note(pubkey, newness, account);
+        if account.lamports == 0 {
+            Kind::Gone
+        } else if listed.covers(pubkey, account) {
+            Kind::Kept
+        } else if listed.may_need(account) {
+            Kind::Mint
+        } else {
+            Kind::Gone
+        }
+    }
+
+    /// The mints that kept token accounts name. Known when every version has been seen.
+    pub fn needed_mints(&self) -> HashSet<(TokenProgram, Pubkey)> {
+        let listed = self.listed.iter();
+        listed
+            .flat_map(|listed| listed.seen.values().filter_map(|(_, named)| *named))
+            .collect()
+    }
+}
+
+impl Listed {
+    fn covers(&self, pubkey: &Pubkey, account: &AccountRef<'_>) -> bool {
+        self.pubkeys.contains(pubkey)
+            || self.mints.contains(pubkey)
+            || *pubkey == CLOCK_SYSVAR
+            || self.programs.contains(account.owner)
+            || (TokenProgram::of(account.owner).is_some()
+                && token::is_account(account.data)
+                && token::mint_of(account.data)
+                    .is_some_and(|mint| self.has_token_programs || self.mints.contains(mint)))
+    }
+
+    /// The mint of an account that is kept for its program or its mint is in the scope itself. So
+    /// only listed addresses can ask for one that is not, and no more than there are of them.
+    fn may_need(&self, account: &AccountRef<'_>) -> bool {
+        !(self.pubkeys.is_empty() && self.mints.is_empty())
+            && TokenProgram::of(account.owner).is_some()
+            && token::is_mint(account.data)
+    }
+
+    fn note(&mut self, pubkey: &Pubkey, newness: Newness, account: &AccountRef<'_>) {
+        if !self.pubkeys.contains(pubkey) && !self.mints.contains(pubkey) {
+            return;
+        }
+        let program = TokenProgram::of(account.owner)
+            .filter(|_| account.lamports > 0 && token::is_account(account.data));
+        let named = program.zip(token::mint_of(account.data).copied());
+        let seen = self.seen.entry(*pubkey).or_insert((newness, named));
+        if newness >= seen.0 {
+            *seen = (newness, named);
+        }
+    }
+}

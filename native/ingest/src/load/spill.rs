@@ -1,0 +1,117 @@
+//! Sorted runs on the disk: one file, which has no name, so that nothing of it outlives the
+//! process.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use store::room::keep_reserve;
+use sys::error::{Error, Result};
+
+const WRITE_BYTES: usize = 1 << 20;
+/// Bytes between two looks at the disk's room.
+const RESERVE_EVERY_BYTES: u64 = 64 << 20;
+
+/// A run's place in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub start: u64,
+    pub end: u64,
+}
+
+/// Where runs are read from.
+#[derive(Debug, Clone)]
+pub(super) struct SpillFile {
+    file: Arc<File>,
+    dir: Arc<PathBuf>,
+}
+
+/// Where runs are written, one after the other.
+pub(super) struct SpillWriter {
+    spill: SpillFile,
+    out: BufWriter<Arc<File>>,
+    at: u64,
+    looked_at: u64,
+    reserve_bytes: u64,
+}
+
+impl SpillWriter {
+    /// Makes the file in a folder.
+    pub fn create(dir: &Path, name: &str, reserve_bytes: u64) -> Result<SpillWriter> {
+        let path = dir.join(name);
+        let explained = |error: io::Error| failed(dir, &error);
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .map_err(explained)?;
+        fs::remove_file(&path).map_err(explained)?;
+        keep_reserve(dir, reserve_bytes)?;
+        let file = Arc::new(file);
+        Ok(SpillWriter {
+            out: BufWriter::with_capacity(WRITE_BYTES, Arc::clone(&file)),
+            spill: SpillFile {
+                file,
+                dir: Arc::new(dir.to_path_buf()),
+            },
+            at: 0,
+            looked_at: 0,
+            reserve_bytes,
+        })
+    }
+
+    pub fn file(&self) -> SpillFile {
+        self.spill.clone()
+    }
+
+    /// Bytes written so far.
+    pub fn position(&self) -> u64 {
+        self.at
+    }
+
+    #[inline]
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let spill = &self.spill;
+        self.out
+            .write_all(bytes)
+            .map_err(|error| failed(&spill.dir, &error))?;
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Ends a run that began at `start`.
+    pub fn end_run(&mut self, start: u64) -> Result<Span> {
+        let spill = &self.spill;
+        self.out
+            .flush()
+            .map_err(|error| failed(&spill.dir, &error))?;
+        if self.at - self.looked_at >= RESERVE_EVERY_BYTES {
+            self.looked_at = self.at;
+            keep_reserve(&self.spill.dir, self.reserve_bytes)?;
+        }
+        Ok(Span {
+            start,
+            end: self.at,
+        })
+    }
+}
+
+impl SpillFile {
+    /// Fills `buffer` from a place of the file.
+    pub fn read_exact_at(&self, buffer: &mut [u8], at: u64) -> Result<()> {
+        self.file
+            .read_exact_at(buffer, at)
+            .map_err(|error| failed(&self.dir, &error))
+    }
+}
+
+fn failed(dir: &Path, error: &io::Error) -> Error {
+    Error::LoadFailed(format!(
+        "the sorted runs in {} cannot be written or read: {error}",
+        dir.display()
+    ))
+}

@@ -1,0 +1,176 @@
+//! A block as bytes. Integers are little-endian, lists and texts come after their length as u32.
+
+use std::io::{self, ErrorKind, Read, Write};
+
+use store::{AccountUpdate, Block, TransactionDetails, TransactionUpdate};
+
+const HAS_TIME: u8 = 1;
+const HAS_ROOT: u8 = 2;
+/// Places taken for a list before its elements are there: a length that lies costs no memory.
+const RESERVED_MAX: usize = 1024;
+
+pub fn encode(block: &Block, to: &mut impl Write) -> io::Result<()> {
+    for number in [block.slot, block.parent_slot, block.block_height] {
+        to.write_all(&number.to_le_bytes())?;
+    }
+    to.write_all(&block.blockhash)?;
+    to.write_all(&block.parent_blockhash)?;
+    let has_time = if block.block_time.is_some() {
+        HAS_TIME
+    } else {
+        0
+    };
+    let has_root = if block.root.is_some() { HAS_ROOT } else { 0 };
+    to.write_all(&[has_time | has_root])?;
+    to.write_all(&block.block_time.unwrap_or(0).to_le_bytes())?;
+    to.write_all(&block.root.unwrap_or(0).to_le_bytes())?;
+    write_len(to, block.accounts.len())?;
+    for account in &block.accounts {
+        to.write_all(&account.pubkey)?;
+        to.write_all(&account.lamports.to_le_bytes())?;
+        to.write_all(&account.rent_epoch.to_le_bytes())?;
+        to.write_all(&[u8::from(account.executable)])?;
+        to.write_all(&account.owner)?;
+        write_bytes(to, &account.data)?;
+    }
+    write_len(to, block.transactions.len())?;
+    block
+        .transactions
+        .iter()
+        .try_for_each(|transaction| encode_transaction(transaction, to))
+}
+
+fn encode_transaction(transaction: &TransactionUpdate, to: &mut impl Write) -> io::Result<()> {
+    to.write_all(&transaction.signature)?;
+    to.write_all(&[u8::from(transaction.error.is_some())])?;
+    if let Some(error) = &transaction.error {
+        write_bytes(to, error)?;
+    }
+    to.write_all(&[u8::from(transaction.details.is_some())])?;
+    let Some(details) = &transaction.details else {
+        return Ok(());
+    };
+    to.write_all(&[u8::from(details.is_vote)])?;
+    write_len(to, details.keys.len())?;
+    to.write_all(details.keys.as_flattened())?;
+    write_len(to, details.logs.len())?;
+    details
+        .logs
+        .iter()
+        .try_for_each(|line| write_bytes(to, line.as_bytes()))
+}
+
+/// Reads what [`encode`] wrote, and nothing behind it.
+pub fn decode(from: &mut impl Read) -> io::Result<Block> {
+    let (slot, parent_slot, block_height) = (read_u64(from)?, read_u64(from)?, read_u64(from)?);
+    let (blockhash, parent_blockhash) = (read_array(from)?, read_array(from)?);
+    let [flags] = read_array(from)?;
+    let time = i64::from_le_bytes(read_array(from)?);
+    let root = read_u64(from)?;
+    Ok(Block {
+        slot,
+        parent_slot,
+        blockhash,
+        parent_blockhash,
+        block_height,
+        block_time: (flags & HAS_TIME != 0).then_some(time),
+        root: (flags & HAS_ROOT != 0).then_some(root),
+        accounts: read_list(from, decode_account)?,
+        transactions: read_list(from, decode_transaction)?,
+    })
+}
+
+fn decode_account(from: &mut impl Read) -> io::Result<AccountUpdate> {
+    Ok(AccountUpdate {
+        pubkey: read_array(from)?,
+        lamports: read_u64(from)?,
+        rent_epoch: read_u64(from)?,
+        executable: read_bool(from)?,
+        owner: read_array(from)?,
+        data: read_bytes(from)?,
+    })
+}
+
+fn decode_transaction(from: &mut impl Read) -> io::Result<TransactionUpdate> {
+    let signature = read_array(from)?;
+    let error = if read_bool(from)? {
+        Some(read_bytes(from)?)
+    } else {
+        None
+    };
+    let details = if read_bool(from)? {
+        Some(decode_details(from)?)
+    } else {
+        None
+    };
+    Ok(TransactionUpdate {
+        signature,
+        error,
+        details,
+    })
+}
+
+fn decode_details(from: &mut impl Read) -> io::Result<TransactionDetails> {
+    Ok(TransactionDetails {
+        is_vote: read_bool(from)?,
+        keys: read_list(from, |from| read_array(from))?,
+        logs: read_list(from, |from| {
+            String::from_utf8(read_bytes(from)?).map_err(|_| malformed("a log line"))
+        })?,
+    })
+}
+
+fn malformed(what: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("malformed {what}"))
+}
+
+fn write_len(to: &mut impl Write, len: usize) -> io::Result<()> {
+    let len = u32::try_from(len).map_err(|_| malformed("length: over 32 bits"))?;
+    to.write_all(&len.to_le_bytes())
+}
+
+fn write_bytes(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    write_len(to, bytes.len())?;
+    to.write_all(bytes)
+}
+
+fn read_array<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut array = [0; N];
+    from.read_exact(&mut array)?;
+    Ok(array)
+}
+
+fn read_u64(from: &mut impl Read) -> io::Result<u64> {
+    Ok(u64::from_le_bytes(read_array(from)?))
+}
+
+fn read_bool(from: &mut impl Read) -> io::Result<bool> {
+    match read_array(from)? {
+        [0] => Ok(false),
+        [1] => Ok(true),
+        _ => Err(malformed("flag")),
+    }
+}
+
+fn read_bytes(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let len = u32::from_le_bytes(read_array(from)?);
+    let mut bytes = Vec::with_capacity((len as usize).min(64 * RESERVED_MAX));
+    let read = from.by_ref().take(len.into()).read_to_end(&mut bytes)?;
+    if read as u64 == u64::from(len) {
+        Ok(bytes)
+    } else {
+        Err(ErrorKind::UnexpectedEof.into())
+    }
+}
+
+fn read_list<R: Read, T>(
+    from: &mut R,
+    mut read: impl FnMut(&mut R) -> io::Result<T>,
+) -> io::Result<Vec<T>> {
+    let len = u32::from_le_bytes(read_array(from)?);
+    let mut list = Vec::with_capacity((len as usize).min(RESERVED_MAX));
+    for _ in 0..len {
+        list.push(read(from)?);
+    }
+    Ok(list)
+}

@@ -1,0 +1,290 @@
+//! The files of a spool: segments of consecutive blocks, written at the end of the last one, read
+//! from the first.
+
+use std::collections::VecDeque;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::record::{block_at, head_at, to_record};
+use super::{Link, SpoolOptions};
+use store::{Block, Tip, room};
+use sys::error::{ChainBreak, Error, Result};
+
+const ENDING: &str = ".spool";
+
+struct Segment {
+    number: u64,
+    /// Bytes of whole records.
+    bytes: u64,
+}
+
+/// The writer's side. One process at a time; the caller holds a lock.
+pub struct Files {
+    dir: PathBuf,
+    options: SpoolOptions,
+    segments: VecDeque<Segment>,
+    /// The last segment's.
+    file: Option<File>,
+    first: Option<Link>,
+    last: Option<Tip>,
+    blocks: u64,
+}
+
+/// A place between two records. It stays right while the spool grows, and while what lies before it
+/// is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    segment: u64,
+    at: u64,
+}
+
+impl Files {
+    /// Opens a spool, and makes it where there is none. Of the last segment only whole records are
+    /// kept: a kill may have torn the last one.
+    pub fn open(dir: &Path, options: SpoolOptions) -> Result<Files> {
+        fs::create_dir_all(dir)?;
+        let mut numbers: Vec<u64> = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            let name = entry?.file_name();
+            let number: Option<u64> = name
+                .to_str()
+                .and_then(|name| name.strip_suffix(ENDING)?.parse().ok());
+            numbers.extend(number);
+        }
+        numbers.sort_unstable();
+        let mut files = Files {
+            dir: dir.to_path_buf(),
+            options,
+            segments: VecDeque::new(),
+            file: None,
+            first: None,
+            last: None,
+            blocks: 0,
+        };
+        let last = numbers.last().copied();
+        for number in numbers {
+            files.adopt(number, Some(number) == last)?;
+        }
+        Ok(files)
+    }
+
+    fn adopt(&mut self, number: u64, is_last: bool) -> Result<()> {
+        let path = self.path_of(number);
+        let file = OpenOptions::new().read(true).write(true).open(&path)?;
+        let len = file.metadata()?.len();
+        let mut at = 0;
+        while let Some(head) = head_at(&file, at, len)? {
+            let Some(block) = block_at(&file, at, &head)? else {
+                break;
+            };
+            if self.follow(&block).is_err() {
+                break;
+            }
+            at += head.record_bytes();
+        }
+        if at < len {
+            if !is_last {
+                return Err(damaged(&self.dir));
+            }
+            file.set_len(at)?;
+            file.sync_all()?;
+        }
+        self.segments.push_back(Segment { number, bytes: at });
+        self.file = Some(file);
+        Ok(())
+    }
+
+    fn path_of(&self, number: u64) -> PathBuf {
+        self.dir.join(format!("{number:010}{ENDING}"))
+    }
+
+    pub fn first(&self) -> Option<Link> {
+        self.first
+    }
+
+    pub fn last(&self) -> Option<Tip> {
+        self.last
+    }
+
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// Appends consecutive blocks; those at or before the last one are passed over. They are on the
+    /// disk when this returns. On a failure what was written of them is cut off.
+    pub fn append(&mut self, blocks: &[Block]) -> Result<()> {
+        let mut is_new = false;
+        for block in blocks {
+            if self.last.is_some_and(|last| block.slot <= last.slot) {
+                continue;
+            }
+            self.check_next(block)?;
+            self.write(&to_record(block)?)?;
+            self.follow(block)?;
+            is_new = true;
+        }
+        if let (true, Some(file)) = (is_new, &self.file) {
+            file.sync_data()?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, record: &[u8]) -> Result<()> {
+        let bytes = record.len() as u64;
+        let SpoolOptions {
+            bytes_max,
+            segment_bytes_max,
+            disk_reserve_bytes,
+        } = self.options;
+        if self.bytes() + bytes > bytes_max {
+            return Err(Error::Internal(format!(
+                "the spool is full: over {bytes_max} bytes of blocks wait for the store that they \
+                 are to continue (spoolBytesMax)"
+            )));
+        }
+        room::keep_reserve(&self.dir, disk_reserve_bytes.saturating_add(bytes))?;
+        if self
+            .segments
+            .back()
+            .is_none_or(|last| last.bytes >= segment_bytes_max)
+        {
+            self.begin_segment()?;
+        }
+        let (Some(segment), Some(file)) = (self.segments.back_mut(), &self.file) else {
+            return Err(Error::Internal("the spool has no segment".into()));
+        };
+        if let Err(error) = file.write_all_at(record, segment.bytes) {
+            // The next block is written there: what is left of this one would make it look torn.
+            file.set_len(segment.bytes)?;
+            return Err(error.into());
+        }
+        segment.bytes += bytes;
+        Ok(())
+    }
+
+    fn begin_segment(&mut self) -> Result<()> {
+        if let Some(file) = &self.file {
+            file.sync_data()?;
+        }
+        let number = self.segments.back().map_or(1, |last| last.number + 1);
+        let path = self.path_of(number);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(path)?;
+        File::open(&self.dir)?.sync_all()?;
+        self.segments.push_back(Segment { number, bytes: 0 });
+        self.file = Some(file);
+        Ok(())
+    }
+
+    fn check_next(&self, block: &Block) -> Result<()> {
+        match &self.last {
+            Some(last)
+                if block.parent_slot != last.slot || block.parent_blockhash != last.blockhash =>
+            {
+                Err(Error::NotNextBlock(Box::new(ChainBreak {
+                    tip_slot: last.slot,
+                    tip_blockhash: last.blockhash,
+                    slot: block.slot,
+                    parent_slot: block.parent_slot,
+                    parent_blockhash: block.parent_blockhash,
+                })))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn follow(&mut self, block: &Block) -> Result<()> {
+        self.check_next(block)?;
+        if self.first.is_none() {
+            self.first = Some(Link::of(block));
+        }
+        self.last = Some(Tip {
+            slot: block.slot,
+            parent_slot: block.parent_slot,
+            blockhash: block.blockhash,
+            block_height: block.block_height,
+            block_time: block.block_time,
+            root: block.root.unwrap_or(0).min(block.slot),
+        });
+        self.blocks += 1;
+        Ok(())
+    }
+
+    /// The segment that holds what follows this place: its number, its path and where its records
+    /// end.
+    pub fn following(&self, place: Place) -> Option<(u64, PathBuf, u64)> {
+        let found = self.segments.iter().find(|segment| {
+            segment.number > place.segment
+                || (segment.number == place.segment && segment.bytes > place.at)
+        })?;
+        Some((found.number, self.path_of(found.number), found.bytes))
+    }
+
+    /// Removes segments that lie wholly before this place.
+    pub fn remove_before(&mut self, place: Place) -> Result<()> {
+        while self.segments.len() > 1
+            && let Some(oldest) = self.segments.front().map(|oldest| oldest.number)
+            && oldest < place.segment
+        {
+            fs::remove_file(self.path_of(oldest))?;
+            self.segments.pop_front();
+        }
+        Ok(())
+    }
+}
+
+/// Reads a spool while it grows.
+#[derive(Default)]
+pub struct Reader {
+    place: Place,
+    open: Option<(u64, File)>,
+}
+
+impl Reader {
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The next block and its bytes, or `None` at the end. `following` answers for the reader's
+    /// place.
+    pub fn next(
+        &mut self,
+        dir: &Path,
+        following: impl FnOnce(Place) -> Option<(u64, PathBuf, u64)>,
+    ) -> Result<Option<(Block, u64)>> {
+        let Some((number, path, end)) = following(self.place) else {
+            return Ok(None);
+        };
+        if number != self.place.segment {
+            self.place = Place {
+                segment: number,
+                at: 0,
+            };
+        }
+        if self.open.as_ref().is_none_or(|(open, _)| *open != number) {
+            self.open = Some((number, File::open(path)?));
+        }
+        let Some((_, file)) = &self.open else {
+            return Ok(None);
+        };
+        let head = head_at(file, self.place.at, end)?.ok_or_else(|| damaged(dir))?;
+        let block = block_at(file, self.place.at, &head)?.ok_or_else(|| damaged(dir))?;
+        self.place.at += head.record_bytes();
+        Ok(Some((block, head.block_bytes)))
+    }
+}
+
+fn damaged(dir: &Path) -> Error {
+    Error::StoreUnusable(format!(
+        "{} is damaged: blocks that were written there are not what they were",
+        dir.display()
+    ))
+}

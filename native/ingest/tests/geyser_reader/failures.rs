@@ -1,0 +1,302 @@
+//! What a faulty feed, a wrong setting or a full disk leads to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ingest::geyser::Event;
+use yellowstone_grpc_proto::geyser::SlotStatus;
+use yellowstone_grpc_proto::tonic::Status;
+
+use crate::chain::*;
+use crate::harness::*;
+use crate::server::{FeedServer, Step};
+
+fn count_unhealthy(events: &[Event]) -> usize {
+    events
+        .iter()
+        .filter(|event| matches!(event, Event::Unhealthy { .. }))
+        .count()
+}
+
+#[test]
+fn a_lost_replay_is_unhealthy_with_its_reason_until_it_heals() {
+    let server = FeedServer::start(|_, index| match index {
+        0 => Ok(block(11)),
+        1..=5 => Err(Status::out_of_range(
+            "broadcast from 11 is not available, last available: 90",
+        )),
+        _ => Ok(then_hang(blocks(12..=13))),
+    });
+    let h = read(&server, |_| {});
+    let reason = h
+        .events
+        .wait_text("unhealthy", "gap after slot 11: broadcast from 11 is not");
+    assert!(reason.ends_with("last available: 90"));
+    let events = h.events.wait_committed(13);
+    assert_eq!(count_unhealthy(&events), 1, "said once");
+    h.events.wait("healthy again", |events| {
+        events
+            .iter()
+            .filter(|event| **event == Event::Healthy)
+            .count()
+            == 2
+    });
+    // The tip's own slot first, then its child.
+    assert_eq!(
+        server.asked_slots()[..4],
+        [Some(11), Some(11), Some(12), Some(12)]
+    );
+    h.reader.stop().unwrap();
+}
+
+#[test]
+fn a_feed_without_replay_is_unhealthy_with_the_name_of_its_setting() {
+    let server = FeedServer::start(|_, index| match index {
+        0 => Ok(block(11)),
+        _ => Err(Status::internal("from_slot is not supported")),
+    });
+    let h = read(&server, |_| {});
+    let reason = h.events.wait_text("unhealthy", "gap after slot 11");
+    assert!(reason.contains("replay_stored_slots"), "{reason}");
+    assert_eq!(h.sink.slots(), [11], "reads go on with what there is");
+    h.reader.stop().unwrap();
+}
+
+#[test]
+fn a_gap_that_stays_is_unhealthy_and_never_skipped() {
+    let server = FeedServer::start(|_, _| {
+        let mut steps = block(11);
+        steps.extend(blocks(13..=18));
+        Ok(then_hang(steps))
+    });
+    let h = read(&server, |config| config.gap_attempts_max = 2);
+    let reason = h.events.wait_text("unhealthy", "gap after slot 11");
+    assert_eq!(
+        reason,
+        "gap after slot 11: the feed gave slot 13, whose parent 12 never came"
+    );
+    assert_eq!(h.sink.slots(), [11]);
+    assert!(server.seen().len() >= 3);
+    h.reader.stop().unwrap();
+}
+
+#[test]
+fn a_chain_that_began_anew_is_unhealthy() {
+    let server = FeedServer::start(|request, index| {
+        let from = request.from_slot.unwrap_or(0);
+        if index == 0 {
+            return Ok(block(11));
+        }
+        // Another block in the tip's slot.
+        let mut steps = vec![meta(from)];
+        if let Step::Send(update) = &mut steps[0]
+            && let Some(yellowstone_grpc_proto::geyser::subscribe_update::UpdateOneof::BlockMeta(
+                meta,
+            )) = &mut update.update_oneof
+        {
+            meta.blockhash = meta.parent_blockhash.clone();
+        }
+        Ok(then_hang(steps))
+    });
+    let h = read(&server, |config| config.gap_attempts_max = 0);
+    h.events
+        .wait_text("unhealthy", "the feed has another block in slot 11");
+    h.reader.stop().unwrap();
+}
+
+#[test]
+fn an_endless_internal_error_is_asked_at_a_bounded_rate() {
+    let server = FeedServer::start(|_, _| Err(Status::internal("the node is catching up")));
+    let h = read(&server, |config| config.backoff_max_ms = 200);
+    h.events.wait_text(
+        "unhealthy",
+        "5 failures in a row, the last: the feed ended the stream",
+    );
+    std::thread::sleep(Duration::from_secs(1));
+    h.reader.stop().unwrap();
+    let times: Vec<_> = server.seen().iter().map(|seen| seen.at).collect();
+    assert!((6..=14).contains(&times.len()), "{} requests", times.len());
+    let last_pause = times[times.len() - 1] - times[times.len() - 2];
+    assert!(last_pause >= Duration::from_millis(195), "{last_pause:?}");
+    assert_eq!(count_unhealthy(&h.events.all()), 1);
+}
+
+#[test]
+fn a_refused_filter_names_the_setting_and_no_event_holds_the_token() {
+    let server = FeedServer::start(|_, index| {
+        Err(match index {
+            0 => Status::invalid_argument(
+                "failed to create filter: Subscribe on full stream with `any` is not allowed, \
+                 at least one filter required (token s3cret)",
+            ),
+            _ => Status::unauthenticated("s3cret is unknown"),
+        })
+    });
+    let h = read(&server, |config| config.x_token = Some("s3cret".into()));
+    let reason = h
+        .events
+        .wait_text("unhealthy", "the feed refuses the subscription");
+    assert!(reason.contains("filters.accounts.any = true"), "{reason}");
+    h.events.wait_text(
+        "unhealthy",
+        "the feed refuses our x_token: [hidden] is unknown",
+    );
+    assert!(!format!("{:?}", h.events.all()).contains("s3cret"));
+    h.reader.stop().unwrap();
+}
+
+#[test]
+fn a_burst_over_the_buffer_is_replayed() {
+    let server = FeedServer::start(|_, index| {
+        let mut steps = block(11);
+        if index == 0 {
+            // Three slots side by side that never end, 8 MB each: over 20 MB together.
+            steps.extend((12..15).map(|slot| account(slot, 8_000_000)));
+            return Ok(then_hang(steps));
+        }
+        steps.extend((12..15).flat_map(|slot| block_of(slot, 8_000_000)));
+        Ok(then_hang(steps))
+    });
+    let h = read(&server, |config| config.buffer_bytes_max = 20_000_000);
+    let events = h.events.wait_committed(14);
+    assert_eq!(committed(&events), [11, 12, 13, 14]);
+    h.events.wait_text(
+        "disconnected",
+        "over 20000000 bytes at slot 14 (bufferBytesMax)",
+    );
+    assert_eq!(server.asked_slots(), [Some(11), Some(11)]);
+    h.reader.stop().unwrap();
+}
+
+#[test]
+fn a_slow_writer_bounds_the_queue_and_loses_nothing() {
+    let server = FeedServer::start(|request, _| {
+        let from = request.from_slot.unwrap_or(0);
+        Ok(then_hang(
+            (from..=18)
+                .flat_map(|slot| block_of(slot, 4_000_000))
+                .collect(),
+        ))
+    });
+    let sink = MemorySink::default();
+    sink.hold(true);
+    let h = read_into(sink, &server, |config| config.queue_bytes_max = 12_000_000);
+    // The queue is drained before the failure is told, so the writer must first go on.
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(
+        server.seen().len(),
+        1,
+        "no new subscription while the queue is full"
+    );
+    h.sink.hold(false);
+    let events = h.events.wait_committed(18);
+    h.events.wait_text(
+        "disconnected",
+        "over 12000000 bytes of blocks wait for the writer",
+    );
+    assert_eq!(committed(&events), (11..=18).collect::<Vec<_>>());
+    for event in &events {
+        if let Event::Committed { buffered_bytes, .. } = event {
+            assert!(*buffered_bytes < 24_000_000, "{buffered_bytes}");
+        }
+    }
+    h.reader.stop().unwrap();
+}
+
+#[test]
+fn a_malformed_message_ends_the_stream_and_not_the_process() {
+    let server = FeedServer::start(|_, index| {
+        let mut steps = block(11);
+        if index == 0 {
+            steps.push(account_of(12, vec![1; 31], vec![]));
+        }
+        steps.extend(block(12));
+        Ok(then_hang(steps))
+    });
+    let h = read(&server, |_| {});
+    h.events.wait_committed(12);
+    h.events
+        .wait_text("disconnected", "slot 12: a pubkey of 31 bytes, not 32");
+    h.reader.stop().unwrap();
+}
+
+#[test]
+fn a_message_over_the_decode_limit_names_the_limit() {
+    let server = FeedServer::start(|_, _| Ok(then_hang(block_of(11, 13 << 20))));
+    let h = read(&server, |config| {
+        config.decode_bytes_max = 12 << 20;
+        config.accept_zstd = false;
+    });
+    h.events.wait_text("unhealthy", "raise decodeBytesMax");
+    h.reader.stop().unwrap();
+}
+
+#[test]
+fn a_writer_that_refuses_or_panics_is_unhealthy_and_recovers() {
+    for (refusal, reason) in [
+        (
+            Refusal::DiskFull,
+            "the store stopped at its disk reserve (store.diskReserveBytes), 5 bytes are free",
+        ),
+        (Refusal::Panic, "applying a block panicked"),
+    ] {
+        let server = FeedServer::start(|_, _| Ok(then_hang(blocks(11..=13))));
+        let sink = MemorySink::default();
+        sink.refuse(Some((11, refusal)));
+        let h = read_into(sink, &server, |_| {});
+        h.events.wait_text("unhealthy", reason);
+        assert_eq!(h.sink.slots(), [0; 0]);
+        h.sink.refuse(None);
+        assert_eq!(committed(&h.events.wait_committed(13)), [11, 12, 13]);
+        h.reader.stop().unwrap();
+    }
+}
+
+#[test]
+fn endpoints_that_do_not_speak_the_protocol_are_failures_not_panics() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let server = FeedServer::start(|_, _| Ok(vec![status(11, SlotStatus::SlotConfirmed)]));
+    let cases = [
+        // Accepts by the backlog and never says a word.
+        (
+            format!("http://{address}"),
+            "no answer to Subscribe for 300 ms",
+        ),
+        (
+            format!("https://{address}"),
+            "no connection to https://127.0.0.1",
+        ),
+        // TLS to a server without.
+        (
+            format!("https://{}", server.address),
+            "no connection to https://127.0.0.1",
+        ),
+        ("http://127.0.0.1:1".to_string(), "Connection refused"),
+        ("http://no host".to_string(), "no connection"),
+    ];
+    for (endpoint, part) in cases {
+        let h = read_from(Arc::new(MemorySink::default()), endpoint, |config| {
+            config.silence_ms = 300;
+            config.connect_timeout_ms = 300;
+        });
+        h.events.wait_text("disconnected", part);
+        h.reader.stop().unwrap();
+    }
+}
+
+#[test]
+fn a_listener_that_panics_ends_nothing() {
+    let server = FeedServer::start(|_, _| Ok(then_hang(blocks(11..=13))));
+    let sink = Arc::new(MemorySink::default());
+    let config = quick(format!("http://{}", server.address));
+    let reader = ingest::geyser::start(config, Arc::clone(&sink), |_| {
+        std::panic::resume_unwind(Box::new("told to"))
+    })
+    .unwrap();
+    while sink.slots().len() < 3 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    reader.stop().unwrap();
+    assert_eq!((sink.slots(), server.seen().len()), (vec![11, 12, 13], 1));
+}

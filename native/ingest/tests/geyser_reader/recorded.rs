@@ -1,0 +1,32 @@
+//! A real stream, played by a server into the reader.
+
+use ingest::geyser::Transactions;
+
+use crate::capture::Capture;
+use crate::chain::then_hang;
+use crate::harness::*;
+use crate::server::{FeedServer, Step};
+
+#[test]
+fn a_recorded_stream_ends_where_its_own_statuses_say() {
+    let Some(capture) = Capture::read() else {
+        return;
+    };
+    let updates = capture.updates.clone();
+    let server = FeedServer::start(move |_, _| {
+        let steps = updates
+            .iter()
+            .map(|update| Step::Send(Box::new(update.clone())));
+        Ok(then_hang(steps.collect()))
+    });
+    let h = read(&server, |config| {
+        // Whole from its first message on, as a replay is.
+        config.start_slot = Some(1);
+        config.transactions = Transactions::LogsAndVotes;
+    });
+    h.events.wait_committed(*capture.chain.last().unwrap());
+    h.reader.stop().unwrap();
+    assert_eq!(server.seen().len(), 1, "one stream brought it all");
+    let blocks = h.sink.blocks.lock().unwrap();
+    capture.assert_is(&blocks);
+}

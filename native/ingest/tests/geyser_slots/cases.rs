@@ -1,0 +1,333 @@
+//! One rule, one test; and a recorded stream.
+
+use ingest::geyser::{Fault, Gap, GapKind, Message, SlotState, Slots, Taken, Update, translate};
+use store::Block;
+
+use crate::capture::Capture;
+use crate::messages::*;
+
+#[test]
+fn a_block_waits_for_both_markers() {
+    let updates = [
+        account(11, 1, 1, 4),
+        signature(11, 0),
+        meta(11, 10),
+        confirmed(11),
+    ];
+    for cut in 0..updates.len() {
+        assert!(run(LIMITS, &updates[..cut]).0.is_empty(), "after {cut}");
+    }
+    let (ready, outcome) = run(LIMITS, &updates);
+    assert_eq!(outcome, Ok(()));
+    assert_eq!(ready.len(), 1);
+    let Block {
+        slot,
+        parent_slot,
+        block_height,
+        block_time,
+        ref accounts,
+        ref transactions,
+        ..
+    } = ready[0].block;
+    assert_eq!(
+        (slot, parent_slot, block_height, block_time),
+        (11, 10, 11, Some(1_011))
+    );
+    assert_eq!((accounts.len(), transactions.len()), (1, 1));
+    assert_eq!(ready[0].created_ms, Some(11));
+}
+
+#[test]
+fn a_close_deletes_what_the_slot_does_not_bring_again() {
+    let closed = |keys: &[u8]| Update::Closed {
+        slot: 11,
+        pubkeys: keys.iter().map(|key| [*key; 32]).collect(),
+    };
+    // Key 2 is made anew in the same slot, before or after we hear of its close.
+    for updates in [
+        [
+            closed(&[1, 2, 1]),
+            account(11, 2, 5, 3),
+            meta(11, 10),
+            confirmed(11),
+        ],
+        [
+            account(11, 2, 5, 3),
+            closed(&[2, 1]),
+            meta(11, 10),
+            confirmed(11),
+        ],
+    ] {
+        let (ready, outcome) = run(LIMITS, &updates);
+        assert_eq!(outcome, Ok(()));
+        let left = ready[0].block.accounts.iter();
+        let left: Vec<_> = left
+            .map(|a| (a.pubkey[0], a.lamports, a.data.len()))
+            .collect();
+        assert_eq!(left, [(1, 0, 0), (2, 5, 3)]);
+    }
+}
+
+#[test]
+fn closes_count_as_bytes() {
+    let pubkeys = (0..4_000u64).map(|key| {
+        let mut pubkey = [0; 32];
+        pubkey[..8].copy_from_slice(&key.to_be_bytes());
+        pubkey
+    });
+    let closed = Update::Closed {
+        slot: 11,
+        pubkeys: pubkeys.collect(),
+    };
+    let (_, outcome) = run(LIMITS, &[closed]);
+    assert!(matches!(outcome, Err(Fault::BufferFull { slot: 11, .. })));
+}
+
+#[test]
+fn the_higher_write_version_wins_and_of_equals_the_later() {
+    let cases = [([1, 2], 2), ([2, 1], 2), ([3, 3], 3)];
+    for (versions, winner) in cases {
+        let updates = [
+            account(11, 1, versions[0], 1),
+            account(11, 1, versions[1], 2),
+            meta(11, 10),
+            confirmed(11),
+        ];
+        let (ready, _) = run(LIMITS, &updates);
+        let accounts = &ready[0].block.accounts;
+        assert_eq!(accounts.len(), 1);
+        assert_eq!(accounts[0].lamports, winner);
+        let is_later = versions[1] >= versions[0];
+        assert_eq!(accounts[0].data.len(), if is_later { 2 } else { 1 });
+    }
+}
+
+#[test]
+fn a_missed_status_is_made_up_for_by_a_descendant() {
+    let updates = [
+        account(11, 1, 1, 4),
+        meta(11, 10),
+        account(13, 1, 2, 4),
+        meta(13, 11),
+        confirmed(13),
+    ];
+    let (ready, outcome) = run(LIMITS, &updates);
+    assert_eq!((slots_of(&ready), outcome), (vec![11, 13], Ok(())));
+}
+
+#[test]
+fn a_later_block_waits_for_its_parent() {
+    let updates = [
+        meta(13, 12),
+        confirmed(13),
+        meta(12, 11),
+        confirmed(12),
+        meta(11, 10),
+        confirmed(11),
+    ];
+    let (ready, outcome) = run(LIMITS, &updates);
+    assert_eq!((slots_of(&ready), outcome), (vec![11, 12, 13], Ok(())));
+}
+
+#[test]
+fn blocks_that_wait_too_long_are_a_gap() {
+    let updates: Vec<Update> = (12..=16)
+        .flat_map(|slot| [meta(slot, slot - 1), confirmed(slot)])
+        .collect();
+    let (ready, outcome) = run(LIMITS, &updates);
+    let gap = Gap {
+        tip_slot: 10,
+        slot: 12,
+        parent_slot: 11,
+        kind: GapKind::Missing,
+    };
+    assert_eq!((ready.len(), outcome), (0, Err(Fault::Gap(gap))));
+    assert_eq!(run(LIMITS, &updates[..8]).1, Ok(()), "four may wait");
+}
+
+#[test]
+fn another_chain_is_a_gap_at_once() {
+    let fork = |slot: u64, parent_slot: u64, parent: u64| {
+        let Update::Meta(mut meta) = meta(slot, parent_slot) else {
+            unreachable!()
+        };
+        meta.parent_blockhash = hash(parent);
+        [Update::Meta(meta), confirmed(slot)]
+    };
+    let gap = |slot, parent_slot, kind| {
+        Err(Fault::Gap(Gap {
+            tip_slot: 10,
+            slot,
+            parent_slot,
+            kind,
+        }))
+    };
+    assert_eq!(
+        run(LIMITS, &fork(11, 10, 99)).1,
+        gap(11, 10, GapKind::OtherParent)
+    );
+    assert_eq!(
+        run(LIMITS, &fork(11, 9, 9)).1,
+        gap(11, 9, GapKind::OtherParent)
+    );
+    let Update::Meta(mut other) = meta(10, 9) else {
+        unreachable!()
+    };
+    assert_eq!(
+        run(LIMITS, &[Update::Meta(other.clone())]).1,
+        Ok(()),
+        "our own tip again"
+    );
+    other.blockhash = hash(99);
+    assert_eq!(
+        run(LIMITS, &[Update::Meta(other)]).1,
+        gap(10, 9, GapKind::OtherTip)
+    );
+}
+
+#[test]
+fn a_finalized_slot_is_the_root_of_the_next_block_and_no_data() {
+    let finalized = |slot| status(slot, SlotState::Finalized);
+    let updates = [
+        finalized(4),
+        meta(11, 10),
+        confirmed(11),
+        finalized(7),
+        finalized(6),
+        meta(12, 11),
+        confirmed(12),
+        meta(13, 12),
+        finalized(13),
+    ];
+    let (ready, outcome) = run(LIMITS, &updates);
+    assert_eq!(outcome, Ok(()));
+    let roots: Vec<_> = ready
+        .iter()
+        .map(|ready| (ready.block.slot, ready.block.root))
+        .collect();
+    // The last one missed its confirmation, which being final makes up for.
+    assert_eq!(roots, [(11, Some(4)), (12, Some(7)), (13, Some(13))]);
+
+    let mut slots = Slots::new(None, false, LIMITS);
+    let mut ready = Vec::new();
+    for update in [
+        finalized(4),
+        meta(11, 10),
+        confirmed(11),
+        meta(12, 11),
+        confirmed(12),
+    ] {
+        slots.push(update, &mut ready).unwrap();
+    }
+    assert_eq!(slots_of(&ready), [12], "the slot under way is 11, not 4");
+    assert_eq!(slots.buffered_bytes(), 0);
+}
+
+#[test]
+fn dead_and_restarted_slots_are_forgotten() {
+    for state in [SlotState::Dead, SlotState::CreatedBank] {
+        let updates = [
+            account(11, 1, 1, 4),
+            meta(11, 10),
+            status(11, state),
+            account(11, 2, 1, 4),
+            meta(11, 10),
+            confirmed(11),
+        ];
+        let (ready, _) = run(LIMITS, &updates);
+        let keys: Vec<u8> = ready[0]
+            .block
+            .accounts
+            .iter()
+            .map(|a| a.pubkey[0])
+            .collect();
+        assert_eq!(keys, [2]);
+    }
+}
+
+#[test]
+fn without_a_replay_the_slot_under_way_is_not_taken() {
+    let updates = [
+        account(11, 1, 1, 4),
+        meta(11, 10),
+        confirmed(11),
+        account(12, 1, 1, 4),
+        meta(12, 11),
+        confirmed(12),
+    ];
+    for (is_replayed, base) in [(false, vec![12]), (true, vec![11, 12])] {
+        let mut slots = Slots::new(None, is_replayed, LIMITS);
+        let mut ready = Vec::new();
+        for update in updates.clone() {
+            slots.push(update, &mut ready).unwrap();
+        }
+        assert_eq!(slots_of(&ready), base);
+        assert_eq!(slots.buffered_bytes(), 0);
+    }
+}
+
+#[test]
+fn the_buffer_is_bounded_in_bytes_and_a_better_version_frees_the_old() {
+    let full = |updates: &[Update]| run(LIMITS, updates).1.is_err();
+    assert!(!full(&[account(11, 1, 1, 1_000_000)]));
+    assert!(full(&[
+        account(11, 1, 1, 1_000_000),
+        account(11, 2, 1, 60_000)
+    ]));
+    assert!(
+        full(&[account(11, 1, 1, 1_000_000), account(12, 2, 1, 60_000)]),
+        "over all slots"
+    );
+    assert!(!full(&[
+        account(11, 1, 1, 1_000_000),
+        account(11, 1, 2, 1_000_000)
+    ]));
+    let flood: Vec<Update> = (11..4_000).map(confirmed).collect();
+    let outcome = run(LIMITS, &flood).1;
+    assert!(matches!(
+        outcome,
+        Err(Fault::BufferFull {
+            buffer_bytes_max: 1_048_576,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn a_parent_that_is_not_earlier_is_refused() {
+    for parent_slot in [11, 12, u64::MAX] {
+        let outcome = run(LIMITS, &[meta(11, parent_slot)]).1;
+        assert!(matches!(outcome, Err(Fault::Malformed { slot: 11, .. })));
+    }
+    let mut genesis = Slots::new(None, true, LIMITS);
+    let mut ready = Vec::new();
+    genesis.push(meta(0, 0), &mut ready).unwrap();
+    genesis.push(confirmed(0), &mut ready).unwrap();
+    assert_eq!(slots_of(&ready), [0]);
+}
+
+/// A real capture of a mainnet stream at PROCESSED, with all six statuses and no accounts.
+#[test]
+fn a_real_capture_becomes_a_chain() {
+    let Some(capture) = Capture::read() else {
+        return;
+    };
+    let mut slots = Slots::new(None, true, LIMITS);
+    let mut ready = Vec::new();
+    for update in &capture.updates {
+        let taken = Taken {
+            transactions: true,
+            closes: true,
+        };
+        let updates = match translate(update.clone(), taken).expect("a sound message") {
+            Message::Update(update) => vec![update],
+            Message::Updates(updates) => updates,
+            Message::Ping | Message::Other => Vec::new(),
+        };
+        for update in updates {
+            slots.push(update, &mut ready).expect("a chain");
+        }
+    }
+    let blocks: Vec<Block> = ready.into_iter().map(|ready| ready.block).collect();
+    capture.assert_is(&blocks);
+}

@@ -1,0 +1,256 @@
+//! Base58, base64 and zstd as the wire wants them. Everything here is bounded: base58 takes
+//! quadratic time, so longer input is refused before any work.
+
+use std::cell::RefCell;
+
+use base64_simd::STANDARD;
+
+use crate::Pubkey;
+use crate::token::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
+use sys::error::{Error, Result};
+
+/// Characters of the longest base58 text of 32 bytes; a longer key is refused undecoded, as Agave
+/// does.
+pub const PUBKEY_CHARS_MAX: usize = 44;
+/// Bytes that one `base58` answer, or one `memcmp`, may hold: Agave's bound.
+pub const BASE58_BYTES_MAX: usize = 128;
+/// Characters of a `memcmp` text that can still be 128 bytes: Agave's bounds, looked at before
+/// decoding.
+const MEMCMP_BASE58_CHARS_MAX: usize = 175;
+const MEMCMP_BASE64_CHARS_MAX: usize = 172;
+/// What one call of [`push_base64_pieces`] encodes before it offers the buffer. A multiple of
+/// three, so that the joined pieces are one base64 text; 256 KiB encoded.
+const PIECE_BYTES: usize = 192 * 1024;
+/// A thread keeps its compression buffer between calls up to this size; one 10 MiB account must not
+/// stay.
+const ZSTD_BUFFER_KEPT_BYTES: usize = 256 * 1024;
+
+const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+/// Digit of each byte, 255 for what is no digit.
+const DIGITS: [u8; 256] = {
+    let mut table = [255u8; 256];
+    let mut digit = 0;
+    while digit < ALPHABET.len() {
+        table[ALPHABET[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    table
+};
+/// 58⁵, the largest power that leaves room for a 32-bit shift in a u64.
+const LIMB: u64 = 58 * 58 * 58 * 58 * 58;
+/// Limbs of 58⁵ that hold 128 bytes: 175 digits.
+const LIMBS: usize = 35;
+
+/// Decodes one address. Not base58 is [`Error::PubkeyDecode`], anything but 32 bytes
+/// [`Error::PubkeySize`].
+pub fn decode_pubkey(text: &str) -> Result<Pubkey> {
+    decode_pubkey_bytes(text.as_bytes()).ok_or_else(|| {
+        let is_base58 = text.bytes().all(|byte| DIGITS[byte as usize] != 255);
+        if text.len() > PUBKEY_CHARS_MAX || is_base58 {
+            Error::PubkeySize
+        } else {
+            Error::PubkeyDecode(text.to_string())
+        }
+    })
+}
+
+/// Decodes one address from the bytes of its text; the reason of a refusal is not told.
+pub fn decode_pubkey_bytes(text: &[u8]) -> Option<Pubkey> {
+    if text.len() > PUBKEY_CHARS_MAX {
+        return None;
+    }
+    let mut pubkey = [0; 32];
+    five8::decode_32(text, &mut pubkey).ok()?;
+    Some(pubkey)
+}
+
+/// Decodes many addresses in order; the first bad one is the error.
+pub fn decode_pubkeys<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Pubkey>> {
+    texts
+        .iter()
+        .map(|text| decode_pubkey(text.as_ref()))
+        .collect()
+}
+
+/// How the `bytes` of a `memcmp` filter are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BytesEncoding {
+    Base58,
+    Base64,
+}
+
+/// Decodes the `bytes` of a `memcmp` filter: at most 128 bytes, empty ones allowed.
+pub fn decode_memcmp(text: &str, encoding: BytesEncoding) -> Result<Vec<u8>> {
+    let (chars_max, name) = match encoding {
+        BytesEncoding::Base58 => (MEMCMP_BASE58_CHARS_MAX, "base58"),
+        BytesEncoding::Base64 => (MEMCMP_BASE64_CHARS_MAX, "base64"),
+    };
+    if text.len() > chars_max {
+        return Err(Error::MemcmpTooLarge);
+    }
+    let bytes = match encoding {
+        BytesEncoding::Base58 => decode_base58(text.as_bytes()),
+        BytesEncoding::Base64 => STANDARD.decode_to_vec(text).ok(),
+    };
+    let bytes = bytes.ok_or(Error::MemcmpBytes(name))?;
+    if bytes.len() > BASE58_BYTES_MAX {
+        Err(Error::MemcmpTooLarge)
+    } else {
+        Ok(bytes)
+    }
+}
+
+const KNOWN: [(&Pubkey, &[u8]); 3] = [
+    (
+        &TOKEN_PROGRAM,
+        b"TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
+    ),
+    (&[0; 32], b"11111111111111111111111111111111"),
+    (
+        &TOKEN_2022_PROGRAM,
+        b"TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb",
+    ),
+];
+
+/// Appends the base58 text of 32 bytes.
+pub fn push_pubkey(out: &mut Vec<u8>, pubkey: &Pubkey) {
+    // Owners of most accounts: their texts are known.
+    for (known, text) in &KNOWN {
+        if pubkey == *known {
+            return out.extend_from_slice(text);
+        }
+    }
+    let mut text = [0; PUBKEY_CHARS_MAX];
+    let length = five8::encode_32(pubkey, &mut text);
+    out.extend_from_slice(text.get(..usize::from(length)).unwrap_or_default());
+}
+
+/// The base58 text of 32 bytes.
+pub fn encode_pubkey(pubkey: &Pubkey) -> String {
+    let mut text = Vec::with_capacity(PUBKEY_CHARS_MAX);
+    push_pubkey(&mut text, pubkey);
+    text.into_iter().map(char::from).collect()
+}
+
+/// Appends the base58 text of up to 128 bytes.
+pub fn push_base58(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
+    if bytes.len() > BASE58_BYTES_MAX {
+        return Err(Error::Base58TooLong);
+    }
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    let (head, words) = bytes.as_rchunks::<4>();
+    let head = head
+        .iter()
+        .fold(0, |word, byte| word << 8 | u32::from(*byte));
+    // Least significant limb first: number = Σ limb[i] · 58⁵ⁱ.
+    let mut limbs = [0u32; LIMBS];
+    let mut used = 0;
+    for word in std::iter::once(head).chain(words.iter().map(|word| u32::from_be_bytes(*word))) {
+        let mut carry = u64::from(word);
+        for limb in &mut limbs[..used] {
+            carry += u64::from(*limb) << 32;
+            *limb = (carry % LIMB) as u32;
+            carry /= LIMB;
+        }
+        while carry > 0 && used < LIMBS {
+            limbs[used] = (carry % LIMB) as u32;
+            carry /= LIMB;
+            used += 1;
+        }
+    }
+    out.extend(std::iter::repeat_n(b'1', zeros));
+    let digits = limbs[..used].iter().rev().flat_map(|limb| {
+        [58 * 58 * 58 * 58, 58 * 58 * 58, 58 * 58, 58, 1].map(|power| limb / power % 58)
+    });
+    out.extend(
+        digits
+            .skip_while(|digit| *digit == 0)
+            .map(|digit| ALPHABET[digit as usize]),
+    );
+    Ok(())
+}
+
+/// Decodes base58 of at most 175 characters.
+fn decode_base58(text: &[u8]) -> Option<Vec<u8>> {
+    let ones = text.iter().take_while(|byte| **byte == b'1').count();
+    // Least significant word first. 175 digits are below 2^1026.
+    let mut words = [0u32; MEMCMP_BASE58_CHARS_MAX * 6 / 32 + 1];
+    for byte in text {
+        let digit = DIGITS[usize::from(*byte)];
+        if digit == 255 {
+            return None;
+        }
+        let mut carry = u64::from(digit);
+        for word in &mut words {
+            carry += u64::from(*word) * 58;
+            *word = carry as u32;
+            carry >>= 32;
+        }
+    }
+    let bytes = words.iter().rev().flat_map(|word| word.to_be_bytes());
+    Some(
+        std::iter::repeat_n(0, ones)
+            .chain(bytes.skip_while(|byte| *byte == 0))
+            .collect(),
+    )
+}
+
+/// Appends standard, padded base64.
+pub fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
+    // The crate reserves exactly what it needs; growing by doubling keeps a page of many rows
+    // linear.
+    out.reserve(STANDARD.encoded_length(bytes.len()));
+    STANDARD.encode_append(bytes, out);
+}
+
+/// Appends base64 in pieces of 256 KiB and offers the buffer after each but the last, so that a
+/// reply of any size can leave through a small buffer.
+pub fn push_base64_pieces(
+    out: &mut Vec<u8>,
+    bytes: &[u8],
+    spill: &mut impl FnMut(&mut Vec<u8>) -> Result<()>,
+) -> Result<()> {
+    let mut rest = bytes;
+    while let Some((piece, after)) = rest.split_at_checked(PIECE_BYTES) {
+        push_base64(out, piece);
+        spill(out)?;
+        rest = after;
+    }
+    push_base64(out, rest);
+    Ok(())
+}
+
+thread_local! {
+    /// A compressor costs more to make than a small account to compress.
+    static ZSTD: RefCell<Option<Zstd>> = const { RefCell::new(None) };
+}
+
+struct Zstd {
+    compressor: zstd::bulk::Compressor<'static>,
+    buffer: Vec<u8>,
+}
+
+/// Appends base64 of one zstd frame at the library's default level. No bytes are a valid frame too.
+pub fn push_base64_zstd(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
+    ZSTD.with_borrow_mut(|zstd| {
+        let zstd = match zstd {
+            Some(zstd) => zstd,
+            None => zstd.insert(Zstd {
+                compressor: zstd::bulk::Compressor::new(zstd::DEFAULT_COMPRESSION_LEVEL)?,
+                buffer: Vec::new(),
+            }),
+        };
+        zstd.buffer.clear();
+        zstd.buffer
+            .reserve(zstd::zstd_safe::compress_bound(bytes.len()));
+        zstd.compressor
+            .compress_to_buffer(bytes, &mut zstd.buffer)?;
+        push_base64(out, &zstd.buffer);
+        zstd.buffer.clear();
+        zstd.buffer.shrink_to(ZSTD_BUFFER_KEPT_BYTES);
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests;

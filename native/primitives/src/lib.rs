@@ -1,0 +1,9 @@
+//! Addresses, token layouts and text encodings of Solana.
+
+#![deny(clippy::all)]
+
+pub mod encoding;
+pub mod token;
+
+/// A Solana address: 32 raw bytes. Pages follow the order of these bytes.
+pub type Pubkey = [u8; 32];

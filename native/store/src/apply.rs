@@ -1,0 +1,355 @@
+//! Blocks in one durable write transaction: one, or several where the feed is behind.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::ops::Bound;
+use std::slice;
+
+use heed::RwTxn;
+
+use super::diff::Diff;
+use super::keys::{self, Indexed};
+use super::open::Store;
+use super::options::{ACCOUNT_DATA_BYTES_MAX, BLOCKS_KEPT, Scope};
+use super::record::{self, AccountRef, AccountUpdate, Block, HEAD_BYTES, Tip};
+use super::room;
+use super::snapshot::{decode, tip_of};
+use primitives::Pubkey;
+use primitives::token::{self, TokenProgram};
+use sys::error::{ChainBreak, Error, Result};
+
+/// What blocks did to the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Applied {
+    /// False where every block is at or before the tip: known already, and nothing was written.
+    pub is_new: bool,
+    /// Accounts written.
+    pub accounts: u64,
+    /// Accounts removed: closed, or no longer in scope.
+    pub deleted: u64,
+    /// Updates passed over because they are not in scope.
+    pub out_of_scope: u64,
+    /// Bytes of account data written.
+    pub bytes: u64,
+    /// Updates passed over because the account is stored as of the same or a later slot: a store
+    /// that was loaded holds accounts that are ahead of its tip.
+    pub outdated: u64,
+    /// Accounts that a sweep found to be wrong, and that are right now.
+    pub corrected: u64,
+}
+
+/// What an update means for the store.
+enum Outcome {
+    Write,
+    Delete,
+    Ignore,
+}
+
+impl Store {
+    /// Writes a block with all its indexes and makes it the tip: all of it or, on any failure,
+    /// none. When this returns, the block is on the disk.
+    pub fn apply(&self, block: &Block) -> Result<Applied> {
+        self.apply_all(slice::from_ref(block))
+    }
+
+    /// Writes consecutive blocks in one transaction, all of them or none; for a feed that is
+    /// behind. No reader sees the store between them, so of several writes of an account only the
+    /// last one reaches its tables; `feed` holds each. Their pages go to the disk once.
+    pub fn apply_all(&self, blocks: &[Block]) -> Result<Applied> {
+        room::keep_reserve(&self.dir, self.options.disk_reserve_bytes)?;
+        let mut txn = self.env.write_txn()?;
+        let mut sum = Applied::default();
+        let tip = tip_of(&self.tables, &txn)?;
+        let new = not_known(tip, blocks)?;
+        let mut corrections = match tip {
+            Some(tip) if !new.is_empty() => self.take_corrections(&txn, tip.slot)?,
+            _ => Vec::new(),
+        };
+        // What a scope keeps of a block may depend on what the blocks before it left.
+        let together = match self.options.scope {
+            Scope::All => new.len().max(1),
+            Scope::Listed { .. } => 1,
+        };
+        for blocks in new.chunks(together) {
+            self.apply_in(&mut txn, blocks, &corrections, &mut sum)?;
+            // They belong to the first block.
+            sum.corrected += corrections.len() as u64;
+            corrections.clear();
+        }
+        if sum.is_new {
+            txn.commit()?;
+            self.count_corrected(sum.corrected);
+        }
+        Ok(sum)
+    }
+
+    fn apply_in(
+        &self,
+        txn: &mut RwTxn<'_>,
+        blocks: &[&Block],
+        corrections: &[AccountUpdate],
+        sum: &mut Applied,
+    ) -> Result<()> {
+        let writes = last_writes(blocks, corrections)?;
+        let mints = self.mints_needed(&writes);
+        let mut diff = Diff::new(&self.options.changed);
+        let mut fed = vec![Vec::new(); blocks.len()];
+        for writes in writes.chunk_by(|a, b| a.update.pubkey == b.update.pubkey) {
+            let Some(LastWrite { update, .. }) = writes.first() else {
+                continue;
+            };
+            let pubkey = &update.pubkey;
+            let stored = match self.tables.accounts.get(txn, pubkey)? {
+                Some(found) => Some(Indexed::of(&decode(found)?)),
+                None => None,
+            };
+            let outdated = stored.as_ref().map_or(0, |stored| {
+                writes.partition_point(|write| write.slot <= stored.slot)
+            });
+            sum.outdated += outdated as u64;
+            let writes = writes.get(outdated..).unwrap_or_default();
+            if writes.is_empty() {
+                continue;
+            }
+            let mut is_there = stored.is_some();
+            let mut last = None;
+            for write in writes {
+                match self.outcome(txn, write.update, is_there, &mints)? {
+                    Outcome::Ignore => {
+                        sum.out_of_scope += 1;
+                        continue;
+                    }
+                    Outcome::Delete => {
+                        sum.deleted += u64::from(is_there);
+                        (is_there, last) = (false, None);
+                    }
+                    Outcome::Write => {
+                        sum.accounts += 1;
+                        sum.bytes += write.update.data.len() as u64;
+                        (is_there, last) = (true, Some(write.update.at(write.slot)));
+                    }
+                }
+                if let Some(fed) = fed.get_mut(write.block_index) {
+                    fed.push(write.update);
+                }
+            }
+            self.write_account(txn, pubkey, stored.is_some(), last.as_ref())?;
+            diff.push(
+                pubkey,
+                stored.as_ref(),
+                last.as_ref().map(Indexed::of).as_ref(),
+            );
+        }
+        diff.write(&self.tables, txn)?;
+        for (block, fed) in blocks.iter().zip(&fed) {
+            self.write_feed(txn, block, fed)?;
+            self.write_signatures(txn, block)?;
+            self.write_tip(txn, block)?;
+        }
+        sum.is_new = true;
+        Ok(())
+    }
+
+    pub(super) fn write_account(
+        &self,
+        txn: &mut RwTxn<'_>,
+        pubkey: &Pubkey,
+        is_stored: bool,
+        account: Option<&AccountRef<'_>>,
+    ) -> Result<()> {
+        let accounts = &self.tables.accounts;
+        if let Some(account) = account {
+            let bytes = HEAD_BYTES + account.data.len();
+            accounts.put_reserved(txn, pubkey, bytes, |space| {
+                space.write_all(&record::encode_head(account))?;
+                space.write_all(account.data)
+            })?;
+        } else if is_stored {
+            accounts.delete(txn, pubkey)?;
+        }
+        Ok(())
+    }
+
+    fn write_tip(&self, txn: &mut RwTxn<'_>, block: &Block) -> Result<()> {
+        let blocks = &self.tables.blocks;
+        let before = blocks.last(txn)?;
+        let before =
+            before.and_then(|(key, value)| record::decode_block(keys::slot_of(key), value));
+        let root_before = before.map_or(0, |tip| tip.root);
+        let value = record::encode_block(&tip_after(block, root_before));
+        blocks.put(txn, &block.slot.to_be_bytes(), &value)?;
+        while blocks.len(txn)? > BLOCKS_KEPT {
+            let Some(oldest) = blocks.first(txn)?.map(|(key, _)| keys::slot_of(key)) else {
+                break;
+            };
+            blocks.delete(txn, &oldest.to_be_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn outcome(
+        &self,
+        txn: &RwTxn<'_>,
+        update: &AccountUpdate,
+        is_stored: bool,
+        mints: &HashSet<Pubkey>,
+    ) -> Result<Outcome> {
+        let scope = &self.options.scope;
+        let is_covered = scope.covers_account(&update.pubkey, &update.owner, &update.data)
+            || mints.contains(&update.pubkey)
+            || self.is_mint_of_stored(txn, update)?;
+        Ok(match (is_covered, update.lamports) {
+            (true, 1..) => Outcome::Write,
+            (true, 0) => Outcome::Delete,
+            (false, _) if is_stored => Outcome::Delete,
+            (false, _) => Outcome::Ignore,
+        })
+    }
+
+    /// A mint outside the scope whose token accounts are inside it: without it they have no
+    /// decimals.
+    fn is_mint_of_stored(&self, txn: &RwTxn<'_>, update: &AccountUpdate) -> Result<bool> {
+        if self.options.scope == Scope::All || !token::is_mint(&update.data) {
+            return Ok(false);
+        }
+        self.has_accounts_of(txn, &update.pubkey, &update.owner)
+    }
+
+    /// Whether accounts of a mint are in the store, by the token program that owns it.
+    pub(super) fn has_accounts_of(
+        &self,
+        txn: &RwTxn<'_>,
+        mint: &Pubkey,
+        owner: &Pubkey,
+    ) -> Result<bool> {
+        let Some(program) = TokenProgram::of(owner) else {
+            return Ok(false);
+        };
+        let first = keys::by_mint(program, mint, &[0; 32]);
+        let last = keys::by_mint(program, mint, &[0xFF; 32]);
+        let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
+        Ok(self
+            .tables
+            .by_mint
+            .range(txn, &range)?
+            .next()
+            .transpose()?
+            .is_some())
+    }
+
+    /// The mints of this block's own token accounts in scope.
+    fn mints_needed(&self, writes: &[LastWrite<'_>]) -> HashSet<Pubkey> {
+        let scope = &self.options.scope;
+        if *scope == Scope::All {
+            return HashSet::new();
+        }
+        let updates = writes.iter().map(|write| write.update);
+        let accounts = updates.filter(|update| {
+            TokenProgram::of(&update.owner).is_some()
+                && token::is_account(&update.data)
+                && scope.covers_account(&update.pubkey, &update.owner, &update.data)
+        });
+        accounts
+            .filter_map(|update| token::mint_of(&update.data).copied())
+            .collect()
+    }
+}
+
+/// The blocks after the tip, each of which must continue the one before.
+fn not_known(mut tip: Option<Tip>, blocks: &[Block]) -> Result<Vec<&Block>> {
+    let mut new = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        if let Some(tip) = &tip {
+            if block.slot <= tip.slot {
+                continue;
+            }
+            check_chain(tip, block)?;
+        }
+        tip = Some(tip_after(block, tip.map_or(0, |tip| tip.root)));
+        new.push(block);
+    }
+    Ok(new)
+}
+
+/// A root never goes back, and a feed that is ahead of us may call a slot final that is not here
+/// yet.
+fn tip_after(block: &Block, root_before: u64) -> Tip {
+    Tip {
+        slot: block.slot,
+        parent_slot: block.parent_slot,
+        blockhash: block.blockhash,
+        block_height: block.block_height,
+        block_time: block.block_time,
+        root: root_before.max(block.root.unwrap_or(0).min(block.slot)),
+    }
+}
+
+fn check_chain(tip: &Tip, block: &Block) -> Result<()> {
+    if block.parent_slot == tip.slot && block.parent_blockhash == tip.blockhash {
+        return Ok(());
+    }
+    Err(Error::NotNextBlock(Box::new(ChainBreak {
+        tip_slot: tip.slot,
+        tip_blockhash: tip.blockhash,
+        slot: block.slot,
+        parent_slot: block.parent_slot,
+        parent_blockhash: block.parent_blockhash,
+    })))
+}
+
+/// One account as a block left it.
+struct LastWrite<'b> {
+    /// The first bytes of the pubkey: most comparisons end there, without a look at the update.
+    prefix: u64,
+    block_index: usize,
+    slot: u64,
+    update: &'b AccountUpdate,
+}
+
+/// What the blocks left of each account: in ascending order of pubkeys, so that sorted keys meet
+/// the same pages in turn, and of blocks.
+///
+/// Corrections count as the first writes of the first block.
+fn last_writes<'b>(
+    blocks: &[&'b Block],
+    corrections: &'b [AccountUpdate],
+) -> Result<Vec<LastWrite<'b>>> {
+    let count: usize = blocks.iter().map(|block| block.accounts.len()).sum();
+    let mut sorted = Vec::with_capacity(corrections.len() + count);
+    if let Some(first) = blocks.first() {
+        sorted.extend(corrections.iter().map(|update| LastWrite {
+            prefix: keys::prefix_of(&update.pubkey),
+            block_index: 0,
+            slot: first.slot,
+            update,
+        }));
+    }
+    for (block_index, block) in blocks.iter().enumerate() {
+        for update in &block.accounts {
+            if update.data.len() > ACCOUNT_DATA_BYTES_MAX {
+                return Err(Error::Internal(format!(
+                    "the feed gave an account {} bytes of data in slot {}; the chain allows \
+                     {ACCOUNT_DATA_BYTES_MAX}",
+                    update.data.len(),
+                    block.slot
+                )));
+            }
+            sorted.push(LastWrite {
+                prefix: keys::prefix_of(&update.pubkey),
+                block_index,
+                slot: block.slot,
+                update,
+            });
+        }
+    }
+    // The sort is stable, so of equal pubkeys the later update comes last.
+    sorted.sort_by(|a, b| {
+        let by_prefix = a.prefix.cmp(&b.prefix);
+        by_prefix.then_with(|| a.update.pubkey.cmp(&b.update.pubkey))
+    });
+    // Of neighbours that are alike, the later one stays.
+    sorted.reverse();
+    sorted.dedup_by(|a, b| a.block_index == b.block_index && a.update.pubkey == b.update.pubkey);
+    sorted.reverse();
+    Ok(sorted)
+}

@@ -1,0 +1,127 @@
+//! A copy of a store brought up to date from the newest versions of many accounts, without the
+//! blocks between: transactions of a bounded size, so nothing of it may be served before the end.
+
+use heed::RwTxn;
+
+use super::diff::Diff;
+use super::feed::FEED_BYTES;
+use super::keys::Indexed;
+use super::open::Store;
+use super::record::{self, Tip};
+use super::snapshot::{decode, tip_of};
+use primitives::Pubkey;
+use sys::error::{Error, Result};
+
+/// Accounts of one transaction: their index keys are held in memory.
+const ACCOUNTS_MAX: usize = 20_000;
+/// Bytes of their records.
+const BYTES_MAX: usize = 64 << 20;
+
+/// What the newest version of an account says.
+#[derive(Debug, Clone, Copy)]
+pub enum Newest<'r> {
+    /// It is closed, or outside the scope.
+    Gone,
+    /// The store's record.
+    Kept(&'r [u8]),
+    /// A mint outside the scope, which is kept where accounts of it are here.
+    OtherMint(&'r [u8]),
+}
+
+/// A store that catches up.
+pub struct CatchUp<'s> {
+    store: &'s Store,
+    txn: Option<RwTxn<'s>>,
+    diff: Diff<'s>,
+    accounts: usize,
+    bytes: usize,
+}
+
+impl Store {
+    /// Begins to bring the store up to date with every change after `from_slot`, as of `base`.
+    pub fn catch_up(&self, from_slot: u64, base: &Tip) -> Result<CatchUp<'_>> {
+        let tip = self.tip()?.map_or(0, |tip| tip.slot);
+        if tip < from_slot || tip > base.slot {
+            return Err(Error::LoadFailed(format!(
+                "what changed from slot {from_slot} to {} does not continue a store of slot {tip}",
+                base.slot
+            )));
+        }
+        Ok(CatchUp {
+            store: self,
+            txn: None,
+            diff: Diff::new(&self.options.changed),
+            accounts: 0,
+            bytes: 0,
+        })
+    }
+}
+
+impl CatchUp<'_> {
+    /// Takes the newest version of an account, in ascending order of pubkeys. Answers whether it
+    /// was written; what the store knows better stays.
+    pub fn take(&mut self, pubkey: &Pubkey, slot: u64, newest: Newest<'_>) -> Result<bool> {
+        let store = self.store;
+        let txn = match &mut self.txn {
+            Some(txn) => txn,
+            none => none.insert(store.env.write_txn()?),
+        };
+        let record = match newest {
+            Newest::Gone => None,
+            Newest::Kept(record) => Some(record),
+            Newest::OtherMint(record) => {
+                let account = decode(record)?;
+                let is_needed = store.has_accounts_of(txn, pubkey, account.owner)?;
+                is_needed.then_some(record)
+            }
+        };
+        let stored = match store.tables.accounts.get(txn, pubkey)? {
+            Some(found) if Some(found) == record => return Ok(false),
+            Some(found) => Some(Indexed::of(&decode(found)?)),
+            None => None,
+        };
+        if stored.is_some_and(|stored| stored.slot > slot) || stored.is_none() && record.is_none() {
+            return Ok(false);
+        }
+        let account = record.map(decode).transpose()?;
+        store.write_account(txn, pubkey, stored.is_some(), account.as_ref())?;
+        let new = account.as_ref().map(Indexed::of);
+        self.diff.push(pubkey, stored.as_ref(), new.as_ref());
+        self.accounts += 1;
+        self.bytes += record.map_or(0, <[u8]>::len);
+        if self.accounts >= ACCOUNTS_MAX || self.bytes >= BYTES_MAX {
+            self.commit()?;
+        }
+        Ok(record.is_some())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        let Some(mut txn) = self.txn.take() else {
+            return Ok(());
+        };
+        (self.accounts, self.bytes) = (0, 0);
+        let next = Diff::new(&self.store.options.changed);
+        std::mem::replace(&mut self.diff, next).write(&self.store.tables, &mut txn)?;
+        txn.commit()?;
+        super::room::keep_reserve(&self.store.dir, self.store.options.disk_reserve_bytes)
+    }
+
+    /// Makes this block the tip. What is kept of blocks before it would not lead to it, so it goes.
+    pub fn finish(mut self, tip: &Tip) -> Result<()> {
+        self.commit()?;
+        let (tables, mut txn) = (&self.store.tables, self.store.env.write_txn()?);
+        let root = tip_of(tables, &txn)?.map_or(0, |before| before.root);
+        let tip = Tip {
+            root: tip.root.max(root),
+            ..*tip
+        };
+        tables.blocks.clear(&mut txn)?;
+        tables.feed.clear(&mut txn)?;
+        tables.meta.delete(&mut txn, FEED_BYTES)?;
+        let block = record::encode_block(&tip);
+        tables
+            .blocks
+            .put(&mut txn, &tip.slot.to_be_bytes(), &block)?;
+        Ok(txn.commit()?)
+    }
+}

@@ -1,0 +1,182 @@
+//! Keys of the tables, and which of them an account has. Removing an account from an index always
+//! starts from the stored record, never from the update.
+
+use super::holders::{Entry, MintId};
+use super::record::AccountRef;
+use primitives::Pubkey;
+use primitives::token::{self, TokenProgram};
+
+pub(super) type ProgramKey = [u8; 64];
+pub(super) type DiscriminatorKey = [u8; 72];
+pub(super) type MintKey = [u8; 65];
+pub(super) type TokenOwnerKey = [u8; 65];
+pub(super) type ChangedKey = [u8; 72];
+pub(super) type PieceKey = [u8; 12];
+
+/// Joins the parts of a key. Every caller's parts add up to `N`, which the tests of the keys hold.
+#[inline]
+fn join<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
+    let mut key = [0; N];
+    let mut rest = &mut key[..];
+    for part in parts {
+        let (head, tail) = rest.split_at_mut(part.len().min(rest.len()));
+        head.copy_from_slice(&part[..head.len()]);
+        rest = tail;
+    }
+    debug_assert!(rest.is_empty() && parts.iter().map(|part| part.len()).sum::<usize>() == N);
+    key
+}
+
+pub(super) fn by_program(program: &Pubkey, pubkey: &Pubkey) -> ProgramKey {
+    join(&[program, pubkey])
+}
+
+pub(super) fn by_discriminator(
+    program: &Pubkey,
+    first: &[u8; 8],
+    pubkey: &Pubkey,
+) -> DiscriminatorKey {
+    join(&[program, first, pubkey])
+}
+
+pub(super) fn by_mint(program: TokenProgram, mint: &Pubkey, pubkey: &Pubkey) -> MintKey {
+    join(&[&[program.tag()], mint, pubkey])
+}
+
+pub(super) fn by_token_owner(
+    wallet: &Pubkey,
+    program: TokenProgram,
+    pubkey: &Pubkey,
+) -> TokenOwnerKey {
+    join(&[wallet, &[program.tag()], pubkey])
+}
+
+pub(super) fn changed(program: &Pubkey, slot: u64, pubkey: &Pubkey) -> ChangedKey {
+    join(&[program, &slot.to_be_bytes(), pubkey])
+}
+
+/// A row of `feed`.
+pub(super) fn piece(slot: u64, sequence: u32) -> PieceKey {
+    join(&[&slot.to_be_bytes(), &sequence.to_be_bytes()])
+}
+
+/// A signature within its group of slots.
+pub(super) fn signature(group: u64, signature: &[u8; 64]) -> [u8; 72] {
+    join(&[&group.to_be_bytes(), signature])
+}
+
+/// The number that starts a key of `blocks`, `feed` or `signatures`.
+pub(super) fn slot_of(key: &[u8]) -> u64 {
+    key.first_chunk()
+        .map_or(0, |bytes| u64::from_be_bytes(*bytes))
+}
+
+/// The first bytes of a pubkey as a number of the same order.
+pub(super) fn prefix_of(pubkey: &Pubkey) -> u64 {
+    slot_of(pubkey)
+}
+
+/// The pubkey that ends every index key.
+#[inline]
+pub(super) fn pubkey_of(key: &[u8]) -> Option<&Pubkey> {
+    key.last_chunk()
+}
+
+/// What a record's bytes put into the indexes of its owner program's kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Shorter than any index looks at.
+    Short,
+    /// Not a token program: the first 8 bytes.
+    Plain { first: [u8; 8] },
+    /// A token program: bytes 0–32, 32–64 where there are so many, and the balance where it is a
+    /// token account.
+    Token {
+        program: TokenProgram,
+        mint: Pubkey,
+        wallet: Option<Pubkey>,
+        amount: Option<u64>,
+    },
+}
+
+/// All that the indexes know of one account besides its pubkey; small, so that old and new can be
+/// compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Indexed {
+    pub slot: u64,
+    pub owner: Pubkey,
+    pub kind: Kind,
+}
+
+impl Indexed {
+    #[inline]
+    pub fn of(account: &AccountRef<'_>) -> Self {
+        let kind = match (
+            TokenProgram::of(account.owner),
+            token::mint_of(account.data),
+        ) {
+            (Some(program), Some(mint)) => Kind::Token {
+                program,
+                mint: *mint,
+                wallet: token::wallet_of(account.data).copied(),
+                amount: token::is_account(account.data)
+                    .then(|| token::amount_of(account.data))
+                    .flatten(),
+            },
+            (Some(_), None) => Kind::Short,
+            (None, _) => match account.data.first_chunk() {
+                Some(first) => Kind::Plain { first: *first },
+                None => Kind::Short,
+            },
+        };
+        Indexed {
+            slot: account.slot,
+            owner: *account.owner,
+            kind,
+        }
+    }
+
+    pub fn program_key(&self, pubkey: &Pubkey) -> ProgramKey {
+        by_program(&self.owner, pubkey)
+    }
+
+    pub fn discriminator_key(&self, pubkey: &Pubkey) -> Option<DiscriminatorKey> {
+        match &self.kind {
+            Kind::Plain { first } => Some(by_discriminator(&self.owner, first, pubkey)),
+            _ => None,
+        }
+    }
+
+    pub fn mint_key(&self, pubkey: &Pubkey) -> Option<MintKey> {
+        match &self.kind {
+            Kind::Token { program, mint, .. } => Some(by_mint(*program, mint, pubkey)),
+            _ => None,
+        }
+    }
+
+    /// The key, and the mint that is its value.
+    pub fn token_owner_key(&self, pubkey: &Pubkey) -> Option<(TokenOwnerKey, Pubkey)> {
+        match &self.kind {
+            Kind::Token {
+                program,
+                mint,
+                wallet: Some(wallet),
+                ..
+            } => Some((by_token_owner(wallet, *program, pubkey), *mint)),
+            _ => None,
+        }
+    }
+
+    /// The mint, and this account's place among its holders.
+    pub fn holder(&self, pubkey: &Pubkey) -> Option<(MintId, Entry)> {
+        match &self.kind {
+            Kind::Token {
+                program,
+                mint,
+                amount: Some(amount),
+                ..
+            } => Some(((*program, *mint), (*amount, *pubkey))),
+            _ => None,
+        }
+    }
+}

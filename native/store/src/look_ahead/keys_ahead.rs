@@ -1,0 +1,79 @@
+//! Keys whose records are read one after the other, as a page does with an index: some are looked
+//! ahead to.
+
+use super::LOOK_AHEAD_KEYS;
+use crate::snapshot::Snapshot;
+use primitives::Pubkey;
+use sys::error::{Error, Result};
+
+/// Gives the keys of `keys` as they come. A failure comes where it was.
+pub struct KeysAhead<'t, 's, I> {
+    snapshot: &'t Snapshot<'s>,
+    keys: I,
+    /// Keys that are enough where every record belongs on the page: no more are taken before they
+    /// were given.
+    wanted: usize,
+    group: [&'t Pubkey; LOOK_AHEAD_KEYS],
+    next: usize,
+    count: usize,
+    failed: Option<Error>,
+}
+
+impl<'s> Snapshot<'s> {
+    /// The same keys, with their records on the way. A page of `limit` rows is made of them.
+    pub(crate) fn keys_ahead<'t, I>(&'t self, keys: I, limit: usize) -> KeysAhead<'t, 's, I>
+    where
+        I: Iterator<Item = heed::Result<&'t Pubkey>>,
+    {
+        KeysAhead {
+            snapshot: self,
+            keys,
+            wanted: limit,
+            group: [&[0; 32]; LOOK_AHEAD_KEYS],
+            next: 0,
+            count: 0,
+            failed: None,
+        }
+    }
+}
+
+impl<'t, I: Iterator<Item = heed::Result<&'t Pubkey>>> KeysAhead<'t, '_, I> {
+    fn take_group(&mut self) {
+        let mut size = self.wanted.min(LOOK_AHEAD_KEYS);
+        if size == 0 {
+            size = LOOK_AHEAD_KEYS;
+        }
+        self.wanted = self.wanted.saturating_sub(size);
+        (self.next, self.count) = (0, 0);
+        for place in self.group.iter_mut().take(size) {
+            match self.keys.next() {
+                Some(Ok(key)) => *place = key,
+                Some(Err(error)) => {
+                    self.failed = Some(error.into());
+                    break;
+                }
+                None => break,
+            }
+            self.count += 1;
+        }
+        let group = self.group.get(..self.count).unwrap_or_default();
+        self.snapshot.look_ahead(group);
+    }
+}
+
+impl<'t, I: Iterator<Item = heed::Result<&'t Pubkey>>> Iterator for KeysAhead<'t, '_, I> {
+    type Item = Result<&'t Pubkey>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next == self.count && self.failed.is_none() {
+            self.take_group();
+        }
+        if self.next == self.count {
+            return self.failed.take().map(Err);
+        }
+        let key = self.group.get(self.next).copied()?;
+        self.next += 1;
+        Some(Ok(key))
+    }
+}

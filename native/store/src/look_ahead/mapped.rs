@@ -1,0 +1,104 @@
+//! Where LMDB's map of the file lies in this process.
+
+use std::fs;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use heed::types::Bytes;
+use heed::{Env, RoTxn};
+
+use super::walk::{Pages, Tree};
+use crate::tables::Db;
+
+/// Pages 0 and 1 belong to no table: each commit writes one of them anew.
+const META_PAGES: u64 = 2;
+
+/// The map of an open store. LMDB moves it on `mdb_env_set_mapsize` alone, which nobody here calls.
+pub struct Mapped {
+    /// The unnamed table, which holds a row for each named one.
+    main: Db,
+    addresses: Range<usize>,
+    page_bytes: usize,
+}
+
+impl Mapped {
+    /// Finds the map of this environment, in which there is a table of this name; `None` where the
+    /// system does not tell it. The calling thread has no other transaction.
+    pub fn of(env: &Env, table: &str) -> Option<Mapped> {
+        let txn = env.read_txn().ok()?;
+        let main = env.open_database::<Bytes, Bytes>(&txn, None).ok()??;
+        let row = main.get(&txn, table.as_bytes()).ok()??;
+        // What is on a page could be damaged; where the map begins and ends is asked of the system.
+        let maps = fs::read_to_string("/proc/self/maps").ok()?;
+        let addresses = mapping_of(&maps, row.as_ptr().expose_provenance())?;
+        let page_bytes = usize::try_from(env.stat().page_size).ok()?;
+        (page_bytes.is_power_of_two() && size_of::<usize>() == size_of::<u64>()).then_some(Mapped {
+            main,
+            addresses,
+            page_bytes,
+        })
+    }
+
+    /// A table's tree as this transaction sees it.
+    pub fn tree(&self, txn: &RoTxn<'_>, table: &str) -> Option<Tree> {
+        Tree::of(self.main.get(txn, table.as_bytes()).ok()??)
+    }
+
+    /// The pages that this transaction sees, and those that were written since. `page_last` is the
+    /// environment's last page, read after the transaction began.
+    pub fn pages<'t>(&self, _txn: &'t RoTxn<'_>, page_last: usize) -> MappedPages<'t> {
+        let room = self.addresses.len() / self.page_bytes;
+        MappedPages {
+            base: self.addresses.start,
+            page_bytes: self.page_bytes,
+            count: room.min(page_last.saturating_add(1)) as u64,
+            txn: PhantomData,
+        }
+    }
+}
+
+/// Pages of the map while a transaction lives.
+pub struct MappedPages<'t> {
+    base: usize,
+    page_bytes: usize,
+    count: u64,
+    txn: PhantomData<&'t ()>,
+}
+
+impl Pages for MappedPages<'_> {
+    #[inline]
+    fn page(&self, number: u64) -> Option<&[u8]> {
+        if !(META_PAGES..self.count).contains(&number) {
+            return None;
+        }
+        let at = self.base + number as usize * self.page_bytes;
+        // SAFETY: the page lies in the map, because `count` pages fit it, and in the file, because
+        // its number is not above the last page of a commit, whose pages were written before it.
+        // The map stays while the environment is open, which the transaction borrows. A walk comes
+        // only to pages of the transaction's own tree, by numbers that `mdb_get` would follow too:
+        // LMDB writes none of them while a transaction sees them. LMDB made the map, so no object
+        // of Rust's lies there, and the provenance of an address in it was exposed.
+        Some(unsafe {
+            std::slice::from_raw_parts(std::ptr::with_exposed_provenance(at), self.page_bytes)
+        })
+    }
+}
+
+/// The mapping that holds this address, if it is of a file from its first byte on.
+pub fn mapping_of(maps: &str, address: usize) -> Option<Range<usize>> {
+    maps.lines().find_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let (start, end) = words.next()?.split_once('-')?;
+        let addresses = number_of(start)?..number_of(end)?;
+        if !addresses.contains(&address) {
+            return None;
+        }
+        // Permissions, the place in the file, device, inode: 0 is no file.
+        let (place, inode) = (words.nth(1)?, words.nth(1)?);
+        (number_of(place)? == 0 && inode != "0").then_some(addresses)
+    })
+}
+
+fn number_of(hexadecimal: &str) -> Option<usize> {
+    usize::from_str_radix(hexadecimal, 16).ok()
+}

@@ -1,0 +1,120 @@
+//! Pages that hold anything: a walk ends somewhere in them or nowhere, and nothing worse happens.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::{LARGE, MIXED, SMALL, key, stored, tree_of};
+use crate::look_ahead::walk::{KEYS_AT_ONCE, Pages, Tree, walk};
+use primitives::Pubkey;
+
+const FIRST: u64 = 2;
+
+/// Pages of a real store, to be damaged.
+#[derive(Clone)]
+struct Copied(Vec<Vec<u8>>);
+
+impl Pages for Copied {
+    fn page(&self, number: u64) -> Option<&[u8]> {
+        let page = self
+            .0
+            .get(usize::try_from(number.checked_sub(FIRST)?).ok()?)?;
+        Some(page)
+    }
+}
+
+fn copied(count: u64, sizes: &[usize]) -> (Copied, Tree) {
+    let temporary = stored(count, sizes);
+    let snapshot = temporary.store.snapshot().unwrap();
+    let last = temporary.store.env.info().last_page_number;
+    let pages = temporary
+        .store
+        .mapped
+        .as_ref()
+        .unwrap()
+        .pages(&snapshot.txn, last);
+    let numbers = FIRST..=last as u64;
+    let copies = numbers
+        .map(|number| pages.page(number).unwrap().to_vec())
+        .collect();
+    (Copied(copies), tree_of(&snapshot).unwrap())
+}
+
+fn row(root: u64, depth: u16) -> Option<Tree> {
+    let mut row = [0; 48];
+    row[6..8].copy_from_slice(&depth.to_ne_bytes());
+    row[40..].copy_from_slice(&root.to_ne_bytes());
+    Tree::of(&row)
+}
+
+/// Every value lies in one of the pages.
+fn assert_ends_inside(pages: &Copied, tree: Tree, keys: &[Pubkey]) {
+    for value in walk(pages, tree, keys).into_iter().flatten() {
+        let of_value = value.as_ptr_range();
+        let holds = |page: &Vec<u8>| {
+            let of_page = page.as_ptr_range();
+            of_page.start <= of_value.start && of_value.end <= of_page.end
+        };
+        assert!(pages.0.iter().any(holds));
+    }
+}
+
+/// Heads, the places of nodes and the nodes themselves are hit more often than the rest.
+fn place() -> impl Strategy<Value = usize> {
+    prop_oneof![0usize..24, 0usize..256, 3_800usize..4_096, 0usize..4_096]
+}
+
+fn byte() -> impl Strategy<Value = u8> {
+    prop_oneof![any::<u8>(), Just(0), Just(1), Just(2), Just(0xFF)]
+}
+
+#[test]
+fn damaged_pages_end_a_walk() {
+    let stores = [(300, SMALL), (120, MIXED), (900, LARGE)].map(|(n, sizes)| copied(n, sizes));
+    for (pages, tree) in &stores {
+        let keys: Vec<Pubkey> = (0..KEYS_AT_ONCE as u64).map(key).collect();
+        assert_eq!(
+            walk(pages, *tree, &keys).iter().flatten().count(),
+            KEYS_AT_ONCE
+        );
+    }
+    let damage = vec((any::<prop::sample::Index>(), place(), byte()), 0..400);
+    let cut = prop::option::of((any::<prop::sample::Index>(), 0usize..4_096));
+    let keys = vec(
+        prop_oneof![(0u64..900).prop_map(key), any::<Pubkey>()],
+        0..20,
+    );
+    let root = prop::option::of((0u64..400, 1u16..=16));
+    let config = ProptestConfig::with_cases(400);
+    proptest!(config, |(which in 0usize..3, damage in damage, cut in cut, keys in keys, root in root)| {
+        let (pages, tree) = &stores[which];
+        let mut pages = pages.clone();
+        for (page, at, byte) in damage {
+            let count = pages.0.len();
+            pages.0[page.index(count)][at] = byte;
+        }
+        if let Some((page, length)) = cut {
+            let count = pages.0.len();
+            pages.0[page.index(count)].truncate(length);
+        }
+        let tree = root.map_or(Some(*tree), |(root, depth)| row(root, depth)).unwrap();
+        assert_ends_inside(&pages, tree, &keys);
+    });
+}
+
+#[test]
+fn a_tree_that_leads_to_itself_ends() {
+    // One branch page whose only nodes lead back to it.
+    let mut page = vec![0; 4_096];
+    page[10..12].copy_from_slice(&1u16.to_ne_bytes());
+    page[12..14].copy_from_slice(&20u16.to_ne_bytes());
+    for (index, at) in [(0, 4_000u16), (1, 4_040)] {
+        page[16 + 2 * index..18 + 2 * index].copy_from_slice(&at.to_ne_bytes());
+        let node = &mut page[usize::from(at)..];
+        node[..4].copy_from_slice(&2u32.to_ne_bytes());
+        node[6..8].copy_from_slice(&32u16.to_ne_bytes());
+    }
+    let keys = [[0; 32], [1; 32], [0xFF; 32]];
+    let pages = Copied(vec![page]);
+    let values = walk(&pages, row(2, 16).unwrap(), &keys);
+    assert_eq!(values, [None; KEYS_AT_ONCE]);
+}

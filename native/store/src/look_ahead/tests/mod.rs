@@ -1,0 +1,139 @@
+//! What is looked ahead to is what is read afterwards.
+
+mod damaged;
+mod keys_ahead;
+mod map;
+mod writing;
+
+use super::walk::{KEYS_AT_ONCE, Tree, walk};
+use super::{Snapshot, TABLE};
+use crate::testing::{Temporary, account, block, open, options, take_found};
+use crate::{AccountUpdate, Store};
+use primitives::Pubkey;
+
+/// Keys without order (splitmix64); they begin alike where `n` is a multiple of 5.
+fn key(n: u64) -> Pubkey {
+    let mut z = n.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z ^= z >> 27;
+    let mut key = [7; 32];
+    if !n.is_multiple_of(5) {
+        key[..8].copy_from_slice(&z.to_be_bytes());
+    }
+    key[24..].copy_from_slice(&z.to_be_bytes());
+    key
+}
+
+/// Accounts of these sizes in turn, one for each number.
+fn updates(numbers: std::ops::Range<u64>, sizes: &[usize]) -> Vec<AccountUpdate> {
+    let one = |n| {
+        account(
+            key(n),
+            n + 1,
+            [9; 32],
+            &vec![n as u8; sizes[n as usize % sizes.len()]],
+        )
+    };
+    numbers.map(one).collect()
+}
+
+fn tree_of(snapshot: &Snapshot<'_>) -> Option<Tree> {
+    let mapped = snapshot.store.mapped.as_ref().expect("the map is found");
+    mapped.tree(&snapshot.txn, TABLE)
+}
+
+/// Each walk ended at the very bytes that LMDB answers, and where it has none, nowhere. Answers how
+/// many it has.
+fn assert_ends_at_records(snapshot: &Snapshot<'_>, keys: &[Pubkey]) -> usize {
+    let store = snapshot.store;
+    let mapped = store.mapped.as_ref().unwrap();
+    let tree = tree_of(snapshot).expect("a tree with pages");
+    let pages = mapped.pages(&snapshot.txn, store.env.info().last_page_number);
+    let mut found = 0;
+    for group in keys.chunks(KEYS_AT_ONCE) {
+        let values = walk(&pages, tree, group);
+        for (key, seen) in group.iter().zip(values) {
+            let read = snapshot.tables().accounts.get(&snapshot.txn, key).unwrap();
+            assert_eq!(
+                seen.map(<[u8]>::as_ptr),
+                read.map(<[u8]>::as_ptr),
+                "{key:?}"
+            );
+            if let (Some(seen), Some(read)) = (seen, read) {
+                assert!(!seen.is_empty() && read.starts_with(seen));
+                found += 1;
+            }
+        }
+        assert!(values.iter().skip(group.len()).all(Option::is_none));
+    }
+    found
+}
+
+fn stored(count: u64, sizes: &[usize]) -> Temporary {
+    let temporary = open(&options());
+    let numbers: Vec<u64> = (0..count).collect();
+    for (slot, numbers) in (1..).zip(numbers.chunks(2_000)) {
+        let (first, last) = (numbers[0], numbers[numbers.len() - 1]);
+        let accounts = updates(first..last + 1, sizes);
+        temporary.store.apply(&block(slot, accounts)).unwrap();
+    }
+    temporary
+}
+
+/// Sizes of data: in a leaf, in a leaf of two or three, on a page of its own, on many.
+const SMALL: &[usize] = &[0, 165, 82, 400];
+const MIXED: &[usize] = &[0, 165, 1_500, 1_700, 4_100, 30_000];
+const LARGE: &[usize] = &[1_500, 2_500];
+
+#[test]
+fn a_walk_ends_at_the_record_that_is_read_in_trees_of_any_depth() {
+    let cases = [
+        (1, SMALL, 1),
+        (5, SMALL, 1),
+        (300, SMALL, 2),
+        (120, MIXED, 2),
+        (900, LARGE, 3),
+        (12_000, SMALL, 3),
+        (20_000, LARGE, 4),
+    ];
+    for (count, sizes, depth) in cases {
+        let Temporary { store, dir } = stored(count, sizes);
+        // Every second key is absent: below the first record, after the last, and between.
+        let mut keys: Vec<Pubkey> = (0..count).flat_map(|n| [key(n), key(n + count)]).collect();
+        keys.extend([[0; 32], [0xFF; 32]]);
+        let check = |store: &Store| {
+            let snapshot = store.snapshot().unwrap();
+            let tree = tree_of(&snapshot).unwrap();
+            assert_eq!(tree.depth, depth, "{count}");
+            assert_eq!(assert_ends_at_records(&snapshot, &keys), count as usize);
+        };
+        check(&store);
+        drop(store);
+        check(&Store::open_reader(dir.path(), &options()).unwrap());
+    }
+}
+
+#[test]
+fn an_empty_store_has_no_tree() {
+    let temporary = open(&options());
+    let snapshot = temporary.store.snapshot().unwrap();
+    assert_eq!(tree_of(&snapshot), None);
+    take_found();
+    snapshot.look_ahead(&[key(1), key(2)]);
+    assert_eq!(take_found(), 0);
+}
+
+#[test]
+fn a_key_alone_is_only_read() {
+    let temporary = stored(300, SMALL);
+    let snapshot = temporary.store.snapshot().unwrap();
+    take_found();
+    snapshot.look_ahead::<Pubkey>(&[]);
+    snapshot.look_ahead(&[key(1)]);
+    assert_eq!(take_found(), 0);
+    snapshot.look_ahead(&[key(1), key(2)]);
+    assert_eq!(take_found(), 2);
+    let keys: Vec<Pubkey> = (0..KEYS_AT_ONCE as u64 + 9).map(key).collect();
+    snapshot.look_ahead(&keys);
+    assert_eq!(take_found(), KEYS_AT_ONCE);
+}

@@ -1,0 +1,70 @@
+//! Room on the disk. What is mapped and has no place of its own there ends the process that touches
+//! it, on a full disk; so it gets its place first.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use sys::error::{Error, Result};
+
+/// What the files of a store without a block take, and something more: the first pages, and the
+/// readers' slots.
+const FIRST_BYTES: u64 = 1 << 20;
+
+/// Refuses while the disk of this folder has less free than the reserve.
+pub fn keep_reserve(dir: &Path, reserve_bytes: u64) -> Result<()> {
+    let free_bytes = free_bytes(dir)?;
+    if free_bytes < reserve_bytes {
+        return Err(Error::DiskReserve(free_bytes));
+    }
+    Ok(())
+}
+
+/// Refuses to begin the files of a store where they would not fit: LMDB maps its lock file before
+/// the disk has given it a place.
+pub(super) fn before_opening(dir: &Path) -> Result<()> {
+    if dir.join("lock.mdb").exists() && dir.join("data.mdb").exists() {
+        return Ok(());
+    }
+    let free_bytes = free_bytes(dir)?;
+    if free_bytes < FIRST_BYTES {
+        return Err(Error::StoreStopped(format!(
+            "cannot be begun: its disk has {free_bytes} bytes free, free some"
+        )));
+    }
+    Ok(())
+}
+
+/// Gives every reader's slot its place on the disk: a thread takes one when it first reads, and the
+/// disk may be full by then. The file stays open: closing any descriptor of it ends LMDB's locks.
+pub(super) fn for_readers(lock_file: &File) -> Result<()> {
+    let bytes = lock_file.metadata()?.len();
+    let bytes = libc::off_t::try_from(bytes)
+        .map_err(|_| Error::Internal(format!("a lock file of {bytes} bytes")))?;
+    // SAFETY: an open file and plain integers. What the file holds stays as it is.
+    if unsafe { libc::fallocate(lock_file.as_raw_fd(), 0, 0, bytes) } == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    match error.raw_os_error() {
+        // A file system that cannot do this has room or has not; nothing more can be done.
+        Some(libc::EOPNOTSUPP | libc::ENOSYS) => Ok(()),
+        _ => Err(heed::Error::Io(error).into()),
+    }
+}
+
+fn free_bytes(dir: &Path) -> Result<u64> {
+    let path = CString::new(dir.as_os_str().as_bytes())
+        .map_err(|_| Error::Internal("the store's path holds a zero byte".to_string()))?;
+    let mut stats = MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: `path` ends in a zero byte and `stats` is large enough for what is written.
+    if unsafe { libc::statvfs(path.as_ptr(), stats.as_mut_ptr()) } != 0 {
+        return Err(std::io::Error::last_os_error().into());
+    }
+    // SAFETY: statvfs answered 0, so it filled the structure.
+    let stats = unsafe { stats.assume_init() };
+    Ok(stats.f_bavail.saturating_mul(stats.f_frsize))
+}

@@ -1,0 +1,65 @@
+//! Outcomes of recent transactions. Signatures are random, so a table ordered by them alone would
+//! touch a page for each: they are grouped by a few slots, and a look-up asks each group.
+
+use std::ops::Bound;
+
+use heed::RwTxn;
+
+use super::keys;
+use super::open::Store;
+use super::record::Block;
+use super::snapshot::Snapshot;
+use sys::error::Result;
+
+/// Slots of a group: a larger one makes look-ups cheaper and writes dearer.
+pub(super) const GROUP_SLOTS: u64 = 16;
+
+/// What became of a recent transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SignatureRef<'a> {
+    pub slot: u64,
+    /// The feed's bincode of a TransactionError; `None` is success.
+    pub error: Option<&'a [u8]>,
+}
+
+impl Store {
+    /// Adds a block's outcomes and drops the groups of which every slot is too old.
+    pub(super) fn write_signatures(&self, txn: &mut RwTxn<'_>, block: &Block) -> Result<()> {
+        let signatures = &self.tables.signatures;
+        let group = block.slot / GROUP_SLOTS;
+        let mut sorted: Vec<_> = block.transactions.iter().collect();
+        sorted.sort_unstable_by_key(|update| update.signature);
+        let mut value = Vec::new();
+        for update in sorted {
+            value.clear();
+            value.extend_from_slice(&block.slot.to_be_bytes());
+            value.extend_from_slice(update.error.as_deref().unwrap_or_default());
+            signatures.put(txn, &keys::signature(group, &update.signature), &value)?;
+        }
+        let oldest_kept = (block.slot + 1).saturating_sub(self.options.signature_slots_max);
+        let end = (oldest_kept / GROUP_SLOTS).to_be_bytes();
+        signatures.delete_range(txn, &(Bound::Unbounded, Bound::Excluded(&end[..])))?;
+        Ok(())
+    }
+}
+
+impl Snapshot<'_> {
+    /// The outcome of a recent transaction.
+    pub fn signature(&self, signature: &[u8; 64]) -> Result<Option<SignatureRef<'_>>> {
+        let signatures = &self.tables().signatures;
+        let Some((first, _)) = signatures.first(&self.txn)? else {
+            return Ok(None);
+        };
+        // The newest first: what is asked for is seldom old.
+        for group in (keys::slot_of(first)..=self.slot() / GROUP_SLOTS).rev() {
+            if let Some(value) = signatures.get(&self.txn, &keys::signature(group, signature))? {
+                let found = value.split_first_chunk().map(|(slot, error)| SignatureRef {
+                    slot: u64::from_be_bytes(*slot),
+                    error: (!error.is_empty()).then_some(error),
+                });
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,166 @@
+//! One moment of the store, and the point reads on it.
+
+use std::cell::OnceCell;
+use std::ops::Bound;
+
+use heed::{RoTxn, WithTls};
+
+use super::holders::{self, HOLDERS_MIN};
+use super::keys;
+use super::look_ahead::Tree;
+use super::open::Store;
+use super::options::Scope;
+use super::record::{self, AccountRef, Tip};
+use super::tables::Tables;
+use primitives::Pubkey;
+use primitives::token::{CLOCK_SYSVAR, TokenProgram};
+use sys::error::{Error, Result};
+
+/// A read transaction: every answer of one snapshot is of the same slot.
+pub struct Snapshot<'s> {
+    pub(super) store: &'s Store,
+    pub(super) txn: RoTxn<'s, WithTls>,
+    tip: Option<Tip>,
+    /// Looked up when it is first looked ahead.
+    pub(super) accounts_tree: OnceCell<Option<Tree>>,
+}
+
+impl<'s> Snapshot<'s> {
+    pub(super) fn begin(store: &'s Store) -> Result<Self> {
+        let txn = store.env.read_txn()?;
+        let tip = store.tip_at(&txn)?;
+        Ok(Snapshot {
+            store,
+            txn,
+            tip,
+            accounts_tree: OnceCell::new(),
+        })
+    }
+
+    pub(super) fn tables(&self) -> &'s Tables {
+        &self.store.tables
+    }
+
+    /// The newest block; `None` in an empty store.
+    pub fn tip(&self) -> Option<&Tip> {
+        self.tip.as_ref()
+    }
+
+    /// The slot that every answer of this snapshot is of; 0 in an empty store.
+    pub fn slot(&self) -> u64 {
+        self.tip.map_or(0, |tip| tip.slot)
+    }
+
+    /// Number of the last commit that it sees; of two snapshots with the same one all answers are
+    /// equal.
+    pub fn commit(&self) -> usize {
+        self.txn.id()
+    }
+
+    /// The account at this address, borrowed from the memory map.
+    #[inline]
+    pub fn account(&self, pubkey: &Pubkey) -> Result<Option<AccountRef<'_>>> {
+        match self.tables().accounts.get(&self.txn, pubkey)? {
+            Some(found) => decode(found).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The chain's own time: the Clock sysvar's, or the tip's block time, or 0.
+    pub fn unix_timestamp(&self) -> i64 {
+        let clock = self.account(&CLOCK_SYSVAR).ok().flatten();
+        clock
+            .and_then(|clock| {
+                clock
+                    .data
+                    .get(32..)?
+                    .first_chunk()
+                    .map(|time| i64::from_le_bytes(*time))
+            })
+            .or_else(|| self.tip.and_then(|tip| tip.block_time))
+            .unwrap_or(0)
+    }
+
+    /// The largest token accounts of a mint, at most [`HOLDERS_MIN`]; frozen and empty ones too,
+    /// amount, then pubkey, both descending. Only accounts of `program` count: the mint's own.
+    pub fn holders(
+        &self,
+        program: TokenProgram,
+        mint: &Pubkey,
+        max: usize,
+    ) -> Result<Vec<(u64, Pubkey)>> {
+        let row = self
+            .tables()
+            .holders
+            .get(&self.txn, &holders::key(&(program, *mint)))?;
+        let mut entries = row
+            .map(|value| holders::Row::decode(value).entries)
+            .unwrap_or_default();
+        entries.truncate(max.min(HOLDERS_MIN));
+        Ok(entries)
+    }
+
+    /// One of the last blocks.
+    pub fn block(&self, slot: u64) -> Result<Option<Tip>> {
+        let found = self.tables().blocks.get(&self.txn, &slot.to_be_bytes())?;
+        Ok(found.and_then(|value| record::decode_block(slot, value)))
+    }
+
+    /// The first block after this slot; `None` means before all.
+    pub fn block_after(&self, slot: Option<u64>) -> Result<Option<Tip>> {
+        let key = slot.map(u64::to_be_bytes);
+        let from = match &key {
+            Some(key) => Bound::Excluded(&key[..]),
+            None => Bound::Unbounded,
+        };
+        let mut rows = self
+            .tables()
+            .blocks
+            .range(&self.txn, &(from, Bound::Unbounded))?;
+        let found = rows.next().transpose()?;
+        Ok(found.and_then(|(key, value)| record::decode_block(keys::slot_of(key), value)))
+    }
+
+    /// Whether this is the hash of one of the last `height_max` blocks by height, and of which.
+    pub fn block_of_hash(&self, blockhash: &[u8; 32], height_max: u64) -> Result<Option<Tip>> {
+        let Some(tip) = self.tip else { return Ok(None) };
+        for row in self.tables().blocks.rev_iter(&self.txn)? {
+            let (key, value) = row?;
+            let Some(block) = record::decode_block(keys::slot_of(key), value) else {
+                continue;
+            };
+            if tip.block_height.saturating_sub(block.block_height) > height_max {
+                break;
+            }
+            if block.blockhash == *blockhash {
+                return Ok(Some(block));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The scope that the store was built for.
+    pub fn scope(&self) -> &Scope {
+        &self.store.options.scope
+    }
+
+    /// Whether the store's answer for this address is the chain's: it is there, or its absence
+    /// means that there is no such account. Where this is false, `null` would be a guess.
+    pub fn in_scope(&self, pubkey: &Pubkey) -> Result<bool> {
+        Ok(self.scope().covers_pubkey(pubkey) || self.account(pubkey)?.is_some())
+    }
+}
+
+pub fn decode(found: &[u8]) -> Result<AccountRef<'_>> {
+    record::decode(found)
+        .ok_or_else(|| Error::Internal(format!("an account record has only {} bytes", found.len())))
+}
+
+pub(super) fn tip_of(tables: &Tables, txn: &RoTxn<'_>) -> Result<Option<Tip>> {
+    let Some((key, value)) = tables.blocks.last(txn)? else {
+        return Ok(None);
+    };
+    let tip = record::decode_block(keys::slot_of(key), value);
+    tip.map(Some)
+        .ok_or_else(|| Error::Internal("the tip's record is too short".to_string()))
+}

@@ -1,0 +1,95 @@
+//! Every table of the store, declared once. Keys are raw bytes and integers big-endian, so that
+//! LMDB's order is the order that pages promise.
+
+use heed::types::Bytes;
+use heed::{Database, Env, RoTxn, RwTxn};
+
+use sys::error::{Error, Result};
+
+/// A table as LMDB sees it: bytes to bytes.
+pub(super) type Db = Database<Bytes, Bytes>;
+
+/// Raised whenever a build could misread a store that another build wrote.
+pub const SCHEMA: u32 = 2;
+
+/// What one table holds, in words. The documentation is printed from these.
+#[derive(Debug, Clone, Copy)]
+pub struct Table {
+    pub name: &'static str,
+    pub key: &'static str,
+    pub value: &'static str,
+    pub meaning: &'static str,
+}
+
+macro_rules! tables {
+    ($($field:ident: $key:literal => $value:literal, $meaning:literal;)*) => {
+        /// Every table: its name, the layout of key and value, and what it serves.
+        pub const TABLES: &[Table] = &[
+            $(Table { name: stringify!($field), key: $key, value: $value, meaning: $meaning },)*
+        ];
+
+        /// The open handles of [`TABLES`].
+        #[derive(Clone, Copy)]
+        pub(super) struct Tables {
+            $(pub $field: Db,)*
+        }
+
+        impl Tables {
+            /// Makes the tables that are not there yet.
+            pub fn create(env: &Env, txn: &mut RwTxn<'_>) -> Result<Tables> {
+                Ok(Tables { $($field: env.create_database(txn, Some(stringify!($field)))?,)* })
+            }
+
+            /// Opens what a writer has made.
+            pub fn open(env: &Env, txn: &RoTxn<'_>) -> Result<Tables> {
+                Ok(Tables { $($field: open_one(env, txn, stringify!($field))?,)* })
+            }
+
+            /// Rows of each table.
+            pub fn entries(&self, txn: &RoTxn<'_>) -> Result<Vec<(&'static str, u64)>> {
+                Ok(vec![$((stringify!($field), self.$field.len(txn)?),)*])
+            }
+        }
+    };
+}
+
+tables! {
+    accounts: "pubkey 32" =>
+        "slot 8 ‖ lamports 8 ‖ rentEpoch 8 ‖ flags 1 (bit 0: executable) ‖ owner 32 ‖ data",
+        "Every account as of its last write: getAccountInfo, balances, supplies.";
+    by_program: "program 32 ‖ pubkey 32" => "–",
+        "The accounts of a program in page order: getProgramAccountsV2.";
+    by_discriminator: "program 32 ‖ data[0..8] ‖ pubkey 32" => "–",
+        "Accounts of 8 bytes and more, token programs apart: memcmp of 8 bytes or more at offset 0.";
+    by_mint: "token program tag 1 ‖ data[0..32] ‖ pubkey 32" => "–",
+        "Accounts of 32 bytes and more of a token program: memcmp of 32 bytes at offset 0.";
+    by_token_owner: "data[32..64] (wallet) ‖ token program tag 1 ‖ pubkey 32" =>
+        "data[0..32] (mint)",
+        "Accounts of 64 bytes and more of a token program: reads by wallet, memcmp at offset 32.";
+    holders: "token program tag 1 ‖ mint 32" =>
+        "isComplete 1 ‖ up to 100 of: amount 8 ‖ pubkey 32, both descending",
+        "The largest initialised token accounts of a mint: getTokenLargestAccounts.";
+    changed: "program 32 ‖ slot 8 ‖ pubkey 32" => "–",
+        "The newest writes of a watched program's accounts, one row each: changedSinceSlot.";
+    programs: "program 32" =>
+        "accounts 8 ‖ rows in changed 8 ‖ slot after which changed is complete 8",
+        "What a page needs to choose between an index, the log of changes and the whole table.";
+    blocks: "slot 8" =>
+        "blockhash 32 ‖ parentSlot 8 ‖ blockHeight 8 ‖ hasTime 1 ‖ blockTime 8 ‖ root 8",
+        "The last 512 blocks, each with the newest finalized slot known then; the last row is the tip.";
+    feed: "slot 8 ‖ sequence 4" =>
+        "sequence 0: changes 4 ‖ bytes 8; then the slot's changes, one run in pieces of at most 2 KiB",
+        "What changed in a slot, as it was after it: a subscriber's edge may be some slots late.";
+    signatures: "slot ÷ 16 8 ‖ signature 64" => "slot 8 ‖ error (empty: success)",
+        "Outcomes of recent transactions: signatureSubscribe on what is already confirmed.";
+    meta: "word" => "bytes",
+        "schema, scope, changed (what the store was built for) and feedBytes.";
+}
+
+fn open_one(env: &Env, txn: &RoTxn<'_>, name: &str) -> Result<Db> {
+    env.open_database(txn, Some(name))?.ok_or_else(|| {
+        Error::StoreUnusable(format!(
+            "table `{name}` is missing: let the indexer build the store anew"
+        ))
+    })
+}

@@ -1,0 +1,22 @@
+//! Tests of the store.
+
+mod check;
+mod correct;
+mod crash;
+mod holders;
+mod kept;
+mod model;
+mod open;
+mod pages;
+mod scope;
+mod verify;
+
+use super::*;
+use crate::testing::*;
+use primitives::Pubkey;
+use primitives::token::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
+
+/// The tables hold what `accounts` says.
+fn assert_sound(store: &Store) {
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+}

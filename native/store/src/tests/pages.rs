@@ -1,0 +1,214 @@
+//! Which plan a query gets, and the bounds of a page.
+
+use std::time::Instant;
+
+use super::{
+    TOKEN_PROGRAM, account, block, long_budget, mint_data, number, open, options, token_data,
+};
+use crate::{Budget, Filter, Options, PageEnd, Plan, ProgramQuery, Store};
+use primitives::token::TokenProgram;
+use sys::error::Error;
+
+const LARGE: [u8; 32] = [0x50; 32];
+const SMALL: [u8; 32] = [0x51; 32];
+const MINT: [u8; 32] = [0x60; 32];
+const MINT_2: [u8; 32] = [0x62; 32];
+const WALLET: [u8; 32] = [0x61; 32];
+const COMMON: u64 = u64::MAX;
+
+fn query(program: [u8; 32], filters: Vec<Filter>) -> ProgramQuery {
+    ProgramQuery {
+        program,
+        filters,
+        limit: 10,
+        after: None,
+        changed_since: None,
+    }
+}
+
+fn memcmp(offset: u64, bytes: &[u8]) -> Filter {
+    Filter::Memcmp {
+        offset,
+        bytes: bytes.to_vec(),
+    }
+}
+
+fn plan(store: &Store, query: &ProgramQuery) -> Plan {
+    store.snapshot().unwrap().plan(query).unwrap()
+}
+
+/// Pubkeys spread evenly, as real ones are.
+fn spread(n: u64) -> [u8; 32] {
+    let mut pubkey = number(n);
+    pubkey[0..8].copy_from_slice(&n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
+    pubkey
+}
+
+/// 4,000 accounts of a large program, of which 3,000 begin alike; 200 of a small one; 8,000 token
+/// accounts, 6,000 of them of one mint and 1,500 of another, 3 of one wallet.
+fn filled(options: &Options) -> super::Temporary {
+    let temporary = open(options);
+    let large = |n: u64, lamports| {
+        let first = if n < 1_000 { n } else { COMMON };
+        account(spread(n), lamports, LARGE, &first.to_le_bytes())
+    };
+    let mut accounts: Vec<_> = (0..4_000).map(|n| large(n, 1)).collect();
+    accounts.extend((4_000..4_200).map(|n| account(spread(n), 1, SMALL, &COMMON.to_le_bytes())));
+    accounts.extend((5_000..13_000).map(|n| {
+        let wallet = if n < 5_003 { WALLET } else { number(n) };
+        let mint = [MINT, MINT_2, number(n)][((n - 5_000) / 6_000 + (n - 5_000) / 7_500) as usize];
+        account(
+            spread(n),
+            1,
+            TOKEN_PROGRAM,
+            &token_data(&mint, &wallet, n, 1),
+        )
+    }));
+    accounts.push(account(MINT, 1, TOKEN_PROGRAM, &mint_data()));
+    temporary.store.apply(&block(1, accounts)).unwrap();
+    for slot in 2..6 {
+        let accounts = (0..30).map(|n| large(n, slot)).collect();
+        temporary.store.apply(&block(slot, accounts)).unwrap();
+    }
+    temporary
+}
+
+#[test]
+fn each_query_gets_the_cheapest_plan() {
+    let temporary = filled(&options());
+    let store = &temporary.store;
+    let token = TokenProgram::Token;
+    assert_eq!(plan(store, &query([1; 32], vec![])), Plan::Nothing);
+    assert_eq!(
+        plan(
+            store,
+            &ProgramQuery {
+                limit: 0,
+                ..query(LARGE, vec![])
+            }
+        ),
+        Plan::Nothing
+    );
+    assert_eq!(plan(store, &query(LARGE, vec![])), Plan::Walk);
+    assert_eq!(plan(store, &query(SMALL, vec![])), Plan::ByProgram);
+    assert_eq!(
+        plan(store, &query(SMALL, vec![Filter::DataSize(8)])),
+        Plan::ByProgram
+    );
+    let first = 7u64.to_le_bytes();
+    let longer = [&first[..], &[1]].concat();
+    for bytes in [&first[..], &longer] {
+        assert_eq!(
+            plan(store, &query(LARGE, vec![memcmp(0, bytes)])),
+            Plan::ByDiscriminator(first)
+        );
+    }
+    assert_eq!(
+        plan(store, &query(LARGE, vec![memcmp(0, &first[..7])])),
+        Plan::Walk
+    );
+    assert_eq!(
+        plan(store, &query(LARGE, vec![memcmp(1, &first)])),
+        Plan::Walk
+    );
+    assert_eq!(
+        plan(store, &query(TOKEN_PROGRAM, vec![memcmp(0, &MINT_2)])),
+        Plan::ByMint(token, MINT_2)
+    );
+    assert_eq!(
+        plan(store, &query(TOKEN_PROGRAM, vec![memcmp(0, &MINT[..31])])),
+        Plan::Walk
+    );
+    assert_eq!(
+        plan(store, &query(TOKEN_PROGRAM, vec![memcmp(32, &WALLET)])),
+        Plan::ByTokenOwner(token, WALLET)
+    );
+    // An index of half of all accounts is slower than all of them in a row.
+    assert_eq!(
+        plan(store, &query(TOKEN_PROGRAM, vec![memcmp(0, &MINT)])),
+        Plan::Walk
+    );
+    let common = vec![memcmp(0, &COMMON.to_le_bytes())];
+    assert_eq!(plan(store, &query(LARGE, common.clone())), Plan::Walk);
+    let first = Plan::ByDiscriminator(COMMON.to_le_bytes());
+    assert_eq!(plan(store, &query(SMALL, common)), first);
+    // Of two indexes the one with fewer rows, whichever filter comes first.
+    let both = vec![memcmp(0, &MINT), memcmp(32, &WALLET)];
+    assert_eq!(
+        plan(store, &query(TOKEN_PROGRAM, both)),
+        Plan::ByTokenOwner(token, WALLET)
+    );
+    let both = vec![memcmp(32, &WALLET), memcmp(0, &[3; 32])];
+    assert_eq!(
+        plan(store, &query(TOKEN_PROGRAM, both)),
+        Plan::ByMint(token, [3; 32])
+    );
+}
+
+#[test]
+fn recent_changes_come_from_the_log_while_that_is_short() {
+    let temporary = filled(&options());
+    let store = &temporary.store;
+    let since = |slot| ProgramQuery {
+        changed_since: Some(slot),
+        ..query(LARGE, vec![])
+    };
+    for slot in [1, 3, 5, 9] {
+        assert_eq!(plan(store, &since(slot)), Plan::Changed { since: slot });
+    }
+    // Slot 0 lies before the floor: the first block alone had as many writes as are kept.
+    assert_eq!(plan(store, &since(0)), Plan::Walk);
+    // Three rows of an index beat thirty of the log, and none of the log beats three.
+    let wallet = |slot| ProgramQuery {
+        changed_since: Some(slot),
+        ..query(TOKEN_PROGRAM, vec![memcmp(32, &WALLET)])
+    };
+    assert_eq!(
+        plan(store, &wallet(0)),
+        Plan::ByTokenOwner(TokenProgram::Token, WALLET)
+    );
+    assert_eq!(plan(store, &wallet(1)), Plan::Changed { since: 1 });
+    let off = filled(&Options {
+        changed: crate::Changed::None,
+        ..options()
+    });
+    assert_eq!(plan(&off.store, &since(3)), Plan::Walk);
+}
+
+#[test]
+fn the_deadline_ends_a_page_and_says_how_far_it_came() {
+    let temporary = filled(&options());
+    let snapshot = temporary.store.snapshot().unwrap();
+    for filters in [
+        vec![Filter::DataSize(1)],
+        vec![memcmp(0, &[0; 8]), Filter::DataSize(1)],
+    ] {
+        let query = query(LARGE, filters);
+        let mut budget = Budget::until(Instant::now());
+        match snapshot.program_page(&query, &mut budget, &mut |_, _| Ok(())) {
+            Err(Error::ReadBudget { scanned: 256 }) => assert_eq!(query.filters.len(), 1),
+            // One row is done before the clock is looked at.
+            Ok(PageEnd {
+                count: 0,
+                last: None,
+            }) => assert_eq!(query.filters.len(), 2),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_refusing_visitor_ends_the_page() {
+    let temporary = filled(&options());
+    let snapshot = temporary.store.snapshot().unwrap();
+    let mut visits = 0;
+    let end = snapshot.program_page(&query(SMALL, vec![]), &mut long_budget(), &mut |_, _| {
+        visits += 1;
+        if visits == 3 {
+            Err(Error::Overloaded)
+        } else {
+            Ok(())
+        }
+    });
+    assert!(matches!(end, Err(Error::Overloaded)) && visits == 3);
+}

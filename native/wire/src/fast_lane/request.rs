@@ -1,0 +1,258 @@
+//! Recognises a single point read in canonical form.
+
+use super::Method;
+use super::cursor::Cursor;
+use crate::account_json::{DataSlice, Encoding, View};
+use primitives::Pubkey;
+use primitives::encoding::decode_pubkey_bytes;
+
+/// Integers up to here are the same in JavaScript, where the ordinary way reads them.
+const SAFE_INTEGER_MAX: u64 = (1 << 53) - 1;
+
+/// A recognised request.
+pub(super) struct Request<'a> {
+    /// The raw JSON token.
+    pub id: &'a [u8],
+    pub read: Read<'a>,
+}
+
+/// One point read with its parameters checked.
+pub(super) enum Read<'a> {
+    LatestBlockhash,
+    AccountInfo(Pubkey, View),
+    MultipleAccounts(Addresses<'a>, View),
+    TokenAccountBalance(Pubkey),
+    TokenSupply(Pubkey),
+    TokenLargestAccounts(Pubkey),
+}
+
+impl Read<'_> {
+    pub(super) fn method(&self) -> Method {
+        match self {
+            Read::LatestBlockhash => Method::LatestBlockhash,
+            Read::AccountInfo(..) => Method::AccountInfo,
+            Read::MultipleAccounts(..) => Method::MultipleAccounts,
+            Read::TokenAccountBalance(_) => Method::TokenAccountBalance,
+            Read::TokenSupply(_) => Method::TokenSupply,
+            Read::TokenLargestAccounts(_) => Method::TokenLargestAccounts,
+        }
+    }
+}
+
+/// An array of strings, not decoded yet.
+#[derive(Clone, Copy)]
+pub(super) struct Addresses<'a> {
+    /// From the opening bracket on.
+    text: &'a [u8],
+}
+
+impl Addresses<'_> {
+    /// Decodes into `keys` and answers how many; `None` for a bad one, or too many.
+    pub fn decode(&self, keys: &mut [Pubkey]) -> Option<usize> {
+        let mut count = 0;
+        let mut cursor = Cursor::new(self.text);
+        let mut more = cursor.open(b'[', b']')?;
+        while more {
+            *keys.get_mut(count)? = decode_pubkey_bytes(cursor.string()?)?;
+            count += 1;
+            more = cursor.has_more(b']')?;
+        }
+        Some(count)
+    }
+}
+
+/// Reads a whole body. `None` is not an error: it says that the ordinary way must look.
+pub(super) fn recognise(body: &[u8]) -> Option<Request<'_>> {
+    let mut cursor = Cursor::new(body);
+    let (mut jsonrpc, mut id, mut method, mut params) = (None, None, None, None);
+    let mut more = cursor.open(b'{', b'}')?;
+    while more {
+        match cursor.name()? {
+            b"jsonrpc" if jsonrpc.is_none() => jsonrpc = Some(cursor.string()?),
+            b"id" if id.is_none() => id = Some(read_id(&mut cursor)?),
+            b"method" if method.is_none() => method = Some(cursor.string()?),
+            b"params" if params.is_none() => params = Some(Params::read(&mut cursor)?),
+            _ => return None,
+        }
+        more = cursor.has_more(b'}')?;
+    }
+    if !cursor.is_at_end() || jsonrpc? != b"2.0" {
+        return None;
+    }
+    let read = params.unwrap_or_default().read_of(method?)?;
+    Some(Request { id: id?, read })
+}
+
+fn read_id<'a>(cursor: &mut Cursor<'a>) -> Option<&'a [u8]> {
+    let first = cursor.peek()?;
+    let start = cursor.rest();
+    match first {
+        b'"' => drop(cursor.string()?),
+        b'n' => cursor.null()?,
+        _ => drop(cursor.number()?),
+    }
+    start.get(..start.len() - cursor.rest().len())
+}
+
+#[derive(Default)]
+enum First<'a> {
+    #[default]
+    Absent,
+    Text(&'a [u8]),
+    Texts(Addresses<'a>),
+}
+
+/// `params` of any point read: an address or several, and options.
+#[derive(Default)]
+struct Params<'a> {
+    first: First<'a>,
+    options: Options,
+}
+
+impl<'a> Params<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
+        let mut params = Params::default();
+        if !cursor.open(b'[', b']')? {
+            return Some(params);
+        }
+        match cursor.peek()? {
+            b'"' => params.first = First::Text(cursor.string()?),
+            b'[' => params.first = First::Texts(read_addresses(cursor)?),
+            _ => {
+                params.options = Options::read(cursor)?;
+                return (!cursor.has_more(b']')?).then_some(params);
+            }
+        }
+        if cursor.has_more(b']')? {
+            params.options = if cursor.peek()? == b'n' {
+                cursor.null()?;
+                Options::default()
+            } else {
+                Options::read(cursor)?
+            };
+            if cursor.has_more(b']')? {
+                return None;
+            }
+        }
+        Some(params)
+    }
+
+    fn read_of(self, method: &[u8]) -> Option<Read<'a>> {
+        let view = self.options.view;
+        Some(match (method, self.first) {
+            (b"getAccountInfo", First::Text(key)) => {
+                Read::AccountInfo(decode_pubkey_bytes(key)?, view.unwrap_or(DEFAULT_VIEW))
+            }
+            (b"getMultipleAccounts", First::Texts(addresses)) => {
+                Read::MultipleAccounts(addresses, view.unwrap_or(DEFAULT_VIEW))
+            }
+            // The rest has no encoding: whether one is an error is not for the fast lane to say.
+            _ if view.is_some() => return None,
+            (b"getLatestBlockhash", First::Absent) => Read::LatestBlockhash,
+            (b"getTokenAccountBalance", First::Text(key)) => {
+                Read::TokenAccountBalance(decode_pubkey_bytes(key)?)
+            }
+            (b"getTokenSupply", First::Text(key)) => Read::TokenSupply(decode_pubkey_bytes(key)?),
+            (b"getTokenLargestAccounts", First::Text(key)) => {
+                Read::TokenLargestAccounts(decode_pubkey_bytes(key)?)
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn read_addresses<'a>(cursor: &mut Cursor<'a>) -> Option<Addresses<'a>> {
+    let text = cursor.rest();
+    let mut more = cursor.open(b'[', b']')?;
+    while more {
+        cursor.string()?;
+        more = cursor.has_more(b']')?;
+    }
+    Some(Addresses { text })
+}
+
+/// The encoding of a request that names none (contract: account-encodings).
+const DEFAULT_VIEW: View = View {
+    encoding: Encoding::Base64,
+    slice: None,
+};
+
+/// The options object. `view` is there once `encoding` or `dataSlice` was named, be it as `null`.
+#[derive(Default)]
+struct Options {
+    view: Option<View>,
+}
+
+impl Options {
+    fn read(cursor: &mut Cursor<'_>) -> Option<Self> {
+        let (mut encoding, mut slice) = (None, None);
+        let (mut has_commitment, mut has_min_context_slot) = (false, false);
+        let mut more = cursor.open(b'{', b'}')?;
+        while more {
+            let name = cursor.name()?;
+            let is_null = cursor.peek()? == b'n';
+            if is_null {
+                cursor.null()?;
+            }
+            match name {
+                b"commitment" if !has_commitment => {
+                    has_commitment = true;
+                    if !is_null {
+                        cursor.string()?;
+                    }
+                }
+                b"minContextSlot" if !has_min_context_slot => {
+                    has_min_context_slot = true;
+                    if !is_null {
+                        cursor.number()?;
+                    }
+                }
+                b"encoding" if encoding.is_none() => {
+                    encoding = Some(match is_null {
+                        true => Encoding::Base64,
+                        false => Encoding::of_name(cursor.string()?)?,
+                    });
+                }
+                b"dataSlice" if slice.is_none() => {
+                    slice = Some(if is_null {
+                        None
+                    } else {
+                        Some(read_slice(cursor)?)
+                    });
+                }
+                _ => return None,
+            }
+            more = cursor.has_more(b'}')?;
+        }
+        let view = (encoding.is_some() || slice.is_some()).then(|| View {
+            encoding: encoding.unwrap_or(DEFAULT_VIEW.encoding),
+            slice: slice.flatten(),
+        });
+        Some(Options { view })
+    }
+}
+
+fn read_slice(cursor: &mut Cursor<'_>) -> Option<DataSlice> {
+    let (mut offset, mut length) = (None, None);
+    let mut more = cursor.open(b'{', b'}')?;
+    while more {
+        match cursor.name()? {
+            b"offset" if offset.is_none() => offset = Some(read_integer(cursor)?),
+            b"length" if length.is_none() => length = Some(read_integer(cursor)?),
+            _ => return None,
+        }
+        more = cursor.has_more(b'}')?;
+    }
+    Some(DataSlice {
+        offset: offset?,
+        length: length?,
+    })
+}
+
+/// A non-negative integer in plain digits.
+fn read_integer(cursor: &mut Cursor<'_>) -> Option<u64> {
+    let text = std::str::from_utf8(cursor.number()?).ok()?;
+    text.parse()
+        .ok()
+        .filter(|number| *number <= SAFE_INTEGER_MAX)
+}

@@ -1,0 +1,142 @@
+mod properties;
+mod recent;
+mod tables;
+
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+
+use super::*;
+use crate::account_json::{DataSlice, Encoding, View};
+use primitives::Pubkey;
+use primitives::encoding::{decode_pubkey, decode_pubkeys, encode_pubkey};
+use primitives::token::TOKEN_PROGRAM;
+use store::{AccountUpdate, Block, Options, Snapshot};
+
+const MINT: Pubkey = [7; 32];
+const HOLDER: Pubkey = [10; 32];
+const LARGE: Pubkey = [11; 32];
+
+fn open() -> (TempDir, Store) {
+    let mut mint = vec![0; 82];
+    mint[44..46].copy_from_slice(&[2, 1]);
+    let mut holder = [&MINT[..], &[3; 32], &150u64.to_le_bytes(), &[0; 93]].concat();
+    holder[108] = 1;
+    let account = |pubkey, owner, data| AccountUpdate {
+        pubkey,
+        lamports: 1,
+        rent_epoch: u64::MAX,
+        executable: false,
+        owner,
+        data,
+    };
+    let accounts = vec![
+        account(MINT, TOKEN_PROGRAM, mint),
+        account(HOLDER, TOKEN_PROGRAM, holder),
+        account(LARGE, [5; 32], vec![1; 300_000]),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        map_bytes: 1 << 26,
+        disk_reserve_bytes: 0,
+        ..Options::default()
+    };
+    let store = Store::open_writer(dir.path(), &options).unwrap();
+    store
+        .apply(&Block {
+            slot: 42,
+            block_height: 40,
+            accounts,
+            ..Block::default()
+        })
+        .unwrap();
+    (dir, store)
+}
+
+fn answered(store: &Store, body: &[u8]) -> Option<String> {
+    let recent = &mut Recent::new(8);
+    let first = answered_with(recent, store, body);
+    assert_eq!(first, answered_with(recent, store, body), "the second time");
+    first
+}
+
+fn answered_with(recent: &mut Recent, store: &Store, body: &[u8]) -> Option<String> {
+    let mut out = b"kept".to_vec();
+    let is_answered = answer(body, store, recent, &mut out);
+    assert!(out.starts_with(b"kept"));
+    assert_eq!(
+        is_answered,
+        out.len() > 4,
+        "a declined request leaves nothing"
+    );
+    is_answered.then(|| String::from_utf8(out[4..].to_vec()).unwrap())
+}
+
+/// The ordinary way in small: reads the body by serde_json, checks, reads, and lays the envelope
+/// around. `None` where it would answer an error, or nothing, or from a pool.
+fn ordinary(store: &Store, body: &[u8]) -> Option<String> {
+    let body: Map<String, Value> = serde_json::from_slice(body).ok()?;
+    let id = body.get("id")?.to_string();
+    let method = body.get("method")?.as_str()?;
+    let params = body.get("params").cloned().unwrap_or_else(|| json!([]));
+    if body.get("jsonrpc")? != "2.0" {
+        return None;
+    }
+    let mut out = Vec::new();
+    match read(
+        &store.snapshot().unwrap(),
+        method,
+        params.as_array()?,
+        &mut out,
+    )? {
+        Ok(Outcome::Written) => {
+            let result = String::from_utf8(out).unwrap();
+            Some(format!(
+                r#"{{"jsonrpc":"2.0","result":{result},"id":{id}}}"#
+            ))
+        }
+        _ => None,
+    }
+}
+
+fn read(
+    snapshot: &Snapshot<'_>,
+    method: &str,
+    params: &[Value],
+    out: &mut Vec<u8>,
+) -> Option<Result<Outcome>> {
+    let limits = &Limits::default();
+    let null = Value::Null;
+    let options = params.get(1).unwrap_or(&null);
+    let view = || {
+        let encoding = options["encoding"].as_str().unwrap_or("base64");
+        let slice = &options["dataSlice"];
+        let slice = match slice {
+            Value::Null => None,
+            _ => Some(DataSlice {
+                offset: slice["offset"].as_u64()?,
+                length: slice["length"].as_u64()?,
+            }),
+        };
+        Some(View {
+            encoding: Encoding::of_name(encoding.as_bytes())?,
+            slice,
+        })
+    };
+    let key = || decode_pubkey(params.first()?.as_str()?).ok();
+    if !options.is_null() && !options.is_object() {
+        return None;
+    }
+    Some(match method {
+        "getLatestBlockhash" => reads::latest_blockhash(snapshot, out).map(|()| Outcome::Written),
+        "getAccountInfo" => reads::account_info(snapshot, &key()?, view()?, limits, out),
+        "getMultipleAccounts" => {
+            let texts = params.first()?.as_array()?.iter().map(Value::as_str);
+            let keys = decode_pubkeys(&texts.collect::<Option<Vec<_>>>()?).ok()?;
+            reads::multiple_accounts(snapshot, &keys, view()?, limits, out)
+        }
+        "getTokenAccountBalance" => reads::token_account_balance(snapshot, &key()?, limits, out),
+        "getTokenSupply" => reads::token_supply(snapshot, &key()?, limits, out),
+        "getTokenLargestAccounts" => reads::token_largest_accounts(snapshot, &key()?, limits, out),
+        _ => return None,
+    })
+}

@@ -1,0 +1,204 @@
+//! getAccountInfo and getMultipleAccounts.
+
+use super::{Limits, Outcome, Sink, all_or_nothing, find, push_context};
+use crate::account_json::{AccountWriter, Encoding, Mints, View};
+use primitives::Pubkey;
+use primitives::encoding::BASE58_BYTES_MAX;
+use primitives::token::{self, NATIVE_MINT, TokenProgram};
+use store::{AccountRef, LOOK_AHEAD_KEYS, Scope, Snapshot};
+use sys::error::{Error, Result};
+
+/// Addresses that one call of [`multiple_accounts`] answers at once.
+pub const ADDRESSES_AT_ONCE_MAX: usize = 128;
+/// A streamed reply leaves in pieces of at least this.
+const PIECE_BYTES: usize = 256 * 1024;
+
+/// getAccountInfo: the account, or `null`.
+pub fn account_info(
+    snapshot: &Snapshot<'_>,
+    pubkey: &Pubkey,
+    view: View,
+    limits: &Limits,
+    out: &mut Vec<u8>,
+) -> Result<Outcome> {
+    let found = [find(snapshot, pubkey)?];
+    if is_over(&found, view, limits) {
+        return Ok(Outcome::TooLarge);
+    }
+    all_or_nothing(out, |out| {
+        push_context(snapshot, out)?;
+        let outcome = push_accounts(snapshot, &found, view, limits, out)?;
+        out.push(b'}');
+        Ok(outcome)
+    })
+}
+
+/// getMultipleAccounts of at most 128 addresses, in their order; more are too large.
+pub fn multiple_accounts(
+    snapshot: &Snapshot<'_>,
+    pubkeys: &[Pubkey],
+    view: View,
+    limits: &Limits,
+    out: &mut Vec<u8>,
+) -> Result<Outcome> {
+    let mut found = [None; ADDRESSES_AT_ONCE_MAX];
+    let Some(found) = found.get_mut(..pubkeys.len()) else {
+        return Ok(Outcome::TooLarge);
+    };
+    let groups = found.chunks_mut(LOOK_AHEAD_KEYS);
+    for (found, pubkeys) in groups.zip(pubkeys.chunks(LOOK_AHEAD_KEYS)) {
+        snapshot.look_ahead(pubkeys);
+        for (found, pubkey) in found.iter_mut().zip(pubkeys) {
+            *found = find(snapshot, pubkey)?;
+        }
+        if view.encoding == Encoding::JsonParsed {
+            look_ahead_to_mints(snapshot, found);
+        }
+    }
+    if is_over(found, view, limits) {
+        return Ok(Outcome::TooLarge);
+    }
+    all_or_nothing(out, |out| {
+        push_context(snapshot, out)?;
+        out.push(b'[');
+        let outcome = push_accounts(snapshot, found, view, limits, out)?;
+        out.extend_from_slice(b"]}");
+        Ok(outcome)
+    })
+}
+
+/// jsonParsed reads the mint of each token account, every one once.
+fn look_ahead_to_mints(snapshot: &Snapshot<'_>, found: &[Option<AccountRef<'_>>]) {
+    let mut mints = [NATIVE_MINT; LOOK_AHEAD_KEYS];
+    let mut count = 0;
+    for account in found.iter().flatten() {
+        let is_token = TokenProgram::of(account.owner).is_some() && token::is_account(account.data);
+        if is_token
+            && let Some(mint) = token::mint_of(account.data)
+            && !mints.iter().take(count).any(|known| known == mint)
+            && let Some(place) = mints.get_mut(count)
+        {
+            *place = *mint;
+            count += 1;
+        }
+    }
+    snapshot.look_ahead(mints.get(..count).unwrap_or_default());
+}
+
+/// Whether the data to be written is over the limits. Lengths are all it looks at.
+fn is_over(found: &[Option<AccountRef<'_>>], view: View, limits: &Limits) -> bool {
+    let bytes = found
+        .iter()
+        .flatten()
+        .map(|account| view.bytes(account.data).len())
+        .sum::<usize>();
+    bytes > limits.records_bytes_max
+        || (view.encoding == Encoding::Base64Zstd && bytes > limits.zstd_bytes_max)
+}
+
+fn push_accounts(
+    snapshot: &Snapshot<'_>,
+    found: &[Option<AccountRef<'_>>],
+    view: View,
+    limits: &Limits,
+    out: &mut Vec<u8>,
+) -> Result<Outcome> {
+    let mut writer = AccountWriter::new(view, Mints::by_address(snapshot));
+    for (index, account) in found.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        match account {
+            Some(account) => writer.write(out, account)?,
+            None => out.extend_from_slice(b"null"),
+        }
+        // The mints that jsonParsed needs come to light only here.
+        if writer.read_bytes() > limits.records_bytes_max {
+            return Ok(Outcome::TooLarge);
+        }
+    }
+    Ok(Outcome::Written)
+}
+
+/// getAccountInfo of an account of any size, through bounded memory.
+pub fn stream_account(
+    snapshot: &Snapshot<'_>,
+    pubkey: &Pubkey,
+    view: View,
+    sink: &mut dyn Sink,
+) -> Result<()> {
+    check_first(snapshot, std::slice::from_ref(pubkey), view)?;
+    stream(
+        snapshot,
+        std::slice::from_ref(pubkey),
+        view,
+        [b"", b"}"],
+        sink,
+    )
+}
+
+/// getMultipleAccounts of any count, through bounded memory: the sink gets pieces of about 256 KiB.
+/// What the client must hear as an error fails before the first piece.
+pub fn stream_accounts(
+    snapshot: &Snapshot<'_>,
+    pubkeys: &[Pubkey],
+    view: View,
+    sink: &mut dyn Sink,
+) -> Result<()> {
+    check_first(snapshot, pubkeys, view)?;
+    stream(snapshot, pubkeys, view, [b"[", b"]}"], sink)
+}
+
+/// Half a reply cannot be taken back, so everything that can be refused is looked at before.
+fn check_first(snapshot: &Snapshot<'_>, pubkeys: &[Pubkey], view: View) -> Result<()> {
+    let is_bounded = view.encoding == Encoding::Base58;
+    if !is_bounded && *snapshot.scope() == Scope::All {
+        return Ok(());
+    }
+    for pubkey in pubkeys {
+        let found = find(snapshot, pubkey)?;
+        let bytes = found.map_or(0, |account| view.bytes(account.data).len());
+        if is_bounded && bytes > BASE58_BYTES_MAX {
+            return Err(Error::Base58TooLong);
+        }
+    }
+    Ok(())
+}
+
+fn stream(
+    snapshot: &Snapshot<'_>,
+    pubkeys: &[Pubkey],
+    view: View,
+    [before, after]: [&[u8]; 2],
+    sink: &mut dyn Sink,
+) -> Result<()> {
+    let mut writer = AccountWriter::new(view, Mints::by_address(snapshot));
+    let mut out = Vec::with_capacity(PIECE_BYTES * 2);
+    let mut spill = |out: &mut Vec<u8>| {
+        if out.len() >= PIECE_BYTES {
+            sink.write(out)?;
+            out.clear();
+            out.shrink_to(PIECE_BYTES * 2);
+        }
+        Ok(())
+    };
+    push_context(snapshot, &mut out)?;
+    out.extend_from_slice(before);
+    let mut is_first = true;
+    for pubkeys in pubkeys.chunks(LOOK_AHEAD_KEYS) {
+        snapshot.look_ahead(pubkeys);
+        for pubkey in pubkeys {
+            if !is_first {
+                out.push(b',');
+            }
+            is_first = false;
+            match snapshot.account(pubkey)? {
+                Some(account) => writer.write_pieces(&mut out, &account, &mut spill)?,
+                None => out.extend_from_slice(b"null"),
+            }
+            spill(&mut out)?;
+        }
+    }
+    out.extend_from_slice(after);
+    sink.write(&out)
+}

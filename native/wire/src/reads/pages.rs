@@ -1,0 +1,134 @@
+//! getProgramAccountsV2 and getTokenAccountsByOwnerV2.
+
+use std::time::Instant;
+
+use super::{all_or_nothing, push_context};
+use crate::account_json::{AccountWriter, Mints, View, push_u64};
+use primitives::Pubkey;
+use primitives::encoding::push_pubkey;
+use primitives::token::TokenProgram;
+use store::{AccountRef, Budget, Filter, OwnerFilter, OwnerQuery, PageEnd, ProgramQuery, Snapshot};
+use sys::error::{Error, Result};
+
+/// Account data encoded between two looks at the clock: about 10 ms of zstd.
+const BYTES_PER_LOOK: usize = 2 * 1024 * 1024;
+
+/// How the rows of a page are written, and how long the page may become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageView {
+    pub view: View,
+    /// Over it the read ends with [`Error::ReadBudget`]: a row is never dropped.
+    pub reply_bytes_max: usize,
+}
+
+/// getProgramAccountsV2: `{"accounts":[…],"count":…,"paginationKey":…}` without a context.
+pub fn program_accounts(
+    snapshot: &Snapshot<'_>,
+    query: &ProgramQuery,
+    page: &PageView,
+    budget: &mut Budget,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    snapshot.tip().ok_or(Error::NoIndex)?;
+    if !covers(snapshot, query) {
+        return Err(Error::OutsideScope);
+    }
+    all_or_nothing(out, |out| {
+        push_page(snapshot, page, budget, out, |budget, visit| {
+            snapshot.program_page(query, budget, visit)
+        })
+    })
+}
+
+/// getTokenAccountsByOwnerV2: the same page within `{"context":…,"value":…}`.
+pub fn token_accounts_by_owner(
+    snapshot: &Snapshot<'_>,
+    query: &OwnerQuery,
+    page: &PageView,
+    budget: &mut Budget,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let is_covered = match query.filter {
+        OwnerFilter::Mint(mint) => snapshot.scope().covers_mint(&mint),
+        OwnerFilter::Program(program) => snapshot.scope().covers_program(program.id()),
+    };
+    if !is_covered {
+        return Err(Error::OutsideScope);
+    }
+    all_or_nothing(out, |out| {
+        push_context(snapshot, out)?;
+        push_page(snapshot, page, budget, out, |budget, visit| {
+            snapshot.owner_page(query, budget, visit)
+        })?;
+        out.push(b'}');
+        Ok(())
+    })
+}
+
+/// Whether the store holds every account that could match: all of the program, or all of one mint.
+fn covers(snapshot: &Snapshot<'_>, query: &ProgramQuery) -> bool {
+    let is_covered_mint = |filter: &Filter| match filter {
+        Filter::Memcmp { offset: 0, bytes } => bytes
+            .first_chunk()
+            .is_some_and(|mint: &Pubkey| snapshot.scope().covers_mint(mint)),
+        _ => false,
+    };
+    snapshot.scope().covers_program(&query.program)
+        || (TokenProgram::of(&query.program).is_some() && query.filters.iter().any(is_covered_mint))
+}
+
+type Visit<'v> = &'v mut dyn FnMut(&Pubkey, AccountRef<'_>) -> Result<()>;
+
+fn push_page(
+    snapshot: &Snapshot<'_>,
+    page: &PageView,
+    budget: &mut Budget,
+    out: &mut Vec<u8>,
+    scan: impl FnOnce(&mut Budget, Visit<'_>) -> Result<PageEnd>,
+) -> Result<()> {
+    let mut writer = AccountWriter::new(page.view, Mints::in_pages(snapshot));
+    let deadline = budget.deadline();
+    let bytes_max = out.len().saturating_add(page.reply_bytes_max);
+    let mut next_look = BYTES_PER_LOOK;
+    out.extend_from_slice(b"{\"accounts\":[");
+    let first = out.len();
+    let end = scan(budget, &mut |pubkey, account| {
+        if out.len() > first {
+            out.push(b',');
+        }
+        out.extend_from_slice(b"{\"pubkey\":\"");
+        push_pubkey(out, pubkey);
+        out.extend_from_slice(b"\",\"account\":");
+        writer.write(out, &account)?;
+        out.push(b'}');
+        // The scan counts rows; large ones are counted here.
+        let is_late = writer.read_bytes() >= next_look && {
+            next_look = writer.read_bytes() + BYTES_PER_LOOK;
+            Instant::now() >= deadline
+        };
+        if is_late || out.len() > bytes_max {
+            Err(Error::ReadBudget { scanned: 0 })
+        } else {
+            Ok(())
+        }
+    });
+    let end = end.map_err(|error| match error {
+        Error::ReadBudget { .. } => Error::ReadBudget {
+            scanned: budget.scanned(),
+        },
+        other => other,
+    })?;
+    out.extend_from_slice(b"],\"count\":");
+    push_u64(out, end.count as u64);
+    out.extend_from_slice(b",\"paginationKey\":");
+    match end.last {
+        Some(last) => {
+            out.push(b'"');
+            push_pubkey(out, &last);
+            out.push(b'"');
+        }
+        None => out.extend_from_slice(b"null"),
+    }
+    out.push(b'}');
+    Ok(())
+}

@@ -1,0 +1,126 @@
+use super::*;
+
+fn owner_page(
+    snapshot: &Snapshot<'_>,
+    limit: usize,
+    after: Option<Pubkey>,
+    bytes_max: usize,
+) -> Value {
+    let query = OwnerQuery {
+        wallet: WALLET,
+        filter: OwnerFilter::Program(TokenProgram::Token),
+        limit,
+        after,
+    };
+    let page = PageView {
+        view: PARSED,
+        reply_bytes_max: bytes_max,
+    };
+    let mut out = b"kept".to_vec();
+    let ended = token_accounts_by_owner(snapshot, &query, &page, &mut budget(), &mut out);
+    match ended {
+        Ok(()) => serde_json::from_slice(&out[4..]).unwrap(),
+        Err(error) => {
+            assert_eq!(out, b"kept");
+            json!(error.to_string())
+        }
+    }
+}
+
+#[test]
+fn pages_end_keep_their_rows_and_stay_bounded() {
+    let mut accounts = vec![account(7, TOKEN_PROGRAM, mint_data(2, 1))];
+    accounts.extend((1..=4).map(|key| {
+        // The third has no mint: its row stays, in base64.
+        let mint = if key == 3 { [99; 32] } else { MINT };
+        account(key, TOKEN_PROGRAM, token_data(&mint, 100))
+    }));
+    let (_dir, store) = open(accounts, Scope::All);
+    let snapshot = store.snapshot().unwrap();
+    let cases: [(usize, Option<Pubkey>, usize, Value); 4] = [
+        (5, None, 4, Value::Null),
+        (
+            4,
+            None,
+            4,
+            json!(primitives::encoding::encode_pubkey(&[4; 32])),
+        ),
+        (4, Some([4; 32]), 0, Value::Null),
+        (
+            3,
+            Some([1; 32]),
+            3,
+            json!(primitives::encoding::encode_pubkey(&[4; 32])),
+        ),
+    ];
+    for (limit, after, count, key) in cases {
+        let page = owner_page(&snapshot, limit, after, usize::MAX);
+        assert_eq!(page["context"], json!({"slot": 42}));
+        assert_eq!(page["value"]["count"], count);
+        assert_eq!(page["value"]["accounts"].as_array().unwrap().len(), count);
+        assert_eq!(page["value"]["paginationKey"], key);
+    }
+    let page = owner_page(&snapshot, 10, None, usize::MAX);
+    let rows = page["value"]["accounts"].as_array().unwrap();
+    let is_base64 = rows.iter().map(|row| row["account"]["data"][1] == "base64");
+    assert_eq!(is_base64.collect::<Vec<_>>(), [false, false, true, false]);
+    assert_eq!(owner_page(&snapshot, 10, None, 1_000), "readBudget: 3");
+}
+
+#[test]
+fn a_program_page_has_no_context() {
+    let accounts = (1..=3)
+        .map(|key| account(key, [5; 32], vec![key]))
+        .collect();
+    let (_dir, store) = open(accounts, Scope::All);
+    let snapshot = store.snapshot().unwrap();
+    let query = ProgramQuery {
+        program: [5; 32],
+        filters: Vec::new(),
+        limit: 2,
+        after: Some([1; 32]),
+        changed_since: None,
+    };
+    let page = PageView {
+        view: BASE64,
+        reply_bytes_max: usize::MAX,
+    };
+    let mut out = Vec::new();
+    program_accounts(&snapshot, &query, &page, &mut budget(), &mut out).unwrap();
+    let reply: Value = serde_json::from_slice(&out).unwrap();
+    let key = |key: u8| primitives::encoding::encode_pubkey(&[key; 32]);
+    let row = |at: u8| json!({"pubkey": key(at), "account": info(&snapshot, &[at; 32], BASE64)});
+    let expected = json!({"accounts": [row(2), row(3)], "count": 2, "paginationKey": key(3)});
+    assert_eq!(reply, expected);
+}
+
+#[test]
+fn a_scoped_store_does_not_guess() {
+    let scope = Scope::Listed {
+        programs: vec![[5; 32]],
+        mints: vec![MINT],
+        pubkeys: vec![[77; 32]],
+    };
+    let accounts = vec![
+        account(1, [5; 32], vec![1]),
+        account(7, TOKEN_PROGRAM, mint_data(2, 1)),
+        account(10, TOKEN_PROGRAM, token_data(&MINT, 150)),
+    ];
+    let (_dir, store) = open(accounts, scope);
+    let snapshot = store.snapshot().unwrap();
+    assert!(info(&snapshot, &[1; 32], BASE64).is_object());
+    assert!(info(&snapshot, &[77; 32], BASE64).is_null());
+    assert_eq!(info(&snapshot, &[2; 32], BASE64), "outsideScope");
+    assert_eq!(point(&snapshot, token_supply, &[2; 32]), "outsideScope");
+    assert_eq!(
+        point(&snapshot, token_largest_accounts, &NATIVE_MINT),
+        "outsideScope"
+    );
+    assert_eq!(
+        point(&snapshot, token_largest_accounts, &MINT)[0]["amount"],
+        "150"
+    );
+    assert_eq!(owner_page(&snapshot, 10, None, usize::MAX), "outsideScope");
+    let ended = stream_accounts(&snapshot, &[[1; 32], [2; 32]], BASE64, &mut Vec::new());
+    assert_eq!(ended.unwrap_err().name(), "outsideScope");
+}

@@ -1,0 +1,164 @@
+use super::*;
+
+#[test]
+fn token_reads_and_their_refusals() {
+    let amount = |amount: &str, ui: f64, text: &str| json!({"amount": amount, "decimals": 2, "uiAmount": ui, "uiAmountString": text});
+    let accounts = vec![
+        account(7, TOKEN_PROGRAM, mint_data(2, 12_345)),
+        account(8, [1; 32], mint_data(2, 1)),
+        account(9, TOKEN_PROGRAM, vec![0; 82]),
+        account(10, TOKEN_PROGRAM, token_data(&MINT, 150)),
+        account(11, TOKEN_PROGRAM, token_data(&[12; 32], 1)),
+        account(13, TOKEN_PROGRAM, token_data(&[9; 32], 1)),
+        account(14, [1; 32], token_data(&MINT, 1)),
+        account(15, TOKEN_PROGRAM, token_data(&NATIVE_MINT, 1_500_000_000)),
+        account(16, TOKEN_PROGRAM, token_data(&[8; 32], 100)),
+    ];
+    let (_dir, store) = open(accounts, Scope::All);
+    let snapshot = store.snapshot().unwrap();
+    let native =
+        json!({"amount": "1500000000", "decimals": 9, "uiAmount": 1.5, "uiAmountString": "1.5"});
+    let balance: PointRead = token_account_balance;
+    let supply: PointRead = token_supply;
+    let largest: PointRead = token_largest_accounts;
+    let cases: [(&str, PointRead, u8, Value); 17] = [
+        ("a balance", balance, 10, amount("150", 1.5, "1.5")),
+        ("of a missing account", balance, 99, json!("accountMissing")),
+        ("of a mint", balance, 7, json!("notTokenAccount")),
+        (
+            "of another program's account",
+            balance,
+            14,
+            json!("notTokenAccount"),
+        ),
+        ("whose mint is missing", balance, 11, json!("mintMissing")),
+        ("whose mint is none", balance, 13, json!("mintUnpack")),
+        ("of wrapped SOL, its mint unseen", balance, 15, native),
+        (
+            "whose mint belongs to anyone",
+            balance,
+            16,
+            amount("100", 1.0, "1"),
+        ),
+        ("a supply", supply, 7, amount("12345", 123.45, "123.45")),
+        ("of nothing", supply, 99, json!("accountMissing")),
+        (
+            "of another program's mint",
+            supply,
+            8,
+            json!("notTokenMint"),
+        ),
+        ("of an uninitialised mint", supply, 9, json!("notTokenMint")),
+        ("of a token account", supply, 10, json!("notTokenMint")),
+        ("holders of nothing", largest, 99, json!("mintMissing")),
+        (
+            "of another program's mint",
+            largest,
+            8,
+            json!("notTokenMint"),
+        ),
+        (
+            "of an uninitialised mint",
+            largest,
+            9,
+            json!("notTokenMint"),
+        ),
+        ("of a token account", largest, 10, json!("notTokenMint")),
+    ];
+    for (name, read, key, expected) in cases {
+        assert_eq!(point(&snapshot, read, &[key; 32]), expected, "{name}");
+    }
+    let holders = point(&snapshot, largest, &NATIVE_MINT);
+    assert_eq!(
+        holders[0]["address"],
+        primitives::encoding::encode_pubkey(&[15; 32])
+    );
+    assert_eq!(holders[0]["uiAmountString"], "1.5");
+}
+
+#[test]
+fn twenty_holders_the_largest_and_highest_first() {
+    let mut accounts = vec![account(7, TOKEN_PROGRAM, mint_data(0, 1))];
+    accounts.extend((100..130).map(|key| {
+        account(
+            key,
+            TOKEN_PROGRAM,
+            token_data(&MINT, if key < 115 { 5 } else { u64::from(key) }),
+        )
+    }));
+    // Only accounts of the mint's own program count.
+    accounts.push(account(
+        200,
+        TOKEN_2022_PROGRAM,
+        token_data(&MINT, u64::MAX),
+    ));
+    let (_dir, store) = open(accounts, Scope::All);
+    let snapshot = store.snapshot().unwrap();
+    let holders = point(&snapshot, token_largest_accounts, &MINT);
+    let addresses = holders.as_array().unwrap().iter().map(|holder| {
+        primitives::encoding::decode_pubkey(holder["address"].as_str().unwrap()).unwrap()[0]
+    });
+    let expected = (115..130).rev().chain((110..115).rev());
+    assert_eq!(
+        addresses.collect::<Vec<u8>>(),
+        expected.collect::<Vec<u8>>()
+    );
+    assert_eq!(holders[0]["amount"], "129");
+}
+
+#[test]
+fn interest_and_scale_at_the_clock_of_the_store() {
+    // One year at 5 %: from 0 to the year the clock says.
+    let year = 31_556_736i64;
+    let interest = [
+        &[0; 32][..],
+        &0i64.to_le_bytes(),
+        &500i16.to_le_bytes(),
+        &0i64.to_le_bytes(),
+        &500i16.to_le_bytes(),
+    ];
+    let scale = |at: i64| {
+        [
+            &[0; 32][..],
+            &1f64.to_le_bytes(),
+            &at.to_le_bytes(),
+            &2f64.to_le_bytes(),
+        ]
+        .concat()
+    };
+    let mut clock = vec![0; 40];
+    clock[32..].copy_from_slice(&year.to_le_bytes());
+    let mut clock = account(0, [1; 32], clock);
+    clock.pubkey = CLOCK_SYSVAR;
+    let accounts = vec![
+        clock,
+        account(
+            20,
+            TOKEN_2022_PROGRAM,
+            extended_mint(6, 10, &interest.concat()),
+        ),
+        account(21, TOKEN_2022_PROGRAM, extended_mint(6, 25, &scale(year))),
+        account(
+            22,
+            TOKEN_2022_PROGRAM,
+            extended_mint(6, 25, &scale(year + 1)),
+        ),
+        account(30, TOKEN_2022_PROGRAM, token_data(&[20; 32], 1_000_000)),
+        account(31, TOKEN_2022_PROGRAM, token_data(&[21; 32], 1_000_000)),
+    ];
+    let (_dir, store) = open(accounts, Scope::All);
+    let snapshot = store.snapshot().unwrap();
+    let ui = |value: Value| value["uiAmountString"].as_str().unwrap().to_string();
+    assert_eq!(
+        ui(point(&snapshot, token_account_balance, &[30; 32])),
+        "1.051271"
+    );
+    assert_eq!(ui(point(&snapshot, token_supply, &[20; 32])), "1.051271");
+    assert_eq!(ui(point(&snapshot, token_supply, &[21; 32])), "2");
+    assert_eq!(ui(point(&snapshot, token_supply, &[22; 32])), "1");
+    let parsed = info(&snapshot, &[31; 32], PARSED);
+    assert_eq!(
+        ui(parsed["data"]["parsed"]["info"]["tokenAmount"].clone()),
+        "2"
+    );
+}

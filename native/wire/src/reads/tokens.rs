@@ -1,0 +1,121 @@
+//! getTokenAccountBalance, getTokenSupply and getTokenLargestAccounts.
+
+use super::{Limits, Outcome, all_or_nothing, find, push_context};
+use crate::account_json::{MintData, push_amount};
+use primitives::Pubkey;
+use primitives::encoding::push_pubkey;
+use primitives::token::{NATIVE_MINT, TokenProgram, amount_of, is_account, mint_of, mint_supply};
+use store::{AccountRef, Snapshot};
+use sys::error::{Error, Result};
+
+/// Entries of getTokenLargestAccounts.
+const HOLDERS_MAX: usize = 20;
+
+/// getTokenAccountBalance: the amount in one token account.
+pub fn token_account_balance(
+    snapshot: &Snapshot<'_>,
+    pubkey: &Pubkey,
+    limits: &Limits,
+    out: &mut Vec<u8>,
+) -> Result<Outcome> {
+    let account = find(snapshot, pubkey)?.ok_or(Error::AccountMissing)?;
+    if TokenProgram::of(account.owner).is_none() || !is_account(account.data) {
+        return Err(Error::NotTokenAccount);
+    }
+    let mint = mint_of(account.data).ok_or(Error::NotTokenAccount)?;
+    let amount = amount_of(account.data).ok_or(Error::NotTokenAccount)?;
+    let mint = if *mint == NATIVE_MINT {
+        MintData::native()
+    } else {
+        let mint = snapshot.account(mint)?.ok_or(Error::MintMissing)?;
+        if is_over(&mint, limits) {
+            return Ok(Outcome::TooLarge);
+        }
+        mint_data(snapshot, &mint).ok_or(Error::MintUnpack)?
+    };
+    push_value(snapshot, amount, &mint, out)
+}
+
+/// getTokenSupply: the supply of one mint.
+pub fn token_supply(
+    snapshot: &Snapshot<'_>,
+    mint: &Pubkey,
+    limits: &Limits,
+    out: &mut Vec<u8>,
+) -> Result<Outcome> {
+    let account = find(snapshot, mint)?.ok_or(Error::AccountMissing)?;
+    if TokenProgram::of(account.owner).is_none() {
+        return Err(Error::NotTokenMint);
+    }
+    let supply = mint_supply(account.data).ok_or(Error::NotTokenMint)?;
+    if is_over(&account, limits) {
+        return Ok(Outcome::TooLarge);
+    }
+    let mint = mint_data(snapshot, &account).ok_or(Error::NotTokenMint)?;
+    push_value(snapshot, supply, &mint, out)
+}
+
+/// getTokenLargestAccounts: the 20 token accounts that hold most of a mint; of equal ones the
+/// higher address.
+pub fn token_largest_accounts(
+    snapshot: &Snapshot<'_>,
+    mint: &Pubkey,
+    limits: &Limits,
+    out: &mut Vec<u8>,
+) -> Result<Outcome> {
+    let (program, data) = if *mint == NATIVE_MINT {
+        (TokenProgram::Token, MintData::native())
+    } else {
+        let account = find(snapshot, mint)?.ok_or(Error::MintMissing)?;
+        let program = TokenProgram::of(account.owner).ok_or(Error::NotTokenMint)?;
+        if is_over(&account, limits) {
+            return Ok(Outcome::TooLarge);
+        }
+        (
+            program,
+            mint_data(snapshot, &account).ok_or(Error::NotTokenMint)?,
+        )
+    };
+    if !snapshot.scope().covers_mint(mint) {
+        return Err(Error::OutsideScope);
+    }
+    all_or_nothing(out, |out| {
+        push_context(snapshot, out)?;
+        out.push(b'[');
+        let holders = snapshot.holders(program, mint, HOLDERS_MAX)?;
+        for (index, (amount, pubkey)) in holders.iter().enumerate() {
+            out.extend_from_slice(if index > 0 { b",{" } else { b"{" });
+            out.extend_from_slice(b"\"address\":\"");
+            push_pubkey(out, pubkey);
+            out.extend_from_slice(b"\",");
+            push_amount(out, *amount, &data);
+            out.push(b'}');
+        }
+        out.extend_from_slice(b"]}");
+        Ok(Outcome::Written)
+    })
+}
+
+fn mint_data(snapshot: &Snapshot<'_>, mint: &AccountRef<'_>) -> Option<MintData> {
+    MintData::of(mint.data, || snapshot.unix_timestamp())
+}
+
+/// A mint's extensions are walked one by one, so its length is the work.
+fn is_over(mint: &AccountRef<'_>, limits: &Limits) -> bool {
+    mint.data.len() > limits.records_bytes_max
+}
+
+fn push_value(
+    snapshot: &Snapshot<'_>,
+    amount: u64,
+    mint: &MintData,
+    out: &mut Vec<u8>,
+) -> Result<Outcome> {
+    all_or_nothing(out, |out| {
+        push_context(snapshot, out)?;
+        out.push(b'{');
+        push_amount(out, amount, mint);
+        out.extend_from_slice(b"}}");
+        Ok(Outcome::Written)
+    })
+}
