@@ -7,7 +7,7 @@ import { accountValue, type Json } from './reference.js'
 type Row = readonly [pubkey: string, owner: string, lamports: number, data: string]
 
 /**
- * Members of a set with what is right for them, as `native/kernel/examples/scale_bench/sample.rs`
+ * Members of a set with what is right for them, as `native/ingest/examples/scale_bench/sample.rs`
  * writes it.
  */
 export type Sample = {

@@ -47,7 +47,7 @@ type Size = {
 /** Runs one size in a process of its own: its memory is measured, and gone before the next. */
 const runSize = async ({ size, dir, onFigure, whileLoaded, isWhole }: Size): Promise<void> => {
   const folder = join(dir, `scale-${size}`)
-  const cargo = ['run', '--release', '--quiet', '--manifest-path', MANIFEST, '-p', 'kernel']
+  const cargo = ['run', '--release', '--quiet', '--manifest-path', MANIFEST, '-p', 'ingest']
   const run = ['--example', 'scale_bench', '--', folder, String(size), 'wait']
   const child = spawn('cargo', [...cargo, ...run], { stdio: ['pipe', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')

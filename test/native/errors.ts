@@ -21,7 +21,7 @@ const OPERATOR_ONLY = [
 ]
 
 t.test('names of kernel failures', async t => {
-  const source = readFileSync(new URL('../../native/kernel/src/error.rs', import.meta.url), 'utf8')
+  const source = readFileSync(new URL('../../native/sys/src/error.rs', import.meta.url), 'utf8')
   const names = Array.from(source.matchAll(/Error::\w+.* => "(\w+)"/g), match => match[1] ?? '')
   t.ok(names.length >= 19, `${names.length} names`)
   t.strictSame(names.filter(name => !Object.hasOwn(ERRORS, name)).sort(), [...OPERATOR_ONLY].sort())

@@ -49,7 +49,7 @@ t.test('the examples of methods.md are true', async t => {
 
 t.test('architecture.md holds the tables of both stores', async t => {
   const page = read('architecture.md')
-  const source = new URL('../../native/kernel/src/store/tables.rs', import.meta.url)
+  const source = new URL('../../native/store/src/tables.rs', import.meta.url)
   // A backslash at the end of a line joins a string of Rust with the next line.
   const kernel = readFileSync(source, 'utf8').replace(/\\\n\s*/g, '')
   const declared = [...kernel.matchAll(/^    (\w+): "(.+)"\s*=>\s*"(.+)",\s*"(.+)";$/gm)]

@@ -40,9 +40,9 @@ t.test('the check sees what is wrong', async t => {
     'one-two-three',
     'four--five',
   ])
-  t.strictSame(pathsOf('`src/a.ts`, `native/kernel/src/store/`, `docs/`, `src`'), [
+  t.strictSame(pathsOf('`src/a.ts`, `native/store/src/`, `docs/`, `src`'), [
     'src/a.ts',
-    'native/kernel/src/store/',
+    'native/store/src/',
   ])
 })
 

@@ -22,7 +22,7 @@ soakTest("Agave's own reader finds the same accounts in each archive", {}, async
   const build = ['build', '--locked', '--target-dir', TARGET, '--manifest-path']
   t.equal(cargo([...build, path('snapshots/Cargo.toml')]).failure, undefined, 'it builds')
   const ours = ['test', '--release', '--manifest-path', path('../../native/Cargo.toml')]
-  const { failure, text } = cargo([...ours, '-p', 'kernel', '--test', 'snapshots', 'outside'])
+  const { failure, text } = cargo([...ours, '-p', 'ingest', '--test', 'snapshots', 'outside'])
   t.equal(failure, undefined, 'they agree')
   t.match(text, '1 passed')
 })

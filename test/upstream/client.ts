@@ -371,7 +371,7 @@ await upstream.close()
 
 t.test('over TLS, where the certificate is trusted', async t => {
   const file = (name: string): string =>
-    fileURLToPath(new URL(`../../native/kernel/tests/geyser_reader/tls/${name}`, import.meta.url))
+    fileURLToPath(new URL(`../../native/ingest/tests/geyser_reader/tls/${name}`, import.meta.url))
   const built = (name: string): string =>
     new URL(`../../dist/upstream/${name}`, import.meta.url).href
   const seen: string[] = []

@@ -13,7 +13,7 @@ import { listen } from '../../fixtures/listen.js'
 import { prepareServe } from '../../fixtures/processes/serve.js'
 import { recordChain } from '../../fixtures/ingest/snapshot-archive.js'
 
-const TLS = new URL('../../../native/kernel/tests/geyser_reader/tls/', import.meta.url)
+const TLS = new URL('../../../native/ingest/tests/geyser_reader/tls/', import.meta.url)
 /** Of 127.0.0.1, signed by itself. */
 const CA_FILE = fileURLToPath(new URL('cert.pem', TLS))
 const SECRET = 'api-key=qzx11'

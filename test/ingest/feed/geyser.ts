@@ -139,7 +139,7 @@ t.test('the reader gets every option, and stops', async t => {
 })
 
 t.test('the kernel’s own defaults are the same', async t => {
-  const path = new URL('../../../native/kernel/src/geyser/config.rs', import.meta.url)
+  const path = new URL('../../../native/ingest/src/geyser/config.rs', import.meta.url)
   const [, body = ''] =
     /GeyserConfig \{\n(\s+endpoint: String::new[^}]*)\}/.exec(readFileSync(path, 'utf8')) ?? []
   const numberOf = (text: string): number => {

@@ -156,7 +156,7 @@ fn a_killed_load_leaves_a_whole_store_or_none() {
         let micros = whole * 5 / 4 * (round + 1) / rounds;
         let dir = TempDir::new().unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "bootstrap::load::update_tests::loading"])
+            .args(["--exact", "load::update_tests::loading"])
             .env(CHILD, dir.path())
             .stdout(Stdio::null())
             .spawn()

@@ -61,7 +61,7 @@ fn a_killed_writer_leaves_a_whole_block() {
         let options = options_of(round);
         let start = || {
             Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "store::tests::crash::writer"])
+                .args(["--exact", "tests::crash::writer"])
                 .env(CHILD, dir.path())
                 .env(ROUND, round.to_string())
                 .stdout(Stdio::null())
@@ -110,7 +110,7 @@ fn a_living_writer_is_not_taken_for_dead() {
     let temporary = super::open(&options());
     let snapshot = temporary.store.snapshot().unwrap();
     let status = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "store::tests::crash::caretaker"])
+        .args(["--exact", "tests::crash::caretaker"])
         .env(CARETAKER, temporary.dir.path())
         .stdout(Stdio::null())
         .status()

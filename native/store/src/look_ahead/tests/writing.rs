@@ -38,7 +38,7 @@ fn a_walk_ends_at_the_record_that_is_read_while_another_process_writes() {
     let reader = Store::open_reader(dir.path(), &options()).unwrap();
     let pages_before = reader.env.info().last_page_number;
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "store::look_ahead::tests::writing::writer"])
+        .args(["--exact", "look_ahead::tests::writing::writer"])
         .env(CHILD, dir.path())
         .stdout(Stdio::null())
         .spawn()
