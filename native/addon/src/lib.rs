@@ -173,7 +173,7 @@ pub struct LoopTimes {
 #[napi]
 pub fn compare_loops(body: &[u8]) -> Result<LoopTimes> {
     guard(|| {
-        let loops = kernel::transaction::compare_loops(body);
+        let loops = transaction::compare_loops(body);
         let micros = |time: Duration| time.as_nanos() as f64 / 1_000.0;
         Ok(LoopTimes {
             signatures: loops.signatures as u32,

@@ -3,16 +3,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kernel::encoding::decode_pubkeys;
-use kernel::error::{Error, Result as Checked};
-use kernel::pool::Pool;
-use kernel::transaction::{
-    BYTES_MAX, Check, Given, Member, Problem, RECORDS_MAX, Rules, TipClass, Verdict, decode,
-    frame_batch, submit, text_length,
-};
 use napi::bindgen_prelude::{BigInt, Object, Uint8Array, Uint8ArraySlice};
 use napi::{Env, JsString};
 use napi_derive::napi;
+use primitives::encoding::decode_pubkeys;
+use sys::error::{Error, Result as Checked};
+use sys::pool::Pool;
+use transaction::{
+    BYTES_MAX, Check, Given, Member, Problem, RECORDS_MAX, Rules, TipClass, Verdict, decode,
+    frame_batch, submit, text_length,
+};
 
 use crate::arguments::{exact, whole, wrong};
 use crate::failure::{Result, guard};

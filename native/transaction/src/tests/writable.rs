@@ -1,6 +1,6 @@
 use super::super::keys::Keys;
 use super::*;
-use crate::encoding::decode_pubkey;
+use primitives::encoding::decode_pubkey;
 
 fn writable(build: &Build) -> Vec<u8> {
     let bytes = build.bytes();
@@ -61,7 +61,7 @@ fn reserved_keys_are_demoted() {
         };
         assert_eq!(writable(&build), [0, 2]);
     }
-    let program = crate::token::TOKEN_PROGRAM;
+    let program = primitives::token::TOKEN_PROGRAM;
     let build = Build {
         others: vec![program],
         ..Build::new(Version::Legacy)

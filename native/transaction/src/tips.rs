@@ -3,7 +3,7 @@
 
 use super::keys::{Keys, SYSTEM_PROGRAM};
 use super::parse::View;
-use crate::Pubkey;
+use primitives::Pubkey;
 
 /// `SystemInstruction::Transfer`, and the lamports behind it. What follows is ignored, as the
 /// runtime does.

@@ -7,7 +7,7 @@ use super::frames::frame_batch;
 use super::parse::{View, parse};
 use super::signature::verify;
 use super::tips::Rules;
-use crate::process::thread_time;
+use sys::process::thread_time;
 
 /// Processor time of this thread, which other work on the machine does not lengthen.
 #[derive(Debug, Clone, Copy)]

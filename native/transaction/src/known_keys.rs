@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use ed25519_dalek::VerifyingKey;
 
-use crate::Pubkey;
+use primitives::Pubkey;
 
 /// Places, 224 bytes each.
 const PLACES: usize = 1_024;

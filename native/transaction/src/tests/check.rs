@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use super::super::work_claims::WorkClaims;
 use super::*;
-use crate::error::Error;
-use crate::pool::Pool;
+use sys::error::Error;
+use sys::pool::Pool;
 
 type Decoded = Result<Vec<u8>, Problem>;
 
@@ -299,7 +299,7 @@ fn a_check_that_a_thread_left_undone_has_no_verdict() {
 }
 
 /// Submits a check of three members, of which the second is forged, and waits for its verdict.
-fn submitted(pool: &Arc<Pool>) -> crate::error::Result<Verdict> {
+fn submitted(pool: &Arc<Pool>) -> sys::error::Result<Verdict> {
     let members = [1, 2, 3].map(|nonce| member(Version::V0, nonce));
     let body = batch(&[members[0].clone(), forged(&members[1]), members[2].clone()]);
     let (sender, receiver) = mpsc::channel();

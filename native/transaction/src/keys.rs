@@ -4,7 +4,7 @@
 use solana_pubkey::Pubkey as Address;
 
 use super::parse::View;
-use crate::Pubkey;
+use primitives::Pubkey;
 
 const fn key(text: &str) -> Pubkey {
     Address::from_str_const(text).to_bytes()

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::check::{Check, Verdict};
 use super::tips::Rules;
-use crate::error::{Error, Result};
-use crate::pool::Pool;
+use sys::error::{Error, Result};
+use sys::pool::Pool;
 
 type Settle<B> = Box<dyn FnOnce(Check<B>, Result<Verdict>) + Send>;
 

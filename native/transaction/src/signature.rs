@@ -6,7 +6,7 @@ use ed25519_dalek::{Signature as DalekSignature, VerifyingKey};
 
 use super::known_keys::to_point;
 use super::parse::View;
-use crate::Pubkey;
+use primitives::Pubkey;
 
 pub type Signature = [u8; 64];
 

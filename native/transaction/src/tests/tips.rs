@@ -1,5 +1,5 @@
 use super::*;
-use crate::encoding::decode_pubkey;
+use primitives::encoding::decode_pubkey;
 
 const PAID: [u64; 2] = [SERVICE_FLOOR, ENGINE_FLOOR];
 

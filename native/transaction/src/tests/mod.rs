@@ -14,7 +14,7 @@ mod writable;
 use ed25519_dalek::{Signer, SigningKey};
 
 use super::*;
-use crate::Pubkey;
+use primitives::Pubkey;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
@@ -179,7 +179,7 @@ pub const SERVICE_FLOOR: u64 = 1_000_000;
 pub const ENGINE_FLOOR: u64 = 1_000;
 
 pub fn rules() -> Rules {
-    let memo = crate::encoding::decode_pubkey("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr");
+    let memo = primitives::encoding::decode_pubkey("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr");
     Rules {
         tip_classes: vec![
             TipClass {

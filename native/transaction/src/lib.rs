@@ -2,6 +2,8 @@
 //! and sanitiser, strict signatures, tips and bundle ids. Nothing here knows a chain: what is
 //! judged is the bytes.
 
+#![deny(clippy::all)]
+
 mod base64;
 mod bundle;
 mod check;
