@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 
-const described = <S extends v.GenericSchema>(schema: S, says: string) =>
-  v.pipe(schema, v.description(says))
+const described = <S extends v.GenericSchema>(schema: S, text: string) =>
+  v.pipe(schema, v.description(text))
 
 const text = v.string('must be a text')
 const instantProblem = 'must be a time in Unix milliseconds'
@@ -18,14 +18,14 @@ const count = v.pipe(
   v.minValue(0, countProblem),
   v.maxValue(2 ** 32 - 1, countProblem),
 )
-/** Networks and locations of one access. */
+/** Most networks, and most locations, of one access. */
 const IDS_MAX = 1_000
 const ids = v.pipe(
   v.array(text, 'must be a list of ids'),
   v.maxLength(IDS_MAX, `must be at most ${IDS_MAX} ids`),
 )
 const subjectProblem = 'must be a text of 1 to 255 characters'
-/** OpenID Connect bounds `sub` so. */
+/** The bound of `sub` in OpenID Connect. */
 const subject = v.pipe(
   v.string(subjectProblem),
   v.minLength(1, subjectProblem),
@@ -49,40 +49,37 @@ const someLimits = v.strictObject({
 })
 
 export const grant = v.strictObject({
-  subject: described(subject, 'Who holds it, as the identity provider names them (`sub`)'),
+  subject: described(subject, 'The holder: the `sub` claim of the identity provider'),
   kind,
   product: described(text, 'Id of a product of the configuration'),
-  networks: described(v.optional(ids), 'Absent: all of the product'),
-  locations: described(v.optional(ids), 'Absent: all of the product'),
-  limits: described(v.optional(someLimits), 'What is absent is as the product has it'),
-  validFromMs: described(v.optional(instantMs), 'Inclusive; absent: now'),
-  validUntilMs: described(
-    v.optional(v.nullable(instantMs)),
-    'Exclusive; null or absent: without end',
-  ),
+  networks: described(v.optional(ids), 'Default: all of the product'),
+  locations: described(v.optional(ids), 'Default: all of the product'),
+  limits: described(v.optional(someLimits), 'Absent limits are those of the product'),
+  validFromMs: described(v.optional(instantMs), 'Inclusive; default: now'),
+  validUntilMs: described(v.optional(v.nullable(instantMs)), 'Exclusive; null or absent: no end'),
 })
 
 export const extension = v.strictObject({
-  validUntilMs: described(v.nullable(instantMs), 'Exclusive; null: without end'),
+  validUntilMs: described(v.nullable(instantMs), 'Exclusive; null: no end'),
 })
 
 export const restriction = v.strictObject({
   address: described(
     v.pipe(text, v.maxLength(256, 'must be at most 256 characters')),
-    'One public IPv4 address; blank lifts the restriction',
+    'One public IPv4 address; blank removes the restriction',
   ),
 })
 
-/** Accesses in one answer. */
+/** Most accesses in one response. */
 const LIMIT_MAX = 1_000
 const LIMIT_DEFAULT = '100'
 const limitProblem = `must be an integer from 1 to ${LIMIT_MAX}`
 
 export const listQuery = v.strictObject({
-  subject: described(v.optional(subject), 'Whose; all of them in one answer'),
+  subject: described(v.optional(subject), 'Only accesses of this subject, all in one response'),
   after: described(
     v.optional(v.pipe(text, v.maxLength(64, 'must be an access id')), ''),
-    'Begin after this access id: `next` of the answer before',
+    'Start after this access id: `next` of the previous response',
   ),
   limit: v.optional(
     v.pipe(
@@ -101,13 +98,13 @@ export const listQuery = v.strictObject({
 const tokenEntries = {
   network: text,
   location: text,
-  tokenId: described(text, 'Names the token in logs, and opens nothing'),
+  tokenId: described(text, 'Identifies the token in logs; not a secret'),
   tail: described(text, 'The last four characters of the token'),
   createdAtMs: instantMs,
-  address: described(v.nullable(text), 'The one IPv4 address that may use it'),
+  address: described(v.nullable(text), 'The only IPv4 address that may use it'),
 }
 const secretEntries = {
-  token: described(text, 'The token itself; the URLs hold it, too'),
+  token: described(text, 'The token; it is also part of the URLs'),
   rpcUrl: text,
   wsUrl: text,
 }
@@ -134,5 +131,5 @@ export const access = v.object({
 
 export const accesses = v.object({
   accesses: v.array(access),
-  next: described(v.nullable(text), 'Where the next page begins; null: there is none'),
+  next: described(v.nullable(text), '`after` of the next page; null: no more'),
 })

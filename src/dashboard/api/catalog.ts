@@ -1,4 +1,4 @@
-/** What is offered, as the page shows it: names, and where a location's URLs lead. */
+/** Names of products, networks and locations, and the addresses of locations. */
 export type Catalog = {
   product(id: string): { readonly id: string; readonly name: string; readonly kind: string }
   networkName(id: string): string
@@ -8,7 +8,7 @@ export type Catalog = {
 export type CatalogLocation = {
   readonly id: string
   readonly name: string
-  /** Origins that clients of the location use; a token follows after `/`. */
+  /** Origins of the location's URLs; the token follows after `/`. */
   readonly rpcOrigin: string
   readonly wsOrigin: string
   readonly streamingTargets: readonly { readonly name: string; readonly url: string }[]

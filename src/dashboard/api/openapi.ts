@@ -20,7 +20,7 @@ const toJsonSchema = (
   return rest
 }
 
-/** Failures that a route may answer because of its guard, its method and its body. */
+/** Failures of every route with this guard and method. */
 const guardErrors = ({ guard, method }: Route): readonly ErrorName[] => [
   ...(guard === 'session' ? (['signedOut'] as const) : []),
   ...(guard === 'session' && method !== 'GET' ? (['crossOrigin'] as const) : []),
@@ -93,10 +93,10 @@ const operationOf = (route: Route) => ({
     : { requestBody: { required: true, content: json(toJsonSchema(route.body)) } }),
   responses: {
     ...Object.fromEntries(
-      Object.entries(route.answers).map(([status, { says, body }]) => [
+      Object.entries(route.answers).map(([status, { description, body }]) => [
         status,
         {
-          description: says,
+          description,
           ...(body === undefined ? {} : { content: json(toJsonSchema(body)) }),
         },
       ]),
@@ -105,7 +105,7 @@ const operationOf = (route: Route) => ({
   },
 })
 
-/** The OpenAPI document of the routes: nothing in it is said twice. */
+/** The OpenAPI document of the routes. */
 export const toOpenApi = (routes: readonly Route[]): Readonly<Record<string, unknown>> => {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes) {
@@ -128,7 +128,8 @@ export const toOpenApi = (routes: readonly Route[]): Readonly<Record<string, unk
           type: 'apiKey',
           in: 'cookie',
           name: '__Host-slotline-session',
-          description: 'Set by /callback. On loopback http its name is slotline-session-<port>.',
+          description:
+            'Set by /callback. With http on loopback its name is slotline-session-<port>.',
         },
         adminToken: { type: 'http', scheme: 'bearer' },
       },
@@ -136,15 +137,15 @@ export const toOpenApi = (routes: readonly Route[]): Readonly<Record<string, unk
   }
 }
 
-/** Serves the document. */
+/** The route that serves the document. */
 export const createOpenApiRoute = (routes: readonly Route[]): Route => {
   const own = (body: () => unknown): Route =>
     route({
       method: 'GET',
       path: '/api/openapi.json',
       guard: 'open',
-      summary: 'This document',
-      answers: { 200: { says: 'OpenAPI 3.1' } },
+      summary: 'The OpenAPI document of this API',
+      answers: { 200: { description: 'OpenAPI 3.1' } },
       handle: () => ({ status: 200, body: body() }),
     })
   const document = toOpenApi([...routes, own(() => undefined)])

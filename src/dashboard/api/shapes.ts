@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 
-const described = <S extends v.GenericSchema>(schema: S, says: string) =>
-  v.pipe(schema, v.description(says))
+const described = <S extends v.GenericSchema>(schema: S, text: string) =>
+  v.pipe(schema, v.description(text))
 const text = v.string('must be a text')
 const count = v.pipe(v.number(), v.minValue(0))
 const instantMs = described(count, 'Unix milliseconds')
@@ -17,8 +17,8 @@ export const limits = v.object({
 })
 
 export const session = v.object({
-  subject: described(text, 'Who it is, as the identity provider names them'),
-  email: described(text, 'Empty where the provider tells none'),
+  subject: described(text, 'The `sub` claim of the identity provider'),
+  email: described(text, 'Empty if the provider has none'),
   name: text,
   expiresAtMs: instantMs,
 })
@@ -38,17 +38,17 @@ export const accesses = v.object({
       endedAtMs: v.nullable(instantMs),
       tokens: described(
         v.array(v.object({ network: text, location: text })),
-        'Places that have an active token',
+        'Networks and locations with an active token',
       ),
     }),
   ),
 })
 
 const token = v.object({
-  tokenId: described(text, 'Names the token in logs, and opens nothing'),
-  masked: described(text, 'The last four characters'),
+  tokenId: described(text, 'Identifies the token in logs; not a secret'),
+  masked: described(text, 'Masked, except for the last four characters'),
   createdAtMs: instantMs,
-  address: described(v.nullable(text), 'The one IPv4 address that may use it'),
+  address: described(v.nullable(text), 'The only IPv4 address that may use it'),
 })
 
 const urls = { rpcUrl: text, wsUrl: text }
@@ -63,15 +63,15 @@ export const panel = v.union([activePanel, v.object({ token: v.null() })])
 
 export const newToken = v.object({
   ...activePanel.entries,
-  secret: described(text, 'The token itself; the URLs hold it too'),
+  secret: described(text, 'The token; it is also part of the URLs'),
 })
 
-export const revealed = v.object({ token: described(text, 'The token itself'), ...urls })
+export const revealed = v.object({ token: described(text, 'The token'), ...urls })
 
 export const restriction = v.strictObject({
   address: described(
     v.pipe(text, v.maxLength(256, 'must be at most 256 characters')),
-    'One public IPv4 address; blank lifts the restriction',
+    'One public IPv4 address; blank removes the restriction',
   ),
 })
 
@@ -95,7 +95,7 @@ export const accessUsage = v.object({
   sockets: count,
 })
 
-/** Submissions that one answer may list. */
+/** Most submissions in one response. */
 const SUBMISSIONS_MAX = 200
 const SUBMISSIONS_DEFAULT = '50'
 const limitProblem = `must be an integer from 1 to ${SUBMISSIONS_MAX}`
@@ -118,13 +118,13 @@ export const submissionsQuery = v.strictObject({
 export const submissions = v.object({
   submissions: v.array(
     v.object({
-      submissionId: described(text, 'As X-Relay-Submission-ID said it'),
+      submissionId: described(text, 'As in the response header X-Relay-Submission-ID'),
       location: text,
       route: text,
       bundleId: v.nullable(text),
       signatures: v.pipe(v.array(text), v.readonly()),
       receivedAtMs: instantMs,
-      checks: described(text, '`passed`, or the words of the check that failed'),
+      checks: described(text, '`passed`, or the message of the check that failed'),
       answeredAtMs: v.nullable(instantMs),
       outcome: text,
       error: v.nullable(text),
@@ -133,12 +133,12 @@ export const submissions = v.object({
 })
 
 export const failure = v.object({
-  error: v.object({ code: described(text, 'A name of docs/errors.md'), message: text }),
+  error: v.object({ code: described(text, 'A name from docs/errors.md'), message: text }),
 })
 
 export const signInQuery = v.strictObject({
   prompt: v.optional(v.picklist(['login'], 'must be login')),
 })
 
-/** One submission as the page shows it. */
+/** A submission as the page shows it. */
 export type SubmissionView = v.InferOutput<typeof submissions>['submissions'][number]

@@ -1,6 +1,6 @@
-/** One minute of a token. */
+/** Counts of one token in one minute. */
 export type UsageMinute = {
-  /** Unix milliseconds, a whole minute. */
+  /** Unix milliseconds, the start of a minute. */
   readonly startMs: number
   readonly requests: number
   readonly errors: number
@@ -8,21 +8,21 @@ export type UsageMinute = {
   readonly refused: number
 }
 
-/** One attempt that was refused although the token is known. */
+/** A refused attempt with a known token. */
 export type RefusedAttempt = {
   readonly atMs: number
   readonly address: string
   readonly reason: string
 }
 
-/** Use of tokens and accesses as the edges have counted it. */
+/** Usage of tokens and accesses, as counted by the edges. */
 export type Usage = {
-  /** Of one token, oldest minute first; attempts newest first. */
+  /** Of one token: minutes oldest first, attempts newest first. */
   ofToken(tokenId: string): {
     readonly minutes: readonly UsageMinute[]
     readonly refused: readonly RefusedAttempt[]
   }
-  /** Of one access over all edges, now. */
+  /** Current utilisation of one access, over all edges. */
   ofAccess(accessId: string): {
     readonly requestsPerSecond: number
     readonly requestsInFlight: number

@@ -5,12 +5,12 @@ const Pending = v.object({
   state: v.string(),
   nonce: v.string(),
   verifier: v.string(),
-  /** Id of the session that the new one replaces; empty where there was none. */
+  /** Id of the session that the new one replaces; empty if there was none. */
   replaces: v.string(),
   expiresAtMs: v.number(),
 })
 
-/** What must be known again when somebody comes back from the identity provider. */
+/** State that a sign-in needs when the browser returns from the identity provider. */
 export type PendingSignIn = v.InferOutput<typeof Pending>
 
 const CIPHER = 'aes-256-gcm'
@@ -18,8 +18,9 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
 /**
- * Keeps sign-ins under way in the browsers that began them, sealed: however many begin one, nothing
- * grows here. The key lives as long as the process; after a restart a sign-in is begun again.
+ * Seals the state of pending sign-ins into a cookie of the browser, so that the server stores
+ * nothing for them. The key exists as long as the process: after a restart pending sign-ins have
+ * expired.
  */
 export const createPendingSeal = (now: () => number) => {
   const key = randomBytes(32)
@@ -30,7 +31,7 @@ export const createPendingSeal = (now: () => number) => {
       const sealed = [nonce, cipher.update(JSON.stringify(pending)), cipher.final()]
       return Buffer.concat([...sealed, cipher.getAuthTag()]).toString('base64url')
     },
-    /** Undefined for whatever this process did not seal, and for what is too old. */
+    /** Undefined for text that this process did not seal, and for expired state. */
     unseal: (text: string): PendingSignIn | undefined => {
       const bytes = Buffer.from(text, 'base64url')
       if (bytes.length <= NONCE_BYTES + TAG_BYTES) return undefined

@@ -7,9 +7,9 @@ import * as shapes from '../api/shapes.js'
 import { SignInError, type SignIn } from './sign-in.js'
 import type { SignInFailure } from './sign-in-failure.js'
 
-/** What signing in and out is made of. */
+/** What the session routes are made of. */
 export type SessionRouteParts = {
-  /** Absent where no identity provider is configured. */
+  /** Absent if no identity provider is configured. */
   readonly signIn: SignIn | undefined
   readonly sessions: Sessions
   readonly cookies: Cookies
@@ -18,8 +18,7 @@ export type SessionRouteParts = {
 }
 
 /**
- * Back to the page, which has a sentence for the reason. The address holds nothing else: no code,
- * no state.
+ * Redirects to the page, which shows a message for the failure. The URL has neither code nor state.
  */
 const toPage = (failure: SignInFailure | undefined, cookies: readonly string[]): Answer => ({
   status: 303,
@@ -29,7 +28,7 @@ const toPage = (failure: SignInFailure | undefined, cookies: readonly string[]):
   },
 })
 
-/** Routes of signing in at the identity provider, of the session that follows, and of its end. */
+/** Routes to sign in at the identity provider, read the session and sign out. */
 export const createSessionRoutes = ({
   signIn,
   sessions,
@@ -37,7 +36,7 @@ export const createSessionRoutes = ({
   log,
   options,
 }: SessionRouteParts): readonly Route[] => {
-  /** Whatever went wrong, the person lands on the page; the log has the reason. */
+  /** Redirects to the page after any failure, and logs the reason. */
   const refuse = (error: unknown): Answer => {
     const known = error instanceof SignInError ? error : undefined
     if (known === undefined) log.error({ err: error }, 'a sign-in failed')
@@ -50,9 +49,12 @@ export const createSessionRoutes = ({
       method: 'GET',
       path: '/sign-in',
       guard: 'open',
-      summary: 'Go to the identity provider',
+      summary: 'Redirect to the identity provider',
       query: shapes.signInQuery,
-      answers: { 302: { says: 'To the provider' }, 303: { says: 'Back to the page, with why' } },
+      answers: {
+        302: { description: 'To the identity provider' },
+        303: { description: 'To the page, with the reason why not' },
+      },
       errors: ['wrongInput'],
       handle: async ({ query, cookie }) => {
         if (signIn === undefined) return toPage('unconfigured', [])
@@ -72,13 +74,13 @@ export const createSessionRoutes = ({
       method: 'GET',
       path: '/callback',
       guard: 'open',
-      summary: 'Come back from the identity provider',
-      answers: { 303: { says: 'To the page: signed in, or with why not' } },
+      summary: 'Return from the identity provider',
+      answers: { 303: { description: 'To the page: signed in, or with the reason why not' } },
       handle: async ({ search, cookie }) => {
         if (signIn === undefined) return toPage('unconfigured', [])
         try {
           const { person, replaces } = await signIn.finish(search, cookie('sign-in') ?? '')
-          // An id that was known before the sign-in must not be one after it.
+          // Session fixation: an id from before the sign-in must not be valid after it.
           await sessions.end(replaces)
           const id = await sessions.open(person)
           log.info({ subject: person.subject }, 'signed in')
@@ -95,8 +97,13 @@ export const createSessionRoutes = ({
       method: 'GET',
       path: '/api/session',
       guard: 'session',
-      summary: 'Who is signed in',
-      answers: { 200: { says: 'And until when, if nothing is done', body: shapes.session } },
+      summary: 'The current session',
+      answers: {
+        200: {
+          description: 'The person, and when the session ends if it is not used',
+          body: shapes.session,
+        },
+      },
       handle: ({ session }) => ({ status: 200, body: session }),
     }),
     route({
@@ -104,7 +111,7 @@ export const createSessionRoutes = ({
       path: '/api/sign-out',
       guard: 'session',
       summary: 'End the session',
-      answers: { 204: { says: 'Its cookie opens nothing any more' } },
+      answers: { 204: { description: 'The session has ended' } },
       handle: async ({ session, cookie }) => {
         const id = cookie('session')
         if (id === undefined) throw new RpcError('signedOut')

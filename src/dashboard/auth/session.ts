@@ -3,33 +3,28 @@ import type { AccessStore } from '../../access/store/store.js'
 import type { SessionRecord } from '../../access/store/tables.js'
 import type { RandomBytes } from '../../access/tokens/location-token.js'
 
-/** Who the identity provider says that somebody is. */
+/** A person, as the identity provider describes them. */
 export type Person = {
-  /** `sub`: accesses are granted to it. */
+  /** The `sub` claim; accesses are granted to it. */
   readonly subject: string
-  /** Empty where the provider tells none. */
+  /** Empty if the provider has none. */
   readonly email: string
-  /** What to call them; never empty. */
+  /** Display name; never empty. */
   readonly name: string
 }
 
-/** Somebody who is signed in. */
+/** A signed-in person. */
 export type Session = Person & { readonly expiresAtMs: number }
 
-/**
- * Sessions in the access store, found by the SHA-256 of a random id that only the browser keeps.
- */
+/** Sessions in the access store, keyed by the SHA-256 of a random id that only the browser has. */
 export type Sessions = {
-  /** A new id, whatever was there before. On disk when it resolves. */
+  /** Opens a session and returns its id. On disk when it resolves. */
   open(person: Person): Promise<string>
-  /**
-   * The session as long as it holds. Being asked for is being used, which from time to time waits
-   * for the disk.
-   */
+  /** The session if it is valid. Counts as a use of the session, which is stored at intervals. */
   find(id: string): Promise<Session | undefined>
-  /** Ended on disk when it resolves; nothing where there is none. */
+  /** Ends a session, if there is one. On disk when it resolves. */
   end(id: string): Promise<void>
-  /** Removes those that have ended by themselves; returns how many. */
+  /** Removes expired sessions; returns how many. */
   sweep(): Promise<number>
 }
 
@@ -40,7 +35,7 @@ export type SessionOptions = {
   readonly sessionsPerPersonMax: number
 }
 
-/** 256 bits: cannot be guessed, and a plain hash of it cannot be searched. */
+/** 256 random bits, so a plain hash is safe against guessing. */
 const ID_BYTES = 32
 const ID = /^[A-Za-z0-9_-]{43}$/
 
@@ -51,7 +46,7 @@ export const createSessions = (parts: {
   readonly options: SessionOptions
   readonly randomBytes: RandomBytes
   readonly now: () => number
-  /** Hears of a use that could not be written down. */
+  /** Called if the use of a session could not be stored. */
   readonly onError: (error: unknown) => void
 }): Sessions => {
   const { store, options, randomBytes, now, onError } = parts
@@ -60,20 +55,20 @@ export const createSessions = (parts: {
   const expiryOf = (record: SessionRecord): number =>
     Math.min(record.seenAtMs + options.sessionIdleMs, record.createdAtMs + options.sessionMaxMs)
   const holds = (record: SessionRecord): boolean =>
-    // A clock that was set back must not lengthen a session.
+    // After the clock was set back, a session must not last longer.
     now() < expiryOf(record) && now() >= record.createdAtMs - options.sessionTouchMs
 
   const touch = (key: Buffer, seenAtMs: number): Promise<void> =>
     store
       .transaction(() => {
-        // Looked up again: it may have been ended meanwhile, and must stay so.
+        // Read again: the session may have ended meanwhile.
         const record = sessions.get(key)
         if (record !== undefined && record.seenAtMs < seenAtMs)
           sessions.put(key, { ...record, seenAtMs })
       })
       .catch(onError)
 
-  /** Ends the oldest of one person, so that one more fits. */
+  /** Ends the oldest sessions of a person to make room for one. */
   const makeRoom = (subject: string): void => {
     const own = Array.from(sessions.from(new Uint8Array()))
       .filter(([, record]) => record.subject === subject)

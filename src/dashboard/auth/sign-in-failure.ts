@@ -1,3 +1,3 @@
-/** Why somebody is not signed in; the page has a sentence for each. */
+/** Why a sign-in failed. The page has a message for each. */
 export type SignInFailure =
   'cancelled' | 'expired' | 'failed' | 'unreachable' | 'busy' | 'unconfigured'

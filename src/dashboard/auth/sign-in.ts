@@ -4,7 +4,7 @@ import type { PendingSeal } from './pending-sign-in.js'
 import type { Person } from './session.js'
 import type { SignInFailure } from './sign-in-failure.js'
 
-/** A sign-in that came to nothing. Its message is for the log, and holds no code, token or key. */
+/** A failed sign-in. Its message is for the log, and contains no code, token or key. */
 export class SignInError extends Error {
   override readonly name = 'SignInError'
   readonly failure: SignInFailure
@@ -15,15 +15,18 @@ export class SignInError extends Error {
   }
 }
 
-/** Somebody's way to the identity provider and back: the code flow of OpenID Connect with PKCE. */
+/** Signs in at the identity provider: the code flow of OpenID Connect with PKCE. */
 export type SignIn = {
-  /** Where to send the browser, and what it must bring back sealed. Rejects with SignInError. */
+  /**
+   * The URL to redirect the browser to, and the sealed state that it must return. Rejects with
+   * SignInError.
+   */
   begin(from: {
     readonly replaces: string
-    /** Asks for the password also where the provider knows who it is. */
+    /** Asks for the password even if the provider has a session. */
     readonly isFresh: boolean
   }): Promise<{ readonly url: string; readonly pending: string }>
-  /** Who came back with that query (with its `?`). Rejects with SignInError. */
+  /** The person of a returned query (with its `?`). Rejects with SignInError. */
   finish(
     search: string,
     pending: string,
@@ -47,15 +50,15 @@ type Options = {
 
 const text = (value: unknown): string =>
   typeof value === 'string' ? value.slice(0, CLAIM_CHARS_MAX) : ''
-/** What is kept of a name or an address of mail. */
+/** Longest name or email address that is kept. */
 const CLAIM_CHARS_MAX = 256
-/** OpenID Connect's own bound of `sub`. */
+/** The bound of `sub` in OpenID Connect. */
 const SUBJECT_CHARS_MAX = 255
 
 type Claims = { readonly sub: string; readonly [name: string]: unknown }
 
 const toPerson = (claims: Claims): Person => {
-  // Cut, two people might become one.
+  // Truncation could make two people one.
   if (claims.sub === '' || claims.sub.length > SUBJECT_CHARS_MAX)
     throw new SignInError(
       'failed',
@@ -65,7 +68,7 @@ const toPerson = (claims: Claims): Person => {
   return { subject: claims.sub, email, name: text(claims['name']) || email || claims.sub }
 }
 
-/** Everything that openid-client throws, as what it means for the person. */
+/** Maps the errors of openid-client to failures that the page can show. */
 const toSignInError = (error: unknown): SignInError => {
   if (error instanceof SignInError) return error
   if (error instanceof openid.AuthorizationResponseError) {
@@ -78,13 +81,13 @@ const toSignInError = (error: unknown): SignInError => {
     const isSilent = error.code === 'OAUTH_TIMEOUT'
     return new SignInError(isSilent ? 'unreachable' : 'failed', `${error.code}: ${error.message}`)
   }
-  // Whatever fetch throws: no connection, no name, no TLS.
+  // Errors of fetch: connection, DNS or TLS.
   return new SignInError('unreachable', error instanceof Error ? error.message : 'unknown')
 }
 
 const isInsecure = (url: URL): boolean => url.protocol === 'http:'
 
-/** Sign-in at one identity provider, which is asked for nothing before the first one begins. */
+/** Sign-in at one identity provider. Its metadata is fetched at the first sign-in. */
 export const createSignIn = (parts: {
   readonly identity: Identity
   readonly publicUrl: URL
@@ -111,7 +114,7 @@ export const createSignIn = (parts: {
       {
         timeout: options.providerMs / 1_000,
         [openid.customFetch]: fetch,
-        // The signature of an ID token is checked too, not only the connection that it came by.
+        // Also verifies the signature of the ID token.
         execute: isInsecure(issuer)
           ? [openid.allowInsecureRequests, openid.enableNonRepudiationChecks]
           : [openid.enableNonRepudiationChecks],
@@ -120,7 +123,7 @@ export const createSignIn = (parts: {
   }
 
   /**
-   * What the provider says of itself; asked once for all that want it, and again after a failure.
+   * The metadata of the provider. Concurrent callers share one request; a failed one is repeated.
    */
   const configuration = (): Promise<openid.Configuration> => {
     if (provider !== undefined && now() - provider.askedAtMs < options.discoveryMs)
@@ -180,7 +183,7 @@ export const createSignIn = (parts: {
         })
         const claims = tokens.claims()
         if (claims === undefined) throw new SignInError('failed', 'the provider gave no ID token')
-        // Some providers tell a name in the ID token, some only when they are asked for it.
+        // Some providers have the name in the ID token, others only at the userinfo endpoint.
         const isTold = claims['email'] !== undefined && claims['name'] !== undefined
         const more =
           isTold || config.serverMetadata().userinfo_endpoint === undefined

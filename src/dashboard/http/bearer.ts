@@ -3,7 +3,7 @@ import type { Secret } from '../../shared/secret.js'
 
 const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Whether an Authorization header holds the token. Takes the same time for every wrong one. */
+/** Whether an Authorization header has the token, compared in constant time. */
 export const createBearerCheck = (
   token: Secret | undefined,
 ): ((authorization: string | undefined) => boolean) => {

@@ -6,21 +6,21 @@ type Init = {
   readonly signal?: AbortSignal
 }
 
-/** A fetch of somebody else's server. */
+/** The part of fetch that openid-client uses. */
 export type Fetch = (url: string, init: Init) => Promise<Response>
 
-/** A fetch that follows no redirect and reads no more than `bytesMax` of an answer. */
+/** A fetch that follows no redirects, and reads at most `bytesMax` of a response. */
 export const createBoundedFetch =
   (bytesMax: number): Fetch =>
   async (url, { body: sent = null, ...init }) => {
-    // Types of the web leave out views of shared memory, which nobody has here.
+    // The types of the web exclude views of shared memory, which do not occur here.
     const body = sent as RequestInit['body']
     const response = await fetch(url, { ...init, body: body ?? null, redirect: 'manual' })
     const chunks: Uint8Array[] = []
     let byteCount = 0
     for await (const chunk of response.body ?? []) {
       byteCount += chunk.length
-      // Leaving the loop cancels what is still on its way.
+      // Leaving the loop cancels the rest of the body.
       if (byteCount > bytesMax) throw new Error(`the answer is longer than ${bytesMax} bytes`)
       chunks.push(chunk)
     }

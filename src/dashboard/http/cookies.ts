@@ -1,6 +1,6 @@
-/** Cookies of this dashboard, and how they are named and written for its public URL. */
+/** Reads and writes the cookies of the dashboard. */
 export type Cookies = {
-  /** The value of the cookie in a request's header; undefined where it is absent or comes twice. */
+  /** The value of the cookie in a request header; undefined if it is absent or occurs twice. */
   read(header: string | undefined, kind: CookieKind): string | undefined
   /** A Set-Cookie header. */
   write(kind: CookieKind, value: string, maxAgeMs: number): string
@@ -10,15 +10,15 @@ export type Cookies = {
 export type CookieKind = 'session' | 'sign-in'
 
 /**
- * `Strict` keeps the session from every request that another site began. The sign-in is come back
- * to from another site, so its cookie must be sent then.
+ * `Strict` excludes the session from every cross-site request. The sign-in returns from another
+ * site, so its cookie must be sent with that request.
  */
 const SAME_SITE = { session: 'Strict', 'sign-in': 'Lax' } as const
 
 /**
- * Under https names begin with `__Host-`: no other host, path or plain connection can set them. On
- * loopback http browsers take no such name; there cookies of all ports are shared, so the port is
- * part of the name.
+ * With https the names start with `__Host-`, so that no other host, path or plain connection can
+ * set them. Browsers reject that prefix with http, and share cookies among all ports of loopback,
+ * so there the port is part of the name.
  */
 export const createCookies = (publicUrl: URL): Cookies => {
   const isSecure = publicUrl.protocol === 'https:'
@@ -40,7 +40,7 @@ export const createCookies = (publicUrl: URL): Cookies => {
         .split(';')
         .map(pair => pair.trim())
         .filter(pair => pair.startsWith(start))
-      // Two of one name: somebody else set one, and which is ours cannot be told.
+      // Of two cookies with one name, another site has set one, and there is no way to tell which.
       return found.length === 1 ? found[0]?.slice(start.length) : undefined
     },
     write: (kind, value, maxAgeMs) => format(kind, value, Math.floor(maxAgeMs / 1_000)),

@@ -7,11 +7,11 @@ const toAnswer = (name: ErrorName, message: string, status: number): Answer => {
   return { status, body: { error: { code: name, message } }, headers: row.headers ?? {} }
 }
 
-/** What the API answers where something was thrown. What is no RpcError tells nothing of itself. */
+/** The answer for a thrown error. Only the messages of RpcErrors are shown. */
 export const toFailure = (error: unknown): Answer => {
   if (error instanceof RpcError && error.row.status !== undefined)
     return toAnswer(error.name, error.message, error.row.status)
-  // Its own message names files of the machine: that is for the log.
+  // Its message contains paths of this machine, which are only for the log.
   if (error instanceof SealingKeyError)
     return toAnswer('sealingKey', ERRORS.sealingKey.message, ERRORS.sealingKey.status)
   return toAnswer('failed', ERRORS.failed.message, ERRORS.failed.status)

@@ -1,6 +1,6 @@
 import type { Route } from './route.js'
 
-/** What can stand for `:name`: ids of ours are made of these. */
+/** Characters of ids, which are all that `:name` matches. */
 const SEGMENT = /^[A-Za-z0-9_-]{1,64}$/
 
 type Pattern = { readonly route: Route; readonly parts: readonly string[] }
@@ -21,12 +21,12 @@ const paramsOf = (
   return params
 }
 
-/** A route that a path leads to, or the methods that would have led to one. */
+/** The route of a path, or the methods that the path allows. */
 export type Match =
   | { readonly route: Route; readonly params: Readonly<Record<string, string>> }
   | { readonly allowed: readonly string[] }
 
-/** Finds routes by method and path. Nothing is decoded: no id of ours has anything to decode. */
+/** Finds routes by method and path. Paths are not decoded, because ids need no encoding. */
 export const createMatcher = (
   routes: readonly Route[],
 ): ((method: string, path: string) => Match) => {

@@ -3,13 +3,13 @@ import { extname, join, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 
-/** One file of the page, as it is sent. */
+/** A file of the page. */
 export type PageFile = {
   readonly type: string
   readonly bytes: Buffer
-  /** True where the name changes with the content. */
+  /** True if the name changes with the content. */
   readonly isForever: boolean
-  /** Made when it is first asked for. */
+  /** Compressed at the first call. */
   gzipped(): Promise<Buffer>
 }
 
@@ -24,15 +24,15 @@ const TYPES: Readonly<Record<string, string>> = {
   '.json': 'application/json',
 }
 
-/** As vite names what it has hashed. */
+/** File names with a content hash, as vite writes them. */
 const HASHED = /^\/assets\/.+-[A-Za-z0-9_-]{8}\.\w+$/
 
-/** All of the page in memory: over this a file is there by mistake. */
+/** The page is kept in memory; more than this is a mistake. */
 const PAGE_BYTES_MAX = 8 * 1024 ** 2
 
 const compress = promisify(gzip)
 
-/** The built page, by path; `/` is its `index.html`. Empty where it was not built. */
+/** The files of the built page, by path; `/` is `index.html`. Empty if the page was not built. */
 export const loadPageFiles = (folder: string): ReadonlyMap<string, PageFile> => {
   const files = new Map<string, PageFile>()
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return files

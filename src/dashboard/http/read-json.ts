@@ -4,8 +4,8 @@ import { RpcError } from '../../shared/errors.js'
 const isJsonType = (type: string): boolean => /^application\/json\s*(;|$)/i.test(type)
 
 /**
- * A whole JSON body; undefined where there is none. Rejects with RpcError for what is not JSON, and
- * what is too long.
+ * Reads a JSON body; undefined if it is empty. Rejects with an RpcError if it is not JSON or too
+ * long.
  */
 export const readJson = async (request: IncomingMessage, bytesMax: number): Promise<unknown> => {
   if (Number(request.headers['content-length'] ?? 0) > bytesMax)

@@ -3,12 +3,12 @@ import { RpcError, type ErrorName } from '../../shared/errors.js'
 import type { CookieKind } from './cookies.js'
 import type { Session } from '../auth/session.js'
 
-/** Who may call a route: anybody, somebody signed in, or who has the admin token. */
+/** Who may call a route: everyone, signed-in people, or holders of the admin token. */
 export type Guard = 'open' | 'session' | 'admin'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
-/** What a handler answers; an undefined body is none. */
+/** The answer of a handler. An undefined body is no body. */
 export type Answer = {
   readonly status: number
   /** Sent as JSON. */
@@ -16,31 +16,34 @@ export type Answer = {
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
 }
 
-/** A request whose guard has let it through, before its route has looked at what it holds. */
+/** 200 with a JSON body. */
+export const ok = (body: unknown): Answer => ({ status: 200, body })
+
+/** A request that passed the guard of its route; query and body are not yet validated. */
 export type Call = {
   readonly params: Readonly<Record<string, string>>
-  /** As it was sent, with its `?`; empty where there is none. */
+  /** The query as it was sent, with its `?`; empty if there is none. */
   readonly search: string
-  /** Parsed JSON; undefined where there was no body. */
+  /** Parsed JSON; undefined if there was no body. */
   readonly body: unknown
   readonly session: Session | undefined
   cookie(kind: CookieKind): string | undefined
 }
 
-/** One answer that a route may give, for its documentation and for the tests made from that. */
-export type AnswerDoc = { readonly says: string; readonly body?: v.GenericSchema }
+/** A documented answer of a route. The OpenAPI document and tests use it. */
+export type AnswerDoc = { readonly description: string; readonly body?: v.GenericSchema }
 
-/** A route as server and documentation see it. */
+/** A route of the dashboard. */
 export type Route = {
   readonly method: Method
-  /** `:name` stands for one segment. */
+  /** `:name` matches one segment. */
   readonly path: string
   readonly guard: Guard
   readonly summary: string
   readonly query: v.GenericSchema | undefined
   readonly body: v.GenericSchema | undefined
   readonly answers: Readonly<Record<number, AnswerDoc>>
-  /** Rows of the error table that it may answer beside those of its guard. */
+  /** Failures that it may answer, besides those of its guard. */
   readonly errors: readonly ErrorName[]
   run(call: Call): Answer | Promise<Answer>
 }
@@ -89,14 +92,14 @@ const explain = (what: string, issue: v.BaseIssue<unknown>): RpcError => {
 
 const check = (what: string, schema: v.GenericSchema | undefined, value: unknown): unknown => {
   if (schema === undefined) return undefined
-  // To valibot a list is an object, too.
+  // valibot accepts a list as an object.
   if (Array.isArray(value)) throw wrongInput(what, 'must be a JSON object')
   const result = v.safeParse(schema, value)
   if (result.success) return result.output
   throw explain(what, result.issues[0])
 }
 
-/** For a route without a body: clients may send `{}` where they have nothing to say. */
+/** Body of a route without one: clients may send `{}`. */
 const NOTHING = v.optional(v.strictObject({}))
 
 const toQuery = (search: string): Readonly<Record<string, string>> => {
@@ -108,7 +111,7 @@ const toQuery = (search: string): Readonly<Record<string, string>> => {
   return Object.fromEntries(pairs)
 }
 
-/** Declares a route: its query and body are checked before its handler sees them. */
+/** Declares a route. Query and body are validated before the handler runs. */
 export const route = <
   const P extends string,
   const G extends Guard,
@@ -124,8 +127,7 @@ export const route = <
     body,
     errors,
     run: call =>
-      // The four casts say what was just checked: the server matched the path and the guard,
-      // `check` the rest.
+      // The casts are safe: the server has matched path and guard, and `check` validates the rest.
       handle({
         params: call.params as Readonly<Record<ParamNames<P>, string>>,
         query: check('query', query, query && toQuery(call.search)) as Checked<Q>,

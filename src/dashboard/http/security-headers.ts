@@ -1,7 +1,7 @@
-/** Headers of every answer of the dashboard, after OWASP ASVS 5.0 §3.4. */
+/** Headers of every answer, after OWASP ASVS 5.0 §3.4. */
 export const createSecurityHeaders = (
   publicUrl: URL,
-  /** Where the page may call to, beside its own origin: the locations. */
+  /** Origins besides its own that the page may call: the locations. */
   connectTo: readonly string[],
 ): Readonly<Record<string, string>> => ({
   'Content-Security-Policy': [

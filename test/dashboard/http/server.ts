@@ -175,7 +175,7 @@ const echo = route({
   guard: 'admin',
   summary: 'Says what it was given',
   body: v.strictObject({ text: v.string('must be a text') }),
-  answers: { 200: { says: 'The same' } },
+  answers: { 200: { description: 'The same' } },
   handle: ({ params, body }) => ({ status: 200, body: { ...params, ...body } }),
 })
 const broken = route({
@@ -183,7 +183,7 @@ const broken = route({
   path: '/admin/broken/:how',
   guard: 'admin',
   summary: 'Fails',
-  answers: { 204: { says: 'Never' } },
+  answers: { 204: { description: 'Never' } },
   handle: ({ params }) => {
     if (params.how === 'row') throw new RpcError('noToken')
     if (params.how === 'call') throw new RpcError('noIndex')
@@ -382,7 +382,7 @@ t.test('over the bounds: no more connections, no more requests', async t => {
     path: '/admin/hold',
     guard: 'admin',
     summary: 'Waits',
-    answers: { 204: { says: 'At last' } },
+    answers: { 204: { description: 'At last' } },
     handle: () => new Promise(resolve => waiting.push(() => resolve({ status: 204 }))),
   })
   const { url, port } = await startDashboard(t, {

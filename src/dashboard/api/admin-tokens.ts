@@ -1,0 +1,98 @@
+import type { AccessService } from '../../access/service.js'
+import type { TokenScope } from '../../access/store/tables.js'
+import type { NewToken, TokenInfo } from '../../access/tokens/token-manager.js'
+import { RpcError } from '../../shared/errors.js'
+import { ok, route, type Route } from '../http/route.js'
+import * as shapes from './admin-shapes.js'
+import type { Catalog } from './catalog.js'
+import { urlsOf } from './views.js'
+
+const TOKEN = '/admin/accesses/:accessId/networks/:network/locations/:location/token'
+const SCOPE_ERRORS = ['noSuchAccess', 'notOffered'] as const
+const MAKE_ERRORS = [...SCOPE_ERRORS, 'accessEnded', 'accessUpcoming', 'sealingKey'] as const
+
+type Parts = { readonly accessService: AccessService; readonly catalog: Catalog }
+
+/** A token as the admin API shows it. */
+export const toTokenView = (token: TokenInfo) => ({
+  network: token.network,
+  location: token.location,
+  tokenId: token.tokenId,
+  tail: token.tail,
+  createdAtMs: token.createdAtMs,
+  address: token.address ?? null,
+})
+
+const toSecretView = (catalog: Catalog, scope: TokenScope, token: string) => ({
+  token,
+  ...urlsOf(catalog, scope, token),
+})
+
+const toNewView = (catalog: Catalog, made: NewToken) => ({
+  ...toTokenView(made),
+  ...toSecretView(catalog, made, made.token.reveal()),
+})
+
+/** Routes of the operator for the tokens of all accesses. */
+export const createAdminTokenRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
+  route({
+    method: 'POST',
+    path: TOKEN,
+    guard: 'admin',
+    summary: 'Generate a token',
+    answers: { 201: { description: 'The token is active', body: shapes.newToken } },
+    errors: [...MAKE_ERRORS, 'tokenActive'],
+    handle: async ({ params }) => ({
+      status: 201,
+      body: toNewView(catalog, await accessService.generate(params)),
+    }),
+  }),
+  route({
+    method: 'POST',
+    path: `${TOKEN}/regenerate`,
+    guard: 'admin',
+    summary: 'Regenerate the token; the previous one is invalid when this is answered',
+    answers: {
+      200: { description: 'The new token; the restriction is kept', body: shapes.newToken },
+    },
+    errors: [...MAKE_ERRORS, 'noToken', 'notConfirmed'],
+    handle: async ({ params }) => ok(toNewView(catalog, await accessService.regenerate(params))),
+  }),
+  route({
+    method: 'DELETE',
+    path: TOKEN,
+    guard: 'admin',
+    summary: 'Revoke the token; it is invalid when this is answered',
+    answers: { 204: { description: 'The token and its restriction are removed' } },
+    errors: [...SCOPE_ERRORS, 'noToken', 'notConfirmed'],
+    handle: async ({ params }) => {
+      await accessService.revoke(params)
+      return { status: 204 }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${TOKEN}/reveal`,
+    guard: 'admin',
+    summary: 'Reveal the token',
+    answers: { 200: { description: 'The token and its URLs', body: shapes.revealed } },
+    errors: ['noSuchAccess', 'noToken', 'sealingKey'],
+    handle: async ({ params }) => {
+      if (accessService.find(params.accessId) === undefined) throw new RpcError('noSuchAccess')
+      const token = await accessService.reveal(params)
+      if (token === undefined) throw new RpcError('noToken')
+      return ok(toSecretView(catalog, params, token.reveal()))
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: `${TOKEN}/restriction`,
+    guard: 'admin',
+    summary: 'Restrict the token to one public IPv4 address; blank removes the restriction',
+    body: shapes.restriction,
+    answers: { 200: { description: 'In effect', body: shapes.token } },
+    errors: [...SCOPE_ERRORS, 'wrongInput', 'noToken', 'notPublicIpv4', 'notConfirmed'],
+    handle: async ({ params, body }) =>
+      ok(toTokenView(await accessService.restrict(params, body.address))),
+  }),
+]

@@ -1,0 +1,113 @@
+import type { AccessService } from '../../access/service.js'
+import { RpcError } from '../../shared/errors.js'
+import { ok, route, type Route } from '../http/route.js'
+import type { Catalog } from './catalog.js'
+import { checkOwnScope, findToken } from './own-access.js'
+import * as shapes from './shapes.js'
+import { toNewPanel, toPanel, urlsOf } from './views.js'
+
+const SCOPE = '/api/accesses/:accessId/networks/:network/locations/:location'
+const SCOPE_ERRORS = ['noSuchAccess', 'notOffered'] as const
+
+type Parts = { readonly accessService: AccessService; readonly catalog: Catalog }
+
+const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
+  route({
+    method: 'POST',
+    path: `${SCOPE}/token`,
+    guard: 'session',
+    summary: 'Generate a token',
+    answers: { 201: { description: 'The token is active', body: shapes.newToken } },
+    errors: [...SCOPE_ERRORS, 'accessEnded', 'accessUpcoming', 'tokenActive', 'sealingKey'],
+    handle: async ({ session, params }) => {
+      const made = await accessService.generate(checkOwnScope(accessService, session, params))
+      return { status: 201, body: toNewPanel(catalog, made) }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${SCOPE}/token/regenerate`,
+    guard: 'session',
+    summary: 'Regenerate the token; the previous one is invalid when this is answered',
+    answers: {
+      200: { description: 'The new token; the restriction is kept', body: shapes.newToken },
+    },
+    errors: [
+      ...SCOPE_ERRORS,
+      'accessEnded',
+      'accessUpcoming',
+      'noToken',
+      'sealingKey',
+      'notConfirmed',
+    ],
+    handle: async ({ session, params }) => {
+      const made = await accessService.regenerate(checkOwnScope(accessService, session, params))
+      return ok(toNewPanel(catalog, made))
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${SCOPE}/token/reveal`,
+    guard: 'session',
+    summary: 'Reveal the token',
+    answers: { 200: { description: 'The token and its URLs', body: shapes.revealed } },
+    errors: [...SCOPE_ERRORS, 'noToken', 'sealingKey'],
+    handle: async ({ session, params }) => {
+      const scope = checkOwnScope(accessService, session, params)
+      const token = (await accessService.reveal(scope))?.reveal()
+      if (token === undefined) throw new RpcError('noToken')
+      return ok({ token, ...urlsOf(catalog, scope, token) })
+    },
+  }),
+]
+
+/** Routes of the location tokens of whoever is signed in. */
+export const createTokenRoutes = (parts: Parts): readonly Route[] => {
+  const { accessService, catalog } = parts
+  return [
+    route({
+      method: 'GET',
+      path: SCOPE,
+      guard: 'session',
+      summary: 'The token of a network and location, masked',
+      answers: { 200: { description: 'The token, or null', body: shapes.panel } },
+      errors: SCOPE_ERRORS,
+      handle: ({ session, params }) => {
+        const info = findToken(accessService, checkOwnScope(accessService, session, params))
+        return ok(info === undefined ? { token: null } : toPanel(catalog, info))
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: `${SCOPE}/token`,
+      guard: 'session',
+      summary: 'Revoke the token; it is invalid when this is answered',
+      answers: { 204: { description: 'The token and its restriction are removed' } },
+      errors: [...SCOPE_ERRORS, 'noToken', 'notConfirmed'],
+      handle: async ({ session, params }) => {
+        await accessService.revoke(checkOwnScope(accessService, session, params))
+        return { status: 204 }
+      },
+    }),
+    route({
+      method: 'PUT',
+      path: `${SCOPE}/token/restriction`,
+      guard: 'session',
+      summary: 'Restrict the token to one public IPv4 address; blank removes the restriction',
+      body: shapes.restriction,
+      answers: { 200: { description: 'In effect', body: shapes.panel } },
+      errors: [...SCOPE_ERRORS, 'noToken', 'notPublicIpv4', 'notConfirmed'],
+      handle: async ({ session, params, body }) =>
+        ok(
+          toPanel(
+            catalog,
+            await accessService.restrict(
+              checkOwnScope(accessService, session, params),
+              body.address,
+            ),
+          ),
+        ),
+    }),
+    ...secretRoutes(parts),
+  ]
+}
