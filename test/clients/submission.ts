@@ -341,16 +341,16 @@ t.test('what is submitted lands, and is read back', async t => {
   await t.test('relay-bundle', t => checkRelayBundle(t, deployment))
   await t.test('relay', t => checkRelay(t, deployment))
 
-  await t.test('the orders of sandbox.md are followed', async t => {
+  await t.test('the control requests of sandbox.md work', async t => {
     const { landerUrl } = deployment.description
     const page = readPage('docs/sandbox.md')
-    const [look, misbehave, clear] = blocksOf(page)
+    const [list, inject, clear] = blocksOf(page)
       .filter(({ language }) => language === 'sh')
       .flatMap(({ text }) => text.split('\n'))
     const sh = async (command = ''): Promise<string> =>
       (await run('sh', ['-c', command.replace('$LANDER', landerUrl)])).stdout
-    t.match(JSON.parse(await sh(look)), { received: [{ path: String, headers: {}, body: String }] })
-    t.equal(await sh(misbehave), '{}')
+    t.match(JSON.parse(await sh(list)), { received: [{ path: String, headers: {}, body: String }] })
+    t.equal(await sh(inject), '{}')
     t.match(await ask(`${landerUrl}/send`, { method: 'POST' }), {
       status: 503,
       type: 'text/plain',
