@@ -49,8 +49,11 @@ const ROOMS = {
   sandbox: ['shared', 'config', 'control', 'processes'],
 }
 
-/** The only file outside src/sandbox/ that imports it: its command. */
-const SANDBOX_HOSTS = ['src/cli/sandbox.ts']
+/**
+ * The only file outside src/sandbox/ that imports it: its command. The supervisor starts it as a
+ * guest, by the URL of its module.
+ */
+const SANDBOX_HOSTS = ['src/cli/run-sandbox.ts']
 
 /** Who imports a package, so that it can be replaced in one place. Folders end with a slash. */
 const OWNERS = {
@@ -69,6 +72,7 @@ const OWNERS = {
   'prom-client': ['src/shared/metrics.ts'],
   'smol-toml': ['src/config/'],
   commander: ['src/main.ts', 'src/cli/'],
+  'cli-progress': ['src/cli/progress.ts'],
   preact: ['src/dashboard/pages/'],
   uplot: ['src/dashboard/pages/'],
   vite: ['src/dashboard/pages/vite.config.ts'],
@@ -80,18 +84,6 @@ const NODE_OWNERS = { http2: ['src/sandbox/'], https: [] }
 
 /** Breaches that remain for now: the importing files, by the rule that they break. */
 const EXCEPTIONS = {
-  'room-storage': [
-    'src/storage/verify.ts',
-    'src/storage/restore.ts',
-    'src/storage/native-options.ts',
-    'src/storage/lock-stores.ts',
-    'src/storage/backup.ts',
-  ],
-  'room-ingest': [
-    'src/ingest/feed/sources.ts',
-    'src/ingest/accounts-rpc/target.ts',
-    'src/ingest/accounts-rpc/sweep-schedule.ts',
-  ],
   'room-edge': ['src/edge/websocket/session.ts', 'src/edge/websocket/routes.ts'],
   'room-control': ['src/control/access-usage.ts', 'src/control/edge-notifier.ts'],
   'room-config': ['src/config/schema.ts'],

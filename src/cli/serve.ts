@@ -1,10 +1,11 @@
+import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
-import { openLog } from '../shared/log.js'
-import { startService, type Service } from '../processes/supervisor.js'
+import type { Service } from '../processes/supervisor.js'
+import type { LoadConfig } from './command.js'
 
 /**
- * Exits with code 0 when it is told to before the service is up: there is nothing to drain, and
- * children end with their parent. Returns what takes this back.
+ * Exits with code 0 on a signal before the service is up: nothing is to be drained, and children end
+ * with their parent. Returns the function that removes the handlers.
  */
 export const exitOnSignal = (): (() => void) => {
   const exit = (): void => process.exit(0)
@@ -16,7 +17,7 @@ export const exitOnSignal = (): (() => void) => {
   }
 }
 
-/** Drains at the first SIGTERM or SIGINT and exits with code 0; a second one does not wait. */
+/** Drains on the first SIGTERM or SIGINT and exits with code 0; a second one exits at once. */
 export const drainOnSignal = (service: Service, flush: () => void): void => {
   let isDraining = false
   const onSignal = (): void => {
@@ -31,13 +32,23 @@ export const drainOnSignal = (service: Service, flush: () => void): void => {
   process.on('SIGINT', onSignal)
 }
 
-/** `slotline serve`: the service of one machine, against the configured feeds. */
-export const serve = async (config: Config): Promise<void> => {
+const serve = async (config: Config): Promise<void> => {
+  const { openLog } = await import('../shared/log.js')
+  const { startService } = await import('../processes/supervisor.js')
   process.title = 'slotline supervisor'
   const { log, flush } = openLog('supervisor', config.log)
-  const started = exitOnSignal()
+  const removeHandlers = exitOnSignal()
   const service = await startService(config, log)
   drainOnSignal(service, flush)
-  started()
+  removeHandlers()
   log.info({ dataDir: config.dataDir }, 'every process is ready')
+}
+
+/** `slotline serve`: the service of one machine, with the configured feeds. */
+export const addServeCommand = (program: Command, load: LoadConfig): void => {
+  program
+    .command('serve')
+    .description('run the service of this machine')
+    .requiredOption('--config <file>', 'TOML file; see `slotline config dump`')
+    .action(({ config }) => serve(load(config)))
 }

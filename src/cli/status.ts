@@ -1,11 +1,9 @@
 import { join } from 'node:path'
+import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
-import { openCaretaker } from '../native/inspector.js'
 import type { BootstrapStatus, IndexerStatus, RepairStatus } from '../shared/indexer-status.js'
-import { currentGeneration, storesPath } from '../storage/generations.js'
-import { toStoreOptions } from '../storage/native-options.js'
-import { formatDuration } from '../storage/progress.js'
-import { readStatus } from '../storage/status-file.js'
+import { demandNetwork, exitWithAnswer, type LoadConfig } from './command.js'
+import { formatDuration } from './progress.js'
 
 /** One network as `slotline status` shows it. */
 export type NetworkStatus = {
@@ -16,7 +14,7 @@ export type NetworkStatus = {
   readonly reason: string | null
   readonly generation: string | null
   readonly tipSlot: number | null
-  /** Since the tip was committed; where that is not known, since its block. */
+  /** Since the tip was committed; where that is not known, since the time of its block. */
   readonly tipAgeMs: number | null
   readonly source: string | null
   readonly bootstrap: BootstrapStatus | null
@@ -28,28 +26,8 @@ const isAlive = (pid: number): boolean => {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // Of another user: it is there.
+    // A process of another user exists, too.
     return error instanceof Error && 'code' in error && error.code === 'EPERM'
-  }
-}
-
-/** The tip that lies in a store which nobody writes. */
-export const storedTip = (
-  config: Config,
-  network: string,
-  generation: string,
-): IndexerStatus['tip'] => {
-  try {
-    const dir = join(storesPath(config.dataDir, network), generation)
-    const store = openCaretaker(dir, toStoreOptions(config, network))
-    const tip = store.tip()
-    store.close()
-    if (tip === undefined) return null
-    const { blockHeight, blockTime = null, slot } = tip
-    return { slot, blockHeight, blockTime, committedAtMs: null }
-  } catch {
-    // What is wrong with it the next start says; here it is no slot.
-    return null
   }
 }
 
@@ -58,37 +36,45 @@ const ageMs = (tip: IndexerStatus['tip'], nowMs: number): number | null => {
   return atMs === null ? null : Math.max(0, nowMs - atMs)
 }
 
-/** What is known of a network from its files. */
-export const networkStatus = (config: Config, network: string, nowMs: number): NetworkStatus => {
-  const stores = storesPath(config.dataDir, network)
-  const said = readStatus(stores)
-  const silentMs = said === undefined ? Infinity : nowMs - said.atMs
-  const isRunning = said !== undefined && isAlive(said.pid) && silentMs <= config.status.staleMs
-  const generation = currentGeneration(stores) ?? null
-  const known = { network, isRunning, generation, repair: said?.repair ?? null }
-  const bootstrap = said?.bootstrap ?? null
-  if (isRunning) {
-    const { isHealthy, reason = null, source, tip } = said
-    const tipSlot = tip?.slot ?? null
-    return { ...known, isHealthy, reason, tipSlot, tipAgeMs: ageMs(tip, nowMs), source, bootstrap }
+type ReadTip = (dir: string) => IndexerStatus['tip']
+
+/** The status of a network from its files; `written` is what its indexer wrote last. */
+const toNetworkStatus = (
+  { network, stores, generation }: { network: string; stores: string; generation: string | null },
+  written: IndexerStatus | undefined,
+  { nowMs, staleMs, readTip }: { nowMs: number; staleMs: number; readTip: ReadTip },
+): NetworkStatus => {
+  const silentMs = written === undefined ? Infinity : nowMs - written.atMs
+  const hasProcess = written !== undefined && isAlive(written.pid)
+  const isRunning = hasProcess && silentMs <= staleMs
+  const stored = isRunning || generation === null ? null : readTip(join(stores, generation))
+  const tip = isRunning ? written.tip : stored
+  const base = {
+    network,
+    isRunning,
+    generation,
+    tipSlot: tip?.slot ?? null,
+    tipAgeMs: ageMs(tip, nowMs),
+    bootstrap: written?.bootstrap ?? null,
+    repair: written?.repair ?? null,
   }
-  const tip = generation === null ? null : storedTip(config, network, generation)
-  const reason =
-    said !== undefined && isAlive(said.pid)
-      ? `process ${said.pid} has said nothing for ${formatDuration(silentMs / 1_000)}`
-      : 'no indexer runs'
-  const tipSlot = tip?.slot ?? null
-  const tipAgeMs = ageMs(tip, nowMs)
-  return { ...known, isHealthy: false, reason, tipSlot, tipAgeMs, source: null, bootstrap }
+  if (isRunning) {
+    const { isHealthy, reason = null, source } = written
+    return { ...base, isHealthy, reason, source }
+  }
+  const reason = hasProcess
+    ? `process ${written.pid} has not written its status for ${formatDuration(silentMs / 1_000)}`
+    : 'no indexer runs'
+  return { ...base, isHealthy: false, reason, source: null }
 }
 
 const formatBootstrap = (bootstrap: BootstrapStatus, isRunning: boolean): string => {
-  const { kind, places, progress, reason, state, step } = bootstrap
-  const what = `${kind}${places.length === 0 ? '' : ` from ${places.join(', ')}`}`
+  const { kind, locations, progress, reason, state, step } = bootstrap
+  const what = `${kind}${locations.length === 0 ? '' : ` from ${locations.join(', ')}`}`
   if (state === 'failed') return `${what} failed at the step ${step}: ${reason ?? 'no reason'}`
   if (state === 'cancelled') return `${what} was cancelled at the step ${step}: ${reason ?? ''}`
   if (state === 'done') return `${what}: done`
-  if (!isRunning) return `${what}: stopped at ${step}; the next start goes on with it`
+  if (!isRunning) return `${what}: stopped at ${step}; the next start resumes it`
   if (progress === undefined) return `${what}: ${step}`
   const { detail, done, total, unit } = progress
   const percent = Math.floor((done * 100) / total)
@@ -111,19 +97,25 @@ const formatNetwork = (status: NetworkStatus): string => {
   return `${lines.join('\n')}\n`
 }
 
-/**
- * `slotline status`: where each network is. Answers the exit code: 0 where all are healthy, 1 where
- * one is not. Throws where it cannot tell.
- */
-export const status = (
+const status = async (
   config: Config,
   options: { readonly network?: string; readonly json?: boolean },
-): 0 | 1 => {
-  const ids = config.networks.map(({ id }) => id)
-  if (options.network !== undefined && !ids.includes(options.network))
-    throw new Error(`no network ${options.network}`)
-  const asked = options.network === undefined ? ids : [options.network]
-  const networks = asked.map(id => networkStatus(config, id, Date.now()))
+): Promise<0 | 1> => {
+  const { currentGeneration, storesPath } = await import('../storage/generations.js')
+  const { readStatus } = await import('../storage/status-file.js')
+  const { readStoredTip } = await import('../storage/stored-tip.js')
+  const { toStoreOptions } = await import('../storage/store-options.js')
+  const { network: only } = options
+  const selected = only === undefined ? config.networks : [demandNetwork(config, only)]
+  const networks = selected.map(({ id: network }) => {
+    const stores = storesPath(config.dataDir, network)
+    const generation = currentGeneration(stores) ?? null
+    return toNetworkStatus({ network, stores, generation }, readStatus(stores), {
+      nowMs: Date.now(),
+      staleMs: config.status.staleMs,
+      readTip: dir => readStoredTip(dir, toStoreOptions(config, network)),
+    })
+  })
   const isHealthy = networks.every(network => network.isHealthy)
   process.stdout.write(
     options.json
@@ -131,4 +123,15 @@ export const status = (
       : networks.map(formatNetwork).join(''),
   )
   return isHealthy ? 0 : 1
+}
+
+/** `slotline status`: exit code 0 where all networks are healthy, 1 where one is not, else 2. */
+export const addStatusCommand = (program: Command, load: LoadConfig): void => {
+  program
+    .command('status')
+    .description('show the tip, health, feed, bootstrap and repair of each network')
+    .requiredOption('--config <file>', 'configuration of the service on this machine')
+    .option('--network <id>', 'only this network')
+    .option('--json', 'print it as one line of JSON')
+    .action(({ config, ...options }) => exitWithAnswer(async () => status(load(config), options)))
 }

@@ -8,7 +8,7 @@ import { createDispatch, type Dispatch, type DispatchModules } from '../rpc/disp
 import { RpcError } from '../shared/errors.js'
 import type { Log } from '../shared/log.js'
 import { currentGeneration, isIncomplete, storesPath } from '../storage/generations.js'
-import { toStoreOptions } from '../storage/native-options.js'
+import { toStoreOptions } from '../storage/store-options.js'
 
 /** One network at an edge, whichever store is the live one. */
 export type NetworkView = {

@@ -1,242 +1,231 @@
-import { mkdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Config } from '../config/config.js'
-import type { BootstrapPlan } from '../ingest/bootstrap/bootstrap.js'
-import type { RepairStepName } from '../ingest/repair/options.js'
-import { startRepairedFeed } from '../ingest/repair/repair.js'
-import type { FeedHealth } from '../ingest/feed/source.js'
-import { shownPlace, type IndexerStatus } from '../shared/indexer-status.js'
-import { openLog } from '../shared/log.js'
-import { createMetrics } from '../shared/metrics.js'
-import { openIndexer } from '../native/indexer.js'
-import { lockFile } from '../native/os.js'
-import { removeLeftDrafts } from '../storage/backup-draft.js'
-import type { BootstrapRunner } from '../ingest/bootstrap/runner.js'
-import { createBootstraps } from './bootstraps.js'
-import { toFeedSources } from '../ingest/feed/sources.js'
-import {
-  clearCurrentGeneration,
-  currentGeneration,
-  demandWritable,
-  FIRST_GENERATION,
-  removeOtherGenerations,
-  RESTORE_DRAFT,
-  setCurrentGeneration,
-  setIncomplete,
-  storesPath,
-} from '../storage/generations.js'
-import { toStoreOptions } from '../storage/native-options.js'
-import { startLongReadMonitor } from './long-read-monitor.js'
-import { sendMetrics } from './send-metrics.js'
-import { exitWithFailure, type Start } from './role.js'
 import { startSweep } from '../ingest/accounts-rpc/sweep-schedule.js'
+import type { BootstrapPlan } from '../ingest/bootstrap/bootstrap.js'
+import { createBootstraps } from '../ingest/bootstrap/network-bootstraps.js'
+import type { BootstrapRunner } from '../ingest/bootstrap/runner.js'
+import { FeedMetrics } from '../ingest/feed/feed-metrics.js'
+import type { FeedHealth } from '../ingest/feed/source.js'
+import { toFeedSources, type ChainOverride, type FeedSources } from '../ingest/feed/sources.js'
+import { LiveStore } from '../ingest/live-store.js'
+import type { RepairStepName } from '../ingest/repair/options.js'
+import { RepairedFeed } from '../ingest/repair/repair.js'
+import type { Indexer } from '../native/indexer.js'
+import { printableLocation, type IndexerStatus } from '../shared/indexer-status.js'
+import { openLog, type Log } from '../shared/log.js'
+import { createMetrics, type Metrics } from '../shared/metrics.js'
+import { FIRST_GENERATION, setIncomplete, storesPath } from '../storage/generations.js'
+import { startLongReadMonitor } from '../storage/long-read-monitor.js'
 import { startStatusWriter, type StatusWriter } from '../storage/status-writer.js'
+import { toStoreOptions } from '../storage/store-options.js'
+import { toBootstrapSettings } from './bootstrap-settings.js'
+import type { SendEvent } from './messages.js'
+import { exitWithFailure, type Start } from './role.js'
+import { sendMetrics } from './send-metrics.js'
+
+type Network = Config['networks'][number]
 
 const LOADING: FeedHealth = {
   isHealthy: false,
-  reason: 'its first whole store is being made',
+  reason: 'its first complete store is being loaded',
 }
 
-/** A step of the repair ladder as what it makes a store from. */
-const toPlan = (step: RepairStepName, { snapshots }: Config['networks'][number]): BootstrapPlan => {
+/** The plan of a repair step. */
+const toPlan = (step: RepairStepName, { snapshots }: Network): BootstrapPlan => {
   switch (step) {
     case 'incremental':
-      return { kind: 'incremental', place: snapshots.at(-1) ?? '' }
+      return { kind: 'incremental', location: snapshots.at(-1) ?? '' }
     case 'snapshot':
-      return { kind: 'snapshot', places: snapshots }
+      return { kind: 'snapshot', locations: snapshots }
     case 'rpc':
       return { kind: 'rpc' }
   }
 }
 
-/**
- * The one writer of a network's accounts store: reads the feed and commits one block after the
- * other.
- */
-export const startIndexer: Start = async ({ config, network, chain }, send) => {
-  const target = config.networks.find(({ id }) => id === network)
-  if (network === undefined || target === undefined) throw new Error(`no network ${network}`)
-  const { log, flush, droppedCount } = openLog(`indexer ${network}`, config.log)
-  const metrics = createMetrics(`indexer ${network}`)
-  const stores = storesPath(config.dataDir, network)
-  mkdirSync(stores, { recursive: true })
-  demandWritable(stores)
-  if (!lockFile(join(stores, 'indexer.lock')))
-    throw new Error(`another indexer runs on network ${network} of ${config.dataDir}`)
+type IndexerParts = {
+  readonly config: Config
+  readonly network: Network
+  readonly chain: ChainOverride | undefined
+  readonly send: SendEvent
+  readonly log: Log
+  readonly metrics: Metrics
+}
 
-  // No restore runs beside an indexer, and a backup that does holds its lock.
-  rmSync(join(stores, RESTORE_DRAFT), { recursive: true, force: true })
-  removeLeftDrafts(stores)
+/** The one writer of a network's accounts store: commits the blocks of its feed one by one. */
+class NetworkIndexer {
+  private readonly parts: IndexerParts
+  private readonly stores: string
+  private readonly store: LiveStore
+  private readonly sources: FeedSources
+  private readonly feedMetrics: FeedMetrics
+  /** A guest's chain is indexed from its first slot and never bootstrapped. */
+  private readonly bootstraps: BootstrapRunner | undefined
+  private readonly feed: RepairedFeed
+  private readonly stopMonitor: () => void
+  private readonly stopSweep: () => void
+  private readonly status: StatusWriter
+  /** A bootstrap is loading what the live store lacks. */
+  private isIncomplete = false
 
-  // A dev chain lives as long as its process: a store of another one is of no use to who starts
-  // now.
-  const current = currentGeneration(stores)
-  let generation = chain?.id ?? current ?? FIRST_GENERATION
-  if (generation !== current) clearCurrentGeneration(stores)
-  let indexer = openIndexer(join(stores, generation), toStoreOptions(config, network))
-
-  // An empty store is not shown: until its first block, readers that have the one before stay with
-  // it.
-  let isLive = generation === current
-  let bootstraps: BootstrapRunner | undefined
-  const goLive = (): void => {
-    if (isLive) return
-    isLive = true
-    setCurrentGeneration(stores, generation)
-    removeOtherGenerations(stores, [generation, ...(bootstraps?.folders() ?? [])])
-    send({ kind: 'storeReplaced', network })
+  constructor(parts: IndexerParts) {
+    const { chain, config, log, metrics, network } = parts
+    this.parts = parts
+    this.stores = storesPath(config.dataDir, network.id)
+    this.store = this.openStore()
+    this.sources = toFeedSources(network.feed, chain)
+    this.feedMetrics = new FeedMetrics(metrics, network.id)
+    this.bootstraps = chain === undefined ? this.createBootstraps() : undefined
+    // A killed process may have left it set.
+    setIncomplete(this.stores, false)
+    this.updateIncomplete()
+    if (chain === undefined) this.store.removeOthers()
+    this.feed = this.startFeed()
+    this.bootstraps?.watch()
+    this.stopMonitor = this.startMonitor()
+    const { writeMs } = config.status
+    this.status = startStatusWriter(this.stores, writeMs, () => this.describe(), log)
+    const store = (): Indexer => this.store.indexer
+    this.stopSweep = startSweep({ network, store, metrics, log })
   }
-  if (indexer.tip() !== undefined) goLive()
 
-  const slot = metrics.gauge('tipSlot', { network })
-  const lag = metrics.gauge('feedLag', { network })
-  const buffered = metrics.gauge('feedBuffer', { network })
-  const isHealthy = metrics.gauge('feedHealthy', { network })
-  const blocks = metrics.counter('blocksApplied', { network })
-  const accounts = metrics.counter('accountsApplied', { network })
-  const applyTime = metrics.histogram('applySeconds', { network })
-  const dropped = metrics.gauge('logDropped')
-  metrics.beforeSnapshot(() => dropped.set(droppedCount()))
+  async drain(): Promise<void> {
+    this.stopMonitor()
+    this.stopSweep()
+    await this.bootstraps?.stop()
+    this.status.stop()
+    this.feed.stop()
+    this.store.close()
+  }
 
-  const { sources, bounds } = toFeedSources(target.feed, chain)
-  let committedAtMs: number | null = null
-  const describeTip = (): IndexerStatus['tip'] => {
-    const tip = indexer.tip()
-    if (tip === undefined) return null
-    const { blockHeight, blockTime = null, slot } = tip
-    return { slot, blockHeight, blockTime, committedAtMs }
+  private openStore(): LiveStore {
+    const { chain, config, network, send } = this.parts
+    return new LiveStore({
+      stores: this.stores,
+      storeOptions: toStoreOptions(config, network.id),
+      chainId: chain?.id,
+      bootstrapFolders: () => this.bootstraps?.folders() ?? [],
+      onReplaced: () => send({ kind: 'storeReplaced', network: network.id }),
+    })
   }
-  let status: StatusWriter | undefined
-  let isReplaying = false
-  /** Of what the live store lacks a bootstrap is making a whole one. */
-  let isIncomplete = false
-  const watchCompleteness = (): void => {
-    const isLoading = bootstraps?.status()?.state === 'running'
-    const next = isLoading && generation === FIRST_GENERATION
-    if (next !== isIncomplete) setIncomplete(stores, next)
-    isIncomplete = next
-  }
-  const sourceIndex = metrics.gauge('feedSource', { network })
-  // A guest's chain ends with its process, and is indexed from its first slot.
-  if (chain === undefined)
-    bootstraps = createBootstraps(config, network, log, {
-      onStatus: () => {
-        watchCompleteness()
-        status?.write()
-      },
-      live: () => indexer,
+
+  private createBootstraps(): BootstrapRunner {
+    const { config, log, metrics, network } = this.parts
+    return createBootstraps(toBootstrapSettings(config, network.id), {
+      live: () => this.store.indexer,
+      log,
       metrics,
-      sourceIndex: () => feed.sourceIndex(),
-      holdLive: isHeld => (isHeld ? feed.hold() : feed.release()),
-      goLive: (next, name) => {
-        const last = indexer
-        indexer = next
-        generation = name
-        isLive = false
-        goLive()
-        watchCompleteness()
-        feed.restart()
-        last.close()
+      sourceIndex: () => this.feed.sourceIndex(),
+      onStatus: () => {
+        this.updateIncomplete()
+        this.writeStatus()
+      },
+      setLiveFeedPaused: isPaused => (isPaused ? this.feed.pause() : this.feed.resume()),
+      goLive: (indexer, generation) => {
+        const before = this.store.replace(indexer, generation)
+        this.updateIncomplete()
+        this.feed.restart()
+        before.close()
       },
     })
-  // As a killed process left it, or not.
-  setIncomplete(stores, false)
-  watchCompleteness()
-  // A process may have been killed before it removed the store before its own.
-  if (chain === undefined)
-    removeOtherGenerations(stores, [generation, ...(bootstraps?.folders() ?? [])])
-  const feed = startRepairedFeed({
-    sources,
-    feed: bounds,
-    repair: target.repair,
-    indexer: () => indexer,
-    steps: chain === undefined ? target.repairSteps : [],
-    run: (step, signal) =>
-      bootstraps?.run(toPlan(step, target), signal) ??
-      Promise.reject(new Error('no bootstrap is offered')),
-    isHeld: () => bootstraps?.isHeld() ?? false,
-    now: Date.now,
-    on: {
-      committed: block => {
-        goLive()
-        committedAtMs = Date.now()
-        slot.set(block.slot)
-        if (block.lagMs !== undefined) lag.set(block.lagMs / 1000)
-        buffered.set(block.bufferedBytes)
-        blocks.add(1)
-        accounts.add(block.accountCount)
-        applyTime.observe(block.applyMicros / 1_000_000)
-        send({ kind: 'committed', network, slot: block.slot })
-      },
-      health: state => {
-        // The reason comes as a line of the feed's own.
-        isHealthy.set(state.isHealthy ? 1 : 0)
-        status?.write()
-      },
-      repair: state => {
-        // A replay is entered again with each reason that it fails for.
-        if (state !== undefined && !(state.step === 'replay' && isReplaying))
-          metrics.counter('repairs', { network, step: state.step }).add(1)
-        isReplaying = state?.step === 'replay'
-        status?.write()
-      },
-      source: index => {
-        sourceIndex.set(index)
-        status?.write()
-      },
-      log: line => log[line.level]({ network }, line.text),
-    },
-  })
-  bootstraps?.watch()
-  const stopWatch = startLongReadMonitor({
-    config,
-    network,
-    store: () => indexer,
-    metrics,
-    log,
-    send,
-    now: () => performance.now(),
-    onBroken: error => {
-      exitWithFailure(send, `the store cannot be used any more: ${error.message}`)
-    },
-  })
-  status = startStatusWriter(
-    stores,
-    config.status.writeMs,
-    () => {
-      const shown = {
-        network: target.id,
-        generation,
-        tip: describeTip(),
-        source: shownPlace(sources[feed.sourceIndex()]?.endpoint ?? ''),
-      }
-      const health: FeedHealth = isIncomplete ? LOADING : feed.health()
-      const repair = feed.repair()
-      const bootstrap = bootstraps?.status()
-      return {
-        ...shown,
-        isHealthy: health.isHealthy,
-        ...(health.isHealthy ? {} : { reason: health.reason }),
-        ...(repair === undefined ? {} : { repair }),
-        ...(bootstrap === undefined ? {} : { bootstrap }),
-      }
-    },
-    log,
-  )
+  }
 
-  const stopSweep = startSweep({ target, store: () => indexer, metrics, log })
+  private startFeed(): RepairedFeed {
+    const { chain, log, network } = this.parts
+    return new RepairedFeed({
+      sources: this.sources.sources,
+      feed: this.sources.bounds,
+      repair: network.repair,
+      indexer: () => this.store.indexer,
+      steps: chain === undefined ? network.repairSteps : [],
+      run: (step, signal) =>
+        this.bootstraps?.run(toPlan(step, network), signal) ??
+        Promise.reject(new Error('this network cannot be bootstrapped')),
+      isAutoRepairSuspended: () => this.bootstraps?.isAutoRepairSuspended() ?? false,
+      now: Date.now,
+      on: {
+        committed: block => {
+          this.store.onCommitted()
+          this.feedMetrics.onCommitted(block)
+          this.parts.send({ kind: 'committed', network: network.id, slot: block.slot })
+        },
+        // The reason has a log line of its own.
+        health: ({ isHealthy }) => {
+          this.feedMetrics.onHealth(isHealthy)
+          this.writeStatus()
+        },
+        repair: state => {
+          this.feedMetrics.onRepair(state?.step)
+          this.writeStatus()
+        },
+        source: index => {
+          this.feedMetrics.onSource(index)
+          this.writeStatus()
+        },
+        log: line => log[line.level]({ network: network.id }, line.text),
+      },
+    })
+  }
 
+  private startMonitor(): () => void {
+    const { config, log, metrics, network, send } = this.parts
+    return startLongReadMonitor({
+      bounds: { ...config.processes, readerSecondsMax: config.store.readerSecondsMax },
+      network: network.id,
+      store: () => this.store.indexer,
+      metrics,
+      log,
+      now: () => performance.now(),
+      onLongRead: read => send({ kind: 'longRead', network: network.id, ...read }),
+      onBroken: error =>
+        exitWithFailure(send, `the store cannot be used any more: ${error.message}`),
+    })
+  }
+
+  /** The first callbacks come before the writer is there. */
+  private writeStatus(): void {
+    const status: StatusWriter | undefined = this.status
+    status?.write()
+  }
+
+  private updateIncomplete(): void {
+    const isLoading = this.bootstraps?.status()?.state === 'running'
+    const next = isLoading && this.store.generation === FIRST_GENERATION
+    if (next !== this.isIncomplete) setIncomplete(this.stores, next)
+    this.isIncomplete = next
+  }
+
+  private describe(): Omit<IndexerStatus, 'pid' | 'atMs'> {
+    const health = this.isIncomplete ? LOADING : this.feed.health()
+    const repair = this.feed.repair()
+    const bootstrap = this.bootstraps?.status()
+    const target = this.sources.sources[this.feed.sourceIndex()]
+    return {
+      network: this.parts.network.id,
+      generation: this.store.generation,
+      tip: this.store.describeTip(),
+      source: printableLocation(target?.endpoint ?? ''),
+      isHealthy: health.isHealthy,
+      ...(health.isHealthy ? {} : { reason: health.reason }),
+      ...(repair === undefined ? {} : { repair }),
+      ...(bootstrap === undefined ? {} : { bootstrap }),
+    }
+  }
+}
+
+/** Starts the indexer of one network. */
+export const startIndexer: Start = async ({ config, network: id, chain }, send) => {
+  const network = config.networks.find(network => network.id === id)
+  if (network === undefined) throw new Error(`no network ${id ?? ''}`)
+  const { log, flush, droppedCount } = openLog(`indexer ${network.id}`, config.log)
+  const metrics = createMetrics(`indexer ${network.id}`)
+  const dropped = metrics.gauge('logDropped')
+  metrics.beforeSnapshot(() => dropped.set(droppedCount()))
+  const indexer = new NetworkIndexer({ config, network, chain, send, log, metrics })
   return {
     onCommand: command => {
       if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
     },
     drain: async () => {
-      stopWatch()
-      stopSweep()
-      await bootstraps?.stop()
-      status?.stop()
-      feed.stop()
-      indexer.close()
+      await indexer.drain()
       flush()
     },
   }

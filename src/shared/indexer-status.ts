@@ -18,7 +18,7 @@ export type BootstrapStatus = {
   readonly id: string
   readonly kind: 'snapshot' | 'incremental' | 'rpc'
   /** Files and URLs, as they may be shown. */
-  readonly places: readonly string[]
+  readonly locations: readonly string[]
   readonly step: BootstrapStep
   readonly state: 'running' | 'done' | 'failed' | 'cancelled'
   /** Where it failed: why, and what mends it. Where it was cancelled: what for. */
@@ -66,10 +66,10 @@ export type IndexerStatus = {
  * Scheme, host and port of a URL: what follows may be a secret. What is no URL is the path of a
  * file.
  */
-export const shownPlace = (place: string): string => {
-  if (!/^[a-z]+:\/\//i.test(place)) return place
-  if (!URL.canParse(place)) return '(not a URL)'
-  const { host, pathname, protocol } = new URL(place)
+export const printableLocation = (location: string): string => {
+  if (!/^[a-z]+:\/\//i.test(location)) return location
+  if (!URL.canParse(location)) return '(not a URL)'
+  const { host, pathname, protocol } = new URL(location)
   const [name = ''] = pathname.split('/').slice(-1)
   // A snapshot is known by its name; every other part of a path may be a key.
   const shown = /^(incremental-)?snapshot[\w.-]*$/.test(name) ? `/…/${name}` : ''

@@ -2,17 +2,19 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { basename, dirname, join } from 'node:path'
 import { lockFile } from '../native/os.js'
 
-/** LMDB's name of a store's file, and of the one that its readers make beside it. */
-export const [DATA, LOCK] = ['data.mdb', 'lock.mdb']
-/** What stands beside a copy: whose it is. */
-export const LABEL = 'backup.json'
-const HELD = 'backup.lock'
+/** LMDB's names for a store's file and for the lock file that readers create beside it. */
+export const [DATA_FILE, LOCK_FILE] = ['data.mdb', 'lock.mdb']
+/** File beside a copy that says which network and block it is of. */
+export const LABEL_FILE = 'backup.json'
+/** Locked while a process writes the draft. */
+const OWNER_LOCK = 'backup.lock'
+const DRAFT_FILES: ReadonlySet<string> = new Set([DATA_FILE, LOCK_FILE, LABEL_FILE, OWNER_LOCK])
 
-const isDraft = (dir: string): boolean => /^\..+\.unfinished$/.test(basename(dir))
-/** Among a network's stores: where a process is making a backup. */
+const isDraftName = (dir: string): boolean => /^\..+\.unfinished$/.test(basename(dir))
+/** A file among a network's stores that holds the path of a draft. */
 const NOTE = /^backup-\d+\.draft$/
 
-/** The folder that a note names; undefined where its process has just removed it. */
+/** The folder that a note names; undefined where its process has just removed the note. */
 const readNote = (note: string): string | undefined => {
   try {
     return readFileSync(note, 'utf8').trim()
@@ -21,39 +23,34 @@ const readNote = (note: string): string | undefined => {
   }
 }
 
-/** What a folder holds, if it is one of ours: nothing else in it is touched. */
-const partsOf = (dir: string): readonly string[] | undefined => {
+/** Whether a folder holds a draft and nothing else. */
+const isDraft = (dir: string): boolean => {
   try {
     const names = readdirSync(dir)
-    const isOurs = names.every(name => [DATA, LOCK, LABEL, HELD].includes(name))
-    return isDraft(dir) && isOurs && names.includes(HELD) ? names : undefined
+    const hasOnlyDraftFiles = names.every(name => DRAFT_FILES.has(name))
+    return isDraftName(dir) && hasOnlyDraftFiles && names.includes(OWNER_LOCK)
   } catch {
-    return undefined
+    return false
   }
 }
 
-/** Removes what a killed backup left; one that is being made holds its lock. */
-const removeLeft = (dir: string): void => {
-  if (partsOf(dir) !== undefined && lockFile(join(dir, HELD)))
-    rmSync(dir, { recursive: true, force: true })
+/** Removes a draft whose process was killed; the lock of a live one is held. */
+const removeAbandoned = (dir: string): void => {
+  if (isDraft(dir) && lockFile(join(dir, OWNER_LOCK))) rmSync(dir, { recursive: true, force: true })
 }
 
-/**
- * Removes what killed backups of a network left, wherever they were to be. For who starts on its
- * stores.
- */
-export const removeLeftDrafts = (stores: string): void => {
+/** Removes what killed backups of a network left, wherever they were writing. */
+export const removeAbandonedDrafts = (stores: string): void => {
   for (const name of readdirSync(stores).filter(name => NOTE.test(name))) {
     const note = join(stores, name)
     const dir = readNote(note)
     if (dir === undefined) continue
-    removeLeft(dir)
-    // A folder that is still there is of a living backup, which removes its note itself.
+    removeAbandoned(dir)
+    // A folder that still exists belongs to a live backup, which removes its note itself.
     if (!existsSync(dir)) rmSync(note, { force: true })
   }
 }
 
-/** Notes that name this folder. */
 const notesOf = (stores: string, dir: string): readonly string[] =>
   (existsSync(stores) ? readdirSync(stores) : [])
     .filter(name => NOTE.test(name))
@@ -63,41 +60,41 @@ const notesOf = (stores: string, dir: string): readonly string[] =>
 /** A folder beside the target that one process fills. */
 export type Draft = {
   readonly dir: string
-  /** Removes what only the making needed. */
-  strip(): void
-  /** Nothing is left to be removed by others: it has become the target, or is gone. */
-  forget(): void
+  /** Removes the files that only the writing needed. */
+  removeLocks(): void
+  /** Removes the note: the folder has become the target, or is removed. */
+  removeNote(): void
 }
 
 /**
- * Makes the folder beside the target, and notes among the stores where it is. What killed backups
- * left beside this target or any other of its folder is removed.
+ * Creates the folder beside the target, and a note among the stores that names it. Removes what
+ * killed backups left in the target's parent folder.
  */
 export const openDraft = (target: string, stores: string): Draft => {
   const dir = join(dirname(target), `.${basename(target)}.unfinished`)
   for (const name of readdirSync(dirname(target))) {
-    const left = join(dirname(target), name)
-    if (left !== dir) removeLeft(left)
+    const other = join(dirname(target), name)
+    if (other !== dir) removeAbandoned(other)
   }
   const note = join(stores, `backup-${process.pid}.draft`)
   try {
     writeFileSync(note, `${dir}\n`)
   } catch {
-    // Where the disk of the stores is full, a backup elsewhere is what is wanted most.
+    // A full disk of the stores must not prevent a backup to another disk.
   }
   mkdirSync(dir, { recursive: true, mode: 0o700 })
-  if (!lockFile(join(dir, HELD))) {
+  if (!lockFile(join(dir, OWNER_LOCK))) {
     rmSync(note, { force: true })
-    throw new Error(`another backup to ${target} is being made`)
+    throw new Error(`another process is writing a backup to ${target}`)
   }
-  // The folder is ours by now, so other notes of it are of killed processes.
-  for (const left of notesOf(stores, dir)) if (left !== note) rmSync(left, { force: true })
-  for (const name of [DATA, LOCK, LABEL]) rmSync(join(dir, name), { force: true })
+  // This process holds the lock, so other notes of the folder are of killed processes.
+  for (const other of notesOf(stores, dir)) if (other !== note) rmSync(other, { force: true })
+  for (const name of [DATA_FILE, LOCK_FILE, LABEL_FILE]) rmSync(join(dir, name), { force: true })
   return {
     dir,
-    strip: () => {
-      for (const name of [LOCK, HELD]) rmSync(join(dir, name), { force: true })
+    removeLocks: () => {
+      for (const name of [LOCK_FILE, OWNER_LOCK]) rmSync(join(dir, name), { force: true })
     },
-    forget: () => rmSync(note, { force: true }),
+    removeNote: () => rmSync(note, { force: true }),
   }
 }

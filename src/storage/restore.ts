@@ -1,25 +1,21 @@
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import type { Config } from '../config/config.js'
+import { join } from 'node:path'
 import { openCaretaker } from '../native/inspector.js'
-import { lockFile } from '../native/os.js'
 import type { StoreOptions, Tip } from '../native/store.js'
-import { demandRoom, readLabel, removeUnfinished, watchFile } from './backup.js'
-import { DATA, LOCK } from './backup-draft.js'
-import { forgetBootstrap } from '../ingest/bootstrap/state.js'
+import { syncPath } from './atomic-file.js'
+import { DATA_FILE, LOCK_FILE } from './backup-draft.js'
+import { readLabel, type BackupLabel, type CopyOptions } from './backup.js'
+import { demandDiskSpace, watchFileSize } from './disk-space.js'
 import {
+  nextGeneration,
   removeOtherGenerations,
   RESTORE_DRAFT,
   setCurrentGeneration,
   storesPath,
-  syncPath,
 } from './generations.js'
-import { toStoreOptions } from './native-options.js'
-
-/** One more than the greatest number among the generations. */
-const nextGeneration = (stores: string): string =>
-  String(1 + Math.max(0, ...readdirSync(stores).map(Number).filter(Number.isSafeInteger)))
+import { lockStores } from './lock-stores.js'
+import { removeOnExit } from './remove-on-exit.js'
 
 const tipOf = (dir: string, options: StoreOptions): Tip | undefined => {
   try {
@@ -28,55 +24,64 @@ const tipOf = (dir: string, options: StoreOptions): Tip | undefined => {
     store.close()
     return tip
   } catch (error) {
-    const says = error instanceof Error ? error.message.replace(`${dir} `, '') : 'unreadable'
-    throw new Error(`the backup cannot be used here: it ${says}`, { cause: error })
+    const reason = error instanceof Error ? error.message.replace(`${dir} `, '') : 'unreadable'
+    throw new Error(`the backup cannot be used here: it ${reason}`, { cause: error })
   }
 }
 
-/**
- * `slotline restore`: makes a backup the live store of a network, while no service runs on the data
- * directory. The store before stays until the new one is whole, and goes then.
- */
-export const restore = async (
-  config: Config,
-  { network, from }: { readonly network: string; readonly from: string },
-): Promise<void> => {
-  process.title = 'slotline restore'
-  const source = resolve(from)
-  if (!config.networks.some(({ id }) => id === network)) throw new Error(`no network ${network}`)
+const demandLabel = (source: string, network: string): BackupLabel => {
   const label = readLabel(source)
-  if (label.network !== network)
-    throw new Error(`${source} is a backup of network ${label.network}, not of ${network}`)
-  const stores = storesPath(config.dataDir, network)
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+  if (label.network === network) return label
+  throw new Error(`${source} is a backup of network ${label.network}, not of ${network}`)
+}
+
+/** Copies the backup into `draft` and checks that it ends with the labelled block. */
+const copyBackup = async (
+  source: string,
+  draft: string,
+  label: BackupLabel,
+  { storeOptions, onProgress }: CopyOptions,
+): Promise<void> => {
+  const totalBytes = statSync(join(source, DATA_FILE)).size
+  const file = join(draft, DATA_FILE)
+  const copying = copyFile(join(source, DATA_FILE), file)
+  await watchFileSize(file, copying, bytes => onProgress(bytes, totalBytes))
+  const tip = tipOf(draft, storeOptions)
+  if (tip?.slot !== label.slot || tip.blockhash !== label.blockhash)
+    throw new Error(`${source} is damaged: its newest block is not of slot ${label.slot}`)
+  rmSync(join(draft, LOCK_FILE), { force: true })
+  for (const path of [file, draft]) syncPath(path)
+}
+
+/**
+ * Makes a backup the live store of a network while no service runs on the data directory. The store
+ * before it stays until the new one is complete, and is removed then. `beforeLive` is called
+ * between the two.
+ */
+export const restoreFrom = async (
+  source: string,
+  options: CopyOptions & { readonly beforeLive: (stores: string) => void },
+): Promise<{ readonly generation: string; readonly slot: number }> => {
+  const { dataDir, network, beforeLive } = options
+  const label = demandLabel(source, network)
+  const stores = storesPath(dataDir, network)
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   mkdirSync(stores, { recursive: true })
-  const locks = [join(config.dataDir, 'supervisor.lock'), join(stores, 'indexer.lock')]
-  // For as long as this process lives: no service can start meanwhile.
-  if (!locks.every(lockFile))
-    throw new Error(`a Slotline runs on ${config.dataDir}: stop it, then restore`)
+  if (!lockStores(dataDir, network))
+    throw new Error(`a Slotline runs on ${dataDir}: stop it, then restore`)
 
   const draft = join(stores, RESTORE_DRAFT)
   rmSync(draft, { recursive: true, force: true })
-  const bytes = statSync(join(source, DATA)).size
-  demandRoom(config, stores, bytes)
+  demandDiskSpace(stores, statSync(join(source, DATA_FILE)).size, options.diskReserveBytes)
   mkdirSync(draft)
-  const { keep } = removeUnfinished(draft)
-  const file = join(draft, DATA)
-  await watchFile(file, bytes, `restore ${network}`, copyFile(join(source, DATA), file))
-  const tip = tipOf(draft, toStoreOptions(config, network))
-  if (tip?.slot !== label.slot || tip.blockhash !== label.blockhash)
-    throw new Error(`${source} is damaged: it does not hold slot ${label.slot} as its newest`)
-  rmSync(join(draft, LOCK), { force: true })
-  for (const path of [file, draft]) syncPath(path)
-
-  // It would replace what is restored now.
-  forgetBootstrap(stores)
+  const { keep } = removeOnExit(draft)
+  await copyBackup(source, draft, label, options)
+  beforeLive(stores)
   const generation = nextGeneration(stores)
   renameSync(draft, join(stores, generation))
   keep()
   syncPath(stores)
   setCurrentGeneration(stores, generation)
-  syncPath(stores)
   removeOtherGenerations(stores, [generation])
-  process.stdout.write(`network ${network}: store ${generation}, as of slot ${tip.slot}\n`)
+  return { generation, slot: label.slot }
 }

@@ -1,17 +1,11 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { IndexerStatus } from '../shared/indexer-status.js'
+import { replaceFile } from './atomic-file.js'
 
 const NAME = 'status.json'
 
-/** Puts a file in the place of the one before by one rename. `mode` is of the new one. */
-export const replaceFile = (path: string, text: string, mode = 0o600): void => {
-  const draft = `${path}.new`
-  writeFileSync(draft, text, { mode })
-  renameSync(draft, path)
-}
-
-/** Says what there is to say of an indexer. It is news, so nothing waits for the disk. */
+/** Writes the status of an indexer. Not synced: after a power cut it is outdated anyway. */
 export const writeStatus = (stores: string, status: IndexerStatus): void =>
   replaceFile(join(stores, NAME), `${JSON.stringify(status)}\n`)
 
@@ -26,7 +20,7 @@ const isStatus = (value: unknown): value is IndexerStatus =>
   'isHealthy' in value &&
   'source' in value
 
-/** What the indexer of these stores said last; undefined where none has said anything. */
+/** The last status of the indexer of these stores; undefined before the first. */
 export const readStatus = (stores: string): IndexerStatus | undefined => {
   try {
     const value: unknown = JSON.parse(readFileSync(join(stores, NAME), 'utf8'))

@@ -1,11 +1,9 @@
-/** Bounds of what an indexer says of itself. */
+/** Bounds of an indexer's status file. */
 export type Options = Readonly<typeof defaults>
 
 export const defaults = {
-  /** How often each indexer writes its status: `slotline status` shows what is this old. */
+  /** How often each indexer writes its status: the age of what `slotline status` shows. */
   writeMs: 1_000,
-  /**
-   * A status that is older is of an indexer that does not run, or hangs. Five writes were missed.
-   */
+  /** An older status is of an indexer that is stopped or stuck. Five writes were missed. */
   staleMs: 5_000,
 }

@@ -2,17 +2,17 @@ import type { IndexerStatus } from '../shared/indexer-status.js'
 import type { Log } from '../shared/log.js'
 import { writeStatus } from './status-file.js'
 
-/** Writes what an indexer says of itself again and again. */
+/** Writes an indexer's status at a fixed interval. */
 export type StatusWriter = {
-  /** Writes it now: something has changed that nobody should wait to hear. */
+  /** Writes it now, because it has changed. */
   write(): void
   stop(): void
 }
 
-/** Begins to write. `describe` answers what is true at that moment. */
+/** Starts to write. `describe` answers the status of that moment. */
 export const startStatusWriter = (
   stores: string,
-  everyMs: number,
+  intervalMs: number,
   describe: () => Omit<IndexerStatus, 'pid' | 'atMs'>,
   log: Log,
 ): StatusWriter => {
@@ -22,12 +22,12 @@ export const startStatusWriter = (
       writeStatus(stores, { ...describe(), pid: process.pid, atMs: Date.now() })
       hasFailed = false
     } catch (error) {
-      // A full disk or a read-only one: blocks matter more, and they say so themselves.
-      if (!hasFailed) log.warn({ err: error }, 'status cannot be written')
+      // A full or read-only disk must not stop the indexer; the write of its next block reports it.
+      if (!hasFailed) log.warn({ err: error }, 'the status file cannot be written')
       hasFailed = true
     }
   }
-  const timer = setInterval(write, everyMs)
+  const timer = setInterval(write, intervalMs)
   timer.unref()
   write()
   return { write, stop: () => clearInterval(timer) }

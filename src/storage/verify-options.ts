@@ -3,21 +3,20 @@ export type Options = Readonly<typeof defaults>
 
 export const defaults = {
   /**
-   * Rows a second, over all tables: less than a tenth of what one core can look at (750,000), so
-   * that reads hardly notice. A token account has about five and a half rows. `--rate` says another
-   * number.
+   * Rows per second over all tables: less than a tenth of what one core can verify (750,000), so
+   * that reads are hardly slower. A token account has about 5.5 rows. `--rate` overrides it.
    */
   rowsPerSecondMax: 50_000,
-  /** Rows of one read transaction: 20 ms of the rate, and a few of the core. */
+  /** Rows of one read transaction: 20 ms of the rate, and a few ms of a core. */
   sliceRowsMax: 1_000,
-  /** Time of one read transaction: what is freed while it is open cannot be reused. */
+  /** Longest read transaction: pages that are freed while it is open cannot be reused. */
   sliceMs: 50,
   /**
-   * A program with more accounts is not counted by itself, since that needs one long read
-   * transaction: so many take 60 ms in memory, and more from the disk. Such programs are compared
-   * in a sum over all.
+   * A program with more accounts is not counted by itself, because that needs one long read
+   * transaction: this many take 60 ms in memory, and longer from disk. Such programs are compared
+   * by their sum.
    */
   programRowsMax: 1_000_000,
-  /** Differences after which it ends: the store is wrong, and one more line says nothing new. */
+  /** Differences after which it stops: the store is known to be wrong by then. */
   differencesMax: 100,
 }

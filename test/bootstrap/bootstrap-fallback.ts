@@ -69,7 +69,7 @@ t.test('a bootstrap goes on with the next server where the first one dies', asyn
   const step = () => readStatus(stores)?.bootstrap?.step
   await until('it waits for a newer snapshot', () => step() === 'load')
   way.cut()
-  await until('the live feed has turned away', () => /turning to source 2/.test(service.output()))
+  await until('the live feed has turned away', () => /switching to source 2/.test(service.output()))
   const { slot } = chain.chain.tip
   await until('the chain goes on', () => chain.chain.tip.slot > slot + 10)
   // Only the second server brings what comes after it.

@@ -14,7 +14,7 @@ import { until } from '../fixtures/until.js'
 /** Of the 15 s that a drain may take. */
 const STOP_MS = 8_000
 const GOES_ON =
-  /^slotline: stopped at load: the same command, or the service when it starts, goes on with it; slotline bootstrap cancel removes it$/m
+  /^slotline: stopped at load: the same command, or the service at its start, resumes it; slotline bootstrap cancel removes it$/m
 
 t.test('a bootstrap that is told to stop', async t => {
   const chain = await startSandboxChain({ slotMs: 40, trafficPerSecond: 50 })
@@ -69,7 +69,7 @@ t.test('a bootstrap that is told to stop', async t => {
   t.equal(await alone.exit, 1)
   t.match(alone.output(), GOES_ON)
   const shown = await runToEnd(t, ['status', '--config', prepared.configFile])
-  t.match(shown.output, /: stopped at load; the next start goes on with it$/m)
+  t.match(shown.output, /: stopped at load; the next start resumes it$/m)
 
   // Nothing but what that left is there.
   files.hold(false)
@@ -92,11 +92,11 @@ t.test('a bootstrap that is told to stop', async t => {
     t.equal(await watching.exit, 1)
     t.match(
       watching.output(),
-      /^slotline: the service goes on with it: see slotline status; slotline bootstrap cancel ends it$/m,
+      /^slotline: the service continues it: see slotline status; slotline bootstrap cancel cancels it$/m,
     )
     t.match(statusOf(), { step: 'load', state: 'running' })
     await timed('the service drains as ever', service.stop())
-    t.match(service.output(), 'bootstrap stops with its process: the next one goes on with it')
+    t.match(service.output(), 'bootstrap stops with its process; the next process resumes it')
     t.notMatch(service.output(), 'bootstrap failed')
     files.hold(false)
     service = await prepared.start()
@@ -112,7 +112,7 @@ t.test('a bootstrap that is told to stop', async t => {
   // The plan of the one before would wait for ever.
   const last = load(full)
   t.equal(await last.exit, 0, last.output())
-  t.match(statusOf(), { places: [full], state: 'done', attempts: 1 })
+  t.match(statusOf(), { locations: [full], state: 'done', attempts: 1 })
   t.equal(foldersOf().length, 1)
   t.strictSame(examineStore(prepared, 'one').differences, [])
 })

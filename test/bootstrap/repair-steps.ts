@@ -197,7 +197,7 @@ const end = async (t: Test, world: World, service: Service, kind: string): Promi
   t.match(shown.get(kind), /gap after slot \d+: /, 'the status said what for')
   const lines = service.output()
   t.match(lines, /repair: replaying after the tip, because the feed ended the stream/)
-  t.match(lines, new RegExp(`repair: beginning ${kind}, because .*gap after slot \\d+`))
+  t.match(lines, new RegExp(`repair: starting ${kind}, because .*gap after slot \\d+`))
   t.match(lines, new RegExp(`repair: ${kind} is done`))
   t.equal(await service.stop(), 0)
   const { differences, tip } = examineStore(prepared, 'one')
@@ -233,8 +233,8 @@ t.test('a gap beyond replay: a copy of the store catches up from an incremental 
   lose(9)
   await end(t, world, service, 'incremental')
   await stopPublishing()
-  t.match(service.output(), /repair: beginning incremental, because gap after slot \d+/)
-  t.notMatch(service.output(), /repair: beginning snapshot/)
+  t.match(service.output(), /repair: starting incremental, because gap after slot \d+/)
+  t.notMatch(service.output(), /repair: starting snapshot/)
 })
 
 for (const kind of ['snapshot', 'rpc'] as const)
@@ -281,10 +281,13 @@ soakTest('a step that was cancelled is not taken again before a block came', {},
   const cancelled = await runToEnd(t, ['bootstrap', 'cancel', ...args])
   t.equal(cancelled.code, 0, cancelled.output)
   const times = (says: string): number => service.output().split(says).length - 1
-  const turns = times('repair: turning to source')
-  await until('all sources were tried again', () => times('repair: turning to source') > turns + 5)
+  const turns = times('repair: switching to source')
+  await until(
+    'all sources were tried again',
+    () => times('repair: switching to source') > turns + 5,
+  )
   t.match(service.output(), /repair: incremental was cancelled: by `slotline bootstrap cancel`/)
-  t.equal(times('repair: beginning incremental'), 1)
+  t.equal(times('repair: starting incremental'), 1)
   t.notMatch(service.output(), 'bootstrap failed')
   t.match(readStatus(stores), { isHealthy: false, bootstrap: { state: 'cancelled' } })
   t.equal(files.waiting.length, 1)

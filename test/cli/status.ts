@@ -52,7 +52,7 @@ t.test('status of a network: healthy, without its feed, without its service', as
   const file = join(prepared.dataDir, 'accounts', 'one', 'status.json')
   const said = JSON.parse(readFileSync(file, 'utf8'))
   writeFileSync(file, JSON.stringify({ ...said, pid: process.pid, atMs: said.atMs - 60_000 }))
-  t.match((await status()).output, `process ${process.pid} has said nothing for `)
+  t.match((await status()).output, `process ${process.pid} has not written its status for `)
   writeFileSync(file, '{"pid":1')
   t.match((await status('--json')).json, { networks: [{ reason: 'no indexer runs' }] })
 })

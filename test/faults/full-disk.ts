@@ -78,7 +78,7 @@ soakTest('a folder that can only be read', { skip }, async t => {
   const { slot } = poller
   await until('who has the files open goes on', () => poller.slot > slot + 5)
   process.kill(pid, 'SIGKILL')
-  await until('the reason is told', () => said('cannot be written, it may only be read'))
+  await until('the reason is told', () => said('is not writable: check its mount options'))
   const { answerCount } = poller
   await until('reads go on', () => poller.answerCount > answerCount + 20)
   end()
@@ -91,7 +91,7 @@ soakTest('a folder that can only be read', { skip }, async t => {
     const end = makeReadOnly(t, join(accounts, 'dev'))
     const { code, output } = await runToEnd(t, ['serve', '--config', prepared.configFile])
     t.equal(code, 1)
-    t.match(output, /^slotline: \S+\/accounts\/dev\S* cannot be written, it may only be read/m)
+    t.match(output, /^slotline: \S+\/accounts\/dev\S* is not writable: check its mount options/m)
     end()
   })
 })

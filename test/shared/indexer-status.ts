@@ -1,8 +1,8 @@
 import t from 'tap'
-import { shownPlace } from '../../src/shared/indexer-status.js'
+import { printableLocation } from '../../src/shared/indexer-status.js'
 
-t.test('a place is shown without what may be a secret', t => {
-  const cases: [place: string, shown: string][] = [
+t.test('a location is printed without its possible secrets', t => {
+  const cases: [location: string, printed: string][] = [
     ['/data/snapshot-1-abc.tar.zst', '/data/snapshot-1-abc.tar.zst'],
     ['https://key:word@rpc.example:8899/4711?api-key=1', 'https://rpc.example:8899'],
     ['https://x.example/snapshot.tar.bz2', 'https://x.example/snapshot.tar.bz2'],
@@ -12,6 +12,6 @@ t.test('a place is shown without what may be a secret', t => {
     ],
     ['http://', '(not a URL)'],
   ]
-  for (const [place, shown] of cases) t.equal(shownPlace(place), shown)
+  for (const [location, printed] of cases) t.equal(printableLocation(location), printed)
   t.end()
 })

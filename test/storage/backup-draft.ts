@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openDraft, removeLeftDrafts } from '../../src/storage/backup-draft.js'
+import { openDraft, removeAbandonedDrafts } from '../../src/storage/backup-draft.js'
 import { lockFile } from '../../src/native/os.js'
 
-/** A folder of stores, one of backups, and what a killed backup leaves in it. */
+/** A folder of stores, and one of backups with what killed backups left. */
 const setUp = (t: Test) => {
   const dir = t.testdir({ stores: {}, backups: {} })
   const [stores, backups] = [join(dir, 'stores'), join(dir, 'backups')]
@@ -21,7 +21,7 @@ const setUp = (t: Test) => {
 
 const LEFT = ['data.mdb', 'lock.mdb', 'backup.lock']
 
-t.test('a draft notes where it is, and clears what killed ones left', t => {
+t.test('a draft leaves a note and removes abandoned drafts beside it', t => {
   const { backups, leave, note, stores } = setUp(t)
   const [own, other] = [leave('.a.unfinished', LEFT), leave('.b.unfinished', LEFT)]
   const kept = [
@@ -38,16 +38,19 @@ t.test('a draft notes where it is, and clears what killed ones left', t => {
   t.strictSame(readdirSync(own), ['backup.lock'])
   t.notOk(existsSync(other))
   for (const dir of [...kept, living])
-    t.ok(existsSync(dir), 'neither what is not ours nor a living one')
-  t.throws(() => openDraft(join(backups, 'a'), stores), /another backup to \S+a is being made/)
-  draft.strip()
+    t.ok(existsSync(dir), 'neither a foreign folder nor a live draft')
+  t.throws(
+    () => openDraft(join(backups, 'a'), stores),
+    /another process is writing a backup to \S+a/,
+  )
+  draft.removeLocks()
   t.strictSame(readdirSync(own), [])
-  draft.forget()
+  draft.removeNote()
   t.strictSame(readdirSync(stores), [])
   t.end()
 })
 
-t.test('who starts on the stores clears what was noted, and nothing else', t => {
+t.test('abandoned drafts are removed by their notes, and nothing else is', t => {
   const { leave, note, stores } = setUp(t)
   const left = leave('.a.unfinished', LEFT)
   const living = leave('.b.unfinished', LEFT)
@@ -55,7 +58,7 @@ t.test('who starts on the stores clears what was noted, and nothing else', t => 
   const foreign = leave('stuff', LEFT)
   for (const [index, dir] of [left, living, foreign, join(left, 'gone')].entries()) note(index, dir)
   writeFileSync(join(stores, 'CURRENT'), '1\n')
-  removeLeftDrafts(stores)
+  removeAbandonedDrafts(stores)
   t.notOk(existsSync(left))
   t.ok(existsSync(living))
   t.ok(existsSync(foreign), 'no name of a draft')
@@ -63,10 +66,10 @@ t.test('who starts on the stores clears what was noted, and nothing else', t => 
   t.end()
 })
 
-t.test('stores that cannot be written do not stop a backup elsewhere', t => {
+t.test('a backup works where the note cannot be written', t => {
   const { backups, stores } = setUp(t)
   const draft = openDraft(join(backups, 'a'), join(stores, 'none'))
   t.ok(existsSync(draft.dir))
-  draft.forget()
+  draft.removeNote()
   t.end()
 })

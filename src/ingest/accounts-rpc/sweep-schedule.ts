@@ -1,28 +1,32 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Config } from '../../config/config.js'
 import { openRpc } from './client.js'
 import { runSweep } from './sweep.js'
 import type { Corrections } from '../../native/corrections.js'
 import type { Log } from '../../shared/log.js'
 import type { Metrics } from '../../shared/metrics.js'
-import { toRpcTarget } from './target.js'
+import type { ListedScope } from './scope.js'
+import { toRpcTarget, type AccountsRpcConfig } from './target.js'
 
 /** What the sweep of an indexer works with. */
 export type SweepParts = {
-  readonly target: Config['networks'][number]
-  /** The store of the moment. */
+  readonly network: {
+    readonly id: string
+    readonly accountsRpc?: AccountsRpcConfig | undefined
+    readonly scope?: ListedScope | undefined
+  }
+  /** The live store, which a bootstrap may replace. */
   readonly store: () => Corrections
   readonly metrics: Metrics
   readonly log: Log
 }
 
 /**
- * Begins to compare the store with the network's upstream RPC, and answers what ends that. A store
- * of all accounts is not swept: its feed brings every change, and one way along it would take
- * months.
+ * Starts to compare the store with the network's upstream RPC; returns the function that stops it. A
+ * store of all accounts is not swept: its feed brings every change, and one pass would take months.
  */
-export const startSweep = ({ target, store, metrics, log }: SweepParts): (() => void) => {
-  const { accountsRpc, scope, id: network } = target
+export const startSweep = (parts: SweepParts): (() => void) => {
+  const { store, metrics, log } = parts
+  const { accountsRpc, scope, id: network } = parts.network
   if (accountsRpc === undefined || scope === undefined || accountsRpc.sweepKeysPerSecond === 0)
     return () => undefined
   const stop = new AbortController()
@@ -49,9 +53,12 @@ export const startSweep = ({ target, store, metrics, log }: SweepParts): (() => 
     log: (line: { level: 'info' | 'warn' | 'error'; text: string }) =>
       log[line.level]({ network }, line.text),
   }
-  const parts = { rpc, store, on, signal, now: () => performance.now() }
   void runSweep(accountsRpc, {
-    ...parts,
+    rpc,
+    store,
+    on,
+    signal,
+    now: () => performance.now(),
     sleep: (ms, until) => wait(ms, undefined, { signal: until }),
   })
   return () => {

@@ -7,29 +7,29 @@ import type { FeedHealth, FeedSource } from '../feed/source.js'
 
 /** What a store is made from. */
 export type BootstrapPlan =
-  | { readonly kind: 'snapshot'; readonly places: readonly string[] }
-  | { readonly kind: 'incremental'; readonly place: string }
+  | { readonly kind: 'snapshot'; readonly locations: readonly string[] }
+  | { readonly kind: 'incremental'; readonly location: string }
   | { readonly kind: 'rpc' }
 
-/** A store as it was loaded. */
+/** A loaded store. */
 export type LoadedBase = {
   /** Slot of its tip. */
   readonly slot: number
-  /** Newest slot that a row of it is of, where that may be later. */
+  /** Newest slot of its rows, where that may be later. */
   readonly rowsSlot?: number | undefined
 }
 
-/** What a loading must know of the spool. */
+/** The spool as a load sees it. */
 export type SpoolView = Pick<Spool, 'stats'> & {
-  /** Throws where the spool cannot be continued any more: there is no use in loading on. */
+  /** Throws where the spool cannot be continued any more, so that the load is useless. */
   check(): void
 }
 
-/** Makes the store of a plan. */
+/** Loads the store of a plan. */
 export type LoadStore = {
-  /** The slot that the feed should begin at, where that is known before it is loaded. */
+  /** The slot that the feed should begin at, where that is known before the load. */
   startSlot(signal: AbortSignal): Promise<number | undefined>
-  /** Loads into `dir`, which holds nothing. */
+  /** Loads into `dir`, which does not exist. */
   load(
     dir: string,
     spool: SpoolView,
@@ -38,16 +38,16 @@ export type LoadStore = {
   ): Promise<LoadedBase>
 }
 
-/** What one bootstrap works with. */
+/** Dependencies of one bootstrap. */
 export type BootstrapParts = {
   readonly spool: Spool
   readonly loading: LoadStore
   /** Folder of the new store. */
   readonly dir: string
-  /** Starts the feed into the spool; `startSlot` absent is the live head. */
+  /** Starts the feed into the spool, at the live head without `startSlot`. */
   readonly startFeed: (startSlot: number | undefined) => FeedSource
   readonly options: Options
-  /** Where a killed process had finished loading. */
+  /** Where a killed process had finished the load. */
   readonly loaded: LoadedBase | undefined
   /** A step begins. `loaded` is durable from the step `replay` on. */
   readonly onStep: (step: BootstrapStep, loaded: LoadedBase | undefined) => void
@@ -55,27 +55,21 @@ export type BootstrapParts = {
   readonly signal: AbortSignal
 }
 
-/**
- * The blocks of the spool cannot be continued: what lies between is nowhere. Only a new spool
- * helps.
- */
+/** The spooled blocks have a gap that no server can close. Only a new spool helps. */
 export class SpoolLost extends Error {}
 
-/**
- * Somebody ended it, for the reason that is its message. Whoever asked for it does not ask again by
- * itself.
- */
+/** An operator cancelled it for the reason in the message. It must not be retried automatically. */
 export class BootstrapCancelled extends Error {}
 
 const isLost = (health: FeedHealth): boolean =>
   !health.isHealthy && /^gap after slot|cannot begin at start_slot/.test(health.reason)
 
 const reasonOf = (health: FeedHealth): string =>
-  health.isHealthy ? 'it is healthy, but sends nothing' : health.reason
+  health.isHealthy ? 'it is healthy, but sends no blocks' : health.reason
 
 /**
- * Waits for a block in the spool; from the live head where the feed cannot begin where it was asked
- * to.
+ * Waits for the first spooled block. Falls back to the live head where the feed cannot begin at
+ * `startSlot`.
  */
 const spoolFirst = async (
   parts: BootstrapParts,
@@ -127,9 +121,9 @@ const watchReplay = async (
   return undefined
 }
 
-/** Follows the replay to its hand-over; ends it where it cannot come there. */
+/** Replays the spool until the hand-over; cancels the replay where it makes no progress. */
 const replay = async (parts: BootstrapParts, feed: FeedSource, base: LoadedBase): Promise<void> => {
-  // An end that was asked for before this listens would never be heard.
+  // The listener below does not see an earlier abort.
   parts.signal.throwIfAborted()
   const ended = new AbortController()
   const cancel = (): void => parts.spool.cancel()
@@ -151,60 +145,85 @@ const replay = async (parts: BootstrapParts, feed: FeedSource, base: LoadedBase)
   }
 }
 
+/** Aborts a load as soon as its spool cannot be continued. */
+const watchSpool = (
+  { options, spool }: BootstrapParts,
+  feed: FeedSource,
+): { check(): void; readonly failed: AbortSignal; end(): Promise<void> } => {
+  const check = (): void => {
+    const { failure } = spool.stats()
+    if (failure?.includes('spoolBytesMax') === true) throw new Error(failure)
+    const health = feed.health()
+    if (isLost(health)) throw new SpoolLost(reasonOf(health))
+  }
+  const failed = new AbortController()
+  let isEnded = false
+  const poll = async (): Promise<void> => {
+    while (!isEnded) {
+      try {
+        check()
+      } catch (error) {
+        return failed.abort(error)
+      }
+      await sleep(options.pollMs)
+    }
+  }
+  const polling = poll()
+  return {
+    check,
+    failed: failed.signal,
+    end: () => {
+      isEnded = true
+      return polling
+    },
+  }
+}
+
+const load = async (parts: BootstrapParts, feed: FeedSource): Promise<LoadedBase> => {
+  const { dir, loading, onProgress, onStep, signal, spool } = parts
+  onStep('load', undefined)
+  const watch = watchSpool(parts, feed)
+  try {
+    const view = { stats: spool.stats, check: watch.check }
+    const all = AbortSignal.any([signal, watch.failed])
+    return await loading.load(dir, view, onProgress, all)
+  } catch (error) {
+    // The loader itself only says that it was cancelled.
+    watch.failed.throwIfAborted()
+    throw error
+  } finally {
+    await watch.end()
+  }
+}
+
+/** Where the feed should begin: after a killed process, where the spool or the store ends. */
+const findStartSlot = async ({
+  loaded,
+  loading,
+  signal,
+  spool,
+}: BootstrapParts): Promise<number | undefined> => {
+  const isResumed = spool.stats().first !== undefined || loaded !== undefined
+  return isResumed ? loaded?.slot : loading.startSlot(signal)
+}
+
 /**
- * Makes a store and brings it to the chain's head: reads the feed into the spool, loads, replays,
- * and answers the store's writer, with the same subscription going on into it. A new process goes
- * on with the spool that is there, and with the store if it was loaded whole.
+ * Makes a store and brings it to the chain's head: spools the feed, loads, replays the spool. Answers
+ * the store's writer, which the feed's subscription now feeds. After a kill another process resumes
+ * with the spool that is there, and with the store where its load was complete.
  */
 export const bootstrap = async (parts: BootstrapParts): Promise<Indexer> => {
-  const { loading, onProgress, onStep, options, signal, spool } = parts
-  let { loaded } = parts
-  onStep(loaded === undefined ? 'spool' : 'replay', loaded)
-  const isResumed = spool.stats().first !== undefined
-  const startSlot =
-    isResumed || loaded !== undefined ? loaded?.slot : await loading.startSlot(signal)
-  const feed = await spoolFirst(parts, startSlot)
+  const { onStep, signal, spool } = parts
+  onStep(parts.loaded === undefined ? 'spool' : 'replay', parts.loaded)
+  const feed = await spoolFirst(parts, await findStartSlot(parts))
   try {
+    let { loaded } = parts
     if (loaded === undefined) {
-      onStep('load', undefined)
-      const loadingEnded = new AbortController()
-      const check = (): void => {
-        const { failure } = spool.stats()
-        if (failure?.includes('spoolBytesMax') === true) throw new Error(failure)
-        const health = feed.health()
-        if (isLost(health)) throw new SpoolLost(reasonOf(health))
-      }
-      const failed = new AbortController()
-      const watch = (async () => {
-        while (!loadingEnded.signal.aborted) {
-          try {
-            check()
-          } catch (error) {
-            return failed.abort(error)
-          }
-          await sleep(options.pollMs)
-        }
-      })()
-      try {
-        const view = { stats: spool.stats, check }
-        loaded = await loading.load(
-          parts.dir,
-          view,
-          onProgress,
-          AbortSignal.any([signal, failed.signal]),
-        )
-      } catch (error) {
-        // The loader's own words are only that it was cancelled.
-        failed.signal.throwIfAborted()
-        throw error
-      } finally {
-        loadingEnded.abort()
-        await watch
-      }
+      loaded = await load(parts, feed)
       onStep('replay', loaded)
     }
     await replay(parts, feed, loaded)
-    // What was told to end meanwhile must not become the live store.
+    // A store that was aborted meanwhile must not become the live one.
     signal.throwIfAborted()
     return spool.handOver()
   } catch (error) {

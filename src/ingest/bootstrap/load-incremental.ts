@@ -1,6 +1,6 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { shownPlace, type StepProgress } from '../../shared/indexer-status.js'
+import { printableLocation, type StepProgress } from '../../shared/indexer-status.js'
 import { NativeError } from '../../native/errors.js'
 import type { StoreCopy } from '../../native/store-copy.js'
 import type { StoreLoader } from '../../native/loader.js'
@@ -24,7 +24,7 @@ export type LiveStore = StoreCopy & {
 
 /** What bringing a copy up to date works with. */
 export type IncrementalParts = {
-  readonly place: string
+  readonly location: string
   readonly openLoader: () => StoreLoader
   /** Undefined where there is none. */
   readonly live: () => LiveStore | undefined
@@ -38,21 +38,23 @@ const DATA = 'data.mdb'
 
 /** Demands that an archive holds all that a store misses. Answers the slot that it builds on. */
 const demandContinues = (
-  place: string,
+  location: string,
   { base }: Pick<SnapshotName, 'base'>,
   tip: number,
 ): number => {
   if (base !== undefined && base <= tip) return base
   throw new Error(
     base === undefined
-      ? `${shownPlace(place)} is a full snapshot: a store is brought up to date from an incremental one`
-      : `${shownPlace(place)} holds what changed after slot ${base}, but the store ends at slot ${tip}: load the full snapshot of slot ${base} as well`,
+      ? `${printableLocation(location)} is a full snapshot: a store is brought up to date from an incremental one`
+      : `${printableLocation(location)} holds what changed after slot ${base}, but the store ends at slot ${tip}: load the full snapshot of slot ${base} as well`,
   )
 }
 
-const demandNewer = (place: string, { slot }: { readonly slot: number }, tip: number): void => {
+const demandNewer = (location: string, { slot }: { readonly slot: number }, tip: number): void => {
   if (slot < tip)
-    throw new Error(`${shownPlace(place)} ends at slot ${slot}, but the store is at slot ${tip}`)
+    throw new Error(
+      `${printableLocation(location)} ends at slot ${slot}, but the store is at slot ${tip}`,
+    )
 }
 
 /** Work that nothing can stop: who waits for it can. */
@@ -93,28 +95,28 @@ const load = async (
   show: (progress: StepProgress) => void,
   signal: AbortSignal,
 ): Promise<LoadedBase> => {
-  const { copyDir, live, openLoader, options, place } = parts
+  const { copyDir, live, openLoader, options, location } = parts
   const store = live()
   const tip = store?.tip()
   if (store === undefined || tip === undefined)
     throw new Error(
-      `${shownPlace(place)} is an incremental snapshot, and there is no store to bring up to date: ` +
+      `${printableLocation(location)} is an incremental snapshot, and there is no store to bring up to date: ` +
         'load the full snapshot that it builds on as well',
     )
   // Before the copy, and before hours of loading. One that is too old may be followed by a newer
   // one.
-  const check = (name: SnapshotName): void => void demandContinues(place, name, tip.slot)
-  demandNewer(place, await untilFresh(place, spool, options, signal, check), tip.slot)
+  const check = (name: SnapshotName): void => void demandContinues(location, name, tip.slot)
+  demandNewer(location, await untilFresh(location, spool, options, signal, check), tip.slot)
   const loader = openLoader()
   const cancel = (): void => loader.cancel()
   signal.addEventListener('abort', cancel, { once: true })
   try {
     signal.throwIfAborted()
-    const archive = await readArchive(loader, place, 0, options, show, signal)
-    demandFresh(place, archive, spool)
+    const archive = await readArchive(loader, location, 0, options, show, signal)
+    demandFresh(location, archive, spool)
     // Its name may have led to a newer one since.
-    const base = demandContinues(place, { base: archive.baseSlot }, tip.slot)
-    demandNewer(place, archive, store.tip()?.slot ?? tip.slot)
+    const base = demandContinues(location, { base: archive.baseSlot }, tip.slot)
+    demandNewer(location, archive, store.tip()?.slot ?? tip.slot)
     await copy(store, parts, show, signal)
     const updating = loader.update(copyDir, dir, base, baseOf(archive))
     await watched(updating, options.pollMs, () => show(showRows(loader)))
@@ -127,6 +129,6 @@ const load = async (
 
 /** Brings a copy of the live store up to date with what an incremental snapshot holds. */
 export const loadIncremental = (parts: IncrementalParts): LoadStore => ({
-  startSlot: async signal => (await resolveSnapshot(parts.place, parts.options, signal)).slot,
+  startSlot: async signal => (await resolveSnapshot(parts.location, parts.options, signal)).slot,
   load: (dir, spool, show, signal) => load(parts, dir, spool, show, signal),
 })

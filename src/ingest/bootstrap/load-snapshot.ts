@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { shownPlace, type StepProgress } from '../../shared/indexer-status.js'
+import { printableLocation, type StepProgress } from '../../shared/indexer-status.js'
 import { decodePubkey } from '../../native/encoding.js'
 import type { LoadedArchive, LoaderBase, StoreLoader } from '../../native/loader.js'
 import type { LoadedBase, LoadStore, SpoolView } from './bootstrap.js'
@@ -14,22 +14,22 @@ export type SnapshotOptions = Options & SnapshotServerOptions
 /** What loading from archives works with. */
 export type SnapshotParts = {
   /** A full archive, and none or one that builds on it. */
-  readonly places: readonly string[]
+  readonly locations: readonly string[]
   readonly openLoader: () => StoreLoader
   readonly options: SnapshotOptions
 }
 
-/** Bytes at a place; 0 where nobody tells. */
+/** Bytes at a location; 0 where nobody tells. */
 const sizeOf = async (
-  place: string,
+  location: string,
   options: SnapshotServerOptions,
   stop: AbortSignal | undefined,
 ): Promise<number> => {
-  if (!isUrl(place)) return statSync(place).size
+  if (!isUrl(location)) return statSync(location).size
   try {
     const limit = AbortSignal.timeout(options.resolveMs)
     const signal = stop === undefined ? limit : AbortSignal.any([limit, stop])
-    let at = place
+    let at = location
     for (let hops = 0; hops <= options.archive.redirectsMax; hops += 1) {
       const { bytes, location } = await askHead(at, options, signal)
       if (location === undefined) return bytes
@@ -70,10 +70,10 @@ export const watched = async <T>(
 const isTooOld = (spool: SpoolView, slot: number): boolean =>
   (spool.stats().first?.parentSlot ?? 0) > slot
 
-const tooOld = (place: string, slot: number, spool: SpoolView): Error => {
+const tooOld = (location: string, slot: number, spool: SpoolView): Error => {
   const { parentSlot = 0, slot: first = 0 } = spool.stats().first ?? {}
   return new Error(
-    `${shownPlace(place)} ends at slot ${slot}, but the feed cannot be had from before slot ${first}: ` +
+    `${printableLocation(location)} ends at slot ${slot}, but the feed cannot be had from before slot ${first}: ` +
       `load a snapshot of slot ${parentSlot} or a later one, or read a feed that replays more slots`,
   )
 }
@@ -83,7 +83,7 @@ const tooOld = (place: string, slot: number, spool: SpoolView): Error => {
  * once, as is what `check` throws for.
  */
 export const untilFresh = async (
-  place: string,
+  location: string,
   spool: SpoolView,
   options: SnapshotOptions,
   signal: AbortSignal,
@@ -92,11 +92,11 @@ export const untilFresh = async (
   const { snapshotPollMs, snapshotWaitMs } = options
   const endMs = performance.now() + snapshotWaitMs
   for (;;) {
-    const name = await resolveSnapshot(place, options, signal)
+    const name = await resolveSnapshot(location, options, signal)
     check(name)
     if (!isTooOld(spool, name.slot)) return name
-    if (!isUrl(place) || performance.now() + snapshotPollMs > endMs)
-      throw tooOld(place, name.slot, spool)
+    if (!isUrl(location) || performance.now() + snapshotPollMs > endMs)
+      throw tooOld(location, name.slot, spool)
     await sleep(snapshotPollMs, undefined, { signal })
   }
 }
@@ -104,17 +104,17 @@ export const untilFresh = async (
 /** Has a loader take an archive, after those that it took. */
 export const readArchive = async (
   loader: StoreLoader,
-  place: string,
+  location: string,
   order: number,
   options: SnapshotOptions,
   show: (progress: StepProgress) => void,
   signal?: AbortSignal,
 ): Promise<LoadedArchive> => {
-  const total = loader.progress().bytesRead + (await sizeOf(place, options, signal))
+  const total = loader.progress().bytesRead + (await sizeOf(location, options, signal))
   signal?.throwIfAborted()
   const { archive, caCertificatePem } = options
   const ca = caCertificatePem === undefined ? {} : { caCertificatePem }
-  const reading = loader.loadArchive(place, order, { ...archive, ...ca })
+  const reading = loader.loadArchive(location, order, { ...archive, ...ca })
   return watched(reading, options.pollMs, () => show(showArchive(loader, total)))
 }
 
@@ -133,30 +133,30 @@ export const baseOf = ({
 })
 
 /** What the spool does not continue, although its name said so. */
-export const demandFresh = (place: string, { slot }: LoadedArchive, spool: SpoolView): void => {
-  if (isTooOld(spool, slot)) throw tooOld(place, slot, spool)
+export const demandFresh = (location: string, { slot }: LoadedArchive, spool: SpoolView): void => {
+  if (isTooOld(spool, slot)) throw tooOld(location, slot, spool)
 }
 
 const load = async (
-  { openLoader, options, places }: SnapshotParts,
+  { openLoader, options, locations }: SnapshotParts,
   dir: string,
   spool: SpoolView,
   show: (progress: StepProgress) => void,
   signal: AbortSignal,
 ): Promise<LoadedBase> => {
-  const last = places.at(-1) ?? ''
+  const last = locations.at(-1) ?? ''
   // Hours of loading end here where they would be for nothing.
-  if (places.length === 1 || !isUrl(last)) await untilFresh(last, spool, options, signal)
+  if (locations.length === 1 || !isUrl(last)) await untilFresh(last, spool, options, signal)
   const loader = openLoader()
   const cancel = (): void => loader.cancel()
   signal.addEventListener('abort', cancel, { once: true })
   try {
     let newest: LoadedArchive | undefined
-    for (const [order, place] of places.entries()) {
-      if (order > 0) await untilFresh(place, spool, options, signal)
+    for (const [order, location] of locations.entries()) {
+      if (order > 0) await untilFresh(location, spool, options, signal)
       signal.throwIfAborted()
-      const archive = await readArchive(loader, place, order, options, show, signal)
-      checkOrder(place, archive, newest)
+      const archive = await readArchive(loader, location, order, options, show, signal)
+      checkOrder(location, archive, newest)
       newest = archive
     }
     if (newest === undefined) throw new Error('no snapshot is named')
@@ -171,30 +171,30 @@ const load = async (
 }
 
 const checkOrder = (
-  place: string,
+  location: string,
   { baseSlot, slot }: LoadedArchive,
   before: LoadedArchive | undefined,
 ): void => {
   if (before === undefined && baseSlot !== undefined)
     throw new Error(
-      `${shownPlace(place)} builds on slot ${baseSlot}: name the full snapshot of that slot before it`,
+      `${printableLocation(location)} builds on slot ${baseSlot}: name the full snapshot of that slot before it`,
     )
   if (before !== undefined && baseSlot !== before.slot)
     throw new Error(
-      `${shownPlace(place)} builds on slot ${baseSlot ?? slot}, but the full snapshot is of slot ${before.slot}`,
+      `${printableLocation(location)} builds on slot ${baseSlot ?? slot}, but the full snapshot is of slot ${before.slot}`,
     )
 }
 
 /** Loads a full snapshot, and an incremental one over it. */
 export const loadSnapshot = (parts: SnapshotParts): LoadStore => ({
   startSlot: async signal =>
-    (await resolveSnapshot(parts.places.at(-1) ?? '', parts.options, signal)).slot,
+    (await resolveSnapshot(parts.locations.at(-1) ?? '', parts.options, signal)).slot,
   load: (dir, spool, show, signal) => load(parts, dir, spool, show, signal),
 })
 
 /** What a snapshot holds for this store, without writing one. */
 export const countSnapshot = async (
-  { openLoader, options, places }: SnapshotParts,
+  { openLoader, options, locations }: SnapshotParts,
   show: (progress: StepProgress) => void,
 ): Promise<{
   readonly archive: LoadedArchive
@@ -207,9 +207,9 @@ export const countSnapshot = async (
   const loader = openLoader()
   try {
     let newest: LoadedArchive | undefined
-    for (const [order, place] of places.entries()) {
-      const archive = await readArchive(loader, place, order, options, show)
-      checkOrder(place, archive, newest)
+    for (const [order, location] of locations.entries()) {
+      const archive = await readArchive(loader, location, order, options, show)
+      checkOrder(location, archive, newest)
       newest = archive
     }
     if (newest === undefined) throw new Error('no snapshot is named')

@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import { shownPlace } from '../../shared/indexer-status.js'
+import { printableLocation } from '../../shared/indexer-status.js'
 import { askHead, type SnapshotServerOptions } from './snapshot-server.js'
 import { untrustedHint } from '../accounts-rpc/untrusted.js'
 
@@ -22,20 +22,20 @@ export const parseSnapshotName = (name: string): SnapshotName | undefined => {
   return { slot: Number(slot), base: base === undefined ? undefined : Number(base) }
 }
 
-/** Whether a place is asked over the network. */
-export const isUrl = (place: string): boolean => /^https?:\/\//i.test(place)
+/** Whether a location is asked over the network. */
+export const isUrl = (location: string): boolean => /^https?:\/\//i.test(location)
 
 /**
- * What stands at a place now: of a URL, where its redirects lead to. Throws where the server does
+ * What stands at a location now: of a URL, where its redirects lead to. Throws where the server does
  * not answer within `resolveMs`, and where the name is none of a snapshot.
  */
 export const resolveSnapshot = async (
-  place: string,
+  location: string,
   options: SnapshotServerOptions,
   stop?: AbortSignal,
 ): Promise<SnapshotName> => {
-  let at = place
-  if (isUrl(place)) {
+  let at = location
+  if (isUrl(location)) {
     const limit = AbortSignal.timeout(options.resolveMs)
     const signal = stop === undefined ? limit : AbortSignal.any([limit, stop])
     for (let hops = 0; ; hops += 1) {
@@ -45,23 +45,25 @@ export const resolveSnapshot = async (
         stop?.throwIfAborted()
         const why = error instanceof Error ? error.message : 'no answer'
         const hint = untrustedHint(why, 'networks.snapshotsCaFile')
-        throw new Error(`${shownPlace(at)} cannot be asked for its newest snapshot: ${why}${hint}`)
+        throw new Error(
+          `${printableLocation(at)} cannot be asked for its newest snapshot: ${why}${hint}`,
+        )
       })
       if (location === undefined) break
       const { redirectsMax } = options.archive
       if (hops === redirectsMax)
         throw new Error(
-          `${shownPlace(at)} redirects more than ${redirectsMax} times (bootstrap.archive.redirectsMax)`,
+          `${printableLocation(at)} redirects more than ${redirectsMax} times (bootstrap.archive.redirectsMax)`,
         )
       at = new URL(location, at).href
       if (!isUrl(at)) break
     }
   } else {
-    const name = parseSnapshotName(basename(place))
+    const name = parseSnapshotName(basename(location))
     if (name !== undefined) return name
   }
   throw new Error(
-    `${shownPlace(place)} has no name of a snapshot: snapshot-<slot>-<hash>.tar.zst, or ` +
+    `${printableLocation(location)} has no name of a snapshot: snapshot-<slot>-<hash>.tar.zst, or ` +
       'incremental-snapshot-<base>-<slot>-<hash>.tar.zst',
   )
 }

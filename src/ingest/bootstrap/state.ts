@@ -3,30 +3,29 @@ import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BootstrapPlan, LoadedBase } from './bootstrap.js'
 import type { BootstrapStatus } from '../../shared/indexer-status.js'
-import { syncPath } from '../../storage/generations.js'
-import { replaceFile } from '../../storage/status-file.js'
+import { replaceFile, replaceFileDurably } from '../../storage/atomic-file.js'
 
-/** What somebody asked for. Places may hold secrets, so the files are their owner's alone. */
+/** A request for a bootstrap. Locations may hold secrets, so only the owner can read the files. */
 export type BootstrapRequest = {
   readonly id: string
   readonly plan: BootstrapPlan
 }
 
-/** A bootstrap as it lies on the disk: enough for another process to go on with it. */
+/** A bootstrap on disk: enough for another process to resume it. */
 export type BootstrapState = {
   readonly request: BootstrapRequest
-  /** Folder of the store that is made. */
+  /** Folder of the new store. */
   readonly generation: string
-  /** Where the store is whole. */
+  /** Once the store is loaded. */
   readonly loaded?: LoadedBase
   readonly status: BootstrapStatus
   /** Where it was cancelled: the tip of the live store at that moment, null where it had none. */
   readonly cancelledAtSlot?: number | null
 }
 
-/** Somebody wants a bootstrap to end. */
+/** A request to cancel a bootstrap. */
 export type BootstrapCancel = {
-  /** Of the request: what comes after it is not meant. */
+  /** Of the request for the bootstrap: a later bootstrap is not cancelled. */
   readonly id: string
   readonly reason: string
 }
@@ -34,7 +33,7 @@ export type BootstrapCancel = {
 const CANCEL = 'bootstrap.cancel.json'
 const REQUEST = 'bootstrap.request.json'
 const STATE = 'bootstrap.json'
-/** Folder of the spool and of what is sorted. No generation is called so. */
+/** Folder of the spool and of sorted rows. Never the name of a generation. */
 export const BOOTSTRAP_DIR = 'bootstrap'
 
 const readJson = (path: string): unknown => {
@@ -50,8 +49,8 @@ const isTexts = (value: unknown): value is readonly string[] =>
 
 const isPlan = (value: unknown): value is BootstrapPlan => {
   if (typeof value !== 'object' || value === null || !('kind' in value)) return false
-  if (value.kind === 'snapshot') return 'places' in value && isTexts(value.places)
-  if (value.kind === 'incremental') return 'place' in value && typeof value.place === 'string'
+  if (value.kind === 'snapshot') return 'locations' in value && isTexts(value.locations)
+  if (value.kind === 'incremental') return 'location' in value && typeof value.location === 'string'
   return value.kind === 'rpc'
 }
 
@@ -73,20 +72,20 @@ const isState = (value: unknown): value is BootstrapState =>
   'status' in value &&
   typeof value.status === 'object'
 
-/** Asks the indexer of these stores for a bootstrap; answers the request's name. */
+/** Requests a bootstrap from the indexer of these stores; answers the id of the request. */
 export const requestBootstrap = (stores: string, plan: BootstrapPlan): string => {
   const request: BootstrapRequest = { id: randomUUID(), plan }
   replaceFile(join(stores, REQUEST), `${JSON.stringify(request)}\n`)
   return request.id
 }
 
-/** The request that lies there; undefined where there is none, or none of ours. */
+/** The pending request; undefined where there is none. */
 export const readRequest = (stores: string): BootstrapRequest | undefined => {
   const value = readJson(join(stores, REQUEST))
   return isRequest(value) ? value : undefined
 }
 
-/** Removes the request that lies there. */
+/** Removes the pending request. */
 export const forgetRequest = (stores: string): void =>
   rmSync(join(stores, REQUEST), { force: true })
 
@@ -103,10 +102,7 @@ const isCancel = (value: unknown): value is BootstrapCancel =>
  * process does it.
  */
 export const requestCancel = (stores: string, cancel: BootstrapCancel): void => {
-  const path = join(stores, CANCEL)
-  replaceFile(path, `${JSON.stringify(cancel)}\n`)
-  syncPath(path)
-  syncPath(stores)
+  replaceFileDurably(join(stores, CANCEL), `${JSON.stringify(cancel)}\n`)
 }
 
 /** What somebody wants to end; undefined where nobody does. */
@@ -138,8 +134,5 @@ export const readState = (stores: string): BootstrapState | undefined => {
 
 /** Keeps a state: it is on the disk when this returns. */
 export const writeState = (stores: string, state: BootstrapState): void => {
-  const path = join(stores, STATE)
-  replaceFile(path, `${JSON.stringify(state)}\n`)
-  syncPath(path)
-  syncPath(stores)
+  replaceFileDurably(join(stores, STATE), `${JSON.stringify(state)}\n`)
 }

@@ -1,8 +1,22 @@
-import type { Config } from '../../config/config.js'
-import type { Options, Target } from './geyser.js'
+import type { Options, Plan, Target } from './geyser.js'
 import { readAuthority } from '../accounts-rpc/read-authority.js'
 
-/** A chain in place of the configured feed, which lives only as long as the process that serves it. */
+/** A Yellowstone server, as the configuration has it. */
+type Server = {
+  readonly endpoint: string
+  readonly xToken?: string | undefined
+  readonly caFile?: string | undefined
+  readonly plan?: Plan | undefined
+}
+
+/** A network's feed, as the configuration has it. */
+export type FeedConfig = Server &
+  Options & {
+    readonly startSlot?: number | undefined
+    readonly fallbacks: readonly Server[]
+  }
+
+/** A chain in place of the configured feed, which ends with the process that serves it. */
 export type ChainOverride = {
   /** Differs from every earlier one: the network's store is replaced with it. */
   readonly id: string
@@ -10,42 +24,30 @@ export type ChainOverride = {
   readonly firstSlot: number
 }
 
-type Feed = Config['networks'][number]['feed']
-
-/** The servers that a network's feed is read from, in order, and what is asked of each. */
+/** The servers of a network's feed in order, and what is asked of each. */
 export type FeedSources = {
   readonly sources: readonly [Target, ...Target[]]
-  /** Holds nothing of any one server: a secret of the first must not reach the second. */
+  /** Holds nothing of a single server: a secret of the first must not reach the second. */
   readonly bounds: Options
 }
 
 /** Reads the certificate files; throws where it cannot. */
-export const toFeedSources = (feed: Feed, chain: ChainOverride | undefined): FeedSources => {
-  const {
-    caFile: _file,
-    endpoint: _endpoint,
-    fallbacks,
-    startSlot,
-    xToken: _token,
-    ...bounds
-  } = feed
-  const toTarget = (
-    { caFile, endpoint, plan, xToken }: Feed['fallbacks'][number],
-    option = 'networks.feed.fallbacks',
-  ): Target => ({
-    endpoint,
-    ...(xToken === undefined ? {} : { xToken }),
-    ...(caFile === undefined
+export const toFeedSources = (
+  { caFile, endpoint, fallbacks, startSlot, xToken, ...bounds }: FeedConfig,
+  chain: ChainOverride | undefined,
+): FeedSources => {
+  if (chain !== undefined)
+    return { bounds, sources: [{ endpoint: chain.endpoint, startSlot: chain.firstSlot }] }
+  const toTarget = (server: Server, option: string): Target => ({
+    endpoint: server.endpoint,
+    ...(server.xToken === undefined ? {} : { xToken: server.xToken }),
+    ...(server.caFile === undefined
       ? {}
-      : { caCertificatePem: readAuthority(caFile, `${option}.caFile`) }),
-    ...(plan === undefined ? {} : { plan }),
+      : { caCertificatePem: readAuthority(server.caFile, `${option}.caFile`) }),
+    ...(server.plan === undefined ? {} : { plan: server.plan }),
     ...(startSlot === undefined ? {} : { startSlot }),
   })
-  if (chain === undefined)
-    return {
-      bounds,
-      sources: [toTarget(feed, 'networks.feed'), ...fallbacks.map(one => toTarget(one))],
-    }
-  const { endpoint, firstSlot } = chain
-  return { bounds, sources: [{ endpoint, startSlot: firstSlot }] }
+  const first = toTarget({ caFile, endpoint, plan: bounds.plan, xToken }, 'networks.feed')
+  const others = fallbacks.map(server => toTarget(server, 'networks.feed.fallbacks'))
+  return { bounds, sources: [first, ...others] }
 }

@@ -1,39 +1,39 @@
 import type { Options, RepairStepName } from './options.js'
 
-/** What to do next about a feed that is unhealthy. */
-export type Rung =
-  /** Its reader goes on trying by itself. */
+/** What to do next about an unhealthy feed. */
+export type RepairAction =
+  /** Its reader retries by itself. */
   | { readonly kind: 'wait' }
   | { readonly kind: 'source'; readonly index: number }
   | { readonly kind: 'step'; readonly step: RepairStepName }
-  /** Every source was tried: the next one after a pause. */
+  /** Every source failed: the next one after a pause. */
   | { readonly kind: 'pause'; readonly ms: number }
 
-/** What the ladder decides from: the configured sources and steps, and a clock. */
-export type LadderParts = {
+/** What the policy decides from: the configured sources and steps, and a clock. */
+export type RepairPolicyParts = {
   readonly sourceCount: number
   readonly steps: readonly RepairStepName[]
   readonly options: Options
   readonly now: () => number
-  /** Somebody cancelled a step, and nothing has changed since: none is taken. */
-  readonly isHeld: () => boolean
+  /** An operator cancelled a step and nothing has changed since: no step is taken. */
+  readonly isAutoRepairSuspended: () => boolean
 }
 
 /**
- * The order of what is tried: each source once, then, for a gap, each step, then the sources again
- * after a pause. No I/O. A replay of the source in use comes before all of it; its reader does
- * that.
+ * The order of repair actions: each source once; then, for a gap, each step; then, after a pause,
+ * the sources again. Performs no I/O. Before all of this the reader itself asks its source for a
+ * replay.
  */
-export class Ladder {
-  private readonly parts: LadderParts
+export class RepairPolicy {
+  private readonly parts: RepairPolicyParts
   private readonly tried = new Set<number>()
   private source = 0
   private stepIndex = 0
   private attempts = 0
-  private stepsBegunMs: number | undefined
+  private stepsStartedMs: number | undefined
   private hasGap = false
 
-  constructor(parts: LadderParts) {
+  constructor(parts: RepairPolicyParts) {
     this.parts = parts
   }
 
@@ -41,7 +41,7 @@ export class Ladder {
     return this.source
   }
 
-  /** A block was committed: whatever comes is a new failure. */
+  /** A block was committed: the next failure is a new one. */
   onHealthy(): void {
     this.tried.clear()
     this.hasGap = false
@@ -49,18 +49,18 @@ export class Ladder {
     this.attempts = 0
   }
 
-  /** The source in use brings no blocks. `cause` is the reader's word for why. */
-  onUnhealthy(cause: string): Rung {
+  /** The source in use brings no blocks. `cause` is the reader's. */
+  onUnhealthy(cause: string): RepairAction {
     const { sourceCount, options } = this.parts
-    // A full disk is as full under another feed.
+    // Another feed does not help a store that cannot be written.
     if (cause === 'store') return { kind: 'wait' }
-    // It stays one while the sources that could close it cannot be reached.
+    // It stays a gap while the sources that could close it are unreachable.
     this.hasGap ||= cause === 'gap'
     this.tried.add(this.source)
     const next = this.nextSource()
-    if (!this.tried.has(next)) return this.turnTo(next)
-    // Blocks that no source has: only another state of the accounts helps. What cannot be reached
-    // may come back.
+    if (!this.tried.has(next)) return this.switchTo(next)
+    // Blocks that no source has need another state of the accounts. An unreachable source may come
+    // back.
     const step = this.hasGap ? this.nextStep() : undefined
     if (step !== undefined) return { kind: 'step', step }
     return sourceCount > 1 || this.parts.steps.length > 0
@@ -68,14 +68,14 @@ export class Ladder {
       : { kind: 'wait' }
   }
 
-  /** The pause is over: the next source has its turn, and after it each other. */
-  onPauseEnd(): Rung {
+  /** The pause is over: every source is tried again. */
+  onPauseEnd(): RepairAction {
     this.tried.clear()
-    return this.turnTo(this.nextSource())
+    return this.switchTo(this.nextSource())
   }
 
-  /** The step's try failed. */
-  onStepFailed(): Rung {
+  /** An attempt of a step failed. */
+  onStepFailed(): RepairAction {
     const step = this.nextStep()
     if (step !== undefined) return { kind: 'step', step }
     return { kind: 'pause', ms: this.parts.options.sourcesPauseMs }
@@ -85,19 +85,15 @@ export class Ladder {
     return (this.source + 1) % this.parts.sourceCount
   }
 
-  private turnTo(index: number): Rung {
+  private switchTo(index: number): RepairAction {
     this.source = index
     return { kind: 'source', index }
   }
 
   private nextStep(): RepairStepName | undefined {
-    const { steps, options, now, isHeld } = this.parts
-    if (isHeld()) return undefined
-    if (this.stepIndex === 0 && this.attempts === 0) {
-      const begun = this.stepsBegunMs
-      if (begun !== undefined && now() - begun < options.stepsPauseMs) return undefined
-      this.stepsBegunMs = now()
-    }
+    const { steps, options, isAutoRepairSuspended } = this.parts
+    if (isAutoRepairSuspended()) return undefined
+    if (this.stepIndex === 0 && this.attempts === 0 && !this.startSteps()) return undefined
     if (this.attempts >= options.stepAttemptsMax) {
       this.stepIndex += 1
       this.attempts = 0
@@ -107,9 +103,18 @@ export class Ladder {
       this.attempts += 1
       return step
     }
-    // The next run begins from the first.
+    // The next run begins with the first step.
     this.stepIndex = 0
     this.attempts = 0
     return undefined
+  }
+
+  /** False while the last run through the steps is too recent. */
+  private startSteps(): boolean {
+    const nowMs = this.parts.now()
+    const { stepsStartedMs: last } = this
+    if (last !== undefined && nowMs - last < this.parts.options.stepsPauseMs) return false
+    this.stepsStartedMs = nowMs
+    return true
   }
 }

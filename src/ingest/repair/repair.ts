@@ -5,11 +5,11 @@ import {
   type Options as FeedOptions,
   type Target,
 } from '../feed/geyser.js'
-import { Ladder, type Rung } from './repair-policy.js'
-import type { Options, RepairStepName } from './options.js'
 import type { CommittedBlock, FeedHealth, FeedListeners, FeedSource } from '../feed/source.js'
+import type { Options, RepairStepName } from './options.js'
+import { RepairPolicy, type RepairAction } from './repair-policy.js'
 
-/** What is being tried, and why. */
+/** The repair in progress, and why. */
 export type RepairState = {
   /** `replay`, `source`, or a step's name. */
   readonly step: 'replay' | 'source' | RepairStepName
@@ -18,10 +18,9 @@ export type RepairState = {
   readonly sinceMs: number
 }
 
-/** What a step does to the store: resolves once the network's live store has a newer tip. */
+/** Runs a step: resolves once the network's live store has a newer tip. */
 export type RunStep = (step: RepairStepName, signal: AbortSignal) => Promise<void>
 
-/** What mending needs beside the sources. */
 export type RepairParts = {
   /** In order of preference, at least one. */
   readonly sources: readonly [Target, ...Target[]]
@@ -29,16 +28,13 @@ export type RepairParts = {
   readonly repair: Options
   /** The live store's writer; another one after a step. */
   readonly indexer: () => GeyserIndexer
-  /** Steps that are configured, and who runs them. */
+  /** The configured steps. */
   readonly steps: readonly RepairStepName[]
   readonly run: RunStep
-  /**
-   * Whether no step may be taken, because somebody cancelled the last one and the store has got no
-   * block since.
-   */
-  readonly isHeld: () => boolean
+  /** Whether an operator cancelled the last step and the store has had no block since. */
+  readonly isAutoRepairSuspended: () => boolean
   readonly on: Omit<FeedListeners, 'interrupted'> & {
-    /** A step began, or all is well again. */
+    /** A repair has begun, or the feed is healthy again. */
     repair(state: RepairState | undefined): void
     /** Another source is in use. */
     source(index: number): void
@@ -46,190 +42,217 @@ export type RepairParts = {
   readonly now: () => number
 }
 
-/** A feed that mends itself as far as it is configured to. */
-export type RepairedFeed = FeedSource & {
-  /** Which of the sources is in use. */
-  sourceIndex(): number
-  /** The live store is another one by now: goes on into that. */
-  restart(): void
-  /** Reads no further for now; what is under way becomes durable first. */
-  hold(): void
-  /** Reads on where `hold` ended it. */
-  release(): void
-  /** What is being tried now; undefined while all is well. */
-  repair(): RepairState | undefined
-}
-
-/** A rung in words for the log. */
-const describe = (rung: Rung, sourceCount: number): string => {
-  switch (rung.kind) {
+/** An action in words for the log. */
+const describe = (action: RepairAction, sourceCount: number): string => {
+  switch (action.kind) {
     case 'wait':
-      return 'trying again by itself'
+      return 'the reader retries by itself'
     case 'source':
-      return `turning to source ${rung.index + 1} of ${sourceCount}`
+      return `switching to source ${action.index + 1} of ${sourceCount}`
     case 'step':
-      return `beginning ${rung.step}`
+      return `starting ${action.step}`
     case 'pause':
-      return `every source was tried; the next one in ${rung.ms} ms`
+      return `every source failed; trying the next one in ${action.ms} ms`
   }
 }
 
 /**
- * Reads the first source, and climbs the ladder when it brings no blocks: the next source, then the
- * configured steps. No step is taken while the feed is healthy, and each is said with its reason.
+ * A feed that repairs itself: reads the first source and, when it brings no blocks, takes the actions
+ * of the policy. No step is taken while the feed is healthy, and each is logged with its reason.
  */
-export const startRepairedFeed = (parts: RepairParts): RepairedFeed => {
-  const { sources, feed: options, repair, on, steps, now, isHeld } = parts
-  const ladder = new Ladder({ sourceCount: sources.length, steps, options: repair, now, isHeld })
-  const stopping = new AbortController()
-  let feed: FeedSource | undefined
-  let health: FeedHealth = { isHealthy: false, reason: 'the feed has not brought a block yet' }
-  let state: RepairState | undefined
-  let timer: NodeJS.Timeout | undefined
-  let isHeldHere = false
-  // Events of a reader that was stopped may still be on their way.
-  let turn = 0
-
-  const setState = (next: RepairState | undefined): void => {
-    state = next
-    on.repair(next)
+export class RepairedFeed implements FeedSource {
+  private readonly parts: RepairParts
+  private readonly policy: RepairPolicy
+  private readonly stopping = new AbortController()
+  private feed: FeedSource | undefined
+  private currentHealth: FeedHealth = {
+    isHealthy: false,
+    reason: 'the feed has not brought a block yet',
   }
-  const enter = (step: RepairState['step'], reason: string): void =>
-    setState({ step, reason, sinceMs: now() })
+  private state: RepairState | undefined
+  private timer: NodeJS.Timeout | undefined
+  private isPaused = false
+  /** Number of the reader. Events of one that was stopped may still arrive, and are ignored. */
+  private reader = 0
 
-  const endPause = (): void => {
-    clearTimeout(timer)
-    timer = undefined
-  }
-
-  const stopFeed = (): void => {
-    endPause()
-    turn += 1
-    feed?.stop()
-    feed = undefined
+  constructor(parts: RepairParts) {
+    const { sources, steps, repair: options, now, isAutoRepairSuspended } = parts
+    this.parts = parts
+    this.policy = new RepairPolicy({
+      sourceCount: sources.length,
+      steps,
+      options,
+      now,
+      isAutoRepairSuspended,
+    })
+    this.startFeed()
   }
 
-  const startFeed = (): void => {
-    const mine = turn
-    const isCurrent = (): boolean => mine === turn && !stopping.signal.aborted
-    const target = sources[ladder.sourceIndex] ?? sources[0]
-    on.source(ladder.sourceIndex)
-    feed = startGeyser(
-      parts.indexer(),
+  health(): FeedHealth {
+    return this.currentHealth
+  }
+
+  /** Index of the source in use. */
+  sourceIndex(): number {
+    return this.policy.sourceIndex
+  }
+
+  /** The repair in progress; undefined while the feed is healthy. */
+  repair(): RepairState | undefined {
+    return this.state
+  }
+
+  /** The live store was replaced: continues into the new one. */
+  restart(): void {
+    if (this.stopping.signal.aborted) return
+    this.isPaused = false
+    this.stopFeed()
+    this.startFeed()
+  }
+
+  /** Stops reading; the commit in progress becomes durable first. */
+  pause(): void {
+    // While a step runs there is no reader, and the end of the step starts one.
+    if (this.feed === undefined) return
+    this.isPaused = true
+    this.stopFeed()
+  }
+
+  /** Resumes reading after `pause`. */
+  resume(): void {
+    if (!this.isPaused || this.stopping.signal.aborted) return
+    this.isPaused = false
+    this.startFeed()
+  }
+
+  stop(): void {
+    this.stopping.abort()
+    this.stopFeed()
+  }
+
+  private startFeed(): void {
+    const { feed: options, indexer, on, sources } = this.parts
+    const reader = this.reader
+    const ifCurrent =
+      <T>(handle: (value: T) => void) =>
+      (value: T): void => {
+        if (this.isCurrent(reader)) handle(value)
+      }
+    on.source(this.policy.sourceIndex)
+    const target = sources[this.policy.sourceIndex] ?? sources[0]
+    this.feed = startGeyser(
+      indexer(),
       { ...options, ...target },
       {
-        committed: block => {
-          if (isCurrent()) hearCommitted(block)
-        },
-        interrupted: reason => {
-          if (isCurrent()) hearInterrupted(reason)
-        },
-        log: line => isCurrent() && on.log(line),
-        health: next => {
-          if (isCurrent()) hearHealth(next)
-        },
+        committed: ifCurrent(block => this.onCommitted(block)),
+        interrupted: ifCurrent(reason => this.onInterrupted(reason)),
+        health: ifCurrent(health => this.onHealth(health)),
+        log: ifCurrent(line => on.log(line)),
       },
     )
   }
 
-  const hearCommitted = (block: CommittedBlock): void => {
-    on.committed(block)
-    // Of a reader that was never unhealthy this is all that tells of its end.
-    if (health.isHealthy && state?.step === 'replay') setState(undefined)
+  private stopFeed(): void {
+    this.endPause()
+    this.reader += 1
+    this.feed?.stop()
+    this.feed = undefined
   }
 
-  /** The first rung, which the reader takes by itself. */
-  const hearInterrupted = (reason: string): void => {
-    if (state !== undefined) return
-    on.log({ level: 'warn', text: `repair: replaying after the tip, because ${reason}` })
-    enter('replay', reason)
+  private isCurrent(reader: number): boolean {
+    return reader === this.reader && !this.stopping.signal.aborted
   }
 
-  const hearHealth = (next: FeedHealth): void => {
-    health = next
-    on.health(next)
-    if (next.isHealthy) {
-      endPause()
-      ladder.onHealthy()
-      if (state !== undefined) setState(undefined)
-      return
-    }
-    climb(ladder.onUnhealthy(next.cause ?? ''), next.reason)
+  private onCommitted(block: CommittedBlock): void {
+    this.parts.on.committed(block)
+    // A replay ends with its first block, where the reader never became unhealthy.
+    if (this.currentHealth.isHealthy && this.state?.step === 'replay') this.setState(undefined)
   }
 
-  const climb = (rung: Rung, reason: string): void => {
-    // Another reason within the pause must not begin it anew.
-    if (rung.kind === 'pause' && timer !== undefined) return enter('replay', reason)
-    on.log({ level: 'warn', text: `repair: ${describe(rung, sources.length)}, because ${reason}` })
-    endPause()
-    switch (rung.kind) {
+  /** The reader reconnects and asks for a replay by itself. */
+  private onInterrupted(reason: string): void {
+    if (this.state !== undefined) return
+    this.warn(`replaying after the tip, because ${reason}`)
+    this.enter('replay', reason)
+  }
+
+  private onHealth(health: FeedHealth): void {
+    this.currentHealth = health
+    this.parts.on.health(health)
+    if (!health.isHealthy)
+      return this.take(this.policy.onUnhealthy(health.cause ?? ''), health.reason)
+    this.endPause()
+    this.policy.onHealthy()
+    if (this.state !== undefined) this.setState(undefined)
+  }
+
+  private take(action: RepairAction, reason: string): void {
+    // Another failure during the pause must not restart it.
+    if (action.kind === 'pause' && this.timer !== undefined) return this.enter('replay', reason)
+    this.warn(`${describe(action, this.parts.sources.length)}, because ${reason}`)
+    this.endPause()
+    switch (action.kind) {
       case 'wait':
-        return enter('replay', reason)
+        return this.enter('replay', reason)
       case 'pause':
-        enter('replay', reason)
-        timer = setTimeout(() => {
-          timer = undefined
-          climb(ladder.onPauseEnd(), reason)
-        }, rung.ms)
+        this.enter('replay', reason)
+        this.timer = setTimeout(() => {
+          this.timer = undefined
+          this.take(this.policy.onPauseEnd(), reason)
+        }, action.ms)
         return
       case 'source':
-        enter('source', reason)
-        stopFeed()
-        return startFeed()
+        this.enter('source', reason)
+        this.stopFeed()
+        return this.startFeed()
       case 'step':
-        enter(rung.step, reason)
-        stopFeed()
-        return void runStep(rung.step, reason)
+        this.enter(action.step, reason)
+        this.stopFeed()
+        return void this.runStep(action.step, reason)
     }
   }
 
-  const runStep = async (step: RepairStepName, reason: string): Promise<void> => {
-    const mine = turn
-    const isCurrent = (): boolean => mine === turn && !stopping.signal.aborted
+  private async runStep(step: RepairStepName, reason: string): Promise<void> {
+    const { on, run } = this.parts
+    const reader = this.reader
     try {
-      await parts.run(step, stopping.signal)
+      await run(step, this.stopping.signal)
       on.log({ level: 'info', text: `repair: ${step} is done` })
-      // Not healthy yet: the first block that continues the new tip says so. Whoever replaced the
-      // store may have begun with it already.
-      if (isCurrent()) startFeed()
+      // Healthy only with the first block after the new tip. The replacement of the store may have
+      // started the feed already.
+      if (this.isCurrent(reader)) this.startFeed()
     } catch (error) {
-      if (!isCurrent()) return
-      const why = error instanceof Error ? error.message : String(error)
-      const isCancelled = error instanceof BootstrapCancelled
-      const ended = isCancelled ? 'was cancelled' : 'failed'
-      on.log({ level: isCancelled ? 'warn' : 'error', text: `repair: ${step} ${ended}: ${why}` })
-      const rung = ladder.onStepFailed()
-      // The old feed goes on while nothing better is known.
-      if (rung.kind === 'pause') startFeed()
-      climb(rung, `${step} ${ended} (${why}), after: ${reason}`)
+      if (this.isCurrent(reader)) this.onStepFailed(step, reason, error)
     }
   }
 
-  startFeed()
-  return {
-    health: () => health,
-    sourceIndex: () => ladder.sourceIndex,
-    repair: () => state,
-    restart() {
-      if (stopping.signal.aborted) return
-      isHeldHere = false
-      stopFeed()
-      startFeed()
-    },
-    hold() {
-      // While a step runs nothing is read, and whoever runs it goes on by itself.
-      if (feed === undefined) return
-      isHeldHere = true
-      stopFeed()
-    },
-    release() {
-      if (!isHeldHere || stopping.signal.aborted) return
-      isHeldHere = false
-      startFeed()
-    },
-    stop() {
-      stopping.abort()
-      stopFeed()
-    },
+  private onStepFailed(step: RepairStepName, reason: string, error: unknown): void {
+    const why = error instanceof Error ? error.message : String(error)
+    const isCancelled = error instanceof BootstrapCancelled
+    const outcome = isCancelled ? 'was cancelled' : 'failed'
+    const level = isCancelled ? 'warn' : 'error'
+    this.parts.on.log({ level, text: `repair: ${step} ${outcome}: ${why}` })
+    const action = this.policy.onStepFailed()
+    // The old feed continues during the pause.
+    if (action.kind === 'pause') this.startFeed()
+    this.take(action, `${step} ${outcome} (${why}), after: ${reason}`)
+  }
+
+  private endPause(): void {
+    clearTimeout(this.timer)
+    this.timer = undefined
+  }
+
+  private enter(step: RepairState['step'], reason: string): void {
+    this.setState({ step, reason, sinceMs: this.parts.now() })
+  }
+
+  private setState(state: RepairState | undefined): void {
+    this.state = state
+    this.parts.on.repair(state)
+  }
+
+  private warn(text: string): void {
+    this.parts.on.log({ level: 'warn', text: `repair: ${text}` })
   }
 }

@@ -83,7 +83,9 @@ t.test('a gap beyond the replay is told, and nothing is skipped', async t => {
   t.equal(tipSlot(), held)
   t.match(feed.health(), { reason: new RegExp(`^gap after slot ${held}: broadcast from`) })
   t.match(feed.repair(), { step: 'replay' })
-  t.ok(said.some(text => text.startsWith('repair: trying again by itself, because gap after')))
+  t.ok(
+    said.some(text => text.startsWith('repair: the reader retries by itself, because gap after')),
+  )
   t.strictSame(await wrong(), [], 'what is there is right for its slot')
 })
 

@@ -64,7 +64,7 @@ t.test('what one provider cannot mend, the next one does, for every plan', async
       t.not(feed.repair()?.step, 'source')
       t.strictSame(turnsIn(repairs), ['source'], 'it was said when it began')
       t.ok(repairs.includes(undefined), 'and when it ended')
-      t.ok(said.some(text => /^repair: turning to source 2 of 2, because /.test(text)))
+      t.ok(said.some(text => /^repair: switching to source 2 of 2, because /.test(text)))
       stop()
     }
   }
@@ -110,7 +110,7 @@ t.test('no source is left: the steps, with their reasons, then the feed goes on'
   t.ok(tipSlot() > held)
   t.strictSame(turnsIn(repairs), ['incremental', 'snapshot'])
   t.ok(repairs.includes('replay') && repairs.includes(undefined), 'as were the replay and the end')
-  t.ok(said.some(text => text.startsWith('repair: beginning incremental, because gap after slot')))
+  t.ok(said.some(text => text.startsWith('repair: starting incremental, because gap after slot')))
   t.ok(said.includes('repair: incremental failed: no snapshot covers the hole'))
   t.ok(said.includes('repair: snapshot is done'))
   t.strictSame(await wrong(), [])

@@ -1,8 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { Writable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { createProgress, formatDuration } from '../../src/storage/progress.js'
+import { createProgress, formatDuration } from '../../src/cli/progress.js'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { serveArchives } from '../fixtures/ingest/archive-server.js'
 import { commandLine, runToEnd } from '../fixtures/processes/deployment.js'
@@ -10,29 +12,46 @@ import { prepareServe } from '../fixtures/processes/serve.js'
 import { recordChain } from '../fixtures/ingest/snapshot-archive.js'
 import { until } from '../fixtures/until.js'
 
-const record = (isTTY: boolean) => {
-  const lines: string[] = []
-  let nowMs = 0
-  const output = { isTTY, write: (text: string) => lines.push(text) > 0 }
-  const progress = createProgress(output, 'rows', () => nowMs)
-  return { lines, progress, at: (ms: number) => void (nowMs = ms) }
+/** An output that records what is written to it. */
+const createOutput = (isTTY: boolean) => {
+  const written: string[] = []
+  const stream = new Writable({
+    write: (chunk, _encoding, done) => {
+      written.push(String(chunk))
+      done()
+    },
+  })
+  const output = Object.assign(stream, { isTTY, columns: 200 }) as unknown as NodeJS.WriteStream
+  return { output, written }
 }
 
-t.test('a terminal has one line, drawn anew', t => {
-  const { at, lines, progress } = record(true)
-  progress.show(1, 10_000, 'verify')
-  t.strictSame(lines, [], 'not at once')
-  at(1_000)
+t.test('a terminal has one line, which is redrawn and then removed', async t => {
+  const { output, written } = createOutput(true)
+  const progress = createProgress('rows', output)
   progress.show(2_500, 10_000, 'verify one')
-  progress.show(2_600, 10_000, 'verify one')
+  await sleep(600)
+  progress.show(5_000, 10_000, 'verify one')
+  await sleep(600)
   progress.end()
-  const words = 'verify one: 25 %, 2,500 of about 10,000 rows, 2,500 rows/s, 3 s left'
-  t.strictSame(lines, [`\r\x1b[K${words}`, '\r\x1b[K'])
-  t.end()
+  const text = written.join('')
+  t.match(
+    text,
+    /verify one: 25 %, (unknown|\d+ s) left, 2,500 of about 10,000 rows, [\d,]+ rows\/s/,
+  )
+  t.match(text, /verify one: 50 %, \d+ s left, 5,000 of about 10,000 rows/)
+  t.notMatch(text, '\n')
+  // Nothing is left of it: the cursor is at the start of an empty line.
+  t.match(text, /\x1b\[1G\x1b\[2K$/)
 })
 
-t.test('times as people say them', t => {
-  const cases: [seconds: number, says: string][] = [
+t.test('a progress that never showed anything ends', async t => {
+  const { output, written } = createOutput(true)
+  createProgress('rows', output).end()
+  t.strictSame(written, [])
+})
+
+t.test('durations in their largest units', async t => {
+  const cases: [seconds: number, text: string][] = [
     [0, '0 s'],
     [119, '119 s'],
     [120, '2 min'],
@@ -40,29 +59,29 @@ t.test('times as people say them', t => {
     [7_200, '2 h 0 min'],
     [36_061, '10 h 2 min'],
   ]
-  for (const [seconds, says] of cases) t.equal(formatDuration(seconds), says)
-  t.end()
+  for (const [seconds, text] of cases) t.equal(formatDuration(seconds), text)
 })
 
-t.test('a log has a line now and then', t => {
-  const { at, lines, progress } = record(false)
-  at(9_999)
+t.test('an output that is no terminal has a line every 10 s', async t => {
+  const { output, written } = createOutput(false)
+  let nowMs = 0
+  const progress = createProgress('rows', output, () => nowMs)
+  nowMs = 9_999
   progress.show(1, 10, 'a')
-  at(10_000)
+  nowMs = 10_000
   progress.show(0, 3, 'b')
-  at(20_000)
-  // Nobody knows of how many.
+  nowMs = 20_000
+  // The total is unknown.
   progress.show(40, 0, 'c')
-  at(30_000)
-  // More came than was expected.
+  nowMs = 30_000
+  // More than the total.
   progress.show(30, 10, 'd')
   progress.end()
-  t.strictSame(lines, [
-    'b: 0 %, 0 of about 3 rows, 0 rows/s, unknown left\n',
+  t.strictSame(written, [
+    'b: 0 %, unknown left, 0 of about 3 rows, 0 rows/s\n',
     'c: 40 rows, 2 rows/s\n',
-    'd: 99 %, 30 of about 10 rows, 1 rows/s, 0 s left\n',
+    'd: 99 %, 0 s left, 30 of about 10 rows, 1 rows/s\n',
   ])
-  t.end()
 })
 
 const hasTerminal = spawnSync('script', ['--version']).status === 0
@@ -86,7 +105,7 @@ t.test('a load on a terminal shows bytes, accounts, rate and time left', { skip 
   mkdirSync(archives)
   files.serve(archives)
   const full = basename(await record.writeFull(archives, chain.chain.tip.slot - 1))
-  // The other half never comes.
+  // The server never sends the second half.
   files.halve(true)
   const args = ['--config', prepared.configFile, '--network', 'one']
   const [command, words] = commandLine('snapshot', 'load', `${files.url}/${full}`, ...args)
@@ -99,8 +118,8 @@ t.test('a load on a terminal shows bytes, accounts, rate and time left', { skip 
   let output = ''
   child.stdout.on('data', chunk => (output += String(chunk)))
   const drawn =
-    /\r\x1b\[Kone, load, [\d,]+ accounts: (\d+) %, [\d,]+ of about [\d,]+ bytes, [\d,]+ bytes\/s, \d+ (s|min) left/
-  await until('it is drawn', () => drawn.test(output)).catch((error: unknown) => {
+    /\x1b\[1Gone, load, [\d,]+ accounts: (\d+) %, \d+ (s|min) left, [\d,]+ of about [\d,]+ bytes/
+  await until('the progress is drawn', () => drawn.test(output)).catch((error: unknown) => {
     throw new Error(`${String(error)}: ${output}`)
   })
   t.match(output, /^one: spool\r\n[^]*one: load\r\n/)

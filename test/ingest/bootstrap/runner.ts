@@ -2,15 +2,15 @@ import { Worker } from 'node:worker_threads'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
-import { defaults } from '../../src/ingest/bootstrap/options.js'
-import { createBootstrapRunner } from '../../src/ingest/bootstrap/runner.js'
-import { openLog } from '../../src/shared/log.js'
-import { ownDir } from '../fixtures/own-dir.js'
-import { until } from '../fixtures/until.js'
+import { defaults } from '../../../src/ingest/bootstrap/options.js'
+import { BootstrapRunner } from '../../../src/ingest/bootstrap/runner.js'
+import { openLog } from '../../../src/shared/log.js'
+import { ownDir } from '../../fixtures/own-dir.js'
+import { until } from '../../fixtures/until.js'
 
 const REQUESTS = 60
-/** Another process asks by the same rename, at any instant of this one's looks. */
-const ASKER = `
+/** Another process writes requests by the same rename, at random times. */
+const WRITER = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { renameSync, writeFileSync } = require('node:fs')
 parentPort.on('message', id => {
@@ -21,7 +21,7 @@ parentPort.on('message', id => {
 })
 `
 
-t.test('no request for a bootstrap is lost, whenever it comes', async t => {
+t.test('no request for a bootstrap is lost, whenever it is written', async t => {
   const stores = ownDir(t)
   const { log } = openLog('indexer', {
     level: 'silent',
@@ -31,34 +31,34 @@ t.test('no request for a bootstrap is lost, whenever it comes', async t => {
   const none = (): never => {
     throw new Error('there is no feed')
   }
-  const runner = createBootstrapRunner({
+  const runner = new BootstrapRunner({
     stores,
-    // So that most of the time is spent in looks.
+    // So that most of the time is spent polling.
     options: { ...defaults, pollMs: 1, attemptsMax: 1 },
     log,
     openSpool: none,
     startFeed: none,
-    loading: none,
+    createLoad: none,
     tipSlot: () => null,
-    holdLive: none,
+    setLiveFeedPaused: none,
     goLive: none,
     onStatus: () => {},
   })
   t.teardown(() => runner.stop())
   runner.watch()
-  // The timer of the looks does not keep the process.
+  // The runner's timer does not keep the process alive.
   const clock = setInterval(() => {}, 1_000)
   t.teardown(() => clearInterval(clock))
-  const asker = new Worker(ASKER, {
+  const writer = new Worker(WRITER, {
     eval: true,
     workerData: join(stores, 'bootstrap.request.json'),
   })
-  t.teardown(() => asker.terminate())
-  await once(asker, 'online')
+  t.teardown(() => writer.terminate())
+  await once(writer, 'online')
   for (let count = 1; count <= REQUESTS; count += 1) {
     const id = `request ${count}`
-    asker.postMessage(id, [])
-    await until(`${id} is heard`, () => runner.status()?.id === id, 5_000)
+    writer.postMessage(id, [])
+    await until(`${id} has run`, () => runner.status()?.id === id, 5_000)
     t.match(runner.status(), { state: 'failed', reason: 'there is no feed' })
   }
 })

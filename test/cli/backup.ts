@@ -208,7 +208,7 @@ t.test('a backup under load is a whole store, and serves the same answers', asyn
   writeState(stores, {
     request: { id: 'left', plan: { kind: 'rpc' } },
     generation: '3',
-    status: { id: 'left', kind: 'rpc', places: [], step: 'spool', state: 'running', ...times },
+    status: { id: 'left', kind: 'rpc', locations: [], step: 'spool', state: 'running', ...times },
   })
   t.equal((await slotline('restore', '--from', settled)).code, 0)
   t.notOk(existsSync(join(stores, 'bootstrap.json')), 'what is restored takes its place')
@@ -228,7 +228,7 @@ t.test('a backup under load is a whole store, and serves the same answers', asyn
     writeFileSync(file, label.replace('"one"', '"two"'))
     await wrong(/is a backup of network two, not of one\n$/)
     writeFileSync(file, label.replace(/"slot":\d+/, '"slot":1'))
-    await wrong(/is damaged: it does not hold slot 1 as its newest\n$/)
+    await wrong(/is damaged: its newest block is not of slot 1\n$/)
     writeFileSync(file, label)
     writeFileSync(join(settled, 'data.mdb'), 'no store '.repeat(10_000))
     await wrong(/the backup cannot be used here: it holds a file that is not a Slotline store/)

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import type { Event } from '../../src/processes/messages.js'
-import { startLongReadMonitor } from '../../src/processes/long-read-monitor.js'
+import { startLongReadMonitor, type LongRead } from '../../src/storage/long-read-monitor.js'
 import { openLog } from '../../src/shared/log.js'
 import { createMetrics } from '../../src/shared/metrics.js'
 import { NativeError } from '../../src/native/errors.js'
@@ -17,7 +16,7 @@ const watch = (t: { teardown(run: () => void): void; testdir(): string }) => {
   let cleared = 0
   let failure: NativeError | undefined
   const reads: OpenRead[] = []
-  const events: Event[] = []
+  const events: LongRead[] = []
   const broken: string[] = []
   const metrics = createMetrics('indexer')
   const { log } = openLog('indexer', {
@@ -26,10 +25,7 @@ const watch = (t: { teardown(run: () => void): void; testdir(): string }) => {
     lineCharsMax: 1_000,
   })
   const stop = startLongReadMonitor({
-    config: {
-      store: { readerSecondsMax: 10 },
-      processes: { readersCheckMs: CHECK_MS, staleReadersMs: 60_000 },
-    } as never,
+    bounds: { readerSecondsMax: 10, readersCheckMs: CHECK_MS, staleReadersMs: 60_000 },
     network: 'one',
     store: () => ({
       tip: () => {
@@ -43,7 +39,7 @@ const watch = (t: { teardown(run: () => void): void; testdir(): string }) => {
     }),
     metrics,
     log,
-    send: event => events.push(event),
+    onLongRead: read => events.push(read),
     now: () => nowMs,
     onBroken: error => broken.push(error.message),
   })
@@ -68,7 +64,7 @@ const watch = (t: { teardown(run: () => void): void; testdir(): string }) => {
 }
 
 t.test(
-  'a read counts from the first commit after it, and is told of when it is overdue',
+  'a read counts from the first commit after it, and is reported once it is overdue',
   async t => {
     const { ageOf, cleared, commit, pass, reads, events, turn } = watch(t)
     reads.push({ processId: 7, thread: 70, transaction: 1 })
@@ -83,9 +79,9 @@ t.test(
     t.strictSame(events, [])
     const before = cleared()
     pass(1)
-    await until('it is told', () => events.length > 0)
-    t.match(events[0], { kind: 'longRead', network: 'one', pid: 7, seconds: 10.001 })
-    t.ok(cleared() > before, 'it may be a dead process’s')
+    await until('the read is reported', () => events.length > 0)
+    t.match(events[0], { pid: 7, seconds: 10.001 })
+    t.ok(cleared() > before, 'the read may belong to a dead process')
 
     // The thread reads again: another read.
     reads[0] = { processId: 7, thread: 70, transaction: 2 }

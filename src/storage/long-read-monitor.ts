@@ -1,21 +1,30 @@
-import type { Config } from '../config/config.js'
 import { NativeError } from '../native/errors.js'
 import type { Indexer } from '../native/indexer.js'
 import type { OpenRead } from '../native/store.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
-import type { SendEvent } from './messages.js'
 
 type Store = Pick<Indexer, 'clearStaleReaders' | 'lastCommit' | 'openReads' | 'stats' | 'tip'>
 
+export type LongReadBounds = {
+  /** A read that is open for longer is reported. */
+  readonly readerSecondsMax: number
+  readonly readersCheckMs: number
+  /** How often the slots of dead readers are freed. */
+  readonly staleReadersMs: number
+}
+
+/** A process with a read that is open for too long. */
+export type LongRead = { readonly pid: number; readonly seconds: number }
+
 export type LongReadMonitorOptions = {
-  readonly config: Pick<Config, 'store' | 'processes'>
+  readonly bounds: LongReadBounds
   readonly network: string
   /** The live store, which a bootstrap may replace. */
   readonly store: () => Store
   readonly metrics: Metrics
   readonly log: Log
-  readonly send: SendEvent
+  readonly onLongRead: (read: LongRead) => void
   readonly now: () => number
   /** LMDB refuses to go on with this opening of the store: the process must be restarted. */
   readonly onBroken: (error: NativeError) => void
@@ -41,11 +50,11 @@ class LongReadMonitor {
   private lastFault: string | undefined
 
   constructor(options: LongReadMonitorOptions) {
-    const { config, metrics, network, now } = options
+    const { bounds, metrics, network, now } = options
     this.options = options
     this.clearedMs = now()
     this.age = metrics.gauge('storeReaderAge', { store: network })
-    this.timer = setInterval(() => this.attempt(this.check), config.processes.readersCheckMs)
+    this.timer = setInterval(() => this.attempt(this.check), bounds.readersCheckMs)
     const used = metrics.gauge('storeUsed', { store: network })
     const map = metrics.gauge('storeMap', { store: network })
     const readers = metrics.gauge('storeReaders', { store: network })
@@ -80,15 +89,15 @@ class LongReadMonitor {
   }
 
   private readonly check = (): void => {
-    const { config, network, now, send, store } = this.options
+    const { bounds, now, onLongRead, store } = this.options
     // Of these calls, this one is the first to fail where the store is broken.
     store().tip()
     const nowMs = now()
     this.trackReads(nowMs)
     const overdue = this.findOverdue(nowMs)
-    for (const [pid, seconds] of overdue) send({ kind: 'longRead', network, pid, seconds })
+    for (const [pid, seconds] of overdue) onLongRead({ pid, seconds })
     // An overdue read may belong to a dead process.
-    if (overdue.size > 0 || nowMs - this.clearedMs >= config.processes.staleReadersMs) this.clear()
+    if (overdue.size > 0 || nowMs - this.clearedMs >= bounds.staleReadersMs) this.clear()
   }
 
   private trackReads(nowMs: number): void {
@@ -108,14 +117,14 @@ class LongReadMonitor {
 
   /** Seconds of the oldest read that is open for too long, by process. */
   private findOverdue(nowMs: number): ReadonlyMap<number, number> {
-    const { config, log, network } = this.options
+    const { bounds, log, network } = this.options
     const overdue = new Map<number, number>()
     let oldest = 0
     for (const read of this.tracked.values()) {
       const { pid } = read
       const seconds = (nowMs - read.sinceMs) / 1_000
       oldest = Math.max(oldest, seconds)
-      if (seconds <= config.store.readerSecondsMax) continue
+      if (seconds <= bounds.readerSecondsMax) continue
       if (!read.isLogged)
         log.warn(
           { network, childPid: pid, seconds: Math.round(seconds) },

@@ -39,7 +39,7 @@ t.test('a bootstrap that is cancelled', async t => {
       t.ok(existsSync(pathOf(kind, 'INCOMPLETE')), 'no edge calls itself healthy')
       t.strictSame(await cancel(kind, '--reason', REASON), {
         code: 0,
-        output: `network ${kind}: the bootstrap is cancelled at the step ${step}; the store before it is as it was\n`,
+        output: `network ${kind}: the bootstrap is cancelled at the step ${step}; the live store is unchanged\n`,
       })
       const { code, output } = await loading
       t.equal(code, 1)

@@ -1,17 +1,14 @@
 import { mkdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { defaults, type Options } from '../../src/ingest/bootstrap/options.js'
-import { createBootstrapRunner } from '../../src/ingest/bootstrap/runner.js'
-import type { Indexer } from '../../src/native/indexer.js'
-import { openLog } from '../../src/shared/log.js'
-import type { Spool } from '../../src/native/spool.js'
-import { ownDir } from '../fixtures/own-dir.js'
+import { defaults, type Options } from '../../../src/ingest/bootstrap/options.js'
+import { BootstrapRunner } from '../../../src/ingest/bootstrap/runner.js'
+import type { Indexer } from '../../../src/native/indexer.js'
+import { openLog } from '../../../src/shared/log.js'
+import type { Spool } from '../../../src/native/spool.js'
+import { ownDir } from '../../fixtures/own-dir.js'
 
-/**
- * A bootstrap whose store is at slot 90 when its spool is empty, and a live one whose slot the test
- * says.
- */
+/** A bootstrap whose store is at slot 90 after its replay, and a live store at slot 94. */
 const open = (t: Test, given: Partial<Options> = {}) => {
   const slots = { live: 94, made: 90 }
   const done: string[] = []
@@ -21,8 +18,8 @@ const open = (t: Test, given: Partial<Options> = {}) => {
   const health = () => ({ isHealthy: true }) as const
   const made = {
     tip: () => ({ slot: slots.made }),
-    stopFeed: () => done.push('its feed ends'),
-    close: () => done.push('it is closed'),
+    stopFeed: () => done.push('new feed stopped'),
+    close: () => done.push('new store closed'),
   } as unknown as Indexer
   const stats = { first: { slot: 80, parentSlot: 79 }, lastSlot: 90, blocks: 11, bytes: 9 }
   const spool = {
@@ -35,13 +32,13 @@ const open = (t: Test, given: Partial<Options> = {}) => {
     close: () => undefined,
   } as unknown as Spool
   const { log } = openLog('indexer', { level: 'silent', bufferBytesMax: 999, lineCharsMax: 999 })
-  const runner = createBootstrapRunner({
+  const runner = new BootstrapRunner({
     stores: ownDir(t),
     options: { ...defaults, pollMs: 5, ...given },
     log,
     openSpool: () => spool,
     startFeed: () => ({ health, stop: () => undefined }),
-    loading: () => ({
+    createLoad: () => ({
       startSlot: () => Promise.resolve(80),
       load: dir => {
         mkdirSync(dir)
@@ -49,38 +46,38 @@ const open = (t: Test, given: Partial<Options> = {}) => {
       },
     }),
     tipSlot: () => slots.live,
-    holdLive: isHeld => {
-      done.push(isHeld ? 'the live one stands' : 'the live one goes on')
-      // Its commit under way.
-      if (isHeld) slots.live += 1
+    setLiveFeedPaused: isPaused => {
+      done.push(isPaused ? 'live feed paused' : 'live feed resumed')
+      // The commit in progress.
+      if (isPaused) slots.live += 1
     },
-    goLive: () => done.push(`it is live at ${slots.made}, after ${slots.live}`),
+    goLive: () => done.push(`live at ${slots.made}, after ${slots.live}`),
     onStatus: () => {},
   })
   t.teardown(() => runner.stop())
   return { done, runner, slots }
 }
 
-t.test('a new store that is behind the live one waits, so that no slot goes back', async t => {
+t.test('a new store that is behind the live one waits before it replaces it', async t => {
   const { done, runner, slots } = open(t)
   const running = runner.run({ kind: 'rpc' })
   await sleep(200)
-  t.strictSame(done, [], 'it is not as far')
+  t.strictSame(done, [], 'it is still behind')
   slots.made = 94
   await sleep(200)
-  t.strictSame(done, ['the live one stands'], 'a block came to it meanwhile')
+  t.strictSame(done, ['live feed paused'], 'another block was committed meanwhile')
   slots.made = 97
   await running
-  t.strictSame(done, ['the live one stands', 'it is live at 97, after 95'])
+  t.strictSame(done, ['live feed paused', 'live at 97, after 95'])
 })
 
-t.test('where it never will be as far, it does not wait for ever', async t => {
+t.test('a new store that never catches up goes live after catchUpMs', async t => {
   const { done, runner } = open(t, { catchUpMs: 100 })
   await runner.run({ kind: 'rpc' })
-  t.strictSame(done, ['it is live at 90, after 94'])
+  t.strictSame(done, ['live at 90, after 94'])
 })
 
-t.test('what is ended while it waits leaves the live one as it was', async t => {
+t.test('a bootstrap that ends while it waits resumes the live feed', async t => {
   const { done, runner, slots } = open(t)
   const end = new AbortController()
   slots.made = 94
@@ -89,9 +86,9 @@ t.test('what is ended while it waits leaves the live one as it was', async t => 
   end.abort(new Error('told to'))
   await t.rejects(running)
   t.strictSame(done, [
-    'the live one stands',
-    'its feed ends',
-    'it is closed',
-    'the live one goes on',
+    'live feed paused',
+    'new feed stopped',
+    'new store closed',
+    'live feed resumed',
   ])
 })

@@ -1,0 +1,36 @@
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import type { Config } from '../config/config.js'
+import { demandNetwork, type LoadConfig } from './command.js'
+import { createProgress } from './progress.js'
+
+const backup = async (
+  config: Config,
+  { network, to }: { readonly network: string; readonly to: string },
+): Promise<void> => {
+  const { backUp } = await import('../storage/backup.js')
+  const { toStoreOptions } = await import('../storage/store-options.js')
+  process.title = 'slotline backup'
+  demandNetwork(config, network)
+  const target = resolve(to)
+  const progress = createProgress('bytes')
+  const { bytes, slot } = await backUp(target, {
+    dataDir: config.dataDir,
+    network,
+    storeOptions: toStoreOptions(config, network),
+    diskReserveBytes: config.store.diskReserveBytes,
+    onProgress: (done, total) => progress.show(done, total, `backup ${network}`),
+  }).finally(progress.end)
+  process.stdout.write(`${target}: network ${network} as of slot ${slot}, ${bytes} bytes\n`)
+}
+
+/** `slotline backup`: a copy of a network's store, made while its indexer goes on. */
+export const addBackupCommand = (program: Command, load: LoadConfig): void => {
+  program
+    .command('backup')
+    .description('write a compacted copy of a network’s store while its indexer goes on')
+    .requiredOption('--config <file>', 'configuration of the service on this machine')
+    .requiredOption('--network <id>', 'the network')
+    .requiredOption('--to <dir>', 'folder to create; its parent must exist')
+    .action(({ config, ...options }) => backup(load(config), options))
+}

@@ -1,0 +1,110 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Config } from '../config/config.js'
+import {
+  BOOTSTRAP_DIR,
+  forgetCancel,
+  forgetRequest,
+  readRequest,
+  readState,
+  requestCancel,
+  writeState,
+} from '../ingest/bootstrap/state.js'
+import type { BootstrapStatus } from '../shared/indexer-status.js'
+import { currentGeneration, storesPath } from '../storage/generations.js'
+import { lockStores } from '../storage/lock-stores.js'
+import { readStatus, writeStatus } from '../storage/status-file.js'
+import { readStoredTip } from '../storage/stored-tip.js'
+import { toStoreOptions } from '../storage/store-options.js'
+import { demandNetwork } from './command.js'
+
+type Outcome = Pick<BootstrapStatus, 'state' | 'step' | 'reason'>
+
+/** Id of the request of the bootstrap that runs or was left, or that is only requested. */
+const findId = (stores: string): string | undefined => {
+  const state = readState(stores)
+  return state?.status.state === 'running' ? state.request.id : readRequest(stores)?.id
+}
+
+/** Cancels what a stopped process left. No other process can resume it meanwhile. */
+const cancelLeft = (config: Config, network: string, reason: string): Outcome => {
+  const stores = storesPath(config.dataDir, network)
+  const state = readState(stores)
+  const cancelled = { state: 'cancelled', reason, endedAtMs: Date.now() } as const
+  forgetRequest(stores)
+  // Requested, and not begun.
+  if (state?.status.state !== 'running') return { ...cancelled, step: 'spool' }
+  const live = currentGeneration(stores)
+  // Killed after the new store became the live one.
+  if (state.generation === live) return { ...state.status, state: 'done' }
+  for (const name of [state.generation, BOOTSTRAP_DIR])
+    rmSync(join(stores, name), { recursive: true, force: true })
+  const status = { ...state.status, ...cancelled }
+  const tip =
+    live === undefined ? null : readStoredTip(join(stores, live), toStoreOptions(config, network))
+  writeState(stores, { ...state, status, cancelledAtSlot: tip?.slot ?? null })
+  forgetCancel(stores, state.request.id)
+  const written = readStatus(stores)
+  if (written !== undefined) writeStatus(stores, { ...written, bootstrap: status })
+  return status
+}
+
+/** Has the process that runs it cancel it. Undefined where its outcome is not known any more. */
+const askProcess = async (
+  config: Config,
+  network: string,
+  cancel: { readonly id: string; readonly reason: string },
+): Promise<Outcome | undefined> => {
+  const stores = storesPath(config.dataDir, network)
+  const { startMs } = config.processes
+  requestCancel(stores, cancel)
+  const endMs = performance.now() + startMs
+  for (;;) {
+    await sleep(config.bootstrap.pollMs)
+    const state = readState(stores)
+    if (state?.request.id === cancel.id) {
+      if (state.status.state !== 'running') return state.status
+    } else if (readRequest(stores)?.id !== cancel.id) return undefined
+    if (performance.now() > endMs)
+      throw new Error(
+        `the indexer of ${network} did not answer within ${startMs} ms: it cancels the bootstrap when it runs again, see slotline status`,
+      )
+  }
+}
+
+const describe = (outcome: Outcome | undefined): string => {
+  if (outcome === undefined) return 'had ended'
+  if (outcome.state === 'done') return 'was done'
+  return `had failed (${outcome.reason ?? 'no reason is known'})`
+}
+
+/**
+ * Cancels the bootstrap of a network and removes its files, whichever process runs it. The live
+ * store stays as it is. Answers the exit code: 0 where it was cancelled, 1 where there was nothing
+ * to cancel. Throws where it could not be cancelled.
+ */
+export const cancelBootstrap = async (
+  config: Config,
+  { network, reason }: { readonly network: string; readonly reason: string },
+): Promise<0 | 1> => {
+  process.title = 'slotline bootstrap'
+  demandNetwork(config, network)
+  const id = findId(storesPath(config.dataDir, network))
+  const answerNothing = (why: string): 1 => {
+    process.stderr.write(`slotline: ${why}\n`)
+    return 1
+  }
+  if (id === undefined) return answerNothing(`no bootstrap of network ${network} runs`)
+  const outcome = lockStores(config.dataDir, network)
+    ? cancelLeft(config, network, reason)
+    : await askProcess(config, network, { id, reason })
+  if (outcome?.state !== 'cancelled')
+    return answerNothing(
+      `the bootstrap of network ${network} ${describe(outcome)} before it could be cancelled`,
+    )
+  process.stdout.write(
+    `network ${network}: the bootstrap is cancelled at the step ${outcome.step}; the live store is unchanged\n`,
+  )
+  return 0
+}

@@ -1,0 +1,38 @@
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import type { Config } from '../config/config.js'
+import { demandNetwork, type LoadConfig } from './command.js'
+import { createProgress } from './progress.js'
+
+const restore = async (
+  config: Config,
+  { network, from }: { readonly network: string; readonly from: string },
+): Promise<void> => {
+  const { forgetBootstrap } = await import('../ingest/bootstrap/state.js')
+  const { restoreFrom } = await import('../storage/restore.js')
+  const { toStoreOptions } = await import('../storage/store-options.js')
+  process.title = 'slotline restore'
+  demandNetwork(config, network)
+  const progress = createProgress('bytes')
+  const { generation, slot } = await restoreFrom(resolve(from), {
+    dataDir: config.dataDir,
+    network,
+    storeOptions: toStoreOptions(config, network),
+    diskReserveBytes: config.store.diskReserveBytes,
+    onProgress: (done, total) => progress.show(done, total, `restore ${network}`),
+    // A bootstrap that is left would replace the restored store.
+    beforeLive: forgetBootstrap,
+  }).finally(progress.end)
+  process.stdout.write(`network ${network}: store ${generation}, as of slot ${slot}\n`)
+}
+
+/** `slotline restore`: makes a backup the live store of a network of a stopped service. */
+export const addRestoreCommand = (program: Command, load: LoadConfig): void => {
+  program
+    .command('restore')
+    .description('make a backup the store of a network while the service is stopped')
+    .requiredOption('--config <file>', 'configuration of the service on this machine')
+    .requiredOption('--network <id>', 'the network')
+    .requiredOption('--from <dir>', 'folder that `slotline backup` created')
+    .action(({ config, ...options }) => restore(load(config), options))
+}

@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto'
+import { join, resolve } from 'node:path'
+import { readAdminToken } from '../access/tokens/admin-token.js'
+import type { Config } from '../config/config.js'
+import { publicUrlOf } from '../control/public-url.js'
+import { startService } from '../processes/supervisor.js'
+import { sandboxAccesses } from '../sandbox/accesses.js'
+import {
+  portsFrom,
+  sandboxConfig,
+  SANDBOX_NETWORK,
+  upstreamListeners,
+  type SandboxFlags,
+} from '../sandbox/config.js'
+import {
+  describeSandbox,
+  formatWelcome,
+  locationUrls,
+  type SandboxDetail,
+  writeDescription,
+} from '../sandbox/description.js'
+import { createIdentityUsers } from '../sandbox/identity/users.js'
+import type { SandboxOptions } from '../sandbox/process.js'
+import { openLog } from '../shared/log.js'
+import { drainOnSignal, exitOnSignal } from './serve.js'
+
+const startGuest = (config: Config, flags: SandboxFlags, options: SandboxOptions) => {
+  const { log, flush } = openLog('supervisor', config.log)
+  const service = startService(config, log, {
+    name: 'sandbox',
+    module: new URL('../sandbox/process.js', import.meta.url).href,
+    options,
+    listeners: upstreamListeners(flags),
+  })
+  return service.then(running => ({ service: running, flush }))
+}
+
+/** `slotline sandbox`: a complete local deployment over the real wire protocols. */
+export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
+  process.title = 'slotline supervisor'
+  const config = sandboxConfig({ ...flags, dataDir: resolve(flags.dataDir) })
+  const users = createIdentityUsers(randomBytes)
+  const removeHandlers = exitOnSignal()
+  const { service, flush } = await startGuest(config, flags, { flags, users })
+  drainOnSignal(service, flush)
+  removeHandlers()
+  const tokens = await service.ensureAccesses(
+    SANDBOX_NETWORK,
+    sandboxAccesses(config.locations.map(({ id }) => id)),
+  )
+  await service.untilIndexed()
+  const ports = portsFrom(flags.port)
+  const description = describeSandbox({
+    locations: [
+      locationUrls('fra', ports.fra, tokens['fra'] ?? ''),
+      locationUrls('nyc', ports.nyc, tokens['nyc'] ?? ''),
+    ],
+    dashboardUrl: publicUrlOf(config).href,
+    metricsUrl: `http://127.0.0.1:${ports.metrics}/metrics`,
+    adminToken: readAdminToken(config.access.adminTokenFile).reveal(),
+    users,
+    detail: service.guestDetail() as SandboxDetail,
+  })
+  writeDescription(join(config.dataDir, 'sandbox.json'), description)
+  process.stdout.write(formatWelcome(description))
+}

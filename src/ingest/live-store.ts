@@ -1,0 +1,109 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { openIndexer, type Indexer } from '../native/indexer.js'
+import { lockFile } from '../native/os.js'
+import type { StoreOptions } from '../native/store.js'
+import type { IndexerStatus } from '../shared/indexer-status.js'
+import { removeAbandonedDrafts } from '../storage/backup-draft.js'
+import {
+  clearCurrentGeneration,
+  currentGeneration,
+  demandWritable,
+  FIRST_GENERATION,
+  removeOtherGenerations,
+  RESTORE_DRAFT,
+  setCurrentGeneration,
+} from '../storage/generations.js'
+
+export type LiveStoreOptions = {
+  /** Folder of the network's stores. */
+  readonly stores: string
+  readonly storeOptions: StoreOptions
+  /** Name of the store of a chain that a guest provides. */
+  readonly chainId: string | undefined
+  /** Folders of a bootstrap, which are not to be removed. */
+  readonly bootstrapFolders: () => readonly string[]
+  /** Readers must open the live store again. */
+  readonly onReplaced: () => void
+}
+
+/** Locks the folder of a network's stores and removes what killed commands left in it. */
+const prepareStores = (stores: string): void => {
+  mkdirSync(stores, { recursive: true })
+  demandWritable(stores)
+  if (!lockFile(join(stores, 'indexer.lock')))
+    throw new Error(`another indexer runs on the stores ${stores}`)
+  // No restore runs beside an indexer, and a backup that does holds its lock.
+  rmSync(join(stores, RESTORE_DRAFT), { recursive: true, force: true })
+  removeAbandonedDrafts(stores)
+}
+
+/** The store that a network's indexer writes. Readers see it from its first block on. */
+export class LiveStore {
+  private readonly options: LiveStoreOptions
+  private current: Indexer
+  private name: string
+  private isShown: boolean
+  private committedAtMs: number | null = null
+
+  constructor(options: LiveStoreOptions) {
+    const { chainId, stores, storeOptions } = options
+    prepareStores(stores)
+    this.options = options
+    const shown = currentGeneration(stores)
+    this.name = chainId ?? shown ?? FIRST_GENERATION
+    // The store of another guest's chain is useless.
+    if (this.name !== shown) clearCurrentGeneration(stores)
+    this.current = openIndexer(join(stores, this.name), storeOptions)
+    this.isShown = this.name === shown
+    if (this.current.tip() !== undefined) this.show()
+  }
+
+  get indexer(): Indexer {
+    return this.current
+  }
+
+  get generation(): string {
+    return this.name
+  }
+
+  /** A block was committed. */
+  onCommitted(): void {
+    this.committedAtMs = Date.now()
+    this.show()
+  }
+
+  /** Switches to another store and shows it; answers the one before, which is still open. */
+  replace(indexer: Indexer, generation: string): Indexer {
+    const before = this.current
+    this.current = indexer
+    this.name = generation
+    this.isShown = false
+    this.show()
+    return before
+  }
+
+  /** Removes what a killed process left of earlier stores. */
+  removeOthers(): void {
+    removeOtherGenerations(this.options.stores, [this.name, ...this.options.bootstrapFolders()])
+  }
+
+  describeTip(): IndexerStatus['tip'] {
+    const tip = this.current.tip()
+    if (tip === undefined) return null
+    const { blockHeight, blockTime = null, slot } = tip
+    return { slot, blockHeight, blockTime, committedAtMs: this.committedAtMs }
+  }
+
+  close(): void {
+    this.current.close()
+  }
+
+  private show(): void {
+    if (this.isShown) return
+    this.isShown = true
+    setCurrentGeneration(this.options.stores, this.name)
+    this.removeOthers()
+    this.options.onReplaced()
+  }
+}

@@ -1,0 +1,39 @@
+import { decodePubkey } from '../native/encoding.js'
+import type { Options } from '../native/store-options.js'
+import type { StoreOptions } from '../native/store.js'
+
+/** What a configuration says of stores; addresses are base58. */
+export type StoresConfig = {
+  readonly store: Options
+  readonly networks: readonly {
+    readonly id: string
+    readonly changedPrograms?: readonly string[] | undefined
+    readonly scope?:
+      | {
+          readonly programs: readonly string[]
+          readonly mints: readonly string[]
+          readonly pubkeys: readonly string[]
+        }
+      | undefined
+  }[]
+}
+
+const decodeAll = (pubkeys: readonly string[]): Uint8Array[] => pubkeys.map(decodePubkey)
+
+/** How every process opens one network's store: their options must not differ. */
+export const toStoreOptions = (config: StoresConfig, network: string): StoreOptions => {
+  const { changedPrograms, scope } = config.networks.find(({ id }) => id === network) ?? {}
+  return {
+    ...config.store,
+    ...(changedPrograms === undefined ? {} : { changedPrograms: decodeAll(changedPrograms) }),
+    ...(scope === undefined
+      ? {}
+      : {
+          scope: {
+            programs: decodeAll(scope.programs),
+            mints: decodeAll(scope.mints),
+            pubkeys: decodeAll(scope.pubkeys),
+          },
+        }),
+  }
+}
