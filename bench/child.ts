@@ -80,18 +80,24 @@ export const onStart = <Start, Answer>(work: (start: Start) => Answer | Promise<
   })
 }
 
-/**
- * Processor time that a process has used up to now, all threads, in ms; undefined where the system
- * does not say.
- */
-export const cpuMsOf = (pid: number): number | undefined => {
+/** Processor time of a process, all threads, in ms. */
+export type CpuTimes = { readonly userMs: number; readonly systemMs: number }
+
+/** Processor time that a process has used up to now; undefined where the system does not say. */
+export const cpuTimesOf = (pid: number): CpuTimes | undefined => {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
     // The name in parentheses may hold blanks, so fields are counted from its end; one tick is 10
     // ms on Linux.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    return (Number(fields[11]) + Number(fields[12])) * 10
+    return { userMs: Number(fields[11]) * 10, systemMs: Number(fields[12]) * 10 }
   } catch {
     return undefined
   }
+}
+
+/** The same in one number. */
+export const cpuMsOf = (pid: number): number | undefined => {
+  const times = cpuTimesOf(pid)
+  return times && times.userMs + times.systemMs
 }

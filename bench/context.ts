@@ -1,9 +1,9 @@
 import type { Config } from '../src/config/config.js'
-import type { Question } from './ask.js'
-import type { Exchange, Target } from './clients/connection.js'
+import type { CheckedCall } from './data/record-exchanges.js'
+import type { Exchange, Target } from './load-generators/connection.js'
 import type { Plan } from './options.js'
-import type { Figure } from './report.js'
-import type { World } from './world.js'
+import type { Figure } from './report/report.js'
+import type { World } from './data/world.js'
 
 /** A server under load. */
 export type Server = { readonly target: Target; readonly pid: number }
@@ -22,7 +22,7 @@ export type Context = {
   readonly upstreamPort: number
   readonly token: string
   /** getAccountInfo of accounts that are spread over the store. */
-  readonly accountQuestions: readonly Question[]
+  readonly accountCalls: readonly CheckedCall[]
   /** The same as bytes, with the edge's replies, which have been checked. */
   readonly accountInfo: readonly Exchange[]
   readonly report: (figure: Figure) => void

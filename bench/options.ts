@@ -4,8 +4,8 @@ import { defaults as store } from '../src/native/store-options.js'
 import type { PoolOptions } from '../src/native/reader.js'
 import type { ReadLimits } from '../src/native/reads.js'
 import type { StoreOptions } from '../src/native/store.js'
-import type { DataSet } from './data.js'
-import type { History } from './world.js'
+import type { DataSet } from './data/data.js'
+import type { History } from './data/world.js'
 
 /** Sizes and times of a run. */
 export type Plan = {
@@ -18,9 +18,9 @@ export type Plan = {
   readonly rounds: number
   /** Before each measured time: the processor's clock, JIT and caches settle. */
   readonly warmMs: number
-  readonly floodMs: number
-  readonly probeMs: number
-  readonly pullMs: number
+  readonly closedLoopMs: number
+  readonly openLoopMs: number
+  readonly downloadMs: number
   /** Reads of one page or scan in the kernel; the median counts. */
   readonly kernelRepeats: number
   readonly pointMs: number
@@ -49,9 +49,9 @@ export const FULL: Plan = {
   history: HISTORY,
   rounds: 5,
   warmMs: 500,
-  floodMs: 2_500,
-  probeMs: 4_000,
-  pullMs: 2_500,
+  closedLoopMs: 2_500,
+  openLoopMs: 4_000,
+  downloadMs: 2_500,
   kernelRepeats: 11,
   pointMs: 500,
   socketCount: 10_000,
@@ -65,9 +65,9 @@ export const QUICK: Plan = {
   history: { ...HISTORY, changeBlocks: 20 },
   rounds: 1,
   warmMs: 300,
-  floodMs: 1_000,
-  probeMs: 1_500,
-  pullMs: 1_000,
+  closedLoopMs: 1_000,
+  openLoopMs: 1_500,
+  downloadMs: 1_000,
   kernelRepeats: 5,
   pointMs: 100,
   socketCount: 1_000,
@@ -86,13 +86,13 @@ export const PAGE_LIMIT_MAX = 10_000
 export const SAMPLE_COUNT = 8_192
 
 /** Connections of a flood: enough to keep one edge busy, as few as searchers have. */
-export const FLOOD_CONNECTIONS = 64
+export const CLOSED_LOOP_CONNECTIONS = 64
 
 /** A rate that no server here is near to: what is measured is latency, not queues. */
-export const PROBE_REQUESTS_PER_SECOND = 2_000
+export const OPEN_LOOP_REQUESTS_PER_SECOND = 2_000
 
 /** Connections of the probe; a request that finds none free waits, and its wait counts. */
-export const PROBE_CONNECTIONS = 32
+export const OPEN_LOOP_CONNECTIONS = 32
 
 /** As in production. */
 export const STORE_OPTIONS: StoreOptions = store

@@ -6,12 +6,12 @@ import bs58 from 'bs58'
 import { setCurrentGeneration, storesPath } from '../src/storage/generations.js'
 import { lockFile } from '../src/native/os.js'
 import { parseArguments } from './arguments.js'
-import { askAll, type Question } from './ask.js'
-import { tryToKeepAwake } from './awake.js'
+import { recordExchanges, type CheckedCall } from './data/record-exchanges.js'
+import { tryToDisableCpuIdle } from './service/cpu-idle.js'
 import { startChild } from './child.js'
 import type { Context } from './context.js'
-import { describeDataSet, sampleTokens, tokenPubkey } from './data.js'
-import { benchConfig, createToken, NETWORK, startEdge } from './deployment.js'
+import { describeDataSet, sampleTokens, tokenPubkey } from './data/data.js'
+import { benchConfig, createToken, NETWORK, startEdge } from './service/deployment.js'
 import { benchAccountInfo } from './load/account-info.js'
 import { benchLargeReplies } from './load/large-replies.js'
 import { benchLatency } from './load/latency.js'
@@ -20,18 +20,18 @@ import { benchNotifications } from './load/notifications.js'
 import { benchStoppedReaders } from './load/stopped-readers.js'
 import { benchSubmission } from './load/submission.js'
 import { benchWebsockets } from './load/websockets.js'
-import { describeMachine, measurePace } from './machine.js'
+import { describeMachine, formatMachine, measurePace } from './report/machine.js'
 import { buildStore } from './micro/build-store.js'
 import { benchKernel } from './micro/kernel.js'
 import { benchParts } from './micro/parts.js'
 import { benchSignatures } from './micro/signatures.js'
 import type { Listening } from './peers/upstream.js'
 import { FULL, QUICK, SAMPLE_COUNT } from './options.js'
-import { accountValue } from './reference.js'
-import { formatFigure, meetsTarget, regressions, type Figure } from './report.js'
-import { readBaseline, saveBaseline, saveRun, toRun, workDir } from './results.js'
-import { benchScale, type Alone } from './scale.js'
-import { createWorld, type World } from './world.js'
+import { accountValue } from './data/reference.js'
+import { formatFigure, isFailed, meetsTarget, regressions, type Figure } from './report/report.js'
+import { readBaseline, saveBaseline, saveRun, toRun, workDir } from './report/results.js'
+import { benchScale, type Alone } from './scale/scale.js'
+import { createWorld, type World } from './data/world.js'
 
 /** What can be measured beside the building of the store, in this order. */
 const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
@@ -58,7 +58,7 @@ const ALONE: Readonly<Record<string, (context: Alone) => Promise<void>>> = { sca
 /**
  * Latencies of single requests: on both sides of each comparison no processor is to be woken first.
  */
-const AWAKE: ReadonlySet<string> = new Set([
+const WITHOUT_CPU_IDLE: ReadonlySet<string> = new Set([
   'latency',
   'submission',
   'notifications',
@@ -70,7 +70,7 @@ const print = (text: string): void => {
   process.stdout.write(`${text}\n`)
 }
 
-const accountQuestions = (world: World): Question[] =>
+const accountCalls = (world: World): CheckedCall[] =>
   sampleTokens(world.set, SAMPLE_COUNT).map(index => ({
     name: 'getAccountInfo',
     method: 'getAccountInfo',
@@ -86,10 +86,7 @@ const run = async (words: readonly string[]): Promise<number> => {
   const plan = isQuick ? QUICK : FULL
   const dataSet = describeDataSet(plan.set)
   const machine = describeMachine()
-  print(
-    `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, load ${machine.load}; ` +
-      `Node ${machine.node}; commit ${machine.commit}\n${dataSet}`,
-  )
+  print(`${formatMachine(machine)}\n${dataSet}`)
   const figures: Figure[] = []
   const report = (figure: Figure): void => {
     figures.push(figure)
@@ -120,15 +117,15 @@ const run = async (words: readonly string[]): Promise<number> => {
     const token = await createToken(config)
     const edge = await startEdge(config, token)
     try {
-      const questions = accountQuestions(world)
-      const accountInfo = await askAll(edge.target, questions)
+      const calls = accountCalls(world)
+      const accountInfo = await recordExchanges(edge.target, calls)
       const servers = { edge, token, upstreamPort }
       const shared = { plan, world, dir, config, storeDir, ...servers, accountInfo, report, note }
       for (const [name, measure] of Object.entries({ ...PARTS, ...ON_DEMAND })) {
         if (!parts.has(name)) continue
         begin(name)
-        const rest = AWAKE.has(name) ? tryToKeepAwake(note) : undefined
-        await measure({ ...shared, accountQuestions: questions })
+        const rest = WITHOUT_CPU_IDLE.has(name) ? tryToDisableCpuIdle(note) : undefined
+        await measure({ ...shared, accountCalls: calls })
         rest?.()
       }
     } finally {
@@ -156,7 +153,7 @@ const run = async (words: readonly string[]): Promise<number> => {
   if (baseline === undefined) print('no baseline of this data set to compare with')
   const worse = regressions(figures, baseline?.figures ?? {})
   for (const line of worse) print(`much slower than the baseline: ${line}`)
-  return worse.length > 0 ? 1 : 0
+  return isFailed({ isQuick, missed: missed.length, worse: worse.length }) ? 1 : 0
 }
 
 run(process.argv.slice(2)).then(

@@ -6,16 +6,16 @@
 // token (0.2 µs), one native call that reads the body, walks the B-tree and writes the reply (1 µs,
 // 2.7 µs with cold caches), one counter and one histogram (0.2 µs).
 import { join } from 'node:path'
-import { askAll } from '../ask.js'
-import { cpuMsOf, runJob, startChild, type Child as ChildOf } from '../child.js'
-import type { Exchange } from '../clients/connection.js'
-import type { Flood, Flooded } from '../clients/flood.js'
-import { hasWrk, runWrk } from '../clients/wrk.js'
+import { recordExchanges } from '../data/record-exchanges.js'
+import { cpuTimesOf, runJob, startChild, type Child as ChildOf } from '../child.js'
+import type { Exchange } from '../load-generators/connection.js'
+import type { ClosedLoop, ClosedLoopResult } from '../load-generators/closed-loop.js'
+import { hasWrk, runWrk } from '../load-generators/wrk.js'
 import type { Context, Server } from '../context.js'
-import { FLOOD_CONNECTIONS } from '../options.js'
+import { CLOSED_LOOP_CONNECTIONS } from '../options.js'
 import type * as bare from '../peers/bare.js'
 import type * as fastify from '../peers/fastify.js'
-import { median } from '../report.js'
+import { formatCpuTime, median } from '../report/report.js'
 
 /** Targets of docs/performance.md. */
 const OF_BARE = 0.8
@@ -38,32 +38,40 @@ type Rounds = {
    * limit.
    */
   readonly perCpuSecond: Map<string, number[]>
+  /** Processor time of the server for each request, in µs. */
+  readonly userMicros: Map<string, number[]>
+  readonly systemMicros: Map<string, number[]>
 }
 
 const push = (rounds: Map<string, number[]>, name: string, value: number): void => {
   rounds.set(name, [...(rounds.get(name) ?? []), value])
 }
 
-const flood = async (
-  { plan }: Context,
+const runClosedLoop = async (
+  { plan, note }: Context,
   client: string,
   { name, server, exchanges }: Contender,
   rounds: Rounds,
 ): Promise<void> => {
-  const cpuBefore = cpuMsOf(server.pid)
-  const flooded = await runJob<Flood, Flooded>(client, {
+  const cpuBefore = cpuTimesOf(server.pid)
+  const result = await runJob<ClosedLoop, ClosedLoopResult>(client, {
     target: server.target,
     exchanges,
-    connectionCount: FLOOD_CONNECTIONS,
+    connectionCount: CLOSED_LOOP_CONNECTIONS,
     warmMs: plan.warmMs,
-    durationMs: plan.floodMs,
+    durationMs: plan.closedLoopMs,
   })
-  const cpuAfter = cpuMsOf(server.pid)
-  if (flooded.failures > 0)
-    throw new Error(`${client} against ${name}: ${flooded.failures} requests failed`)
-  push(rounds.perSecond, name, flooded.requestsPerSecond)
-  if (cpuBefore !== undefined && cpuAfter !== undefined)
-    push(rounds.perCpuSecond, name, flooded.answered / ((cpuAfter - cpuBefore) / 1000))
+  const cpuAfter = cpuTimesOf(server.pid)
+  if (result.wrong > 0) throw new Error(`${client} against ${name}: ${result.wrong} wrong replies`)
+  // The load generator may be at fault: what it got answered is still a measurement.
+  if (result.lost > 0) note(`${client} lost ${result.lost} requests against ${name}`)
+  push(rounds.perSecond, name, result.requestsPerSecond)
+  if (cpuBefore === undefined || cpuAfter === undefined) return
+  const userMs = cpuAfter.userMs - cpuBefore.userMs
+  const systemMs = cpuAfter.systemMs - cpuBefore.systemMs
+  push(rounds.perCpuSecond, name, result.answered / ((userMs + systemMs) / 1000))
+  push(rounds.userMicros, name, (userMs * 1000) / result.answered)
+  push(rounds.systemMicros, name, (systemMs * 1000) / result.answered)
 }
 
 /**
@@ -92,7 +100,7 @@ const contenders = async (
   context: Context,
   [bareServer, fastifyServer]: [bare: Child, fastify: Child],
 ): Promise<Contender[]> => {
-  const { accountInfo, accountQuestions, edge } = context
+  const { accountInfo, accountCalls, edge } = context
   const { path } = edge.target
   const reply = accountInfo[0]?.reply ?? ''
   const fastifyTarget = { port: fastifyServer.answer.port, path }
@@ -108,20 +116,25 @@ const contenders = async (
     {
       name: 'fastify',
       server: { pid: fastifyServer.pid, target: fastifyTarget },
-      exchanges: await askAll(fastifyTarget, accountQuestions),
+      exchanges: await recordExchanges(fastifyTarget, accountCalls),
     },
   ]
 }
 
-const floodAll = async (
+const runRounds = async (
   context: Context,
   client: string,
   servers: readonly Contender[],
   rounds: number,
 ): Promise<Rounds> => {
-  const result: Rounds = { perSecond: new Map(), perCpuSecond: new Map() }
+  const result: Rounds = {
+    perSecond: new Map(),
+    perCpuSecond: new Map(),
+    userMicros: new Map(),
+    systemMicros: new Map(),
+  }
   for (let round = 0; round < rounds; round++)
-    for (const contender of servers) await flood(context, client, contender, result)
+    for (const contender of servers) await runClosedLoop(context, client, contender, result)
   return result
 }
 
@@ -132,10 +145,15 @@ const compare = async (
   servers: readonly Contender[],
 ): Promise<void> => {
   const { plan, report } = context
-  const rounds = await floodAll(context, 'clients/flood.js', servers, plan.rounds)
+  const rounds = await runRounds(context, 'load-generators/closed-loop.js', servers, plan.rounds)
   for (const { name } of servers) {
     const value = median(rounds.perSecond.get(name) ?? [])
     report({ name: `${what}, ${name}`, value, unit: 'requests/s', better: 'higher' })
+  }
+  for (const { name } of servers) {
+    const [user, system] = [rounds.userMicros.get(name), rounds.systemMicros.get(name)]
+    if (user !== undefined && system !== undefined)
+      context.note(formatCpuTime(name, median(user), median(system)))
   }
   const ratios = [
     ['edge / bare', rounds.perSecond, 'bare', OF_BARE],
@@ -161,7 +179,7 @@ export const benchAccountInfo = async (context: Context): Promise<void> => {
   try {
     const servers = await contenders(context, peers)
     note(
-      `closed loop of ${FLOOD_CONNECTIONS} connections; ${plan.rounds} rounds of ${plan.floodMs} ` +
+      `closed loop of ${CLOSED_LOOP_CONNECTIONS} connections; ${plan.rounds} rounds of ${plan.closedLoopMs} ` +
         'ms in turn, medians; authentication on',
     )
     await compare(context, 'getAccountInfo', servers)
@@ -172,12 +190,17 @@ export const benchAccountInfo = async (context: Context): Promise<void> => {
 
     // autocannon's own cost is two to three times the bare server's: it is here for its independent
     // look at replies.
-    const cannon = await floodAll(context, 'clients/cannon.js', servers, Math.min(2, plan.rounds))
+    const byAutocannon = await runRounds(
+      context,
+      'load-generators/autocannon.js',
+      servers,
+      Math.min(2, plan.rounds),
+    )
     const seen = servers.map(({ name }) => {
-      const perSecond = Math.round(median(cannon.perSecond.get(name) ?? []))
+      const perSecond = Math.round(median(byAutocannon.perSecond.get(name) ?? []))
       return `${name} ${perSecond}/s`
     })
-    note(`autocannon, which is itself the limit: ${seen.join(', ')}; nothing lost, nothing wrong`)
+    note(`autocannon, which is itself the limit: ${seen.join(', ')}; no reply was wrong`)
     if (hasWrk()) await secondOpinion(context, servers)
   } finally {
     await Promise.all(peers.map(peer => peer.stop()))
@@ -191,10 +214,12 @@ const secondOpinion = async (
   const perSecond = new Map<string, number[]>()
   for (let round = 0; round < plan.rounds; round++)
     for (const { name, server, exchanges } of servers) {
-      const connectionCount = FLOOD_CONNECTIONS
-      const durationMs = plan.floodMs
+      const connectionCount = CLOSED_LOOP_CONNECTIONS
+      const durationMs = plan.closedLoopMs
       const options = { dir, target: server.target, exchanges, connectionCount, durationMs }
-      push(perSecond, name, await runWrk(options))
+      const { requestsPerSecond, complaint } = await runWrk(options)
+      if (requestsPerSecond !== undefined) push(perSecond, name, requestsPerSecond)
+      if (complaint !== undefined) note(`wrk against ${name}: ${complaint}`)
     }
   const seen = servers.map(
     ({ name }) => `${name} ${Math.round(median(perSecond.get(name) ?? []))}/s`,

@@ -1,14 +1,14 @@
 // Large replies over HTTP: lists of a hundred accounts, pages of both sizes through each index.
 import bs58 from 'bs58'
-import { askAll, type Question } from '../ask.js'
+import { recordExchanges, type CheckedCall } from '../data/record-exchanges.js'
 import { runJob } from '../child.js'
-import type { Exchange } from '../clients/connection.js'
-import type { Pull, Pulled } from '../clients/pull.js'
+import type { Exchange } from '../load-generators/connection.js'
+import type { Download, DownloadResult } from '../load-generators/download.js'
 import type { Context } from '../context.js'
-import { sampleTokens, tokenPubkey } from '../data.js'
+import { sampleTokens, tokenPubkey } from '../data/data.js'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../options.js'
-import { pageReads } from '../pages.js'
-import { accountValue } from '../reference.js'
+import { pageReads } from '../data/pages.js'
+import { accountValue } from '../data/reference.js'
 
 /** As many connections as keep an edge's pools busy and its event loop, too. */
 const CONNECTIONS = 4
@@ -16,7 +16,7 @@ const CONNECTIONS = 4
 const LIST_LENGTH = 100
 const LISTS = 32
 
-const listQuestions = ({ world }: Context): Question[] => {
+const listQuestions = ({ world }: Context): CheckedCall[] => {
   const indexes = sampleTokens(world.set, LIST_LENGTH * LISTS)
   return Array.from({ length: LISTS }, (_, nth) => {
     // Every 32nd, so that a list, too, is spread over the store.
@@ -39,22 +39,22 @@ const pull = async (
   name: string,
   exchanges: readonly Exchange[],
 ): Promise<void> => {
-  const pulled = await runJob<Pull, Pulled>('clients/pull.js', {
+  const downloaded = await runJob<Download, DownloadResult>('load-generators/download.js', {
     target: edge.target,
     exchanges,
     connectionCount: CONNECTIONS,
     warmMs: plan.warmMs,
-    durationMs: plan.pullMs,
+    durationMs: plan.downloadMs,
     isBackground: false,
   })
-  if (pulled.failures > 0) throw new Error(`${name}: ${pulled.failures} wrong answers`)
-  const [p50, p99] = [pulled.p50, pulled.p99].map(ms => ms.toFixed(1))
+  if (downloaded.failures > 0) throw new Error(`${name}: ${downloaded.failures} wrong answers`)
+  const [p50, p99] = [downloaded.p50, downloaded.p99].map(ms => ms.toFixed(1))
   report({
     name,
-    value: pulled.repliesPerSecond,
+    value: downloaded.repliesPerSecond,
     unit: 'replies/s',
     better: 'higher',
-    detail: `${Math.round(pulled.megabytesPerSecond)} MB/s, p50 ${p50} ms, p99 ${p99} ms`,
+    detail: `${Math.round(downloaded.megabytesPerSecond)} MB/s, p50 ${p50} ms, p99 ${p99} ms`,
   })
 }
 
@@ -62,7 +62,7 @@ const pull = async (
 export const benchLargeReplies = async (context: Context): Promise<void> => {
   const { edge, plan, world, note } = context
   note(`${CONNECTIONS} connections, each with one request on its way`)
-  const lists = await askAll(edge.target, listQuestions(context))
+  const lists = await recordExchanges(edge.target, listQuestions(context))
   await pull(context, `getMultipleAccounts of ${LIST_LENGTH}`, lists)
   const pages = (limit: number) => pageReads(world, limit, plan.history.changeBlocks)
   // The smaller page through one index, the largest through each.
@@ -71,7 +71,9 @@ export const benchLargeReplies = async (context: Context): Promise<void> => {
     [PAGE_LIMIT_MAX, pages(PAGE_LIMIT_MAX)],
   ] as const)
     for (const { name, method, params, result } of reads) {
-      const exchanges = await askAll(edge.target, [{ name, method, params, result: result() }])
+      const exchanges = await recordExchanges(edge.target, [
+        { name, method, params, result: result() },
+      ])
       await pull(context, `page of ${limit}, ${name}`, exchanges)
     }
 }

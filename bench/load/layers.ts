@@ -1,11 +1,11 @@
 import { cpuMsOf, runJob, startChild } from '../child.js'
-import type { Exchange } from '../clients/connection.js'
-import type { Flood, Flooded } from '../clients/flood.js'
+import type { Exchange } from '../load-generators/connection.js'
+import type { ClosedLoop, ClosedLoopResult } from '../load-generators/closed-loop.js'
 import type { Context, Server } from '../context.js'
-import { FLOOD_CONNECTIONS } from '../options.js'
+import { CLOSED_LOOP_CONNECTIONS } from '../options.js'
 import type * as layer from '../peers/layer.js'
-import { LAYERS } from '../layers.js'
-import { median } from '../report.js'
+import { LAYERS } from '../peers/layers.js'
+import { median } from '../report/report.js'
 
 type Stage = { readonly name: string; readonly server: Server; readonly isReal: boolean }
 
@@ -34,16 +34,20 @@ export const benchLayers = async (context: Context): Promise<void> => {
     for (let round = 0; round < plan.rounds; round++)
       for (const { name, server, isReal } of stages) {
         const before = cpuMsOf(server.pid) ?? NaN
-        const flooded = await runJob<Flood, Flooded>('clients/flood.js', {
-          target: server.target,
-          exchanges: isReal ? accountInfo : sameReply,
-          connectionCount: FLOOD_CONNECTIONS,
-          warmMs: plan.warmMs,
-          durationMs: plan.floodMs,
-        })
-        if (flooded.failures > 0) throw new Error(`${name}: ${flooded.failures} requests failed`)
+        const result = await runJob<ClosedLoop, ClosedLoopResult>(
+          'load-generators/closed-loop.js',
+          {
+            target: server.target,
+            exchanges: isReal ? accountInfo : sameReply,
+            connectionCount: CLOSED_LOOP_CONNECTIONS,
+            warmMs: plan.warmMs,
+            durationMs: plan.closedLoopMs,
+          },
+        )
+        if (result.wrong + result.lost > 0)
+          throw new Error(`${name}: ${result.wrong} wrong and ${result.lost} lost replies`)
         const cpuMs = (cpuMsOf(server.pid) ?? NaN) - before
-        micros.get(name)?.push((cpuMs * 1000) / flooded.answered)
+        micros.get(name)?.push((cpuMs * 1000) / result.answered)
       }
     note(`processor time in the server per request, kernel included; ${plan.rounds} rounds`)
     for (const [name, values] of micros)

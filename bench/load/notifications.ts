@@ -10,7 +10,7 @@ import bs58 from 'bs58'
 import { setCurrentGeneration, storesPath } from '../../src/storage/generations.js'
 import { openIndexer, type Indexer } from '../../src/native/indexer.js'
 import type { Context } from '../context.js'
-import { benchConfig, createToken, NETWORK, startEdge } from '../deployment.js'
+import { benchConfig, createToken, NETWORK, startEdge } from '../service/deployment.js'
 import { STORE_OPTIONS } from '../options.js'
 
 /** Of an idle machine. */

@@ -1,12 +1,12 @@
 // A thousand subscribers of a busy stream that stop reading: how soon they are gone, and what
 // another client feels of it, against the time when they read.
 import { runJob, startChild } from '../child.js'
-import type { Asked, Asker } from '../clients/asker.js'
-import type { Crowd } from '../clients/crowd.js'
-import { openControl } from '../clients/socket.js'
+import type { SocketLatencyResult, SocketLatency } from '../load-generators/socket-latency.js'
+import type { StoppedSubscribers } from '../load-generators/stopped-subscribers.js'
+import { openControl } from '../load-generators/socket.js'
 import type { Context } from '../context.js'
 import type { Listening, Start } from '../peers/sockets.js'
-import { median } from '../report.js'
+import { median } from '../report/report.js'
 
 const COUNT = 1_000
 /** 150 KB a second for each of them. */
@@ -20,24 +20,31 @@ const P99_OF_READING_MAX = 1.1
 const GIVE_UP_MS = 30_000
 const MB = 1024 ** 2
 
-type Round = { readonly reading: Asked; readonly stopped: Asked }
+type Round = { readonly reading: SocketLatencyResult; readonly stopped: SocketLatencyResult }
 
 const runRound = async (dir: string): Promise<Round> => {
   const start = { isBare: false, dir, socketCount: COUNT }
   const peer = await startChild<Start, Listening>('peers/sockets.js', start)
   const { port } = peer.answer
   try {
-    const crowd = await startChild<Crowd, null>('clients/crowd.js', {
-      port,
-      count: COUNT,
-      readMs: READ_MS,
-    })
+    const stoppedSubscribers = await startChild<StoppedSubscribers, null>(
+      'load-generators/stopped-subscribers.js',
+      {
+        port,
+        count: COUNT,
+        readMs: READ_MS,
+      },
+    )
     try {
       const stopAtMs = performance.now() + READ_MS
       const command = await openControl(port)
       await command({ kind: 'stream', ...FRAME })
       const ask = (durationMs: number, untilSockets: number) =>
-        runJob<Asker, Asked>('clients/asker.js', { port, durationMs, untilSockets })
+        runJob<SocketLatency, SocketLatencyResult>('load-generators/socket-latency.js', {
+          port,
+          durationMs,
+          untilSockets,
+        })
       const reading = await ask(READ_MS * 0.75, 0)
       await new Promise(resolve => setTimeout(resolve, stopAtMs - performance.now()))
       const stopped = await ask(GIVE_UP_MS, OTHERS)
@@ -45,7 +52,7 @@ const runRound = async (dir: string): Promise<Round> => {
         throw new Error(`${stopped.last.lagging} of ${COUNT} stopped readers were closed`)
       return { reading, stopped }
     } finally {
-      await crowd.stop()
+      await stoppedSubscribers.stop()
     }
   } finally {
     await peer.stop()

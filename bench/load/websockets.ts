@@ -3,10 +3,10 @@
 // each idle socket: ours is one object of the transport, one of the session, and their places in
 // three sets: 400 bytes. Beside a publish ours is one look-up of the topic.
 import { runJob, startChild } from '../child.js'
-import type { Herd, Herded } from '../clients/sockets.js'
+import type { IdleSockets, IdleSocketsResult } from '../load-generators/idle-sockets.js'
 import type { Context } from '../context.js'
 import type { Listening, Start } from '../peers/sockets.js'
-import { median } from '../report.js'
+import { median } from '../report/report.js'
 
 /** Targets of docs/performance.md. */
 const OWN_BYTES_MAX = 2_048
@@ -17,11 +17,11 @@ const PUBLISH_TIMES = 20
 /** About an account of 165 bytes in base64, as a notification. */
 const FRAME_BYTES = 480
 
-const measure = async ({ plan, dir }: Context, isBare: boolean): Promise<Herded> => {
+const measure = async ({ plan, dir }: Context, isBare: boolean): Promise<IdleSocketsResult> => {
   const start = { isBare, dir, socketCount: plan.socketCount }
   const peer = await startChild<Start, Listening>('peers/sockets.js', start)
   try {
-    return await runJob<Herd, Herded>('clients/sockets.js', {
+    return await runJob<IdleSockets, IdleSocketsResult>('load-generators/idle-sockets.js', {
       port: peer.answer.port,
       count: plan.socketCount,
       warmCount: WARM_COUNT,
@@ -36,13 +36,13 @@ const measure = async ({ plan, dir }: Context, isBare: boolean): Promise<Herded>
 /** One change to many subscribers. */
 export const benchWebsockets = async (context: Context): Promise<void> => {
   const { plan, report, note } = context
-  const bare: Herded[] = []
-  const ours: Herded[] = []
+  const bare: IdleSocketsResult[] = []
+  const ours: IdleSocketsResult[] = []
   for (let round = 0; round < plan.socketRounds; round++) {
     bare.push(await measure(context, true))
     ours.push(await measure(context, false))
   }
-  const of = (rounds: readonly Herded[], key: keyof Herded): number =>
+  const of = (rounds: readonly IdleSocketsResult[], key: keyof IdleSocketsResult): number =>
     median(rounds.map(round => round[key]))
   note(
     `${plan.socketCount} sockets; each takes ${Math.round(of(bare, 'rssBytes'))} bytes of a bare server and ` +

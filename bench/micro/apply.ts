@@ -4,10 +4,10 @@
 // changes is the kernel's: the feed hands its blocks over inside it.
 import { defaults as feed } from '../../src/ingest/feed/geyser.js'
 import { onStart } from '../child.js'
-import type { DataSet, Spread } from '../data.js'
+import type { DataSet, Spread } from '../data/data.js'
 import { openIndexer, type Indexer } from '../../src/native/indexer.js'
 import { STORE_OPTIONS } from '../options.js'
-import { blocksOf, spreadOf, type Block, type History } from '../world.js'
+import { blocksOf, spreadOf, type Block, type History } from '../data/world.js'
 
 /** What to build, and where. */
 export type Start = { readonly dir: string; readonly set: DataSet; readonly history: History }

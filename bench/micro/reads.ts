@@ -17,14 +17,14 @@ import {
   discriminator,
   mintPubkey,
   type DataSet,
-} from '../data.js'
+} from '../data/data.js'
 import type { BodySource } from '../../src/shared/http.js'
 import { openReader } from '../../src/native/reader.js'
 import type { Filter, Page, Reads } from '../../src/native/reads.js'
 import { POOL_OPTIONS, READ_LIMITS, STORE_OPTIONS } from '../options.js'
-import { pageReads } from '../pages.js'
-import { accountValue, callBody, checkReply, parseExactly } from '../reference.js'
-import { createWorld, type History, type World } from '../world.js'
+import { pageReads } from '../data/pages.js'
+import { accountValue, callBody, checkReply, parseExactly } from '../data/reference.js'
+import { createWorld, type History, type World } from '../data/world.js'
 
 export type Start = {
   readonly dir: string

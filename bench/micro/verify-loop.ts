@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto'
 import { onStart } from '../child.js'
-import { median } from '../report.js'
+import { median } from '../report/report.js'
 import { compareLoops, createTransactionChecks } from '../../src/native/transactions.js'
 
 /** Rounds of both loops in turn. */

@@ -6,8 +6,8 @@ import bs58 from 'bs58'
 import Fastify from 'fastify'
 import { open } from 'lmdb'
 import { onStart } from '../child.js'
-import type { Account, DataSet } from '../data.js'
-import { createWorld, finalAccounts, type History, type World } from '../world.js'
+import type { Account, DataSet } from '../data/data.js'
+import { createWorld, finalAccounts, type History, type World } from '../data/world.js'
 
 /** What the Fastify peer is told. */
 export type Start = {

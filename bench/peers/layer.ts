@@ -16,8 +16,8 @@ import { openReader } from '../../src/native/reader.js'
 import type { Reads } from '../../src/native/reads.js'
 import { onStart } from '../child.js'
 import type { Config } from '../../src/config/config.js'
-import { NETWORK } from '../deployment.js'
-import type { Layer } from '../layers.js'
+import { NETWORK } from '../service/deployment.js'
+import type { Layer } from './layers.js'
 import { POOL_OPTIONS, READ_LIMITS, STORE_OPTIONS } from '../options.js'
 
 export type Start = {

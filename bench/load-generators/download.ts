@@ -4,7 +4,7 @@ import { onStart } from '../child.js'
 import { toBackground } from './background.js'
 import type { Exchange, Target } from './connection.js'
 
-export type Pull = {
+export type Download = {
   readonly target: Target
   /** Asked one after the other, then again from the first. */
   readonly exchanges: readonly Exchange[]
@@ -16,7 +16,7 @@ export type Pull = {
 }
 
 /** What came of it; times in milliseconds. */
-export type Pulled = {
+export type DownloadResult = {
   readonly repliesPerSecond: number
   readonly megabytesPerSecond: number
   readonly p50: number
@@ -24,7 +24,7 @@ export type Pulled = {
   readonly failures: number
 }
 
-onStart<Pull, Pulled>(async job => {
+onStart<Download, DownloadResult>(async job => {
   if (job.isBackground) toBackground()
   const replies = job.exchanges.map(exchange => Buffer.from(exchange.reply))
   const samples: number[] = []

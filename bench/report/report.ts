@@ -42,6 +42,15 @@ export const regressions = (figures: readonly Figure[], baseline: Baseline): str
       : [`${figure.name}: ${format(figure.value)} ${figure.unit}, baseline ${format(before)}`]
   })
 
+/** Whether a run fails. The numbers of a quick one say too little to be held against targets. */
+export const isFailed = (run: {
+  readonly isQuick: boolean
+  /** Figures that miss their targets. */
+  readonly missed: number
+  /** Figures much worse than the baseline. */
+  readonly worse: number
+}): boolean => run.worse > 0 || (!run.isQuick && run.missed > 0)
+
 const format = (value: number): string =>
   Math.abs(value) >= 1_000
     ? Math.round(value).toLocaleString('en-US')
@@ -61,6 +70,10 @@ export const formatFigure = (figure: Figure): string => {
   const value = `${format(figure.value).padStart(9)} ${figure.unit.padEnd(11)}`
   return `  ${figure.name.padEnd(46)} ${value} ${figure.detail ?? formatTarget(figure)}`.trimEnd()
 }
+
+/** What a server takes of the processor for a request. */
+export const formatCpuTime = (name: string, userMicros: number, systemMicros: number): string =>
+  `${name}: ${format(userMicros)} µs user and ${format(systemMicros)} µs system time per request`
 
 /** The middle one; the upper of the two where their number is even. */
 export const median = (values: readonly number[]): number =>

@@ -3,17 +3,17 @@ import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import bs58 from 'bs58'
-import { createTokenManager } from '../src/access/tokens/token-manager.js'
-import { createAccessManager } from '../src/access/accesses/access-manager.js'
-import { createSealing } from '../src/access/tokens/sealing.js'
-import { openWriter } from '../src/access/store/store.js'
-import { toConfig, type Config } from '../src/config/config.js'
-import type { Command, Event } from '../src/processes/messages.js'
-import type { Limits } from '../src/shared/grant.js'
-import { stopProcess } from './child.js'
-import type { Server } from './context.js'
-import { PATHS } from './peers/upstream-paths.js'
-import { ENGINE_TIP, LANDER_TIP, SERVICE_TIP } from './transactions.js'
+import { createTokenManager } from '../../src/access/tokens/token-manager.js'
+import { createAccessManager } from '../../src/access/accesses/access-manager.js'
+import { createSealing } from '../../src/access/tokens/sealing.js'
+import { openWriter } from '../../src/access/store/store.js'
+import { toConfig, type Config } from '../../src/config/config.js'
+import type { Command, Event } from '../../src/processes/messages.js'
+import type { Limits } from '../../src/shared/grant.js'
+import { stopProcess } from '../child.js'
+import type { Server } from '../context.js'
+import { PATHS } from '../peers/upstream-paths.js'
+import { ENGINE_TIP, LANDER_TIP, SERVICE_TIP } from '../data/transactions.js'
 
 export const NETWORK = 'bench'
 const LOCATION = 'bench'
@@ -116,7 +116,7 @@ export const startEdge = async (
   token: string,
   nodeFlags: readonly string[] = [],
 ): Promise<Edge> => {
-  const main = fileURLToPath(new URL('../../main.js', import.meta.url))
+  const main = fileURLToPath(new URL('../../../main.js', import.meta.url))
   const child = fork(main, ['role', 'edge'], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     serialization: 'advanced',

@@ -1,9 +1,12 @@
 import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { cpus, loadavg, totalmem } from 'node:os'
 
 /** Where and of what a run's numbers are. */
 export type Machine = {
   readonly cpu: string
+  /** Whether vector instructions of 512 bits are there, on which signature checks depend. */
+  readonly hasAvx512: boolean
   readonly cores: number
   readonly memoryGb: number
   readonly node: string
@@ -22,14 +25,32 @@ const commitOf = (): string => {
   }
 }
 
+/** Whether the text of /proc/cpuinfo names the base of AVX-512 among the flags. */
+export const listsAvx512 = (cpuInfo: string): boolean => /^flags\s*:.*\bavx512f\b/m.test(cpuInfo)
+
+const detectAvx512 = (): boolean => {
+  try {
+    return listsAvx512(readFileSync('/proc/cpuinfo', 'utf8'))
+  } catch {
+    // Only Linux has this file.
+    return false
+  }
+}
+
 export const describeMachine = (): Machine => ({
   cpu: cpus()[0]?.model.trim() ?? 'unknown',
+  hasAvx512: detectAvx512(),
   cores: cpus().length,
   memoryGb: Math.round(totalmem() / 1024 ** 3),
   node: process.version,
   commit: commitOf(),
   load: Math.round((loadavg()[0] ?? 0) * 10) / 10,
 })
+
+/** One line of the report. */
+export const formatMachine = (machine: Machine): string =>
+  `${machine.cpu} ${machine.hasAvx512 ? 'with' : 'without'} AVX-512, ${machine.cores} cores, ` +
+  `${machine.memoryGb} GB, load ${machine.load}; Node ${machine.node}; commit ${machine.commit}`
 
 /** More than a processor keeps to itself, as a service's code and data are between two requests. */
 const WALK_WORDS = 2 ** 24

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import bs58 from 'bs58'
-import type { Question } from './ask.js'
-import { accountValue, type Json } from './reference.js'
+import type { CheckedCall } from '../data/record-exchanges.js'
+import { accountValue, type Json } from '../data/reference.js'
 
 /** Pubkey, owner, lamports, data as base64. */
 type Row = readonly [pubkey: string, owner: string, lamports: number, data: string]
@@ -32,7 +32,7 @@ export type Case = {
    * again: what the client holds of its own must not differ with the size.
    */
   readonly requestCount: number
-  questions(): Iterable<Question>
+  calls(): Iterable<CheckedCall>
 }
 
 const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
@@ -85,7 +85,7 @@ const toCase = <T>(
 ): Case => ({
   name: method,
   ...counts,
-  *questions() {
+  *calls() {
     for (const member of members) yield { name: method, method, ...ask(member) }
   },
 })

@@ -6,7 +6,7 @@ import { onStart } from '../child.js'
 import { toBackground } from './background.js'
 import { Connection, toWire, type Exchange, type Target } from './connection.js'
 
-export type Probe = {
+export type OpenLoop = {
   readonly target: Target
   readonly exchanges: readonly Exchange[]
   readonly requestsPerSecond: number
@@ -37,7 +37,7 @@ const quantile = (sorted: Float64Array, share: number): number =>
 /** Microseconds. */
 const OWN_TURN = 100
 
-onStart<Probe, Latency>(async job => {
+onStart<OpenLoop, Latency>(async job => {
   // Its own wait for the processor is not the server's: on a machine of its own it would have none.
   if (job.isBackground === true) toBackground()
   else if (!setRealtime()) setSlice(OWN_TURN)

@@ -2,14 +2,14 @@
 import { onStart } from '../child.js'
 import { openMany, toFrame, untilBytes } from './socket.js'
 
-export type Crowd = {
+export type StoppedSubscribers = {
   readonly port: number
   readonly count: number
   /** From the time that all are subscribed. */
   readonly readMs: number
 }
 
-onStart<Crowd, null>(async ({ port, count, readMs }) => {
+onStart<StoppedSubscribers, null>(async ({ port, count, readMs }) => {
   const clients = await openMany(port, count)
   for (const { socket } of clients) {
     // They are closed while nobody looks.

@@ -1,9 +1,9 @@
-import { disableCpuIdle } from '../src/processes/cpu-idle.js'
+import { disableCpuIdle } from '../../src/processes/cpu-idle.js'
 
 /**
  * Keeps processors awake where the system allows it, and says which it is. Returns what ends it.
  */
-export const tryToKeepAwake = (note: (text: string) => void): (() => void) | undefined => {
+export const tryToDisableCpuIdle = (note: (text: string) => void): (() => void) | undefined => {
   try {
     const rest = disableCpuIdle()
     note('processors are kept awake (processes.disableCpuIdle)')

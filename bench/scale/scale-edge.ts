@@ -1,12 +1,18 @@
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { setCurrentGeneration, storesPath } from '../src/storage/generations.js'
-import { askAll } from './ask.js'
-import { tryToKeepAwake } from './awake.js'
-import { runJob } from './child.js'
-import type { Asked, Case, OneByOne, RoundTimes, Timed } from './clients/one-by-one.js'
-import { benchConfig, createToken, NETWORK, startEdge } from './deployment.js'
-import { median, type Figure } from './report.js'
+import { setCurrentGeneration, storesPath } from '../../src/storage/generations.js'
+import { recordExchanges } from '../data/record-exchanges.js'
+import { tryToDisableCpuIdle } from '../service/cpu-idle.js'
+import { runJob } from '../child.js'
+import type {
+  ServerCases,
+  Case,
+  Sequential,
+  RoundTimes,
+  SequentialResult,
+} from '../load-generators/sequential.js'
+import { benchConfig, createToken, NETWORK, startEdge } from '../service/deployment.js'
+import { median, type Figure } from '../report/report.js'
 import { casesOf, readSample } from './scale-sample.js'
 
 const GENERATION = '1'
@@ -19,7 +25,7 @@ const GROWTH_MAX = 1.3
 /**
  * An edge over a store that stands still, and questions whose answers have been checked in value.
  */
-export type ScaleEdge = { readonly names: readonly string[]; readonly asked: Asked }
+export type ScaleEdge = { readonly names: readonly string[]; readonly asked: ServerCases }
 
 /**
  * Runs a real edge over the store in `folder`, which scale_bench has loaded, for as long as `work`
@@ -41,8 +47,8 @@ export const withScaleEdge = async (
     try {
       const wanted = casesOf(readSample(join(folder, 'sample.json')))
       const cases: Case[] = []
-      for (const { roundRequests, requestCount, questions } of wanted) {
-        const some = await askAll(edge.target, questions())
+      for (const { roundRequests, requestCount, calls } of wanted) {
+        const some = await recordExchanges(edge.target, calls())
         const exchanges = Array.from({ length: requestCount }, (_, nth) => some[nth % some.length])
         cases.push({ exchanges: exchanges.filter(one => one !== undefined), roundRequests })
       }
@@ -59,11 +65,14 @@ export const withScaleEdge = async (
 export const timeEdges = async (
   edges: readonly ScaleEdge[],
   note: (text: string) => void,
-): Promise<Timed> => {
-  const rest = tryToKeepAwake(note)
+): Promise<SequentialResult> => {
+  const rest = tryToDisableCpuIdle(note)
   try {
     const servers = edges.map(({ asked }) => asked)
-    return await runJob<OneByOne, Timed>('clients/one-by-one.js', { servers, rounds: ROUNDS })
+    return await runJob<Sequential, SequentialResult>('load-generators/sequential.js', {
+      servers,
+      rounds: ROUNDS,
+    })
   } finally {
     rest?.()
   }

@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { Figure } from './report.js'
+import type { Figure } from '../report/report.js'
 import {
   edgeFigures,
   growthFigures,
@@ -31,7 +31,7 @@ const IN_KERNEL = ', warm: p50'
 /** What scale_bench says when its store is loaded and it waits. */
 const LOADED = 'loaded'
 
-const MANIFEST = fileURLToPath(new URL('../../../native/Cargo.toml', import.meta.url))
+const MANIFEST = fileURLToPath(new URL('../../../../native/Cargo.toml', import.meta.url))
 
 type Size = {
   readonly size: number

@@ -19,15 +19,15 @@ export type Case = {
 }
 
 /** A server, and what it is asked; all of them have the same cases. */
-export type Asked = { readonly target: Target; readonly cases: readonly Case[] }
+export type ServerCases = { readonly target: Target; readonly cases: readonly Case[] }
 
-export type OneByOne = { readonly servers: readonly Asked[]; readonly rounds: number }
+export type Sequential = { readonly servers: readonly ServerCases[]; readonly rounds: number }
 
 /** Microseconds from the sending of a request to the last bytes of its reply, of one round. */
 export type RoundTimes = { readonly p50: number; readonly p99: number }
 
 /** Of each server, of each case, its rounds. */
-export type Timed = readonly (readonly (readonly RoundTimes[])[])[]
+export type SequentialResult = readonly (readonly (readonly RoundTimes[])[])[]
 
 /** Microseconds. */
 const OWN_TURN = 100
@@ -87,7 +87,7 @@ class Subject {
   }
 }
 
-onStart<OneByOne, Timed>(async ({ servers, rounds }) => {
+onStart<Sequential, SequentialResult>(async ({ servers, rounds }) => {
   // Its own wait for the processor is not the server's.
   if (!setRealtime()) setSlice(OWN_TURN)
   const subjects: Subject[][] = []

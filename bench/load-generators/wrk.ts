@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Exchange, Target } from './connection.js'
+import { parseWrk, type WrkResult } from './parse-wrk.js'
 
 /**
  * True where wrk is installed: it costs less than any client in JavaScript, so it is worth a second
@@ -9,14 +10,14 @@ import type { Exchange, Target } from './connection.js'
  */
 export const hasWrk = (): boolean => spawnSync('wrk', ['--version']).error === undefined
 
-/** Requests per second that wrk gets, over all exchanges in turn. It looks at the status only. */
+/** Runs wrk over all exchanges in turn. It compares the status only. */
 export const runWrk = async (options: {
   readonly dir: string
   readonly target: Target
   readonly exchanges: readonly Exchange[]
   readonly connectionCount: number
   readonly durationMs: number
-}): Promise<number> => {
+}): Promise<WrkResult> => {
   const { target } = options
   const script = join(options.dir, 'wrk.lua')
   const bodies = options.exchanges.map(exchange => `[==[${exchange.body}]==]`).join(',')
@@ -43,7 +44,5 @@ export const runWrk = async (options: {
     child.on('error', reject)
     child.on('close', () => resolve(text))
   })
-  const rate = /Requests\/sec: *([\d.]+)/.exec(output)?.[1]
-  if (rate === undefined || /Non-2xx|Socket errors/.test(output)) throw new Error(`wrk: ${output}`)
-  return Number(rate)
+  return parseWrk(output)
 }

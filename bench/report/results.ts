@@ -11,9 +11,9 @@ export type Run = {
   readonly figures: Baseline
 }
 
-// The sources' folder, seen from `dist/bench/bench/`: results and the baseline are no build
+// The sources' folder, seen from `dist/bench/bench/report/`: results and the baseline are no build
 // products.
-const home = fileURLToPath(new URL('../../../bench/', import.meta.url))
+const home = fileURLToPath(new URL('../../../../bench/', import.meta.url))
 const baselinePath = join(home, 'baseline.json')
 
 /**

@@ -3,14 +3,14 @@ import { onStart } from '../child.js'
 import type { State } from '../peers/sockets.js'
 import { openControl } from './socket.js'
 
-export type Asker = {
+export type SocketLatency = {
   readonly port: number
   readonly durationMs: number
   /** It ends before where so few sockets are open. */
   readonly untilSockets: number
 }
 
-export type Asked = {
+export type SocketLatencyResult = {
   readonly p50: number
   readonly p99: number
   readonly elapsedMs: number
@@ -21,7 +21,7 @@ export type Asked = {
 
 const PAUSE_MS = 2
 
-onStart<Asker, Asked>(async ({ port, durationMs, untilSockets }) => {
+onStart<SocketLatency, SocketLatencyResult>(async ({ port, durationMs, untilSockets }) => {
   const command = await openControl(port)
   const times: number[] = []
   const states: State[] = []

@@ -1,9 +1,9 @@
 import { Client } from 'undici'
-import type { Exchange, Target } from './clients/connection.js'
+import type { Exchange, Target } from '../load-generators/connection.js'
 import { callBody, checkReply, type Json } from './reference.js'
 
 /** A call and the result that it must have. */
-export type Question = {
+export type CheckedCall = {
   readonly name: string
   readonly method: string
   readonly params: readonly unknown[]
@@ -14,13 +14,13 @@ export type Question = {
  * Asks each question once and checks the answer in value. What comes back is what a load may
  * compare, in bytes.
  */
-export const askAll = async (
+export const recordExchanges = async (
   target: Target,
-  questions: Iterable<Question>,
+  calls: Iterable<CheckedCall>,
 ): Promise<Exchange[]> => {
   const client = new Client(`http://127.0.0.1:${target.port}`)
   const exchanges: Exchange[] = []
-  for (const { name, method, params, result } of questions) {
+  for (const { name, method, params, result } of calls) {
     const body = callBody(method, params)
     const response = await client.request({
       method: 'POST',
