@@ -47,7 +47,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     options,
     randomBytes,
     now,
-    onError: error => log.error({ err: error }, 'the use of a session was not written down'),
+    onError: error => log.error({ err: error }, 'the last use of a session was not stored'),
   })
   const signIn =
     options.identity &&
@@ -78,15 +78,15 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     log,
     session: id => sessions.find(id),
   })
-  const sweeping = setInterval(() => {
+  const sweep = setInterval(() => {
     sessions
       .sweep()
-      .catch((error: unknown) => log.error({ err: error }, 'ended sessions were not removed'))
+      .catch((error: unknown) => log.error({ err: error }, 'expired sessions were not removed'))
   }, options.sessionSweepMs)
   return {
     port: dashboard.port,
     close: async () => {
-      clearInterval(sweeping)
+      clearInterval(sweep)
       await dashboard.close()
     },
   }

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EdgeNotifier } from '../access/service.js'
-import type { SharedMemory } from '../processes/shared-memory.js'
 import { RpcError } from '../shared/errors.js'
 
 /**
@@ -10,7 +9,11 @@ const POLL_MS = 1
 
 /** What the notifier needs of its process. */
 export type EdgeNotifierParts = {
-  readonly shared: Pick<SharedMemory, 'raiseAccessVersion' | 'unconfirmedEdges'>
+  readonly shared: {
+    raiseAccessVersion(): number
+    /** Process ids of live edges that have not confirmed this version. */
+    unconfirmedEdges(version: number): readonly number[]
+  }
   /** An edge that has not acknowledged within this time is ended. */
   readonly confirmMs: number
   /** An edge that has not ended within this time is reported to the caller. */
