@@ -1,18 +1,18 @@
 import type { Config } from '../config/config.js'
-import { createPubSub, type PubSub } from '../pubsub/pubsub.js'
-import type { SetTimer } from '../pubsub/penalties.js'
+import { PubSub } from '../pubsub/pubsub.js'
+import type { SetTimer } from '../pubsub/failure-backoff.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import type { StoreFollower } from './network-view.js'
 import { createSubscriptionScope } from './subscription-scope.js'
 
-/** The subscriptions of one network, and what tells them of its store. */
+/** The subscriptions of one network. `follower` brings them its store. */
 export type OpenPubSub = Pick<PubSub, 'connect' | 'close'> & { readonly follower: StoreFollower }
 
 type Modules = {
   readonly log: Log
   readonly metrics: Metrics
-  /** Sends a frame to all sockets of this edge that listen to the topic. */
+  /** Sends a frame to all sockets of this edge that are subscribed to the topic. */
   readonly publish: (topic: string, frame: Uint8Array) => void
 }
 
@@ -39,15 +39,15 @@ const meter = (metrics: Metrics, network: string, pubsub: PubSub): void => {
   })
 }
 
-/** Makes the subscriptions of a network at this edge; a store comes by the follower. */
+/** Opens the subscriptions of a network at this edge. */
 export const openPubSub = (
   config: Pick<Config, 'pubsub' | 'rpc'>,
-  { id: network, feed, scope: listed }: Config['networks'][number],
+  { id: network, feed, scope: scopeOptions }: Config['networks'][number],
   { log, metrics, publish }: Modules,
 ): OpenPubSub => {
   const { subscriptionsMax, chunkBytesMax } = config.pubsub
-  const scope = listed === undefined ? undefined : createSubscriptionScope(listed)
-  const pubsub = createPubSub({
+  const scope = scopeOptions === undefined ? undefined : createSubscriptionScope(scopeOptions)
+  const pubsub = new PubSub({
     network,
     scope,
     transactions: feed.transactions,
@@ -59,14 +59,14 @@ export const openPubSub = (
   })
   meter(metrics, network, pubsub)
   return {
-    connect: pubsub.connect,
-    close: pubsub.close,
+    connect: (socket, limits) => pubsub.connect(socket, limits),
+    close: () => pubsub.close(),
     follower: {
       onStore: reader => {
-        scope?.use(reader.reads({ ...config.rpc, recentResultsMax: 0 }))
+        scope?.setReads(reader.reads({ ...config.rpc, recentResultsMax: 0 }))
         pubsub.replaceStore(() => reader.openFanout({ subscriptionsMax, chunkBytesMax }))
       },
-      onTip: pubsub.advance,
+      onTip: () => pubsub.advance(),
     },
   }
 }

@@ -1,45 +1,42 @@
 import type { Config } from '../config/config.js'
-import type { IndexedScope } from '../pubsub/subscription.js'
-import { RpcError } from '../shared/errors.js'
 import { decodePubkey } from '../native/encoding.js'
 import type { Filter, Reads } from '../native/reads.js'
+import type { IndexedScope } from '../pubsub/subscription.js'
+import { RpcError } from '../shared/errors.js'
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../shared/token-programs.js'
 
-type Listed = NonNullable<Config['networks'][number]['scope']>
+type ScopeOptions = NonNullable<Config['networks'][number]['scope']>
 
-/** What subscribers of a network can be told, by the store that is served. */
-export type SubscriptionScope = IndexedScope & { use(reads: Pick<Reads, 'balance'>): void }
+/** The indexed scope of a network, as its live store has it. */
+export type SubscriptionScope = IndexedScope & { setReads(reads: Pick<Reads, 'balance'>): void }
 
-const TOKEN_PROGRAMS = [
-  'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
-  'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
-]
 const KEY_BYTES = 32
 
-const textOf = (key: Uint8Array): string => Buffer.from(key).toString('hex')
-const toTexts = (keys: readonly string[]): ReadonlySet<string> =>
-  new Set(keys.map(key => textOf(decodePubkey(key))))
+const toHex = (key: Uint8Array): string => Buffer.from(key).toString('hex')
+const toHexSet = (keys: readonly string[]): ReadonlySet<string> =>
+  new Set(keys.map(key => toHex(decodePubkey(key))))
 
-/** The rules by which the reads answer `outsideScope`, for what is only going to happen. */
-export const createSubscriptionScope = (listed: Listed): SubscriptionScope => {
-  const programs = toTexts(listed.programs)
-  const mints = toTexts(listed.mints)
-  const tokenPrograms = toTexts(TOKEN_PROGRAMS)
+/** Applies the rules by which reads answer `outsideScope` to accounts that may not exist yet. */
+export const createSubscriptionScope = (options: ScopeOptions): SubscriptionScope => {
+  const programs = toHexSet(options.programs)
+  const mints = toHexSet(options.mints)
+  const tokenPrograms = toHexSet([TOKEN_PROGRAM, TOKEN_2022_PROGRAM])
   let reads: Pick<Reads, 'balance'> | undefined
 
-  const holdsMint = (filter: Filter): boolean =>
+  const filtersMint = (filter: Filter): boolean =>
     'bytes' in filter &&
     filter.offset === 0 &&
     filter.bytes.length >= KEY_BYTES &&
-    mints.has(textOf(filter.bytes.subarray(0, KEY_BYTES)))
+    mints.has(toHex(filter.bytes.subarray(0, KEY_BYTES)))
 
   return {
-    use: next => {
+    setReads: next => {
       reads = next
     },
-    holdsAccount: pubkey => {
+    coversAccount: pubkey => {
       if (reads === undefined) throw new RpcError('noIndex')
       try {
-        // The one read that is small whatever the account holds.
+        // The read whose result is small for every account.
         reads.balance(pubkey)
         return true
       } catch (error) {
@@ -47,9 +44,9 @@ export const createSubscriptionScope = (listed: Listed): SubscriptionScope => {
         throw error
       }
     },
-    holdsProgram: (program, filters) => {
-      const text = textOf(program)
-      return programs.has(text) || (tokenPrograms.has(text) && filters.some(holdsMint))
+    coversProgram: (program, filters) => {
+      const key = toHex(program)
+      return programs.has(key) || (tokenPrograms.has(key) && filters.some(filtersMint))
     },
   }
 }

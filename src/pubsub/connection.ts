@@ -1,117 +1,92 @@
 import { RpcError } from '../shared/errors.js'
 import { CLOSE, type CloseCode, type Connection, type Socket } from '../shared/socket.js'
+import { createFailureBackoff, type FailureBackoff, type SetTimer } from './failure-backoff.js'
 import { SUBSCRIBES, SUBSCRIPTION_METHODS, UNSUBSCRIBES } from './methods.js'
 import type { Options } from './options.js'
 import { toSubscriptionId } from './params.js'
-import { createPenalties, type SetTimer } from './penalties.js'
 import type { Entry, Registry } from './registry.js'
-import type { Offer, ToSubscription } from './subscription.js'
-
-/** A connection as the part that made it sees it. */
-export type OwnConnection = Connection & {
-  /** Ends the socket, if it listens to anything. */
-  drop(code: CloseCode, reason: string): void
-}
+import type { SubscriptionRules, ToSubscription } from './subscription.js'
 
 export type ConnectionParts = {
   readonly socket: Socket
   readonly subscriptionsMax: number
   readonly registry: Registry
   readonly options: Options
-  readonly offer: Offer
+  readonly rules: SubscriptionRules
   readonly now: () => number
   readonly setTimer: SetTimer
   readonly onFault: (fault: unknown) => void
-  /** A signature may be known already: somebody should look. */
+  /** A signature was subscribed to, which the store may contain already. */
   readonly onSignature: () => void
-  readonly onClose: (connection: OwnConnection) => void
+  readonly onClose: (connection: SubscriptionConnection) => void
 }
 
 const TRUE = Buffer.from('true')
-const NOTHING: readonly Entry[] = []
+const NO_ENTRIES: readonly Entry[] = []
 
-export const createConnection = (parts: ConnectionParts): OwnConnection => {
-  const { socket, registry, options, offer } = parts
-  const held = new Map<number, Entry>()
-  /** Ids that ended, the oldest first. */
-  const ended = new Set<number>()
-  /** What a message subscribed to whose reply has not left yet. */
-  const pending = new Map<object, Entry[]>()
-  let isClosed = false
+/** The subscriptions of one socket. */
+export class SubscriptionConnection implements Connection {
+  private readonly parts: ConnectionParts
+  private readonly entries = new Map<number, Entry>()
+  /** Ids that have ended, the oldest first. */
+  private readonly endedIds = new Set<number>()
+  /** Subscriptions whose reply is not sent yet, by message. */
+  private readonly unstarted = new Map<object, Entry[]>()
+  private readonly backoff: FailureBackoff
+  private isClosed = false
 
-  const penalties = createPenalties({
-    options,
-    now: parts.now,
-    setTimer: parts.setTimer,
-    onTooMany: () => end(CLOSE.overload, 'too many failing subscriptions'),
-  })
-
-  const remember = (id: number): void => {
-    ended.add(id)
-    if (ended.size <= options.idsRememberedMax) return
-    const [oldest] = ended
-    if (oldest !== undefined) ended.delete(oldest)
+  constructor(parts: ConnectionParts) {
+    const { options, now, setTimer } = parts
+    this.parts = parts
+    this.backoff = createFailureBackoff({
+      options,
+      now,
+      setTimer,
+      onTooMany: () => this.closeSocket(CLOSE.overload, 'too many failing subscriptions'),
+    })
   }
 
-  const forget = (entry: Entry): void => {
-    held.delete(entry.id)
-    remember(entry.id)
-    registry.release(entry)
-  }
-
-  const close = (): void => {
-    if (isClosed) return
-    isClosed = true
-    for (const entry of held.values()) registry.release(entry)
-    held.clear()
-    ended.clear()
-    pending.clear()
-    penalties.close()
-    parts.onClose(connection)
-  }
-
-  const end = (code: CloseCode, reason: string): void => {
-    // First, so that nothing is sent to it any more, whenever the transport tells of its end.
-    close()
-    socket.close(code, reason)
-  }
-
-  const subscribe = (
-    toSubscription: ToSubscription,
-    params: readonly unknown[],
+  call(
+    method: string,
+    params: unknown,
     message: object,
-  ): Uint8Array => {
-    const subscription = toSubscription(params, offer)
-    const { key } = subscription
-    const known = key === undefined ? undefined : registry.find(key)
-    if (known !== undefined && held.has(known.id)) return Buffer.from(String(known.id))
-    if (held.size >= parts.subscriptionsMax) throw new RpcError('socketSubscriptions')
-    const onFrame = (frame: Uint8Array, isLast: boolean): void => {
-      socket.send(frame)
-      if (isLast) forget(entry)
+  ): Uint8Array | Promise<Uint8Array> | undefined {
+    // Nothing would release a subscription made after the close.
+    if (this.isClosed) throw new RpcError('internal')
+    try {
+      const result = this.run(method, params, message)
+      if (result !== undefined) this.backoff.reset()
+      return result
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      return this.backoff.fail(error)
     }
-    const entry = registry.hold(subscription, key === undefined ? onFrame : undefined)
-    held.set(entry.id, entry)
-    const begun = pending.get(message)
-    if (begun === undefined) pending.set(message, [entry])
-    else begun.push(entry)
-    return Buffer.from(String(entry.id))
   }
 
-  const unsubscribe = (params: readonly unknown[]): Uint8Array => {
-    const id = toSubscriptionId(params)
-    const entry = held.get(id)
-    if (entry === undefined) {
-      if (ended.has(id)) return TRUE
-      throw new RpcError('subscriptionId')
-    }
-    // Now and not after the reply: no frame follows it.
-    if (entry.topic !== undefined) socket.unsubscribe(entry.topic)
-    forget(entry)
-    return TRUE
+  afterReply(message: object): void {
+    const entries = this.unstarted.get(message) ?? NO_ENTRIES
+    this.unstarted.delete(message)
+    for (const entry of entries) if (!this.isClosed) this.start(entry)
   }
 
-  const answer = (method: string, params: unknown, message: object): Uint8Array | undefined => {
+  close(): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    const { registry, onClose } = this.parts
+    for (const entry of this.entries.values()) registry.release(entry)
+    this.entries.clear()
+    this.endedIds.clear()
+    this.unstarted.clear()
+    this.backoff.close()
+    onClose(this)
+  }
+
+  /** Closes the socket if it has subscriptions. */
+  drop(code: CloseCode, reason: string): void {
+    if (this.entries.size > 0) this.closeSocket(code, reason)
+  }
+
+  private run(method: string, params: unknown, message: object): Uint8Array | undefined {
     const toSubscription = SUBSCRIBES.get(method)
     if (toSubscription === undefined && !UNSUBSCRIBES.has(method)) {
       if (SUBSCRIPTION_METHODS.has(method)) throw new RpcError('methodNotFound')
@@ -119,46 +94,73 @@ export const createConnection = (parts: ConnectionParts): OwnConnection => {
     }
     if (!Array.isArray(params)) throw new RpcError('paramsNotArray')
     return toSubscription === undefined
-      ? unsubscribe(params)
-      : subscribe(toSubscription, params, message)
+      ? this.unsubscribe(params)
+      : this.subscribe(toSubscription, params, message)
   }
 
-  const begin = (entry: Entry): void => {
-    // It may have been unsubscribed from by the message that subscribed to it.
-    if (held.get(entry.id) !== entry) return
+  private subscribe(
+    toSubscription: ToSubscription,
+    params: readonly unknown[],
+    message: object,
+  ): Uint8Array {
+    const { registry, rules, socket, subscriptionsMax } = this.parts
+    const subscription = toSubscription(params, rules)
+    const { key } = subscription
+    const known = key === undefined ? undefined : registry.find(key)
+    if (known !== undefined && this.entries.has(known.id)) return Buffer.from(String(known.id))
+    if (this.entries.size >= subscriptionsMax) throw new RpcError('socketSubscriptions')
+    const onFrame = (frame: Uint8Array, isLast: boolean): void => {
+      socket.send(frame)
+      if (isLast) this.release(entry)
+    }
+    const entry = registry.acquire(subscription, key === undefined ? onFrame : undefined)
+    this.entries.set(entry.id, entry)
+    const unstarted = this.unstarted.get(message)
+    if (unstarted === undefined) this.unstarted.set(message, [entry])
+    else unstarted.push(entry)
+    return Buffer.from(String(entry.id))
+  }
+
+  private unsubscribe(params: readonly unknown[]): Uint8Array {
+    const id = toSubscriptionId(params)
+    const entry = this.entries.get(id)
+    if (entry === undefined) {
+      if (this.endedIds.has(id)) return TRUE
+      throw new RpcError('subscriptionId')
+    }
+    // Before the reply, so that no frame follows it.
+    if (entry.topic !== undefined) this.parts.socket.unsubscribe(entry.topic)
+    this.release(entry)
+    return TRUE
+  }
+
+  private start(entry: Entry): void {
+    const { registry, socket, onFault, onSignature } = this.parts
+    // The message that subscribed may have unsubscribed again.
+    if (this.entries.get(entry.id) !== entry) return
     try {
       registry.start(entry)
     } catch (fault) {
-      // Nothing would ever come, and nothing would say so.
-      parts.onFault(fault)
-      return end(CLOSE.overload, 'subscription failed')
+      // Closed, because the client would wait for notifications that never come.
+      onFault(fault)
+      return this.closeSocket(CLOSE.overload, 'subscription failed')
     }
-    if (entry.topic === undefined) parts.onSignature()
+    if (entry.topic === undefined) onSignature()
     else socket.subscribe(entry.topic)
   }
 
-  const connection: OwnConnection = {
-    call: (method, params, message) => {
-      // What it would hold could not be given back.
-      if (isClosed) throw new RpcError('internal')
-      try {
-        const result = answer(method, params, message)
-        if (result !== undefined) penalties.forgive()
-        return result
-      } catch (error) {
-        if (!(error instanceof RpcError)) throw error
-        return penalties.refuse(error)
-      }
-    },
-    afterReply: message => {
-      const begun = pending.get(message) ?? NOTHING
-      pending.delete(message)
-      for (const entry of begun) if (!isClosed) begin(entry)
-    },
-    close,
-    drop: (code, reason) => {
-      if (held.size > 0) end(code, reason)
-    },
+  private release(entry: Entry): void {
+    this.entries.delete(entry.id)
+    this.parts.registry.release(entry)
+    this.endedIds.add(entry.id)
+    if (this.endedIds.size <= this.parts.options.idsRememberedMax) return
+    const [oldest] = this.endedIds
+    if (oldest !== undefined) this.endedIds.delete(oldest)
   }
-  return connection
+
+  private closeSocket(code: CloseCode, reason: string): void {
+    // First, so that nothing more is sent whenever the transport reports the close.
+    this.close()
+    this.parts.socket.close(code, reason)
+  }
 }

@@ -1,17 +1,17 @@
 import type { Fanout, Pass } from '../native/fanout.js'
 
-/** Brings the frames of one fan-out to those who listen. */
+/** Delivers the frames of one fan-out. */
 export type Driver = {
-  /** The store may hold more than before. Never throws. */
+  /** Makes the frames of what the store has gained. Never throws. */
   advance(): void
-  /** What a pass makes that still runs goes nowhere. */
+  /** Frames of a running pass are discarded. */
   close(): void
 }
 
 export type DriverParts = {
   readonly fanout: Fanout
   readonly onFrame: (id: number, frame: Uint8Array, isLast: boolean) => void
-  /** Frames are missing that nobody can make any more. */
+  /** Frames were missed, and cannot be made any more. */
   readonly onLost: () => void
   readonly onPass: (frames: number, bytes: number) => void
   readonly onFault: (fault: unknown) => void
@@ -34,13 +34,13 @@ export const createDriver = (parts: DriverParts): Driver => {
   let isWanted = false
   let isRunning = false
   let isClosed = false
-  /** Of the failure before this pass; undefined where it did not fail. */
-  let failure: string | undefined
+  /** Why the last pass failed; undefined where it succeeded. */
+  let lastFailure: string | undefined
 
-  const take = (pass: Pass): void => {
-    failure = undefined
+  const onPassEnd = (pass: Pass): void => {
+    lastFailure = undefined
     if (pass.hasMore) isWanted = true
-    // Those who listen are told by a close; what has been found for them is not whole.
+    // Subscribers are closed: the frames of this pass are incomplete.
     if (pass.isLost) return onLost()
     deliver(pass, onFrame)
     onPass(pass.index.length / 3, pass.frames.byteLength)
@@ -48,11 +48,11 @@ export const createDriver = (parts: DriverParts): Driver => {
 
   const fail = (fault: unknown): void => {
     const reason = fault instanceof Error ? fault.message : String(fault)
-    if (reason !== failure) onFault(fault)
-    // Once may pass; twice in a row, and frames are late for no bounded time.
-    if (failure !== undefined) onLost()
-    failure = reason
-    // The next look at the tip is soon enough for what has just failed.
+    if (reason !== lastFailure) onFault(fault)
+    // A second failure in a row would delay frames without a bound.
+    if (lastFailure !== undefined) onLost()
+    lastFailure = reason
+    // The next `advance` tries again.
     isWanted = false
   }
 
@@ -61,7 +61,7 @@ export const createDriver = (parts: DriverParts): Driver => {
       isWanted = false
       try {
         const pass = await fanout.pass()
-        if (!isClosed) take(pass)
+        if (!isClosed) onPassEnd(pass)
       } catch (fault) {
         if (!isClosed) fail(fault)
       }

@@ -2,35 +2,30 @@
 export type Options = Readonly<typeof defaults>
 
 export const defaults = {
-  /** Subscriptions of all sockets together, as Agave bounds a node. */
+  /** Subscriptions of all sockets of one edge. Agave's bound of a node. */
   subscriptionsMax: 1_000_000,
   /**
-   * Filters of one programSubscribe: every change of the program is compared with them. Agave's
+   * Filters of one programSubscribe. Every change of the program is compared with them. Agave's
    * bound.
    */
   filtersMax: 4,
   /**
-   * Ids that a socket remembers after they ended: to unsubscribe once more is then no failure,
-   * which web3.js would repeat without end.
+   * Ended ids that a socket remembers. To unsubscribe one of them succeeds: web3.js would repeat a
+   * failure without end.
    */
   idsRememberedMax: 1_024,
-  /**
-   * Bytes of frames that are handed over in one turn of the event loop; one frame may be larger.
-   */
+  /** Bytes of frames that are delivered per turn of the event loop; one frame may be larger. */
   chunkBytesMax: 4 * 1024 ** 2,
-  /** Failing subscribes and unsubscribes in a row that a socket is told of at once. */
+  /** Failing subscribes and unsubscribes in a row that are answered without a delay. */
   failuresFreeMax: 3,
-  /**
-   * Wait before the next one is answered; it doubles up to `failureWaitLongMs`. web3.js repeats
-   * without a pause.
-   */
+  /** Delay of the reply to the next one; it doubles up to `failureWaitLongMs`. */
   failureWaitMs: 100,
-  /** Longest of these waits: a repeated mistake costs one call in this time. */
+  /** Longest of these delays. */
   failureWaitLongMs: 5_000,
-  /** Such answers that wait at once; a socket with more is closed. */
+  /** Delayed replies of one socket; a socket with more is closed. */
   failuresWaitingMax: 16,
-  /** A socket that has failed so often without a success is closed. */
+  /** Failures without a success in between after which a socket is closed. */
   failuresMax: 100,
-  /** The failures that count against a socket halve this often. */
+  /** The number of failures of a socket halves at this interval. */
   failuresHalveMs: 10_000,
 }

@@ -1,19 +1,26 @@
 import { RpcError } from '../shared/errors.js'
 import { decodeMemcmp, decodePubkey } from '../native/encoding.js'
-import { isAbsent, isCount, toMap, toText, wrongType, type Members } from '../shared/values.js'
+import {
+  checkParamCount,
+  isAbsent,
+  isCount,
+  toMap,
+  toText,
+  wrongType,
+  type Members,
+} from '../shared/values.js'
 
-/** Bytes of a signature, and what no base58 text of them exceeds. */
+/** Bytes of a signature, and the longest base58 text of them. */
 const SIGNATURE_BYTES = 64
 const SIGNATURE_CHARS_MAX = 88
-/** Characters of a commitment that tell one subscription from another. */
+/** Characters of a commitment that are part of a subscription's key. */
 const COMMITMENT_CHARS_MAX = 32
 
 const NO_MEMBERS: Members = {}
 
-/** Holds the number of parameters to what the method takes, with the texts of the other methods. */
+/** Checks the number of parameters, with the same errors as the HTTP methods. */
 export const checkCount = (params: readonly unknown[], min: number, max: number): void => {
-  if (max === 0 && params.length > 0) throw new RpcError('noParams')
-  if (params.length > max) throw new RpcError('paramCount', { min, max }, `"Got: ${params.length}"`)
+  checkParamCount(params, { min, max })
   const missing = params.slice(0, min).indexOf(undefined)
   const index = missing === -1 ? params.length : missing
   if (index < min) throw new RpcError('missingParam', { index })
@@ -34,7 +41,7 @@ const decoded = (what: What, decode: () => Uint8Array): Uint8Array => {
   }
 }
 
-/** A base58 address, with Agave's words for what is none. */
+/** A base58 address, with Agave's error for an invalid one. */
 export const toKey = (value: unknown, index: number, what: What = 'pubkey'): Uint8Array => {
   const text = toText(value, index)
   return decoded(what, () => decodePubkey(text))
@@ -57,7 +64,9 @@ export const toFlag = (value: unknown, index: number): boolean => {
   return value
 }
 
-/** The commitment as given, unchecked (contract: subscription-commitment); `finalized` by default. */
+/**
+ * The commitment as given, unchecked (contract: subscription-commitment); `finalized` by default.
+ */
 export const toCommitment = (value: unknown): string => {
   if (isAbsent(value)) return 'finalized'
   return typeof value === 'string' ? value.slice(0, COMMITMENT_CHARS_MAX) : 'other'

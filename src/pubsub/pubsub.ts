@@ -1,33 +1,22 @@
 import type { Fanout } from '../native/fanout.js'
 import { CLOSE, type Connection, type Socket } from '../shared/socket.js'
-import { createConnection, type OwnConnection } from './connection.js'
+import { SubscriptionConnection } from './connection.js'
 import { createDriver, type Driver } from './driver.js'
+import type { SetTimer } from './failure-backoff.js'
 import type { Options } from './options.js'
-import type { SetTimer } from './penalties.js'
-import { createRegistry } from './registry.js'
-import type { IndexedScope, Transactions } from './subscription.js'
+import { Registry } from './registry.js'
+import type { IndexedScope, SubscriptionRules, Transactions } from './subscription.js'
 
-/** How the subscriptions of one network stand at one edge; counts are since it was made. */
+/** Subscriptions of one network at one edge: current numbers, and counts since the start. */
 export type PubSubStats = {
-  /** Held by sockets; one id may be held by many. */
+  /** Subscriptions of all sockets; many may share one id. */
   readonly subscriptions: number
   readonly ids: number
-  /** Made, each of which may go to many sockets. */
+  /** Frames made; each may be sent to many sockets. */
   readonly frames: number
   readonly bytes: number
-  /** Sockets that were closed because frames were missed or the store was replaced. */
+  /** Sockets closed because frames were missed or the store was replaced. */
   readonly dropped: number
-}
-
-/** The subscriptions of one network at one edge. */
-export type PubSub = {
-  connect(socket: Socket, limits: { readonly subscriptionsMax: number }): Connection
-  /** The tip has moved, or may have. Never throws. */
-  advance(): void
-  /** Another store: whoever listens is told by a close. `undefined` where there is none. */
-  replaceStore(open: (() => Fanout) | undefined): void
-  stats(): PubSubStats
-  close(): void
 }
 
 export type PubSubParts = {
@@ -36,7 +25,7 @@ export type PubSubParts = {
   /** Undefined where the whole chain is indexed. */
   readonly scope?: IndexedScope | undefined
   readonly options: Options
-  /** Sends a frame to every socket that listens to the topic. The frame is not kept. */
+  /** Sends a frame to every socket that is subscribed to the topic. The frame is not kept. */
   readonly publish: (topic: string, frame: Uint8Array) => void
   readonly onFault: (fault: unknown) => void
   /** Monotonic milliseconds. */
@@ -44,113 +33,128 @@ export type PubSubParts = {
   readonly setTimer: SetTimer
 }
 
-export const createPubSub = (parts: PubSubParts): PubSub => {
-  const { network, transactions, scope, options, publish, onFault, now, setTimer } = parts
-  const registry = createRegistry(network, options.subscriptionsMax)
-  const offer = { filtersMax: options.filtersMax, transactions, scope }
-  const connections = new Set<OwnConnection>()
-  let driver: Driver | undefined
-  /** Opens the store that is to be followed, for as long as that has not succeeded. */
-  let opening: (() => Fanout) | undefined
-  let openFailure: string | undefined
-  let frames = 0
-  let bytes = 0
-  let dropped = 0
+/** The subscriptions of one network at one edge. */
+export class PubSub {
+  private readonly parts: PubSubParts
+  private readonly registry: Registry
+  private readonly rules: SubscriptionRules
+  private readonly connections = new Set<SubscriptionConnection>()
+  private driver: Driver | undefined
+  /** Opens the fan-out of the live store, until that has succeeded. */
+  private openFanout: (() => Fanout) | undefined
+  private openFailure: string | undefined
+  private frames = 0
+  private bytes = 0
+  private dropped = 0
 
-  const drop = (reason: string): void => {
-    const before = connections.size
-    for (const connection of [...connections]) connection.drop(CLOSE.restart, reason)
-    dropped += before - connections.size
+  constructor(parts: PubSubParts) {
+    const { network, options, transactions, scope } = parts
+    this.parts = parts
+    this.registry = new Registry(network, options.subscriptionsMax)
+    this.rules = { filtersMax: options.filtersMax, transactions, scope }
   }
 
-  const onFrame = (id: number, frame: Uint8Array, isLast: boolean): void => {
-    // It may have been given up since the pass began.
-    const entry = registry.byId(id)
-    if (entry === undefined) return
-    if (entry.topic !== undefined) publish(entry.topic, frame)
-    else entry.onFrame?.(frame, isLast)
+  connect(socket: Socket, { subscriptionsMax }: { readonly subscriptionsMax: number }): Connection {
+    const { registry, rules } = this
+    const { options, now, setTimer, onFault } = this.parts
+    const connection = new SubscriptionConnection({
+      socket,
+      subscriptionsMax,
+      registry,
+      options,
+      rules,
+      now,
+      setTimer,
+      onFault,
+      onSignature: () => this.advance(),
+      onClose: closed => this.connections.delete(closed),
+    })
+    this.connections.add(connection)
+    return connection
   }
 
-  const follow = (fanout: Fanout): void => {
+  /** Publishes what the store has gained. Call it when the tip has moved. Never throws. */
+  advance(): void {
+    this.openStore()
+    this.driver?.advance()
+  }
+
+  /**
+   * Follows another store, and closes sockets with subscriptions. `undefined` where there is none.
+   */
+  replaceStore(openFanout: (() => Fanout) | undefined): void {
+    // Before the first store nothing was missed.
+    const hadStore = this.driver !== undefined
+    this.closeStore()
+    if (hadStore) this.drop('index replaced')
+    this.openFanout = openFanout
+    this.advance()
+  }
+
+  stats(): PubSubStats {
+    const { frames, bytes, dropped } = this
+    return { ...this.registry.size(), frames, bytes, dropped }
+  }
+
+  close(): void {
+    this.openFanout = undefined
+    this.closeStore()
+    for (const connection of [...this.connections]) connection.close()
+  }
+
+  private openStore(): void {
+    if (this.openFanout === undefined) return
+    const { onFault } = this.parts
     try {
-      registry.use(fanout)
-    } catch (fault) {
-      // Some are not there, and would never hear anything.
-      onFault(fault)
-      drop('subscription failed')
-    }
-  }
-
-  const open = (): void => {
-    if (opening === undefined) return
-    try {
-      const fanout = opening()
-      opening = undefined
-      openFailure = undefined
-      driver = createDriver({
+      const fanout = this.openFanout()
+      this.openFanout = undefined
+      this.openFailure = undefined
+      this.driver = createDriver({
         fanout,
-        onFrame,
-        onLost: () => drop('missed slots'),
+        onFrame: (id, frame, isLast) => this.onFrame(id, frame, isLast),
+        onLost: () => this.drop('missed slots'),
         onPass: (frameCount, byteCount) => {
-          frames += frameCount
-          bytes += byteCount
+          this.frames += frameCount
+          this.bytes += byteCount
         },
         onFault,
       })
-      follow(fanout)
+      this.useFanout(fanout)
     } catch (fault) {
-      // It is tried again at the next tip; the same reason is told once.
+      // Retried at the next tip; the same failure is reported once.
       const reason = fault instanceof Error ? fault.message : String(fault)
-      if (reason !== openFailure) onFault(fault)
-      openFailure = reason
+      if (reason !== this.openFailure) onFault(fault)
+      this.openFailure = reason
     }
   }
 
-  const advance = (): void => {
-    open()
-    driver?.advance()
+  private useFanout(fanout: Fanout): void {
+    try {
+      this.registry.setFanout(fanout)
+    } catch (fault) {
+      // Some subscriptions are missing there, and would never get a notification.
+      this.parts.onFault(fault)
+      this.drop('subscription failed')
+    }
   }
 
-  const leave = (): void => {
-    driver?.close()
-    driver = undefined
-    registry.use(undefined)
+  private closeStore(): void {
+    this.driver?.close()
+    this.driver = undefined
+    this.registry.setFanout(undefined)
   }
 
-  return {
-    connect: (socket, { subscriptionsMax }) => {
-      const connection = createConnection({
-        socket,
-        subscriptionsMax,
-        registry,
-        options,
-        offer,
-        now,
-        setTimer,
-        onFault,
-        onSignature: advance,
-        onClose: gone => connections.delete(gone),
-      })
-      connections.add(connection)
-      return connection
-    },
-    advance,
-    replaceStore: next => {
-      // Before the first store nothing was missed: who listens already goes on.
-      const wasFollowed = driver !== undefined
-      leave()
-      if (wasFollowed) drop('index replaced')
-      opening = next
-      advance()
-    },
-    stats: () => {
-      const { ids, holders } = registry.size()
-      return { subscriptions: holders, ids, frames, bytes, dropped }
-    },
-    close: () => {
-      opening = undefined
-      leave()
-      for (const connection of [...connections]) connection.close()
-    },
+  private onFrame(id: number, frame: Uint8Array, isLast: boolean): void {
+    // The id may have ended since the pass began.
+    const entry = this.registry.byId(id)
+    if (entry === undefined) return
+    if (entry.topic !== undefined) this.parts.publish(entry.topic, frame)
+    else entry.onFrame?.(frame, isLast)
+  }
+
+  private drop(reason: string): void {
+    const before = this.connections.size
+    for (const connection of [...this.connections]) connection.drop(CLOSE.restart, reason)
+    this.dropped += before - this.connections.size
   }
 }

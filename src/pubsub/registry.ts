@@ -1,98 +1,102 @@
-import { RpcError } from '../shared/errors.js'
 import type { Fanout } from '../native/fanout.js'
+import { RpcError } from '../shared/errors.js'
 import type { Subscription } from './subscription.js'
 
-/** Ids go on the wire as numbers, and to the kernel as u32. */
+/** Ids are numbers in JSON and u32 in the kernel. */
 const ID_MAX = 2 ** 32 - 1
 
-/** What listens to the frames of one id. */
+/** One subscription id. */
 export type Entry = {
   readonly id: number
-  /** Where its frames are published; undefined where `onFrame` takes them. */
+  /** Topic that its frames are published on; undefined where `onFrame` takes them. */
   readonly topic: string | undefined
   readonly subscription: Subscription
-  /**
-   * Takes the frames of a subscription that is shared with nobody, and is told which is the last.
-   */
+  /** Takes the frames of a subscription that is not shared; `isLast` ends it. */
   readonly onFrame: ((frame: Uint8Array, isLast: boolean) => void) | undefined
-  /** Connections that hold it. */
-  holders: number
-  /** Whether frames are made for it. */
+  /** Connections that are subscribed. */
+  refCount: number
+  /** Frames are made for it. */
   isStarted: boolean
 }
 
-/** Who listens to what on one network of an edge. */
-export type Registry = {
-  /** What a key stands for now. */
-  find(key: string): Entry | undefined
-  byId(id: number): Entry | undefined
-  /** One holder more, of what is there or of a new id. Throws over the bound. */
-  hold(subscription: Subscription, onFrame: Entry['onFrame']): Entry
-  /** Frames are made from now on. May throw what the fan-out throws. */
-  start(entry: Entry): void
-  /** One holder less; without any, the id is gone. */
-  release(entry: Entry): void
-  /** The fan-out that makes the frames from now on; all that has started starts there. */
-  use(fanout: Fanout | undefined): void
-  /** How many ids there are, and how many hold them. */
-  size(): { readonly ids: number; readonly holders: number }
-}
+/** The subscription ids of one network at one edge. */
+export class Registry {
+  private readonly network: string
+  private readonly subscriptionsMax: number
+  private readonly byKey = new Map<string, Entry>()
+  private readonly entries = new Map<number, Entry>()
+  private fanout: Fanout | undefined
+  private lastId = 0
+  private refCount = 0
 
-export const createRegistry = (network: string, subscriptionsMax: number): Registry => {
-  const byKey = new Map<string, Entry>()
-  const byId = new Map<number, Entry>()
-  let fanout: Fanout | undefined
-  let lastId = 0
-  let holders = 0
-
-  // From 1: hand-written clients take 0 for no id. After a wrap those that still live are passed
-  // over.
-  const nextId = (): number => {
-    do lastId = lastId === ID_MAX ? 1 : lastId + 1
-    while (byId.has(lastId))
-    return lastId
+  constructor(network: string, subscriptionsMax: number) {
+    this.network = network
+    this.subscriptionsMax = subscriptionsMax
   }
 
-  const create = (subscription: Subscription, onFrame: Entry['onFrame']): Entry => {
-    const id = nextId()
+  find(key: string): Entry | undefined {
+    return this.byKey.get(key)
+  }
+
+  byId(id: number): Entry | undefined {
+    return this.entries.get(id)
+  }
+
+  /** Ids, and the subscriptions of all connections to them. */
+  size(): { readonly ids: number; readonly subscriptions: number } {
+    return { ids: this.entries.size, subscriptions: this.refCount }
+  }
+
+  /** Subscribes one connection, to an existing id or a new one. Throws over the bound. */
+  acquire(subscription: Subscription, onFrame: Entry['onFrame']): Entry {
+    if (this.refCount >= this.subscriptionsMax) throw new RpcError('nodeSubscriptions')
     const { key } = subscription
-    const topic = key === undefined ? undefined : `${network}:${id}`
-    const entry = { id, topic, subscription, onFrame, holders: 0, isStarted: false }
-    byId.set(id, entry)
-    if (key !== undefined) byKey.set(key, entry)
+    const known = key === undefined ? undefined : this.byKey.get(key)
+    const entry = known ?? this.create(subscription, onFrame)
+    entry.refCount += 1
+    this.refCount += 1
     return entry
   }
 
-  return {
-    find: key => byKey.get(key),
-    byId: id => byId.get(id),
-    hold: (subscription, onFrame) => {
-      if (holders >= subscriptionsMax) throw new RpcError('nodeSubscriptions')
-      const { key } = subscription
-      const known = key === undefined ? undefined : byKey.get(key)
-      const entry = known ?? create(subscription, onFrame)
-      entry.holders += 1
-      holders += 1
-      return entry
-    },
-    start: entry => {
-      if (entry.isStarted) return
-      if (fanout !== undefined) entry.subscription.add(fanout, entry.id)
-      entry.isStarted = true
-    },
-    release: entry => {
-      entry.holders -= 1
-      holders -= 1
-      if (entry.holders > 0) return
-      byId.delete(entry.id)
-      if (entry.subscription.key !== undefined) byKey.delete(entry.subscription.key)
-      if (entry.isStarted) fanout?.remove(entry.id)
-    },
-    use: next => {
-      fanout = next
-      if (next === undefined) return
-      for (const entry of byId.values()) if (entry.isStarted) entry.subscription.add(next, entry.id)
-    },
-    size: () => ({ ids: byId.size, holders }),
+  /** Starts the frames of an id. Throws what the fan-out throws. */
+  start(entry: Entry): void {
+    if (entry.isStarted) return
+    if (this.fanout !== undefined) entry.subscription.add(this.fanout, entry.id)
+    entry.isStarted = true
+  }
+
+  /** Unsubscribes one connection. The last one ends the id. */
+  release(entry: Entry): void {
+    entry.refCount -= 1
+    this.refCount -= 1
+    if (entry.refCount > 0) return
+    this.entries.delete(entry.id)
+    if (entry.subscription.key !== undefined) this.byKey.delete(entry.subscription.key)
+    if (entry.isStarted) this.fanout?.remove(entry.id)
+  }
+
+  /** Replaces the fan-out that makes the frames, and starts all started ids there. */
+  setFanout(fanout: Fanout | undefined): void {
+    this.fanout = fanout
+    if (fanout === undefined) return
+    for (const { id, isStarted, subscription } of this.entries.values())
+      if (isStarted) subscription.add(fanout, id)
+  }
+
+  private create(subscription: Subscription, onFrame: Entry['onFrame']): Entry {
+    const id = this.nextId()
+    const { key } = subscription
+    const topic = key === undefined ? undefined : `${this.network}:${id}`
+    const entry = { id, topic, subscription, onFrame, refCount: 0, isStarted: false }
+    this.entries.set(id, entry)
+    if (key !== undefined) this.byKey.set(key, entry)
+    return entry
+  }
+
+  // From 1: some clients take 0 for no id. After a wrap, ids in use are skipped.
+  private nextId(): number {
+    do this.lastId = this.lastId === ID_MAX ? 1 : this.lastId + 1
+    while (this.entries.has(this.lastId))
+    return this.lastId
   }
 }

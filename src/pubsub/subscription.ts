@@ -6,34 +6,34 @@ import type { Filter } from '../native/reads.js'
 import { onlyMember, type Members } from '../shared/values.js'
 import { checkCount, toCommitment, toFlag, toKey, toOptions, toSignatureBytes } from './params.js'
 
-/** What somebody listens to, checked. */
+/** A checked subscription. */
 export type Subscription = {
   /**
-   * Equal where one id serves both. Whatever a client takes for two has two keys, commitments and
-   * spellings of one filter included: web3.js calls nobody of the first when two of its
-   * subscriptions get one id. Undefined: it ends by itself and is shared with nobody, because it
-   * might end before the second one's reply.
+   * Subscriptions with equal keys share an id. Other commitments and other spellings of a filter
+   * are other keys: web3.js loses the callbacks of the first of two subscriptions with one id.
+   * Undefined for a subscription that ends by itself and is not shared, because it might end before
+   * the reply to the second one.
    */
   readonly key: string | undefined
   add(fanout: Fanout, id: number): void
 }
 
-/** What the network's feed tells of transactions. */
+/** What the network's feed contains about transactions. */
 export type Transactions = 'none' | 'status' | 'logs' | 'logsAndVotes'
 
-/** What an index that does not hold the whole chain can tell of. */
+/** What an index of a part of the chain covers. */
 export type IndexedScope = {
   /**
-   * Whether every change of this account is told. May throw an RpcError, where that cannot be known
+   * Whether every change of this account is notified. Throws an RpcError where that is not known
    * yet.
    */
-  holdsAccount(pubkey: Uint8Array): boolean
-  /** The same of all accounts of the program for which the filters hold. */
-  holdsProgram(program: Uint8Array, filters: readonly Filter[]): boolean
+  coversAccount(pubkey: Uint8Array): boolean
+  /** The same for all accounts of the program that match the filters. */
+  coversProgram(program: Uint8Array, filters: readonly Filter[]): boolean
 }
 
-/** What a subscription may ask for. */
-export type Offer = {
+/** What subscriptions are checked against. */
+export type SubscriptionRules = {
   readonly filtersMax: number
   readonly transactions: Transactions
   /** Undefined where the whole chain is indexed. */
@@ -41,12 +41,12 @@ export type Offer = {
 }
 
 /** Checks the parameters of a subscribing method. Throws an RpcError. */
-export type ToSubscription = (params: readonly unknown[], offer: Offer) => Subscription
+export type ToSubscription = (params: readonly unknown[], rules: SubscriptionRules) => Subscription
 
-/** A longer spelling of filters does not tell them apart any more: keys are held in memory. */
+/** Bound of the filters' spelling in a key, which stays in memory; a longer one is normalised. */
 const FILTERS_CHARS_MAX = 4_096
 
-// Agave's old names of what is confirmed or younger; anything else waits for the root.
+// Agave's names of commitments up to confirmed; any other one means finalized.
 const CONFIRMED: ReadonlySet<string> = new Set([
   'confirmed',
   'processed',
@@ -55,15 +55,15 @@ const CONFIRMED: ReadonlySet<string> = new Set([
   'singleGossip',
 ])
 
-/** How accounts are seen, and what of it stands in a key. */
-const toView = (options: Members): { view: FanoutView; words: readonly unknown[] } => {
+/** The encoding of accounts, and its part of the key. */
+const toView = (options: Members): { view: FanoutView; keyParts: readonly unknown[] } => {
   const encoding = toEncoding(options['encoding'])
   const slice = toDataSlice(options['dataSlice'], encoding)
   const asked = toDataSlice(options['dataSlice'], 'base64')
   const commitment = toCommitment(options['commitment'])
   return {
     view: { encoding, slice },
-    words: [encoding, asked?.offset, asked?.length, commitment],
+    keyParts: [encoding, asked?.offset, asked?.length, commitment],
   }
 }
 
@@ -72,11 +72,11 @@ const textOf = (key: Uint8Array): string => Buffer.from(key).toString('base64')
 export const toAccount: ToSubscription = (params, { scope }) => {
   checkCount(params, 1, 2)
   const pubkey = toKey(params[0], 0)
-  const { view, words } = toView(toOptions(params, 1))
-  // A silence that means nothing would be taken for one that does.
-  if (scope?.holdsAccount(pubkey) === false) throw new RpcError('outsideScope')
+  const { view, keyParts } = toView(toOptions(params, 1))
+  // Refused, because a client would take the missing notifications for missing changes.
+  if (scope?.coversAccount(pubkey) === false) throw new RpcError('outsideScope')
   return {
-    key: JSON.stringify(['account', textOf(pubkey), ...words]),
+    key: JSON.stringify(['account', textOf(pubkey), ...keyParts]),
     add: (fanout, id) => fanout.addAccount(id, pubkey, view),
   }
 }
@@ -85,19 +85,19 @@ export const toProgram: ToSubscription = (params, { filtersMax, scope }) => {
   checkCount(params, 1, 2)
   const program = toKey(params[0], 0)
   const options = toOptions(params, 1)
-  const { view, words } = toView(options)
+  const { view, keyParts } = toView(options)
   const given = options['filters']
   if (Array.isArray(given) && given.length > filtersMax)
     throw new RpcError('filterCount', { max: filtersMax })
   const filters = toFilters(given)
-  if (scope?.holdsProgram(program, filters) === false) throw new RpcError('outsideScope')
+  if (scope?.coversProgram(program, filters) === false) throw new RpcError('outsideScope')
   const spelt = JSON.stringify(filters.length === 0 ? [] : given)
   const sorted = filters.map(filter =>
     'bytes' in filter ? [filter.offset, textOf(filter.bytes)] : filter.dataSize,
   )
-  const told = spelt.length <= FILTERS_CHARS_MAX ? spelt : sorted
+  const filterKey = spelt.length <= FILTERS_CHARS_MAX ? spelt : sorted
   return {
-    key: JSON.stringify(['program', textOf(program), told, ...words]),
+    key: JSON.stringify(['program', textOf(program), filterKey, ...keyParts]),
     add: (fanout, id) => fanout.addProgram(id, program, filters, view),
   }
 }
@@ -118,9 +118,9 @@ export const toLogs: ToSubscription = (params, { transactions }) => {
   if (which === 'allWithVotes' && transactions !== 'logsAndVotes')
     throw new RpcError('votesNotFollowed')
   const commitment = toCommitment(toOptions(params, 1)['commitment'])
-  const words = typeof which === 'string' ? [which] : ['mentions', textOf(which)]
+  const keyParts = typeof which === 'string' ? [which] : ['mentions', textOf(which)]
   return {
-    key: JSON.stringify(['logs', ...words, commitment]),
+    key: JSON.stringify(['logs', ...keyParts, commitment]),
     add: (fanout, id) => fanout.addLogs(id, which),
   }
 }
@@ -130,11 +130,11 @@ export const toSignature: ToSubscription = (params, { transactions }) => {
   checkCount(params, 1, 2)
   const signature = toSignatureBytes(params[0], 0)
   const options = toOptions(params, 1)
-  const isReceivedTold = toFlag(options['enableReceivedNotification'], 1)
+  const notifiesReceived = toFlag(options['enableReceivedNotification'], 1)
   const commitment = CONFIRMED.has(toCommitment(options['commitment'])) ? 'confirmed' : 'finalized'
   return {
     key: undefined,
-    add: (fanout, id) => fanout.addSignature(id, signature, commitment, isReceivedTold),
+    add: (fanout, id) => fanout.addSignature(id, signature, commitment, notifiesReceived),
   }
 }
 

@@ -9,76 +9,96 @@ const OPEN = Buffer.from('[')
 const COMMA = Buffer.from(',')
 const CLOSE = Buffer.from(']')
 
-/**
- * Runs the calls of a batch and joins their replies in request order; the body is empty where
- * nothing is answered. At once where no call waits; of those that do, at most `batchWaitingMax`
- * wait at a time. `run` must not throw.
- */
-export const runBatch = (
-  calls: readonly (Call | Refusal)[],
-  run: (call: Call, index: number) => Outcome | Promise<Outcome>,
-  { batchWaitingMax, batchReplyBytesMax }: Options,
-): Body | Promise<Body> => {
-  const replies: (readonly Part[] | undefined)[] = new Array(calls.length)
-  const tooLong = new RpcError('batchReplyTooLong', { max: batchReplyBytesMax })
-  let resultBytes = 0
-  let next = 0
+/** Runs one call of a batch. Must not throw or reject. */
+export type RunCall = (call: Call, index: number) => Outcome | Promise<Outcome>
 
-  const take = (index: number, id: string, outcome: Outcome): void => {
-    let kept = outcome
-    if (!(outcome instanceof RpcError)) {
-      resultBytes += outcome.byteLength ?? 0
-      if (resultBytes > batchReplyBytesMax) {
-        kept = tooLong
-        if ('close' in outcome) outcome.close()
-      }
-    }
-    // Bytes are copied here: the next read overwrites what they are a view of.
-    replies[index] = toParts(id, kept)
+/** One batch: its calls, and the replies so far. */
+class Batch {
+  private readonly calls: readonly (Call | Refusal)[]
+  private readonly runCall: RunCall
+  private readonly bytesMax: number
+  private readonly tooLong: RpcError
+  private readonly replies: (readonly Part[] | undefined)[]
+  private resultBytes = 0
+  private next = 0
+
+  constructor(calls: readonly (Call | Refusal)[], runCall: RunCall, bytesMax: number) {
+    this.calls = calls
+    this.runCall = runCall
+    this.bytesMax = bytesMax
+    this.tooLong = new RpcError('batchReplyTooLong', { max: bytesMax })
+    this.replies = new Array(calls.length)
   }
 
-  /** Answers elements until one waits; when it is done, goes on. */
-  const runNext = (): Promise<void> | undefined => {
-    while (next < calls.length) {
-      const index = next++
-      const call = calls[index]
+  /**
+   * Runs calls until one must be awaited; after it, goes on. Undefined once all calls have begun.
+   */
+  run(): Promise<void> | undefined {
+    while (this.next < this.calls.length) {
+      const index = this.next++
+      const call = this.calls[index]
       if (call === undefined || call.id === undefined) continue
       const { id } = call
-      if (isRefusal(call)) {
-        take(index, id, call.error)
-        continue
-      }
-      const outcome = resultBytes > batchReplyBytesMax ? tooLong : run(call, index)
+      const outcome = this.start(call, index)
       if (outcome instanceof Promise)
         return outcome.then(settled => {
-          take(index, id, settled)
-          return runNext()
+          this.keep(index, id, settled)
+          return this.run()
         })
-      take(index, id, outcome)
+      this.keep(index, id, outcome)
     }
     return undefined
   }
 
+  /** The joined replies; empty where no call is answered. */
+  join(): Body {
+    const parts: Part[] = []
+    for (const reply of this.replies)
+      if (reply !== undefined) parts.push(parts.length === 0 ? OPEN : COMMA, ...reply)
+    if (parts.length === 0) return ''
+    parts.push(CLOSE)
+    const chunks = parts.filter(part => part instanceof Uint8Array)
+    if (chunks.length === parts.length) return Buffer.concat(chunks)
+    // A source of unknown length can still exceed the bound, in which the envelope does not count.
+    const envelopeBytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
+    return joinBody(parts, this.bytesMax + envelopeBytes)
+  }
+
+  private start(call: Call | Refusal, index: number): Outcome | Promise<Outcome> {
+    if (isRefusal(call)) return call.error
+    return this.resultBytes > this.bytesMax ? this.tooLong : this.runCall(call, index)
+  }
+
+  private keep(index: number, id: string, outcome: Outcome): void {
+    let kept = outcome
+    if (!(outcome instanceof RpcError)) {
+      this.resultBytes += outcome.byteLength ?? 0
+      if (this.resultBytes > this.bytesMax) {
+        kept = this.tooLong
+        if ('close' in outcome) outcome.close()
+      }
+    }
+    // Copies the bytes, which the next read overwrites.
+    this.replies[index] = toParts(id, kept)
+  }
+}
+
+/**
+ * Runs the calls of a batch and joins their replies in request order; the body is empty where no
+ * call is answered. Synchronous where no call has to be awaited; of those that are, at most
+ * `batchWaitingMax` are awaited at a time.
+ */
+export const runBatch = (
+  calls: readonly (Call | Refusal)[],
+  runCall: RunCall,
+  { batchWaitingMax, batchReplyBytesMax }: Options,
+): Body | Promise<Body> => {
+  const batch = new Batch(calls, runCall, batchReplyBytesMax)
   const runners: Promise<void>[] = []
   do {
-    const runner = runNext()
+    const runner = batch.run()
     if (runner === undefined) break
     runners.push(runner)
   } while (runners.length < batchWaitingMax)
-  const finish = (): Body => joinReplies(replies, batchReplyBytesMax)
-  return runners.length === 0 ? finish() : Promise.all(runners).then(finish)
-}
-
-const joinReplies = (replies: readonly (readonly Part[] | undefined)[], bytesMax: number): Body => {
-  const parts: Part[] = []
-  for (const reply of replies)
-    if (reply !== undefined) parts.push(parts.length === 0 ? OPEN : COMMA, ...reply)
-  if (parts.length === 0) return ''
-  parts.push(CLOSE)
-  const pieces = parts.filter(part => part instanceof Uint8Array)
-  if (pieces.length === parts.length) return Buffer.concat(pieces)
-  // Only a source that does not tell its length can still exceed the bound; the envelope is not
-  // counted in it.
-  const envelopeBytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
-  return joinBody(parts, bytesMax + envelopeBytes)
+  return runners.length === 0 ? batch.join() : Promise.all(runners).then(() => batch.join())
 }

@@ -2,33 +2,29 @@ import { RpcError } from '../shared/errors.js'
 import type { Options } from './forward-options.js'
 import { type Outcome, RawReply } from './outcome.js'
 
-/** What came of one call: a whole answer, or why there was none. */
+/** Outcome of one forwarded call: the upstream's reply, or why there is none. */
 export type Forwarded =
   | { readonly status: number; readonly body: Uint8Array }
   | { readonly failure: 'unreachable' | 'no-response' | 'full' }
 
-/**
- * Sends one call to the upstream, at most once. `body` is not changed meanwhile; a rejection is a
- * bug.
- */
+/** Sends one call to the upstream, at most once. `body` must not change; a rejection is a bug. */
 export type SendCall = (body: Uint8Array) => Promise<Forwarded>
 
-/** Where a network's other methods are answered. */
+/** The upstream that answers methods which are not served here. */
 export type Forward = {
-  /** Whether calls of this method may go there. */
+  /** Whether calls of this method are forwarded. */
   takes(method: string): boolean
-  /** Whether reads of what the index leaves out go there, too. */
+  /** Whether reads outside the indexed scope are forwarded. */
   readonly takesOutsideScope: boolean
   /**
-   * Asks for the reply to a call, given as the bytes that came, which must not change any more.
-   * Takes no longer than `waitMs`; rejects only where `send` does.
+   * Forwards a call, given as the received bytes, which must not change. Resolves within `waitMs`;
+   * rejects only where `send` does.
    */
   call(raw: Uint8Array, waitMs: number): Promise<Outcome>
 }
 
-/** What may be forwarded beside the bounds. */
 export type ForwardOptions = Options & {
-  /** The only methods that are forwarded; absent is every one that is not answered here. */
+  /** The methods that are forwarded; where it is absent, all that are not served here. */
   readonly allow?: readonly string[] | undefined
   /** Methods that are not forwarded, whatever `allow` says. */
   readonly deny: readonly string[]
@@ -43,8 +39,8 @@ const isSpace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 /**
- * The object that an answer is, without the space around it; undefined where it is none. It is not
- * parsed: it may be long, and its integers need all of their 64 bits.
+ * The JSON object in a reply, without surrounding space; undefined where it is no object. It is not
+ * parsed: it may be long, and JSON.parse would round its 64-bit integers.
  */
 const toObject = (body: Uint8Array): Uint8Array | undefined => {
   let start = 0
@@ -59,15 +55,14 @@ const toOutcome = (forwarded: Forwarded): Outcome => {
   if ('failure' in forwarded) return FAILURES[forwarded.failure]
   const { status, body } = forwarded
   const object = toObject(body)
-  // Some answer a JSON-RPC error with a status of its own; a page of a balancer is no object.
+  // Some servers send a JSON-RPC error with a status of its own; the page of a balancer is no
+  // object.
   if (object === undefined || status === 401 || status === 403 || status === 429)
     return new RpcError('rpcRefused', { status })
   return new RawReply(object)
 }
 
-/**
- * The calls of one network that its upstream RPC answers. `send` is the process's connection to it.
- */
+/** Forwards calls of one network to its upstream RPC by `send`. */
 export const createForward = (
   { allow, deny, callBytesMax, outsideScope }: ForwardOptions,
   send: SendCall,

@@ -1,80 +1,97 @@
-import type { BodySource } from '../shared/http.js'
 import { RpcError } from '../shared/errors.js'
+import type { BodySource } from '../shared/http.js'
 
-/** Piece of a body: bytes of one's own, or a source that is read when its turn comes. */
+/** Part of a body: bytes in memory, or a source that is read when the earlier parts are. */
 export type Part = Uint8Array | BodySource
 
 const isBytes = (part: Part): part is Uint8Array => part instanceof Uint8Array
 
-/**
- * One source that gives the bytes of all parts in order. Each source among them is closed exactly
- * once: when it has ended, or when the whole is closed. Past `bytesMax` the read rejects: sources
- * need not tell their length before.
- */
-export const joinBody = (parts: readonly Part[], bytesMax = Infinity): BodySource => {
-  const byteLength = parts.reduce<number | undefined>(
-    (sum, part) =>
-      sum === undefined || part.byteLength === undefined ? undefined : sum + part.byteLength,
-    0,
-  )
-  let index = 0
-  let offset = 0
-  let sentBytes = 0
+const sumLengths = (parts: readonly Part[]): number | undefined => {
+  let sum = 0
+  for (const { byteLength } of parts) {
+    if (byteLength === undefined) return undefined
+    sum += byteLength
+  }
+  return sum
+}
 
-  const count = (bytes: number): number => {
-    sentBytes += bytes
-    if (sentBytes > bytesMax) throw new RpcError('batchReplyTooLong', { max: bytesMax })
-    return bytes
+class JoinedSource implements BodySource {
+  readonly byteLength: number | undefined
+  private readonly parts: readonly Part[]
+  private readonly bytesMax: number
+  private index = 0
+  /** Bytes read of the current part, where it is in memory. */
+  private offset = 0
+  private readBytes = 0
+
+  constructor(parts: readonly Part[], bytesMax: number) {
+    this.parts = parts
+    this.bytesMax = bytesMax
+    this.byteLength = sumLengths(parts)
   }
 
-  const read = (into: Uint8Array): number | Promise<number> => {
+  read(into: Uint8Array): number | Promise<number> {
     let filled = 0
-    while (index < parts.length && filled < into.length) {
-      const part = parts[index]
+    while (this.index < this.parts.length && filled < into.length) {
+      const part = this.parts[this.index]
       if (part === undefined) break
       if (isBytes(part)) {
-        const piece = part.subarray(offset, offset + into.length - filled)
-        into.set(piece, filled)
-        filled += piece.length
-        offset += piece.length
-        if (offset === part.length) advance()
+        filled += this.copy(part, into.subarray(filled))
         continue
       }
-      const got = part.read(into.subarray(filled))
-      // One read of a source per call: what it gives at once is what it has.
-      if (typeof got !== 'number') return got.then(bytes => finish(part, bytes, filled, into))
-      return finish(part, got, filled, into)
+      // At most one read of a source per call: what it returns at once is all it has now.
+      const count = part.read(into.subarray(filled))
+      if (typeof count === 'number') return this.finishRead(part, count, filled, into)
+      return count.then(settled => this.finishRead(part, settled, filled, into))
     }
-    return count(filled)
+    return this.count(filled)
   }
 
-  const finish = (
+  close(): void {
+    const rest = this.parts.slice(this.index)
+    this.index = this.parts.length
+    for (const part of rest) if (!isBytes(part)) part.close()
+  }
+
+  private copy(part: Uint8Array, into: Uint8Array): number {
+    const chunk = part.subarray(this.offset, this.offset + into.length)
+    into.set(chunk)
+    this.offset += chunk.length
+    if (this.offset === part.length) this.advance()
+    return chunk.length
+  }
+
+  private finishRead(
     source: BodySource,
-    got: number,
+    count: number,
     filled: number,
     into: Uint8Array,
-  ): number | Promise<number> => {
-    if (got > 0) return count(filled + got)
-    // Closed meanwhile: there is nothing to go on to.
-    if (parts[index] !== source) return count(filled)
+  ): number | Promise<number> {
+    if (count > 0) return this.count(filled + count)
+    // The whole was closed meanwhile.
+    if (this.parts[this.index] !== source) return this.count(filled)
     source.close()
-    advance()
-    // 0 would be read as the end of the whole.
-    return filled > 0 ? count(filled) : read(into)
+    this.advance()
+    // Not 0, which would end the whole.
+    return filled > 0 ? this.count(filled) : this.read(into)
   }
 
-  const advance = (): void => {
-    index++
-    offset = 0
+  private advance(): void {
+    this.index++
+    this.offset = 0
   }
 
-  return {
-    byteLength,
-    read,
-    close() {
-      const rest = parts.slice(index)
-      index = parts.length
-      for (const part of rest) if (!isBytes(part)) part.close()
-    },
+  private count(bytes: number): number {
+    this.readBytes += bytes
+    if (this.readBytes > this.bytesMax)
+      throw new RpcError('batchReplyTooLong', { max: this.bytesMax })
+    return bytes
   }
 }
+
+/**
+ * Joins parts to one source. Each source among them is closed exactly once: at its end, or when the
+ * whole is closed. A read past `bytesMax` fails, because the length of a source may be unknown.
+ */
+export const joinBody = (parts: readonly Part[], bytesMax = Infinity): BodySource =>
+  new JoinedSource(parts, bytesMax)

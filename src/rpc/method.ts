@@ -1,7 +1,7 @@
 import { RpcError } from '../shared/errors.js'
 import type { Reads, ReplyBytes } from '../native/reads.js'
 import type { JsonSchema } from './schemas.js'
-import { isAbsent, toMap, type Members } from '../shared/values.js'
+import { checkParamCount, isAbsent, toMap, type Members } from '../shared/values.js'
 
 const ANYTHING: JsonSchema = {}
 
@@ -89,9 +89,7 @@ export const method = <const P extends readonly Param<unknown>[]>(spec: {
   const max = params.length
   const call: Method['call'] = (context, values) => {
     // Agave checks the count first, too. A missing parameter is reported by its index instead.
-    if (max === 0 && values.length > 0) throw new RpcError('noParams')
-    if (values.length > max)
-      throw new RpcError('paramCount', { min, max }, `"Got: ${values.length}"`)
+    checkParamCount(values, { min, max })
     return spec.run(context, ...(params.map((param, i) => param.check(values[i], i)) as Checked<P>))
   }
   return { name, summary, bound, params, result, call }

@@ -3,13 +3,13 @@ export type Options = Readonly<typeof defaults>
 
 export const defaults = {
   /**
-   * Time for the reads named in the contract's rule read-timeout, waiting included. The error's text
-   * says 30 seconds.
+   * Time for the reads named in the contract's rule read-timeout, waiting included. The error's
+   * text says 30 seconds.
    */
   readTimeoutMs: 30_000,
   /**
-   * Time that one page may scan: long enough for a million rows, short enough that
-   * pages take turns.
+   * Time that one page may scan: long enough for a million rows, short enough for other pages to
+   * get their turn.
    */
   scanMs: 2_000,
   /**
@@ -17,11 +17,11 @@ export const defaults = {
    * GiB.
    */
   pageReplyBytesMax: 64 * 1024 * 1024,
-  /** Calls in one batch, so that one message cannot hold the event loop. */
+  /** Calls in one batch, so that one message cannot block the event loop. */
   batchCountMax: 100,
   /**
-   * Calls of one batch that wait for the pools at a time, so that one message cannot fill their
-   * queue.
+   * Calls of one batch that are queued in the pools at a time, so that one message cannot fill
+   * their queues.
    */
   batchWaitingMax: 8,
   /** Bytes of all results of one batch: half of what an edge may have in flight. */
@@ -32,18 +32,17 @@ export const defaults = {
    */
   nestingMax: 127,
   /**
-   * Bytes of the buffer in which replies at once are put together; larger ones get memory of their
-   * own.
+   * Bytes of the buffer in which synchronous replies are assembled; larger ones are allocated.
    */
   scratchBytes: 512 * 1024,
   /**
-   * Canonical point reads are answered by the kernel alone. Off, every call takes the
-   * ordinary way.
+   * Canonical point reads are answered by the kernel without a parsed message. Off, every message
+   * is parsed.
    */
   fastLane: true,
   /**
-   * Results of the fast lane kept until the next commit, each of at most 2 KiB: within a slot many
-   * ask for the same accounts. A reply is the same with 0, which keeps none.
+   * Results of the fast lane that are cached until the next commit, each of at most 2 KiB: within a
+   * slot many clients read the same accounts. 0 disables the cache.
    */
   recentResultsMax: 4_096,
 }

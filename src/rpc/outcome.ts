@@ -3,7 +3,7 @@ import { formatError, formatResultSuffix, RESULT_PREFIX, type Id } from '../shar
 import type { ReplyBytes } from '../native/reads.js'
 import type { Part } from './join-body.js'
 
-/** A reply that came whole, with its envelope and id, from somewhere else. */
+/** A whole reply of the upstream, with its envelope and id. */
 export class RawReply {
   readonly bytes: Uint8Array
   constructor(bytes: Uint8Array) {
@@ -14,7 +14,7 @@ export class RawReply {
   }
 }
 
-/** How one call ended. */
+/** The outcome of one call. */
 export type Outcome = ReplyBytes | RawReply | RpcError
 
 const PREFIX = Buffer.from(RESULT_PREFIX)
@@ -22,10 +22,7 @@ const PREFIX = Buffer.from(RESULT_PREFIX)
 /** UTF-8 takes at most three bytes for a UTF-16 unit. */
 const UTF8_BYTES_MAX = 3
 
-/**
- * A whole reply around result bytes, in `scratch` where it fits: then valid until `scratch` is
- * written again.
- */
+/** A reply around result bytes. In `scratch` where it fits, and then valid until its next use. */
 export const encodeResult = (id: Id, result: Uint8Array, scratch?: Buffer): Uint8Array => {
   const suffix = formatResultSuffix(id)
   const bytesMax = PREFIX.length + result.length + suffix.length * UTF8_BYTES_MAX
@@ -37,7 +34,7 @@ export const encodeResult = (id: Id, result: Uint8Array, scratch?: Buffer): Uint
   return into.subarray(0, resultEnd + into.write(suffix, resultEnd))
 }
 
-/** A whole reply as pieces of its own memory, or around a source that is read later. */
+/** A reply as parts: copied bytes, or the envelope around a source. */
 export const toParts = (id: Id, outcome: Outcome): readonly Part[] => {
   if (outcome instanceof RpcError) return [Buffer.from(formatError(id, outcome))]
   if (outcome instanceof Uint8Array) return [encodeResult(id, outcome)]

@@ -25,7 +25,7 @@ export const pubkey = required(
   PUBKEY,
 )
 
-/** A blockhash in base58, with Agave's words for what is none. */
+/** A blockhash in base58, with Agave's errors for an invalid one. */
 export const blockhash = required(
   'blockhash',
   (value, index) => {

@@ -1,14 +1,15 @@
 import { RpcError } from '../shared/errors.js'
 import { decodePubkey } from '../native/encoding.js'
 import type { OwnerPage } from '../native/reads.js'
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../shared/token-programs.js'
 import { onlyMember, toMap, toText } from '../shared/values.js'
 import { required } from './method.js'
 import { TOKEN_FILTER } from './schemas.js'
 
 /** The two token programs, as the kernel numbers them. */
 const TOKEN_PROGRAMS: ReadonlyMap<string, 1 | 2> = new Map([
-  ['TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA', 1],
-  ['TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb', 2],
+  [TOKEN_PROGRAM, 1],
+  [TOKEN_2022_PROGRAM, 2],
 ])
 
 /** The filter of getTokenAccountsByOwnerV2: one mint, or one of the token programs. */

@@ -21,6 +21,16 @@ export const isCount = (value: unknown): value is number =>
 /** A count that JavaScript and the kernel take for the same number. */
 export const toCount = (value: number): number => Math.min(value, Number.MAX_SAFE_INTEGER)
 
+/** Checks that a method that takes `min` to `max` parameters is not given more. */
+export const checkParamCount = (
+  params: readonly unknown[],
+  { min, max }: { readonly min: number; readonly max: number },
+): void => {
+  if (params.length <= max) return
+  if (max === 0) throw new RpcError('noParams')
+  throw new RpcError('paramCount', { min, max }, `"Got: ${params.length}"`)
+}
+
 /** A failure of the parameter at `index` for its JSON type. */
 export const wrongType = (value: unknown, index: number, expected: string): RpcError =>
   new RpcError('wrongType', { index, type: formatType(value), expected })

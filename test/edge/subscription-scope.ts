@@ -30,10 +30,10 @@ t.test('subscriptions are held to what the index keeps', async t => {
     indexer.close()
   })
   const scope = createSubscriptionScope(listed)
-  const holds = (key: string) => attempt(() => scope.holdsAccount(decodePubkey(key)))
-  t.equal(holds(LISTED), '-32603 The index has no block yet')
-  scope.use(reader.reads(defaults))
-  t.equal(holds(LISTED), '-32603 The index has no block yet')
+  const covers = (key: string) => attempt(() => scope.coversAccount(decodePubkey(key)))
+  t.equal(covers(LISTED), '-32603 The index has no block yet')
+  scope.setReads(reader.reads(defaults))
+  t.equal(covers(LISTED), '-32603 The index has no block yet')
   const account = {
     lamports: 5,
     data: ['', 'base64'] as const,
@@ -43,22 +43,25 @@ t.test('subscriptions are held to what the index keeps', async t => {
   }
   applyAccounts(indexer, [{ pubkey: HELD, account }], 1)
 
-  t.equal(holds(LISTED), true, 'it is not there, and will be told of')
-  t.equal(holds(MINT), true)
-  t.equal(holds(HELD), true)
-  t.equal(holds(ABSENT), false)
-  const cases: [program: string, filters: Parameters<typeof scope.holdsProgram>[1], is: boolean][] =
-    [
-      [PROGRAM, [], true],
-      [keyOf(9), [], false],
-      [keyOf(9), [memcmp(0, MINT)], false],
-      [TOKEN, [], false],
-      [TOKEN, [{ dataSize: 165 }], false],
-      [TOKEN, [{ dataSize: 165 }, memcmp(0, MINT)], true],
-      [TOKEN, [memcmp(32, MINT)], false],
-      [TOKEN, [memcmp(0, ABSENT)], false],
-      [TOKEN, [{ offset: 0, bytes: bs58.decode(MINT).subarray(0, 31) }], false],
-    ]
+  t.equal(covers(LISTED), true, 'it does not exist yet')
+  t.equal(covers(MINT), true)
+  t.equal(covers(HELD), true)
+  t.equal(covers(ABSENT), false)
+  const cases: [
+    program: string,
+    filters: Parameters<typeof scope.coversProgram>[1],
+    is: boolean,
+  ][] = [
+    [PROGRAM, [], true],
+    [keyOf(9), [], false],
+    [keyOf(9), [memcmp(0, MINT)], false],
+    [TOKEN, [], false],
+    [TOKEN, [{ dataSize: 165 }], false],
+    [TOKEN, [{ dataSize: 165 }, memcmp(0, MINT)], true],
+    [TOKEN, [memcmp(32, MINT)], false],
+    [TOKEN, [memcmp(0, ABSENT)], false],
+    [TOKEN, [{ offset: 0, bytes: bs58.decode(MINT).subarray(0, 31) }], false],
+  ]
   for (const [program, filters, is] of cases)
-    t.equal(scope.holdsProgram(decodePubkey(program), filters), is, JSON.stringify(filters))
+    t.equal(scope.coversProgram(decodePubkey(program), filters), is, JSON.stringify(filters))
 })

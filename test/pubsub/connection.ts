@@ -2,9 +2,9 @@ import bs58 from 'bs58'
 import fc from 'fast-check'
 import assert from 'node:assert/strict'
 import t from 'tap'
-import { createConnection, type ConnectionParts } from '../../src/pubsub/connection.js'
+import { SubscriptionConnection, type ConnectionParts } from '../../src/pubsub/connection.js'
 import { defaults } from '../../src/pubsub/options.js'
-import { createRegistry } from '../../src/pubsub/registry.js'
+import { Registry } from '../../src/pubsub/registry.js'
 import { RpcError } from '../../src/shared/errors.js'
 import { createFakeFanout } from '../fixtures/pubsub/fake-fanout.js'
 import { createFakeSockets } from '../fixtures/pubsub/fake-socket.js'
@@ -20,17 +20,17 @@ const createWorld = (options = defaults) => {
   const native = createFakeFanout()
   const sockets = createFakeSockets()
   const timers = createFakeTimers()
-  const registry = createRegistry('main', options.subscriptionsMax)
-  registry.use(native.fanout)
+  const registry = new Registry('main', options.subscriptionsMax)
+  registry.setFanout(native.fanout)
   const events: unknown[] = []
   const connect = (parts: Partial<ConnectionParts> = {}) => {
     const own = sockets.open()
-    const connection = createConnection({
+    const connection = new SubscriptionConnection({
       socket: own.socket,
       subscriptionsMax: 100,
       registry,
       options,
-      offer: { filtersMax: options.filtersMax, transactions: 'logs', scope: undefined },
+      rules: { filtersMax: options.filtersMax, transactions: 'logs', scope: undefined },
       ...timers,
       onFault: fault => events.push(String(fault)),
       onSignature: () => events.push('signature'),
@@ -61,7 +61,7 @@ const createWorld = (options = defaults) => {
   return { native, sockets, timers, registry, events, connect }
 }
 
-t.test('frames begin after the reply', async t => {
+t.test('frames start after the reply', async t => {
   const { native, connect } = createWorld()
   const { connection, topics } = connect()
   const message = {}
@@ -70,13 +70,13 @@ t.test('frames begin after the reply', async t => {
   t.equal(native.added.size, 0)
   t.strictSame(topics(), [])
   connection.afterReply({})
-  t.equal(native.added.size, 0, 'the reply to another message is not its own')
+  t.equal(native.added.size, 0, 'the reply to another message does not start them')
   connection.afterReply(message)
   t.equal(native.added.size, 1)
   t.strictSame(topics(), ['main:1'])
 })
 
-t.test('the same again is the same id, and one unsubscribe ends it', async t => {
+t.test('an equal subscription returns the same id, and one unsubscribe ends it', async t => {
   const { native, connect } = createWorld()
   const { call, topics } = connect()
   t.equal(call('accountSubscribe', [KEY]), 1)
@@ -85,16 +85,16 @@ t.test('the same again is the same id, and one unsubscribe ends it', async t => 
   t.equal(call('accountUnsubscribe', [1]), true)
   t.strictSame([...native.added.keys()], [2])
   t.strictSame(topics(), ['main:2'])
-  t.equal(call('accountUnsubscribe', [1]), true, 'held earlier')
+  t.equal(call('accountUnsubscribe', [1]), true, 'an ended id')
 })
 
-t.test('sockets share an id, and each gives it up for itself', async t => {
+t.test('sockets share an id, and each unsubscribes for itself', async t => {
   const { native, sockets, connect } = createWorld()
   const [one, other] = [connect(), connect()]
   t.equal(one.call('slotSubscribe'), 1)
   t.equal(other.call('slotSubscribe'), 1)
   sockets.publish('main:1', Buffer.from('a'))
-  t.equal(one.call('rootUnsubscribe', [1]), true, 'by whatever name')
+  t.equal(one.call('rootUnsubscribe', [1]), true, 'by the name of any unsubscribe method')
   sockets.publish('main:1', Buffer.from('b'))
   t.strictSame(one.received, ['a'])
   t.strictSame(other.received, ['a', 'b'])
@@ -103,7 +103,7 @@ t.test('sockets share an id, and each gives it up for itself', async t => {
   t.equal(native.added.size, 0)
 })
 
-t.test('an id that was never held here', async t => {
+t.test('an id of another socket is unknown', async t => {
   const { connect } = createWorld()
   const [one, other] = [connect(), connect()]
   one.call('slotSubscribe')
@@ -112,7 +112,7 @@ t.test('an id that was never held here', async t => {
   t.equal(other.call('slotUnsubscribe', [2 ** 64]), UNKNOWN)
 })
 
-t.test('ids that ended are remembered, up to the bound', async t => {
+t.test('ended ids are remembered, up to the bound', async t => {
   const { connect } = createWorld({ ...defaults, idsRememberedMax: 2 })
   const { call } = connect()
   for (const id of [1, 2, 3]) {
@@ -124,47 +124,44 @@ t.test('ids that ended are remembered, up to the bound', async t => {
   t.equal(call('slotUnsubscribe', [3]), true)
 })
 
-t.test(
-  'signatures are shared with nobody, go to their own socket, and end by themselves',
-  async t => {
-    const { native, registry, events, connect } = createWorld()
-    const [one, other] = [connect(), connect()]
-    t.equal(one.call('signatureSubscribe', [SIGNATURE]), 1)
-    t.equal(one.call('signatureSubscribe', [SIGNATURE]), 2)
-    t.equal(other.call('signatureSubscribe', [SIGNATURE]), 3)
-    t.strictSame(events, ['signature', 'signature', 'signature'])
-    t.strictSame(one.topics(), [])
-    registry.byId(1)?.onFrame?.(Buffer.from('received'), false)
-    registry.byId(1)?.onFrame?.(Buffer.from('done'), true)
-    t.strictSame(one.received, ['received', 'done'])
-    t.equal(registry.byId(1), undefined)
-    t.strictSame([...native.added.keys()], [2, 3])
-    t.equal(one.call('signatureUnsubscribe', [1]), true, 'web3.js may still ask')
-  },
-)
+t.test('signature subscriptions are not shared, and end with their last frame', async t => {
+  const { native, registry, events, connect } = createWorld()
+  const [one, other] = [connect(), connect()]
+  t.equal(one.call('signatureSubscribe', [SIGNATURE]), 1)
+  t.equal(one.call('signatureSubscribe', [SIGNATURE]), 2)
+  t.equal(other.call('signatureSubscribe', [SIGNATURE]), 3)
+  t.strictSame(events, ['signature', 'signature', 'signature'])
+  t.strictSame(one.topics(), [])
+  registry.byId(1)?.onFrame?.(Buffer.from('received'), false)
+  registry.byId(1)?.onFrame?.(Buffer.from('done'), true)
+  t.strictSame(one.received, ['received', 'done'])
+  t.equal(registry.byId(1), undefined)
+  t.strictSame([...native.added.keys()], [2, 3])
+  t.equal(one.call('signatureUnsubscribe', [1]), true, 'web3.js may unsubscribe after the end')
+})
 
-t.test('what is no array, what is absent, and what is not ours', async t => {
+t.test('params that are no array, and methods that are not served', async t => {
   const { connect } = createWorld()
   const { call } = connect()
   t.equal(call('slotSubscribe', {}), '-32602 `params` should be an array')
   t.equal(call('getSlot'), undefined)
   t.equal(call('blockSubscribe', ['all']), NOT_FOUND)
   t.equal(call('voteUnsubscribe', [1]), NOT_FOUND)
-  t.equal(call('slotsUpdatesSubscribe'), 'later', 'web3.js repeats it')
+  t.equal(call('slotsUpdatesSubscribe'), 'later', 'delayed, because web3.js repeats it')
 })
 
-t.test('a socket holds as many as it may', async t => {
+t.test('a socket’s subscriptions are bounded', async t => {
   const { connect } = createWorld()
   const { call } = connect({ subscriptionsMax: 2 })
   t.equal(call('slotSubscribe'), 1)
   t.equal(call('rootSubscribe'), 2)
-  t.equal(call('slotSubscribe'), 1, 'it has that one')
+  t.equal(call('slotSubscribe'), 1, 'an existing one')
   t.equal(call('logsSubscribe', ['all']), LIMIT)
   t.equal(call('slotUnsubscribe', [1]), true)
   t.equal(call('logsSubscribe', ['all']), 3)
 })
 
-t.test('a message may give up what it subscribed to', async t => {
+t.test('a message may unsubscribe what it subscribed to', async t => {
   const { native, connect } = createWorld()
   const { connection, topics } = connect()
   const message = {}
@@ -177,7 +174,7 @@ t.test('a message may give up what it subscribed to', async t => {
   t.strictSame(topics(), ['main:2'])
 })
 
-t.test('who does not stop failing is closed, and nothing of it stays', async t => {
+t.test('a client that keeps failing is closed and releases everything', async t => {
   const { native, registry, timers, events, connect } = createWorld()
   const { call, closed } = connect()
   call('slotSubscribe')
@@ -186,22 +183,22 @@ t.test('who does not stop failing is closed, and nothing of it stays', async t =
   call('slotUnsubscribe', [99])
   t.strictSame(closed(), { code: 1013, reason: 'too many failing subscriptions' })
   t.equal(native.added.size, 0)
-  t.equal(registry.size().holders, 0)
+  t.equal(registry.size().subscriptions, 0)
   t.equal(timers.waiting(), 0)
   t.strictSame(events, ['close'])
 })
 
-t.test('a subscription that cannot begin ends the socket', async t => {
+t.test('a subscription that cannot start closes the socket', async t => {
   const { native, registry, events, connect } = createWorld()
   const { call, closed } = connect()
   native.fanout.addSlot(1)
   call('slotSubscribe')
   t.strictSame(closed(), { code: 1013, reason: 'subscription failed' })
   t.strictSame(events, ['Error: 1 is in use', 'close'])
-  t.equal(registry.size().holders, 0)
+  t.equal(registry.size().subscriptions, 0)
 })
 
-t.test('only who listens is dropped', async t => {
+t.test('drop closes only sockets with subscriptions', async t => {
   const { native, connect } = createWorld()
   const [one, other] = [connect(), connect()]
   one.call('slotSubscribe')
@@ -211,7 +208,7 @@ t.test('only who listens is dropped', async t => {
   t.equal(native.added.size, 0)
 })
 
-t.test('whatever sockets do, ids, holders and the fan-out agree', async () => {
+t.test('ids, subscriptions and the fan-out agree after any calls', async () => {
   const step = fc.record({
     what: fc.constantFrom(
       ...['subscribe', 'subscribe', 'subscribe', 'unsubscribe', 'final', 'close'],
@@ -257,7 +254,7 @@ t.test('whatever sockets do, ids, holders and the fan-out agree', async () => {
           all[socket] = { own: connect(), held: new Set() }
           past.clear()
         }
-        // Who failed too often was closed, and gave up all.
+        // A client that failed too often was closed and released everything.
         for (const [index, one] of all.entries())
           if (one.own.closed() !== undefined) {
             all[index] = { own: connect(), held: new Set() }
@@ -266,7 +263,7 @@ t.test('whatever sockets do, ids, holders and the fan-out agree', async () => {
         const ids = new Set(all.flatMap(({ held }) => [...held]))
         assert.deepEqual(registry.size(), {
           ids: ids.size,
-          holders: all.reduce((sum, { held }) => sum + held.size, 0),
+          subscriptions: all.reduce((sum, { held }) => sum + held.size, 0),
         })
         assert.deepEqual(new Set(native.added.keys()), ids)
         const topics = all.flatMap(({ own }) => own.topics())
@@ -281,7 +278,7 @@ t.test('whatever sockets do, ids, holders and the fan-out agree', async () => {
         own.connection.close()
         own.socket.close(1012, 'restart')
       }
-      assert.deepEqual(registry.size(), { ids: 0, holders: 0 })
+      assert.deepEqual(registry.size(), { ids: 0, subscriptions: 0 })
       const { addCount, removeCount } = native.counts()
       assert.ok(addCount === removeCount && native.added.size === 0)
       assert.equal(sockets.topicCount(), 0)

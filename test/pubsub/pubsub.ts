@@ -1,7 +1,7 @@
 import bs58 from 'bs58'
 import t from 'tap'
 import { defaults } from '../../src/pubsub/options.js'
-import { createPubSub } from '../../src/pubsub/pubsub.js'
+import { PubSub } from '../../src/pubsub/pubsub.js'
 import { createFakeFanout, toPass } from '../fixtures/pubsub/fake-fanout.js'
 import { createFakeSockets } from '../fixtures/pubsub/fake-socket.js'
 import { createFakeTimers } from '../fixtures/fake-timers.js'
@@ -11,7 +11,7 @@ const SIGNATURE = bs58.encode(new Uint8Array(64).fill(7))
 const create = () => {
   const sockets = createFakeSockets()
   const faults: string[] = []
-  const pubsub = createPubSub({
+  const pubsub = new PubSub({
     network: 'main',
     transactions: 'logs',
     options: defaults,
@@ -33,7 +33,7 @@ const create = () => {
   return { pubsub, faults, connect }
 }
 
-t.test('frames reach every socket that listens, and no other', async t => {
+t.test('frames are sent to subscribed sockets only', async t => {
   const { pubsub, connect } = create()
   const native = createFakeFanout()
   pubsub.replaceStore(() => native.fanout)
@@ -47,14 +47,14 @@ t.test('frames reach every socket that listens, and no other', async t => {
     toPass([
       { id: 1, text: 'slot' },
       { id: 2, text: 'root' },
-      { id: 9, text: 'of nobody' },
+      { id: 9, text: 'no subscriber' },
     ]),
   )
   t.strictSame([one.received, other.received, third.received], [['slot'], ['slot'], ['root']])
-  t.strictSame(pubsub.stats(), { subscriptions: 3, ids: 2, frames: 3, bytes: 17, dropped: 0 })
+  t.strictSame(pubsub.stats(), { subscriptions: 3, ids: 2, frames: 3, bytes: 21, dropped: 0 })
 })
 
-t.test('a signature is looked for at once, and ends with its last frame', async t => {
+t.test('a signature subscription starts a pass at once, and ends with its last frame', async t => {
   const { pubsub, connect } = create()
   const native = createFakeFanout()
   pubsub.replaceStore(() => native.fanout)
@@ -72,7 +72,7 @@ t.test('a signature is looked for at once, and ends with its last frame', async 
   t.equal(pubsub.stats().subscriptions, 0)
 })
 
-t.test('missed slots end who listens, and only those', async t => {
+t.test('missed slots close the sockets with subscriptions only', async t => {
   const { pubsub, connect } = create()
   const native = createFakeFanout()
   pubsub.replaceStore(() => native.fanout)
@@ -89,7 +89,7 @@ t.test('missed slots end who listens, and only those', async t => {
   t.strictSame(other.received, ['anew'])
 })
 
-t.test('who listens before the first store goes on with it, and ends with the next', async t => {
+t.test('subscriptions made before the first store use it; the next store closes them', async t => {
   const { pubsub, connect } = create()
   const one = connect()
   one.call('slotSubscribe')
@@ -110,7 +110,7 @@ t.test('who listens before the first store goes on with it, and ends with the ne
   t.equal(second.isClosed, true)
 })
 
-t.test('a store that cannot be opened is tried again, and told of once', async t => {
+t.test('a store that cannot be opened is retried, and its failure reported once', async t => {
   const { pubsub, faults, connect } = create()
   const native = createFakeFanout()
   const one = connect()
@@ -125,7 +125,7 @@ t.test('a store that cannot be opened is tried again, and told of once', async t
   t.strictSame([...native.added.keys()], [1])
 })
 
-t.test('nothing is left after the end', async t => {
+t.test('close releases everything', async t => {
   const { pubsub, connect } = create()
   const native = createFakeFanout()
   pubsub.replaceStore(() => native.fanout)

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import assert from 'node:assert/strict'
 import t, { type Test } from 'tap'
 import { defaults } from '../../src/pubsub/options.js'
-import { createPubSub } from '../../src/pubsub/pubsub.js'
+import { PubSub } from '../../src/pubsub/pubsub.js'
 import { createFakeSockets } from '../fixtures/pubsub/fake-socket.js'
 import { createFakeTimers } from '../fixtures/fake-timers.js'
 import { openStore, STORE } from '../fixtures/rpc/store.js'
@@ -45,7 +45,7 @@ const openWorld = (t: Test) => {
   const follow = () => {
     const sockets = createFakeSockets()
     const faults: unknown[] = []
-    const pubsub = createPubSub({
+    const pubsub = new PubSub({
       network: 'main',
       transactions: 'logs',
       options: { ...defaults, chunkBytesMax: 512 },

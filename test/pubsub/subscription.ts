@@ -2,7 +2,7 @@ import bs58 from 'bs58'
 import t from 'tap'
 import { SUBSCRIBES, SUBSCRIPTION_METHODS, UNSUBSCRIBES } from '../../src/pubsub/methods.js'
 import { toSubscriptionId } from '../../src/pubsub/params.js'
-import type { Offer, Transactions } from '../../src/pubsub/subscription.js'
+import type { SubscriptionRules, Transactions } from '../../src/pubsub/subscription.js'
 import { attempt } from '../fixtures/attempt.js'
 import { createFakeFanout } from '../fixtures/pubsub/fake-fanout.js'
 
@@ -29,19 +29,23 @@ const SHAPE = '-32602 Invalid param: filter must be dataSize or memcmp'
 const MANY = '-32602 Invalid params: Too many filters provided; max 4'
 const NOT_FOUND = '-32601 Method not found'
 
-const offerOf = (transactions: Transactions = 'logs'): Offer => ({
+const rulesOf = (transactions: Transactions = 'logs'): SubscriptionRules => ({
   filtersMax: 4,
   transactions,
   scope: undefined,
 })
 
 /** What the fan-out is told for these parameters, or the text of the refusal. */
-const tell = (method: string, params: readonly unknown[], offer: Offer): unknown => {
+const register = (
+  method: string,
+  params: readonly unknown[],
+  rules: SubscriptionRules,
+): unknown => {
   const toSubscription = SUBSCRIBES.get(method)
   if (toSubscription === undefined) throw new Error(method)
   return attempt(() => {
     const { fanout, added } = createFakeFanout()
-    toSubscription(params, offer).add(fanout, 1)
+    toSubscription(params, rules).add(fanout, 1)
     return added.get(1)
   })
 }
@@ -209,7 +213,7 @@ const cases: [method: string, json: string, answer: unknown, transactions?: Tran
 ]
 for (const [method, json, answer, transactions] of cases)
   t.test(`${method} ${json.slice(0, 100)} ${transactions ?? ''}`, async t =>
-    t.strictSame(tell(method, JSON.parse(json), offerOf(transactions)), answer),
+    t.strictSame(register(method, JSON.parse(json), rulesOf(transactions)), answer),
   )
 
 const ids: [json: string, answer: unknown][] = [
@@ -233,7 +237,7 @@ for (const [json, answer] of ids)
 
 t.test('one key for what is one to a client, and no other', async t => {
   const keyOf = (method: string, json: string): string | undefined =>
-    SUBSCRIBES.get(method)?.(JSON.parse(json), offerOf('logsAndVotes')).key
+    SUBSCRIBES.get(method)?.(JSON.parse(json), rulesOf('logsAndVotes')).key
   const same: [method: string, one: string, other: string][] = [
     ['accountSubscribe', `["${KEY}"]`, `["${KEY}",{"encoding":"base64","minContextSlot":7}]`],
     ['accountSubscribe', `["${KEY}"]`, `["${KEY}",{"commitment":"finalized"}]`],
@@ -270,31 +274,31 @@ t.test('a key does not hold whatever a client sends', async t => {
   const junk = 'x'.repeat(100_000)
   const filters = `[{"memcmp":{"offset":0,"bytes":"2","x":"${junk}"}}]`
   const json = `["${KEY}",{"filters":${filters},"commitment":"${junk}"}]`
-  const key = SUBSCRIBES.get('programSubscribe')?.(JSON.parse(json), offerOf()).key ?? ''
+  const key = SUBSCRIBES.get('programSubscribe')?.(JSON.parse(json), rulesOf()).key ?? ''
   t.ok(key.length < 500, `${key.length}`)
 })
 
 t.test('what the index does not hold is told, and nothing is subscribed', async t => {
   const asked: unknown[] = []
   const scope = {
-    holdsAccount: () => asked.push('account') > 2,
-    holdsProgram: (_program: Uint8Array, filters: readonly unknown[]) => filters.length > 0,
+    coversAccount: () => asked.push('account') > 2,
+    coversProgram: (_program: Uint8Array, filters: readonly unknown[]) => filters.length > 0,
   }
-  const offer = { ...offerOf(), scope }
+  const rules = { ...rulesOf(), scope }
   const outside = '-32603 account outside indexed scope'
-  t.equal(tell('accountSubscribe', [KEY], offer), outside)
-  t.equal(tell('accountSubscribe', ['x'], offer), invalid('pubkey'))
-  t.equal(tell('accountSubscribe', [KEY], offer), outside)
-  t.strictSame(tell('accountSubscribe', [KEY], offer), ['account', KEY_HEX, BASE64])
-  t.equal(tell('programSubscribe', [KEY], offer), outside)
+  t.equal(register('accountSubscribe', [KEY], rules), outside)
+  t.equal(register('accountSubscribe', ['x'], rules), invalid('pubkey'))
+  t.equal(register('accountSubscribe', [KEY], rules), outside)
+  t.strictSame(register('accountSubscribe', [KEY], rules), ['account', KEY_HEX, BASE64])
+  t.equal(register('programSubscribe', [KEY], rules), outside)
   const filters = [{ dataSize: 1 }]
-  t.strictSame(tell('programSubscribe', [KEY, { filters }], offer), [
+  t.strictSame(register('programSubscribe', [KEY, { filters }], rules), [
     'program',
     KEY_HEX,
     [1],
     BASE64,
   ])
-  t.strictSame(tell('logsSubscribe', ['all'], offer), ['logs', 'all'])
+  t.strictSame(register('logsSubscribe', ['all'], rules), ['logs', 'all'])
 })
 
 t.test('every subscription method is served, ends a subscription, or is not served', async t => {

@@ -4,6 +4,7 @@ import type { Rpc, RpcCost, TakeRows } from './client.js'
 import { RpcReadFailure } from './failure.js'
 import type { Options } from './options.js'
 import { describePart, type Part, splitByPrefix, splitBySize, toFilters } from './part.js'
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../shared/token-programs.js'
 
 /** What is indexed, as the configuration lists it. */
 export type ListedScope = {
@@ -43,10 +44,8 @@ export type ScopeReadParts = {
   readonly sleep: (ms: number) => Promise<unknown>
 }
 
-/** Solana's Clock and the token programs. */
+/** Solana's Clock. */
 const CLOCK = 'SysvarC1ock11111111111111111111111111111111'
-const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
-const TOKEN_2022 = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'
 const TOKEN_ACCOUNT_BYTES = 165
 /** Where a token account's wallet lies: what a mint's accounts are split by. */
 const WALLET_AT = 32
@@ -247,7 +246,7 @@ const wholeProgram = (program: string, { splitOffset }: Options): Part => ({
   fixed: [],
   shortestBytes: 0,
   dataSize: undefined,
-  offset: program === TOKEN || program === TOKEN_2022 ? 0 : splitOffset,
+  offset: program === TOKEN_PROGRAM || program === TOKEN_2022_PROGRAM ? 0 : splitOffset,
   prefix: [],
 })
 
@@ -255,12 +254,12 @@ const wholeProgram = (program: string, { splitOffset }: Options): Part => ({
  * The token accounts of a mint: under its program, or under both where there is no such mint now.
  */
 const wholeMint = (mint: string, program: string | undefined): readonly Part[] =>
-  (program === undefined ? [TOKEN, TOKEN_2022] : [program]).map(owner => ({
+  (program === undefined ? [TOKEN_PROGRAM, TOKEN_2022_PROGRAM] : [program]).map(owner => ({
     program: owner,
     what: `mint ${mint}`,
     fixed: [{ memcmp: { offset: 0, bytes: mint } }],
     shortestBytes: TOKEN_ACCOUNT_BYTES,
-    dataSize: owner === TOKEN ? TOKEN_ACCOUNT_BYTES : undefined,
+    dataSize: owner === TOKEN_PROGRAM ? TOKEN_ACCOUNT_BYTES : undefined,
     offset: WALLET_AT,
     prefix: [],
   }))

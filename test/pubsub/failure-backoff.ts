@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createPenalties } from '../../src/pubsub/penalties.js'
+import { createFailureBackoff } from '../../src/pubsub/failure-backoff.js'
 import { defaults } from '../../src/pubsub/options.js'
 import { RpcError } from '../../src/shared/errors.js'
 import { createFakeTimers } from '../fixtures/fake-timers.js'
@@ -10,7 +10,7 @@ const create = () => {
   const timers = createFakeTimers()
   let tooMany = 0
   let refused = 0
-  const penalties = createPenalties({
+  const backoff = createFailureBackoff({
     options: defaults,
     ...timers,
     onTooMany: () => {
@@ -21,7 +21,7 @@ const create = () => {
   const fail = (): number => {
     const told = timers.waiting()
     try {
-      penalties.refuse(ERROR).catch(() => {
+      backoff.fail(ERROR).catch(() => {
         refused += 1
       })
     } catch (error) {
@@ -30,7 +30,7 @@ const create = () => {
     }
     return timers.waiting() > told ? timers.next() : Number.NaN
   }
-  return { timers, penalties, fail, counts: () => ({ tooMany, refused }) }
+  return { timers, backoff, fail, counts: () => ({ tooMany, refused }) }
 }
 
 /** Fails again as soon as the last failure was told, as web3.js does. */
@@ -69,7 +69,7 @@ t.test('a single mistake that is repeated for an hour costs little and ends no s
 t.test('a success forgives', async t => {
   const one = create()
   await repeat(one, 6)
-  one.penalties.forgive()
+  one.backoff.reset()
   t.strictSame(await repeat(one, 4), [0, 0, 0, 100])
 })
 
@@ -91,7 +91,7 @@ t.test('too many that wait end the socket', async t => {
 t.test('too many in a row end the socket, however patient', async t => {
   const timers = createFakeTimers()
   let tooMany = 0
-  const penalties = createPenalties({
+  const backoff = createFailureBackoff({
     options: { ...defaults, failureWaitMs: 1, failureWaitLongMs: 1 },
     ...timers,
     onTooMany: () => {
@@ -100,21 +100,21 @@ t.test('too many in a row end the socket, however patient', async t => {
   })
   for (let i = 1; i < defaults.failuresMax; i++) {
     try {
-      penalties.refuse(ERROR).catch(() => {})
+      backoff.fail(ERROR).catch(() => {})
     } catch {
       continue
     }
     await timers.pass(1)
   }
   t.equal(tooMany, 0)
-  t.throws(() => void penalties.refuse(ERROR))
+  t.throws(() => void backoff.fail(ERROR))
   t.equal(tooMany, 1)
 })
 
 t.test('at the end all that waits is answered', async t => {
   const one = create()
   for (let i = 0; i < 8; i++) one.fail()
-  one.penalties.close()
+  one.backoff.close()
   t.equal(one.timers.waiting(), 0)
   await one.timers.pass(0)
   t.equal(one.counts().refused, 5)
