@@ -1,41 +1,6 @@
 import { getDescription, type GenericSchema } from 'valibot'
 import { configSchema } from './schema.js'
 
-/** Where the options of a section stand with their reasons, as comments of its `defaults`. */
-const SOURCES: Readonly<Record<string, string>> = {
-  'networks.feed': 'src/ingest/feed/geyser.ts',
-  'networks.accountsRpc': 'src/ingest/accounts-rpc/options.ts',
-  'networks.repair': 'src/ingest/repair/options.ts',
-  'networks.rpc': 'src/rpc/forward-options.ts',
-  'networks.rpc.upstream': 'src/upstream/options.ts',
-  'networks.lander': 'src/submission/lander/options.ts',
-  'networks.lander.upstream': 'src/upstream/options.ts',
-  'networks.relay': 'src/submission/relay/options.ts',
-  'networks.relay.upstream': 'src/upstream/options.ts',
-  'networks.relayBundle': 'src/submission/relay/options.ts',
-  'networks.relayBundle.upstream': 'src/upstream/options.ts',
-  pubsub: 'src/pubsub/options.ts',
-  ledger: 'src/submission/store/options.ts',
-  server: 'src/server/options.ts',
-  rpc: 'src/rpc/options.ts',
-  store: 'src/native/store-options.ts',
-  pools: 'src/native/pool-options.ts',
-  'products.limits': 'src/access/accesses/product-options.ts',
-  'access.store': 'src/access/store/store.ts',
-  'access.authenticate': 'src/access/authenticate.ts',
-  dashboard: 'src/dashboard/options.ts',
-  'access.limits': 'src/access/limiter/access-limiter.ts',
-  'access.usage': 'src/access/usage/usage.ts',
-  processes: 'src/processes/options.ts',
-  verify: 'src/storage/verify-options.ts',
-  status: 'src/storage/status-options.ts',
-  bootstrap: 'src/ingest/bootstrap/options.ts',
-  'bootstrap.load': 'src/native/loader.ts',
-  'bootstrap.archive': 'src/ingest/bootstrap/archive-options.ts',
-  metrics: 'src/shared/metrics-options.ts',
-  log: 'src/shared/log.ts',
-}
-
 type Row = {
   readonly name: string
   readonly says: string
@@ -59,8 +24,11 @@ const formatDefault = (value: unknown, says: string): string => {
   return `\`${JSON.stringify(value)}\`${readable}`
 }
 
+/** The reasons of one part's options by their names. */
+type Reasons = ReadonlyMap<string, string>
+
 /** Comments of a `defaults` block by the name of the option below. */
-const readReasons = (source: string): ReadonlyMap<string, string> => {
+const readReasons = (source: string): Reasons => {
   const [, block = ''] = /^export const defaults = \{\n(.*?)^\}/ms.exec(source) ?? []
   const comments = block.matchAll(/\/\*\*(.*?)\*\/\s*(\w+):/gs)
   return new Map(
@@ -70,6 +38,12 @@ const readReasons = (source: string): ReadonlyMap<string, string> => {
     ]),
   )
 }
+
+/** The part that declares all of these options, and as few others as possible. */
+const reasonsFor = (names: readonly string[], parts: readonly Reasons[]): Reasons | undefined =>
+  parts
+    .filter(part => names.every(name => part.has(name)))
+    .toSorted((one, other) => one.size - other.size)[0]
 
 const entriesOf = (schema: GenericSchema): Readonly<Record<string, GenericSchema>> | undefined =>
   'entries' in schema ? (schema.entries as Record<string, GenericSchema>) : undefined
@@ -90,19 +64,22 @@ const toSections = (
   path: string,
   heading: string,
   intro: string,
-  readSource: (file: string) => string,
+  parts: readonly Reasons[],
 ): Section[] => {
-  const file = SOURCES[path]
-  const reasons = file === undefined ? undefined : readReasons(readSource(file))
+  const entries = Object.entries(entriesOf(schema) ?? {})
+  const isUndescribed = (entry: GenericSchema): boolean =>
+    getDescription(entry) === undefined && entriesOf(unwrap(entry).inner) === undefined
+  const undescribed = entries.filter(([, entry]) => isUndescribed(entry)).map(([name]) => name)
+  const reasons = reasonsFor(undescribed, parts)
   const rows: Row[] = []
   const below: Section[] = []
-  for (const [name, entry] of Object.entries(entriesOf(schema) ?? {})) {
+  for (const [name, entry] of entries) {
     const { inner, isList } = unwrap(entry)
     const reason = getDescription(entry) ?? reasons?.get(name) ?? ''
     if (entriesOf(inner) !== undefined) {
       const inside = path === '' ? name : `${path}.${name}`
       below.push(
-        ...toSections(inner, inside, isList ? `[[${inside}]]` : `[${inside}]`, reason, readSource),
+        ...toSections(inner, inside, isList ? `[[${inside}]]` : `[${inside}]`, reason, parts),
       )
       continue
     }
@@ -121,9 +98,12 @@ const toSections = (
   return [{ title: heading, intro, rows }, ...below]
 }
 
-/** Every option of the file, with the sources of the parts to take the reasons from. */
-export const toConfigReference = (readSource: (file: string) => string): readonly Section[] =>
-  toSections(configSchema, '', 'At the top', '', readSource)
+/**
+ * Every option of the file. The reasons of a part's options are read from the texts of the sources,
+ * where they are comments of `defaults`.
+ */
+export const toConfigReference = (sources: Iterable<string>): readonly Section[] =>
+  toSections(configSchema, '', 'At the top', '', Array.from(sources, readReasons))
 
 const formatSection = ({ title, intro, rows }: Section): string => {
   const lines = [`## ${title.startsWith('[') ? `\`${title}\`` : title}`, '']
@@ -138,7 +118,7 @@ const formatSection = ({ title, intro, rows }: Section): string => {
 }
 
 /** `docs/configuration.md`. */
-export const formatConfiguration = (readSource: (file: string) => string): string =>
+export const formatConfiguration = (sources: Iterable<string>): string =>
   [
     '# Configuration',
     '',
@@ -146,5 +126,5 @@ export const formatConfiguration = (readSource: (file: string) => string): strin
     '[FILE]` prints the effective values, without a file those of an example to begin with. An unknown key is an error. Times are in',
     'milliseconds and sizes in bytes.',
     '',
-    ...toConfigReference(readSource).map(formatSection),
+    ...toConfigReference(sources).map(formatSection),
   ].join('\n')

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { formatConfiguration, toConfigReference } from '../../src/config/reference.js'
@@ -6,8 +6,13 @@ import { formatConfiguration, toConfigReference } from '../../src/config/referen
 const pathOf = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url))
 const read = (name: string): string => readFileSync(pathOf(name), 'utf8')
 
+const sources = readdirSync(pathOf('src'), { recursive: true, encoding: 'utf8' })
+  .filter(name => name.endsWith('.ts'))
+  .map(name => read(`src/${name}`))
+  .filter(source => source.includes('export const defaults = '))
+
 t.test('every option says what it must be and why it is so', t => {
-  const sections = toConfigReference(read)
+  const sections = toConfigReference(sources)
   t.ok(sections.length > 10)
   for (const { title, rows } of sections)
     for (const { name, says, fallback, reason } of rows) {
@@ -22,7 +27,7 @@ t.test('every option says what it must be and why it is so', t => {
 })
 
 t.test('docs/configuration.md is what the code says', t => {
-  const printed = formatConfiguration(read)
+  const printed = formatConfiguration(sources)
   if (process.env['SLOTLINE_DOCS'] === 'write')
     writeFileSync(pathOf('docs/configuration.md'), printed)
   t.equal(
