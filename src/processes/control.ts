@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { openLimitTable } from '../access/limiter/access-limiter.js'
 import { ensureAdminToken } from '../access/tokens/admin-token.js'
+import { edgeCountOf } from '../config/edge-count.js'
 import { createAccessUsage } from '../control/access-usage.js'
 import { openAccess } from '../control/access.js'
 import { createCatalog, productsOf } from '../control/catalog.js'
@@ -16,9 +17,8 @@ import { lockFile } from '../native/os.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import { openLedgers } from '../submission/store/submission-store.js'
-import { edgeCountOf } from './edge-count.js'
-import type { Start } from './role.js'
 import { openSharedMemory } from './shared-memory.js'
+import type { Start } from './start.js'
 
 /** Control: the only writer of the access store. Serves the dashboard, and the metrics of every process. */
 export const startControl: Start = async ({ config }, send) => {

@@ -8,9 +8,8 @@ import { openSubmissions } from '../edge/open-submissions.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import { CLOSE } from '../shared/socket.js'
-import { edgeCountOf, leavesCore } from './edge-count.js'
-import type { Start } from './role.js'
-import { sendMetrics } from './send-metrics.js'
+import { edgeCountOf, leavesCore } from '../config/edge-count.js'
+import { sendMetrics, type Start } from './start.js'
 import { openSharedMemory } from './shared-memory.js'
 
 /** An edge: serves the RPC, WebSocket and submission URLs of every location of this machine. */

@@ -19,8 +19,7 @@ import { startStatusWriter, type StatusWriter } from '../storage/status-writer.j
 import { toStoreOptions } from '../storage/store-options.js'
 import { toBootstrapSettings } from './bootstrap-settings.js'
 import type { SendEvent } from './messages.js'
-import { exitWithFailure, type Start } from './role.js'
-import { sendMetrics } from './send-metrics.js'
+import { exitWithFailure, sendMetrics, type Start } from './start.js'
 
 type Network = Config['networks'][number]
 

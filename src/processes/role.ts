@@ -1,19 +1,6 @@
-import type { ChainOverride } from '../ingest/feed/sources.js'
 import { dieWithParent } from '../native/os.js'
 import type { Assignment, Command, Role, SendEvent } from './messages.js'
-
-/** A role that runs. */
-export type Running = {
-  /** Sent with the `ready` event. */
-  readonly detail?: Readonly<Record<string, unknown>>
-  readonly chain?: ChainOverride
-  onCommand?(command: Command): void
-  /** Ends the role's work; then the process exits with code 0. */
-  drain(): Promise<void>
-}
-
-/** Starts a role in this process. */
-export type Start = (assignment: Assignment, send: SendEvent) => Promise<Running>
+import { exitWithFailure, type Running, type Start } from './start.js'
 
 const loadGuest = async ({ guest }: Assignment): Promise<Start> => {
   if (guest === undefined) throw new Error('a guest needs its program')
@@ -31,15 +18,6 @@ const LOADERS: Readonly<Record<Role, (assignment: Assignment) => Promise<Start>>
 
 /** True for the name of a role. */
 export const isRole = (name: string): name is Role => Object.hasOwn(LOADERS, name)
-
-/** One turn of the event loop and more, so that the supervisor gets the message before the exit. */
-const EXIT_DELAY_MS = 50
-
-/** Reports why this process cannot go on, and ends it. */
-export const exitWithFailure = (send: SendEvent, message: string): void => {
-  send({ kind: 'failed', message })
-  setTimeout(() => process.exit(1), EXIT_DELAY_MS)
-}
 
 const send: SendEvent = event => {
   if (process.connected) process.send?.(event)

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { EDGES_MAX } from '../config/edge-count.js'
 import { sharedCells } from '../native/os.js'
 
 /** Cells that every process of a machine maps. Never fewer: an older file is lengthened. */
@@ -8,9 +9,6 @@ const ACCESS_VERSION = 0
 const EDGE_PIDS = 256
 /** One per edge: the last accessVersion after which no reply of an older one can leave it. */
 const EDGE_VERSIONS = 512
-
-/** Edges of one machine: as many as there are cells for. */
-export const EDGES_MAX = 256
 
 /** State that every process sees at once, where a message could arrive too late. */
 export type SharedMemory = {

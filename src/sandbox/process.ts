@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { publicUrlOf } from '../control/public-url.js'
-import type { Start } from '../processes/role.js'
-import { sendMetrics } from '../processes/send-metrics.js'
+import { sendMetrics, type Start } from '../processes/start.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import { portsFrom, type SandboxFlags } from './config.js'

@@ -1,12 +1,14 @@
 import { availableParallelism } from 'node:os'
-import type { Config } from '../config/config.js'
-import { EDGES_MAX } from './shared-memory.js'
+import type { Config } from './config.js'
 
-/** Edges of one machine: their indexes are 0 to one less. */
+/** Most edges of one machine: as many as the memory that the processes share has cells for. */
+export const EDGES_MAX = 256
+
+/** Number of edges of one machine; their indexes begin at 0. */
 export const edgeCountOf = (config: Config): number =>
   config.processes.edgeCount > 0
     ? config.processes.edgeCount
     : Math.min(EDGES_MAX, Math.max(1, availableParallelism() - 1))
 
-/** True where edges leave the others a core: only then may one of them rest less than it could. */
+/** Whether the edges leave a core to the other processes. Only then may an edge have priority. */
 export const leavesCore = (config: Config): boolean => edgeCountOf(config) < availableParallelism()

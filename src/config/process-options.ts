@@ -1,0 +1,99 @@
+/** Bounds of starting, watching and ending the processes of one machine. */
+export type Options = Readonly<typeof defaults>
+
+export const defaults = {
+  /** Edges that share each port; 0 is one less than the machine's cores, and at least one. */
+  edgeCount: 0,
+  /**
+   * The event loop of an edge is a realtime thread while it has time to spare, where the system
+   * allows it (root, CAP_SYS_NICE, or LimitRTPRIO=1 of systemd) and there are fewer edges than
+   * cores. Other threads of the machine then do not delay a request.
+   */
+  edgeRealtime: true,
+  /**
+   * Where it is no realtime thread: the time slice that it asks for, shorter than the default of
+   * about 3,000, so that it is scheduled before threads with a longer one. Linux accepts 100 to
+   * 100,000 since 6.12; 0 changes nothing.
+   */
+  edgeSliceMicros: 100,
+  /**
+   * Keeps idle processors out of sleep states (/dev/cpu_dma_latency, root): waking one takes 30 to
+   * 50 µs, which a submission pays several times. Off, because it costs power all the time: on for a
+   * machine that does nothing else.
+   */
+  disableCpuIdle: false,
+  /**
+   * Wait before a child that ended is started again; doubles up to `restartMaxMs`. A killed edge
+   * answers again within 2 s.
+   */
+  restartFirstMs: 100,
+  /** Longest wait between starts: a child that cannot start must not keep a core busy. */
+  restartMaxMs: 5_000,
+  /** The same for a child that had been ready, so that it answers again within 2 s every time. */
+  restartReadyMaxMs: 500,
+  /** A child that ran for this long starts again after `restartFirstMs`. */
+  restartSettledMs: 10_000,
+  /** Longest time until every child is ready; after it the start has failed. */
+  startMs: 30_000,
+  /**
+   * From SIGTERM to exit. Requests in flight have this time, less what the other processes need
+   * to end.
+   */
+  drainMs: 15_000,
+  /** From failing `/health` to closing the port, so that a balancer stops sending first. */
+  drainNoticeMs: 500,
+  /**
+   * Bytes that the kernel buffers for one client before it has sent them; more is buffered, and
+   * bounded, in the edge. Without it a client that does not read would take 4 MB of the kernel
+   * unnoticed. 1 ms at 1 Gbit/s.
+   */
+  unsentBytesMax: 128 * 1024,
+  /**
+   * Longest JSON body: about 180,000 addresses of getMultipleAccounts, which has no limit of its
+   * own.
+   */
+  bodyBytesMax: 8 * 1024 ** 2,
+  /**
+   * Longest submission: four transactions of 4,096 bytes in base64 are 22 KB, a full batch is
+   * 20 KB. A batch that is slightly too long still gets the error of its record.
+   */
+  submissionBytesMax: 64 * 1024,
+  /** Longest message of a WebSocket; a longer one closes it with 1009. About 20,000 addresses. */
+  socketFrameBytesMax: 1024 ** 2,
+  /** Calls of one WebSocket in flight; a further one is `overloaded`. */
+  socketCallsMax: 256,
+  /**
+   * Complete replies that wait until WebSocket clients read them, in bytes of the whole edge.
+   */
+  socketRepliesBytesMax: 256 * 1024 ** 2,
+  /**
+   * Bytes of messages over a limit that a WebSocket may send without a pause; then it is closed
+   * with 1013.
+   */
+  socketRefusedBytesMax: 16 * 1024 ** 2,
+  /** How often open WebSockets are checked for the end of their access. */
+  socketCheckMs: 500,
+  /**
+   * How often edges read the tip, the live store's name and `accessVersion`, in case a message
+   * was lost.
+   */
+  tipPollMs: 200,
+  /**
+   * Longest wait of a revocation for each edge to confirm it; one that does not is restarted.
+   */
+  accessConfirmMs: 500,
+  /**
+   * Longest wait for the end of such an edge; after it the revocation fails with `notConfirmed`.
+   */
+  accessEndMs: 5_000,
+  /** `/health` is 503 when the newest block is older than this. */
+  tipAgeMaxMs: 15_000,
+  /** Longest wait for the metrics of all processes; the page then lacks the missing ones. */
+  metricsMs: 1_000,
+  /** How often open reads of each store are checked: a tenth of `store.readerSecondsMax`. */
+  readersCheckMs: 1_000,
+  /** An edge whose read is open for too long must answer within this, or it is restarted. */
+  answerMs: 2_000,
+  /** How often the slots of dead readers are freed. */
+  staleReadersMs: 10_000,
+}
