@@ -8,7 +8,7 @@ import { openFleet } from '../fixtures/server/socket-fleet.js'
 import { until } from '../fixtures/until.js'
 import { isSoak } from '../fixtures/soak.js'
 
-const ROUNDS = isSoak ? 200 : 10
+const ROUNDS = isSoak ? 200 : 4
 /** In one of so many rounds an edge is stopped while the token is taken away. */
 const STOP_EVERY = 3
 const PER_SECOND = 5_000

@@ -6,7 +6,7 @@ import { orderFeed, SCOPE, startFeedWorld } from '../fixtures/ingest/feed-world.
 import { ownDir } from '../fixtures/own-dir.js'
 import { isSoak } from '../fixtures/soak.js'
 
-const ROUNDS = isSoak ? 300 : 6
+const ROUNDS = isSoak ? 300 : 3
 /** Rounds between two comparisons of every account. */
 const COMPARE_ROUNDS = 3
 /** A provider that never recovers is a gap for whoever comes back to it. */

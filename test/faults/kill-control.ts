@@ -5,7 +5,7 @@ import { startDeployment } from '../fixtures/processes/deployment.js'
 import { until } from '../fixtures/until.js'
 import { isSoak } from '../fixtures/soak.js'
 
-const ROUNDS = isSoak ? 200 : 8
+const ROUNDS = isSoak ? 200 : 4
 /** A change is over by then where nothing else runs: kills fall before, into and after it. */
 const CHANGE_MS = 16
 /** Where a change was not made, it takes longer here: the next kill comes later by so much. */
