@@ -24,7 +24,7 @@ export type History = {
 }
 
 /** Slot of the first block; like the chain's own, large enough to show a number that is cut off. */
-export const FIRST_SLOT = 400_000_000
+const FIRST_SLOT = 400_000_000
 
 /** What a store must hold after its history, account by account, worked out without it. */
 export type World = {

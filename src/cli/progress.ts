@@ -35,7 +35,7 @@ const count = (number: number): string => Math.round(number).toLocaleString('en'
 const RATE_MS_MIN = 100
 
 /** One line. The most important comes first, because a narrow terminal cuts the rest off. */
-export const formatProgress = ({ done, elapsedMs, label, total }: Sample, unit: string): string => {
+const formatProgress = ({ done, elapsedMs, label, total }: Sample, unit: string): string => {
   const rate = elapsedMs >= RATE_MS_MIN ? (done * 1_000) / elapsedMs : 0
   if (total <= 0) return `${label}: ${count(done)} ${unit}, ${count(rate)} ${unit}/s`
   const left = rate > 0 ? formatDuration(Math.max(0, total - done) / rate) : 'unknown'

@@ -1,6 +1,4 @@
 /** Bounds of starting, watching and ending the processes of one machine. */
-export type Options = Readonly<typeof defaults>
-
 export const defaults = {
   /** Edges that share each port; 0 is one less than the machine's cores, and at least one. */
   edgeCount: 0,

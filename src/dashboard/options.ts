@@ -1,6 +1,4 @@
 /** Bounds of the dashboard: server, sessions and requests to the identity provider. */
-export type Options = Readonly<typeof defaults>
-
 export const defaults = {
   /** Loopback: a proxy in front adds TLS, and `/admin` is for this machine only. */
   host: '127.0.0.1',

@@ -1,6 +1,4 @@
 /** Bounds of what one process runs beside its event loop. */
-export type Options = Readonly<typeof defaults>
-
 export const defaults = {
   /** Threads for pages and scans, so that one long scan does not hold up every page behind it. */
   scanThreads: 2,

@@ -25,7 +25,7 @@ const ROLE_DRAIN_MS = 500
 const FAILED_START_MS = 2_000
 
 /** A start that cannot succeed; its message is one line for the operator. */
-export class StartError extends Error {}
+class StartError extends Error {}
 
 type Listener = { readonly host: string; readonly port: number }
 

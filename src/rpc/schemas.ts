@@ -40,7 +40,7 @@ const PARSED = record({
   parsed: record({ type: TEXT, info: { type: 'object' } }),
   space: INTEGER,
 })
-export const ACCOUNT = record({
+const ACCOUNT = record({
   lamports: U64,
   data: { anyOf: [ENCODED, PARSED] },
   owner: PUBKEY,

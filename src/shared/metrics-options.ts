@@ -1,6 +1,4 @@
 /** Where the metrics of all processes are served, at `/metrics`. */
-export type Options = Readonly<typeof defaults>
-
 export const defaults = {
   /** Loopback: the page has no authentication. */
   host: '127.0.0.1',

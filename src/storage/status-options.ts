@@ -1,6 +1,4 @@
 /** Bounds of an indexer's status file. */
-export type Options = Readonly<typeof defaults>
-
 export const defaults = {
   /** How often each indexer writes its status: the age of what `slotline status` shows. */
   writeMs: 1_000,

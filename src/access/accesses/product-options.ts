@@ -1,8 +1,6 @@
 /**
  * Limits that a product gives to each of its accesses. They apply over all edges of the machine.
  */
-export type Options = Readonly<typeof defaults>
-
 export const defaults = {
   /** Sustained requests per second. Each call of a batch counts as a request. */
   requestsPerSecondMax: 100,

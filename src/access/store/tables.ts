@@ -76,11 +76,8 @@ const session = v.object({
 export type Access = Readonly<v.InferOutput<typeof access>>
 /** A location token, without the row that authenticates it. */
 export type TokenRecord = Readonly<v.InferOutput<typeof token>>
-/** What an edge finds by the digest of a token. */
-export type DigestRecord = Readonly<v.InferOutput<typeof digest>>
 /** A session of the dashboard. */
 export type SessionRecord = Readonly<v.InferOutput<typeof session>>
-export type Meta = Readonly<v.InferOutput<typeof meta>>
 
 /** What a token is for. Each scope has one token or none, because it is the key of `tokens`. */
 export type TokenScope = {

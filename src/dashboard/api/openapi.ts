@@ -106,7 +106,7 @@ const operationOf = (route: Route) => ({
 })
 
 /** The OpenAPI document of the routes. */
-export const toOpenApi = (routes: readonly Route[]): Readonly<Record<string, unknown>> => {
+const toOpenApi = (routes: readonly Route[]): Readonly<Record<string, unknown>> => {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes) {
     const path = route.path.replace(/:(\w+)/g, '{$1}')

@@ -8,7 +8,7 @@ const instantMs = described(count, 'Unix milliseconds')
 
 const named = v.object({ id: text, name: text })
 
-export const limits = v.object({
+const limits = v.object({
   requestsPerSecondMax: count,
   requestsBurstMax: count,
   requestsInFlightMax: count,

@@ -16,7 +16,7 @@ export type DumpOptions = typeof defaults
 export type Dump = { readonly pubkey: Uint8Array; readonly state: AccountState }
 
 /** A folder or file that cannot be loaded; the message names it. */
-export class DumpError extends Error {
+class DumpError extends Error {
   override readonly name = 'DumpError'
 }
 

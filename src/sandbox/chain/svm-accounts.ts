@@ -3,7 +3,7 @@ import { ADDRESSES, isSameBytes, toMapKey } from '../solana/addresses.js'
 import type { AccountState } from './block.js'
 
 /** The rent epoch that validators store for every rent-exempt account. */
-export const RENT_EXEMPT_EPOCH = 0xffff_ffff_ffff_ffffn
+const RENT_EXEMPT_EPOCH = 0xffff_ffff_ffff_ffffn
 
 /** The state of a deleted account, as it is published. */
 export const CLOSED: AccountState = {

@@ -10,6 +10,6 @@ export class RpcFailure extends Error {
   }
 }
 
-export const INVALID_PARAMS = -32602
+const INVALID_PARAMS = -32602
 
 export const invalidParam = (message: string): RpcFailure => new RpcFailure(INVALID_PARAMS, message)

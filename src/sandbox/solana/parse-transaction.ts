@@ -5,7 +5,7 @@ import type { ParsedTransaction } from './transaction.js'
 export { TransactionFormatError } from './transaction-reader.js'
 
 /** One packet: the greatest size of a transaction before version 1. */
-export const PACKET_BYTES_MAX = 1232
+const PACKET_BYTES_MAX = 1232
 
 /** Account indexes are one byte. */
 const KEYS_MAX = 256

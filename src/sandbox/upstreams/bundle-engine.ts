@@ -39,7 +39,7 @@ export const defaults = {
 export type BundleEngineOptions = typeof defaults & Partial<DevUpstreamOptions>
 
 /** Path of the engine that answers signatures in place of a bundle id. */
-export const IRIS_PATH = '/iris'
+const IRIS_PATH = '/iris'
 
 type Methods = Readonly<Record<string, (call: JsonCall, query: URLSearchParams) => UpstreamAnswer>>
 

@@ -9,7 +9,7 @@ export const EXPOSED_HEADERS = [
 ] as const
 
 /** Headers that a page of another origin may send. */
-export const ALLOWED_HEADERS = [
+const ALLOWED_HEADERS = [
   'content-type',
   'solana-client',
   'authorization',

@@ -14,7 +14,7 @@ export type RelayRoute = (typeof RELAY_ROUTES)[number]
  * capacity, here or there. `unreachable`: nothing was sent. `unknown`: sent, and no answer that
  * could be understood.
  */
-export const OUTCOMES = [
+const OUTCOMES = [
   'pending',
   'accepted',
   'invalid',
