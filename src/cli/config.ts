@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { EXAMPLE, formatConfig } from '../config/config.js'
+import { EXAMPLE } from '../config/config.js'
+import { formatConfig } from '../config/printable.js'
 import type { LoadConfig } from './command.js'
 
 /** `slotline config`: checks and prints configurations, also where the addon is not built. */

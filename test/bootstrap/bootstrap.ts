@@ -156,7 +156,7 @@ t.test(
     const health = async () => (await fetch(new URL('/health', url))).text()
     await until('no edge calls itself healthy', async () => (await health()) === 'unknown')
     await t.rejects(call(url, 'getHealth', []), { message: /-32005.*Node is unhealthy/ })
-    const reason = 'its first whole store is being made'
+    const reason = 'its first complete store is being loaded'
     t.match(readStatus(stores), { isHealthy: false, reason })
     t.match((await slotline('status')).output, `network one: not healthy: ${reason}`)
     process.kill(service.pidsOf('indexer')[0] ?? 0, 'SIGKILL')

@@ -4,11 +4,11 @@ import t from 'tap'
 import {
   ConfigError,
   EXAMPLE,
-  formatConfig,
   parseConfig,
   toConfig,
   type Config,
 } from '../../src/config/config.js'
+import { formatConfig } from '../../src/config/printable.js'
 
 const FILE = `dataDir = "/var/lib/slotline"
 trustedProxies = ["192.0.2.7"]

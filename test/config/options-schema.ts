@@ -1,6 +1,7 @@
 import t from 'tap'
 import * as v from 'valibot'
-import { closestWord, integer, oneOf, optionsSchema } from '../../src/config/options-schema.js'
+import { closestWord } from '../../src/config/closest-word.js'
+import { integer, oneOf, optionsSchema } from '../../src/config/options-schema.js'
 
 t.test('a default gives its kind, its unit and its bounds', t => {
   const schema = optionsSchema(

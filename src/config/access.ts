@@ -1,0 +1,23 @@
+import * as v from 'valibot'
+import { defaults as authenticate } from '../access/authenticate.js'
+import { defaults as limits } from '../access/limiter/access-limiter.js'
+import { defaults as store } from '../access/store/store.js'
+import { defaults as usage } from '../access/usage/usage.js'
+import { optionsSchema } from './options-schema.js'
+import { described, mapBytes, readersMax, section } from './validators.js'
+
+/** Accesses and their tokens. */
+export const accessSection = v.strictObject({
+  keyFile: described(
+    v.optional(v.string('a file'), ''),
+    'Key that encrypts tokens, generated at the first start. Empty is `access.key` in `dataDir`. Back it up apart from the store.',
+  ),
+  adminTokenFile: described(
+    v.optional(v.string('a file'), ''),
+    'Bearer token of the admin API, generated at the first start. Empty is `admin.token` in `dataDir`.',
+  ),
+  store: section(optionsSchema(store, { mapBytes, readersMax })),
+  authenticate: section(optionsSchema(authenticate)),
+  limits: section(optionsSchema(limits)),
+  usage: section(optionsSchema(usage)),
+})

@@ -1,0 +1,121 @@
+import type { Config } from './schema.js'
+
+/** What is wrong between several options: where, and one line that says it. */
+export type Fault = { readonly keys: readonly string[]; readonly message: string }
+
+type Network = Config['networks'][number]
+type Faults = Generator<Fault, void, void>
+
+const SYSTEM_PROGRAM = '11111111111111111111111111111111'
+
+function* checkIds(config: Config): Faults {
+  for (const list of ['networks', 'locations', 'products'] as const) {
+    const seen = new Set<string>()
+    for (const [index, { id }] of config[list].entries()) {
+      const keys = [list, String(index), 'id']
+      if (seen.has(id)) yield { keys, message: `${list}[${index}].id is ${id} a second time` }
+      seen.add(id)
+    }
+  }
+}
+
+/** Each repair step needs the options that it loads from. */
+function* checkRepairSteps(network: Network, index: number): Faults {
+  const { accountsRpc, repairSteps, scope, snapshots } = network
+  const keys = ['networks', String(index), 'repairSteps']
+  const missing = {
+    rpc: accountsRpc === undefined || scope === undefined ? 'accountsRpc and scope' : undefined,
+    incremental: snapshots.length === 0 ? 'snapshots' : undefined,
+    snapshot: snapshots.length === 0 ? 'snapshots' : undefined,
+  }
+  for (const step of repairSteps)
+    if (missing[step] !== undefined)
+      yield { keys, message: `networks[${index}].repairSteps: ${step} needs ${missing[step]}` }
+  const hasBoth = repairSteps.includes('incremental') && repairSteps.includes('snapshot')
+  if (hasBoth && snapshots.length < 2)
+    yield {
+      keys,
+      message: `networks[${index}].repairSteps: incremental and snapshot need two snapshots, a full one and an incremental one`,
+    }
+}
+
+/** Why a feed's plan would miss some of the scope. */
+const explainPlan = (plan: string, scope: Network['scope']): string | undefined => {
+  if (plan !== 'scoped' && plan !== 'narrow') return undefined
+  if (scope === undefined) return `${plan} needs a scope`
+  return plan === 'narrow' && scope.programs.includes(SYSTEM_PROGRAM)
+    ? 'narrow cannot follow the System Program, because any transaction may empty a wallet'
+    : undefined
+}
+
+function* checkFeedPlans({ feed, scope }: Network, index: number): Faults {
+  for (const [position, { plan = feed.plan }] of [feed, ...feed.fallbacks].entries()) {
+    const why = explainPlan(plan, scope)
+    const option = position === 0 ? 'feed' : `feed.fallbacks[${position - 1}]`
+    const keys = ['networks', String(index), 'feed']
+    if (why !== undefined) yield { keys, message: `networks[${index}].${option}.plan: ${why}` }
+  }
+}
+
+/** A tip address is the service's or the upstream's, never both. */
+function* checkTipAddresses(network: Network, index: number): Faults {
+  const routes = {
+    lander: network.lander?.tipAddresses,
+    relay: network.relay?.engineTipAddresses,
+    relayBundle: network.relayBundle?.engineTipAddresses,
+  }
+  for (const route of ['lander', 'relay', 'relayBundle'] as const) {
+    const upstream = new Set(routes[route])
+    const both = network[route]?.serviceTipAddresses.find(address => upstream.has(address))
+    const keys = ['networks', String(index), route, 'serviceTipAddresses']
+    if (both !== undefined)
+      yield { keys, message: `networks[${index}].${route}: ${both} is a tip address of both kinds` }
+  }
+}
+
+function* checkProducts(config: Config): Faults {
+  for (const [index, product] of config.products.entries())
+    for (const list of ['networks', 'locations'] as const) {
+      const known = new Set(config[list].map(({ id }) => id))
+      const unknown = product[list]?.find(id => !known.has(id))
+      const keys = ['products', String(index), list]
+      if (unknown !== undefined)
+        yield { keys, message: `products[${index}].${list}: ${unknown} is none of ${list}` }
+    }
+}
+
+function* checkPorts(config: Config): Faults {
+  const users = new Map<string, string>()
+  const { dashboard, locations, metrics } = config
+  const listeners = [
+    { ...metrics, user: 'metrics', keys: ['metrics', 'port'] },
+    { ...dashboard, user: 'the dashboard', keys: ['dashboard', 'port'] },
+    ...locations.flatMap(({ id, listeners }, index) =>
+      listeners.map(({ host, port }) => ({
+        host,
+        port,
+        user: `location ${id}`,
+        keys: ['locations', String(index), 'listeners'],
+      })),
+    ),
+  ]
+  for (const { host, port, user, keys } of listeners) {
+    const address = `${host}:${port}`
+    const other = users.get(address)
+    if (other !== undefined)
+      yield { keys, message: `${address} is used by ${other} and by ${user}` }
+    users.set(address, user)
+  }
+}
+
+/** What no single value shows: ids, ports and addresses that must differ, options that need others. */
+export function* checkTogether(config: Config): Faults {
+  yield* checkIds(config)
+  for (const [index, network] of config.networks.entries()) {
+    yield* checkRepairSteps(network, index)
+    yield* checkFeedPlans(network, index)
+    yield* checkTipAddresses(network, index)
+  }
+  yield* checkProducts(config)
+  yield* checkPorts(config)
+}

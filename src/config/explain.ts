@@ -1,0 +1,65 @@
+import type * as v from 'valibot'
+import { closestWord } from './closest-word.js'
+import { toPrintable } from './printable.js'
+import { explainRenamed } from './renamed.js'
+import { configSchema } from './schema.js'
+
+/** A failed check of the schema. */
+export type Issue = v.BaseIssue<unknown>
+type TableSchema = v.GenericSchema & { readonly entries: Readonly<Record<string, unknown>> }
+
+const isIndex = (key: string): boolean => /^\d+$/.test(key)
+
+/** The path of the value that an issue is about. */
+export const keysOf = (issue: Issue): string[] => issue.path?.map(({ key }) => String(key)) ?? []
+
+const formatPath = (keys: readonly string[]): string =>
+  keys
+    .map(key => (isIndex(key) ? `[${key}]` : `.${key}`))
+    .join('')
+    .replace(/^\./, '')
+
+/** The schema of the table at this path, or undefined where there is none. */
+const tableAt = (keys: readonly string[]): TableSchema | undefined => {
+  let at: unknown = configSchema
+  for (const key of [...keys, '']) {
+    while (typeof at === 'object' && at !== null && !('entries' in at))
+      at = 'wrapped' in at ? at.wrapped : 'item' in at ? at.item : undefined
+    if (typeof at !== 'object' || at === null) return undefined
+    if (key === '') return at as TableSchema
+    if (!isIndex(key)) at = (at as TableSchema).entries[key]
+  }
+  return undefined
+}
+
+const formatGiven = (given: unknown, key: string): string => {
+  const value = toPrintable(key, given)
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object' && value !== null) return 'a table'
+  return typeof value === 'string' ? JSON.stringify(value.slice(0, 100)) : String(value)
+}
+
+/** Explains an unknown option by what replaces it, or by the known one that is most similar. */
+const explainUnknown = (keys: readonly string[]): string => {
+  const path = formatPath(keys)
+  const tableKeys = keys.slice(0, -1)
+  const option = keys.at(-1) ?? ''
+  const table = tableAt(tableKeys)
+  if (table === undefined) return `${path} is unknown`
+  const renamed = explainRenamed(table, formatPath(tableKeys), option)
+  if (renamed !== undefined) return `${path} ${renamed}`
+  const closest = closestWord(option, Object.keys(table.entries))
+  return `${path} is unknown${closest === undefined ? '' : `; did you mean ${closest}?`}`
+}
+
+/** One line: which option is wrong, and what would be right. */
+export const explain = (issue: Issue): string => {
+  const keys = keysOf(issue)
+  const path = formatPath(keys) || 'the file'
+  // An element of a list is printed as its option.
+  const given = formatGiven(issue.input, keys.findLast(key => !isIndex(key)) ?? '')
+  if (issue.type !== 'strict_object')
+    return `${path} must be ${issue.type === 'array' ? 'a list' : issue.message}, but is ${given}`
+  if (issue.expected === 'Object') return `${path} must be a table, but is ${given}`
+  return issue.expected === 'never' ? explainUnknown(keys) : `${path} is missing`
+}

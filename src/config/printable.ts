@@ -1,0 +1,35 @@
+import { stringify } from 'smol-toml'
+import { REDACTED } from '../shared/secret.js'
+
+/** Options that are secrets. */
+const SECRETS: ReadonlySet<string> = new Set(['xToken', 'credential', 'clientSecret'])
+/** URLs that may hold a secret: some feeds are reached by one in their path. */
+const URLS: ReadonlySet<string> = new Set(['endpoint', 'urls', 'snapshots'])
+/** Paths behind an upstream's URL: a query may hold a key that belongs into `credential`. */
+const PATHS: ReadonlySet<string> = new Set([
+  'path',
+  'pingPath',
+  'transactionPath',
+  'bundlePath',
+  'batchPath',
+])
+
+/** An option's value without its secrets. */
+export const toPrintable = (key: string, value: unknown): unknown => {
+  if (SECRETS.has(key)) return REDACTED
+  if (PATHS.has(key) && typeof value === 'string') return value.replace(/\?.*$/s, `?${REDACTED}`)
+  if (!URLS.has(key)) return value
+  if (Array.isArray(value)) return value.map(url => toPrintable(key, url))
+  if (typeof value !== 'string') return value
+  const [, scheme = '', user = '', host = '', rest = ''] =
+    /^([a-z]*:\/\/)([^/?#]*@)?([^/?#]*)\/?(.*)$/is.exec(value) ?? []
+  return user === '' && rest === '' ? value : `${scheme}${host}/${REDACTED}`
+}
+
+/** A configuration as TOML without its secrets. */
+export const formatConfig = (config: object): string => {
+  const printable: unknown = JSON.parse(
+    JSON.stringify(config, (key, value: unknown) => toPrintable(key, value)),
+  )
+  return stringify(printable)
+}

@@ -1,0 +1,15 @@
+import { integer, optionsSchema } from './options-schema.js'
+import { defaults } from './process-options.js'
+import { withRenamed } from './renamed.js'
+
+/** The processes of the machine. */
+export const processesSection = withRenamed(
+  optionsSchema(defaults, {
+    edgeCount: integer(0, 256, 'count'),
+    edgeSliceMicros: integer(0, 100_000, 'microseconds'),
+    unsentBytesMax: integer(4_096, 2 ** 31 - 1, 'bytes'),
+    // At least the largest valid submission, at most what is cheap to copy.
+    submissionBytesMax: integer(22 * 1024, 1024 ** 2, 'bytes'),
+  }),
+  { keepsAwake: { to: 'disableCpuIdle' } },
+)

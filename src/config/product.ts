@@ -1,0 +1,20 @@
+import * as v from 'valibot'
+import { defaults as limits } from '../access/accesses/product-options.js'
+import { oneOf, optionsSchema, text } from './options-schema.js'
+import { described, id } from './validators.js'
+
+/** What accesses are granted of. */
+export const product = v.strictObject({
+  id: described(id, 'Name of the product in accesses.'),
+  name: described(text(), 'Display name.'),
+  kind: described(
+    v.optional(oneOf(['node-access']), 'node-access'),
+    'Its kind: RPC, WebSocket and submission on networks.',
+  ),
+  networks: described(v.optional(v.array(id)), 'Networks that it offers; absent is all.'),
+  locations: described(v.optional(v.array(id)), 'Locations that it offers; absent is all.'),
+  limits: described(
+    v.optional(optionsSchema(limits), {}),
+    'Limits of each access, over all edges of the machine. Copied into an access when it is granted.',
+  ),
+})
