@@ -4,8 +4,8 @@ const PRODUCT = 'node-access'
 const RENTAL_MS = 30 * 86_400_000
 
 /**
- * The accesses of the sandbox's two people, granted at the first start: a pass with a token at every
- * location, and a rental without one.
+ * The accesses of the sandbox's two people, granted at the first start: a pass with a token at
+ * every location, and a rental without one.
  */
 export const sandboxAccesses = (locations: readonly string[]): readonly AccessToEnsure[] => [
   {

@@ -32,7 +32,7 @@ import { until } from '../fixtures/until.js'
 
 const LAMPORTS = 123_456_789
 
-/** A transfer by web3.js 1.x, polled until it is confirmed, and read back in every way. */
+/** A transfer by web3.js 1.x, polled until it is confirmed, and read by every method. */
 const checkWeb3 = async (t: Test, { url, description }: Deployment): Promise<void> => {
   const connection = new Connection(url, 'confirmed')
   const payer = Keypair.fromSecretKey(bs58.decode(description.samples['payerSecretKey'] ?? ''))
@@ -127,7 +127,7 @@ const checkWeb3 = async (t: Test, { url, description }: Deployment): Promise<voi
     (data as { parsed: { info: Record<string, unknown> } }).parsed.info
   t.match(infoOf(parsedOwned.value[0]?.account.data), {
     ...infoOf(indexed.value?.data),
-    // Traffic moves it.
+    // The traffic changes it.
     tokenAmount: { amount: String, decimals: 6, uiAmount: Number, uiAmountString: String },
   })
   const program = new PublicKey(description.samples['program'] ?? '')
@@ -139,7 +139,7 @@ const checkWeb3 = async (t: Test, { url, description }: Deployment): Promise<voi
   t.match(await connection.getVersion(), { 'solana-core': /^\d+\.\d+\.\d+$/ })
 }
 
-/** The same by kit: bigint throughout. */
+/** The same by kit, with bigint numbers. */
 const checkKit = async (t: Test, { url, description }: Deployment): Promise<void> => {
   const rpc = createSolanaRpc(url)
   const secret = bs58.decode(description.samples['payerSecretKey'] ?? '')
@@ -190,7 +190,7 @@ const checkKit = async (t: Test, { url, description }: Deployment): Promise<void
   t.equal(typeof (await rpc.getMinimumBalanceForRentExemption(0n).send()), 'bigint')
 }
 
-/** What is left when the upstream misbehaves. */
+/** Replies while the upstream fails. */
 const checkFailures = async (t: Test, { url, description }: Deployment): Promise<void> => {
   const control = async (order: object): Promise<unknown> => {
     const upstream = `${description.upstreamRpcUrl}/_control`
@@ -223,7 +223,7 @@ const checkFailures = async (t: Test, { url, description }: Deployment): Promise
     { id: 2, result: 'ok' },
   ])
   t.match(await post(call(3, 'nope')), { id: 3, error: { code: -32601 } })
-  // Nothing of the client's but its call, letter by letter.
+  // The upstream receives only the call, unchanged.
   const spaced = '{ "jsonrpc":"2.0" ,"id":1e0,"method":"getEpochInfo","params":[ ] }'
   await control({ clear: true })
   await post(spaced)

@@ -13,13 +13,12 @@ import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
 import { readVectors } from '../fixtures/rpc/vectors.js'
 
 /**
- * The addresses that the recorded sessions ask for: USDC's mint, and one that stands for a token
- * account.
+ * Addresses in the recorded sessions: USDC's mint, and a placeholder for a token account.
  */
 const MINT = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
 const HELD = '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T'
 
-/** Dumps of what the recorded sessions read, under the addresses that they read. */
+/** Dumps of the accounts that the recorded sessions read. */
 const writeDumps = (folder: string): void => {
   mkdirSync(folder)
   const cases = [
@@ -90,7 +89,7 @@ const checkKit = async (t: Test, { url, description }: Deployment): Promise<void
   t.equal(typeof latest.blockhash, 'string')
   t.ok(latest.lastValidBlockHeight > 150n)
   for (const encoding of ['base64', 'base64+zstd'] as const) {
-    // The overloads of its methods take one encoding each.
+    // Each overload of its methods accepts one encoding.
     const read =
       encoding === 'base64'
         ? rpc.getAccountInfo(key('mint'), { encoding })
@@ -146,7 +145,7 @@ type RpcAnswer = {
   readonly error?: { readonly code: number; readonly message: string }
 }
 
-/** Sends exactly these bytes, and gives the head and the JSON of the reply. */
+/** Sends exactly these bytes; returns the head and the JSON of the reply. */
 const sendBytes = async (port: number, bytes: Buffer): Promise<[head: string, RpcAnswer]> => {
   const socket = connect(port, '127.0.0.1').setTimeout(10_000)
   socket.on('timeout', () => socket.destroy(new Error('no reply')))
@@ -180,7 +179,7 @@ const checkRecords = async (t: Test, { url, port }: Deployment): Promise<void> =
     }
     for (const record of records) {
       if (record.transport !== 'http') continue
-      // As recorded, but for the path: here the secret is in it.
+      // As recorded, but for the path, which contains the token.
       const lines = record.headers.map(([name, value]) => `${name}: ${value}`)
       const start = `${record.method} ${pathname} HTTP/${record.http_version}`
       const body = Buffer.from(record.body_base64, 'base64')
@@ -212,7 +211,7 @@ const checkWorkload = async (t: Test, { url }: Deployment): Promise<void> => {
   t.ok(requests.length > 5)
 }
 
-t.test('real clients, as they are', async t => {
+t.test('unmodified clients work', async t => {
   const dir = ownDir(t)
   const folder = join(dir, 'accounts')
   writeDumps(folder)
@@ -221,10 +220,14 @@ t.test('real clients, as they are', async t => {
   await t.test('@solana/web3.js', t => checkWeb3(t, deployment))
   await t.test('@solana/kit', t => checkKit(t, deployment))
   const isAbsent = clients === undefined || workload === undefined
-  await t.test('what clients were recorded to send', { skip: isAbsent && SHARED_ABSENT }, t =>
-    checkRecords(t, deployment),
+  await t.test(
+    'recorded requests of clients are answered',
+    { skip: isAbsent && SHARED_ABSENT },
+    t => checkRecords(t, deployment),
   )
-  await t.test('filters of another store’s benchmark', { skip: isAbsent && SHARED_ABSENT }, t =>
-    checkWorkload(t, deployment),
+  await t.test(
+    'filters of a public benchmark are accepted',
+    { skip: isAbsent && SHARED_ABSENT },
+    t => checkWorkload(t, deployment),
   )
 })

@@ -5,11 +5,11 @@ import { pythonWith } from '../fixtures/sandbox/python.js'
 
 const SCRIPT = fileURLToPath(new URL('solana_py.py', import.meta.url))
 
-t.test('solana-py, for its whole life', async t => {
+t.test('solana-py reads, sends and subscribes', async t => {
   t.setTimeout(240_000)
   const found = pythonWith('solana', '0.41.0')
   if ('absent' in found) {
-    // There a skipped test would look like a passed one.
+    // In CI a skipped test would look like a passed one.
     if (process.env['CI'] === 'true') t.fail(found.absent)
     else t.plan(0, found.absent)
     return

@@ -30,7 +30,7 @@ const ENGINE_FLOOR = 1_000
 
 const result = (value: unknown) => `{"jsonrpc":"2.0","result":${JSON.stringify(value)},"id":7}`
 
-/** What the clients below have in common: a payer, somebody new to pay, and a look at the index. */
+/** Shared by the clients below: a payer, new receivers, and reads of the index. */
 const createKit = ({ description, url }: Deployment) => {
   const payer = Keypair.fromSecretKey(bs58.decode(description.samples['payerSecretKey'] ?? ''))
   const { tips } = description
@@ -51,13 +51,13 @@ const createKit = ({ description, url }: Deployment) => {
     SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: to, lamports })
   const tip = (kind: keyof typeof tips, lamports: number, index = 0) =>
     transfer(new PublicKey(tips[kind][index] ?? ''), lamports)
-  /** A transfer of one SOL to a fresh wallet, with what else it needs. */
+  /** A transfer of one SOL to a new wallet. */
   const pay = async (...others: readonly TransactionInstruction[]) => {
     const to = Keypair.generate().publicKey
     const bytes = await sign([transfer(to, SOL), ...others])
     return { to, bytes, signature: bs58.encode(bytes.subarray(1, 65)) }
   }
-  /** Waits until the index shows the lamports. */
+  /** Waits until the index has the lamports. */
   const untilPaid = (to: PublicKey, lamports = SOL): Promise<void> =>
     until(`${to.toBase58()} has ${lamports} lamports`, async () => {
       const { value } = (await call(url, 'getAccountInfo', [to.toBase58()])) as {
@@ -77,7 +77,7 @@ const frame = (records: readonly Buffer[]): Buffer =>
     }),
   )
 
-/** What an upstream has received, pings left out. */
+/** The requests that an upstream has received, without pings. */
 const submissions = async (url: string) =>
   (await received(url)).filter(({ path }) => path !== '/ping')
 
@@ -90,7 +90,7 @@ const checkLander = async (t: Test, deployment: Deployment): Promise<void> => {
   await t.test('web3.js sends by sendRawTransaction', async t => {
     await setFault(landerUrl, { clear: true })
     const one = await pay(tip('lander', LANDER_FLOOR))
-    // It adds options of its own, and its ids are UUIDs.
+    // It adds its own options, and its ids are UUIDs.
     const connection = new Connection(`${submitUrl}/lander`, 'confirmed')
     t.equal(await connection.sendRawTransaction(one.bytes), one.signature)
     await untilPaid(one.to)
@@ -101,7 +101,7 @@ const checkLander = async (t: Test, deployment: Deployment): Promise<void> => {
     t.notOk(JSON.stringify(seen).includes(submitUrl.slice(-38)), 'and without the token')
   })
 
-  await t.test('kit sends, and the lander’s other tip addresses count', async t => {
+  await t.test('kit sends, with a tip to another address of the lander', async t => {
     const one = await pay(tip('lander', LANDER_FLOOR, 14))
     const rpc = createSolanaRpc(`${submitUrl}/lander`)
     const text = getBase64Decoder().decode(one.bytes) as Base64EncodedWireTransaction
@@ -110,7 +110,7 @@ const checkLander = async (t: Test, deployment: Deployment): Promise<void> => {
     await untilPaid(one.to)
   })
 
-  await t.test('version 1 of kit lands, too', async t => {
+  await t.test('a version 1 transaction of kit lands', async t => {
     const to = Keypair.generate().publicKey
     const own = createKeypair(payer.secretKey.subarray(0, 32))
     const target = bs58.decode(description.tips.lander[1] ?? '')
@@ -127,7 +127,7 @@ const checkLander = async (t: Test, deployment: Deployment): Promise<void> => {
     await untilPaid(to)
   })
 
-  await t.test('a bundle with the token in a header', async t => {
+  await t.test('a bundle is accepted with the token in a header', async t => {
     const [a, b] = [await pay(tip('lander', LANDER_FLOOR)), await pay()]
     const answer = await ask(`${new URL(submitUrl).origin}/lander-submit-bundle`, {
       method: 'POST',
@@ -147,7 +147,7 @@ const checkLander = async (t: Test, deployment: Deployment): Promise<void> => {
     await Promise.all([untilPaid(a.to), untilPaid(b.to)])
   })
 
-  await t.test('a batch, and the counts of one that is rejected in part', async t => {
+  await t.test('a batch is accepted, and a partly rejected one has counts', async t => {
     const [a, b] = [await pay(tip('lander', LANDER_FLOOR)), await pay()]
     const post = (body: Buffer) =>
       ask(`${submitUrl}/lander-submit-batch`, {
@@ -170,7 +170,7 @@ const checkLander = async (t: Test, deployment: Deployment): Promise<void> => {
   })
 }
 
-/** The rules of both relay routes: tips to both, and something besides. */
+/** Meets the rules of both relay routes: tips to both, and another instruction. */
 const createBundles = (deployment: Deployment) => {
   const kit = createKit(deployment)
   const { samples } = deployment.description
@@ -203,10 +203,10 @@ const checkRelayBundle = async (t: Test, deployment: Deployment): Promise<void> 
   const { pay, transfer, untilPaid, qualify, base64, idOf } = createBundles(deployment)
   const { bundleEngineUrl, locations, tips } = description
   const [{ submitUrl }] = locations
-  // It appends `/bundles` to its base, which a query takes up.
+  // It appends `/bundles` to its base URL; the query absorbs that.
   const jito = new JitoJsonRpcClient(`${submitUrl}/relay-bundle?from=`)
 
-  await t.test('jito-js-rpc sends a bundle and follows it', async t => {
+  await t.test('jito-js-rpc sends a bundle and polls its status', async t => {
     t.strictSame((await jito.getTipAccounts()).result, tips.engine)
     await setFault(bundleEngineUrl, { clear: true })
     const [a, b] = [await pay(...qualify), await pay()]
@@ -233,9 +233,9 @@ const checkRelayBundle = async (t: Test, deployment: Deployment): Promise<void> 
     t.notOk(JSON.stringify(seen).includes(submitUrl.slice(-38)), 'without the token')
   })
 
-  await t.test('a bundle that fails leaves nothing, and its status says so', async t => {
+  await t.test('a failing bundle changes nothing, and its status is Failed', async t => {
     const good = await pay(...qualify)
-    // A new account with one lamport cannot pay its rent.
+    // A new account with one lamport is below the rent.
     const bad = await pay(transfer(Keypair.generate().publicKey, 1))
     const { result: id } = await jito.sendBundle([base64(good, bad), { encoding: 'base64' }])
     const { result } = await jito.getInFlightBundleStatuses([[id ?? '']])
@@ -246,7 +246,7 @@ const checkRelayBundle = async (t: Test, deployment: Deployment): Promise<void> 
     t.match(await call(deployment.url, 'getAccountInfo', [good.to.toBase58()]), { value: null })
   })
 
-  await t.test('words of the engine come through, and its rate limit as capacity', async t => {
+  await t.test('errors of the engine are passed on, and its rate limit as engineFull', async t => {
     const send = async (members: readonly { readonly bytes: Buffer }[]) =>
       callUpstream(`${submitUrl}/relay-bundle`, 'sendBundle', [
         base64(...members),
@@ -288,7 +288,7 @@ const checkRelay = async (t: Test, deployment: Deployment): Promise<void> => {
   const options = { encoding: 'base64', mevProtect: true, revertProtection: true }
   const send = (params: unknown) => callUpstream(`${submitUrl}/relay`, 'sendBundle', params)
 
-  await t.test('a bundle of one, and one of four', async t => {
+  await t.test('bundles of one and of four are accepted', async t => {
     await setFault(bundleEngineUrl, { clear: true })
     const amountOf = async (): Promise<bigint> => {
       const found = await call(deployment.url, 'getTokenAccountBalance', [samples['tokenAccount']])
@@ -317,7 +317,7 @@ const checkRelay = async (t: Test, deployment: Deployment): Promise<void> => {
     )
   })
 
-  await t.test('what does not qualify is not forwarded', async t => {
+  await t.test('a bundle that does not qualify is not forwarded', async t => {
     await setFault(bundleEngineUrl, { clear: true })
     const tipsOnly = await pay(...qualify.slice(1))
     t.match(JSON.parse((await send([base64(tipsOnly), options])).body), {
@@ -333,7 +333,7 @@ const checkRelay = async (t: Test, deployment: Deployment): Promise<void> => {
 
 const run = promisify(execFile)
 
-t.test('what is submitted lands, and is read back', async t => {
+t.test('submitted transactions land and can be read', async t => {
   const deployment = await startDeployment(t, {
     args: ['--edges', '2', '--slot-ms', '100', '--traffic', '0'],
   })

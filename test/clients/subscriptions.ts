@@ -43,7 +43,7 @@ const killEdge = async ({ pidsOf, port }: Deployment): Promise<void> => {
   await until('its answers', async () => (await fetch(health).catch(() => undefined))?.ok === true)
 }
 
-/** Calls of one listener, with what it was last called with. */
+/** Calls of one listener, and its last argument. */
 const createCounter = <T>() => {
   const calls: T[] = []
   return {
@@ -60,7 +60,7 @@ const checkWeb3 = async (t: Test, deployment: Deployment): Promise<void> => {
   const { url, description } = deployment
   const { samples } = description
   const payer = Keypair.fromSecretKey(bs58.decode(samples['payerSecretKey'] ?? ''))
-  // Without an endpoint of its own: it takes the next port.
+  // Without a WebSocket endpoint, web3.js uses the next port.
   const connection = new Connection(url, 'confirmed')
   const target = Keypair.generate().publicKey
   const send = (): Promise<string> => {
@@ -77,8 +77,7 @@ const checkWeb3 = async (t: Test, deployment: Deployment): Promise<void> => {
   const roots = createCounter<number>()
   const ids = {
     account: connection.onAccountChange(target, ({ lamports }) => accounts.listen(lamports)),
-    // Another commitment: to the client another subscription, which must not take the calls of the
-    // first.
+    // With another commitment it is another subscription to the client.
     other: connection.onAccountChange(target, ({ lamports }) => others.listen(lamports), {
       commitment: 'finalized',
     }),
@@ -104,7 +103,7 @@ const checkWeb3 = async (t: Test, deployment: Deployment): Promise<void> => {
   )
   t.equal(outcome, null, 'one that is confirmed already')
 
-  // It comes back by itself, and subscribes to everything again.
+  // It reconnects and subscribes again.
   await killEdge(deployment)
   await slots.more('slots of another edge')
   await send()
@@ -120,13 +119,13 @@ const checkWeb3 = async (t: Test, deployment: Deployment): Promise<void> => {
   t.equal(new Set(accounts.calls).size, accounts.calls.length, 'each change once')
   await connection.removeSlotChangeListener(ids.slot)
   await connection.removeRootChangeListener(ids.root)
-  // It has no end of its own, and would look for its server for as long as this process lives.
+  // It would try to reconnect until this process ends.
   const socket: unknown = Reflect.get(connection, '_rpcWebSocket')
   if (typeof socket === 'object' && socket !== null && 'close' in socket)
     if (typeof socket.close === 'function') socket.close()
 }
 
-/** A transfer of lamports as the System program reads it. */
+/** Data of a System transfer. */
 const transferData = (lamports: bigint): Uint8Array => {
   const data = Buffer.alloc(12)
   data.writeUInt32LE(2, 0)
@@ -134,7 +133,7 @@ const transferData = (lamports: bigint): Uint8Array => {
   return data
 }
 
-/** What comes first, from now on. */
+/** The next value. */
 const first = async <T>(values: AsyncIterable<T>): Promise<T> => {
   for await (const value of values) return value
   throw new Error('it ended')
@@ -188,7 +187,7 @@ const checkKit = async (t: Test, deployment: Deployment): Promise<void> => {
     .subscribe(options)
   const slots = await rpcSubscriptions.slotNotifications().subscribe(options)
   const roots = await rpcSubscriptions.rootNotifications().subscribe(options)
-  // Kit keeps nothing for who has not begun to wait.
+  // Kit does not buffer values before the first read.
   const heard = [first(accounts), first(logs), first(programs), first(slots), first(roots)] as const
 
   const signature = await send()
@@ -201,7 +200,7 @@ const checkKit = async (t: Test, deployment: Deployment): Promise<void> => {
   t.ok(slot.slot > slot.parent)
   t.equal(typeof root, 'bigint')
 
-  // An end that nobody asked for is an error to whoever waits, and never a silence.
+  // An unexpected close is an error to every reader.
   const more = await rpcSubscriptions.slotNotifications().subscribe(options)
   const failed = t.rejects(
     (async () => {
@@ -214,7 +213,7 @@ const checkKit = async (t: Test, deployment: Deployment): Promise<void> => {
   t.equal(typeof (await send()), 'string', 'another socket does')
 }
 
-t.test('subscriptions of real clients, for their whole lives', async t => {
+t.test('subscriptions of real clients work over reconnects', async t => {
   const deployment = await startDeployment(t, {
     args: ['--edges', '1', '--traffic', '20', '--slot-ms', '100'],
   })

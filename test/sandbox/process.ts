@@ -17,7 +17,7 @@ import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
 import type { AccountDump } from '../fixtures/rpc/store.js'
 import { expandFrame } from '../fixtures/ingest/zstd.js'
 
-/** The sandbox's own clock goes on where the dump's stood. */
+/** The clock sysvar: the chain ignores that of a dump. */
 const CLOCK = 'SysvarC1ock11111111111111111111111111111111'
 /** Keys of one getMultipleAccounts. */
 const KEYS_MAX = 50
@@ -87,7 +87,7 @@ const checkDescription = ({ description, dataDir, port }: Deployment, t: Test): 
 }
 
 const isAbsent = sharedPath('accounts') === undefined
-t.test('a sandbox from its first start to its second', async t => {
+t.test('a sandbox keeps accesses over a restart and starts a new chain', async t => {
   const started = performance.now()
   const folder = sharedPath('accounts')
   const accounts = folder === undefined ? [] : ['--account-dir', folder]
@@ -152,14 +152,14 @@ t.test('a sandbox from its first start to its second', async t => {
     'a token opens its own location only',
   )
 
-  await t.test('a second start on its data directory is refused', async t => {
+  await t.test('a second start with the same data directory is refused', async t => {
     const port = await freePorts()
     const again = ['sandbox', '--port', String(port), '--data-dir', first.dataDir]
     const { code, output } = await runToEnd(t, again)
     t.equal(code, 1)
     t.match(output, /^slotline: another Slotline runs on the data directory [^\n]+\n$/)
   })
-  await t.test('a second start on its ports is refused', async t => {
+  await t.test('a second start with the same ports is refused', async t => {
     const again = ['sandbox', '--port', String(first.port), '--data-dir', ownDir(t)]
     const { code, output } = await runToEnd(t, again)
     t.equal(code, 1)
@@ -208,7 +208,7 @@ const CASES: readonly [name: string, port: (first: number) => number][] = [
   ['of the bundle engine', first => first + 9],
 ]
 for (const [name, portOf] of CASES)
-  await t.test(`a busy port ${name} is one line`, async t => {
+  await t.test(`a port in use (${name}) is a one-line error`, async t => {
     const first = await freePorts()
     const server = createServer().listen(portOf(first), '127.0.0.1')
     await once(server, 'listening')
@@ -219,7 +219,7 @@ for (const [name, portOf] of CASES)
     t.equal(output, `slotline: Cannot listen on 127.0.0.1:${portOf(first)}: the port is in use\n`)
   })
 
-t.test('a bad account dump is one line that names it', async t => {
+t.test('an invalid account dump is a one-line error that names it', async t => {
   const dir = ownDir(t, { data: {}, accounts: { 'bad.json': '{"pubkey":' } })
   const port = await freePorts()
   const dirs = ['--data-dir', join(dir, 'data'), '--account-dir', join(dir, 'accounts')]

@@ -5,7 +5,7 @@ import t from 'tap'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { createClock } from '../fixtures/sandbox/sandbox.js'
 
-t.test('the clock ends slots, traffic fills them, and close ends both', async t => {
+t.test('the clock ends slots, traffic fills them, and close stops both', async t => {
   mock.timers.enable({ apis: ['setInterval'] })
   t.teardown(() => mock.timers.reset())
   const clock = createClock()
@@ -26,14 +26,14 @@ t.test('the clock ends slots, traffic fills them, and close ends both', async t 
   t.strictSame([chain.slot, transferCount], [7, 100])
 })
 
-t.test('the first block is closed when it returns', async t => {
+t.test('the first block is closed when the chain has started', async t => {
   const sandbox = await startSandboxChain({ slotMs: 0, firstSlot: 5 }, createClock().now)
   t.teardown(() => sandbox.close())
   t.equal(sandbox.chain.tip.slot, 5)
   t.match(sandbox.geyserUrl, /^http:\/\/127\.0\.0\.1:\d+$/)
 })
 
-t.test('a port that is taken is an error', async t => {
+t.test('a port in use is an error', async t => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
@@ -42,7 +42,7 @@ t.test('a port that is taken is an error', async t => {
   await t.rejects(startSandboxChain({ slotMs: 0, geyser: { port } }), { code: 'EADDRINUSE' })
 })
 
-t.test('a bad account folder is named', async t => {
+t.test('the error of an invalid account folder names it', async t => {
   const accountDir = t.testdir({ 'bad.json': '{' })
   await t.rejects(startSandboxChain({ slotMs: 0, accountDir }), /bad\.json: not JSON/)
 })

@@ -25,8 +25,8 @@ const U64_MAX = 0xffff_ffff_ffff_ffffn
 const ROUNDED_U64_MAX = 18446744073709552000n
 
 /**
- * `JSON.parse` rounds integers above 2^53, so these members are quoted first. A quote inside a string
- * is escaped and never matches.
+ * `JSON.parse` rounds integers above 2^53, so these members are quoted first. A quote inside a
+ * string is escaped and never matches.
  */
 const U64_MEMBERS = /("(?:lamports|rentEpoch|space)"\s*:\s*)(\d+)(?=\s*[,}])/g
 

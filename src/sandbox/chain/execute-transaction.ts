@@ -54,8 +54,8 @@ const loadTables = ({ lookups }: ParsedTransaction, svm: LiteSvm): Loaded | Tran
 }
 
 /**
- * Keys that a transaction can write: those marked writable, without the programs that it invokes and
- * the reserved accounts.
+ * Keys that a transaction can write: those marked writable, without the programs that it invokes
+ * and the reserved accounts.
  */
 const writtenKeys = (
   transaction: ParsedTransaction,

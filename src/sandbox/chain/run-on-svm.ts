@@ -119,8 +119,8 @@ const toOriginal = (ran: SvmRun, executable: Executable, instructionCount: numbe
 }
 
 /**
- * Runs a transaction; `undefined` where a signature of a version 1 transaction is invalid, which the
- * virtual machine cannot check.
+ * Runs a transaction; `undefined` where a signature of a version 1 transaction is invalid, which
+ * the virtual machine cannot check.
  */
 export const runOnSvm = (svm: LiteSvm, transaction: ParsedTransaction): SvmRun | undefined => {
   const { bytes, budget, signatures, instructions } = transaction

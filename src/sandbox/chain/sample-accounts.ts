@@ -55,8 +55,8 @@ export const MINT_DECIMALS = 6
 const MINT_BYTES = 82
 const ACCOUNT_BYTES = 165
 /**
- * A mint with interest and metadata pointer, before the metadata: 166 bytes and two extensions of 52
- * and 64 bytes with a header of 4 bytes each.
+ * A mint with interest and metadata pointer, before the metadata: 166 bytes and two extensions of
+ * 52 and 64 bytes with a header of 4 bytes each.
  */
 const MINT_2022_BYTES = 290
 /** Metadata enlarges the mint; its rent is paid in advance. */

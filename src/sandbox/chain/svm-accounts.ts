@@ -78,8 +78,8 @@ export class SvmAccounts {
   }
 
   /**
-   * Sets an account. Reserved accounts are not changed inside the virtual machine, which needs them;
-   * readers see the loaded state.
+   * Sets an account. Reserved accounts are not changed inside the virtual machine, which needs
+   * them; readers see the loaded state.
    */
   load(pubkey: Uint8Array, state: AccountState): void {
     const id = toMapKey(pubkey)

@@ -33,8 +33,8 @@ export const createTransfers = (chain: Chain, { holders, mint }: SampleAccounts)
     if (source === undefined || target === undefined) return
     const { account: from, wallet } = source
     const move = { from, to: target.account, mint, amount, decimals: MINT_DECIMALS }
-    // `send` instead of `submit`, which throws: a user of the sample keys may spend, freeze or close
-    // these accounts, and then the transfer fails.
+    // `send` instead of `submit`, which throws: a user of the sample keys may spend, freeze or
+    // close these accounts, and then the transfer fails.
     chain.send(
       compileTransaction(
         [transferTokens(move, wallet.publicKey)],

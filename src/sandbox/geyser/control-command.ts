@@ -53,8 +53,8 @@ const FAULTS: Readonly<Record<string, readonly [members: readonly string[], inje
 }
 
 /**
- * Returns the handler of control commands: `{"fault":"omit","slot":7}`. Without `slot` the open slot
- * is meant. The handler throws ControlCommandError.
+ * Returns the handler of control commands: `{"fault":"omit","slot":7}`. Without `slot` the open
+ * slot is meant. The handler throws ControlCommandError.
  */
 export const createControl =
   (feed: FeedFaults, chain: Pick<Chain, 'slot'>) =>

@@ -136,7 +136,9 @@ const cut = (data: Uint8Array, slices: readonly DataSlice[]): Buffer =>
       .map(({ offset, length }) => data.subarray(offset, offset + length)),
   )
 
-/** Converts an update to the parts of a message for one subscriber; empty where no filter matches. */
+/**
+ * Converts an update to the parts of a message for one subscriber; empty where no filter matches.
+ */
 export type ToMessage = (entry: FeedEntry) => Buffer[]
 
 export const createFilter = (request: SubscribeRequest): ToMessage => {

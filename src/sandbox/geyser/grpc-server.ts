@@ -37,7 +37,9 @@ export type GrpcStream = {
 }
 
 export type GrpcMethods = {
-  /** Handles the body of a POST to `/_control`, which is not gRPC; an exception is answered as 400. */
+  /**
+   * Handles the body of a POST to `/_control`, which is not gRPC; an exception is answered as 400.
+   */
   readonly control?: (body: string) => void
   readonly unary: Readonly<Record<string, (request: Buffer) => Buffer>>
   readonly streaming: Readonly<Record<string, (stream: GrpcStream) => StreamListener>>

@@ -4,8 +4,8 @@ import { decodeFields, MessageWriter } from './protobuf.js'
 import { encodeTransactionError } from '../chain/transaction-error.js'
 
 /**
- * Encodes updates as in `geyser.proto` and `solana-storage.proto`. Each is encoded once, without the
- * filter labels: those differ by subscriber and are prepended, which the wire format allows.
+ * Encodes updates as in `geyser.proto` and `solana-storage.proto`. Each is encoded once, without
+ * the filter labels: those differ by subscriber and are prepended, which the wire format allows.
  */
 
 /** Statuses of a slot by their number on the wire. */

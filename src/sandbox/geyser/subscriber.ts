@@ -34,8 +34,8 @@ type Cursor = {
 }
 
 /**
- * One Subscribe stream. It reads the log at the speed of its client, without a queue of its own, and
- * is ended when it is too far behind.
+ * One Subscribe stream. It reads the log at the speed of its client, without a queue of its own,
+ * and is ended when it is too far behind.
  */
 export class GeyserSubscriber {
   private readonly stream: GrpcStream

@@ -9,7 +9,7 @@ const STYLE = `
   input, button { font: inherit; padding: .6rem .75rem }
   .wrong { color: light-dark(#b3261e, #ffb4ab) }`
 
-/** The page on which somebody of the sandbox says who they are. */
+/** The sign-in page. */
 export const formatSignInPage = (parts: {
   readonly action: string
   readonly email: string
@@ -26,9 +26,9 @@ export const formatSignInPage = (parts: {
 <main>
 <form method="post" action="${escapeHtml(parts.action)}">
 <h1>Sandbox sign-in</h1>
-<p>Mail addresses and passwords stand in sandbox.json, under <code>identity</code>.</p>
-${parts.isWrong ? '<p class="wrong" role="alert">No such person, or another password.</p>' : ''}
-<label>Mail address
+<p>Email addresses and passwords are in sandbox.json, under <code>identity</code>.</p>
+${parts.isWrong ? '<p class="wrong" role="alert">Unknown user or wrong password.</p>' : ''}
+<label>Email address
 <input name="email" type="email" autocomplete="username" required autofocus value="${escapeHtml(parts.email)}"></label>
 <label>Password
 <input name="password" type="password" autocomplete="current-password" required></label>

@@ -8,11 +8,11 @@ import type { IdentityUser } from './users.js'
 
 /** Options of the identity provider. */
 export const defaults = {
-  /** Loopback only: it speaks plain http. */
+  /** Loopback only: without TLS. */
   host: '127.0.0.1',
-  /** 0 takes a free one. */
+  /** 0 picks a free port. */
   port: 0,
-  /** A mail address and a password. */
+  /** The form has an email address and a password. */
   formBytesMax: 4_096,
 }
 
@@ -20,7 +20,7 @@ export type IdentityProviderOptions = typeof defaults & {
   readonly users: readonly IdentityUser[]
   readonly clientId: string
   readonly clientSecret: string
-  /** Where it may send people back to. */
+  /** Allowed redirect URIs. */
   readonly redirectUris: readonly string[]
 }
 
@@ -33,10 +33,7 @@ export type IdentityProvider = {
 const HOUR_SECONDS = 3_600
 const INTERACTION = /^\/interaction\/[A-Za-z0-9_-]{1,64}$/
 
-/**
- * Loads the provider without its notice that it wants a newer Node: our tests show what we use of
- * it works.
- */
+/** Loads the library without its warning that it supports newer versions of Node only. */
 const loadProvider = async () => {
   const { warn } = console
   console.warn = () => {}
@@ -48,7 +45,7 @@ const loadProvider = async () => {
 }
 
 const toConfiguration = (options: IdentityProviderOptions): Configuration => {
-  // An elliptic key is made in a millisecond, one for RSA in some hundred.
+  // An EC key is generated in a millisecond, an RSA key in some hundred.
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const bySubject = new Map(options.users.map(user => [user.subject, user]))
   return {
@@ -78,7 +75,7 @@ const toConfiguration = (options: IdentityProviderOptions): Configuration => {
     },
     features: { devInteractions: { enabled: false }, userinfo: { enabled: true } },
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
-    // Nobody is asked whether their own dashboard may know who they are.
+    // No consent page.
     loadExistingGrant: async ({ oidc }) => {
       const { client, session, provider } = oidc
       const { clientId } = client ?? {}
@@ -118,8 +115,8 @@ const createInteraction =
   (provider: Provider, { users, formBytesMax }: IdentityProviderOptions) =>
   async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const details = await provider.interactionDetails(request, response)
-    /** Whoever was signed in before leaves; the library would lead through a page of its own. */
-    const leave = async (): Promise<void> => {
+    /** Ends another user's session; the library would show a page of its own. */
+    const signOut = async (): Promise<void> => {
       if (details.session === undefined) return
       const session = await provider.Session.findByUid(details.session.uid)
       await session?.destroy()
@@ -141,17 +138,17 @@ const createInteraction =
     const finish = (result: InteractionResults): Promise<void> =>
       provider.interactionFinished(request, response, result, { mergeWithLastSubmission: false })
     if (form.get('choice') === 'cancel')
-      return finish({ error: 'access_denied', error_description: 'cancelled by the person' })
+      return finish({ error: 'access_denied', error_description: 'cancelled by the user' })
     const email = form.get('email') ?? ''
     const user = users.find(user => user.email === email)
     if (user === undefined || user.password !== form.get('password')) return show(email, true)
-    if (details.session?.accountId !== user.subject) await leave()
+    if (details.session?.accountId !== user.subject) await signOut()
     return finish({ login: { accountId: user.subject } })
   }
 
 /**
- * The sandbox's OpenID Connect provider, which knows a few people and one client. It listens at
- * once; its library takes a quarter of a second, and is loaded with the first request.
+ * The sandbox's OpenID Connect provider, with fixed users and one client. Its library takes a
+ * quarter of a second to load, and is loaded with the first request.
  */
 export const openIdentityProvider = async (
   given: Partial<typeof defaults> & Omit<IdentityProviderOptions, keyof typeof defaults>,
@@ -183,9 +180,9 @@ export const openIdentityProvider = async (
   }
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     serve(request, response).catch(() => {
-      // An interaction that is over or was never begun; the person goes back and begins anew.
+      // The interaction has expired or is unknown.
       if (!response.headersSent) response.writeHead(400, { 'content-type': 'text/plain' })
-      response.end('This sign-in is over. Go back to the dashboard and begin again.\n')
+      response.end('This sign-in has expired. Return to the dashboard and sign in again.\n')
     })
   })
   return {

@@ -1,11 +1,11 @@
 import type { Adapter, AdapterPayload } from 'oidc-provider'
 
-/** Things of the identity provider that are kept at once; the oldest is forgotten for one more. */
+/** Greatest number of entries; the oldest is evicted. */
 const ENTRIES_MAX = 2_000
 
 type Entry = { readonly payload: AdapterPayload; readonly expiresAtMs: number }
 
-/** Memory of the identity provider: codes, sessions and grants, gone when the process ends. */
+/** In-memory store of the identity provider: codes, sessions and grants. */
 export const createIdentityStore = (now: () => number): ((model: string) => Adapter) => {
   const entries = new Map<string, Entry>()
   const findBy = (model: string, matches: (payload: AdapterPayload) => boolean) => {

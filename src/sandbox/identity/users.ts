@@ -1,4 +1,4 @@
-/** Somebody who can sign in at the sandbox. */
+/** A user who can sign in. */
 export type IdentityUser = {
   readonly subject: string
   readonly email: string
@@ -6,11 +6,11 @@ export type IdentityUser = {
   readonly password: string
 }
 
-/** The two people of the sandbox: one owns a pass and the tokens of sandbox.json, one rents. */
+/** The two users of the sandbox: one has a pass and the tokens of sandbox.json, one a rental. */
 export const createIdentityUsers = (
   randomBytes: (byteCount: number) => Uint8Array,
 ): readonly [IdentityUser, IdentityUser] => {
-  // Fresh at each start: others on the machine reach the port, but not sandbox.json.
+  // New at each start: other users of the machine reach the port, but cannot read sandbox.json.
   const password = (): string => Buffer.from(randomBytes(9)).toString('base64url')
   return [
     { subject: 'sandbox', email: 'ada@sandbox.example', name: 'Ada Pass', password: password() },

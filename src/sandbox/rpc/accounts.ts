@@ -7,11 +7,11 @@ import { parseTokenAccount } from './parse-token-account.js'
 import { invalidParam, RpcFailure } from './failure.js'
 import { toCount, toList, toOptions, toPubkey } from './params.js'
 
-/** More takes too long in base58. */
+/** Limit of base58, which takes quadratic time. */
 const BASE58_BYTES_MAX = 128
 const TOKEN_ACCOUNT_BYTES = 165
 const STATE_AT = 108
-/** Rows of a page, unless the call says how many. */
+/** Default number of rows of a page. */
 const PAGE_ROWS = 1_000
 const PAGE_ROWS_MAX = 10_000
 
@@ -27,13 +27,13 @@ const encodeData = (data: Uint8Array, encoding: unknown): unknown => {
     const text = bs58.encode(data)
     return encoding === 'base58' ? [text, encoding] : text
   }
-  // What no parser knows comes as base64 on Solana, too.
+  // Data without a parser is base64, as on Solana.
   if (encoding === 'base64' || encoding === 'jsonParsed')
     return [Buffer.from(data).toString('base64'), 'base64']
   throw invalidParam(`unsupported encoding: ${String(encoding)}`)
 }
 
-/** An account as JSON-RPC shows it. */
+/** An account in the shape of JSON-RPC. */
 export const toAccount = (chain: Chain, state: AccountState, { encoding, dataSlice }: Members) => {
   const { lamports, data, owner, executable, rentEpoch } = state
   const slice = isAbsent(dataSlice) ? undefined : toOptions(dataSlice)
@@ -77,10 +77,10 @@ const toRows = (chain: Chain, found: readonly Found[], options: Members) =>
     account: toAccount(chain, state, options),
   }))
 
-/** As many addresses as a provider takes in one call. */
+/** Limit of providers for one call. */
 const KEYS_MAX = 100
 
-/** Accounts in the order of their addresses in the call; null where there is none. */
+/** Accounts in the order of the requested addresses; null where one does not exist. */
 export const multipleAccounts = (chain: Chain, keys: unknown, options: Members) =>
   toList(keys, KEYS_MAX).map(key => {
     const state = chain.account(toPubkey(key))

@@ -1,4 +1,4 @@
-/** What an RPC method answers in place of a result. */
+/** The error of an RPC method. */
 export class RpcFailure extends Error {
   readonly code: number
   readonly data: unknown

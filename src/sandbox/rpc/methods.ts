@@ -25,7 +25,7 @@ import { sendTransaction, simulateTransaction } from './send.js'
 import { toEncoding, toParsedKeys, toTransaction } from './transaction.js'
 import { feeOf, readBudget } from '../chain/run-on-svm.js'
 
-/** What a method answers from. */
+/** Sources of the methods. */
 export type RpcContext = { readonly chain: Chain; readonly history: History }
 type Params = readonly unknown[]
 /** Answers the result. Throws RpcFailure. */
@@ -43,8 +43,8 @@ const withContext = ({ chain }: RpcContext, value: unknown) => ({
   value,
 })
 
-/** As a node does that has not reached the slot which the caller has seen elsewhere. */
-const reachContextSlot = ({ tip }: Chain, { minContextSlot }: Members): void => {
+/** Throws where the chain has not reached the caller's minimum slot, as a node does. */
+const requireContextSlot = ({ tip }: Chain, { minContextSlot }: Members): void => {
   if (isAbsent(minContextSlot) || toCount(minContextSlot) <= tip.slot) return
   const message = 'Minimum context slot has not been reached'
   throw new RpcFailure(-32016, message, { contextSlot: tip.slot })
@@ -62,7 +62,7 @@ const toStatus = ({ chain, history }: RpcContext, record: TransactionRecord) => 
   }
 }
 
-/** Options, or the encoding alone, which old clients send in their place. */
+/** Options, or the encoding alone, as old clients send it. */
 const toBlockOptions = (value: unknown) =>
   typeof value === 'string' ? { encoding: value } : toOptions(value)
 
@@ -145,7 +145,7 @@ const getFeeForMessage: RpcMethod = (context, [text]) => {
   if (typeof text !== 'string' || text.length > MESSAGE_CHARS_MAX)
     throw invalidParam('Invalid params: expected a string')
   const message = Buffer.from(text, 'base64')
-  // A version stands before the count of signatures.
+  // A versioned message has a version byte before the count of signatures.
   const signatureCount = (message[0] ?? 0) < 128 ? message[0] : message[1]
   const signatures = Buffer.alloc(1 + (signatureCount ?? 0) * SIGNATURE_BYTES)
   signatures.writeUInt8((signatureCount ?? 0) & 127)
@@ -159,7 +159,7 @@ const getFeeForMessage: RpcMethod = (context, [text]) => {
   }
 }
 
-/** The least price of a compute unit that was paid in each block, 0 in an empty one. */
+/** The lowest price of a compute unit in each block; 0 in an empty one. */
 const getRecentPrioritizationFees: RpcMethod = ({ history }) =>
   history
     .newestBlocks()
@@ -173,7 +173,7 @@ const getRecentPrioritizationFees: RpcMethod = ({ history }) =>
       return { slot, prioritizationFee: rest.reduce((a, b) => (a < b ? a : b), first) }
     })
 
-/** What the chain's RPC answers: what clients need to send and confirm, and to look back. */
+/** The methods of the chain's RPC: to send, confirm and look up transactions. */
 export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
   sendTransaction: ({ chain }, [text, options]) => sendTransaction(chain, text, toOptions(options)),
   simulateTransaction: (context, [text, options]) =>
@@ -210,22 +210,22 @@ export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
   getRecentPrioritizationFees,
   getSlot: ({ chain, history }, [given]) => {
     const options = toOptions(given)
-    reachContextSlot(chain, options)
+    requireContextSlot(chain, options)
     return history.slotAt(toCommitment(options))
   },
   getMultipleAccounts: (context, [keys, given]) => {
     const options = toOptions(given)
-    reachContextSlot(context.chain, options)
+    requireContextSlot(context.chain, options)
     return withContext(context, multipleAccounts(context.chain, keys, options))
   },
   getProgramAccountsV2: (context, [program, given]) => {
     const options = toOptions(given)
-    reachContextSlot(context.chain, options)
+    requireContextSlot(context.chain, options)
     return programAccountsPage(context.chain, program, options)
   },
   getProgramAccounts: (context, [program, given]) => {
     const options = toOptions(given)
-    reachContextSlot(context.chain, options)
+    requireContextSlot(context.chain, options)
     const rows = programAccounts(context.chain, program, options)
     return options['withContext'] === true ? withContext(context, rows) : rows
   },

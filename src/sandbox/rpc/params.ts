@@ -4,10 +4,10 @@ import type { Commitment } from '../chain/block.js'
 import { invalidParam } from './failure.js'
 
 const NONE: Members = {}
-/** A base58 text of 64 bytes has at most so many characters. */
+/** Greatest length of 64 bytes in base58. */
 const BASE58_CHARS_MAX = 88
 
-/** The members of an options object; an absent one has none. */
+/** The members of an options object; none where it is absent. */
 export const toOptions = (value: unknown): Members => {
   if (isAbsent(value)) return NONE
   if (!isMap(value)) throw invalidParam('Invalid params: options must be an object')
@@ -26,7 +26,7 @@ const decode = (value: unknown, byteCount: number): Uint8Array => {
 export const toPubkey = (value: unknown): Uint8Array => decode(value, 32)
 export const toSignature = (value: unknown): Uint8Array => decode(value, 64)
 
-/** An integer of 0 and more, or `fallback` where it is absent. */
+/** A non-negative integer, or `fallback` where it is absent. */
 export const toCount = (value: unknown, fallback?: number): number => {
   const count = isAbsent(value) ? fallback : value
   if (typeof count !== 'number' || !Number.isSafeInteger(count) || count < 0)
@@ -41,11 +41,11 @@ export const toList = (value: unknown, max: number): readonly unknown[] => {
   return value
 }
 
-/** The commitment of an options object, finalized where it names none, as everywhere on Solana. */
+/** The commitment of an options object; the default is finalized, as on Solana. */
 export const toCommitment = ({ commitment }: Members): Commitment =>
   commitment === 'processed' || commitment === 'confirmed' ? commitment : 'finalized'
 
-/** The same for what is looked up in blocks, which `processed` has none of. */
+/** The same for methods that read blocks, which do not accept `processed`. */
 export const toBlockCommitment = (options: Members): Commitment => {
   const commitment = toCommitment(options)
   if (commitment === 'processed')

@@ -5,14 +5,14 @@ import type { Chain } from '../chain/chain.js'
 import { toUiText } from './transaction.js'
 
 const ACCOUNT_BYTES = 165
-/** Stands behind the account where Token-2022 adds extensions. */
+/** Account type byte after the account, where Token-2022 adds extensions. */
 const ACCOUNT_TYPE = 2
 const STATES = ['uninitialized', 'initialized', 'frozen'] as const
 
 const decimalsOf = (chain: Chain, mint: Uint8Array): number | undefined =>
   isSameBytes(mint, ADDRESSES.nativeMint) ? 9 : chain.account(mint)?.data[44]
 
-/** A token account as `jsonParsed` shows it, without extensions; undefined for anything else. */
+/** A token account as `jsonParsed`, without extensions; `undefined` for other accounts. */
 export const parseTokenAccount = (chain: Chain, { owner: program, data }: AccountState) => {
   const is2022 = isSameBytes(program, ADDRESSES.token2022)
   if (!is2022 && !isSameBytes(program, ADDRESSES.token)) return undefined
@@ -27,7 +27,7 @@ export const parseTokenAccount = (chain: Chain, { owner: program, data }: Accoun
     const uiAmountString = toUiText(amount, decimals)
     return { amount: String(amount), decimals, uiAmount: Number(uiAmountString), uiAmountString }
   }
-  /** What stands behind a tag that says whether it is there. */
+  /** A value that follows a tag, which says whether the value is set. */
   const optional = <T>(tagAt: number, value: T): T | undefined =>
     view.readUInt32LE(tagAt) === 1 ? value : undefined
   const key = (at: number): string => bs58.encode(data.subarray(at, at + 32))

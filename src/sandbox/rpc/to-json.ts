@@ -1,6 +1,4 @@
-/**
- * JSON of a value in which a bigint is a number with all its digits; absent members are left out.
- */
+/** JSON of a value. A bigint becomes a number with all digits; `undefined` members are omitted. */
 export const toJson = (value: unknown): string => {
   if (typeof value === 'bigint') return String(value)
   if (Array.isArray(value)) return `[${value.map(toJson).join()}]`

@@ -14,7 +14,7 @@ type Encoding = (typeof ENCODINGS)[number]
 const isEncoding = (value: unknown): value is Encoding =>
   ENCODINGS.some(encoding => encoding === value)
 
-/** How a transaction is to be written: JSON where nothing is said, as on Solana. */
+/** The requested encoding; the default is JSON, as on Solana. */
 export const toEncoding = (value: unknown): Encoding => {
   if (isAbsent(value)) return 'json'
   if (!isEncoding(value)) throw invalidParam(`Invalid params: unknown variant \`${String(value)}\``)
@@ -24,7 +24,7 @@ export const toEncoding = (value: unknown): Encoding => {
 const allKeys = ({ transaction, loadedWritable, loadedReadonly }: TransactionRecord): string[] =>
   [...transaction.keys, ...loadedWritable, ...loadedReadonly].map(key => bs58.encode(key))
 
-/** Every account key with what it may do, in order. */
+/** Every account key with its roles, in order. */
 export const toParsedKeys = (record: TransactionRecord) => {
   const { transaction, loadedWritable } = record
   const fixedCount = transaction.keys.length
@@ -47,7 +47,7 @@ const toInstruction = (instruction: AnyInstruction, keys: readonly string[] | un
   const text = bs58.encode(data)
   return keys === undefined
     ? { programIdIndex, accounts: [...accounts], data: text, stackHeight }
-    : // What no parser knows comes like this on Solana, too.
+    : // The shape of an instruction without a parser, as on Solana.
       {
         programId: keys[programIdIndex],
         accounts: Array.from(accounts, index => keys[index]),
@@ -88,7 +88,7 @@ const encode = (record: TransactionRecord, encoding: Encoding) => {
   }
 }
 
-/** An amount as text with its point, without zeros at the end. */
+/** An amount as a decimal without trailing zeros. */
 export const toUiText = (amount: bigint, decimals: number): string => {
   const digits = String(amount).padStart(decimals + 1, '0')
   const point = digits.length - decimals
@@ -103,14 +103,14 @@ const toTokenBalance = ({ amount, decimals, ...rest }: TokenBalance) => {
   return { ...rest, uiTokenAmount: { amount: String(amount), decimals, uiAmount, uiAmountString } }
 }
 
-/** What was returned, as simulation and transactions show it. */
+/** Return data in the shape of JSON-RPC. */
 export const toReturnData = (returned: TransactionRecord['returnData']) =>
   returned && {
     programId: bs58.encode(returned.programId),
     data: [Buffer.from(returned.data).toString('base64'), 'base64'],
   }
 
-/** Lists of inner instructions that hold any. */
+/** Inner instructions in the shape of JSON-RPC; empty lists are omitted. */
 export const toInner = (record: TransactionRecord, isParsed: boolean) =>
   record.innerInstructions.flatMap((list, index) =>
     list.length === 0
@@ -139,7 +139,7 @@ const toMeta = (record: TransactionRecord, isParsed: boolean) => {
     preTokenBalances: record.preTokenBalances.map(toTokenBalance),
     postTokenBalances: record.postTokenBalances.map(toTokenBalance),
     rewards: [],
-    // The parsed keys hold them already.
+    // The parsed keys include them.
     loadedAddresses: isParsed
       ? undefined
       : { writable: texts(record.loadedWritable), readonly: texts(record.loadedReadonly) },
@@ -148,7 +148,7 @@ const toMeta = (record: TransactionRecord, isParsed: boolean) => {
   }
 }
 
-/** A transaction with its outcome. Throws where its version is newer than the caller can read. */
+/** A transaction with its outcome. Throws where its version exceeds what the caller supports. */
 export const toTransaction = (
   record: TransactionRecord,
   encoding: Encoding,

@@ -19,7 +19,7 @@ export const ADDRESSES = {
   feature: bs58.decode('Feature111111111111111111111111111111111111'),
 } as const
 
-/** A key to look bytes up by in a Map: one character per byte. */
+/** Bytes as a key of a Map: one character per byte. */
 export const toMapKey = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
 

@@ -1,13 +1,13 @@
 import type { Keypair } from './keypair.js'
 
-/** One account that an instruction uses. */
+/** An account of an instruction. */
 export type AccountMeta = {
   readonly pubkey: Uint8Array
   readonly isSigner: boolean
   readonly isWritable: boolean
 }
 
-/** A call of one program, before it is compiled. */
+/** An instruction before it is compiled. */
 export type Instruction = {
   readonly programId: Uint8Array
   readonly accounts: readonly AccountMeta[]
@@ -35,7 +35,7 @@ export const readonlySigner = (pubkey: Uint8Array): AccountMeta => ({
   isWritable: false,
 })
 
-/** A length prefix in its shortest form; up to 16,383. */
+/** A length prefix in its shortest form, for lengths up to 16,383. */
 export const encodeLength = (length: number): number[] =>
   length < 128 ? [length] : [(length & 127) | 128, length >> 7]
 
@@ -55,14 +55,15 @@ const collectKeys = (payer: Uint8Array, instructions: readonly Instruction[]): K
   add(writableSigner(payer))
   for (const instruction of instructions) instruction.accounts.forEach(add)
   for (const { programId } of instructions) add(readonly(programId))
-  // Stable sort: the payer came first and stays first among the writable signers.
+  // The sort is stable: the payer remains the first writable signer.
   const rank = (key: Key): number => (key.isSigner ? 0 : 2) + (key.isWritable ? 0 : 1)
   return [...keys.values()].toSorted((a, b) => rank(a) - rank(b))
 }
 
 /**
- * A signed legacy transaction. The first signer pays; `signers` may hold keys that no instruction
- * asks to sign.
+ * Compiles and signs a legacy transaction. The first signer pays; `signers` may contain keys that
+ * do not have to sign. Not by `@solana/kit`: its compilation takes seven times as long, which the
+ * traffic's rate does not allow, and its import delays the start.
  */
 export const compileTransaction = (
   instructions: readonly Instruction[],

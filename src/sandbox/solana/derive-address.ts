@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ADDRESSES } from './addresses.js'
 
-/** The field of curve 25519. */
+/** The prime of the field of curve 25519. */
 const PRIME = 2n ** 255n - 19n
 
 const power = (base: bigint, exponent: bigint): bigint => {
@@ -17,7 +17,7 @@ const power = (base: bigint, exponent: bigint): bigint => {
 /** The d of the curve equation −x² + y² = 1 + d·x²·y². */
 const D = ((PRIME - 121665n) * power(121666n, PRIME - 2n)) % PRIME
 
-/** True where 32 bytes are the compressed form of a point: then somebody may hold a key to it. */
+/** True where 32 bytes are the compressed form of a point, which can have a private key. */
 export const isOnCurve = (bytes: Uint8Array): boolean => {
   const littleEndian = Buffer.from(bytes.toReversed())
   const y = BigInt(`0x${littleEndian.toString('hex')}`) & (2n ** 255n - 1n)
@@ -29,7 +29,7 @@ export const isOnCurve = (bytes: Uint8Array): boolean => {
   return xSquare === 0n || power(xSquare, (PRIME - 1n) / 2n) === 1n
 }
 
-/** The address that a program signs for, with the highest bump that is off the curve. */
+/** A program derived address: the one with the highest bump that is off the curve. */
 export const deriveAddress = (seeds: readonly Uint8Array[], programId: Uint8Array): Uint8Array => {
   for (let bump = 255; bump >= 0; bump--) {
     const hash = createHash('sha256')
@@ -44,7 +44,7 @@ export const deriveAddress = (seeds: readonly Uint8Array[], programId: Uint8Arra
   throw new Error('no bump gives an address off the curve')
 }
 
-/** The one token account of a wallet and a mint that everybody finds. */
+/** The associated token account of a wallet and a mint. */
 export const deriveTokenAccount = (
   wallet: Uint8Array,
   mint: Uint8Array,

@@ -1,9 +1,9 @@
 import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto'
 
-/** An ed25519 key that can sign. */
+/** An ed25519 key pair. */
 export type Keypair = {
   readonly publicKey: Uint8Array
-  /** 64 bytes as Solana's tools store them: seed, then public key. */
+  /** 64 bytes in the format of Solana's tools: seed, then public key. */
   readonly secretKey: Uint8Array
   sign(message: Uint8Array): Uint8Array
 }
@@ -11,7 +11,7 @@ export type Keypair = {
 /** DER before the 32 seed bytes of an ed25519 private key (RFC 8410). */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** The key of a 32-byte seed. */
+/** The key pair of a 32-byte seed. */
 export const createKeypair = (seed: Uint8Array): Keypair => {
   const key = createPrivateKey({
     key: Buffer.concat([PKCS8_PREFIX, seed]),
@@ -28,7 +28,7 @@ export const createKeypair = (seed: Uint8Array): Keypair => {
   }
 }
 
-/** 32 bytes that depend on every part, and on where one part ends and the next begins. */
+/** Hashes parts with their lengths to 32 bytes. */
 export const deriveBytes = (...parts: readonly (string | number | Uint8Array)[]): Buffer => {
   const hash = createHash('sha256')
   for (const part of parts) {
@@ -38,9 +38,9 @@ export const deriveBytes = (...parts: readonly (string | number | Uint8Array)[])
   return hash.digest()
 }
 
-/** What everything in a sandbox is derived from, unless a test says otherwise. */
+/** The default seed of a sandbox. */
 export const SANDBOX_SEED = 'slotline sandbox'
 
-/** The key that a seed text gives to a name: the same on every start. */
+/** The key pair of a name, deterministic by seed. */
 export const deriveKeypair = (seed: string, name: string): Keypair =>
   createKeypair(deriveBytes('keypair', seed, name))

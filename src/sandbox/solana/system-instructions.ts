@@ -15,14 +15,14 @@ export const transferLamports = (
   return { programId: ADDRESSES.system, accounts: [writableSigner(from), writable(to)], data }
 }
 
-/** What a new account gets. */
+/** Initial state of a new account. */
 export type NewAccount = {
   readonly lamports: bigint
   readonly space: number
   readonly owner: Uint8Array
 }
 
-/** The new account signs too. */
+/** Creates an account; its key must sign, too. */
 export const createAccount = (
   payer: Uint8Array,
   pubkey: Uint8Array,

@@ -9,7 +9,7 @@ import {
 } from './compile-transaction.js'
 import { deriveTokenAccount } from './derive-address.js'
 
-/** Instruction numbers, the same in both token programs. */
+/** Instruction tags, the same in both token programs. */
 const TAG = {
   approve: 4,
   mintTo: 7,
@@ -23,7 +23,7 @@ const TAG = {
   metadataPointer: 39,
 } as const
 
-/** First 8 bytes of the SHA-256 of the interface's name for it. */
+/** First 8 bytes of the SHA-256 of the instruction's name in the metadata interface. */
 const INITIALIZE_METADATA = Buffer.from('d2e11ea258b84d8d', 'hex')
 
 const uint64 = (value: bigint): Buffer => {
@@ -62,7 +62,7 @@ export const initializeMint = (
 ): Instruction =>
   call(program, [writable(mint)], TAG.initializeMint2, decimals, mintAuthority, 1, freezeAuthority)
 
-/** Before the mint itself is initialised. `rateBasisPoints` is a year's. */
+/** Must precede the initialization of the mint. `rateBasisPoints` is the annual rate. */
 export const initializeInterest = (
   mint: Uint8Array,
   authority: Uint8Array,
@@ -73,7 +73,7 @@ export const initializeInterest = (
   return call(ADDRESSES.token2022, [writable(mint)], TAG.interestBearingMint, 0, authority, rate)
 }
 
-/** Before the mint itself is initialised. The mint holds its own metadata. */
+/** Must precede the initialization of the mint. The mint contains its own metadata. */
 export const initializeMetadataPointer = (mint: Uint8Array, authority: Uint8Array): Instruction =>
   call(ADDRESSES.token2022, [writable(mint)], TAG.metadataPointer, 0, authority, mint)
 
@@ -83,7 +83,7 @@ export type TokenMetadata = {
   readonly uri: string
 }
 
-/** After the mint is initialised; it grows, so its lamports must already suffice. */
+/** Must follow the initialization of the mint, which grows and must already be rent-exempt. */
 export const initializeMetadata = (
   mint: Uint8Array,
   authority: Uint8Array,
@@ -105,7 +105,7 @@ export const initializeAccount = (
 ): Instruction =>
   call(ADDRESSES.token, [writable(account), readonly(mint)], TAG.initializeAccount3, owner)
 
-/** Creates the token account that everybody finds; fine where it is there already. */
+/** Creates an associated token account; succeeds where it exists. */
 export const createTokenAccount = (
   payer: Uint8Array,
   wallet: Uint8Array,
@@ -137,7 +137,7 @@ export const mintTo = (
     uint64(amount),
   )
 
-/** What goes from one token account to another. */
+/** A transfer between two token accounts. */
 export type TokenTransfer = {
   readonly from: Uint8Array
   readonly to: Uint8Array
@@ -182,10 +182,10 @@ export const freezeAccount = (
     TAG.freezeAccount,
   )
 
-/** Makes the amount of a native token account that of its lamports. */
+/** Sets the amount of a native token account to its lamports. */
 export const syncNative = (account: Uint8Array): Instruction =>
   call(ADDRESSES.token, [writable(account)], TAG.syncNative)
 
-/** Its lamports go to `to`; the account is gone. */
+/** Closes a token account; `to` receives its lamports. */
 export const closeAccount = (account: Uint8Array, to: Uint8Array, owner: Uint8Array): Instruction =>
   call(ADDRESSES.token, [writable(account), writable(to), readonlySigner(owner)], TAG.closeAccount)

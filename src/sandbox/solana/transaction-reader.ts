@@ -1,4 +1,4 @@
-/** Why bytes are no transaction, in words. */
+/** Bytes that are not a transaction; the message says why. */
 export class TransactionFormatError extends Error {
   override readonly name = 'TransactionFormatError'
 }
@@ -11,7 +11,7 @@ export const fail = (reason: string): never => {
   throw new TransactionFormatError(reason)
 }
 
-/** Reads the parts of a transaction one behind the other. Throws TransactionFormatError. */
+/** Reads the parts of a transaction in order. Throws TransactionFormatError. */
 export const createReader = (bytes: Uint8Array) => {
   let at = 0
   const byte = (): number => bytes[at++] ?? fail('transaction is truncated')
@@ -20,12 +20,12 @@ export const createReader = (bytes: Uint8Array) => {
     at += byteCount
     return bytes.subarray(at - byteCount, at)
   }
-  /** Four bytes, the lowest first. */
+  /** A 32-bit little-endian integer. */
   const word = (): number => {
     const [a, b, c, d] = [byte(), byte(), byte(), byte()]
     return (a | (b << 8) | (c << 16) | (d << 24)) >>> 0
   }
-  /** Length prefix of one to three bytes; only the shortest form counts. */
+  /** Length prefix of one to three bytes; only the shortest form is valid. */
   const length = (): number => {
     let value = 0
     for (let shift = 0; shift < 21; shift += 7) {

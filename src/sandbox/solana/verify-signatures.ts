@@ -8,8 +8,8 @@ const toKey = (pubkey: Uint8Array): KeyObject =>
   createPublicKey({ key: Buffer.concat([SPKI_PREFIX, pubkey]), format: 'der', type: 'spki' })
 
 /**
- * True where each signature is its key's. Node accepts some forged ones of degenerate keys; the
- * virtual machine, which looks again, does not.
+ * True where every signature is valid. Node accepts some forged signatures of degenerate keys; the
+ * virtual machine verifies again and does not.
  */
 export const verifySignatures = ({ signatures, keys, message }: ParsedTransaction): boolean =>
   signatures.every((signature, index) => {

@@ -142,8 +142,8 @@ const createIris = (auction: BundleAuction, limits: BundleEngineOptions): Method
 }
 
 /**
- * Two local bundle engines on one port: under `/api/v1/` one that answers bundle ids, and at `/iris`
- * one that answers signatures. Both land on the chain; a bundle lands whole or not at all.
+ * Two local bundle engines on one port: under `/api/v1/` one that answers bundle ids, and at
+ * `/iris` one that answers signatures. Both land on the chain; a bundle lands whole or not at all.
  */
 export const openBundleEngine = (
   chain: Chain,

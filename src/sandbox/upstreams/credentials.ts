@@ -1,6 +1,6 @@
 /**
- * Credentials of the dev upstreams, in the shape of real ones. Not secret: these upstreams listen on
- * loopback and protect nothing.
+ * Credentials of the dev upstreams, in the shape of real ones. Not secret: these upstreams listen
+ * on loopback and protect nothing.
  */
 export const CREDENTIALS = {
   lander: 'hml-sandbox',

@@ -61,7 +61,7 @@ t.test('a transfer changes both accounts in its slot', async t => {
   t.equal(chain.account(to)?.lamports, SOL)
 })
 
-t.test('blocks link to their parents, and versions of writes grow', async t => {
+t.test('blocks link to their parents, and write versions increase', async t => {
   const { chain, blocks, accounts, statuses } = createChain({ firstSlot: 7 })
   const genesis = chain.tip.blockhash
   for (let count = 0; count < 40; count++) chain.tick()
@@ -87,7 +87,7 @@ t.test('blocks link to their parents, and versions of writes grow', async t => {
   t.ok(statuses.indexOf('7<6 finalized') < statuses.indexOf('40<39 processed'))
 })
 
-t.test('a block hash is good for 150 blocks', async t => {
+t.test('a blockhash is valid for 150 blocks', async t => {
   const { chain } = createChain()
   const from = key('from')
   chain.airdrop(from.publicKey, SOL)
@@ -107,7 +107,7 @@ t.test('a block hash is good for 150 blocks', async t => {
   })
 })
 
-t.test('a failed transaction pays, and writes its payer only', async t => {
+t.test('a failed transaction pays its fee and writes its payer only', async t => {
   const { chain, accounts } = createChain()
   const from = key('from')
   chain.airdrop(from.publicKey, SOL)
@@ -120,7 +120,7 @@ t.test('a failed transaction pays, and writes its payer only', async t => {
   t.equal(chain.tick().transactions.length, 1)
 })
 
-t.test('what is refused is in no block', async t => {
+t.test('a refused transaction is in no block', async t => {
   const { chain, accounts } = createChain()
   const from = key('from')
   chain.airdrop(from.publicKey, SOL)
@@ -144,7 +144,7 @@ t.test('what is refused is in no block', async t => {
   t.equal(chain.tick().transactions.length, 1)
 })
 
-t.test('an emptied wallet is said with no lamports', async t => {
+t.test('an emptied wallet is published with 0 lamports', async t => {
   const { chain, accounts } = createChain()
   const from = key('from')
   chain.airdrop(from.publicKey, SOL)
@@ -158,7 +158,7 @@ t.test('an emptied wallet is said with no lamports', async t => {
   t.equal(chain.account(from.publicKey), undefined)
 })
 
-t.test('the clock goes on in every block, and never back', async t => {
+t.test('the clock advances in every block and never steps back', async t => {
   const { chain, clock, accounts } = createChain()
   const clocks = () =>
     accounts
@@ -181,7 +181,7 @@ t.test('the clock goes on in every block, and never back', async t => {
   t.equal(chain.svm.getClock().unixTimestamp, 1_800_000_005n)
 })
 
-t.test('the same seed and clock give the same chain, another start another one', async t => {
+t.test('the same seed and clock give the same chain, another time another one', async t => {
   const run = (seed: string, startMs: number) => {
     const chain = new Chain({ seed }, createClock(startMs).now)
     chain.start()
@@ -215,7 +215,7 @@ t.test(
   },
 )
 
-t.test('a bundle with one bad member leaves no trace', async t => {
+t.test('a bundle with a failing member is rolled back', async t => {
   const { chain, accounts, transactions } = createChain()
   const [from, dumped] = [key('from'), key('dumped')]
   chain.airdrop(from.publicKey, 10n * SOL)
@@ -232,7 +232,7 @@ t.test('a bundle with one bad member leaves no trace', async t => {
   const fresh = key('fresh').publicKey
   const good = [
     transfer(from, fresh, SOL, hash),
-    // Emptied, and so gone, until the bundle is undone.
+    // Emptied, and so deleted, until the bundle is rolled back.
     transfer(dumped, fresh, 3n * SOL - 5_000n, hash),
   ]
   const forged = Buffer.from(transfer(from, fresh, 2n * SOL, hash))
@@ -266,12 +266,12 @@ t.test('a bundle with one bad member leaves no trace', async t => {
   t.match(chain.sendBundle(good), { landed: false, index: 0, error: 'AlreadyProcessed' })
 })
 
-t.test('token balances are undone with their accounts', async t => {
+t.test('token balances are rolled back with their accounts', async t => {
   const { chain, transactions } = createChain()
   const { mint, holders, payer } = createSampleAccounts(chain)
   chain.tick()
   const [a, b] = holders
-  if (a === undefined || b === undefined) throw new Error('the accounts has holders')
+  if (a === undefined || b === undefined) throw new Error('there are no holders')
   const move = (amount: bigint) =>
     compileTransaction(
       [
@@ -294,7 +294,7 @@ t.test('token balances are undone with their accounts', async t => {
   t.equal(before - after, 7n, 'the balance before is the one without the bundle')
 })
 
-t.test('an expired hash is told from one that never was', async t => {
+t.test('an expired blockhash differs from an unknown one', async t => {
   const { chain } = createChain()
   const from = key('from')
   chain.airdrop(from.publicKey, SOL)
@@ -307,7 +307,7 @@ t.test('an expired hash is told from one that never was', async t => {
   t.equal(age(bs58.encode(new Uint8Array(32).fill(7))), 'unknown')
 })
 
-/** What real clients send, through the bytes that web3.js makes. */
+/** Transactions of web3.js. */
 const web3 = (name: string) => Keypair.fromSecretKey(key(name).secretKey)
 
 const sendWeb3 = (
@@ -326,7 +326,7 @@ const sendWeb3 = (
   return chain.send(transaction.serialize())
 }
 
-t.test('accounts from a lookup table are written and said', async t => {
+t.test('accounts of a lookup table are written and published', async t => {
   const { chain, accounts } = createChain()
   const payer = web3('payer')
   chain.airdrop(payer.publicKey.toBytes(), 10n * SOL)
@@ -365,7 +365,7 @@ t.test('accounts from a lookup table are written and said', async t => {
   t.strictSame(sent.landed && sent.record.loadedWritable.map(text), [target.toBase58()])
 })
 
-t.test('a durable nonce outlives every block hash', async t => {
+t.test('a durable nonce is valid after its blockhash has expired', async t => {
   const { chain, accounts } = createChain()
   const [payer, nonce] = [web3('payer'), web3('nonce')]
   chain.airdrop(payer.publicKey.toBytes(), 10n * SOL)

@@ -25,7 +25,7 @@ const dump = (changes: Record<string, unknown> = {}, pubkey: unknown = PUBKEY) =
     },
   })
 
-t.test('numbers beyond 2^53 stay exact', async t => {
+t.test('numbers above 2^53 are exact', async t => {
   const text = dump()
     .replace('"lamports":1', '"lamports" : 9007199254740993')
     .replace('"rentEpoch":0', '"rentEpoch":18446744073709551615')
@@ -59,7 +59,7 @@ const refused: [name: string, text: string, message: string][] = [
 for (const [name, text, message] of refused)
   t.test(name, async t => t.throws(() => parseDump(text), { name: 'DumpError', message }))
 
-t.test('a bad file is named, in one line', async t => {
+t.test('the error of an invalid file is one line that names it', async t => {
   const folder = t.testdir({ 'a.json': dump(), 'b.json': '{', 'notes.txt': 'not a dump' })
   t.throws(() => readDumps(folder), { message: `${join(folder, 'b.json')}: not JSON` })
   t.throws(() => readDumps(join(folder, 'none')), /none: ENOENT/)
@@ -69,7 +69,7 @@ t.test('a bad file is named, in one line', async t => {
   t.equal(readDumps(folder).length, 2)
 })
 
-t.test('programs come after their code', async t => {
+t.test('programs are loaded after their code', async t => {
   const folder = t.testdir({ 'a.json': dump({ executable: true }), 'b.json': dump() })
   t.strictSame(
     readDumps(folder).map(({ state }) => state.executable),
@@ -105,7 +105,7 @@ t.test(
     t.ok(files.length > 300 && existsSync(accountDir))
     for (const file of files) {
       const text = readFileSync(join(accountDir, file), 'utf8')
-      // Read here by pattern, so that the loader is not its own judge.
+      // By pattern, independently of the loader.
       const number = (name: string) => new RegExp(`"${name}":\\s*(\\d+)`).exec(text)?.[1]
       const string = (name: string) => new RegExp(`"${name}":\\s*"([^"]+)"`).exec(text)?.[1]
       const pubkey = string('pubkey') ?? ''

@@ -9,14 +9,14 @@ const { chain, accounts } = createChain()
 const { samples } = createSampleAccounts(chain)
 chain.tick()
 
-/** Every account as it is at the end. */
+/** The final state of every account. */
 const last = new Map(accounts.map(update => [bs58.encode(update.pubkey), update]))
 const tokenAccounts = [...last].flatMap(([pubkey, update]) => {
   const account = unpackAccount(update)
   return account === undefined ? [] : [{ pubkey, ...account }]
 })
 
-t.test('30 holders: distinct, a tie of three, and nothing', async t => {
+t.test('30 holders have distinct amounts, but for three equal ones and an empty one', async t => {
   const amounts = tokenAccounts
     .filter(({ mint }) => mint === samples.mint)
     .map(({ amount }) => amount)
@@ -41,7 +41,7 @@ t.test('the wallet has 25 token accounts', async t => {
   t.ok(new Set(own.map(({ mint }) => mint)).size >= 10)
 })
 
-t.test('frozen, delegated and native accounts are what they say', async t => {
+t.test('the frozen, delegated and native accounts have these states', async t => {
   const find = (pubkey: string) => tokenAccounts.find(account => account.pubkey === pubkey)
   t.match(find(samples.frozen), { state: 2 })
   t.match(find(samples.delegated), { state: 1, delegatedAmount: 750n, hasDelegate: true })
@@ -65,7 +65,7 @@ t.test('the Token-2022 mint has interest, pointer and metadata', async t => {
   t.ok(data.includes('Sandbox Dollar') && data.includes('SBX'))
 })
 
-t.test('everything was made by transactions that succeeded', async t => {
+t.test('every sample account was created by a successful transaction', async t => {
   const { transactions } = chain.tip
   t.ok(transactions.length > 90)
   t.ok(transactions.every(({ error }) => error === undefined))

@@ -30,7 +30,7 @@ t.test('a loaded account keeps its rent epoch when a transaction writes it', asy
   t.match(accounts[1], { lamports: SOL, rentEpoch: 2n ** 64n - 1n })
 })
 
-t.test('what the virtual machine refuses is readable all the same', async t => {
+t.test('a state that the virtual machine refuses is readable', async t => {
   const { chain } = createChain()
   const state = {
     lamports: 2n ** 64n - 1n,
@@ -43,7 +43,7 @@ t.test('what the virtual machine refuses is readable all the same', async t => {
   t.strictSame(chain.account(key('program').publicKey), state)
 })
 
-t.test('a loaded program of the machine itself is shown, and does not stop it', async t => {
+t.test('a loaded built-in program is readable and does not replace the real one', async t => {
   const { chain, accounts } = createChain()
   const state = {
     lamports: 7n,
@@ -69,7 +69,7 @@ t.test('a loaded clock is ignored: the chain has its own', async t => {
   t.equal(chain.svm.getClock().slot, 1n)
 })
 
-t.test('no lamports is no account', async t => {
+t.test('an account without lamports does not exist', async t => {
   const { chain, accounts } = createChain()
   const gone = key('gone').publicKey
   const data = Buffer.from('left')

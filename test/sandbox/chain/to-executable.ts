@@ -21,7 +21,7 @@ const create = () => {
   return { ...made, payer }
 }
 
-t.test('a version 1 transaction lands like any other', async t => {
+t.test('a version 1 transaction lands', async t => {
   const { chain, payer, accounts, transactions } = create()
   const to = key('to').publicKey
   const bytes = await compileV1(payer, chain.tip.blockhash, [
@@ -44,7 +44,7 @@ t.test('a version 1 transaction lands like any other', async t => {
   t.match(chain.send(bytes), { landed: false, error: 'AlreadyProcessed' })
 })
 
-t.test('its errors name its own instructions', async t => {
+t.test('errors name instructions of the original', async t => {
   const { chain, payer } = create()
   const to = key('to').publicKey
   const bytes = await compileV1(payer, chain.tip.blockhash, [
@@ -58,7 +58,7 @@ t.test('its errors name its own instructions', async t => {
   t.equal(chain.account(payer.publicKey)?.lamports, 100n * SOL - 5_000n)
 })
 
-t.test('its budget is kept to', async t => {
+t.test('the compute budget is enforced', async t => {
   const { chain, payer } = create()
   const to = key('to').publicKey
   const cases: [name: string, budget: Budget, found: object][] = [
@@ -109,11 +109,11 @@ t.test(
     const { holders, mint } = createSampleAccounts(chain)
     chain.tick()
     const [a, b] = holders
-    if (a === undefined || b === undefined) throw new Error('the accounts has holders')
+    if (a === undefined || b === undefined) throw new Error('there are no holders')
     const budget = {
       programId: bs58.decode('ComputeBudget111111111111111111111111111111'),
       accounts: [],
-      // A limit of one unit.
+      // A limit of one compute unit.
       data: Uint8Array.of(2, 1, 0, 0, 0),
     }
     const move = transferTokens(
@@ -127,7 +127,7 @@ t.test(
   },
 )
 
-t.test('a forged one is refused, and the next legacy one is still checked', async t => {
+t.test('a forged transaction is refused, and the next legacy one is still verified', async t => {
   const { chain, payer } = create()
   const to = key('to').publicKey
   const bytes = await compileV1(payer, chain.tip.blockhash, [
@@ -143,11 +143,11 @@ t.test('a forged one is refused, and the next legacy one is still checked', asyn
   t.ok(chain.svm.getSigverify())
 })
 
-t.test('4,096 bytes are the most', async t => {
+t.test('the size limit is 4,096 bytes', async t => {
   const { chain, payer } = create()
   const blob = (byteCount: number): OwnInstruction => ({
     ...transferLamports(payer.publicKey, key('to').publicKey, SOL),
-    // Bytes behind a transfer are ignored.
+    // Bytes after a transfer are ignored.
     data: Buffer.concat([
       transferLamports(payer.publicKey, payer.publicKey, SOL).data,
       Buffer.alloc(byteCount),

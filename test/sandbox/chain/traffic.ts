@@ -11,7 +11,7 @@ const amountOf = (chain: ReturnType<typeof createChain>['chain'], account: Uint8
   return (state && unpackAccount(state)?.amount) ?? 0n
 }
 
-t.test('transfers move tokens around and lose none', async t => {
+t.test('transfers keep the total of tokens', async t => {
   const { chain, transactions } = createChain()
   const accounts = createSampleAccounts(chain)
   chain.tick()
@@ -31,7 +31,7 @@ t.test('transfers move tokens around and lose none', async t => {
   t.match(record?.preTokenBalances, [{ decimals: 6 }, { decimals: 6 }])
 })
 
-t.test('the rate is kept, and a late timer makes up for little', async t => {
+t.test('the rate is kept, and a late timer catches up for a bounded time', async t => {
   const { chain, clock, transactions } = createChain()
   const accounts = createSampleAccounts(chain)
   chain.tick()
@@ -52,13 +52,13 @@ t.test('the rate is kept, and a late timer makes up for little', async t => {
   t.equal(transactions.length, 120)
 })
 
-t.test('a holder who spent everything stops nothing', async t => {
+t.test('a holder without lamports does not stop the traffic', async t => {
   const { chain, transactions } = createChain()
   const accounts = createSampleAccounts(chain)
   chain.tick()
   const [holder] = accounts.holders
   const lamports = chain.account(holder?.wallet.publicKey ?? accounts.mint)?.lamports ?? 0n
-  if (holder === undefined) throw new Error('the accounts has no holders')
+  if (holder === undefined) throw new Error('there are no holders')
   const away = transferLamports(
     holder.wallet.publicKey,
     accounts.payer.publicKey,
@@ -71,7 +71,7 @@ t.test('a holder who spent everything stops nothing', async t => {
   t.equal(transactions.length, accounts.holders.length - 1)
 })
 
-t.test('no traffic is no timer', async t => {
+t.test('a rate of 0 starts no timer', async t => {
   const { chain } = createChain()
   const accounts = createSampleAccounts(chain)
   const timerCount = (): number =>

@@ -6,12 +6,12 @@ import {
 } from '../../../src/sandbox/chain/transaction-error.js'
 import { yellowstone } from '../../fixtures/sandbox/yellowstone.js'
 
-/** The decoder of the official client is Solana's own. */
+/** The official client uses Solana's own decoder. */
 const decode = (bytes: Uint8Array): unknown => yellowstone.txErrDecode.decode(bytes)
 
 type SvmError = Parameters<typeof toTransactionError>[0]
 
-/** What LiteSVM gives for a failure without fields is a number of its own. */
+/** LiteSVM has its own number for a failure without fields. */
 const cases: [svm: number, name: string][] = [
   [0, 'AccountInUse'],
   [7, 'BlockhashNotFound'],
@@ -31,7 +31,7 @@ for (const [number, name] of cases)
     t.strictSame(decode(encodeTransactionError(error)), name)
   })
 
-t.test('errors with fields', async t => {
+t.test('errors with fields are encoded', async t => {
   t.strictSame(decode(encodeTransactionError({ InstructionError: [3, { Custom: 6001 }] })), {
     InstructionError: [3, { Custom: 6001 }],
   })
@@ -50,7 +50,7 @@ t.test('errors with fields', async t => {
   )
 })
 
-t.test('instruction errors of LiteSVM, by its numbers', async t => {
+t.test('instruction errors of LiteSVM are mapped by number', async t => {
   const instruction = (error: unknown) =>
     toTransactionError({ index: 2, err: () => error } as unknown as SvmError)
   t.strictSame(instruction(0), { InstructionError: [2, 'GenericError'] })

@@ -42,7 +42,7 @@ const EVERYTHING = {
   blocksMeta: { m: {} },
 }
 
-t.test('a confirmed slot comes whole and in order', async t => {
+t.test('a confirmed slot is sent whole and in order', async t => {
   const { chain, open, transfer } = await start(t)
   const feed = open({ ...EVERYTHING, commitment: CONFIRMED, fromSlot: '2' })
   for (let count = 0; count < 3; count++) transfer()
@@ -50,8 +50,7 @@ t.test('a confirmed slot comes whole and in order', async t => {
   chain.tick()
   const names = (await feed.until(isStatus(3, CONFIRMED))).map(nameOf)
   const at2 = names.filter(name => name.endsWith('@2'))
-  // Clock, and per transfer a paying owner and two of four token accounts: the last write of each
-  // counts.
+  // The clock, the payers and four token accounts: only the last write of each is sent.
   t.equal(at2.filter(name => name === 'account@2').length, 8)
   const pair = ['transaction@2', 'status@2']
   t.strictSame(at2.slice(0, 1), ['slot0@2'])
@@ -63,7 +62,7 @@ t.test('a confirmed slot comes whole and in order', async t => {
   t.ok(names.indexOf('slot1@2') < names.indexOf('account@3'))
 })
 
-t.test('an account written twice in a slot comes once, with its last state', async t => {
+t.test('an account that is written twice in a slot is sent once, with its last state', async t => {
   const { chain, open } = await start(t)
   const pubkey = Buffer.alloc(32, 9)
   const text = bs58.encode(pubkey)
@@ -83,11 +82,11 @@ t.test('an account written twice in a slot comes once, with its last state', asy
   t.strictSame(await lamports(processed), ['1000000000', '3000000000'])
 })
 
-t.test('processed comes at once, finalized 32 slots later', async t => {
+t.test('processed is sent immediately, finalized 32 slots later', async t => {
   const { chain, open, transfer } = await start(t)
   const processed = open({ ...EVERYTHING, commitment: PROCESSED })
   const finalized = open({ ...EVERYTHING, commitment: FINALIZED, fromSlot: '2' })
-  // A pong says that the server has the filters.
+  // A pong proves that the server has applied the filters.
   processed.ask({ ping: { id: 1 } })
   await processed.until(update => update.pong !== undefined)
   transfer()
@@ -103,12 +102,12 @@ t.test('processed comes at once, finalized 32 slots later', async t => {
   const late = (await finalized.until(isStatus(2, FINALIZED))).map(nameOf)
   t.equal(late.at(-2), 'meta@2')
   t.ok(late.indexOf('slot1@34') < late.indexOf('account@2'), 'not before slot 34 was confirmed')
-  // What became final after the request comes too, though it is older than what was asked for.
+  // Slots that became final after the request are sent, too.
   t.ok(late.lastIndexOf('account@1') < late.indexOf('account@2'))
   t.notOk(late.includes('account@3'))
 })
 
-t.test('filter_by_commitment and interslot_updates', async t => {
+t.test('filter_by_commitment and interslot_updates select slot statuses', async t => {
   const { chain, open } = await start(t)
   const cases: [name: string, filter: object, commitment: number, statuses: number[]][] = [
     ['all three', {}, CONFIRMED, [0, 1]],
@@ -130,7 +129,7 @@ t.test('filter_by_commitment and interslot_updates', async t => {
   }
 })
 
-t.test('accounts filters', async t => {
+t.test('accounts filters select accounts', async t => {
   const { chain, open, samples } = await start(t)
   const mint = bs58.decode(samples.mint)
   const token = bs58.encode(ADDRESSES.token)
@@ -174,7 +173,7 @@ t.test('accounts filters', async t => {
   t.equal(chain.slot, 2)
 })
 
-t.test('several labels come back together', async t => {
+t.test('an update has the labels of all matching filters', async t => {
   const { open, samples } = await start(t)
   const feed = open({
     accounts: { one: { account: [samples.mint] }, two: {}, three: { account: [samples.wallet] } },
@@ -187,7 +186,7 @@ t.test('several labels come back together', async t => {
   t.strictSame(found?.filters, ['one', 'two'])
 })
 
-t.test('transactions filters', async t => {
+t.test('transactions filters select transactions', async t => {
   const { chain, open, transfer, sampleAccounts } = await start(t)
   transfer()
   transfer()
@@ -224,7 +223,7 @@ t.test('transactions filters', async t => {
   for (const [name, filter, count] of cases) t.equal(await countOf(filter), count, name)
 })
 
-t.test('data slices', async t => {
+t.test('data slices cut the data', async t => {
   const { open, samples } = await start(t)
   const feed = open({
     accounts: { a: { account: [samples.mint] } },
@@ -242,7 +241,7 @@ t.test('data slices', async t => {
   t.equal(data[0], 6)
 })
 
-t.test('a new request on the stream takes the place of the old one', async t => {
+t.test('a new request on the stream replaces the previous one', async t => {
   const { chain, open, samples } = await start(t)
   const feed = open({ slots: { old: {} }, commitment: CONFIRMED })
   feed.ask({ ping: { id: 7 }, blocksMeta: { ignored: {} } })
@@ -262,7 +261,7 @@ t.test('a new request on the stream takes the place of the old one', async t => 
   t.strictSame(updates[0]?.filters, ['new'])
 })
 
-t.test('requests that are refused', async t => {
+t.test('invalid requests are refused', async t => {
   const { open, samples } = await start(t)
   const cases: [name: string, ask: Ask, details: RegExp][] = [
     [
@@ -307,7 +306,7 @@ t.test('requests that are refused', async t => {
     t.match(await open(ask).ended(), { code: 3, details }, name)
 })
 
-t.test('a whole block holds the last write of each account', async t => {
+t.test('a block contains the last write of each account', async t => {
   const { chain, open, transfer } = await start(t)
   const whole = { includeAccounts: true, includeTransactions: false }
   const feed = open({
@@ -336,7 +335,7 @@ t.test('a whole block holds the last write of each account', async t => {
   })
 })
 
-t.test('replay within the ring, and not before it', async t => {
+t.test('a replay starts within the log and not before it', async t => {
   const { chain, open } = await start(t, { geyser: { replaySlotsMax: 40 } })
   for (let count = 0; count < 60; count++) chain.tick()
   const oldest = chain.slot - 39
@@ -362,13 +361,13 @@ t.test('replay within the ring, and not before it', async t => {
     Array.from({ length: to - from + 1 }, (_none, index) => from + index)
   t.strictSame(await slotsOf(feed, 61), range(oldest, 61))
   t.strictSame(await slotsOf(finalized, 29), range(oldest, 29))
-  // And on without a gap into what is new.
+  // And continues without a gap into new slots.
   chain.tick()
   t.strictSame(await slotsOf(feed, 62), [62])
   t.strictSame(await slotsOf(finalized, 30), [30])
 })
 
-t.test('the ring is bounded in bytes too', async t => {
+t.test('the log is bounded in bytes, too', async t => {
   const { chain, open } = await start(t, { geyser: { replayBytesMax: 1 } })
   for (let count = 0; count < 60; count++) chain.tick()
   const { details } = await open({
@@ -379,7 +378,7 @@ t.test('the ring is bounded in bytes too', async t => {
   t.equal(details, `broadcast from 1 is not available, last available: ${chain.slot - 32}`)
 })
 
-t.test('a consumer that stops reading is ended, and costs others nothing', async t => {
+t.test('a consumer that stops reading is ended and does not affect others', async t => {
   const { chain, open } = await start(t, { geyser: { lagBytesMax: 4 * 1024 * 1024 } })
   const [slow, quick] = [
     open({ accounts: { a: {} }, commitment: CONFIRMED }),
@@ -406,7 +405,7 @@ t.test('a consumer that stops reading is ended, and costs others nothing', async
   t.match(await slow.ended(), { code: 13, details: 'lagged to send an update' })
 })
 
-t.test('an account of 10 MiB passes to both clients', async t => {
+t.test('an account of 10 MiB reaches both clients', async t => {
   const { chain, open, geyserUrl } = await start(t)
   const data = Buffer.alloc(10 * 1024 * 1024, 7)
   data.writeUInt32LE(42, data.length - 4)
@@ -440,8 +439,8 @@ t.test('an account of 10 MiB passes to both clients', async t => {
   check(found)
 })
 
-t.test('20,000 small updates at once end no connection', async t => {
-  // One DATA frame each, and Rust clients say too_many_data_frames.
+t.test('20,000 small updates at once do not end a connection', async t => {
+  // With one DATA frame each, Rust clients fail with too_many_data_frames.
   const { chain, open, geyserUrl } = await start(t)
   const count = 20_000
   const state = { owner: Buffer.alloc(32, 4), executable: false, rentEpoch: 0n }
@@ -481,7 +480,7 @@ t.test('20,000 small updates at once end no connection', async t => {
   t.equal(heard, count)
 })
 
-t.test('the official client: calls, and a replay of the genesis', async t => {
+t.test('the official client makes calls and replays the genesis', async t => {
   const { chain, geyserUrl, samples, transfer } = await start(t)
   const client = new yellowstone.default(geyserUrl, undefined, undefined)
   await client.connect()
@@ -527,7 +526,7 @@ t.test('the official client: calls, and a replay of the genesis', async t => {
   t.equal(names.indexOf('slot1@1'), names.indexOf('meta@1') + 1)
   const { txEncode } = yellowstone
   const [transaction] = transactions as Parameters<typeof txEncode.encode>[0][]
-  // The client's own decoder of whole transactions takes ours.
+  // The client's decoder of transactions accepts them.
   const shown = transaction && txEncode.encode(transaction, txEncode.encoding.Json, 255, true)
   t.match(shown, {
     meta: { fee: 5000, err: null, preTokenBalances: [{ uiTokenAmount: { decimals: 6 } }, {}] },
@@ -535,7 +534,7 @@ t.test('the official client: calls, and a replay of the genesis', async t => {
   })
 })
 
-t.test('faults for tests: drop, cut, stall, omit, forge, refuse', async t => {
+t.test('faults are injected: drop, cut, stall, omit, forge, refuse', async t => {
   const { chain, geyser, open } = await start(t)
   const ask = { blocksMeta: { m: {} }, commitment: CONFIRMED, fromSlot: '2' }
   const metasUntil = async (feed: ReturnType<typeof open>, last: number) =>
@@ -580,7 +579,7 @@ t.test('faults for tests: drop, cut, stall, omit, forge, refuse', async t => {
   chain.tick()
   chain.tick()
   geyser.stall(20)
-  // A stall that ends meanwhile does not end it.
+  // A stall that ends in between does not end the burst.
   await new Promise(next => setTimeout(next, 60))
   t.strictSame(omitted.updates, [], 'nothing is said')
   chain.tick()

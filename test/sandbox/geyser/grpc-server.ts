@@ -41,7 +41,7 @@ const open = async (t: Test) => {
   return { ask, server, client, same }
 }
 
-t.test('calls with one answer', async t => {
+t.test('unary calls are answered', async t => {
   const { ask } = await open(t)
   const message = Buffer.alloc(1_000, 7)
   t.strictSame(await ask('/s/Echo', message), message)
@@ -51,7 +51,7 @@ t.test('calls with one answer', async t => {
   await t.rejects(ask('/s/None', message), { code: 12, details: 'unknown method /s/None' })
 })
 
-t.test('a stream: several messages in one write', async t => {
+t.test('a stream sends several messages in one write', async t => {
   const { client, same } = await open(t)
   const call = client.makeBidiStreamRequest('/s/Twice', same, same)
   const heard: string[] = []
@@ -63,7 +63,7 @@ t.test('a stream: several messages in one write', async t => {
   t.strictSame(heard, ['one', 'one', 'end', 'end'])
 })
 
-t.test('compressed requests, and what is no gRPC', async t => {
+t.test('compressed requests are decoded, other protocols refused', async t => {
   const { server } = await open(t)
   const session = connect(`http://127.0.0.1:${server.port}`)
   t.teardown(() => session.close())

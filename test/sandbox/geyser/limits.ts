@@ -40,7 +40,7 @@ for (const [name, ask, limits, said] of cases)
     t.doesNotThrow(() => check(ask), 'without a limit')
   })
 
-t.test('what is within the limits passes', async t => {
+t.test('a request within the limits is accepted', async t => {
   const limits = { max: 1, any: false, pubkeysMax: 1, include_accounts: false }
   const ask = {
     accounts: { a: { owner: [KEY] } },

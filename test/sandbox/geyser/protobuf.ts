@@ -7,7 +7,7 @@ const { SubscribeUpdateAccountInfo } = yellowstone
 const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })
 const bytes = fc.uint8Array({ maxLength: 300 })
 
-t.test('what is written, the official codec reads', async t => {
+t.test('the official codec decodes what is encoded', async t => {
   const checked = fc.property(bytes, u64, u64, fc.boolean(), (data, lamports, epoch, flag) => {
     const written = new MessageWriter(1)
       .uint(2, lamports)
@@ -26,7 +26,7 @@ t.test('what is written, the official codec reads', async t => {
   fc.assert(checked, { numRuns: 200 })
 })
 
-t.test('what the official codec writes is read', async t => {
+t.test('what the official codec encodes is decoded', async t => {
   const checked = fc.property(bytes, u64, (data, lamports) => {
     const fields = decodeFields(
       SubscribeUpdateAccountInfo.encode(
@@ -39,7 +39,7 @@ t.test('what the official codec writes is read', async t => {
   fc.assert(checked, { numRuns: 200 })
 })
 
-t.test('negative, fractional and packed numbers', async t => {
+t.test('negative, fractional and packed numbers are encoded', async t => {
   const written = new MessageWriter()
     .int(1, -1)
     .double(2, 0.5)

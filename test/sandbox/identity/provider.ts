@@ -23,7 +23,7 @@ const authorizeUrl = (issuer: string, more: Record<string, string> = {}): string
   return `${issuer}/auth?${new URLSearchParams(query)}`
 }
 
-t.test('it listens at once and keeps to its client', async t => {
+t.test('the provider listens at once and accepts only its client', async t => {
   const provider = await openIdentityProvider({
     users: [ADA, BEN],
     ...CLIENT,
@@ -69,7 +69,7 @@ t.test('it listens at once and keeps to its client', async t => {
   t.equal((await new DashboardClient(issuer).ask('/interaction/nothing')).status, 400)
 })
 
-t.test('its memory has a bound, and forgets in time', async t => {
+t.test('the store is bounded and its entries expire', async t => {
   let nowMs = 0
   const of = createIdentityStore(() => nowMs)
   const codes = of('Code')

@@ -8,7 +8,7 @@ import { createChain, key } from '../../fixtures/sandbox/sandbox.js'
 
 const SOL = 1_000_000_000n
 
-/** A chain with its RPC: calls are answered with the result, or `code message`. */
+/** A chain with its RPC; a call returns the result, or `code message`. */
 const open = async (t: Test, options: Partial<RpcOptions> = {}) => {
   const { chain } = createChain()
   const rpc = await openRpc(chain, options)
@@ -38,7 +38,7 @@ const open = async (t: Test, options: Partial<RpcOptions> = {}) => {
 }
 const base64 = { encoding: 'base64' }
 
-t.test('envelopes and batches', async t => {
+t.test('envelopes and batches are answered', async t => {
   const { post, chain } = await open(t)
   const genesis = chain.blockhashOf(0)
   const call = (id: string): string => `{"jsonrpc":"2.0","id":${id},"method":"getGenesisHash"}`
@@ -51,12 +51,12 @@ t.test('envelopes and batches', async t => {
   t.match(await post('[]'), '-32600')
 })
 
-t.test('all digits of a bigint, and no absent members', async t => {
+t.test('JSON has all digits of a bigint and omits undefined members', async t => {
   const value = { a: [18446744073709551615n, null], b: undefined, 'c"': 'é\n', d: 1.5, e: true }
   t.equal(toJson(value), String.raw`{"a":[18446744073709551615,null],"c\"":"é\n","d":1.5,"e":true}`)
 })
 
-t.test('a status grows with the blocks', async t => {
+t.test('a status advances with the blocks', async t => {
   const { call, chain, transfer } = await open(t)
   const sent = await call('sendTransaction', transfer(SOL).toString('base64'), base64)
   const status = async (): Promise<unknown> => {
@@ -81,7 +81,7 @@ t.test('a status grows with the blocks', async t => {
   )
 })
 
-t.test('preflight and simulation leave nothing behind', async t => {
+t.test('preflight and simulation change nothing', async t => {
   const { call, chain, transfer } = await open(t)
   const tooMuch = transfer(20n * SOL).toString('base64')
   t.equal(
@@ -120,7 +120,7 @@ t.test('preflight and simulation leave nothing behind', async t => {
   )
 })
 
-t.test('history is bounded, its oldest blocks first', async t => {
+t.test('the history is bounded and evicts its oldest blocks', async t => {
   const { call, chain, transfer } = await open(t, { transactionCountMax: 3, blockCountMax: 4 })
   const sent: unknown[] = []
   for (let lamports = 1n; lamports <= 5n; lamports++) {
@@ -155,7 +155,7 @@ t.test('history is bounded, its oldest blocks first', async t => {
   })
 })
 
-t.test('parameters that are wrong', async t => {
+t.test('invalid parameters are refused', async t => {
   const { call } = await open(t)
   const cases: [method: string, params: unknown[], answer: RegExp][] = [
     ['sendTransaction', ['!', base64], /^-32602 invalid base64 encoding/],

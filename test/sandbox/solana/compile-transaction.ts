@@ -19,13 +19,13 @@ const instruction: Instruction = {
     readonly(key('a').publicKey),
     writable(key('b').publicKey),
     readonlySigner(second.publicKey),
-    // Asked for twice: the greater right counts.
+    // Named twice: the account is writable where one of them says so.
     writable(key('a').publicKey),
   ],
   data: Buffer.alloc(200, 1),
 }
 
-t.test('web3.js reads it, and both signatures hold', async t => {
+t.test('web3.js decodes the transaction and verifies both signatures', async t => {
   const transaction = Transaction.from(
     compileTransaction([instruction], [payer, second], blockhash),
   )

@@ -9,7 +9,7 @@ import {
 } from '../../../src/sandbox/solana/derive-address.js'
 import { key } from '../../fixtures/sandbox/sandbox.js'
 
-t.test('on and off the curve, as web3.js says', async t => {
+t.test('points on and off the curve agree with web3.js', async t => {
   const checked = fc.property(
     fc.uint8Array({ minLength: 32, maxLength: 32 }),
     bytes => isOnCurve(bytes) === PublicKey.isOnCurve(bytes),
@@ -19,7 +19,7 @@ t.test('on and off the curve, as web3.js says', async t => {
   t.equal(isOnCurve(Buffer.alloc(32)), PublicKey.isOnCurve(Buffer.alloc(32)))
 })
 
-t.test('the same addresses as web3.js finds', async t => {
+t.test('derived addresses agree with web3.js', async t => {
   const program = new PublicKey(ADDRESSES.associatedToken)
   for (let index = 0; index < 20; index++) {
     const wallet = key(`wallet ${index}`).publicKey

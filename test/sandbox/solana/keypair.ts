@@ -3,7 +3,7 @@ import t from 'tap'
 import nacl from 'tweetnacl'
 import { createKeypair, deriveBytes, deriveKeypair } from '../../../src/sandbox/solana/keypair.js'
 
-t.test('a seed gives the key that other tools make of it', async t => {
+t.test('the key pair of a seed agrees with web3.js', async t => {
   const seed = Buffer.alloc(32, 9)
   const { publicKey, secretKey, sign } = createKeypair(seed)
   const other = Keypair.fromSeed(seed)
@@ -13,7 +13,7 @@ t.test('a seed gives the key that other tools make of it', async t => {
   t.ok(nacl.sign.detached.verify(message, sign(message), publicKey))
 })
 
-t.test('names and seeds give different keys, every time the same', async t => {
+t.test('keys differ by name and seed and are deterministic', async t => {
   const of = (seed: string, name: string) =>
     Buffer.from(deriveKeypair(seed, name).publicKey).toString('hex')
   t.equal(of('a', 'b'), of('a', 'b'))

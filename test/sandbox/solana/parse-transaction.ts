@@ -19,7 +19,7 @@ const plain = compileTransaction(
   [key('from')],
   Buffer.alloc(32, 3),
 )
-/** Where parts of the plain transaction begin: one signature, header, three keys, hash. */
+/** Offsets in the plain transaction: one signature, header, three keys, blockhash. */
 const HEADER = 65
 const KEYS = HEADER + 3
 const INSTRUCTIONS = KEYS + 1 + 3 * 32 + 32
@@ -30,7 +30,7 @@ const changed = (at: number, ...bytes: number[]): Buffer => {
   return copy
 }
 
-t.test('a plain transfer', async t => {
+t.test('a plain transfer is parsed', async t => {
   const { keys, instructions, signatures, version, message } = parseTransaction(plain)
   t.strictSame(
     keys.slice(0, 2).map(one => bs58.encode(one)),
@@ -63,7 +63,7 @@ for (const [name, bytes, reason] of refused)
     t.throws(() => parseTransaction(bytes), { name: 'TransactionFormatError', message: reason }),
   )
 
-t.test('version 1', async t => {
+t.test('a version 1 transaction is parsed', async t => {
   const payer = key('from')
   const move = transferLamports(payer.publicKey, key('to').publicKey, 1n)
   const heapSize = 64 * 1024
@@ -92,7 +92,8 @@ t.test('version 1', async t => {
     return copy
   }
   /**
-   * Version, header, mask, hash and two counts come before the keys; then fee, units, data, heap.
+   * Offsets: version, header, mask, blockhash and two counts, then keys, then fee, units, data,
+   * heap.
    */
   const [MASK, COUNTS, HEAP] = [4, 40, 42 + 3 * 32 + 16]
   const cases: [name: string, bytes: Buffer, reason: RegExp][] = [
@@ -170,8 +171,8 @@ t.test(
   },
 )
 
-t.test('whatever is sent, the process lives', async t => {
-  // LiteSVM aborts on bytes that it cannot decode: then this file ends without a result.
+t.test('no bytes abort the process', async t => {
+  // LiteSVM aborts the process on bytes that it cannot decode; then this file has no result.
   const { chain } = createChain()
   const payer = key('payer')
   chain.airdrop(payer.publicKey, 1_000_000_000_000n)
@@ -182,11 +183,13 @@ t.test('whatever is sent, the process lives', async t => {
     await compileV1(payer, bs58.encode(hash), [move, move], { ...BUDGET, heapSize: 32_768 }),
   ]
   chain.svm.setSigverify(false)
-  // Found by the property below: the price of a unit is over 64 bits.
+  // Found by the property below: the price of a unit exceeds 64 bits.
   const unpayable = { ...BUDGET, priorityFeeLamports: 2n ** 63n, computeUnitLimit: 1_000 }
   chain.send(await compileV1(payer, bs58.encode(hash), [move], unpayable))
   let landedCount = 0
-  /** Pays, is of its time and, where one signature is enough, signed: so that it is executed. */
+  /**
+   * Valid payer and blockhash, and signed where one signature is enough, so that it is executed.
+   */
   const mend = (bytes: Buffer): void => {
     try {
       const { keys, recentBlockhash, signatures, message } = parseTransaction(bytes)
