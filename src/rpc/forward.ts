@@ -31,9 +31,9 @@ export type ForwardOptions = Options & {
 }
 
 const UNREACHABLE = new RpcError('rpcUnreachable')
-const SILENT = new RpcError('rpcSilent')
+const NO_RESPONSE = new RpcError('rpcNoResponse')
 const FULL = new RpcError('rpcFull')
-const FAILURES = { unreachable: UNREACHABLE, 'no-response': SILENT, full: FULL } as const
+const FAILURES = { unreachable: UNREACHABLE, 'no-response': NO_RESPONSE, full: FULL } as const
 
 const isSpace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
@@ -76,7 +76,7 @@ export const createForward = (
     call: (raw, waitMs) => {
       if (raw.length > callBytesMax) return Promise.resolve(tooLong)
       return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => resolve(SILENT), waitMs)
+        const timer = setTimeout(() => resolve(NO_RESPONSE), waitMs)
         send(raw).then(
           forwarded => {
             clearTimeout(timer)

@@ -51,7 +51,7 @@ export const ERRORS = {
   nodeUnhealthy:     { code: -32005, message: 'Node is unhealthy', origin: 'Agave' },
   overLimit:         { code: -32005, message: 'Too many requests', origin: 'Slotline' },
   rpcUnreachable:    { code: -32603, message: 'upstream RPC unreachable', origin: 'Slotline' },
-  rpcSilent:         { code: -32603, message: 'upstream RPC did not answer; the outcome of the call is unknown', origin: 'Slotline' },
+  rpcNoResponse:     { code: -32603, message: 'upstream RPC did not answer; the outcome of the call is unknown', origin: 'Slotline' },
   rpcFull:           { code: -32603, message: 'Too many forwarded calls in flight; retry with backoff', origin: 'Slotline' },
   rpcRefused:        { code: -32603, message: 'upstream RPC refused the call with HTTP status {status}', origin: 'Slotline' },
   rpcCallTooLong:    { code: -32600, message: 'Forwarded call holds more than {max} bytes', origin: 'Slotline' },
@@ -86,7 +86,7 @@ export const ERRORS = {
   submissionIdShape: { code: -32602, message: 'Invalid param: not a submission id', origin: 'Slotline' },
   engineFull:        { code: -32010, message: 'Bundle-engine capacity exhausted', headers: { 'Retry-After': '1' }, origin: 'contract: relay-capacity' },
   engineRefused:     { code: -32603, message: 'bundle engine refused the request with HTTP status {status}', origin: 'Slotline' },
-  engineSilent:      { code: -32603, message: 'bundle engine did not answer', origin: 'Slotline' },
+  engineNoResponse:  { code: -32603, message: 'bundle engine did not answer', origin: 'Slotline' },
 
   badRequest:        { status: 400, message: 'Bad request', origin: 'HTTP' },
   unauthorized:      { status: 401, message: 'Unauthorized', origin: 'contract: refused-requests' },

@@ -49,7 +49,9 @@ export const createEngine = (
       } catch (failure) {
         if (!(failure instanceof UpstreamFailure)) throw failure
         if (failure.kind === 'full') throw new RpcError('engineFull')
-        throw new RpcError(failure.kind === 'no-response' ? 'engineSilent' : 'upstreamUnreachable')
+        throw new RpcError(
+          failure.kind === 'no-response' ? 'engineNoResponse' : 'upstreamUnreachable',
+        )
       }
     },
   }
