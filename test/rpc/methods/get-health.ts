@@ -3,9 +3,7 @@ import { SUBSCRIPTION_METHODS } from '../../../src/pubsub/methods.js'
 import { createDispatch } from '../../../src/rpc/dispatch.js'
 import { defaults } from '../../../src/rpc/options.js'
 import { fakeReads } from '../../fixtures/rpc/fake-reads.js'
-import { askText, testVectors } from '../../fixtures/rpc/vectors.js'
-
-testVectors('getHealth')
+import { askText } from '../../fixtures/rpc/vectors.js'
 
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getHealth"}'
 const UNHEALTHY =

@@ -3,9 +3,7 @@ import bs58 from 'bs58'
 import t from 'tap'
 import { defaults } from '../../../src/rpc/options.js'
 import { applyAccounts, openStore, type AccountDump } from '../../fixtures/rpc/store.js'
-import { ask, openDispatch, testVectors, VECTOR_SLOT } from '../../fixtures/rpc/vectors.js'
-
-testVectors('getProgramAccountsV2')
+import { ask, openDispatch, VECTOR_SLOT } from '../../fixtures/rpc/vectors.js'
 
 const PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 const rows = Array.from({ length: 600 }, (_, index): AccountDump => {

@@ -1,3 +1,0 @@
-import { testVectors } from '../../fixtures/rpc/vectors.js'
-
-testVectors('getMultipleAccounts')
