@@ -9,7 +9,7 @@ export type Arguments = {
 
 const FLAGS = ['--quick', '--save-baseline'] as const
 
-/** Reads the command line. Throws with one line for whoever typed it. */
+/** Reads the command line. Throws an error of one line for the user. */
 export const parseArguments = (
   words: readonly string[],
   { usual, onDemand }: { readonly usual: readonly string[]; readonly onDemand: readonly string[] },

@@ -1,5 +1,5 @@
-// Signs what the commands of docs/submission.md send to a sandbox that runs, and prints it for a
-// shell:
+// Signs the transactions that the commands of docs/submission.md send to a running sandbox, and
+// prints them as shell variables:
 //   eval "$(node scripts/sign-samples.mjs)"
 // The only argument is the sandbox's data directory, `.slotline` without one.
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { transferLamports } from '../dist/sandbox/solana/system-instructions.js'
 import { mintTo } from '../dist/sandbox/solana/token-instructions.js'
 
 const SOL = 1_000_000_000n
-/** What the lander asks for, and the service on relay routes. */
+/** Tip floor of the lander, and of the service on relay routes. */
 const TIP_LAMPORTS = 1_000_000n
 const ENGINE_TIP_LAMPORTS = 1_000n
 const LENGTH_BYTES = 2
@@ -48,7 +48,7 @@ const latestBlockhash = async () => {
 const blockhash = await latestBlockhash()
 
 const pay = (to, lamports) => transferLamports(payer.publicKey, bs58.decode(to), lamports)
-/** One SOL for a wallet that nobody has: each transaction is another one. */
+/** One SOL for a random wallet, so that no two transactions are equal. */
 const sign = (...instructions) => {
   const wallet = bs58.encode(randomBytes(32))
   const bytes = compileTransaction([pay(wallet, SOL), ...instructions], [payer], blockhash)

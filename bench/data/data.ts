@@ -25,7 +25,7 @@ export type Account = {
 export const TOKEN_PROGRAM = Buffer.from(bs58.decode('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'))
 export const TOKEN_ACCOUNT_BYTES = 165
 const MINT_BYTES = 82
-/** Kinds of pool accounts, told apart by their first eight bytes. */
+/** Kinds of pool accounts, distinguished by their first eight bytes. */
 export const DISCRIMINATORS = 4
 /** One token account in so many is wallet 0's: enough for a full page of one wallet. */
 const WHALE_EVERY = 50

@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, sign, type KeyObject } from 'node:crypto'
 import bs58 from 'bs58'
 
-/** Addresses that transactions of the bench pay to; nobody has their keys. */
+/** Addresses that transactions of the benchmarks pay to; their keys do not exist. */
 const addressOf = (name: string): Buffer => createHash('sha256').update(name).digest()
 export const LANDER_TIP = addressOf('slotline bench lander tip')
 export const SERVICE_TIP = addressOf('slotline bench service tip')

@@ -3,7 +3,7 @@
 import uws from 'uWebSockets.js'
 import { onStart } from '../child.js'
 
-/** What the bare peer is told. */
+/** Parameters of the bare peer. */
 export type Start = { readonly reply: string }
 
 /** Where it answers. */

@@ -9,7 +9,7 @@ import { onStart } from '../child.js'
 import type { Account, DataSet } from '../data/data.js'
 import { createWorld, finalAccounts, type History, type World } from '../data/world.js'
 
-/** What the Fastify peer is told. */
+/** Parameters of the Fastify peer. */
 export type Start = {
   readonly dir: string
   readonly set: DataSet

@@ -18,7 +18,7 @@ import { boundUnsent } from '../../src/native/os.js'
 import type { Socket, SocketRoute } from '../../src/shared/socket.js'
 import { onStart } from '../child.js'
 
-/** What the peer is told. */
+/** Parameters of the peer. */
 export type Start = {
   readonly isBare: boolean
   /** Where it may keep what it counts. */
