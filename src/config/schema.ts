@@ -7,7 +7,7 @@ import { defaults as log, LEVELS } from '../shared/log.js'
 import { defaults as metrics } from '../shared/metrics-options.js'
 import { defaults as status } from '../storage/status-options.js'
 import { defaults as verify } from '../storage/verify-options.js'
-import { defaults as ledger } from '../submission/store/options.js'
+import { defaults as submissionStore } from '../submission/store/options.js'
 import { accessSection } from './access.js'
 import { bootstrapSection } from './bootstrap.js'
 import { dashboardSection } from './dashboard.js'
@@ -16,14 +16,11 @@ import { network } from './network.js'
 import { integer, oneOf, optionsSchema, text } from './options-schema.js'
 import { processesSection } from './processes.js'
 import { product } from './product.js'
+import { withRenamed } from './renamed.js'
 import { serverSection } from './server.js'
 import { described, host, mapBytes, peers, readersMax, section } from './validators.js'
 
-/**
- * The whole file: every option with its kind, bounds and default, and with its reason where no part
- * declares it.
- */
-export const configSchema = v.strictObject({
+const table = v.strictObject({
   dataDir: described(
     v.optional(text('a folder'), '.slotline'),
     'Folder of everything that is stored.',
@@ -74,13 +71,16 @@ export const configSchema = v.strictObject({
       chunkBytesMax: integer(64 * 1024, 1024 ** 3, 'bytes'),
     }),
   ),
-  ledger: section(
-    optionsSchema(ledger, {
-      mapBytes,
-      readersMax,
-      // Each has a slot in a file that is mapped as a whole.
-      inFlightMax: integer(1, 2_048, 'submissions'),
-    }),
+  submissionStore: section(
+    withRenamed(
+      optionsSchema(submissionStore, {
+        mapBytes,
+        readersMax,
+        // Each has a slot in a file that is mapped as a whole.
+        inFlightMax: integer(1, 2_048, 'submissions'),
+      }),
+      { waitingMax: { to: 'bufferedMax' } },
+    ),
   ),
   processes: section(processesSection),
   verify: section(optionsSchema(verify)),
@@ -89,6 +89,12 @@ export const configSchema = v.strictObject({
   metrics: section(optionsSchema(metrics, { host })),
   log: section(optionsSchema(log, { level: oneOf(LEVELS) })),
 })
+
+/**
+ * The whole file: every option with its kind, bounds and default, and with its reason where no part
+ * declares it.
+ */
+export const configSchema = withRenamed(table, { ledger: { to: 'submissionStore' } })
 
 type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T
 

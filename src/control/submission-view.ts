@@ -1,9 +1,9 @@
 import type { SubmissionView } from '../dashboard/api/shapes.js'
-import type { Known } from '../submission/store/submission-store.js'
+import type { StoredSubmission } from '../submission/store/submission-tables.js'
 import { formatId } from '../submission/store/submission-id.js'
 
 /** A submission as the dashboard shows it. */
-export const toSubmissionView = ({ id, submission }: Known): SubmissionView => ({
+export const toSubmissionView = ({ id, submission }: StoredSubmission): SubmissionView => ({
   submissionId: formatId(id),
   location: submission.location,
   route: submission.route,

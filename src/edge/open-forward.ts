@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js'
 import { createForward, type Forward, type Forwarded } from '../rpc/forward.js'
 import { UpstreamFailure } from '../upstream/errors.js'
-import { openNamedUpstream, type SubmissionModules } from './open-lander.js'
+import { openNamedUpstream, type SubmissionModules } from './open-upstream.js'
 
 /** Who answers the other methods of a network, and what must be closed. */
 export type OpenForward = {

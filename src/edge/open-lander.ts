@@ -1,67 +1,12 @@
 import type { Config } from '../config/config.js'
-import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import { createTransactionChecks, type TransactionChecks } from '../native/transactions.js'
-import { Secret } from '../shared/secret.js'
-import {
-  createLander,
-  LANDER_ROUTES,
-  type Lander,
-  type LanderMeter,
-} from '../submission/lander/lander.js'
-import {
-  openUpstream,
-  UPSTREAM_OUTCOMES,
-  type Upstream,
-  type UpstreamOptions,
-} from '../upstream/client.js'
+import { Lander, LANDER_ROUTES, type LanderMeter } from '../submission/lander/lander.js'
+import { openNamedUpstream, type SubmissionModules } from './open-upstream.js'
 
 type Network = Config['networks'][number]
-type UpstreamConfig = NonNullable<Network['lander']>['upstream']
 
-/** What the submission routes of one process share. */
-export type SubmissionModules = {
-  readonly log: Log
-  readonly metrics: Metrics
-  /** Monotonic milliseconds. */
-  readonly now: () => number
-}
-
-/**
- * Opens the upstream of one section of a network's configuration, with its metrics. `name` is that
- * section.
- */
-export const openNamedUpstream = async (
-  { credential, ...options }: UpstreamConfig,
-  { network, name }: { readonly network: string; readonly name: string },
-  { log, metrics, now }: SubmissionModules,
-): Promise<Upstream> => {
-  const labels = { network, upstream: name }
-  const counters = new Map(
-    UPSTREAM_OUTCOMES.map(outcome => [
-      outcome,
-      metrics.counter('upstreamRequests', { ...labels, outcome }),
-    ]),
-  )
-  const seconds = metrics.histogram('upstreamSeconds', labels)
-  const inFlight = metrics.gauge('upstreamInFlight', labels)
-  const given: UpstreamOptions = {
-    ...options,
-    ...(credential !== undefined && { credential: new Secret(credential) }),
-  }
-  const upstream = await openUpstream(given, {
-    log: log.child(labels),
-    now,
-    onEnd: (outcome, elapsedMs) => {
-      counters.get(outcome)?.add(1)
-      seconds.observe(elapsedMs / 1000)
-    },
-  })
-  metrics.beforeSnapshot(() => inFlight.set(upstream.inFlight()))
-  return upstream
-}
-
-/** Finds the series of the usual end once; those of errors when there is one. */
+/** Looks the series of the usual outcome up once, those of errors when they occur. */
 const createMeter = (network: string, metrics: Metrics): LanderMeter => {
   const usual = new Map(
     LANDER_ROUTES.map(route => [
@@ -91,7 +36,7 @@ export type OpenLander = {
 }
 
 /** Opens the lander of a network; undefined where it has none. */
-export const openLander = async (
+export const openNetworkLander = async (
   config: Config,
   network: Network,
   modules: SubmissionModules,
@@ -109,7 +54,7 @@ export const openLander = async (
   )
   const place = { network: network.id, name: 'lander' }
   const upstream = await openNamedUpstream(section, place, modules)
-  const lander = createLander(options, {
+  const lander = new Lander(options, {
     upstream,
     checks,
     meter: createMeter(network.id, modules.metrics),

@@ -4,7 +4,7 @@ import type { Connection, Socket } from '../shared/socket.js'
 import { createCallMeter } from './metrics.js'
 import { createNetworkView, type NetworkView } from './network-view.js'
 import { openForward, type OpenForward } from './open-forward.js'
-import type { SubmissionModules } from './open-lander.js'
+import type { SubmissionModules } from './open-upstream.js'
 import { openPubSub, type OpenPubSub } from './open-pubsub.js'
 
 export type NetworksModules = SubmissionModules & {

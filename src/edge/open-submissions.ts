@@ -1,7 +1,8 @@
 import type { Config } from '../config/config.js'
 import type { RelayRoute } from '../submission/store/submission.js'
 import { meterChecks } from './metrics.js'
-import { openLander, type SubmissionModules } from './open-lander.js'
+import { openNetworkLander } from './open-lander.js'
+import type { SubmissionModules } from './open-upstream.js'
 import { openRelays } from './open-relays.js'
 import type { NetworkSubmission } from './submission-routes.js'
 
@@ -19,7 +20,7 @@ export const openSubmissions = async (
   const landers = await Promise.all(
     config.networks.map(async network => ({
       network: network.id,
-      opened: await openLander(config, network, modules),
+      opened: await openNetworkLander(config, network, modules),
     })),
   )
   const relays = await openRelays(config, edge, modules)

@@ -87,7 +87,7 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
   }
 
   const watch = createRecheck(parts)
-  const openLander = (grant: Grant): Lander | Reply =>
+  const findLander = (grant: Grant): Lander | Reply =>
     networks.get(grant.network)?.lander ?? NO_LANDER
 
   const open = (token: string, request: Request): Opened | Reply => {
@@ -95,7 +95,7 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
     const recheck = watch(token, request)
     const grant = admit(token, request, nowMs)
     if (isReply(grant)) return grant
-    const lander = openLander(grant)
+    const lander = findLander(grant)
     if (isReply(lander)) return lander
     const principal = limiter.principalOf(grant)
     return acquire(principal, nowMs) ?? { grant, lander, recheck, principal }

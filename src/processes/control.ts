@@ -16,7 +16,7 @@ import { createAdminApi } from '../dashboard/api/admin.js'
 import { lockFile } from '../native/os.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
-import { openLedgers } from '../submission/store/submission-store.js'
+import { StoreReaders } from '../submission/store/store-readers.js'
 import { openSharedMemory } from './shared-memory.js'
 import type { Start } from './start.js'
 
@@ -49,7 +49,7 @@ export const startControl: Start = async ({ config }, send) => {
     request: call => send({ kind: 'metricsRequested', call }),
     log,
   })
-  const ledgers = openLedgers(config.dataDir, undefined, config.ledger)
+  const submissions = new StoreReaders(config.dataDir, undefined, config.submissionStore)
   const catalog = createCatalog(config)
   const dashboard = await openControlDashboard({
     config,
@@ -62,7 +62,7 @@ export const startControl: Start = async ({ config }, send) => {
       accessService,
       now: Date.now,
     }),
-    submissions: (accessId, limit) => ledgers.recent(accessId, limit).map(toSubmissionView),
+    submissions: (accessId, limit) => submissions.recent(accessId, limit).map(toSubmissionView),
     adminToken,
     adminRoutes: createAdminApi({
       accessService,
@@ -90,7 +90,7 @@ export const startControl: Start = async ({ config }, send) => {
     drain: async () => {
       clearInterval(readers)
       await dashboard.close()
-      await ledgers.close()
+      await submissions.close()
       metricsPage.close()
       await store.close()
       flush()

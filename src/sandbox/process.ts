@@ -10,7 +10,7 @@ import type { IdentityUser } from './identity/users.js'
 import { type SandboxChain, startSandboxChain } from './sandbox-chain.js'
 import { openBundleEngine } from './upstreams/bundle-engine.js'
 import { CREDENTIALS } from './upstreams/credentials.js'
-import { openLander } from './upstreams/lander.js'
+import { openDevLander } from './upstreams/lander.js'
 
 /** What the command passes to the process of the sandbox. */
 export type SandboxOptions = {
@@ -34,7 +34,7 @@ const openUpstreams = async ({ chain, tips }: SandboxChain, { port }: SandboxFla
   const ports = portsFrom(port)
   const [lander, engine] = await Promise.all([
     // Without a required key, so that clients can call the dev lander directly.
-    openLander(chain, { port: ports.lander, tipAddresses: tips.lander, isKeyRequired: false }),
+    openDevLander(chain, { port: ports.lander, tipAddresses: tips.lander, isKeyRequired: false }),
     openBundleEngine(chain, { port: ports.bundleEngine, tipAddresses: tips.engine }),
   ])
   return { lander, engine }

@@ -251,7 +251,7 @@ t.test('the relay routes of a deployment with two edges', async t => {
     )
     t.match(page, /slotline_relay_joined_total\{[^}]*\} [1-9]/)
     t.match(page, /slotline_relay_tips_differ\{[^}]*\} 0/)
-    t.match(page, /slotline_ledger_records\{[^}]*\} [1-9]/)
+    t.match(page, /slotline_submission_store_records\{[^}]*\} [1-9]/)
     for (const secret of [token, 'iris-sandbox', '5a11d8b0-51f7'])
       t.notOk(page.includes(secret), 'on the page')
     // The start prints URLs that hold the token.

@@ -198,7 +198,7 @@ class Lander {
 }
 
 /** A local lander with the routes, checks and texts of the real one; it lands on the chain. */
-export const openLander = (
+export const openDevLander = (
   chain: Chain,
   options: Partial<LanderOptions> = {},
   now: () => number = Date.now,

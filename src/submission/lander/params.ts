@@ -5,7 +5,7 @@ import { isAbsent, toMap, toText, wrongType } from '../../shared/values.js'
 import { base64Chars, canonicalBase64Bytes } from '../base64.js'
 
 /** The largest transaction of any version. */
-export const TRANSACTION_BYTES_MAX = 4_096
+export const LANDER_TRANSACTION_BYTES_MAX = 4_096
 /** Transactions of `/lander-submit-bundle`. */
 const BUNDLE_COUNT_MAX = 4
 
@@ -30,11 +30,11 @@ const checkOptions = (value: unknown): void => {
 }
 
 const checkTransaction = (text: string, index: number): void => {
-  const isTooLong = text.length > base64Chars(TRANSACTION_BYTES_MAX)
+  const isTooLong = text.length > base64Chars(LANDER_TRANSACTION_BYTES_MAX)
   const byteCount = isTooLong ? Infinity : canonicalBase64Bytes(text)
   if (byteCount === undefined) throw new RpcError('transactionBase64', { index })
-  if (byteCount > TRANSACTION_BYTES_MAX)
-    throw new RpcError('transactionSize', { index, max: TRANSACTION_BYTES_MAX })
+  if (byteCount > LANDER_TRANSACTION_BYTES_MAX)
+    throw new RpcError('transactionSize', { index, max: LANDER_TRANSACTION_BYTES_MAX })
 }
 
 /** The transaction of `sendTransaction`, as a list of one. */

@@ -6,7 +6,7 @@ import { parseId } from '../store/submission-id.js'
 import type { RelayRoute } from '../store/submission.js'
 
 /** One packet. */
-export const TRANSACTION_BYTES_MAX = 1_232
+export const RELAY_TRANSACTION_BYTES_MAX = 1_232
 /** Ids of one status query. */
 const BUNDLE_IDS_MAX = 5
 
@@ -86,7 +86,7 @@ export const checkMembers = ({ members, duplicate }: Verdict, floors: TipFloors)
   for (const { index, kind } of faults) {
     if (kind === 'base64') throw new RpcError('transactionBase64', { index })
     if (kind === 'size')
-      throw new RpcError('transactionSize', { index, max: TRANSACTION_BYTES_MAX })
+      throw new RpcError('transactionSize', { index, max: RELAY_TRANSACTION_BYTES_MAX })
   }
   const [malformed] = faults
   if (malformed !== undefined) {

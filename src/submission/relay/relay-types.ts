@@ -3,10 +3,10 @@ import type { Grant } from '../../shared/grant.js'
 import type { Reply, Request } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
 import type { TransactionChecks } from '../../native/transactions.js'
-import type { Flights } from '../single-flight/single-flight.js'
-import type { Flight } from '../store/submission-store.js'
+import type { SingleFlight } from '../single-flight/single-flight.js'
+import type { SubmissionStore } from '../store/submission-store.js'
 import type { Options } from './options.js'
-import type { RelayRoute, Submission } from '../store/submission.js'
+import type { RelayRoute } from '../store/submission.js'
 import type { TokenBucket } from './token-bucket.js'
 import type { Upstream } from '../../upstream/client.js'
 
@@ -18,22 +18,13 @@ export type RelayOptions = Options & {
   readonly engineTipAccounts: readonly string[]
 }
 
-/** What the relay keeps its submissions in. */
-export type Book = {
-  /** Records a submission that is about to be sent; undefined where too many are in flight. */
-  begin(id: Uint8Array, submission: Submission): Flight | undefined
-  record(id: Uint8Array, submission: Submission): void
-  /** A submission of any edge of the machine. */
-  find(id: Uint8Array): Promise<Submission | undefined>
-}
-
-/** What one relay route is made of. */
+/** What one relay route works with. */
 export type RelayModules = {
   readonly checks: Pick<TransactionChecks, 'checkBundle'>
   readonly upstream: Pick<Upstream, 'send'>
   readonly bucket: TokenBucket
-  readonly flights: Flights
-  readonly book: Book
+  readonly singleFlight: Pick<SingleFlight, 'run'>
+  readonly store: Pick<SubmissionStore, 'begin' | 'record' | 'find'>
   readonly log: Log
   /** Unix milliseconds. */
   readonly now: () => number
@@ -42,15 +33,13 @@ export type RelayModules = {
   readonly meter: RelayMeter
 }
 
-/** Told what happens on one relay route. */
+/** Counts what happens on one relay route. */
 export type RelayMeter = {
-  /**
-   * A call was answered: with a result, with an error of ours, or with the engine's (`refused`).
-   */
+  /** A call was answered: with a result, an error of ours, or the engine's error (`refused`). */
   onCall(method: string, outcome: 'ok' | 'refused' | ErrorName): void
-  /** A bundle is sent, so long after its whole body was here. */
+  /** A bundle is sent, this long after its whole body arrived. */
   onForward(elapsedMs: number): void
-  /** A bundle shares the answer of one that was in flight. */
+  /** A bundle shares the answer of the same bundle, which was in flight. */
   onJoined(): void
   /** The engine answered with another id, or other signatures, than the bundle has. */
   onMismatch(): void
@@ -59,14 +48,11 @@ export type RelayMeter = {
 /** Where a request comes from. */
 export type RelayOrigin = {
   readonly grant: Grant
-  /**
-   * The refusal to send where the access has ended meanwhile. What is forwarded must not ask any
-   * more.
-   */
+  /** The reply where the access has ended meanwhile. Not asked any more once a bundle is sent. */
   readonly recheck: () => Reply | undefined
-  /** Made for this request: on its every answer. */
+  /** Created for this request: on its every answer. */
   readonly submissionId: Uint8Array
-  /** Its id stands in its log lines. */
+  /** Its id is in the log lines of the request. */
   readonly request: Pick<Request, 'id'>
 }
 
@@ -77,5 +63,5 @@ export type RelayOrigin = {
 export type Outcome =
   { readonly result: string } | { readonly error: string } | RpcError | { readonly reply: Reply }
 
-/** An outcome, and the bundle that it is of. */
+/** An outcome, and the bundle that it belongs to. */
 export type Answer = { readonly outcome: Outcome; readonly bundleId?: string | undefined }

@@ -51,7 +51,7 @@ const nameOf = (outcome: Outcome) =>
 
 export const createRelay = (options: RelayOptions, modules: RelayModules): Relay => {
   const { route, engineTipAccounts, serviceTipAccounts } = options
-  const { bucket, book, meter, log } = modules
+  const { bucket, store, meter, log } = modules
   const engine = createEngine(options, modules)
   const sender = new BundleSender(options, engine, modules)
   const tipAccounts = { result: JSON.stringify(engineTipAccounts) }
@@ -77,7 +77,7 @@ export const createRelay = (options: RelayOptions, modules: RelayModules): Relay
     { grant, recheck }: RelayOrigin,
   ): Promise<Answer> => {
     const id = toSubmissionId(params)
-    const found = await book.find(id)
+    const found = await store.find(id)
     const refused = recheck()
     if (refused !== undefined) return { outcome: { reply: refused } }
     if (found?.accessId !== grant.accessId || found.network !== grant.network)

@@ -3,10 +3,15 @@ import { RpcError } from '../../shared/errors.js'
 import type { Params } from '../../shared/jsonrpc.js'
 import { createLogThrottle, LOG_PAUSE_MS } from '../../shared/log-throttle.js'
 import type { Verdict } from '../../native/transactions.js'
-import type { Begun, Flown } from '../single-flight/single-flight.js'
+import type { SendResult, StartedSend } from '../single-flight/single-flight.js'
 import { formatId } from '../store/submission-id.js'
 import type { Ending, Submission } from '../store/submission.js'
-import { BUNDLE_FORMS, checkMembers, toTransactions, TRANSACTION_BYTES_MAX } from './bundle.js'
+import {
+  BUNDLE_FORMS,
+  checkMembers,
+  toTransactions,
+  RELAY_TRANSACTION_BYTES_MAX,
+} from './bundle.js'
 import type { Engine } from './engine.js'
 import type { EngineAnswer } from './engine-answer.js'
 import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from './relay-types.js'
@@ -24,7 +29,7 @@ type Attempt = {
 type Checked = Attempt & { readonly transactions: readonly string[]; readonly bundleId: string }
 
 /** How a submission ended, and the other submission that was sent for it, if any. */
-type Settled = Exclude<Flown, string>
+type Settled = Exclude<SendResult, string>
 
 /** Sends the bundles of one relay route: validate, reserve, record, send, settle. */
 export class BundleSender {
@@ -52,7 +57,10 @@ export class BundleSender {
     let checked: Checked
     try {
       const transactions = toTransactions(params, BUNDLE_FORMS[this.options.route])
-      const verdict = await this.modules.checks.checkBundle(transactions, TRANSACTION_BYTES_MAX)
+      const verdict = await this.modules.checks.checkBundle(
+        transactions,
+        RELAY_TRANSACTION_BYTES_MAX,
+      )
       attempt = withVerdict(attempt, verdict)
       checked = { ...attempt, transactions, bundleId: this.validate(verdict) }
     } catch (error) {
@@ -63,13 +71,13 @@ export class BundleSender {
     const { bundleId } = checked
     const refused = origin.recheck()
     if (refused !== undefined) return { outcome: { reply: refused }, bundleId }
-    const flown = await this.modules.flights.fly({
+    const sent = await this.modules.singleFlight.run({
       key: this.keyOf(bundleId),
       id: checked.submissionId,
       isSame: other => this.isSame(other, bundleId),
       prepare: () => this.reserve(checked),
     })
-    return { outcome: this.toOutcome(this.settle(flown, checked), checked), bundleId }
+    return { outcome: this.toOutcome(this.settle(sent, checked), checked), bundleId }
   }
 
   private toAttempt({ grant, submissionId }: RelayOrigin): Attempt {
@@ -110,7 +118,12 @@ export class BundleSender {
   private recordRefusal({ submissionId, pending }: Attempt, error: RpcError): void {
     const outcome = error.name === 'checksOverloaded' ? 'full' : 'invalid'
     const times = { forwardedAtMs: null, answeredAtMs: this.modules.now() }
-    this.modules.book.record(submissionId, { ...pending, outcome, checks: error.message, ...times })
+    this.modules.store.record(submissionId, {
+      ...pending,
+      outcome,
+      checks: error.message,
+      ...times,
+    })
   }
 
   private keyOf(bundleId: string): Buffer {
@@ -126,15 +139,15 @@ export class BundleSender {
   }
 
   /** Takes a token and writes the record; what it returns sends the bundle. */
-  private reserve(checked: Checked): (() => Begun) | 'full' {
-    const { bucket, book, now } = this.modules
+  private reserve(checked: Checked): (() => StartedSend) | 'full' {
+    const { bucket, store, now } = this.modules
     if (!bucket.take()) return 'full'
     const forwardedAtMs = now()
-    const flight = book.begin(checked.submissionId, { ...checked.pending, forwardedAtMs })
-    if (flight === undefined) return 'full'
+    const record = store.begin(checked.submissionId, { ...checked.pending, forwardedAtMs })
+    if (record === undefined) return 'full'
     return () => {
       const ended = this.sendToEngine(checked, forwardedAtMs)
-      return { ended, stored: ended.then(ending => flight.end(ending)) }
+      return { ended, stored: ended.then(ending => record.end(ending)) }
     }
   }
 
@@ -172,18 +185,18 @@ export class BundleSender {
   }
 
   /** Records a submission that was not sent itself: it joined another one, or there was no capacity. */
-  private settle(flown: Flown, { submissionId, pending }: Checked): Settled {
-    if (typeof flown !== 'string' && flown.joined === null) return flown
-    const { book, meter, now } = this.modules
+  private settle(sent: SendResult, { submissionId, pending }: Checked): Settled {
+    if (typeof sent !== 'string' && sent.joined === null) return sent
+    const { store, meter, now } = this.modules
     const times = { forwardedAtMs: null, answeredAtMs: now() }
     let own: Submission
-    if (typeof flown === 'string') own = { ...pending, outcome: flown, ...times }
+    if (typeof sent === 'string') own = { ...pending, outcome: sent, ...times }
     else {
       meter.onJoined()
-      const { outcome, result, error, engine } = flown.ending
-      own = { ...pending, joined: flown.joined, outcome, result, error, engine, ...times }
+      const { outcome, result, error, engine } = sent.ending
+      own = { ...pending, joined: sent.joined, outcome, result, error, engine, ...times }
     }
-    book.record(submissionId, own)
+    store.record(submissionId, own)
     return { ending: own, joined: own.joined }
   }
 

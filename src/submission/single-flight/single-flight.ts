@@ -1,191 +1,164 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Claim, Claims, Holder } from './lock-table.js'
 import { formatId } from '../store/submission-id.js'
 import type { Ending, Submission } from '../store/submission.js'
+import type { Lock, LockOwner, LockTable } from './lock-table.js'
 
-/** A flight that was begun: its end, and when others can read of it. */
-export type Begun = {
+/** A send that was started. */
+export type StartedSend = {
   readonly ended: Promise<Ending>
   /** Resolves when other edges can read how it ended; false where it could not be stored. */
   readonly stored: Promise<boolean>
 }
 
-/** Bounds of waiting for a flight of another edge. */
-export type FlightOptions = {
-  /** Pause between two looks at what the other edge has stored. */
+/** A send that may be started. */
+export type SendTask = {
+  /** Digest of the bundle, its route and its network. */
+  readonly key: Buffer
+  readonly id: Uint8Array
+  /** Reserves what the send needs. The function that it returns starts the send. */
+  readonly prepare: () => (() => StartedSend) | 'full'
+  /** Tells submissions of the same bundle from those of another one with the same lock. */
+  readonly isSame: (submission: Submission) => boolean
+}
+
+/**
+ * How a bundle was sent: by this submission, by another one that it joined, or not at all. `unknown`:
+ * another edge sent it, and its outcome cannot be read.
+ */
+export type SendResult =
+  { readonly ending: Ending; readonly joined: string | null } | 'full' | 'unknown'
+
+/** Bounds of waiting for another edge. */
+export type SingleFlightOptions = {
+  /** Pause between two reads of the other edge's store. */
   readonly followPollMs: number
-  /** Longest wait: every time-out of a flight, and what storing its end takes. */
+  /** Longest wait: every time-out of a send, and the time to store its outcome. */
   readonly followMs: number
 }
 
-/** What flights are made of. */
-export type FlightModules = {
-  readonly claims: Claims
+export type SingleFlightModules = {
+  readonly locks: LockTable
   /** A submission of an edge of this machine, as far as it is stored. */
   readonly read: (edge: number, id: Uint8Array) => Submission | undefined
   /** Monotonic milliseconds. */
   readonly now: () => number
 }
 
-/**
- * How a bundle went: of this submission itself, of another one that it joined, or `full`, or
- * `unknown`.
- */
-export type Flown = { readonly ending: Ending; readonly joined: string | null } | 'full' | 'unknown'
+/** The first reads of another edge come without a pause: it may have started in this instant. */
+const EAGER_READS = 3
 
-/**
- * The same bundle in flight at any edge of the machine is sent once, and all who come meanwhile
- * share its end.
- */
-export type Flights = {
-  /**
-   * Joins the flight of this bundle, or makes one of its own. `isSame` tells the bundle's
-   * submissions from those of another one with the same claim.
-   */
-  fly(bundle: Bundle & { readonly isSame: (submission: Submission) => boolean }): Promise<Flown>
-}
-
-/**
- * What may fly. `prepare` keeps what is to be sent, or finds that it cannot be; what it answers
- * then sends.
- */
-export type Bundle = {
-  /** Digest of the bundle, its route and its network. */
-  readonly key: Buffer
+/** A send of this edge, until its outcome is stored. */
+type OwnSend = {
   readonly id: Uint8Array
-  readonly prepare: () => (() => Begun) | 'full'
-}
-
-/**
- * At first the other edge is looked at in each turn of the loop: it may have begun in this very
- * instant.
- */
-const EAGER_LOOKS = 3
-
-/** A flight of this edge. */
-type Own = {
-  readonly id: Uint8Array
-  readonly claim: Claim
+  readonly lock: Lock
   readonly ended: Promise<Ending>
-  /** It is not stored yet: who comes now begins a flight of its own, under a new claim. */
-  isEnding: boolean
+  /** It has ended: the same bundle is sent again, under a new lock. */
+  hasEnded: boolean
 }
 
-export const createFlights = (
-  { followPollMs, followMs }: FlightOptions,
-  { claims, read, now }: FlightModules,
-): Flights => {
-  /** Flights of this edge, up to their storing. */
-  const here = new Map<string, Own>()
-  /** In flight at other edges, and waited for here. */
-  const followed = new Map<string, Promise<Flown | 'gone'>>()
+/** Sends equal bundles that are in flight at any edge of the machine once; all get its outcome. */
+export class SingleFlight {
+  private readonly options: SingleFlightOptions
+  private readonly modules: SingleFlightModules
+  /** By key. */
+  private readonly own = new Map<string, OwnSend>()
+  /** Sends of other edges that requests here wait for, by key. */
+  private readonly followed = new Map<string, Promise<SendResult | 'gone'>>()
 
-  const prepareOrRelease = (claim: Claim, prepare: () => (() => Begun) | 'full') => {
-    try {
-      const send = prepare()
-      if (send === 'full') claims.release(claim)
-      return send
-    } catch (error) {
-      claims.release(claim)
-      throw error
+  constructor(options: SingleFlightOptions, modules: SingleFlightModules) {
+    this.options = options
+    this.modules = modules
+  }
+
+  /** Joins the send of the same bundle, or starts one. */
+  async run(task: SendTask): Promise<SendResult> {
+    const name = task.key.toString('latin1')
+    for (;;) {
+      const own = this.own.get(name)
+      if (own?.hasEnded === false) return { ending: await own.ended, joined: formatId(own.id) }
+      const started = this.start(task, name)
+      if (started !== 'in-flight') return started
+      const result = await this.followTogether(task, name)
+      if (result !== 'gone') return result
     }
   }
 
-  const keep = (name: string, claim: Claim, id: Uint8Array, started: Begun): void => {
-    const own: Own = { id, claim, ended: started.ended, isEnding: false }
-    here.set(name, own)
-    const land = (): void => {
-      own.isEnding = true
-      claims.end(claim)
-    }
-    started.ended.then(land, land)
-    const release = (): void => {
-      if (here.get(name) !== own) return
-      here.delete(name)
-      claims.release(claim)
-    }
-    started.stored.then(release, release)
-  }
-
-  /** Waits for the end of another edge's flight; `gone` where it was over, or never began. */
-  const follow = async (
-    key: Uint8Array,
-    isSame: (submission: Submission) => boolean,
-  ): Promise<Flown | 'gone'> => {
-    const endMs = now() + followMs
-    let leader: Required<Holder> | undefined
-    for (let looks = 0; ; looks++) {
-      // Before the record: a claim is let go after it can be read.
-      const holder = claims.holder(key)
-      if (holder?.id !== undefined) leader = { edge: holder.edge, id: holder.id }
-      const found = leader?.id && read(leader.edge, leader.id)
-      if (leader?.id !== undefined && found !== undefined) {
-        if (!isSame(found)) leader = undefined
-        else if (found.outcome !== 'pending') return { ending: found, joined: formatId(leader.id) }
-      }
-      // It was begun, and its edge could not store how it ended: it must not be sent again.
-      if (holder === undefined) return leader === undefined ? 'gone' : 'unknown'
-      if (now() > endMs) return 'unknown'
-      await sleep(looks < EAGER_LOOKS ? 0 : followPollMs)
-    }
-  }
-
-  /** The same for all who come here while it lasts: one looks, the others wait with it. */
-  const followTogether = (
+  /** Starts a send, unless there is one at another edge. */
+  private start(
+    { key, id, prepare }: SendTask,
     name: string,
-    key: Uint8Array,
-    isSame: (submission: Submission) => boolean,
-  ): Promise<Flown | 'gone'> => {
-    const known = followed.get(name)
-    // Over already, and only not seen yet: who comes now is too late to join.
-    if (known !== undefined && claims.holder(key)?.id !== undefined) return known
-    const own = follow(key, isSame)
-    followed.set(name, own)
-    const forget = (): void => {
-      if (followed.get(name) === own) followed.delete(name)
-    }
-    own.then(forget, forget)
-    return own
-  }
-
-  const nameOf = (key: Buffer): string => key.toString('latin1')
-
-  const begin = (
-    { key, id, prepare }: Bundle,
-    name: string,
-  ): Promise<Flown> | 'full' | 'flying' => {
-    const old = here.get(name)
-    if (old?.isEnding === false) return 'flying'
+  ): Promise<SendResult> | 'full' | 'in-flight' {
+    const { locks } = this.modules
+    const old = this.own.get(name)
     if (old !== undefined) {
-      here.delete(name)
-      claims.release(old.claim)
+      this.own.delete(name)
+      locks.release(old.lock)
     }
-    const claim = claims.take(key)
-    if (claim === 'full') return 'full'
-    if (claim === 'held') return 'flying'
-    const send = prepareOrRelease(claim, prepare)
+    const lock = locks.tryAcquire(key)
+    if (lock === 'full') return 'full'
+    if (lock === 'locked') return 'in-flight'
+    let send: ReturnType<typeof prepare> = 'full'
+    try {
+      send = prepare()
+    } finally {
+      if (send === 'full') locks.release(lock)
+    }
     if (send === 'full') return 'full'
-    // Before a byte is sent: whoever waits for this flight must know of it when this process dies
-    // amid it.
-    claims.begin(claim, id)
-    const started = send()
-    keep(name, claim, id, started)
-    return started.ended.then(ending => ({ ending, joined: null }))
+    // Before a byte is sent: other edges must find the submission even if this process dies.
+    locks.setSubmission(lock, id)
+    const { ended, stored } = send()
+    this.keep(name, { id, lock, ended, hasEnded: false }, stored)
+    return ended.then(ending => ({ ending, joined: null }))
   }
 
-  return {
-    async fly(bundle) {
-      const { key, isSame } = bundle
-      const name = nameOf(key)
-      for (;;) {
-        const known = here.get(name)
-        if (known?.isEnding === false)
-          return { ending: await known.ended, joined: formatId(known.id) }
-        const begun = begin(bundle, name)
-        if (begun !== 'flying') return begun
-        const end = await followTogether(name, key, isSame)
-        if (end !== 'gone') return end
+  private keep(name: string, own: OwnSend, stored: Promise<boolean>): void {
+    const { locks } = this.modules
+    this.own.set(name, own)
+    const onEnded = (): void => {
+      own.hasEnded = true
+      locks.clearSubmission(own.lock)
+    }
+    const onStored = (): void => {
+      if (this.own.get(name) !== own) return
+      this.own.delete(name)
+      locks.release(own.lock)
+    }
+    own.ended.then(onEnded, onEnded)
+    stored.then(onStored, onStored)
+  }
+
+  /** Waits for another edge's send, once for all requests of this edge. */
+  private followTogether(task: SendTask, name: string): Promise<SendResult | 'gone'> {
+    const known = this.followed.get(name)
+    // Without an id it has ended, and a request that comes now is too late to join it.
+    if (known !== undefined && this.modules.locks.owner(task.key)?.id !== undefined) return known
+    const following = this.follow(task)
+    this.followed.set(name, following)
+    const forget = (): void => {
+      if (this.followed.get(name) === following) this.followed.delete(name)
+    }
+    following.then(forget, forget)
+    return following
+  }
+
+  /** Waits until another edge's send has ended; `gone` where it never started. */
+  private async follow({ key, isSame }: SendTask): Promise<SendResult | 'gone'> {
+    const { locks, read, now } = this.modules
+    const endMs = now() + this.options.followMs
+    let sender: Required<LockOwner> | undefined
+    for (let readCount = 0; ; readCount++) {
+      // Before the record: a lock is released after the record can be read.
+      const owner = locks.owner(key)
+      if (owner?.id !== undefined) sender = { edge: owner.edge, id: owner.id }
+      const found = sender?.id && read(sender.edge, sender.id)
+      if (sender?.id !== undefined && found !== undefined) {
+        if (!isSame(found)) sender = undefined
+        else if (found.outcome !== 'pending') return { ending: found, joined: formatId(sender.id) }
       }
-    },
+      // It was sent, but its outcome was not stored: it must not be sent again.
+      if (owner === undefined) return sender === undefined ? 'gone' : 'unknown'
+      if (now() > endMs) return 'unknown'
+      await sleep(readCount < EAGER_READS ? 0 : this.options.followPollMs)
+    }
   }
 }

@@ -1,63 +1,33 @@
-/** Bounds of the ledger that each edge keeps of its submissions. */
+/** Bounds of the store that each edge keeps of its submissions. */
 export type Options = Readonly<typeof defaults>
 
 export const defaults = {
-  /**
-   * Forwarded submissions that are kept, about 1 KB each: at 100 bundles a minute, the last 16
-   * hours.
-   */
+  /** Forwarded submissions that are kept, about 1 KB each: at 100 bundles a minute, the last 16 hours. */
   forwardedMax: 100_000,
-  /**
-   * Submissions that a check refused; apart, so that a flood of them drives out no forwarded one.
-   */
+  /** Submissions that a check refused. They have a bound of their own, so that many of them never evict forwarded ones. */
   invalidMax: 20_000,
-  /**
-   * Older ones are removed: seven days, the time in which somebody asks what became of a bundle.
-   */
+  /** Older submissions are removed: after seven days nobody asks for a bundle any more. */
   ageMsMax: 7 * 24 * 60 * 60 * 1000,
-  /**
-   * Submissions that may be in flight at once at an edge, 4 KiB each; one more is answered with
-   * -32010.
-   */
+  /** Submissions that may be in flight at once at an edge, 4 KiB each. One more is answered with -32010. */
   inFlightMax: 1_024,
-  /**
-   * A bundle that is not answered after this is shown by other edges, too. Most are answered
-   * before.
-   */
+  /** A bundle without an answer after this is stored as pending, so that other edges can read it. */
   pendingMs: 50,
-  /**
-   * Records that may wait for the disk. While it stalls, what a check refused is not recorded
-   * beyond that.
-   */
-  waitingMax: 4_096,
-  /**
-   * Address space of the map, set once and sparse: the records above, the longest that they can be.
-   */
+  /** Records that may wait for the disk. Above it, submissions that a check refused are not recorded. */
+  bufferedMax: 4_096,
+  /** Address space of the map, set once and sparse: the records above at their longest. */
   mapBytes: 2 * 1024 ** 3,
-  /** Read slots: one for each edge and control, with room for tools and for dead ones. */
+  /** Reader slots: one for each edge and control, with room for tools and for processes that died. */
   readersMax: 512,
-  /** What is over the bounds is removed this often. */
+  /** Pause between two removals of what is above the bounds. */
   pruneMs: 250,
   /** Records removed at once, about 5 µs each on the event loop: 2,000 a second. */
   pruneCountMax: 512,
-  /**
-   * A bundle that is in flight at another edge: pause between two looks at what that edge has
-   * stored.
-   */
+  /** A bundle that is in flight at another edge: pause between two reads of that edge's store. */
   followPollMs: 2,
-  /**
-   * Beyond the time-outs of a flight, what storing its end may take. Then it is nobody's: its edge
-   * has stopped.
-   */
+  /** Time to store an outcome, added to the time-outs of a send. After both, the edge of that send is taken for dead. */
   followGraceMs: 5_000,
-  /**
-   * A submission that was just made at another edge may not be stored yet: `getSubmission` looks
-   * again this long.
-   */
+  /** A new submission of another edge may not be stored yet: `getSubmission` reads again for this long. */
   findMs: 100,
-  /**
-   * Records of each edge and table that the dashboard looks through for one access's newest: some
-   * 20 ms of control.
-   */
+  /** Records per edge and table that the dashboard searches for the newest of one access: about 20 ms of control. */
   recentMax: 5_000,
 }

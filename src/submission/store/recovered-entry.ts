@@ -1,34 +1,36 @@
+import * as v from 'valibot'
 import { isMap } from '../../shared/values.js'
-import type { Left } from './write-ahead-log.js'
 import { ID_BYTES } from './submission-id.js'
-import type { Submission } from './submission.js'
+import { submissionSchema, type Submission } from './submission.js'
+import type { RecoveredEntry } from './write-ahead-log.js'
 
-/** How the bytes of the journal are read; both throw where that cannot be. */
-export type Codec = {
+/** How the bytes of entries are read. */
+export type EntryModules = {
+  /** Throws where it cannot. */
   readonly unpack: (bytes: Uint8Array) => unknown
-  readonly parse: (value: unknown) => Submission
+  readonly onFault: (fault: unknown) => void
 }
 
 /**
- * A submission that was left in the journal, with its end where that can be read. Throws where it
- * cannot be read itself.
+ * The submission of a recovered entry. An ending that cannot be decoded is reported and ignored.
+ * Throws where the entry itself cannot be decoded.
  */
-export const recall = (
-  { entry, ended }: Left,
-  { unpack, parse }: Codec,
-  onFault: (fault: unknown) => void,
+export const decodeRecoveredEntry = (
+  { entry, ending }: RecoveredEntry,
+  { unpack, onFault }: EntryModules,
 ): readonly [id: Buffer, submission: Submission] => {
-  const members = (bytes: Uint8Array) => {
+  const decode = (bytes: Uint8Array): Record<string, unknown> => {
     const value = unpack(bytes)
-    if (!isMap(value)) throw new Error('an entry of the journal is no map')
+    if (!isMap(value)) throw new Error('an entry of the write-ahead log is not a map')
     return value
   }
-  const begun = members(entry.subarray(ID_BYTES))
-  let end = {}
+  const pending = decode(entry.subarray(ID_BYTES))
+  let ended = {}
   try {
-    if (ended !== undefined) end = members(ended)
+    if (ending !== undefined) ended = decode(ending)
   } catch (error) {
     onFault(error)
   }
-  return [Buffer.from(entry.subarray(0, ID_BYTES)), parse({ ...begun, ...end })]
+  const submission = v.parse(submissionSchema, { ...pending, ...ended })
+  return [Buffer.from(entry.subarray(0, ID_BYTES)), submission]
 }

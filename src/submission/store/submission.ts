@@ -53,7 +53,7 @@ export const submissionSchema = v.object({
   engine: v.nullable(v.object({ status: v.number(), words: text })),
 })
 
-/** One submission to a relay route, as the ledger keeps it. */
+/** One submission to a relay route, as the store keeps it. */
 export type Submission = Readonly<v.InferOutput<typeof submissionSchema>>
 
 /** How a submission ended, which is all that was not known of it when it began. */

@@ -9,7 +9,7 @@ import {
   findingsOf,
   GOOD,
   OK,
-  openLander,
+  openTestLander,
   SINGLE,
   single,
 } from '../../fixtures/submission/lander.js'
@@ -26,7 +26,7 @@ const tooLarge = (index: number): string =>
   failure(-32602, `transaction ${index} exceeds 4096 bytes`)
 
 t.test('calls that are answered here, and their neighbours that are not', async t => {
-  const { raw, post, edge } = await openLander(t)
+  const { raw, post, edge } = await openTestLander(t)
   const text = base64(GOOD)
   // 400 bytes end in two pads: the last digit has four bits to spare.
   const padded = base64(sized(400))
@@ -208,7 +208,7 @@ t.test('calls that are answered here, and their neighbours that are not', async 
 })
 
 t.test('batches that are answered here, and their neighbours that are not', async t => {
-  const { raw, post, edge } = await openLander(t)
+  const { raw, post, edge } = await openTestLander(t)
   const record = (byteCount: number): Buffer => Buffer.alloc(byteCount, 1)
   const sixteen = Array<Buffer>(16).fill(record(66))
   const largest = frame(...Array<Buffer>(16).fill(record(1232)))
@@ -296,7 +296,7 @@ t.test('batches that are answered here, and their neighbours that are not', asyn
 })
 
 t.test('the answer keeps the id as it came', async t => {
-  const { post } = await openLander(t, s => s.destroy())
+  const { post } = await openTestLander(t, s => s.destroy())
   for (const id of ['"c9bf9e57-1685"', '18446744073709551616', '1.50', 'null', '"ä\\n\\u0000"'])
     t.match(await post(SINGLE, single(GOOD).replace('"id":1', `"id":${id}`)), {
       status: 504,
@@ -318,7 +318,7 @@ const isBatch = (body: Buffer): boolean => {
 }
 
 t.test('of spoiled batches goes on what is still one', async t => {
-  const { raw, post } = await openLander(t)
+  const { raw, post } = await openTestLander(t)
   const record = fc
     .oneof({ weight: 8, arbitrary: fc.integer({ min: 66, max: 1232 }) }, fc.constantFrom(65, 1233))
     .map(length => Buffer.alloc(length, length))
@@ -352,7 +352,7 @@ t.test('of spoiled batches goes on what is still one', async t => {
 })
 
 t.test('of spoiled calls goes on what is still one', async t => {
-  const { raw, post } = await openLander(t)
+  const { raw, post } = await openTestLander(t)
   const whole = single(GOOD, { encoding: 'base64' })
   const spoiled = anyEdits.map(edits => edits.reduce(edit, whole))
   await fc.assert(

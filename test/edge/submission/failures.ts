@@ -8,7 +8,7 @@ import {
   GOOD,
   JSON_TYPE,
   OK,
-  openLander,
+  openTestLander,
   SINGLE,
   single,
 } from '../../fixtures/submission/lander.js'
@@ -43,7 +43,7 @@ t.test('when the lander fails', async t => {
   ]
   for (const [name, script, status, message] of cases)
     t.test(name, async t => {
-      const { raw, post, edge } = await openLander(t, script, { upstream: { answerMs: 300 } })
+      const { raw, post, edge } = await openTestLander(t, script, { upstream: { answerMs: 300 } })
       for (const [route, body] of BODIES) {
         raw.received.length = 0
         const startMs = performance.now()
@@ -59,7 +59,7 @@ t.test('when the lander fails', async t => {
 
   t.test('nobody listens', async t => {
     const urls = [`http://127.0.0.1:${await refusedPort()}`]
-    const { post } = await openLander(t, undefined, { upstream: { urls } })
+    const { post } = await openTestLander(t, undefined, { upstream: { urls } })
     for (const [route, body] of BODIES) {
       const reply = await post(route, body)
       t.equal(reply.status, 502)
@@ -71,14 +71,14 @@ t.test('when the lander fails', async t => {
   t.test('nobody listens at the first URL', async t => {
     const good = await openRawUpstream(t, s => s.write(answer(OK)))
     const urls = [`http://127.0.0.1:${await refusedPort()}`, good.url]
-    const { post } = await openLander(t, undefined, { upstream: { urls } })
+    const { post } = await openTestLander(t, undefined, { upstream: { urls } })
     for (const [route, body] of BODIES) t.match(await post(route, body), { status: 200, text: OK })
     t.equal(good.received.length, 3)
   })
 
   t.test('more are under way than may be', async t => {
     const held: net.Socket[] = []
-    const { post, raw } = await openLander(t, s => held.push(s), { upstream: { inFlightMax: 1 } })
+    const { post, raw } = await openTestLander(t, s => held.push(s), { upstream: { inFlightMax: 1 } })
     const first = post(SINGLE, single(GOOD))
     await until('it is under way', () => held.length === 1)
     for (const [route, body] of BODIES) {
@@ -95,10 +95,10 @@ t.test('when the lander fails', async t => {
 })
 
 t.test('nothing hangs: by default a connection has one second, and an answer five', async t => {
-  const lost = await openLander(t, undefined, {
+  const lost = await openTestLander(t, undefined, {
     upstream: { urls: [`http://127.0.0.1:${await blackholePort(t)}`] },
   })
-  const silent = await openLander(t, () => {})
+  const silent = await openTestLander(t, () => {})
   const timed = async (sent: Promise<HttpAnswer>): Promise<[status: number, elapsedMs: number]> => {
     const startMs = performance.now()
     const { status } = await sent
@@ -121,7 +121,7 @@ t.test('nothing hangs: by default a connection has one second, and an answer fiv
 
 t.test('what is sent behind a submission that is under way is not forwarded', async t => {
   const held: net.Socket[] = []
-  const { raw, edge, token } = await openLander(t, s => held.push(s))
+  const { raw, edge, token } = await openTestLander(t, s => held.push(s))
   const bodyOf = (id: number): string => single(GOOD).replace('"id":1', `"id":${id}`)
   const lines = ['Content-Type: application/json']
   const client = await connect(edge.port)
@@ -142,7 +142,7 @@ t.test('what is sent behind a submission that is under way is not forwarded', as
 
 t.test('a client that leaves changes nothing for the lander', async t => {
   const held: net.Socket[] = []
-  const { raw, edge, token, post } = await openLander(t, s => held.push(s))
+  const { raw, edge, token, post } = await openTestLander(t, s => held.push(s))
   const lines = (type: string): string[] => [`Content-Type: ${type}`]
   const bytes = frame(GOOD).toString('latin1')
   const requests = [

@@ -1,7 +1,7 @@
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
-import { type LanderOptions, openLander } from '../../../src/sandbox/upstreams/lander.js'
+import { type LanderOptions, openDevLander } from '../../../src/sandbox/upstreams/lander.js'
 import { compileV1 } from '../../fixtures/sandbox/compile-v1.js'
 import { key } from '../../fixtures/sandbox/sandbox.js'
 import {
@@ -19,7 +19,7 @@ const KEY = { 'x-api-key': 'hml-sandbox' }
 const open = async (t: Test, options: Partial<LanderOptions> = {}, now?: () => number) => {
   const payer = createPayer(t)
   const tipAddresses = payer.tips.lander
-  const { url, close } = await openLander(payer.chain, { tipAddresses, ...options }, now)
+  const { url, close } = await openDevLander(payer.chain, { tipAddresses, ...options }, now)
   t.teardown(close)
   const call = (path: string, method: string, params: unknown) =>
     callUpstream(`${url}${path}`, method, params, KEY)

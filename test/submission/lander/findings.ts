@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { RpcError } from '../../../src/shared/errors.js'
 import { createLog } from '../../../src/shared/log.js'
 import type { Verdict } from '../../../src/native/transactions.js'
-import { createLander, type Recheck } from '../../../src/submission/lander/lander.js'
+import { Lander, type Recheck } from '../../../src/submission/lander/lander.js'
 import { defaults, type Options as LanderOptions } from '../../../src/submission/lander/options.js'
 import { openUpstream } from '../../../src/upstream/client.js'
 import { defaults as upstreamDefaults } from '../../../src/upstream/options.js'
@@ -15,7 +15,7 @@ import {
   findingsOf,
   GOOD,
   OK,
-  openLander,
+  openTestLander,
   SINGLE,
   single,
 } from '../../fixtures/submission/lander.js'
@@ -32,7 +32,7 @@ const bodyOf = (route: string, transactions: readonly Buffer[]): string | Buffer
 }
 
 t.test('findings travel beside the answer', async t => {
-  const { post, edge } = await openLander(t)
+  const { post, edge } = await openTestLander(t)
   const half = FLOOR / 2n
   const good = tipping([FLOOR, 0])
   const poor = tipping([FLOOR - 1n, 0])
@@ -88,7 +88,7 @@ t.test('findings travel beside the answer', async t => {
 })
 
 t.test('enforced, a finding is an error and nothing is forwarded', async t => {
-  const { raw, post, edge } = await openLander(t, undefined, { enforce: true })
+  const { raw, post, edge } = await openTestLander(t, undefined, { enforce: true })
   const half = FLOOR / 2n
   const good = tipping([FLOOR, 0])
   const poor = tipping([FLOOR - 1n, 0])
@@ -175,7 +175,7 @@ const openOver = async (
   t.teardown(() => upstream.close())
   const findings: string[] = []
   const outcomes: string[] = []
-  const lander = createLander(
+  const lander = new Lander(
     { ...defaults, ...options },
     {
       upstream,
@@ -296,7 +296,7 @@ t.test(
   'real transactions, and real ones with one thing wrong',
   { skip: folder === undefined && SHARED_ABSENT },
   async t => {
-    const { post, raw } = await openLander(t)
+    const { post, raw } = await openTestLander(t)
     let seen = 0
     for (const file of readdirSync(folder ?? '')) {
       const {

@@ -10,7 +10,7 @@ import {
   GOOD,
   JSON_TYPE,
   OK,
-  openLander,
+  openTestLander,
   SINGLE,
   single,
 } from '../../fixtures/submission/lander.js'
@@ -29,7 +29,7 @@ const PATHS: Readonly<Record<string, string>> = {
 
 t.test('what was forwarded is answered after a revocation, nothing more is', async t => {
   let answerNow = (): void => {}
-  const { raw, edge, token, post } = await openLander(
+  const { raw, edge, token, post } = await openTestLander(
     t,
     s => {
       answerNow = () => void s.write(answer(OK))
@@ -53,7 +53,7 @@ t.test('what was forwarded is answered after a revocation, nothing more is', asy
 })
 
 t.test('the token in every form that is allowed, and in no other', async t => {
-  const { raw, edge, token } = await openLander(t)
+  const { raw, edge, token } = await openTestLander(t)
   const wrong = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`
   type Form = [
     name: string,
@@ -130,7 +130,7 @@ t.test('the token in every form that is allowed, and in no other', async t => {
 })
 
 t.test('other methods and other paths', async t => {
-  const { edge, token, raw } = await openLander(t)
+  const { edge, token, raw } = await openTestLander(t)
   const cases: [method: string, path: string, status: number][] = [
     ['GET', `/${token}/lander`, 405],
     ['PUT', '/lander', 405],
@@ -150,7 +150,7 @@ t.test('other methods and other paths', async t => {
 })
 
 t.test('content types', async t => {
-  const { edge, token, raw } = await openLander(t)
+  const { edge, token, raw } = await openTestLander(t)
   const cases: [route: string, type: string | undefined, status: number][] = [
     [SINGLE, 'application/json', 200],
     [SINGLE, 'Application/JSON; charset=utf-8', 200],
@@ -180,7 +180,7 @@ t.test('content types', async t => {
 })
 
 t.test('the body goes on byte for byte, and nothing else of the client does', async t => {
-  const { raw, post } = await openLander(t)
+  const { raw, post } = await openTestLander(t)
   const text = base64(GOOD)
   const bodies: [route: string, body: string | Uint8Array][] = [
     [SINGLE, single(GOOD)],
@@ -232,7 +232,7 @@ t.test('the body goes on byte for byte, and nothing else of the client does', as
 })
 
 t.test('what belongs to one connection stays on it', async t => {
-  const { raw, edge, token } = await openLander(t)
+  const { raw, edge, token } = await openTestLander(t)
   const lines = [
     'Connection: X-Hop, Keep-Alive',
     'X-Hop: 1',
@@ -257,7 +257,7 @@ t.test('what belongs to one connection stays on it', async t => {
 })
 
 t.test('a body in chunks goes on as one', async t => {
-  const { raw, edge, token } = await openLander(t)
+  const { raw, edge, token } = await openTestLander(t)
   for (const [route, body] of BODIES) {
     const bytes = Buffer.from(body)
     const chunks = [bytes.subarray(0, 40), bytes.subarray(40)].map(chunk =>
@@ -287,7 +287,7 @@ t.test('a body in chunks goes on as one', async t => {
 
 t.test('the credential may go in the query, in the place of what the client has there', async t => {
   const upstream = { credentialIn: 'query', credentialName: 'api-key' }
-  const { raw, edge, token } = await openLander(t, undefined, { upstream })
+  const { raw, edge, token } = await openTestLander(t, undefined, { upstream })
   for (const [route, body] of BODIES) {
     const type = route === BATCH ? BYTES_TYPE : JSON_TYPE
     t.match(await edge.post(`${route}?mev-protect=true&api-key=${token}`, body, type), {
@@ -338,7 +338,7 @@ t.test('what comes back is what the lander said', async t => {
     ['600 KB', '200 OK', 'text/plain', 'x'.repeat(600_000), []],
   ]
   let now: Buffer = Buffer.alloc(0)
-  const { post } = await openLander(t, s => s.write(now))
+  const { post } = await openTestLander(t, s => s.write(now))
   for (const [name, status, type, body, more] of cases)
     for (const [route, sent] of BODIES) {
       now = answer(body, { status, lines: lines(type, ...more) })

@@ -406,24 +406,27 @@ t.test('an own bucket that is empty answers as the engine would, without asking 
   t.equal(wrong.json.error?.code, -32_602, 'what is wrong is told before')
 })
 
-t.test('more in flight than the ledger has room for are answered the same', async t => {
-  const waiting: (() => void)[] = []
-  const { engine, send } = await open(
-    t,
-    socket => void waiting.push(() => socket.write(json('200 OK', JSON.parse(ACCEPTED)))),
-    { ledger: { inFlightMax: 1 } },
-  )
-  const first = send()
-  await until('it is in flight', () => engine.received.length === 1)
-  const { json: second, headers } = await send(
-    sendBundle('/relay-bundle', toBundle('/relay-bundle', 'b')),
-  )
-  t.strictSame(second.error, FULL)
-  t.equal(headers['retry-after'], '1')
-  waiting.forEach(go => go())
-  t.equal((await first).json.result, ID)
-  t.equal(engine.received.length, 1)
-})
+t.test(
+  'a bundle above the store’s bound of submissions in flight is answered the same',
+  async t => {
+    const waiting: (() => void)[] = []
+    const { engine, send } = await open(
+      t,
+      socket => void waiting.push(() => socket.write(json('200 OK', JSON.parse(ACCEPTED)))),
+      { store: { inFlightMax: 1 } },
+    )
+    const first = send()
+    await until('it is in flight', () => engine.received.length === 1)
+    const { json: second, headers } = await send(
+      sendBundle('/relay-bundle', toBundle('/relay-bundle', 'b')),
+    )
+    t.strictSame(second.error, FULL)
+    t.equal(headers['retry-after'], '1')
+    waiting.forEach(go => go())
+    t.equal((await first).json.result, ID)
+    t.equal(engine.received.length, 1)
+  },
+)
 
 t.test('more under way than the engine is asked at once are answered the same', async t => {
   const waiting: (() => void)[] = []

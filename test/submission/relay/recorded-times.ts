@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { createLog } from '../../../src/shared/log.js'
-import { CLAIM_WORDS, createClaims } from '../../../src/submission/single-flight/lock-table.js'
-import { createFlights } from '../../../src/submission/single-flight/single-flight.js'
+import { LOCK_TABLE_WORDS, LockTable } from '../../../src/submission/single-flight/lock-table.js'
+import { SingleFlight } from '../../../src/submission/single-flight/single-flight.js'
 import { defaults } from '../../../src/submission/relay/options.js'
 import { BundleSender } from '../../../src/submission/relay/send-bundle.js'
 import { createIds } from '../../../src/submission/store/submission-id.js'
@@ -48,10 +48,10 @@ t.test('a record has the times of arrival, of sending and of the answer', async 
   let nowMs = RECEIVED_MS
   const begun: Submission[] = []
   const ended: Ending[] = []
-  const claims = createClaims({
-    words: new BigInt64Array(CLAIM_WORDS),
+  const locks = new LockTable({
+    words: new BigInt64Array(LOCK_TABLE_WORDS),
     edgeIndex: 0,
-    claimSecondsMax: 60,
+    lockSecondsMax: 60,
     nowSeconds: () => 0,
   })
   const sender = new BundleSender(
@@ -79,11 +79,11 @@ t.test('a record has the times of arrival, of sending and of the answer', async 
       },
       upstream: { send: never },
       bucket: { take: () => true },
-      flights: createFlights(
+      singleFlight: new SingleFlight(
         { followPollMs: 1, followMs: 1 },
-        { claims, read: never, now: () => nowMs },
+        { locks, read: never, now: () => nowMs },
       ),
-      book: {
+      store: {
         begin: (id, submission) => {
           begun.push(submission)
           return {

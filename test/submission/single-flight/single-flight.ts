@@ -2,8 +2,11 @@ import { createHash } from 'node:crypto'
 import bs58 from 'bs58'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
-import { CLAIM_WORDS, createClaims } from '../../../src/submission/single-flight/lock-table.js'
-import { createFlights, type Begun } from '../../../src/submission/single-flight/single-flight.js'
+import { LOCK_TABLE_WORDS, LockTable } from '../../../src/submission/single-flight/lock-table.js'
+import {
+  SingleFlight,
+  type StartedSend,
+} from '../../../src/submission/single-flight/single-flight.js'
 import { createIds, formatId } from '../../../src/submission/store/submission-id.js'
 import type { Submission } from '../../../src/submission/store/submission.js'
 import { answer, openRawUpstream, type Script } from '../../fixtures/submission/raw-upstream.js'
@@ -24,16 +27,23 @@ const idOf = (texts: readonly string[]): string => {
 
 /** An engine that holds each bundle until it is told to answer. */
 const openHolding = async (t: Test, options: Partial<MachineOptions> = {}) => {
-  const held: (() => void)[] = []
+  const replies: (() => void)[] = []
   const script: Script = (socket, { body }) => {
     const { params } = JSON.parse(body.toString())
     const result = idOf(params[0])
-    held.push(() => socket.write(answer(JSON.stringify({ jsonrpc: '2.0', result, id: 1 }))))
+    replies.push(() => socket.write(answer(JSON.stringify({ jsonrpc: '2.0', result, id: 1 }))))
   }
   const engine = await openRawUpstream(t, script)
   const machine = await openMachine(t, { urls: [engine.url], edgeCount: 2, ...options })
   const [one, other = machine.edges[0]] = machine.edges
-  return { engine, held, one, other, machine, release: () => held.splice(0).forEach(go => go()) }
+  return {
+    engine,
+    replies,
+    one,
+    other,
+    machine,
+    release: () => replies.splice(0).forEach(go => go()),
+  }
 }
 
 /** Resolves when so many bundles are where they wait for an answer. */
@@ -46,7 +56,7 @@ const untilChecked = async (
   await new Promise(resolve => setTimeout(resolve, 10))
 }
 
-t.test('the same bundle at one edge is sent once, and all who sent it are answered', async t => {
+t.test('the same bundle at one edge is sent once, and every request is answered', async t => {
   const { engine, one, release } = await openHolding(t)
   const bundle = toBundle('/relay-bundle')
   const send = (id: string) =>
@@ -107,7 +117,7 @@ t.test('the same bundle at two edges is sent once, and both are answered', async
   t.equal(other.told.filter(word => word === 'joined').length, 2)
 })
 
-t.test('an engine’s error is shared in all its words, and so is an unknown outcome', async t => {
+t.test('an engine’s error is shared in full, and so is an unknown outcome', async t => {
   const says: [said: Buffer, error: object][] = [
     [
       answer(
@@ -126,9 +136,9 @@ t.test('an engine’s error is shared in all its words, and so is an unknown out
       { code: -32_603, message: 'bundle engine refused the request with HTTP status 403' },
     ],
   ]
-  const held: (() => void)[] = []
+  const replies: (() => void)[] = []
   let said: Buffer = Buffer.alloc(0)
-  const engine = await openRawUpstream(t, socket => void held.push(() => socket.write(said)))
+  const engine = await openRawUpstream(t, socket => void replies.push(() => socket.write(said)))
   const { edges } = await openMachine(t, { urls: [engine.url], edgeCount: 2 })
   let checked = 0
   for (const [now, error] of says) {
@@ -141,7 +151,7 @@ t.test('an engine’s error is shared in all its words, and so is an unknown out
     })
     await until('it is at the engine', () => engine.received.length === 1)
     await untilChecked(edges, (checked += 3))
-    held.splice(0).forEach(go => go())
+    replies.splice(0).forEach(go => go())
     for (const { json, headers } of await Promise.all(sent)) {
       const submissionId = headers['x-relay-submission-id']
       const isUnknown = 'message' in error && error.message === 'submission outcome unknown'
@@ -172,10 +182,10 @@ t.test(
   },
 )
 
-t.test('a bundle that was answered is sent again when it comes again, at any edge', async t => {
-  const { engine, one, other, held } = await openHolding(t)
+t.test('a bundle that was answered is sent again when it is submitted again', async t => {
+  const { engine, one, other, replies } = await openHolding(t)
   const bundle = toBundle('/relay-bundle')
-  const timer = setInterval(() => held.splice(0).forEach(go => go()), 1)
+  const timer = setInterval(() => replies.splice(0).forEach(go => go()), 1)
   t.teardown(() => clearInterval(timer))
   for (let round = 0; round < 30; round++) {
     const { port } = round % 3 === 0 ? one : other
@@ -185,100 +195,100 @@ t.test('a bundle that was answered is sent again when it comes again, at any edg
   }
 })
 
-t.test(
-  'a client that leaves takes nothing back: it is sent once, and others get the answer',
-  async t => {
-    const { engine, one, other, release } = await openHolding(t)
-    const bundle = toBundle('/relay-bundle')
-    const body = sendBundle('/relay-bundle', bundle)
-    const socket = connect(one.port, '127.0.0.1')
-    socket.on('error', () => {})
-    socket.write(
-      `POST /relay-bundle HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    )
-    await until('it is at the engine', () => engine.received.length === 1)
-    socket.resetAndDestroy()
-    const joined = [one, other].map(({ port }) => post(port, '/relay-bundle', body))
-    await untilChecked([one, other], 3)
-    release()
-    for (const { json } of await Promise.all(joined)) t.equal(json.result, idOf(bundle))
-    t.equal(engine.received.length, 1)
-    await until('its end is stored', () => one.ledger.stats().inFlight === 0)
-  },
-)
+t.test('a bundle whose client disconnects is sent once, and others get the answer', async t => {
+  const { engine, one, other, release } = await openHolding(t)
+  const bundle = toBundle('/relay-bundle')
+  const body = sendBundle('/relay-bundle', bundle)
+  const socket = connect(one.port, '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write(
+    `POST /relay-bundle HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  )
+  await until('it is at the engine', () => engine.received.length === 1)
+  socket.resetAndDestroy()
+  const joined = [one, other].map(({ port }) => post(port, '/relay-bundle', body))
+  await untilChecked([one, other], 3)
+  release()
+  for (const { json } of await Promise.all(joined)) t.equal(json.result, idOf(bundle))
+  t.equal(engine.received.length, 1)
+  await until('its outcome is stored', () => one.store.stats().inFlight === 0)
+})
 
 const KEY = createHash('sha256').update('key').digest()
 
-/** Two edges with nothing but claims between them, and records that the test stores. */
+/** Two edges that share only locks, and records that the test stores. */
 const openTwo = () => {
-  const words = new BigInt64Array(CLAIM_WORDS)
+  const words = new BigInt64Array(LOCK_TABLE_WORDS)
   const clock = { ms: 0 }
   const stored = new Map<string, Submission>()
   const read = (_edge: number, id: Uint8Array) => stored.get(formatId(id))
   const create = (edgeIndex: number) => {
-    const claims = createClaims({ words, edgeIndex, claimSecondsMax: 60, nowSeconds: () => 0 })
+    const locks = new LockTable({ words, edgeIndex, lockSecondsMax: 60, nowSeconds: () => 0 })
     const options = { followPollMs: 1, followMs: 1_000 }
-    return { claims, flights: createFlights(options, { claims, read, now: () => clock.ms }) }
+    const modules = { locks, read, now: () => clock.ms }
+    return { locks, singleFlight: new SingleFlight(options, modules) }
   }
   return { clock, stored, one: create(0), other: create(1), newId: createIds(() => 5) }
 }
 const isSame = ({ bundleId }: Submission): boolean => bundleId === PENDING.bundleId
 const never = (): never => {
-  throw new Error('it flew')
+  throw new Error('it was sent')
 }
-/** A flight whose end is in the test's hands. */
-const toBegun = () => {
+/** A send that the test ends. */
+const toStarted = () => {
   let end: (submission: Submission) => void = () => {}
   let store: (isStored: boolean) => void = () => {}
-  const begun: Begun = {
+  const started: StartedSend = {
     ended: new Promise(resolve => (end = resolve)),
     stored: new Promise(resolve => (store = resolve)),
   }
   return {
-    begun,
+    started,
     end: (last: Submission) => end(last),
     store: (isStored: boolean) => store(isStored),
   }
 }
 
-t.test('an edge that dies before it sent leaves the bundle to the next', async t => {
+t.test('a bundle whose edge died before sending is sent by the next edge', async t => {
   const { one, other, newId } = openTwo()
-  const claim = one.claims.take(KEY)
-  const waiting = other.flights.fly({
+  const lock = one.locks.tryAcquire(KEY)
+  const waiting = other.singleFlight.run({
     key: KEY,
     id: newId(),
     isSame,
     prepare: () => () => ({ ended: Promise.resolve(ACCEPTED), stored: Promise.resolve(true) }),
   })
   await new Promise(resolve => setTimeout(resolve, 20))
-  t.type(claim, 'object')
+  t.type(lock, 'object')
   // What the edge does when it starts again.
-  one.claims.clear(2)
+  one.locks.releaseStale(2)
   t.strictSame(await waiting, { ending: ACCEPTED, joined: null })
 })
 
-t.test(
-  'an edge that dies amid a flight leaves its outcome unknown, and nobody sends it again',
-  async t => {
-    const { one, other, newId, stored } = openTwo()
-    const id = newId()
-    const { begun } = toBegun()
-    void one.flights.fly({ key: KEY, id, isSame, prepare: () => () => begun })
-    const waiting = other.flights.fly({ key: KEY, id: newId(), isSame, prepare: never })
-    await new Promise(resolve => setTimeout(resolve, 20))
-    // It starts again: first it keeps what the journal says, then it lets its claims go.
-    const unknown: Submission = { ...PENDING, outcome: 'unknown' }
-    stored.set(formatId(id), unknown)
-    one.claims.clear(2)
-    t.strictSame(await waiting, { ending: unknown, joined: formatId(id) })
-  },
-)
+t.test('a send whose edge dies has an unknown outcome and is not repeated', async t => {
+  const { one, other, newId, stored } = openTwo()
+  const id = newId()
+  const { started } = toStarted()
+  void one.singleFlight.run({ key: KEY, id, isSame, prepare: () => () => started })
+  const waiting = other.singleFlight.run({ key: KEY, id: newId(), isSame, prepare: never })
+  await new Promise(resolve => setTimeout(resolve, 20))
+  // It starts again: it first recovers the write-ahead log, then releases its locks.
+  const unknown: Submission = { ...PENDING, outcome: 'unknown' }
+  stored.set(formatId(id), unknown)
+  one.locks.releaseStale(2)
+  t.strictSame(await waiting, { ending: unknown, joined: formatId(id) })
+})
 
-t.test('an end that cannot be stored is unknown to other edges', async t => {
+t.test('an outcome that cannot be stored is unknown to other edges', async t => {
   const { one, other, newId } = openTwo()
-  const { begun, end, store } = toBegun()
-  const first = one.flights.fly({ key: KEY, id: newId(), isSame, prepare: () => () => begun })
-  const waiting = other.flights.fly({ key: KEY, id: newId(), isSame, prepare: never })
+  const { started, end, store } = toStarted()
+  const first = one.singleFlight.run({
+    key: KEY,
+    id: newId(),
+    isSame,
+    prepare: () => () => started,
+  })
+  const waiting = other.singleFlight.run({ key: KEY, id: newId(), isSame, prepare: never })
   await new Promise(resolve => setTimeout(resolve, 20))
   end(ACCEPTED)
   t.strictSame(await first, { ending: ACCEPTED, joined: null })
@@ -286,77 +296,77 @@ t.test('an end that cannot be stored is unknown to other edges', async t => {
   t.equal(await waiting, 'unknown')
 })
 
-t.test('a flight that never ends is waited for only so long', async t => {
+t.test('a send that never ends is followed for a bounded time', async t => {
   const { one, other, newId, clock } = openTwo()
-  const { begun } = toBegun()
-  void one.flights.fly({ key: KEY, id: newId(), isSame, prepare: () => () => begun })
-  const waiting = other.flights.fly({ key: KEY, id: newId(), isSame, prepare: never })
+  const { started } = toStarted()
+  void one.singleFlight.run({ key: KEY, id: newId(), isSame, prepare: () => () => started })
+  const waiting = other.singleFlight.run({ key: KEY, id: newId(), isSame, prepare: never })
   await new Promise(resolve => setTimeout(resolve, 10))
   clock.ms = 1_001
   t.equal(await waiting, 'unknown')
 })
 
-t.test('who comes between the end and its storing begins a flight of its own', async t => {
+t.test('a bundle that arrives between an outcome and its storing is sent again', async t => {
   const { one, other, newId, stored } = openTwo()
-  const begins = [toBegun(), toBegun(), toBegun()] as const
+  const begins = [toStarted(), toStarted(), toStarted()] as const
   const ids = [newId(), newId(), newId()] as const
-  const first = one.flights.fly({
+  const first = one.singleFlight.run({
     key: KEY,
     id: ids[0],
     isSame,
-    prepare: () => () => begins[0].begun,
+    prepare: () => () => begins[0].started,
   })
   begins[0].end(ACCEPTED)
   await first
-  // At another edge: it must not be given the answer of a flight that was over when it came.
+  // At another edge: it must not get the outcome of a send that had ended when it arrived.
   let isWaiting = true
-  const second = other.flights.fly({
+  const second = other.singleFlight.run({
     key: KEY,
     id: ids[1],
     isSame,
-    prepare: () => () => begins[1].begun,
+    prepare: () => () => begins[1].started,
   })
   void second.then(() => (isWaiting = false))
   stored.set(formatId(ids[0]), ACCEPTED)
   await new Promise(resolve => setTimeout(resolve, 10))
   t.ok(isWaiting)
   begins[0].store(true)
-  await until('the other edge flies', () => other.claims.holder(KEY)?.edge === 1)
+  await until('the other edge sends', () => other.locks.owner(KEY)?.edge === 1)
   begins[1].end(ACCEPTED)
   t.match(await second, { joined: null })
   begins[1].store(true)
-  await until('it is over', () => one.claims.holder(KEY) === undefined)
+  await until('it is over', () => one.locks.owner(KEY) === undefined)
 
-  // At the same edge: the first one's storing must not end the second one's claim.
-  const again = [toBegun(), toBegun()] as const
-  const third = one.flights.fly({
+  // At the same edge: storing the first outcome must not release the second lock.
+  const again = [toStarted(), toStarted()] as const
+  const third = one.singleFlight.run({
     key: KEY,
     id: ids[2],
     isSame,
-    prepare: () => () => again[0].begun,
+    prepare: () => () => again[0].started,
   })
   again[0].end(ACCEPTED)
   await third
-  const fourth = one.flights.fly({
+  const fourth = one.singleFlight.run({
     key: KEY,
     id: newId(),
     isSame,
-    prepare: () => () => again[1].begun,
+    prepare: () => () => again[1].started,
   })
   again[0].store(true)
   await new Promise(resolve => setTimeout(resolve, 10))
-  t.equal(other.claims.take(KEY), 'held')
+  t.equal(other.locks.tryAcquire(KEY), 'locked')
   again[1].end(ACCEPTED)
   await fourth
   again[1].store(true)
-  await until('it is over', () => one.claims.holder(KEY) === undefined)
+  await until('it is over', () => one.locks.owner(KEY) === undefined)
 })
 
-t.test('many who wait for another edge look together, and none of them sends', async t => {
+t.test('requests that follow another edge poll it together, and none of them sends', async t => {
   const { one, other, newId, stored } = openTwo()
   const id = newId()
-  const { begun, end, store } = toBegun()
-  const first = one.flights.fly({ key: KEY, id, isSame, prepare: () => () => begun })
+  const { started, end, store } = toStarted()
+  const first = one.singleFlight.run({ key: KEY, id, isSame, prepare: () => () => started })
   let asked = 0
   const isCounted = (submission: Submission): boolean => {
     asked++
@@ -364,10 +374,10 @@ t.test('many who wait for another edge look together, and none of them sends', a
   }
   stored.set(formatId(id), PENDING)
   const waiting = Array.from({ length: 500 }, () =>
-    other.flights.fly({ key: KEY, id: newId(), isSame: isCounted, prepare: never }),
+    other.singleFlight.run({ key: KEY, id: newId(), isSame: isCounted, prepare: never }),
   )
   await new Promise(resolve => setTimeout(resolve, 30))
-  t.ok(asked > 1 && asked < 100, `${asked} looks`)
+  t.ok(asked > 1 && asked < 100, `${asked} reads`)
   end(ACCEPTED)
   await first
   stored.set(formatId(id), ACCEPTED)
@@ -376,20 +386,20 @@ t.test('many who wait for another edge look together, and none of them sends', a
     t.strictSame(one, { ending: ACCEPTED, joined: formatId(id) })
 })
 
-t.test('of many who waited for an edge that died before it sent, one sends', async t => {
+t.test('of the requests that followed an edge that died before it sent, one sends', async t => {
   const { one, other, newId } = openTwo()
-  one.claims.take(KEY)
-  const { begun, end, store } = toBegun()
+  one.locks.tryAcquire(KEY)
+  const { started, end, store } = toStarted()
   let sent = 0
   const prepare = () => () => {
     sent++
-    return begun
+    return started
   }
   const waiting = Array.from({ length: 20 }, () =>
-    other.flights.fly({ key: KEY, id: newId(), isSame, prepare }),
+    other.singleFlight.run({ key: KEY, id: newId(), isSame, prepare }),
   )
   await new Promise(resolve => setTimeout(resolve, 10))
-  one.claims.clear(2)
+  one.locks.releaseStale(2)
   await until('one has sent', () => sent === 1)
   end(ACCEPTED)
   store(true)
@@ -398,25 +408,31 @@ t.test('of many who waited for an edge that died before it sent, one sends', asy
   t.equal(sent, 1)
 })
 
-t.test('a bundle that cannot be sent leaves no claim', async t => {
+t.test('a bundle that cannot be sent leaves no lock', async t => {
   const { one, other, newId } = openTwo()
-  t.equal(await one.flights.fly({ key: KEY, id: newId(), isSame, prepare: () => 'full' }), 'full')
-  await t.rejects(one.flights.fly({ key: KEY, id: newId(), isSame, prepare: never }), /it flew/)
-  t.type(other.claims.take(KEY), 'object')
+  t.equal(
+    await one.singleFlight.run({ key: KEY, id: newId(), isSame, prepare: () => 'full' }),
+    'full',
+  )
+  await t.rejects(
+    one.singleFlight.run({ key: KEY, id: newId(), isSame, prepare: never }),
+    /it was sent/,
+  )
+  t.type(other.locks.tryAcquire(KEY), 'object')
 })
 
-t.test('another bundle with the same claim is waited for, and not joined', async t => {
+t.test('another bundle with the same lock is waited for, and not joined', async t => {
   const { one, other, newId, stored } = openTwo()
   const id = newId()
-  const { begun, end, store } = toBegun()
-  const first = one.flights.fly({ key: KEY, id, isSame, prepare: () => () => begun })
+  const { started, end, store } = toStarted()
+  const first = one.singleFlight.run({ key: KEY, id, isSame, prepare: () => () => started })
   stored.set(formatId(id), { ...ACCEPTED, bundleId: 'another' })
-  const own = toBegun()
-  const waiting = other.flights.fly({
+  const own = toStarted()
+  const waiting = other.singleFlight.run({
     key: KEY,
     id: newId(),
     isSame,
-    prepare: () => () => own.begun,
+    prepare: () => () => own.started,
   })
   await new Promise(resolve => setTimeout(resolve, 10))
   end({ ...ACCEPTED, bundleId: 'another' })

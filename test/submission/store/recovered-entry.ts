@@ -1,41 +1,46 @@
 import t from 'tap'
-import * as v from 'valibot'
-import { recall } from '../../../src/submission/store/recovered-entry.js'
-import { submissionSchema } from '../../../src/submission/store/submission.js'
+import { decodeRecoveredEntry } from '../../../src/submission/store/recovered-entry.js'
 import { ACCEPTED, ENDING, PENDING } from '../../fixtures/submission/submission.js'
 
 const ID = Buffer.alloc(16, 7)
 const toBytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
-const codec = {
-  unpack: (bytes: Uint8Array): unknown => JSON.parse(Buffer.from(bytes).toString()),
-  parse: (value: unknown) => v.parse(submissionSchema, value),
-}
-const ENDS = ['{', '5', '[]', 'null'].map(text => Buffer.from(text))
-const left = (begun: unknown, ended?: unknown) => ({
-  place: 0,
-  entry: Buffer.concat([ID, toBytes(begun)]),
-  ended: ended === undefined ? undefined : toBytes(ended),
+const unpack = (bytes: Uint8Array): unknown => JSON.parse(Buffer.from(bytes).toString())
+const toEntry = (pending: unknown, ending?: unknown) => ({
+  slot: 0,
+  entry: Buffer.concat([ID, toBytes(pending)]),
+  ending: ending === undefined ? undefined : toBytes(ending),
 })
 
-t.test('what was begun and how it ended are the whole submission', t => {
+/** Decodes entries, and collects the faults that are reported. */
+const open = () => {
   const faults: unknown[] = []
-  const read = (...parts: Parameters<typeof left>) =>
-    recall(left(...parts), codec, fault => faults.push(fault))
-  t.strictSame(read(PENDING), [ID, PENDING])
-  t.strictSame(read(PENDING, ENDING), [ID, ACCEPTED])
+  const modules = { unpack, onFault: (fault: unknown) => faults.push(fault) }
+  const decode = (entry: Parameters<typeof decodeRecoveredEntry>[0]) =>
+    decodeRecoveredEntry(entry, modules)
+  return { faults, decode }
+}
+
+t.test('an entry and its ending make the whole submission', t => {
+  const { faults, decode } = open()
+  t.strictSame(decode(toEntry(PENDING)), [ID, PENDING])
+  t.strictSame(decode(toEntry(PENDING, ENDING)), [ID, ACCEPTED])
   t.strictSame(faults, [])
   t.end()
 })
 
-t.test('an end that cannot be read is told and left out; a beginning must be whole', t => {
-  const faults: unknown[] = []
-  const told = (fault: unknown): void => void faults.push(fault)
-  for (const ended of ENDS) {
-    t.strictSame(recall({ ...left(PENDING), ended }, codec, told)[1], PENDING, String(ended))
-  }
-  t.equal(faults.length, ENDS.length)
-  for (const begun of [5, {}, { ...PENDING, outcome: 'x' }])
-    t.throws(() => recall(left(begun), codec, told))
-  t.throws(() => recall(left(PENDING, { outcome: 'x' }), codec, told))
+t.test('an ending that cannot be decoded is reported and ignored', t => {
+  const { faults, decode } = open()
+  const endings = ['{', '5', '[]', 'null'].map(text => Buffer.from(text))
+  for (const ending of endings)
+    t.strictSame(decode({ ...toEntry(PENDING), ending })[1], PENDING, String(ending))
+  t.equal(faults.length, endings.length)
+  t.end()
+})
+
+t.test('an entry that cannot be decoded is thrown', t => {
+  const { decode } = open()
+  for (const pending of [5, {}, { ...PENDING, outcome: 'x' }])
+    t.throws(() => decode(toEntry(pending)))
+  t.throws(() => decode(toEntry(PENDING, { outcome: 'x' })))
   t.end()
 })

@@ -1,79 +1,78 @@
 import t from 'tap'
 import {
-  BEGUN_BYTES_MAX,
-  createJournal,
-  ENDED_BYTES_MAX,
-  JOURNAL_PLACE_BYTES,
+  ENDING_BYTES_MAX,
+  ENTRY_BYTES_MAX,
+  WAL_SLOT_BYTES,
+  WriteAheadLog,
 } from '../../../src/submission/store/write-ahead-log.js'
 
 const entry = (byteLength: number, fill: number): Uint8Array =>
   new Uint8Array(byteLength).fill(fill)
 
-t.test('places are taken, ended, freed and taken again', t => {
-  const bytes = new Uint8Array(2 * JOURNAL_PLACE_BYTES)
-  const journal = createJournal(bytes)
-  const [one, two] = [journal.begin(entry(5, 1)), journal.begin(entry(6, 2))]
-  t.equal(journal.begin(entry(1, 3)), undefined)
-  t.equal(journal.end(one ?? -1, entry(7, 4)), true)
-  t.strictSame(createJournal(bytes).left(), [
-    { place: one, entry: entry(5, 1), ended: entry(7, 4) },
-    { place: two, entry: entry(6, 2), ended: undefined },
+t.test('slots are used, cleared and used again', t => {
+  const bytes = new Uint8Array(2 * WAL_SLOT_BYTES)
+  const log = new WriteAheadLog(bytes)
+  const [one, two] = [log.append(entry(5, 1)), log.append(entry(6, 2))]
+  t.equal(log.append(entry(1, 3)), undefined)
+  t.equal(log.appendEnding(one ?? -1, entry(7, 4)), true)
+  t.strictSame(new WriteAheadLog(bytes).recover(), [
+    { slot: one, entry: entry(5, 1), ending: entry(7, 4) },
+    { slot: two, entry: entry(6, 2), ending: undefined },
   ])
-  journal.clear(one ?? -1)
-  t.strictSame(createJournal(bytes).left(), [{ place: two, entry: entry(6, 2), ended: undefined }])
-  t.equal(journal.begin(entry(1, 3)), one)
-  t.strictSame(createJournal(bytes).left()[0], { place: one, entry: entry(1, 3), ended: undefined })
-  t.end()
-})
-
-t.test('a place that was left is not taken before it is freed', t => {
-  const bytes = new Uint8Array(2 * JOURNAL_PLACE_BYTES)
-  createJournal(bytes).begin(entry(1, 1))
-  const next = createJournal(bytes)
-  t.equal(next.begin(entry(1, 2)), 1)
-  t.equal(next.begin(entry(1, 2)), undefined)
-  next.clear(0)
-  t.equal(next.begin(entry(1, 2)), 0)
-  t.end()
-})
-
-t.test('what is too long is not begun, and leaves the first state where it ends so', t => {
-  const bytes = new Uint8Array(JOURNAL_PLACE_BYTES)
-  const journal = createJournal(bytes)
-  t.equal(journal.begin(entry(BEGUN_BYTES_MAX + 1, 1)), undefined)
-  const begun = entry(BEGUN_BYTES_MAX, 1)
-  t.equal(journal.begin(begun), 0)
-  t.equal(journal.end(0, entry(ENDED_BYTES_MAX + 1, 2)), false)
-  t.strictSame(createJournal(bytes).left(), [{ place: 0, entry: begun, ended: undefined }])
-  t.equal(journal.end(0, entry(ENDED_BYTES_MAX, 2)), true)
-  t.strictSame(createJournal(bytes).left(), [
-    { place: 0, entry: begun, ended: entry(ENDED_BYTES_MAX, 2) },
+  log.clear(one ?? -1)
+  t.strictSame(new WriteAheadLog(bytes).recover(), [
+    { slot: two, entry: entry(6, 2), ending: undefined },
   ])
-  t.end()
-})
-
-t.test('a death amid a step leaves the state before it or after it', t => {
-  const bytes = new Uint8Array(JOURNAL_PLACE_BYTES)
-  const states: unknown[] = []
-  // Every write in order, as another process would find it if this one ended just then.
-  const spy = new Proxy(bytes, {
-    get: (target, name) => {
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
+  t.equal(log.append(entry(1, 3)), one)
+  t.strictSame(new WriteAheadLog(bytes).recover()[0], {
+    slot: one,
+    entry: entry(1, 3),
+    ending: undefined,
   })
-  const journal = createJournal(spy)
+  t.end()
+})
+
+t.test('a recovered slot is not used before it is cleared', t => {
+  const bytes = new Uint8Array(2 * WAL_SLOT_BYTES)
+  new WriteAheadLog(bytes).append(entry(1, 1))
+  const next = new WriteAheadLog(bytes)
+  t.equal(next.append(entry(1, 2)), 1)
+  t.equal(next.append(entry(1, 2)), undefined)
+  next.clear(0)
+  t.equal(next.append(entry(1, 2)), 0)
+  t.end()
+})
+
+t.test('an entry that is too long is refused, and so is an ending', t => {
+  const bytes = new Uint8Array(WAL_SLOT_BYTES)
+  const log = new WriteAheadLog(bytes)
+  t.equal(log.append(entry(ENTRY_BYTES_MAX + 1, 1)), undefined)
+  const begun = entry(ENTRY_BYTES_MAX, 1)
+  t.equal(log.append(begun), 0)
+  t.equal(log.appendEnding(0, entry(ENDING_BYTES_MAX + 1, 2)), false)
+  t.strictSame(new WriteAheadLog(bytes).recover(), [{ slot: 0, entry: begun, ending: undefined }])
+  t.equal(log.appendEnding(0, entry(ENDING_BYTES_MAX, 2)), true)
+  t.strictSame(new WriteAheadLog(bytes).recover(), [
+    { slot: 0, entry: begun, ending: entry(ENDING_BYTES_MAX, 2) },
+  ])
+  t.end()
+})
+
+t.test('after every step a new process finds the state that it left', t => {
+  const bytes = new Uint8Array(WAL_SLOT_BYTES)
+  const states: unknown[] = []
+  const log = new WriteAheadLog(bytes)
   const look = () =>
     states.push(
-      createJournal(Uint8Array.from(bytes))
-        .left()
-        .map(({ entry, ended }) => [entry, ended]),
+      new WriteAheadLog(Uint8Array.from(bytes))
+        .recover()
+        .map(({ entry, ending }) => [entry, ending]),
     )
-  journal.begin(entry(3, 1))
+  log.append(entry(3, 1))
   look()
-  journal.end(0, entry(4, 2))
+  log.appendEnding(0, entry(4, 2))
   look()
-  journal.clear(0)
+  log.clear(0)
   look()
   t.strictSame(states, [[[entry(3, 1), undefined]], [[entry(3, 1), entry(4, 2)]], []])
   t.end()

@@ -1,0 +1,51 @@
+import type { Config } from '../config/config.js'
+import type { Log } from '../shared/log.js'
+import type { Metrics } from '../shared/metrics.js'
+import { Secret } from '../shared/secret.js'
+import {
+  openUpstream,
+  UPSTREAM_OUTCOMES,
+  type Upstream,
+  type UpstreamOptions,
+} from '../upstream/client.js'
+
+type UpstreamConfig = NonNullable<Config['networks'][number]['lander']>['upstream']
+
+/** What the submission routes of one process share. */
+export type SubmissionModules = {
+  readonly log: Log
+  readonly metrics: Metrics
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+}
+
+/** Opens the upstream of one section of a network's configuration, with its metrics. */
+export const openNamedUpstream = async (
+  { credential, ...options }: UpstreamConfig,
+  { network, name }: { readonly network: string; readonly name: string },
+  { log, metrics, now }: SubmissionModules,
+): Promise<Upstream> => {
+  const labels = { network, upstream: name }
+  const counters = new Map(
+    UPSTREAM_OUTCOMES.map(outcome => [
+      outcome,
+      metrics.counter('upstreamRequests', { ...labels, outcome }),
+    ]),
+  )
+  const seconds = metrics.histogram('upstreamSeconds', labels)
+  const inFlight = metrics.gauge('upstreamInFlight', labels)
+  const given: UpstreamOptions = {
+    ...options,
+    ...(credential !== undefined && { credential: new Secret(credential) }),
+  }
+  const upstream = await openUpstream(given, {
+    log: log.child(labels),
+    now,
+    onEnd: (outcome, elapsedMs) => {
+      counters.get(outcome)?.add(1)
+      seconds.observe(elapsedMs / 1000)
+    },
+  })
+  metrics.beforeSnapshot(() => inFlight.set(upstream.inFlight()))
+  return upstream
+}
