@@ -83,30 +83,12 @@ const OWNERS = {
 /** Modules of Node that only these places import: everything else reaches a server by undici. */
 const NODE_OWNERS = { http2: ['src/sandbox/'], https: [] }
 
-/** Breaches that remain for now: the importing files, by the rule that they break. */
-const EXCEPTIONS = {
-  'no-circular': [
-    'src/server/websocket/backpressure-monitor.ts',
-    'src/server/websocket/server-socket.ts',
-    'src/server/websocket/slow-consumers.ts',
-    'src/server/http/reply-scheduler.ts',
-    'src/server/http/reply-stream.ts',
-    'src/edge/websocket/message.ts',
-    'src/edge/websocket/session.ts',
-    'src/edge/websocket/group.ts',
-  ],
-}
-
 const escape = text => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 const inPlaces = places => places.map(place => `^${escape(place)}${place.endsWith('/') ? '' : '$'}`)
 const inPackage = name => `(^|/)node_modules/${escape(name)}/`
 const inRooms = rooms => `^src/(${rooms.join('|')})/`
 
-/** A rule that the files of EXCEPTIONS need not hold. */
-const rule = (name, comment, from, to) => {
-  const pathNot = [from.pathNot ?? [], inPlaces(EXCEPTIONS[name] ?? [])].flat()
-  return { name, comment, severity: 'error', from: { ...from, pathNot }, to }
-}
+const rule = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to })
 
 const roomRules = Object.entries(ROOMS)
   .filter(([, allowed]) => allowed !== undefined)

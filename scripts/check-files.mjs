@@ -1,4 +1,4 @@
-// Checks of files that the linters here do not have: how long lines, files and folders are, and
+// Checks of files that the linters here do not have: how long comments, files and folders are, and
 // that tests are placed as their sources are. Part of `npm run lint`. The only argument is the root
 // of another checkout.
 import { spawnSync } from 'node:child_process'
@@ -10,8 +10,6 @@ import { fileURLToPath } from 'node:url'
 const LINE_COLUMNS_MAX = 100
 const FILE_LINES_MAX = 400
 const FOLDER_FILES_MAX = 20
-/** What may stand beside a literal on a line that is too long because of the literal. */
-const BESIDE_LITERAL_COLUMNS_MAX = 40
 const SOURCE_TYPES = new Set(['.ts', '.tsx', '.mjs', '.js', '.css', '.rs', '.py'])
 /** Written by `napi build`. */
 const GENERATED = new Set(['native/addon/index.js', 'native/addon/index.d.ts'])
@@ -25,26 +23,19 @@ const listFiles = () => {
   return stdout.split('\n').filter(file => SOURCE_TYPES.has(extname(file)) && !GENERATED.has(file))
 }
 
-const LITERALS =
-  /"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|`(?:\\.|[^`\\])*`?|\/(?:\\.|[^/\\\s])+\/|\S{60,}/g
+/** A comment on a line of its own, or after code. Prettier and rustfmt break code, not comments. */
+const COMMENT = /^\s*(?:\/\/|\/\*|\*(?:\s|$))|[;,{([]\s+\/\/ /
 
-/** True where a line is too long because of one literal, which no formatter breaks. */
-const isLiteral = line => {
-  const code = line.trim()
-  const longest = Math.max(0, ...Array.from(code.matchAll(LITERALS), ([text]) => text.length))
-  return code.length - longest <= BESIDE_LITERAL_COLUMNS_MAX
-}
-
-const lineFaults = (file, lines) =>
+const commentFaults = (file, lines) =>
   lines.flatMap((line, index) => {
     const columns = Array.from(line).length
-    if (columns <= LINE_COLUMNS_MAX || isLiteral(line)) return []
+    if (columns <= LINE_COLUMNS_MAX || !COMMENT.test(line)) return []
     return [`${file}:${index + 1}: ${columns} columns, at most ${LINE_COLUMNS_MAX}`]
   })
 
 const fileFaults = file => {
   const lines = readFileSync(join(root, file), 'utf8').replace(/\n$/, '').split('\n')
-  const faults = lineFaults(file, lines)
+  const faults = commentFaults(file, lines)
   if (lines.length > FILE_LINES_MAX)
     faults.push(`${file}: ${lines.length} lines, at most ${FILE_LINES_MAX}`)
   return faults

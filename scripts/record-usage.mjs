@@ -20,7 +20,7 @@ const readSeconds = () => {
   return ticks / TICKS_PER_SECOND
 }
 
-if (output !== undefined && isMainThread && /^test\/.*\.ts$/.test(file))
+if (output !== undefined && isMainThread && /^test\/(?!fixtures\/).*\.ts$/.test(file))
   process.on('exit', () => {
     try {
       appendFileSync(output, `${file} ${readSeconds()}\n`)

@@ -6,7 +6,13 @@ import t, { type Test } from 'tap'
 import { ownDir } from '../fixtures/own-dir.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const CONFIGURATION = ['package.json', 'tsconfig.json', '.oxlintrc.json', '.dependency-cruiser.mjs']
+const CONFIGURATION = [
+  'package.json',
+  'tsconfig.json',
+  '.oxlintrc.json',
+  '.dependency-cruiser.mjs',
+  'knip.json',
+]
 const SCRIPT = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.lint as string
 
 type Result = { readonly code: number; readonly output: string }
@@ -35,7 +41,7 @@ const run = (dir: string, command: string, ...args: readonly string[]): Promise<
 const binary = (name: string): string => join(root, 'node_modules', '.bin', name)
 
 t.test('npm run lint runs every tool that is tested here', async t => {
-  for (const command of ['oxlint', 'prettier --check', 'depcruise'])
+  for (const command of ['oxlint', 'prettier --check', 'depcruise', 'knip'])
     t.ok(
       SCRIPT.split(' && ').some(part => part.startsWith(command)),
       command,
@@ -83,7 +89,7 @@ t.test('dependency-cruiser holds the rooms and the owners of packages', async t 
     [undefined, 'src/rpc/ok.ts', "import { b } from '../shared/b.js'\nexport const a = b\n"],
     [undefined, 'src/rpc/node.ts', "import { join } from 'node:path'\nexport const a = join\n"],
     [undefined, 'src/processes/a.ts', "export * from '../rpc/ok.js'\n"],
-    [undefined, 'src/cli/sandbox.ts', "export * from '../sandbox/a.js'\n"],
+    [undefined, 'src/cli/run-sandbox.ts', "export * from '../sandbox/a.js'\n"],
     [undefined, 'src/sandbox/a.ts', "export * from '../processes/a.js'\n"],
     [undefined, 'src/native/b.ts', "export * from '#native'\n"],
     ['room-shared', 'src/shared/up.ts', "export * from '../rpc/ok.js'\n"],
@@ -123,13 +129,30 @@ t.test('dependency-cruiser holds the rooms and the owners of packages', async t 
   t.strictSame(found.toSorted(), expected.toSorted())
 })
 
+t.test('knip refuses exports and files that nothing imports', async t => {
+  const dir = openCheckout(t, {
+    'src/main.ts': "import { used } from './rpc/a.js'\nconsole.log(used)\n",
+    'src/rpc/a.ts': 'export const used = 1\nexport const unused = 2\nexport type Unused = 1\n',
+    'src/rpc/alone.ts': 'export const alone = 1\n',
+  })
+  const args = ['--reporter', 'json', '--include', 'files,exports,types,dependencies']
+  const { code, output } = await run(dir, binary('knip'), ...args)
+  t.not(code, 0)
+  t.match(output, '"name":"unused"')
+  t.match(output, '"name":"Unused"')
+  t.match(output, 'src/rpc/alone.ts')
+  t.match(output, '"name":"undici"', 'a dependency that nothing imports')
+  t.notMatch(output, '"name":"used"')
+})
+
 t.test('check-files refuses what is too long and tests in the wrong place', async t => {
   const long = `// ${'word '.repeat(20)}\n`
   const rust = Array.from({ length: 21 }, (_, at) => [`native/src/m${at}.rs`, 'fn a() {}\n'])
   const dir = openCheckout(t, {
     'src/rpc/a.ts': 'export const a = 1\n',
     'src/rpc/b.ts': `${long}export const b = 1\n`,
-    'src/rpc/literal.ts': `export const text =\n  '${'word '.repeat(30)}'\n`,
+    'src/rpc/text.ts': `export const text =\n  '${'word '.repeat(30)}'\n`,
+    'src/rpc/after.ts': `export const a = [ ${long}]\n`,
     'src/rpc/lines.ts': '// line\n'.repeat(401),
     'src/access/a.ts': 'export const a = 1\n',
     'native/src/lib.rs': `/${long}`,
@@ -148,6 +171,7 @@ t.test('check-files refuses what is too long and tests in the wrong place', asyn
     'native/src/: 22 source files, at most 20',
     'native/src/lib.rs:1: 104 columns, at most 100',
     'src/access/: no test in test/access/',
+    'src/rpc/after.ts:1: 122 columns, at most 100',
     'src/rpc/b.ts:1: 103 columns, at most 100',
     'src/rpc/lines.ts: 401 lines, at most 400',
     'test/rpc/elsewhere.ts: tests nothing of src/rpc/',
