@@ -5,11 +5,11 @@ import { integer, oneOf, optionEntries } from './options-schema.js'
 
 /** The upstream RPC that accounts are read from: a bootstrap without a snapshot, and the sweep. */
 export const accountsRpcSection = v.strictObject({
-  endpoint: described(base, 'Its URL. What follows the host is never printed.'),
-  credential: described(v.optional(credential), 'The service’s own key there. Never printed.'),
+  endpoint: described(base, 'Its URL. Everything after the host is never printed.'),
+  credential: described(v.optional(credential), 'The service’s credential there. Never printed.'),
   caFile: described(
     v.optional(caFile),
-    'PEM of a private certificate authority, in place of those of the system.',
+    'PEM of a private certificate authority, instead of those of the system.',
   ),
   ...optionEntries(defaults, {
     credentialIn: oneOf(['header', 'query']),

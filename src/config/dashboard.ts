@@ -4,18 +4,15 @@ import { defaults } from '../dashboard/options.js'
 import { integer, optionEntries, text } from './options-schema.js'
 
 const identity = v.strictObject({
-  issuer: described(
-    privateBase,
-    'Its issuer, as its discovery document says it, letter by letter.',
-  ),
-  clientId: described(text(), 'Who we are there.'),
+  issuer: described(privateBase, 'Its issuer, exactly as in its discovery document.'),
+  clientId: described(text(), 'Client id of the service there.'),
   clientSecret: described(
     v.optional(text()),
-    'Our secret there. Absent: a public client, by PKCE alone. Never printed.',
+    'Client secret; absent for a public client with PKCE only. Never printed.',
   ),
   scope: described(
     v.optional(text(), 'openid email profile'),
-    'What is asked for. `openid` is a must; the others are shown on the page.',
+    'Requested scope. `openid` is required; the claims of the others are shown on the page.',
   ),
 })
 
@@ -23,11 +20,11 @@ const identity = v.strictObject({
 export const dashboardSection = v.strictObject({
   publicUrl: described(
     v.optional(privateOrigin),
-    'Where browsers find the dashboard; absent is its listener. The provider must know `<publicUrl>/callback`.',
+    'URL of the dashboard for browsers; absent is its listener. The provider must allow `<publicUrl>/callback`.',
   ),
   identity: described(
     v.optional(identity),
-    'The OpenID Connect provider that people sign in with; absent, nobody can.',
+    'The OpenID Connect provider for sign-in; without it nobody can sign in.',
   ),
   ...optionEntries(defaults, {
     host,

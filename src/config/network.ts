@@ -22,7 +22,7 @@ const source = {
   xToken: described(v.optional(text()), 'Sent to it as `x-token`. Never printed.'),
   caFile: described(
     v.optional(caFile),
-    'PEM of a private certificate authority, in place of those of the system.',
+    'PEM of a private certificate authority, instead of those of the system.',
   ),
 }
 
@@ -30,7 +30,7 @@ const fallback = v.strictObject({
   ...source,
   plan: described(
     v.optional(oneOf(PLANS)),
-    'How accounts are asked for there; absent is as at the first.',
+    'How accounts are requested there; absent is as at the first server.',
   ),
 })
 
@@ -38,11 +38,11 @@ const feed = v.strictObject({
   ...source,
   fallbacks: described(
     v.optional(v.pipe(v.array(fallback), v.maxLength(8, 'at most 8 servers')), []),
-    'Further servers of the same network, each asked when the ones before it bring no blocks. They should replay slots.',
+    'Further servers of the same network, each used when the ones before it deliver no blocks. They should replay slots.',
   ),
   startSlot: described(
     v.optional(integer(0, Number.MAX_SAFE_INTEGER, 'slot')),
-    'Where an empty store begins; absent is the live head.',
+    'First slot of an empty store; absent is the live head.',
   ),
   ...optionEntries(feedDefaults, {
     plan: oneOf(PLANS),
@@ -58,44 +58,44 @@ const feed = v.strictObject({
 /** One chain, with where it comes from and what is forwarded for it. */
 export const network = v.strictObject({
   id: described(id, 'Name of the network: of its folder, in tokens and in metrics.'),
-  name: described(v.optional(text()), 'What people call it; absent is its id.'),
+  name: described(v.optional(text()), 'Display name; absent is its id.'),
   feed,
   repair: section(optionsSchema(repair)),
   repairSteps: described(
     v.optional(v.array(oneOf(REPAIR_STEPS)), []),
-    'What a gap is mended by that no server replays, in this order: incremental brings a copy of the store up to date from the last of `snapshots`, rpc reads the scope from accountsRpc, snapshot loads all `snapshots`. Each makes a new store beside the old one.',
+    'Repair steps for a gap that no server can replay, in this order: incremental brings a copy of the store up to date from the last of `snapshots`, rpc reads the scope from accountsRpc, snapshot loads all `snapshots`. Each makes a new store beside the old one.',
   ),
   snapshots: described(
     v.optional(v.pipe(v.array(text('a file or a URL')), v.maxLength(2, 'at most two')), []),
-    'Where snapshots are for that: a full one, and an incremental one that builds on it; the latter alone is enough for incremental. What follows the host is never printed.',
+    'Snapshots for these steps: a full one, and an incremental one based on it; the latter alone is enough for incremental. Everything after the host is never printed.',
   ),
   snapshotsCaFile: described(
     v.optional(caFile),
-    'PEM of a private certificate authority of their servers, in place of those of the system.',
+    'PEM of a private certificate authority of their servers, instead of those of the system.',
   ),
   changedPrograms: described(
     v.optional(v.array(pubkey)),
-    'Programs whose changes are indexed by slot; absent is all, empty is none. Without it `changedSinceSlot` is right, only slower.',
+    'Programs whose changes are indexed by slot; absent is all, empty is none. Without it `changedSinceSlot` is correct, but slower.',
   ),
   scope: described(v.optional(scope), 'What is indexed; absent is every account.'),
   accountsRpc: described(
     v.optional(accountsRpcSection),
-    'Where accounts are read from that the feed has not brought; absent, there is no sweep and no bootstrap by RPC.',
+    'RPC for accounts that the feed has not delivered; without it there is no sweep and no bootstrap by RPC.',
   ),
   rpc: described(
     v.optional(rpcSection),
-    'Who answers the methods that are not answered here; absent, they are -32601.',
+    'Upstream RPC for all other methods; without it they are -32601.',
   ),
   lander: described(
     v.optional(landerSection),
-    'Where `/lander` and its siblings forward to; absent, they answer 404.',
+    'Upstream of the lander routes; without it they answer 404.',
   ),
   relay: described(
     v.optional(relaySection({ path: RELAY_PATH, credentialName: 'x-api-key' })),
-    'Where `/relay` forwards to; absent, it answers 404.',
+    'Bundle engine of `/relay`; without it the route answers 404.',
   ),
   relayBundle: described(
     v.optional(relaySection({ path: relay.path, credentialName: 'x-jito-auth' })),
-    'Where `/relay-bundle` forwards to; absent, it answers 404.',
+    'Bundle engine of `/relay-bundle`; without it the route answers 404.',
   ),
 })

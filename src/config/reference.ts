@@ -122,9 +122,10 @@ export const formatConfiguration = (sources: Iterable<string>): string =>
   [
     '# Configuration',
     '',
-    'One TOML file, printed here from the code. `slotline config check FILE` checks one; `slotline config dump',
-    '[FILE]` prints the effective values, without a file those of an example to begin with. An unknown key is an error. Times are in',
-    'milliseconds and sizes in bytes.',
+    'One TOML file. This page is printed from the code. `slotline config check FILE` checks a file;',
+    '`slotline config dump [FILE]` prints the effective values, without a file those of an example. An',
+    'unknown key is an error, and a former one names its replacement. Times are in milliseconds and',
+    'sizes in bytes.',
     '',
     ...toConfigReference(sources).map(formatSection),
   ].join('\n')

@@ -22,11 +22,11 @@ const upstream = (own: Partial<typeof upstreamDefaults> = {}) =>
     v.strictObject({
       urls: described(
         v.pipe(v.array(base), v.minLength(1, 'at least one URL')),
-        'Regional URLs in order of preference. The next one is asked only where a connection cannot be had.',
+        'Regional URLs in order of preference. The next one is used only when no connection can be opened.',
       ),
       credential: described(
         v.optional(credential),
-        'The service’s own key at the upstream. Never printed.',
+        'The service’s credential at the upstream. Never printed.',
       ),
       ...optionEntries(
         { ...upstreamDefaults, ...own },
@@ -44,14 +44,14 @@ const upstream = (own: Partial<typeof upstreamDefaults> = {}) =>
 
 /** A lander. */
 export const landerSection = v.strictObject({
-  upstream: described(upstream(), 'Where it is, and how it is asked.'),
+  upstream: described(upstream(), 'Its URLs, credential and connections.'),
   tipAddresses: described(
     v.pipe(v.array(pubkey), v.minLength(1, 'at least one address')),
     'Tip accounts of the lander itself.',
   ),
   serviceTipAddresses: described(
     v.optional(v.array(pubkey), []),
-    'Tip accounts that are the service’s own; a tip to either counts.',
+    'Tip accounts of the service; a tip to either counts.',
   ),
   ...optionEntries(lander, {
     findingsWaitMs: integer(0, 2 ** 31 - 1, 'milliseconds'),
@@ -67,7 +67,7 @@ export const relaySection = (own: { readonly path: string; readonly credentialNa
   v.strictObject({
     upstream: described(
       upstream({ ...engineDefaults, credentialName: own.credentialName }),
-      'Where the bundle engine is, and how it is asked.',
+      'URLs, credential and connections of the bundle engine.',
     ),
     serviceTipAddresses: described(
       v.pipe(v.array(pubkey), v.minLength(1, 'at least one address')),
@@ -79,7 +79,7 @@ export const relaySection = (own: { readonly path: string; readonly credentialNa
     ),
     exemptPrograms: described(
       v.optional(v.array(pubkey), [...EXEMPT_PROGRAMS]),
-      'Programs whose instructions make no application.',
+      'Programs that do not count as an application.',
     ),
     ...optionEntries(
       { ...relay, path: own.path },
@@ -96,10 +96,10 @@ export const relaySection = (own: { readonly path: string; readonly credentialNa
 
 /** The upstream RPC that answers what is not answered here. */
 export const rpcSection = v.strictObject({
-  upstream: described(upstream(forwardUpstream), 'Where it is, and how it is asked.'),
+  upstream: described(upstream(forwardUpstream), 'Its URLs, credential and connections.'),
   allow: described(
     v.optional(v.array(methodName)),
-    'The only methods that are forwarded; absent is every one that is not answered here.',
+    'The only methods that are forwarded; absent is all that the service does not answer itself.',
   ),
   deny: described(
     v.optional(v.array(methodName), []),

@@ -5,23 +5,18 @@
 export type Options = Readonly<typeof defaults>
 
 export const defaults = {
-  /** Address space of the map, set once and sparse, so that no process ever meets a grown map. */
+  /** Address space of the map, fixed and sparse, so that no process has to remap it. */
   mapBytes: 1024 ** 4,
-  /** Read slots over all processes: one for each thread that ever reads. */
+  /** LMDB reader slots over all processes: one for each thread that ever reads. */
   readersMax: 512,
   /**
-   * A process that has one read open for longer than this, and does not answer, is ended: what its
+   * A process with a read open for longer than this that does not answer is ended: pages that its
    * read sees cannot be reused, so the store grows. One that answers has `rpc.readTimeoutMs` more.
    */
   readerSecondsMax: 10,
-  /**
-   * The indexer stops when the disk has less than this free, so that an operator has room to act.
-   */
+  /** The indexer stops when the disk has less free space than this, so that an operator can act. */
   diskReserveBytes: 1024 ** 3,
-  /**
-   * Newest slots whose changes are kept for subscribers that are a little late: three and a half
-   * minutes.
-   */
+  /** Newest slots whose changes are kept for edges that are behind: three and a half minutes. */
   feedSlotsMax: 512,
   /** Bytes of those changes; 0 keeps none. */
   feedBytesMax: 256 * 1024 ** 2,

@@ -2,9 +2,9 @@
 export type Options = Readonly<typeof defaults>
 
 export const defaults = {
-  /** Where the credential goes: header or query. */
+  /** Where the credential is sent: header or query. */
   credentialIn: 'header',
-  /** Name of that header, or of that parameter of the query. */
+  /** Name of the header or query parameter. */
   credentialName: 'x-api-key',
   /** Requested with GET on each warm connection, so that it stays open. Empty sends no pings. */
   pingPath: '/ping',

@@ -5,69 +5,63 @@ export type Options = Readonly<typeof defaults>
 export const DATA_ENCODINGS = ['base64', 'base64+zstd'] as const
 
 export const defaults = {
-  /** Where the credential goes: header or query. */
+  /** Where the credential is sent: header or query. */
   credentialIn: 'header',
-  /** Name of that header, or of that parameter of the query. */
+  /** Name of the header or query parameter. */
   credentialName: 'x-api-key',
   /**
-   * How account data comes: base64, or base64+zstd, which not every provider knows and which is
-   * smaller.
+   * Encoding of account data: base64, or base64+zstd, which is smaller and not supported by every
+   * provider.
    */
   encoding: 'base64' as (typeof DATA_ENCODINGS)[number],
-  /**
-   * Ask for a program's accounts by getProgramAccountsV2, page by page, where the provider has it.
-   */
+  /** Request a program's accounts in pages by getProgramAccountsV2, where the provider has it. */
   isPaged: false,
-  /** Accounts of one such page. Providers give up to 10,000. */
+  /** Accounts of one such page. Providers return up to 10,000. */
   pageRowsMax: 5_000,
-  /** Addresses of one getMultipleAccounts: what providers take at most. */
+  /** Addresses of one getMultipleAccounts: the maximum of providers. */
   keysPerCallMax: 100,
-  /** Requests a second, one after the other: below what the smallest plans allow. */
+  /** Requests a second, one after the other: below the limit of the smallest plans. */
   requestsPerSecondMax: 10,
-  /** Time for the look-up of the name, TCP and TLS. */
+  /** Time for DNS, TCP and TLS. */
   connectMs: 10_000,
-  /** Until the answer begins. A scan of a large program takes a node up to a minute. */
+  /** Time until the response begins. A scan of a large program takes a node up to a minute. */
   answerBeginMs: 120_000,
-  /** No byte of an answer that has begun for this long: it is broken. */
+  /** Without a byte of a response that has begun for this long, it is broken. */
   silenceMs: 30_000,
-  /** Bytes of one answer, unpacked. They pass through; this ends one that would never. */
+  /** Uncompressed bytes of one response. They are not kept; this ends an endless one. */
   answerBytesMax: 256 * 1024 ** 3,
-  /** Tries of one request, of which the first is one. With the pauses between about a minute. */
+  /** Attempts of one request. With the pauses between them about a minute. */
   attemptsMax: 8,
-  /** Tries of one request that seems too large for the provider, before it is split. */
+  /** Attempts of one request that seems too large for the provider, before it is split. */
   slowAttemptsMax: 2,
   /** First pause after a failure; each further one is twice as long. */
   backoffInitialMs: 500,
-  /** Longest pause of our own. */
+  /** Longest pause that is not requested by the provider. */
   backoffMaxMs: 30_000,
-  /** Longest Retry-After that is waited for. */
+  /** Longest Retry-After that is respected. */
   retryAfterMsMax: 120_000,
   /**
-   * Where the bytes lie by which a program's accounts are split: after an 8-byte discriminator.
+   * Offset of the bytes by which a program's accounts are split: after an 8-byte discriminator.
    * Token programs: 0.
    */
   splitOffset: 8,
-  /** Bytes of a prefix, at most: three make 16.7 million parts. */
+  /** Bytes of a prefix: three make 16.7 million parts. */
   splitPrefixBytesMax: 3,
   /** Requests of one bootstrap. At ten a second that many take a day. */
   requestsMax: 1_000_000,
-  /**
-   * Slots that two nodes behind one address may be apart, for answers that do not say their slot.
-   */
+  /** Slots by which two nodes behind one address may differ, for responses without a slot. */
   slackSlots: 32,
-  /**
-   * Wait for the provider to reach the first slot of the feed: longer is a provider that has
-   * stopped.
-   */
+  /** Wait for the provider to reach the first slot of the feed; a longer one has stopped. */
   reachSlotMs: 60_000,
   /**
-   * Stored accounts compared with the upstream, a second; 0 is no sweep. A million take 2.8 hours.
+   * Stored accounts compared with the upstream per second; 0 disables the sweep. A million take 2.8
+   * hours.
    */
   sweepKeysPerSecond: 100,
-  /** Account data of one such request: bounds the memory of an answer. */
+  /** Account data of one such request: bounds the memory of a response. */
   sweepBytesMax: 4 * 1024 ** 2,
   /** Corrections that wait for the next block. */
   sweepWaitingBytesMax: 64 * 1024 ** 2,
-  /** Pause after a failed request of the sweep: it is in no hurry. */
+  /** Pause after a failed request of the sweep. */
   sweepPauseMs: 10_000,
 }

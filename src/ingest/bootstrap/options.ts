@@ -3,35 +3,34 @@ export type Options = Readonly<typeof defaults>
 
 export const defaults = {
   /**
-   * Blocks of the feed, compressed, that may lie on the disk while a store is loaded. Over it the
-   * bootstrap fails. A mainnet feed is some MB/s: an hour of it is about 16 GiB.
+   * Compressed blocks of the feed on disk while a store is loaded. Over it the bootstrap fails. A
+   * mainnet feed is some MB/s: an hour of it is about 16 GiB.
    */
   spoolBytesMax: 64 * 1024 ** 3,
-  /** Bytes of one file of the spool; a file goes when all its blocks are applied. */
+  /** Bytes of one file of the spool; a file is removed when all its blocks are applied. */
   spoolSegmentBytesMax: 256 * 1024 ** 2,
   /**
-   * Longest wait for the first block of the feed. One that brings none for so long cannot be
-   * continued.
+   * Longest wait for the first block of the feed. Without one the new store cannot be continued.
    */
   firstBlockMs: 120_000,
-  /** The replay waits this long for a further block, while the feed tries by itself. */
+  /** The replay waits this long for the next block, while the feed reconnects by itself. */
   replayStallMs: 600_000,
   /**
-   * The new store takes the place of the live one once it is as far, so that no reader sees a slot
-   * go back. It waits no longer than this: where the chain began anew it will not be for days.
+   * Longest wait until the new store has reached the live store's slot, so that no reader sees a
+   * slot go back. Where the chain began again, it would not for days.
    */
   catchUpMs: 60_000,
   /**
-   * A snapshot that ends before the feed begins is looked for anew this often. Nodes make one each
-   * 100 s or so.
+   * How often a newer snapshot is requested when the present one ends before the feed begins. Nodes
+   * make one every 100 s or so.
    */
   snapshotPollMs: 30_000,
-  /** And for this long; then the bootstrap fails and says what is missing. */
+  /** Longest wait for it; then the bootstrap fails and says what is missing. */
   snapshotWaitMs: 1_800_000,
-  /** Time for a server to say the name of its newest snapshot. */
+  /** Time for a server to return the name of its newest snapshot. */
   resolveMs: 15_000,
   /** Starts of one bootstrap, those after a crash included; then it has failed. */
   attemptsMax: 5,
-  /** How often requests for a bootstrap are looked for, and its progress is looked at. */
+  /** How often requests for a bootstrap are read, and its progress is updated. */
   pollMs: 500,
 }

@@ -29,63 +29,61 @@ export type Options = Readonly<typeof defaults>
 /** Bounds of reading a feed. */
 export const defaults = {
   /**
-   * How accounts are asked for. `blocks`: whole blocks, and `accounts`: every account; both are
-   * exact. `scoped`: the scope's, and every closed account. `narrow`: the scope's, and the
-   * transactions of its programs. `auto` is `accounts` without a scope and `scoped` with one.
+   * How accounts are requested. `blocks` (whole blocks) and `accounts` (every account) are exact.
+   * `scoped`: the scope's accounts, and every closed account. `narrow`: the scope's accounts, and
+   * the transactions of its programs. `auto` is `accounts` without a scope and `scoped` with one.
    */
   plan: 'auto' as Plan,
   /**
-   * What to ask for about transactions: outcomes are what signature subscriptions need, logs what
-   * log subscriptions need. Votes are left out but with logsAndVotes; logs make the feed some times
-   * larger.
+   * What is requested of transactions: signature subscriptions need outcomes, log subscriptions
+   * need logs. Votes are included with logsAndVotes only; logs make the feed several times larger.
    */
   transactions: 'logs' as Transactions,
-  /**
-   * Tell the server that zstd is welcome. Account data shrinks to a quarter; a server may ignore
-   * it.
-   */
+  /** Offer zstd to the server, which may ignore it. Account data shrinks to a quarter. */
   acceptZstd: true,
-  /** Time for TCP, TLS and HTTP/2 to come up. A far provider needs under 1 s; more is an outage. */
+  /** Time for TCP, TLS and HTTP/2. A distant provider needs under 1 s; more is an outage. */
   connectTimeoutMs: 10_000,
-  /** No message of any kind for this long: reconnect. Servers ping each 10 s, so six were lost. */
+  /** Without any message for this long: reconnect. Servers ping every 10 s, so six were lost. */
   silenceMs: 60_000,
   /**
-   * Messages, but no block for this long: unhealthy. After 150 slots no blockhash we hand out is
+   * Messages, but no block for this long: unhealthy. After 150 slots no blockhash of the index is
    * valid.
    */
   blockSilenceMs: 60_000,
   /** HTTP/2 keep-alive. Shorter than the idle limit of common load balancers. */
   keepaliveIntervalMs: 15_000,
-  /** A peer that leaves a keep-alive unanswered this long is gone. */
+  /** A peer that does not answer a keep-alive within this time is lost. */
   keepaliveTimeoutMs: 10_000,
-  /** First pause after a failure: above a server's restart of its listener, about one slot. */
+  /**
+   * First pause after a failure: longer than a server's restart of its listener, about one slot.
+   */
   backoffInitialMs: 500,
-  /** Each further failure without a block between multiplies the pause. */
+  /** Multiplies the pause after each further failure without a block in between. */
   backoffFactor: 2,
-  /** Longest pause of an ordinary failure: one request in ten seconds harms no server. */
+  /** Longest pause after an ordinary failure: one request in ten seconds harms no server. */
   backoffMaxMs: 10_000,
   /**
-   * Pause after a failure that waiting alone does not mend (gap, refusal). A new try costs a
-   * replay.
+   * Pause after a failure that waiting does not repair (gap, refusal). Each attempt costs a replay.
    */
   backoffLongMs: 30_000,
   /**
-   * Failures in a row, without a block between, that make the feed unhealthy. Five are about 8 s.
+   * Failures in a row, without a block in between, that make the feed unhealthy. Five are about 8
+   * s.
    */
   failuresMax: 5,
-  /** Replays that may try to close one gap before it makes the feed unhealthy. */
+  /** Replays that may try to close one gap before the feed is unhealthy. */
   gapAttemptsMax: 3,
-  /** Whole blocks that wait for an earlier one before that is called a gap: 1.6 s of blocks. */
+  /** Complete blocks that wait for an earlier one before that is a gap: 1.6 s of blocks. */
   reorderBlocksMax: 4,
-  /**
-   * Bytes of all slots that are not whole yet. A mainnet block is tens of MB. Over it: reconnect.
-   */
+  /** Bytes of all incomplete slots. A mainnet block is tens of MB. Over it: reconnect. */
   bufferBytesMax: 512 * 1024 ** 2,
-  /** Bytes of whole blocks that wait for the writer. Over it: reconnect once they are written. */
+  /**
+   * Bytes of complete blocks that wait for the writer. Over it: reconnect once they are written.
+   */
   queueBytesMax: 512 * 1024 ** 2,
   /**
-   * Waiting blocks that one commit takes when the writer is behind. More of them are cheaper
-   * together, but readers see none before all: so many take a second or two.
+   * Waiting blocks in one commit when the writer is behind. More are cheaper together, but readers
+   * see none of them before the last: this many take a second or two.
    */
   groupBlocksMax: 64,
   /**
@@ -95,11 +93,11 @@ export const defaults = {
   groupBytesMax: 128 * 1024 ** 2,
   /** Largest single message. An account is up to 10 MiB, and gRPC's own limit is 4 MiB. */
   decodeBytesMax: 64 * 1024 ** 2,
-  /** HTTP/2 window of the stream: what may be under way, so 16 MiB lets 50 MB/s cross 300 ms. */
+  /** HTTP/2 window of the stream: bytes in flight, so 16 MiB allow 50 MB/s over 300 ms. */
   windowBytes: 16 * 1024 ** 2,
-  /** Time to finish the commit under way at the end. Less than the 15 s of a drain. */
+  /** Time to finish the current commit at shutdown. Less than the 15 s of a drain. */
   stopTimeoutMs: 10_000,
-  /** Threads of the reader's runtime: one for the socket's frames, one that decodes. */
+  /** Threads of the reader's runtime: one for the socket's frames, one for decoding. */
   threads: 2,
 }
 

@@ -4,25 +4,20 @@ import type { defaults as upstreamDefaults } from '../../upstream/options.js'
 export type Options = Readonly<typeof defaults>
 
 export const defaults = {
-  /** Follows each URL, for every method. */
+  /** Appended to each URL, for every method. */
   path: '/api/v1/bundles',
   /** Least sum that one member must pay to the service's tip accounts. */
   serviceTipFloorLamports: 1_000_000,
   /** Least sum that the same member must pay to the engine's tip accounts: Jito's minimum. */
   engineTipFloorLamports: 1_000,
   /**
-   * What the engine is asked over all edges, status queries included. Jito's default for an address
+   * Requests to the engine over all edges, status queries included. Jito's default for an address
    * and a region.
    */
   requestsPerSecondMax: 1,
-  /**
-   * Of these, how many may go at once after a pause. From 2 on, the last one is kept for bundles.
-   */
+  /** Requests at once after a pause. From 2 on, the last one is reserved for bundles. */
   requestsBurstMax: 1,
-  /**
-   * How often the engine's own list of tip accounts is compared with the configured one; 0 is
-   * never.
-   */
+  /** How often the engine's own tip accounts are compared with the configured ones; 0 is never. */
   tipCheckMs: 60 * 60 * 1000,
 }
 
