@@ -1,15 +1,15 @@
 import { defineConfig } from 'vite'
 
 /**
- * How the page is built: files with hashed names, and nothing inline, as its content security
- * policy wants.
+ * Builds the page with hashed file names and nothing inline, as its content security policy
+ * requires.
  */
 export default defineConfig({
-  // Relative, so that the page does not care where it is mounted.
+  // Relative, so that the page works under any path.
   base: './',
   logLevel: 'warn',
   build: {
-    // Beside it lie the compiled files of the server: only this folder is emptied.
+    // Next to the compiled files of the server, so only this folder is emptied.
     outDir: '../../../dist/dashboard/pages',
     emptyOutDir: true,
     assetsInlineLimit: 0,

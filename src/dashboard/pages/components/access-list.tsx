@@ -1,7 +1,7 @@
 import { formatDay, formatPlural, formatSpan } from '../lib/format.js'
 import type { Access } from '../lib/wire.js'
 
-/** When it holds, in the words that matter most now. */
+/** Describes the validity of an access. */
 const describeValidity = (access: Access, nowMs: number): string => {
   if (access.state === 'upcoming') return `Starts ${formatDay(access.validFromMs)}`
   if (access.state === 'ended') {
@@ -15,7 +15,7 @@ const describeValidity = (access: Access, nowMs: number): string => {
 const NAMES = { pass: 'Pass', rental: 'Rental' } as const
 const STATES = { active: 'Active', ended: 'Ended', upcoming: 'Not yet valid' } as const
 
-/** The passes and rentals of the person, one to be chosen. */
+/** Lists the passes and rentals of the person, to choose one. */
 export const AccessList = ({
   accesses,
   chosen,

@@ -2,8 +2,8 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { createApi } from '../lib/api.js'
 import { ServicesProvider } from '../hooks/context.js'
 import { Dashboard } from './dashboard.js'
-import { Failure } from './failure.js'
-import { listenFor, tellTabs } from '../lib/other-tabs.js'
+import { Failure } from './shared/failure.js'
+import { onTabMessage, notifyTabs } from '../lib/other-tabs.js'
 import { SignIn } from './sign-in.js'
 import { toMessage } from '../hooks/use-loaded.js'
 import type { Session } from '../lib/wire.js'
@@ -13,27 +13,25 @@ type Phase =
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'signed-in'; readonly session: Session }
 
-/**
- * Where the way to the identity provider and back must end again: a choice of ids, nothing secret.
- */
+/** Key of the saved route, to return to after the sign-in. It has ids only, no secrets. */
 const RETURN_KEY = 'slotline.return'
 
-/** What a tab says that has signed out: whoever signed out wants no secret left on any screen. */
+/** Message to other tabs after a sign-out, so that no secret stays on any screen. */
 const SIGNED_OUT = 'signed-out'
 
-const keepPlace = (): void => sessionStorage.setItem(RETURN_KEY, location.hash)
+const saveRoute = (): void => sessionStorage.setItem(RETURN_KEY, location.hash)
 
-const restorePlace = (): void => {
+const restoreRoute = (): void => {
   const kept = sessionStorage.getItem(RETURN_KEY)
   sessionStorage.removeItem(RETURN_KEY)
   if (kept !== null && kept !== '' && location.hash === '') location.replace(kept)
 }
 
-/** The whole page: who is signed in decides what there is to see. */
+/** The page: the dashboard of a signed-in person, or the sign-in. */
 export const App = () => {
   const [phase, setPhase] = useState<Phase>({ kind: 'asking' })
-  const [said, setSaid] = useState('')
-  const saidTwice = useRef(false)
+  const [announcement, setAnnouncement] = useState('')
+  const isRepeated = useRef(false)
 
   const services = useMemo(() => {
     const onSignedOut = (): void =>
@@ -41,9 +39,10 @@ export const App = () => {
         kind: old.kind === 'signed-in' || old.kind === 'expired' ? 'expired' : 'signed-out',
       }))
     const announce = (text: string): void => {
-      // A region that gets the same text again is not read again: an invisible mark makes it new.
-      saidTwice.current = !saidTwice.current
-      setSaid(saidTwice.current ? `${text}\u200b` : text)
+      // Screen readers do not repeat a region with the same text, so an invisible character makes
+      // it different.
+      isRepeated.current = !isRepeated.current
+      setAnnouncement(isRepeated.current ? `${text}\u200b` : text)
     }
     return { api: createApi(onSignedOut), announce, onSignedOut }
   }, [])
@@ -51,27 +50,27 @@ export const App = () => {
   const start = async (): Promise<void> => {
     try {
       const session = await services.api.session()
-      restorePlace()
+      restoreRoute()
       setPhase({ kind: 'signed-in', session })
     } catch (error) {
       setPhase(old => (old.kind === 'asking' ? { kind: 'failed', message: toMessage(error) } : old))
     }
   }
   useEffect(() => void start(), [])
-  useEffect(() => listenFor(SIGNED_OUT, services.onSignedOut), [services])
+  useEffect(() => onTabMessage(SIGNED_OUT, services.onSignedOut), [services])
 
   const signOut = async (): Promise<void> => {
     await services.api.signOut()
     location.hash = ''
     setPhase({ kind: 'signed-out' })
-    tellTabs(SIGNED_OUT)
+    notifyTabs(SIGNED_OUT)
   }
 
   return (
     <ServicesProvider value={services}>
       {phase.kind === 'signed-in' && <Dashboard session={phase.session} onSignOut={signOut} />}
       {(phase.kind === 'signed-out' || phase.kind === 'expired') && (
-        <SignIn isExpired={phase.kind === 'expired'} onLeave={keepPlace} />
+        <SignIn isExpired={phase.kind === 'expired'} onLeave={saveRoute} />
       )}
       {phase.kind === 'failed' && (
         <main class="lone">
@@ -85,7 +84,7 @@ export const App = () => {
         </main>
       )}
       <div class="unseen" role="status" aria-live="polite">
-        {said}
+        {announcement}
       </div>
     </ServicesProvider>
   )

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { Icon } from './icon.js'
+import { Icon } from './shared/icon.js'
 import { useServices } from '../hooks/context.js'
 import { toMessage } from '../hooks/use-loaded.js'
 import type { Session } from '../lib/wire.js'
@@ -12,7 +12,7 @@ export const Header = ({
   readonly onSignOut: () => Promise<void>
 }) => {
   const { announce } = useServices()
-  // A provider may tell no address.
+  // Not every provider has the email address.
   const who = session.email === '' ? session.name : session.email
   const [isLeaving, setLeaving] = useState(false)
   const leave = async (): Promise<void> => {

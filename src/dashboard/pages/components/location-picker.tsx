@@ -34,11 +34,8 @@ const Pills = ({
   </fieldset>
 )
 
-/**
- * What the chosen access offers: its product, its networks, and its locations with a dot for each
- * active token.
- */
-export const PlacePicker = ({
+/** Chooses network and location of an access. A dot marks each location with an active token. */
+export const LocationPicker = ({
   access,
   route,
   onChoose,

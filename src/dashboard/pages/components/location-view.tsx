@@ -1,11 +1,11 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { useServices } from '../hooks/context.js'
-import { ConnectTab } from './connect-tab.js'
-import { Failure } from './failure.js'
-import { listenFor, tellTabs } from '../lib/other-tabs.js'
-import { SubmissionsTab } from './submissions-tab.js'
+import { ConnectTab } from './connect/connect-tab.js'
+import { Failure } from './shared/failure.js'
+import { onTabMessage, notifyTabs } from '../lib/other-tabs.js'
+import { SubmissionsTab } from './submissions/submissions-tab.js'
 import { Tabs } from './tabs.js'
-import { UsageTab } from './usage-tab.js'
+import { UsageTab } from './usage/usage-tab.js'
 import { useLoaded } from '../hooks/use-loaded.js'
 import type { Tab } from '../lib/route.js'
 import type { Access } from '../lib/wire.js'
@@ -19,19 +19,19 @@ const STATUS = {
 
 const EXPLAINED = {
   ended:
-    'This access has ended. Its tokens are kept, but every request with them is refused (HTTP 403) until the access is extended.',
+    'This access has ended. Its tokens are kept, but requests with them are refused (HTTP 403) until the access is extended.',
   upcoming:
-    'This access is not valid yet. Requests with its tokens are refused (HTTP 403) until it begins.',
+    'This access is not valid yet. Requests with its tokens are refused (HTTP 403) until it starts.',
 } as const
 
-/** One scope of tokens: what is there, what it does, and what can be done with it. */
-export const PlaceView = (options: {
+/** The panel of a location: its token, usage and submissions. */
+export const LocationView = (options: {
   readonly access: Access
   readonly network: Named
   readonly location: Named
   readonly tab: Tab
   readonly onTab: (tab: Tab) => void
-  /** The dots beside the locations may no longer be right. */
+  /** Called when the dots beside the locations may be outdated. */
   readonly onTokensChanged: () => Promise<void>
 }) => {
   const { access, network, location, tab, onTab, onTokensChanged } = options
@@ -44,11 +44,11 @@ export const PlaceView = (options: {
   const refresh = async (): Promise<void> => {
     await Promise.all([reload(), onTokensChanged()])
   }
-  useEffect(() => listenFor(key, () => void refresh()), [key])
+  useEffect(() => onTabMessage(key, () => void refresh()), [key])
 
   const badge = ((): readonly [string, string] => {
     if (access.state !== 'active') return STATUS[access.state]
-    // The list of accesses knows it already, before the panel is here.
+    // The list of accesses has it before the panel is loaded.
     const hasToken =
       panel === undefined
         ? access.tokens.some(at => at.network === network.id && at.location === location.id)
@@ -57,13 +57,13 @@ export const PlaceView = (options: {
   })()
 
   return (
-    <section class="scope" aria-labelledby="scope-heading">
-      <div class="scope-head">
+    <section class="location-view" aria-labelledby="location-heading">
+      <div class="location-head">
         <div>
           <p class="eyebrow">
             {access.product.name} · {network.name}
           </p>
-          <h1 id="scope-heading" ref={heading} tabIndex={-1}>
+          <h1 id="location-heading" ref={heading} tabIndex={-1}>
             {location.name}
           </h1>
         </div>
@@ -91,7 +91,7 @@ export const PlaceView = (options: {
             heading={heading}
             onChanged={async () => {
               await refresh()
-              tellTabs(key)
+              notifyTabs(key)
             }}
           />
         )}

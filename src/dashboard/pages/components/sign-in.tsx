@@ -1,28 +1,28 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { SignInFailure } from '../../auth/sign-in-failure.js'
-import { Icon } from './icon.js'
+import { Icon } from './shared/icon.js'
 
-/** What to say of a way to the identity provider that led back without a session. */
+/** Messages for failed sign-ins. */
 const FAILURES: Readonly<Record<SignInFailure, string>> = {
   cancelled: 'The sign-in was cancelled.',
-  expired: 'The sign-in took too long, or was begun in another window. Please try again.',
-  failed: 'The sign-in did not work. Please try again.',
-  unreachable: 'The identity provider does not answer. Please try again in a moment.',
-  busy: 'Too many people are signing in at this moment. Please try again in a moment.',
-  unconfigured: 'Nobody can sign in yet: this service has no identity provider.',
+  expired: 'The sign-in took too long, or was started in another window. Please try again.',
+  failed: 'The sign-in failed. Please try again.',
+  unreachable: 'The identity provider does not respond. Please try again in a moment.',
+  busy: 'Too many sign-ins are in progress. Please try again in a moment.',
+  unconfigured: 'Sign-in is not available: this service has no identity provider.',
 }
 
 const hasFailed = (name: string | null): name is SignInFailure =>
   name !== null && Object.hasOwn(FAILURES, name)
 
-/** Why the last sign-in came to nothing, as the address says it; the address then forgets it. */
+/** Reads the failure of the last sign-in from the URL, and removes it from there. */
 const takeFailure = (): string | undefined => {
   const name = new URLSearchParams(location.search).get('sign-in')
   if (location.search !== '') history.replaceState(null, '', `/${location.hash}`)
   return hasFailed(name) ? FAILURES[name] : undefined
 }
 
-/** What somebody sees who is not, or no longer, signed in. */
+/** Shown to people who are not signed in. */
 export const SignIn = ({
   isExpired,
   onLeave,
@@ -34,8 +34,7 @@ export const SignIn = ({
   const heading = useRef<HTMLHeadingElement>(null)
   useLayoutEffect(() => {
     document.title = 'Sign in · Slotline'
-    // The page changed under the reader: what they were at is gone, so they are led to what is
-    // there now.
+    // The content was replaced, so the focus moves to the new heading.
     if (isExpired) heading.current?.focus()
   }, [isExpired])
   return (
@@ -47,8 +46,8 @@ export const SignIn = ({
         </h1>
         <p class="muted">
           {isExpired
-            ? 'Sign in again and you are back where you were. Your tokens keep working meanwhile.'
-            : 'Create, restrict and revoke the tokens of your Solana RPC endpoints, one for each location.'}
+            ? 'Sign in again to continue where you left off. Your tokens keep working.'
+            : 'Generate, restrict and revoke the tokens of your Solana RPC endpoints, one for each location.'}
         </p>
         {failure !== undefined && (
           <div class="notice is-danger" role="alert">

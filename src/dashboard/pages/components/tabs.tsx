@@ -6,7 +6,7 @@ const NAMES: Readonly<Record<Tab, string>> = {
   submissions: 'Submissions',
 }
 
-/** The row of tabs: arrows move between them, as people who use them by keyboard expect. */
+/** The tab bar. Arrow keys move between tabs. */
 export const Tabs = ({
   chosen,
   onChoose,
@@ -23,7 +23,7 @@ export const Tabs = ({
     document.getElementById(`tab-${next}`)?.focus()
   }
   return (
-    <div class="tabs" role="tablist" aria-label="About this location" onKeyDown={move}>
+    <div class="tabs" role="tablist" aria-label="Location" onKeyDown={move}>
       {TABS.map(tab => (
         <button
           key={tab}

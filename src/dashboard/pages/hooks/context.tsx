@@ -2,10 +2,10 @@ import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Api } from '../lib/api.js'
 
-/** What every part of the page may need. */
+/** Services that components use. */
 export type Services = {
   readonly api: Api
-  /** Says a result to those who do not see the page. */
+  /** Announces a text to screen readers. */
   readonly announce: (text: string) => void
 }
 

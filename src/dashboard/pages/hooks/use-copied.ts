@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** How long something says that it was copied. */
+/** How long the confirmation of a copy is shown. */
 const COPIED_MS = 2_000
 
-/** Whether something was copied a moment ago, and a way to say that it was. */
+/** Whether something was just copied, and a function to say so. */
 export const useCopied = (): [isCopied: boolean, markCopied: () => void] => {
   const [isCopied, setCopied] = useState(false)
   useEffect(() => {

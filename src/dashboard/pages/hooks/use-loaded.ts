@@ -2,22 +2,22 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ApiFailure } from '../lib/api.js'
 import { hasAttention } from '../lib/attention.js'
 
-/** A value from the API: what is known of it now, and why not more. */
+/** A value from the API. */
 export type Loaded<T> = {
   readonly value: T | undefined
   readonly failure: string | undefined
-  /** Asks again. What is shown stays until the answer is here. */
+  /** Loads again. The current value stays until the response arrives. */
   readonly reload: () => Promise<void>
 }
 
 export const toMessage = (error: unknown): string =>
   error instanceof ApiFailure
     ? error.message
-    : 'Something went wrong in this page. Reload it to go on.'
+    : 'An error occurred on this page. Reload it to continue.'
 
 /**
- * Loads a value again whenever `key` changes, when the tab is looked at again, and each `everyMs`
- * while it has attention. An answer that is no longer asked for is dropped.
+ * Loads a value when `key` changes, when the tab becomes visible, and every `everyMs` while the
+ * page is in use. Outdated responses are dropped.
  */
 export const useLoaded = <T>(key: string, load: () => Promise<T>, everyMs = 0): Loaded<T> => {
   const [state, setState] = useState<{ key: string; value?: T; failure?: string }>({ key })
@@ -45,17 +45,17 @@ export const useLoaded = <T>(key: string, load: () => Promise<T>, everyMs = 0): 
 
   useEffect(() => {
     void reload()
-    const look = (): void => {
+    const reloadIfVisible = (): void => {
       if (document.visibilityState === 'visible') void reload()
     }
-    document.addEventListener('visibilitychange', look)
+    document.addEventListener('visibilitychange', reloadIfVisible)
     const renew = (): void => {
       if (hasAttention()) void reload()
     }
     const timer = everyMs > 0 ? setInterval(renew, everyMs) : undefined
     return () => {
       latest.current.call += 1
-      document.removeEventListener('visibilitychange', look)
+      document.removeEventListener('visibilitychange', reloadIfVisible)
       clearInterval(timer)
     }
   }, [key, everyMs, reload])

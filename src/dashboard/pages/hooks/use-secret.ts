@@ -3,20 +3,17 @@ import type { TokenScope } from '../lib/api.js'
 import { useServices } from './context.js'
 import type { TokenSecret } from '../lib/wire.js'
 
-/** How long a revealed URL stays on the screen: time to read it, not to forget it there. */
+/** How long a revealed secret is shown. */
 const SHOWN_MS = 60_000
 
-/** Which value is meant: the token, or one of the URLs that carry it. */
+/** The token, or one of the URLs that contain it. */
 export type SecretPart = keyof TokenSecret
 
-/**
- * The secret of an active token. It is asked for when needed, and kept only while a part of it is
- * shown.
- */
+/** The secret of an active token. It is requested when needed, and kept only while it is shown. */
 export type SecretView = {
-  /** Rejects with what the service said. */
+  /** Rejects with the error of the service. */
   readonly get: () => Promise<TokenSecret>
-  /** The value, where it is shown now. */
+  /** The value while it is shown. */
   readonly shown: (part: SecretPart) => string | undefined
   readonly toggle: (part: SecretPart) => Promise<void>
 }

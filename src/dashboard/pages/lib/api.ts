@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import * as shapes from '../../api/shapes.js'
 
-/** A scope of a token: what all panel calls are about. */
+/** What a token is for. */
 export type TokenScope = {
   readonly accessId: string
   readonly network: string
@@ -9,12 +9,11 @@ export type TokenScope = {
 }
 
 /**
- * Longest wait for an answer of the API; a revocation waits for every edge, which takes up to half
- * a second.
+ * Timeout of API requests. A revocation takes up to half a second, because it waits for every edge.
  */
 const ANSWER_TIMEOUT_MS = 15_000
 
-/** The API said no, or nothing (`status` 0). The message is written for the person at the page. */
+/** A failed API request; `status` is 0 if there was no response. The message can be shown. */
 export class ApiFailure extends Error {
   override readonly name = 'ApiFailure'
   readonly status: number
@@ -28,7 +27,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 const fetchAnswer = async (method: Method, path: string, body: unknown): Promise<Response> => {
   const headers: Record<string, string> = { accept: 'application/json' }
-  // A header that no form and no link can send: a part of what keeps other sites out.
+  // A header that forms and links cannot send: part of the protection against cross-site requests.
   if (method !== 'GET') headers['x-slotline'] = '1'
   if (body !== undefined) headers['content-type'] = 'application/json'
   try {
@@ -46,15 +45,12 @@ const fetchAnswer = async (method: Method, path: string, body: unknown): Promise
 }
 
 const toFailure = (status: number, answer: unknown): ApiFailure => {
-  const said = v.safeParse(shapes.failure, answer)
-  if (said.success) return new ApiFailure(status, said.output.error.message)
-  return new ApiFailure(
-    status,
-    `Slotline could not do this (HTTP ${status}). Try again in a moment.`,
-  )
+  const parsed = v.safeParse(shapes.failure, answer)
+  if (parsed.success) return new ApiFailure(status, parsed.output.error.message)
+  return new ApiFailure(status, `The request failed (HTTP ${status}). Try again in a moment.`)
 }
 
-/** The calls of the dashboard's API. `onSignedOut` hears of each answer that says: no session. */
+/** Client of the dashboard's API. Calls `onSignedOut` for each response 401. */
 export const createApi = (onSignedOut: () => void) => {
   const ask = async (method: Method, path: string, body?: unknown): Promise<unknown> => {
     const response = await fetchAnswer(method, path, body)
@@ -69,24 +65,24 @@ export const createApi = (onSignedOut: () => void) => {
   ): Promise<v.InferOutput<S>> => {
     const parsed = v.safeParse(schema, await ask(...call))
     if (parsed.success) return parsed.output
-    throw new ApiFailure(0, 'This page is older than the service. Reload it to go on.')
+    throw new ApiFailure(0, 'This page is outdated. Reload it to continue.')
   }
   const accessPath = (accessId: string): string => `/api/accesses/${encodeURIComponent(accessId)}`
-  const placePath = ({ accessId, network, location }: TokenScope): string =>
+  const scopePath = ({ accessId, network, location }: TokenScope): string =>
     `${accessPath(accessId)}/networks/${encodeURIComponent(network)}/locations/${encodeURIComponent(location)}`
   return {
     session: () => read(shapes.session, 'GET', '/api/session'),
     signOut: () => ask('POST', '/api/sign-out', {}),
     accesses: () => read(shapes.accesses, 'GET', '/api/accesses'),
-    panel: (scope: TokenScope) => read(shapes.panel, 'GET', placePath(scope)),
-    generate: (scope: TokenScope) => ask('POST', `${placePath(scope)}/token`, {}),
-    regenerate: (scope: TokenScope) => ask('POST', `${placePath(scope)}/token/regenerate`, {}),
-    revoke: (scope: TokenScope) => ask('DELETE', `${placePath(scope)}/token`),
+    panel: (scope: TokenScope) => read(shapes.panel, 'GET', scopePath(scope)),
+    generate: (scope: TokenScope) => ask('POST', `${scopePath(scope)}/token`, {}),
+    regenerate: (scope: TokenScope) => ask('POST', `${scopePath(scope)}/token/regenerate`, {}),
+    revoke: (scope: TokenScope) => ask('DELETE', `${scopePath(scope)}/token`),
     reveal: (scope: TokenScope) =>
-      read(shapes.revealed, 'POST', `${placePath(scope)}/token/reveal`, {}),
+      read(shapes.revealed, 'POST', `${scopePath(scope)}/token/reveal`, {}),
     restrict: (scope: TokenScope, address: string) =>
-      read(shapes.panel, 'PUT', `${placePath(scope)}/token/restriction`, { address }),
-    placeUsage: (scope: TokenScope) => read(shapes.tokenUsage, 'GET', `${placePath(scope)}/usage`),
+      read(shapes.panel, 'PUT', `${scopePath(scope)}/token/restriction`, { address }),
+    tokenUsage: (scope: TokenScope) => read(shapes.tokenUsage, 'GET', `${scopePath(scope)}/usage`),
     accessUsage: (accessId: string) =>
       read(shapes.accessUsage, 'GET', `${accessPath(accessId)}/usage`),
     submissions: (accessId: string) =>

@@ -1,6 +1,6 @@
 /**
- * Without a touch of the page for this long nobody is taken to look at it: it stops to ask for
- * news, so that a session ends in time on a screen that was left alone.
+ * After this time without input the page stops loading data, so that the session of an abandoned
+ * screen expires.
  */
 const ATTENTION_MS = 10 * 60_000
 
@@ -11,6 +11,6 @@ const touch = (): void => {
 for (const name of ['pointerdown', 'pointermove', 'keydown', 'scroll'])
   addEventListener(name, touch, { capture: true, passive: true })
 
-/** True while the page is on a screen and was used a short time ago. */
+/** Whether the page is visible and was used recently. */
 export const hasAttention = (): boolean =>
   document.visibilityState === 'visible' && Date.now() - touchedMs < ATTENTION_MS

@@ -16,9 +16,7 @@ const clock = new Intl.DateTimeFormat('en', {
 })
 
 export const formatCount = (value: number): string => number.format(value)
-/**
- * A number that may be a mean: with one decimal where it is small, and the decimal says something.
- */
+/** Formats a rate, with one decimal below 10. */
 export const formatRate = (value: number): string =>
   rate.format(value < 10 ? value : Math.round(value))
 export const formatDay = (atMs: number): string => day.format(atMs)
@@ -31,7 +29,7 @@ const UNITS: readonly [ms: number, name: string][] = [
   [60_000, 'minute'],
 ]
 
-/** A span in its largest unit: `3 days`. Under a minute it is `less than a minute`. */
+/** Formats a duration in its largest unit, such as `3 days` or `less than a minute`. */
 export const formatSpan = (ms: number): string => {
   for (const [unitMs, name] of UNITS) {
     const count = Math.floor(ms / unitMs)
@@ -40,6 +38,6 @@ export const formatSpan = (ms: number): string => {
   return 'less than a minute'
 }
 
-/** One of something, several of it: `1 token`, `2 tokens`. */
+/** Formats a count with its noun: `1 token`, `2 tokens`. */
 export const formatPlural = (count: number, noun: string): string =>
   `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`

@@ -1,18 +1,16 @@
-/**
- * On which the tabs of one browser talk. Only names and ids are said there, never what they open.
- */
+/** The channel between tabs of one browser. Messages have names and ids only, no secrets. */
 const CHANNEL = 'slotline'
 
-/** Says something to the other tabs: a scope that was changed, or that the person signed out. */
-export const tellTabs = (what: string): void => {
+/** Notifies the other tabs of a change or a sign-out. */
+export const notifyTabs = (what: string): void => {
   const channel = new BroadcastChannel(CHANNEL)
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- it stays in its origin
   channel.postMessage(what)
   channel.close()
 }
 
-/** Calls back when another tab says this; the function that comes back ends it. */
-export const listenFor = (what: string, onHeard: () => void): (() => void) => {
+/** Calls back when another tab sends this message. Returns a function that stops it. */
+export const onTabMessage = (what: string, onHeard: () => void): (() => void) => {
   const channel = new BroadcastChannel(CHANNEL)
   channel.addEventListener('message', event => {
     if (event.data === what) onHeard()

@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** Tabs of a scope's panel, in their order. */
+/** Tabs of a location, in display order. */
 export const TABS = ['connect', 'usage', 'submissions'] as const
 export type Tab = (typeof TABS)[number]
 
-/** What is chosen, as the fragment of the URL says it. Ids only: nothing here is secret. */
+/** The selection in the fragment of the URL: ids only, no secrets. */
 export type Route = {
   readonly accessId?: string | undefined
   readonly network?: string | undefined
@@ -34,7 +34,7 @@ export const formatRoute = (route: Route): string => {
   return `#/${[...chosen, ...tab].map(part => encodeURIComponent(part ?? '')).join('/')}`
 }
 
-/** The route of the address bar, and a way to change it. Back and forward work as everywhere. */
+/** The route in the fragment of the URL, and a function to change it. */
 export const useRoute = (): [Route, (next: Route) => void] => {
   const [route, setRoute] = useState(() => parseRoute(location.hash))
   useEffect(() => {

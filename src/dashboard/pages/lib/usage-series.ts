@@ -3,7 +3,7 @@ import type { UsageMinute } from './wire.js'
 /** One column of the chart and one row of its table. */
 export type UsageBucket = UsageMinute
 
-/** How far back the chart looks, and how many minutes one column of it holds. */
+/** Time ranges of the chart, with the minutes per column. */
 export const RANGES = {
   hour: { name: '1 hour', minutes: 60, bucketMinutes: 1 },
   sixHours: { name: '6 hours', minutes: 360, bucketMinutes: 5 },
@@ -11,7 +11,7 @@ export const RANGES = {
 } as const
 export type Range = keyof typeof RANGES
 
-/** What is counted, in the order and the words in which it is shown. */
+/** The series of the chart, in display order. */
 export const SERIES = [
   { key: 'requests', name: 'Requests' },
   { key: 'errors', name: 'Errors' },
@@ -21,10 +21,7 @@ export const SERIES = [
 
 const MINUTE_MS = 60_000
 
-/**
- * Minutes added up to columns, oldest first. A minute without traffic is not sent, and counts as
- * zero.
- */
+/** Sums minutes into columns, oldest first. Missing minutes count as zero. */
 export const toBuckets = (
   minutes: readonly UsageMinute[],
   range: Range,
@@ -48,7 +45,7 @@ export const toBuckets = (
   return buckets
 }
 
-/** What all columns hold together. */
+/** The sum over all columns. */
 export const totalOf = (
   buckets: readonly UsageBucket[],
   key: (typeof SERIES)[number]['key'],

@@ -4,9 +4,9 @@ import type * as shapes from '../../api/shapes.js'
 export type Session = InferOutput<typeof shapes.session>
 export type Access = InferOutput<typeof shapes.accesses>['accesses'][number]
 export type Panel = InferOutput<typeof shapes.panel>
-/** The panel of a scope that has a token. */
+/** The panel of an active token. */
 export type ActivePanel = Exclude<Panel, { token: null }>
-/** The token itself and its URLs: shown and copied, never kept longer than its panel. */
+/** The token and its URLs. */
 export type TokenSecret = InferOutput<typeof shapes.revealed>
 export type TokenUsage = InferOutput<typeof shapes.tokenUsage>
 export type UsageMinute = TokenUsage['minutes'][number]

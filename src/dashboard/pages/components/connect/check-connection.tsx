@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import { useState } from 'preact/hooks'
-import { useServices } from '../hooks/context.js'
-import { formatCount } from '../lib/format.js'
-import { Icon } from './icon.js'
-import { toMessage } from '../hooks/use-loaded.js'
-import type { TokenSecret } from '../lib/wire.js'
+import { useServices } from '../../hooks/context.js'
+import { formatCount } from '../../lib/format.js'
+import { Icon } from '../shared/icon.js'
+import { toMessage } from '../../hooks/use-loaded.js'
+import type { TokenSecret } from '../../lib/wire.js'
 
-/** Longest wait for the location: a read that takes longer is no working endpoint. */
+/** A location that takes longer does not work. */
 const CHECK_TIMEOUT_MS = 10_000
 
 const latestBlockhash = v.object({
@@ -17,20 +17,20 @@ const latestBlockhash = v.object({
 })
 const failure = v.object({ error: v.object({ message: v.string() }) })
 
-type Seen = { readonly isGood: boolean; readonly text: string }
+type Result = { readonly isGood: boolean; readonly text: string }
 
 const explainStatus = (status: number, address: string | null): string => {
   if (status === 401)
-    return 'Refused (HTTP 401): this token is not known at this location. It may just have been replaced or revoked; reload the page.'
+    return 'Refused (HTTP 401): the location does not know this token. It may have been regenerated or revoked; reload the page.'
   if (status === 403 && address !== null)
-    return `Refused (HTTP 403): the token works from ${address} only, and this browser has another address. That is what the restriction is for.`
-  if (status === 403) return 'Refused (HTTP 403): the access does not hold now.'
+    return `Refused (HTTP 403): the token is restricted to ${address}, and this browser has another address.`
+  if (status === 403) return 'Refused (HTTP 403): the access is not active.'
   if (status === 429)
-    return 'Refused (HTTP 429): the access is at its limit of requests. Wait a moment and check again.'
+    return 'Refused (HTTP 429): the access has reached its request limit. Wait a moment and check again.'
   return `The location answered with HTTP ${status}.`
 }
 
-const judge = async (response: Response, tookMs: number, address: string | null): Promise<Seen> => {
+const toResult = async (response: Response, tookMs: number, address: string | null): Promise<Result> => {
   if (!response.ok) return { isGood: false, text: explainStatus(response.status, address) }
   const answer: unknown = await response.json().catch(() => undefined)
   const good = v.safeParse(latestBlockhash, answer)
@@ -41,12 +41,12 @@ const judge = async (response: Response, tookMs: number, address: string | null)
       text: `It works. Slot ${formatCount(context.slot)}, blockhash ${value.blockhash}, answered in ${tookMs} ms.`,
     }
   }
-  const said = v.safeParse(failure, answer)
-  const why = said.success ? said.output.error.message : 'the answer is not what was asked for'
-  return { isGood: false, text: `The location answered, but without a blockhash: ${why}.` }
+  const parsed = v.safeParse(failure, answer)
+  const why = parsed.success ? parsed.output.error.message : 'the response is invalid'
+  return { isGood: false, text: `The location did not return a blockhash: ${why}.` }
 }
 
-const callThrough = async (url: string, address: string | null): Promise<Seen> => {
+const callLocation = async (url: string, address: string | null): Promise<Result> => {
   const started = performance.now()
   try {
     const response = await fetch(url, {
@@ -59,19 +59,16 @@ const callThrough = async (url: string, address: string | null): Promise<Seen> =
       referrerPolicy: 'no-referrer',
       signal: AbortSignal.timeout(CHECK_TIMEOUT_MS),
     })
-    return await judge(response, Math.round(performance.now() - started), address)
+    return await toResult(response, Math.round(performance.now() - started), address)
   } catch {
     return {
       isGood: false,
-      text: 'No answer from this location. It may be down, or your network does not let you through to it.',
+      text: 'No response from this location. It may be down, or your network blocks the connection.',
     }
   }
 }
 
-/**
- * Calls the location through the very URL that is copied, from this browser, and says what came
- * back.
- */
+/** Calls the location with the URL that is copied, from this browser, and shows the result. */
 export const CheckConnection = ({
   address,
   getSecret,
@@ -81,16 +78,16 @@ export const CheckConnection = ({
 }) => {
   const { announce } = useServices()
   const [isRunning, setRunning] = useState(false)
-  const [seen, setSeen] = useState<Seen>()
+  const [result, setResult] = useState<Result>()
   const check = async (): Promise<void> => {
     if (isRunning) return
     setRunning(true)
-    const result = await getSecret().then(
-      ({ rpcUrl }) => callThrough(rpcUrl, address),
-      (error: unknown): Seen => ({ isGood: false, text: toMessage(error) }),
+    const next = await getSecret().then(
+      ({ rpcUrl }) => callLocation(rpcUrl, address),
+      (error: unknown): Result => ({ isGood: false, text: toMessage(error) }),
     )
-    setSeen(result)
-    announce(result.text)
+    setResult(next)
+    announce(next.text)
     setRunning(false)
   }
   return (
@@ -105,8 +102,8 @@ export const CheckConnection = ({
         <Icon name="pulse" />
         Check
       </button>
-      <p class={seen === undefined ? 'muted' : seen.isGood ? 'is-good-text' : 'is-danger-text'}>
-        {seen?.text ?? 'Calls getLatestBlockhash through the RPC URL, from this browser.'}
+      <p class={result === undefined ? 'muted' : result.isGood ? 'is-good-text' : 'is-danger-text'}>
+        {result?.text ?? 'Calls getLatestBlockhash through the RPC URL, from this browser.'}
       </p>
     </div>
   )

@@ -1,14 +1,14 @@
-import { formatMoment } from '../lib/format.js'
-import type { TokenUsage } from '../lib/wire.js'
+import { formatMoment } from '../../lib/format.js'
+import type { TokenUsage } from '../../lib/wire.js'
 
 const REASONS: Readonly<Record<string, string>> = {
-  location: 'Token of this location, used at another one',
-  address: 'Not the address that the token is restricted to',
-  early: 'The access has not begun',
+  location: 'Token used at another location',
+  address: 'Not the address in the IPv4 restriction',
+  early: 'The access is not valid yet',
   ended: 'The access has ended',
 }
 
-/** Who was turned away, newest first: the first place to look when something gets 401 or 403. */
+/** Refused attempts, newest first. */
 export const RefusedTable = ({
   refused,
 }: {
@@ -17,7 +17,7 @@ export const RefusedTable = ({
   <section class="card" aria-labelledby="refused-heading">
     <h2 id="refused-heading">Refused attempts</h2>
     {refused !== undefined && refused.length === 0 && (
-      <p class="muted">Nobody was turned away here in the last 24 hours.</p>
+      <p class="muted">No refused attempts in the last 24 hours.</p>
     )}
     {refused !== undefined && refused.length > 0 && (
       <div class="scroll" role="region" aria-label="Refused attempts" tabIndex={0}>

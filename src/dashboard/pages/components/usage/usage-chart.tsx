@@ -1,14 +1,14 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
-import { formatClock } from '../lib/format.js'
-import { RANGES, SERIES, type Range, type UsageBucket } from '../lib/usage-series.js'
+import { formatClock } from '../../lib/format.js'
+import { RANGES, SERIES, type Range, type UsageBucket } from '../../lib/usage-series.js'
 
-/** Height of the plot; the style sheet keeps this much free before it is drawn. */
+/** Height of the plot. The style sheet reserves it. */
 const HEIGHT_PX = 240
 
 type Paint = (name: string) => string
 
-/** Colours come from the style sheet, so that the chart follows the theme. */
+/** Reads colours from the style sheet, so that the chart follows the theme. */
 const readPaint = (element: Element): Paint => {
   const style = getComputedStyle(element)
   return name => style.getPropertyValue(`--${name}`).trim()
@@ -16,17 +16,17 @@ const readPaint = (element: Element): Paint => {
 
 const toData = (buckets: readonly UsageBucket[]): uPlot.AlignedData => [
   buckets.map(({ startMs }) => startMs / 1_000),
-  // A failure that did not happen is no point: lines along the bottom would hide those that did.
+  // Zeros are no points: lines along the bottom would hide other values.
   ...SERIES.map(({ key }) =>
     buckets.map(bucket => (bucket[key] === 0 && key !== 'requests' ? null : bucket[key])),
   ),
 ]
 
-/** Points without a neighbour: no line would show them. */
-const findLonely = (values: ArrayLike<number | null | undefined>): number[] =>
+/** Points without a neighbour, which lines do not show. */
+const findIsolated = (values: ArrayLike<number | null | undefined>): number[] =>
   Array.from(values, (value, index) => {
-    const isLonely = (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null
-    return isLonely && (value ?? null) !== null ? index : -1
+    const isIsolated = (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null
+    return isIsolated && (value ?? null) !== null ? index : -1
   }).filter(index => index !== -1)
 
 const marginSeconds = ([first = 0, second = 60]: ArrayLike<number> & Iterable<number>): number =>
@@ -50,7 +50,7 @@ const toOptions = (width: number, margin: number, paint: Paint): uPlot.Options =
       size: 6,
       width: 0,
       fill: paint(`series-${key}`),
-      filter: (chart, index) => findLonely(chart.data[index] ?? []),
+      filter: (chart, index) => findIsolated(chart.data[index] ?? []),
     },
   })
   return {
@@ -60,7 +60,7 @@ const toOptions = (width: number, margin: number, paint: Paint): uPlot.Options =
     cursor: { show: false },
     padding: [12, 20, 4, 0],
     scales: {
-      // Half a column on each side, so that the first and the last are whole.
+      // Half a column on each side, so that the first and the last are fully visible.
       x: { range: (_chart, first, last) => [first - margin, last + margin] },
       y: { range: (_chart, _low, high) => [0, Math.max(4, high * 1.1)] },
     },
@@ -88,7 +88,7 @@ const toOptions = (width: number, margin: number, paint: Paint): uPlot.Options =
   }
 }
 
-/** Requests over time. What it shows can be read as numbers in its table. */
+/** Chart of requests over time. The table has the same data. */
 export const UsageChart = ({
   buckets,
   range,

@@ -1,18 +1,18 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { toMessage } from '../hooks/use-loaded.js'
+import { toMessage } from '../../hooks/use-loaded.js'
 
-/** What is about to be done, and what it breaks. */
+/** An action and its effects. */
 export type Confirmation = {
   readonly title: string
   readonly effects: readonly string[]
   readonly action: string
-  /** Resolves when it is done; the dialog then closes. */
+  /** The dialog closes when it resolves. */
   readonly run: () => Promise<void>
 }
 
 /**
- * Asks before something that cannot be undone. The browser's own modal dialog: it keeps the focus
- * inside, closes on Escape, and gives the focus back to what opened it.
+ * Asks for confirmation of an action that cannot be undone. The native modal dialog keeps the focus
+ * inside, closes on Escape, and returns the focus to the element that opened it.
  */
 export const ConfirmDialog = ({
   confirmation,

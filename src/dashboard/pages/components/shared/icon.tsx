@@ -1,4 +1,4 @@
-/** Outlines on a grid of 16, drawn with the colour of the text around them. */
+/** Outlines on a grid of 16 × 16, in the colour of the text. */
 const PATHS = {
   check: 'M3 8.5l3.2 3.2L13 5',
   copy: 'M6 5.5h6.5v8H6zM3.5 11V2.5H10',

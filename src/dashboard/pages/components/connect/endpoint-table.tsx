@@ -1,9 +1,9 @@
 import { SecretField } from './secret-field.js'
-import { ValueField } from './value-field.js'
-import type { SecretView } from '../hooks/use-secret.js'
-import type { ActivePanel } from '../lib/wire.js'
+import { ValueField } from '../shared/value-field.js'
+import type { SecretView } from '../../hooks/use-secret.js'
+import type { ActivePanel } from '../../lib/wire.js'
 
-/** The URLs of an active token. The column is called SSL, because its URLs are the secure ones. */
+/** The URLs of an active token. The column SSL has the secure ones. */
 export const EndpointTable = ({
   panel,
   secret,
@@ -11,7 +11,7 @@ export const EndpointTable = ({
   readonly panel: ActivePanel
   readonly secret: SecretView
 }) => (
-  // A table also where the style sheet stacks its cells, and browsers would take its meaning away.
+  // The roles are explicit, because browsers drop them where the style sheet stacks the cells.
   <table class="endpoints" role="table">
     <thead role="rowgroup">
       <tr role="row">

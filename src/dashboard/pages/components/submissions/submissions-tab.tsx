@@ -1,16 +1,16 @@
-import { useServices } from '../hooks/context.js'
+import { useServices } from '../../hooks/context.js'
 import { CopyId } from './copy-id.js'
-import { Failure } from './failure.js'
-import { formatMoment, formatPlural } from '../lib/format.js'
-import { useLoaded } from '../hooks/use-loaded.js'
-import type { Access, Submission } from '../lib/wire.js'
+import { Failure } from '../shared/failure.js'
+import { formatMoment, formatPlural } from '../../lib/format.js'
+import { useLoaded } from '../../hooks/use-loaded.js'
+import type { Access, Submission } from '../../lib/wire.js'
 
-/** How often submissions are asked for while somebody looks. */
+/** How often submissions are loaded again. */
 const REFRESH_MS = 5_000
 
-/** What an outcome means, and whether it is good news. */
+/** Badge and name of each outcome. */
 const OUTCOMES: Readonly<Record<string, readonly [tone: string, name: string]>> = {
-  pending: ['is-none', 'Waiting'],
+  pending: ['is-none', 'Pending'],
   accepted: ['is-active', 'Accepted'],
   invalid: ['is-ended', 'Failed our checks'],
   refused: ['is-ended', 'Refused by the engine'],
@@ -19,14 +19,14 @@ const OUTCOMES: Readonly<Record<string, readonly [tone: string, name: string]>> 
   unknown: ['is-upcoming', 'Outcome unknown'],
 }
 
-/** The words of an engine's error, or its JSON where it has none. */
+/** The message of an upstream error, or its JSON if it has none. */
 const toWords = (error: string): string => {
   try {
     const parsed: unknown = JSON.parse(error)
     if (typeof parsed === 'object' && parsed !== null && 'message' in parsed)
       return String(parsed.message)
   } catch {
-    // Then it is shown as it came.
+    // Not JSON: shown as it is.
   }
   return error
 }
@@ -62,10 +62,7 @@ const Row = ({ submission }: { readonly submission: Submission }) => {
   )
 }
 
-/**
- * The last bundles that were submitted with tokens of the access, with our checks and what came of
- * them.
- */
+/** The most recent bundles of an access, with their checks and outcomes. */
 export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
   const { api } = useServices()
   const { value, failure, reload } = useLoaded(
@@ -86,8 +83,8 @@ export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
       )}
       {list !== undefined && list.length === 0 && (
         <p class="muted">
-          Nothing was submitted yet. Bundles sent to <code>/relay</code> or{' '}
-          <code>/relay-bundle</code> under one of your RPC URLs are listed here.
+          No submissions yet. Bundles sent to <code>/relay</code> or <code>/relay-bundle</code>{' '}
+          under one of your RPC URLs are listed here.
         </p>
       )}
       {list !== undefined && list.length > 0 && (

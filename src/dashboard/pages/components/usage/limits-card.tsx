@@ -1,14 +1,14 @@
-import { useServices } from '../hooks/context.js'
-import { Failure } from './failure.js'
-import { formatCount } from '../lib/format.js'
+import { useServices } from '../../hooks/context.js'
+import { Failure } from '../shared/failure.js'
+import { formatCount } from '../../lib/format.js'
 import { Meter } from './meter.js'
-import { useLoaded } from '../hooks/use-loaded.js'
-import type { Access } from '../lib/wire.js'
+import { useLoaded } from '../../hooks/use-loaded.js'
+import type { Access } from '../../lib/wire.js'
 
-/** How often use is asked for while somebody looks. */
+/** How often the usage is loaded again. */
 const REFRESH_MS = 3_000
 
-/** What the access may use at once, and what it uses: over all its locations and tokens. */
+/** Limits and utilisation of an access, over all its locations and tokens. */
 export const LimitsCard = ({ access }: { readonly access: Access }) => {
   const { api } = useServices()
   const { value, failure, reload } = useLoaded(
@@ -42,7 +42,7 @@ export const LimitsCard = ({ access }: { readonly access: Access }) => {
       <p class="muted">
         Bursts of up to {formatCount(limits.requestsBurstMax)} requests after a pause, and{' '}
         {formatCount(limits.subscriptionsPerSocketMax)} subscriptions per WebSocket. Over a limit
-        the answer is HTTP 429 with the limit’s name.
+        requests are answered HTTP 429 with the name of the limit.
       </p>
     </section>
   )

@@ -1,18 +1,18 @@
 import { useRef, useState } from 'preact/hooks'
-import { ApiFailure } from '../lib/api.js'
-import { useServices } from '../hooks/context.js'
-import { copyText } from '../lib/copy-text.js'
+import { ApiFailure } from '../../lib/api.js'
+import { useServices } from '../../hooks/context.js'
+import { copyText } from '../../lib/copy-text.js'
 import { Icon } from './icon.js'
-import { useCopied } from '../hooks/use-copied.js'
-import { toMessage } from '../hooks/use-loaded.js'
+import { useCopied } from '../../hooks/use-copied.js'
+import { toMessage } from '../../hooks/use-loaded.js'
 
 const BLOCKED =
-  'Your browser does not allow copying here. The value is selected: copy it with Ctrl+C.'
+  'Your browser does not allow copying here. The value is selected; copy it with Ctrl+C.'
 
-/** How a value that is masked can be shown. */
+/** Reveals and hides a masked value. */
 export type Reveal = { readonly isShown: boolean; readonly toggle: () => Promise<void> }
 
-/** One value to be copied whole. Its box keeps its size, whatever it shows. */
+/** A value with a copy button. Its box keeps its size. */
 export const ValueField = ({
   name,
   value,
@@ -20,9 +20,9 @@ export const ValueField = ({
   reveal,
 }: {
   readonly name: string
-  /** What the box shows now. */
+  /** The displayed text. */
   readonly value: string
-  /** What is copied. */
+  /** The text to copy. */
   readonly getText: () => Promise<string>
   readonly reveal?: Reveal
 }) => {
@@ -47,7 +47,7 @@ export const ValueField = ({
       (error: unknown) => error,
     )
     if (failure instanceof ApiFailure) return setProblem(failure.message)
-    // The browser keeps its clipboard to itself, so the value is shown and selected.
+    // The browser denies access to the clipboard, so the value is shown and selected.
     if (isMasked) await toggle()
     field.current?.select()
     setProblem(BLOCKED)

@@ -1,7 +1,9 @@
-import { ValueField } from './value-field.js'
-import type { SecretPart, SecretView } from '../hooks/use-secret.js'
+import { ValueField } from '../shared/value-field.js'
+import type { SecretPart, SecretView } from '../../hooks/use-secret.js'
 
-/** One value that carries the token: masked until it is revealed, and copied whole either way. */
+/**
+ * A value that contains the token. It is masked until it is revealed, and always copied in full.
+ */
 export const SecretField = ({
   name,
   part,

@@ -1,15 +1,12 @@
 import { useRef, useState } from 'preact/hooks'
-import { ApiFailure, type TokenScope } from '../lib/api.js'
-import { useServices } from '../hooks/context.js'
-import { Icon } from './icon.js'
-import { toMessage } from '../hooks/use-loaded.js'
+import { ApiFailure, type TokenScope } from '../../lib/api.js'
+import { useServices } from '../../hooks/context.js'
+import { Icon } from '../shared/icon.js'
+import { toMessage } from '../../hooks/use-loaded.js'
 
 type Outcome = { readonly isGood: boolean; readonly text: string }
 
-/**
- * The one address that may use a token. What is a valid one is the service's to say, and it says
- * why not.
- */
+/** Restricts a token to one address. The service validates it and says what is wrong. */
 export const RestrictionForm = ({
   scope,
   address,
@@ -45,7 +42,7 @@ export const RestrictionForm = ({
       const text =
         wanted === ''
           ? 'Restriction removed: any address may use this token.'
-          : `Saved: only ${wanted} may use this token. Sockets from other addresses are closed.`
+          : `Saved: only ${wanted} may use this token. WebSockets from other addresses are closed.`
       setOutcome({ isGood: true, text })
       announce(text)
     } catch (error) {
@@ -118,9 +115,9 @@ export const RestrictionForm = ({
           {outcome?.text}
         </p>
         <p id="restriction-help" class="muted">
-          The address that the service sees: your public egress address, after any NAT, VPN or
-          proxy. It holds for RPC, WebSocket and submissions with this token, from the moment it is
-          saved. Leave it blank to allow any.
+          Your public egress address as the service sees it, after any NAT, VPN or proxy. It applies
+          to RPC, WebSocket and submissions with this token as soon as it is saved. Leave it blank
+          to allow any address.
         </p>
       </form>
     </section>

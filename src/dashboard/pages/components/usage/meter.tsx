@@ -1,6 +1,6 @@
-import { formatCount, formatRate } from '../lib/format.js'
+import { formatCount, formatRate } from '../../lib/format.js'
 
-/** A limit against its use now. */
+/** A limit and its utilisation. */
 export const Meter = ({
   name,
   used,

@@ -1,21 +1,21 @@
-import { ApiFailure, type TokenScope } from '../lib/api.js'
+import { ApiFailure, type TokenScope } from '../../lib/api.js'
 import { CheckConnection } from './check-connection.js'
 import { EndpointTable } from './endpoint-table.js'
-import { formatMoment } from '../lib/format.js'
+import { formatMoment } from '../../lib/format.js'
 import { RestrictionForm } from './restriction-form.js'
-import { useSecret } from '../hooks/use-secret.js'
-import type { ActivePanel } from '../lib/wire.js'
+import { useSecret } from '../../hooks/use-secret.js'
+import type { ActivePanel } from '../../lib/wire.js'
 
-/** A scope that has a token: how to connect, who may, and how to end it. */
+/** An active token: its URLs, its restriction, and how to replace or revoke it. */
 export const ActiveToken = (options: {
   readonly scope: TokenScope
   readonly panel: ActivePanel
-  /** False where the access does not hold: then a token can only be ended. */
+  /** False if the access is not active; the token can then only be revoked. */
   readonly canReplace: boolean
   readonly onRegenerate: () => void
   readonly onRevoke: () => void
   readonly onChanged: () => Promise<void>
-  /** The token on the screen is no longer the token of the scope. */
+  /** The displayed token is no longer the token of the scope. */
   readonly onOutdated: () => void
 }) => {
   const { scope, panel, canReplace, onRegenerate, onRevoke, onChanged, onOutdated } = options
@@ -30,7 +30,7 @@ export const ActiveToken = (options: {
           <p class="muted">Created {formatMoment(panel.token.createdAtMs)}</p>
         </div>
         <p class="muted">
-          The URLs carry the token. Copy them whole and store them as you store a password.
+          The URLs contain the token. Copy the complete URL and store it like a password.
         </p>
         <EndpointTable panel={panel} secret={secret} />
         <CheckConnection address={panel.token.address} getSecret={secret.get} />
@@ -47,7 +47,7 @@ export const ActiveToken = (options: {
           <div>
             <h3>Regenerate</h3>
             <p class="muted">
-              A new token for this location. The current one stops working at once.
+              Generates a new token for this location. The current one becomes invalid immediately.
             </p>
           </div>
           <button type="button" class="button" disabled={!canReplace} onClick={onRegenerate}>
@@ -57,7 +57,9 @@ export const ActiveToken = (options: {
         <div class="actions">
           <div>
             <h3>Revoke</h3>
-            <p class="muted">This location is left without a token. You can generate one later.</p>
+            <p class="muted">
+              Removes the token of this location. You can generate a new one later.
+            </p>
           </div>
           <button type="button" class="button is-danger-quiet" onClick={onRevoke}>
             Revoke

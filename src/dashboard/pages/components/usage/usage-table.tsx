@@ -1,7 +1,7 @@
-import { formatClock, formatCount } from '../lib/format.js'
-import { SERIES, type UsageBucket } from '../lib/usage-series.js'
+import { formatClock, formatCount } from '../../lib/format.js'
+import { SERIES, type UsageBucket } from '../../lib/usage-series.js'
 
-/** The chart in numbers, newest first. */
+/** The data of the chart as a table, newest first. */
 export const UsageTable = ({ buckets }: { readonly buckets: readonly UsageBucket[] }) => (
   <div class="scroll" role="region" aria-label="Requests as a table" tabIndex={0}>
     <table class="data">

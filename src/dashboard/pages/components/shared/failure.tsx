@@ -1,6 +1,6 @@
 import { Icon } from './icon.js'
 
-/** Something could not be loaded: what, and a way to try again. */
+/** An error message with a button to try again. */
 export const Failure = ({
   message,
   onRetry,

@@ -1,13 +1,13 @@
-import { useServices } from '../hooks/context.js'
-import { copyText } from '../lib/copy-text.js'
-import { Icon } from './icon.js'
-import { useCopied } from '../hooks/use-copied.js'
+import { useServices } from '../../hooks/context.js'
+import { copyText } from '../../lib/copy-text.js'
+import { Icon } from '../shared/icon.js'
+import { useCopied } from '../../hooks/use-copied.js'
 
-/** Characters of each end that are shown: enough to tell two apart. */
+/** How many characters of each end are shown. */
 const HEAD_CHARS = 8
 const TAIL_CHARS = 6
 
-/** An id that is too long to be shown whole, and is copied whole by a click. */
+/** An abbreviated id, which a click copies in full. */
 export const CopyId = ({ name, id }: { readonly name: string; readonly id: string }) => {
   const { announce } = useServices()
   const [isCopied, markCopied] = useCopied()

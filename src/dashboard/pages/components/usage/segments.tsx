@@ -1,4 +1,4 @@
-/** A few choices in one row, of which one holds. */
+/** A segmented control. */
 export const Segments = ({
   legend,
   options,

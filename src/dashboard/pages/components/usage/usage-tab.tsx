@@ -1,18 +1,18 @@
 import { useState } from 'preact/hooks'
-import type { TokenScope } from '../lib/api.js'
-import { useServices } from '../hooks/context.js'
-import { Failure } from './failure.js'
-import { formatCount } from '../lib/format.js'
+import type { TokenScope } from '../../lib/api.js'
+import { useServices } from '../../hooks/context.js'
+import { Failure } from '../shared/failure.js'
+import { formatCount } from '../../lib/format.js'
 import { LimitsCard } from './limits-card.js'
 import { RefusedTable } from './refused-table.js'
 import { Segments } from './segments.js'
 import { UsageChart } from './usage-chart.js'
-import { RANGES, SERIES, toBuckets, totalOf, type Range } from '../lib/usage-series.js'
+import { RANGES, SERIES, toBuckets, totalOf, type Range } from '../../lib/usage-series.js'
 import { UsageTable } from './usage-table.js'
-import { useLoaded } from '../hooks/use-loaded.js'
-import type { Access } from '../lib/wire.js'
+import { useLoaded } from '../../hooks/use-loaded.js'
+import type { Access } from '../../lib/wire.js'
 
-/** How often use is asked for while somebody looks. */
+/** How often the usage is loaded again. */
 const REFRESH_MS = 10_000
 
 const RANGE_OPTIONS = Object.entries(RANGES).map(([id, { name }]) => ({ id, name }))
@@ -23,7 +23,7 @@ const VIEW_OPTIONS = [
 
 const toRange = (id: string): Range => (id === 'day' || id === 'sixHours' ? id : 'hour')
 
-/** What was done with the tokens of a scope in the last day, and who was turned away. */
+/** Usage of a token in the last day, limits of the access, and refused attempts. */
 export const UsageTab = ({
   access,
   scope,
@@ -32,7 +32,7 @@ export const UsageTab = ({
   readonly scope: TokenScope
 }) => {
   const { api } = useServices()
-  const { value, failure, reload } = useLoaded('usage', () => api.placeUsage(scope), REFRESH_MS)
+  const { value, failure, reload } = useLoaded('usage', () => api.tokenUsage(scope), REFRESH_MS)
   const [range, setRange] = useState<Range>('hour')
   const [view, setView] = useState('chart')
   const buckets = toBuckets(value?.minutes ?? [], range, Date.now())
@@ -72,7 +72,7 @@ export const UsageTab = ({
             <UsageTable buckets={buckets} />
           )}
           {view === 'chart' && value !== undefined && isQuiet && (
-            <p class="plot-empty">No requests in this time.</p>
+            <p class="plot-empty">No requests in this period.</p>
           )}
         </div>
       </section>

@@ -1,0 +1,135 @@
+import type { RefObject } from 'preact'
+import { useRef, useState } from 'preact/hooks'
+import { ActiveToken } from './active-token.js'
+import { ApiFailure, type TokenScope } from '../../lib/api.js'
+import { confirmRegenerate, confirmRevoke } from './confirmations.js'
+import { ConfirmDialog, type Confirmation } from './confirm-dialog.js'
+import { NoToken } from './no-token.js'
+import { ResultNotice, type Result } from './result-notice.js'
+import { useServices } from '../../hooks/context.js'
+import { toMessage } from '../../hooks/use-loaded.js'
+import type { Access, Panel } from '../../lib/wire.js'
+
+const CHANGED_ELSEWHERE =
+  'This token was changed in another tab or by someone else. The page now shows its current state.'
+
+/** Whether the displayed state is outdated. */
+const isOutdated = (error: unknown): boolean =>
+  error instanceof ApiFailure && (error.status === 404 || error.status === 409)
+
+/** The tab to generate, use, restrict, regenerate and revoke the token of a scope. */
+export const ConnectTab = (options: {
+  readonly access: Access
+  readonly scope: TokenScope
+  readonly locationName: string
+  readonly panel: Panel
+  readonly heading: RefObject<HTMLHeadingElement | null>
+  /** Resolves when the displayed state is current. */
+  readonly onChanged: () => Promise<void>
+}) => {
+  const { access, scope, locationName, panel, heading, onChanged } = options
+  const { api, announce } = useServices()
+  const [isBusy, setBusy] = useState(false)
+  const [result, setResult] = useState<Result>()
+  const [confirmation, setConfirmation] = useState<Confirmation>()
+  const hasChanged = useRef(false)
+
+  const show = (isGood: boolean, text: string): void => {
+    setResult({ isGood, text })
+    announce(text)
+  }
+
+  /** If the displayed state was outdated, shows the current one instead of an error. */
+  const apply = async (change: () => Promise<unknown>, done: string): Promise<void> => {
+    try {
+      await change()
+      show(true, done)
+    } catch (error) {
+      if (!isOutdated(error)) throw error
+      show(false, CHANGED_ELSEWHERE)
+    }
+    hasChanged.current = true
+    await onChanged()
+  }
+  const showCurrent = (): void => {
+    show(false, CHANGED_ELSEWHERE)
+    void onChanged()
+  }
+
+  const generate = async (): Promise<void> => {
+    if (isBusy) return
+    setBusy(true)
+    try {
+      await apply(
+        () => api.generate(scope),
+        `The token for ${locationName} is active. Its URLs work now.`,
+      )
+      heading.current?.focus()
+    } catch (error) {
+      show(false, toMessage(error))
+      // After a timeout the change may have been made.
+      void onChanged()
+    }
+    setBusy(false)
+  }
+
+  const regenerate: Confirmation = {
+    ...confirmRegenerate(locationName),
+    run: () =>
+      apply(
+        () => api.regenerate(scope),
+        'The new token works, and the old one is invalid. Copy the new URLs to every service that used the old ones.',
+      ),
+  }
+  const revoke: Confirmation = {
+    ...confirmRevoke(locationName, access.kind),
+    run: () =>
+      apply(
+        () => api.revoke(scope),
+        `The token is revoked. ${locationName} has no working token now.`,
+      ),
+  }
+  const ask = (next: Confirmation): void => {
+    hasChanged.current = false
+    setConfirmation(next)
+  }
+  const close = (): void => {
+    setConfirmation(undefined)
+    // The button that opened the dialog may be gone, so the focus moves to the heading.
+    if (hasChanged.current) heading.current?.focus()
+  }
+
+  return (
+    <div class="stack">
+      {result !== undefined && (
+        <ResultNotice
+          result={result}
+          onDismiss={() => {
+            setResult(undefined)
+            heading.current?.focus()
+          }}
+        />
+      )}
+      {panel.token === null ? (
+        <NoToken
+          access={access}
+          locationName={locationName}
+          isBusy={isBusy}
+          onGenerate={() => void generate()}
+        />
+      ) : (
+        <ActiveToken
+          key={panel.token.tokenId}
+          scope={scope}
+          panel={panel}
+          onRegenerate={() => ask(regenerate)}
+          onRevoke={() => ask(revoke)}
+          onChanged={onChanged}
+          onOutdated={showCurrent}
+          canReplace={access.state === 'active'}
+        />
+      )}
+      {confirmation !== undefined && <ConfirmDialog confirmation={confirmation} onClose={close} />}
+    </div>
+  )
+}

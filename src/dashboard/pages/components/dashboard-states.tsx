@@ -1,0 +1,47 @@
+/** Shown to a person without an access. */
+export const NoAccess = () => (
+  <section class="card empty">
+    <h1>No access yet</h1>
+    <p class="muted">
+      Tokens belong to a pass that you own or to an active rental. This account has neither. If you
+      expected one, check that you signed in with the account it was granted to, or ask the operator
+      of this service.
+    </p>
+  </section>
+)
+
+/** Shown until the accesses are loaded. */
+export const Skeleton = () => (
+  <div class="columns" role="status" aria-busy="true" aria-label="Loading">
+    <div class="skeleton is-tall" />
+    <div class="skeleton is-taller" />
+  </div>
+)
+
+/** Shown until an access and a location are chosen. */
+export const ChooseFirst = ({ hasAccess }: { readonly hasAccess: boolean }) => (
+  <section class="card empty">
+    <h2>{hasAccess ? 'Choose a location' : 'Choose an access'}</h2>
+    <p class="muted">
+      {hasAccess
+        ? 'Each location has its own token. A filled dot marks a location with an active token.'
+        : 'Products and locations depend on the pass or rental that you use.'}
+    </p>
+  </section>
+)
+
+/**
+ * Moves the focus to the content. The URL fragment is the route, so the link must not change it.
+ */
+export const SkipLink = () => (
+  <a
+    class="skip"
+    href="#main"
+    onClick={event => {
+      event.preventDefault()
+      document.getElementById('main')?.focus()
+    }}
+  >
+    Skip to the content
+  </a>
+)
