@@ -85,7 +85,7 @@ export const PAGE_LIMIT_MAX = 10_000
  */
 export const SAMPLE_COUNT = 8_192
 
-/** Connections of a flood: enough to keep one edge busy, as few as searchers have. */
+/** Connections of a closed loop: enough to saturate one edge. */
 export const CLOSED_LOOP_CONNECTIONS = 64
 
 /** A rate that no server here is near to: what is measured is latency, not queues. */

@@ -16,7 +16,7 @@ export type Target = {
   readonly contentType?: string
 }
 
-/** An exchange as it goes over a socket. */
+/** An exchange as bytes on a socket. */
 export type Wire = { readonly request: Buffer; readonly reply: Buffer }
 
 /** What can happen to a request. Everything but `ok` fails the run. */
@@ -52,7 +52,7 @@ export class Connection {
   #wire: Wire | undefined
   #parts: Buffer[] = []
   #partsBytes = 0
-  /** Below so many there is nothing to look at: each look costs a copy. */
+  /** A reply is compared from this many bytes on: each comparison costs a copy. */
   #replyBytes = 0
   /**
    * Bytes of a reply's head, as they were the last time; a server's heads are all of one length.

@@ -12,7 +12,7 @@ const COUNT = 1_000
 /** 150 KB a second for each of them. */
 const FRAME = { everyMs: 40, bytes: 6_000 }
 const READ_MS = 4_000
-/** Beside the asker's own connection and this process's. */
+/** The latency client's connection and this process's own. */
 const OTHERS = 2
 const CLOSED_MS_MAX = 10_000
 /** The bound: what the others feel may grow by a tenth. */

@@ -11,9 +11,9 @@ import { openUsage } from '../../src/access/usage/usage.js'
 import { createEdgeSockets } from '../../src/edge/websocket/routes.js'
 import type { NetworkView } from '../../src/edge/network-view.js'
 import { defaults } from '../../src/config/process-options.js'
-import { openServer } from '../../src/server/server.js'
+import { openServer, type Server } from '../../src/server/server.js'
 import type { Grant } from '../../src/shared/grant.js'
-import { createLog } from '../../src/shared/log.js'
+import { createLog, type Log } from '../../src/shared/log.js'
 import { boundUnsent } from '../../src/native/os.js'
 import type { Socket, SocketRoute } from '../../src/shared/socket.js'
 import { onStart } from '../child.js'
@@ -126,52 +126,53 @@ const openBare = (): Promise<Listening> =>
       })
   })
 
-const openOurs = async ({ dir, socketCount }: Start): Promise<Listening> => {
-  const own = mkdtempSync(join(dir, 'sockets-'))
+const grantFor = (socketCount: number): Grant => ({
+  accessId: 'bench',
+  tokenId: 'bench',
+  network: 'main',
+  location: 'bench',
+  limits: {
+    requestsPerSecondMax: 1_000_000,
+    requestsBurstMax: 1_000_000,
+    requestsInFlightMax: 10_000,
+    socketsMax: socketCount * 2,
+    subscriptionsPerSocketMax: 100,
+  },
+  validFromMs: 0,
+  validUntilMs: Infinity,
+  address: undefined,
+})
+
+const subscribe = (socket: Socket) => ({
+  call: () => {
+    socket.subscribe(TOPIC)
+    return Buffer.from('1')
+  },
+  afterReply() {},
+  close() {},
+})
+
+const REPLY = { status: 200, contentType: 'application/json', body: 'ok' }
+/** Every call subscribes: what a call costs is measured elsewhere. */
+const VIEW = {
+  network: 'main',
+  dispatch: {
+    handle: (_, context) => {
+      context.callConnectionMethod?.('slotSubscribe', [])
+      return REPLY
+    },
+    refuse: () => '',
+  },
+} as Partial<NetworkView> as NetworkView
+
+const openRoutes = (dir: string, grant: Grant, log: Log): readonly SocketRoute[] => {
   const onFault = (fault: unknown): never => {
     throw fault
   }
   const limiter = new UsageLimiter(
-    new AccessLimiter(openLimitTable(own, 1), 0),
-    openUsage(own, 0, { onFault }),
+    new AccessLimiter(openLimitTable(dir, 1), 0),
+    openUsage(dir, 0, { onFault }),
   )
-  const grant: Grant = {
-    accessId: 'bench',
-    tokenId: 'bench',
-    network: 'main',
-    location: 'bench',
-    limits: {
-      requestsPerSecondMax: 1_000_000,
-      requestsBurstMax: 1_000_000,
-      requestsInFlightMax: 10_000,
-      socketsMax: socketCount * 2,
-      subscriptionsPerSocketMax: 100,
-    },
-    validFromMs: 0,
-    validUntilMs: Infinity,
-    address: undefined,
-  }
-  const subscribe = (socket: Socket) => ({
-    call: () => {
-      socket.subscribe(TOPIC)
-      return Buffer.from('1')
-    },
-    afterReply() {},
-    close() {},
-  })
-  const reply = { status: 200, contentType: 'application/json', body: 'ok' }
-  // What a call costs is measured elsewhere.
-  const view = {
-    network: 'main',
-    dispatch: {
-      handle: (_, context) => {
-        context.callConnectionMethod?.('slotSubscribe', [])
-        return reply
-      },
-      refuse: () => '',
-    },
-  } as Partial<NetworkView> as NetworkView
-  const log = createLog('bench', line => process.stderr.write(line))
   const { routes } = createEdgeSockets({
     location: 'bench',
     authenticate: () => grant,
@@ -179,13 +180,29 @@ const openOurs = async ({ dir, socketCount }: Start): Promise<Listening> => {
     limiter,
     now: Date.now,
     onRefusal() {},
-    views: new Map([['main', view]]),
+    views: new Map([['main', VIEW]]),
     log,
     options: defaults,
     revalidate: () => grant,
     budget: { usedBytes: 0, usedBytesMax: 1 },
     connect: (_, socket) => subscribe(socket),
   })
+  return routes
+}
+
+const stateOf = (server: Server): State => {
+  const { sockets, socketQueuedBytes, closes } = server.stats()
+  return {
+    rss: process.memoryUsage.rss(),
+    sockets,
+    queuedBytes: socketQueuedBytes,
+    lagging: closes.get(1013) ?? 0,
+  }
+}
+
+const openOurs = async ({ dir, socketCount }: Start): Promise<Listening> => {
+  const log = createLog('bench', line => process.stderr.write(line))
+  const routes = openRoutes(mkdtempSync(join(dir, 'sockets-')), grantFor(socketCount), log)
   const control: SocketRoute = {
     pattern: '/control',
     frameBytesMax: 1_000,
@@ -194,18 +211,9 @@ const openOurs = async ({ dir, socketCount }: Start): Promise<Listening> => {
     onMessage: (_, socket, body) => {
       const publish: Publish = frame => server.publish(TOPIC, frame)
       const text = Buffer.from(body).toString()
-      void answer(text, publish, state).then(reply => socket.send(reply))
+      void answer(text, publish, () => stateOf(server)).then(reply => socket.send(reply))
     },
     onClose() {},
-  }
-  const state = (): State => {
-    const { sockets, socketQueuedBytes, closes } = server.stats()
-    return {
-      rss: process.memoryUsage.rss(),
-      sockets,
-      queuedBytes: socketQueuedBytes,
-      lagging: closes.get(1013) ?? 0,
-    }
   }
   const server = await openServer({
     routes: [],

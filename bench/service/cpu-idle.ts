@@ -1,15 +1,13 @@
 import { disableCpuIdle } from '../../src/processes/cpu-idle.js'
 
-/**
- * Keeps processors awake where the system allows it, and says which it is. Returns what ends it.
- */
+/** Disables idle states of the processors where the system allows it. Returns how to undo it. */
 export const tryToDisableCpuIdle = (note: (text: string) => void): (() => void) | undefined => {
   try {
-    const rest = disableCpuIdle()
-    note('processors are kept awake (processes.disableCpuIdle)')
-    return rest
+    const enable = disableCpuIdle()
+    note('idle states of the processors are disabled (processes.disableCpuIdle)')
+    return enable
   } catch {
-    note('processors fall asleep when they are idle, which all figures in ms contain')
+    note('idle states of the processors are enabled: every figure in ms includes waking up')
     return undefined
   }
 }
