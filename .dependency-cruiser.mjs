@@ -10,11 +10,11 @@ const ROOMS = {
   native: ['shared'],
   server: ['shared'],
   upstream: ['shared'],
-  access: ['shared', 'native'],
+  storage: ['shared', 'native'],
+  access: ['shared', 'native', 'storage'],
   rpc: ['shared', 'native'],
   pubsub: ['shared', 'native'],
-  submission: ['shared', 'native', 'upstream'],
-  storage: ['shared', 'native'],
+  submission: ['shared', 'native', 'storage', 'upstream'],
   ingest: ['shared', 'native', 'storage'],
   dashboard: ['shared', 'access'],
   config: [
@@ -58,7 +58,7 @@ const SANDBOX_HOSTS = ['src/cli/run-sandbox.ts']
 /** Who imports a package, so that it can be replaced in one place. Folders end with a slash. */
 const OWNERS = {
   'uWebSockets.js': ['src/server/'],
-  lmdb: ['src/access/', 'src/submission/store/'],
+  lmdb: ['src/storage/lmdb.ts', 'src/access/store/', 'src/submission/store/'],
   msgpackr: ['src/access/', 'src/submission/store/'],
   undici: ['src/upstream/', 'src/ingest/'],
   litesvm: ['src/sandbox/'],

@@ -1,8 +1,17 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { open, type Database, type Key, type RootDatabase } from 'lmdb'
+import type { Key } from 'lmdb'
 import { Packr } from 'msgpackr'
 import * as v from 'valibot'
+import {
+  handleCommitError,
+  openLmdb,
+  openLmdbTable,
+  readLmdbStats,
+  type Lmdb,
+  type LmdbStats,
+  type LmdbTable,
+} from '../../storage/lmdb.js'
 import { SCHEMA, TABLES, type TokenKey, type SubjectKey, type TableRow } from './tables.js'
 
 type Value<R extends TableRow> = Readonly<v.InferOutput<R['value']>>
@@ -23,16 +32,19 @@ export const defaults = {
   readersMax: 256,
 }
 
+/** Most tables that LMDB makes room for. */
+const TABLES_MAX = 16
+
 // Plain maps instead of msgpackr's own records, so that any msgpack tool can read a value by
 // itself.
 const packr = new Packr({ useRecords: false })
 
 /** A table. Reads use the store's current read transaction, or the open write transaction. */
 export class Table<K extends Key, R extends TableRow> {
-  readonly #db: Database<Buffer, K>
+  readonly #db: LmdbTable<K>
   readonly #row: R
 
-  constructor(db: Database<Buffer, K>, row: R) {
+  constructor(db: LmdbTable<K>, row: R) {
     this.#db = db
     this.#row = row
   }
@@ -75,16 +87,9 @@ export class Table<K extends Key, R extends TableRow> {
   }
 }
 
-/** Utilisation of the store, for metrics. */
-export type StoreStats = {
-  readonly usedBytes: number
-  readonly mapBytes: number
-  readonly readers: number
-}
-
 /** The access store of one data directory. Control is its writer, every edge a reader. */
 export class AccessStore {
-  readonly #root: RootDatabase<Buffer>
+  readonly #root: Lmdb
   readonly meta: Table<string, typeof TABLES.meta>
   readonly accesses: Table<string, typeof TABLES.accesses>
   readonly subjects: Table<SubjectKey, typeof TABLES.subjects>
@@ -92,7 +97,7 @@ export class AccessStore {
   readonly digests: Table<Uint8Array, typeof TABLES.digests>
   readonly sessions: Table<Uint8Array, typeof TABLES.sessions>
 
-  constructor(root: RootDatabase<Buffer>) {
+  constructor(root: Lmdb) {
     this.#root = root
     this.meta = this.#openTable(TABLES.meta)
     this.accesses = this.#openTable(TABLES.accesses)
@@ -103,10 +108,7 @@ export class AccessStore {
   }
 
   #openTable<K extends Key, R extends TableRow>(row: R): Table<K, R> {
-    const options = { encoding: 'binary', keyEncoding: row.key } as const
-    const db: Database<Buffer, K> | undefined = this.#root.openDB<Buffer, K>(row.name, options)
-    // For a missing table a read-only open returns undefined, which the types of lmdb do not
-    // declare.
+    const db = openLmdbTable<K>(this.#root, row.name, row.key)
     if (db === undefined) throw new Error(`access store: table ${row.name} is missing`)
     return new Table(db, row)
   }
@@ -121,7 +123,7 @@ export class AccessStore {
       await this.#root.flushed
       return result
     } catch (error) {
-      if (v.is(Failed, error)) error.commitError.catch(() => {})
+      handleCommitError(error)
       throw error
     }
   }
@@ -139,13 +141,8 @@ export class AccessStore {
     return this.#root.readerCheck()
   }
 
-  stats(): StoreStats {
-    const stats = v.parse(Stats, this.#root.getStats())
-    return {
-      usedBytes: (stats.lastPageNumber + 1) * stats.pageSize,
-      mapBytes: stats.mapSize,
-      readers: stats.numReaders,
-    }
+  stats(): LmdbStats {
+    return readLmdbStats(this.#root)
   }
 
   close(): Promise<void> {
@@ -153,37 +150,10 @@ export class AccessStore {
   }
 }
 
-/**
- * lmdb attaches the cause of a failed commit to the error as a promise, whose rejection must be
- * handled.
- */
-const Failed = v.object({ commitError: v.instance(Promise) })
-
-const Stats = v.object({
-  lastPageNumber: v.number(),
-  pageSize: v.number(),
-  mapSize: v.number(),
-  numReaders: v.number(),
-})
-
 const storePath = (dataDir: string): string => join(dataDir, 'access')
 
-const openRoot = (dataDir: string, options: Options, readOnly: boolean): RootDatabase<Buffer> =>
-  open<Buffer>({
-    path: storePath(dataDir),
-    readOnly,
-    noSubdir: false,
-    encoding: 'binary',
-    mapSize: options.mapBytes,
-    maxReaders: options.readersMax,
-    maxDbs: 16,
-    // Off, so that no reader sees a change before it is on disk, and no change is lost in a power
-    // failure. Control writes rarely, so it can wait for the disk.
-    overlappingSync: false,
-    // Off, because lmdb 3.5 otherwise rejects a promise that no caller can handle when a commit
-    // fails, and a full disk would end the process.
-    eventTurnBatching: false,
-  })
+const openRoot = (dataDir: string, options: Options, isReadOnly: boolean): Lmdb =>
+  openLmdb({ ...options, path: storePath(dataDir), tablesMax: TABLES_MAX, isReadOnly })
 
 const checkSchema = (store: AccessStore): void => {
   const meta = store.meta.get('store')

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { ADMIN_TOKEN_PREFIX, Secret } from '../../shared/secret.js'
-import { createPrivateFile, readPrivateFile } from '../store/private-file.js'
+import { replaceFileDurably } from '../../storage/atomic-file.js'
+import { readPrivateFile } from '../store/private-file.js'
 import type { RandomBytes } from './location-token.js'
 
 /** 256 bits. */
@@ -24,7 +25,7 @@ export const readAdminToken = (file: string): Secret => {
 export const ensureAdminToken = (file: string, randomBytes: RandomBytes): Secret => {
   if (!existsSync(file)) {
     const random = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
-    createPrivateFile(file, `${ADMIN_TOKEN_PREFIX}${random}\n`)
+    replaceFileDurably(file, `${ADMIN_TOKEN_PREFIX}${random}\n`)
   }
   return readAdminToken(file)
 }

@@ -6,7 +6,8 @@ import {
   type KeyObject,
 } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { createPrivateFile, readPrivateFile } from '../store/private-file.js'
+import { replaceFileDurably } from '../../storage/atomic-file.js'
+import { readPrivateFile } from '../store/private-file.js'
 import type { AccessStore } from '../store/store.js'
 import type { RandomBytes } from './location-token.js'
 
@@ -62,7 +63,7 @@ const loadKey = async (
       throw new SealingKeyError(
         `${path} is missing; restore it from a backup: tokens work without it but cannot be shown`,
       )
-    createPrivateFile(path, `${Buffer.from(randomBytes(KEY_BYTES)).toString('hex')}\n`)
+    replaceFileDurably(path, `${Buffer.from(randomBytes(KEY_BYTES)).toString('hex')}\n`)
   }
   const key = readKeyFile(path)
   const keyId = fingerprint(key)

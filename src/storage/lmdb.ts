@@ -1,0 +1,74 @@
+import { open, type Database, type Key, type RootDatabase } from 'lmdb'
+
+/** A store of binary values. */
+export type Lmdb = RootDatabase<Buffer>
+/** A table of a store. */
+export type LmdbTable<K extends Key> = Database<Buffer, K>
+
+export type LmdbOptions = {
+  readonly path: string
+  /** Address space of the map, fixed so that no reader has to remap it. */
+  readonly mapBytes: number
+  readonly readersMax: number
+  readonly tablesMax: number
+  readonly isReadOnly: boolean
+}
+
+/** Use of a store, for metrics. */
+export type LmdbStats = {
+  readonly usedBytes: number
+  readonly mapBytes: number
+  readonly readers: number
+}
+
+/** Opens a store, which is a folder. All processes must open it with the same options. */
+export const openLmdb = (options: LmdbOptions): Lmdb =>
+  open<Buffer>({
+    path: options.path,
+    readOnly: options.isReadOnly,
+    noSubdir: false,
+    encoding: 'binary',
+    mapSize: options.mapBytes,
+    maxReaders: options.readersMax,
+    maxDbs: options.tablesMax,
+    // Off, so that no reader sees a change before it is on disk, and because lmdb 3.5 otherwise waits
+    // for the disk on a thread that a close does not wait for.
+    overlappingSync: false,
+    // Off, because lmdb 3.5 otherwise rejects a promise that no caller can handle when a commit
+    // fails, and a full disk would end the process.
+    eventTurnBatching: false,
+  })
+
+/** Opens a table; undefined where a store that is opened to read does not have it. */
+export const openLmdbTable = <K extends Key>(
+  store: Lmdb,
+  name: string,
+  keyEncoding: 'binary' | 'ordered-binary',
+): LmdbTable<K> | undefined =>
+  // The types of lmdb do not declare the undefined.
+  store.openDB<Buffer, K>(name, { encoding: 'binary', keyEncoding })
+
+/**
+ * Handles the rejection that lmdb attaches to the error of a failed commit: unhandled, it would end
+ * the process.
+ */
+export const handleCommitError = (error: unknown): void => {
+  if (typeof error !== 'object' || error === null || !('commitError' in error)) return
+  if (error.commitError instanceof Promise) error.commitError.catch(() => {})
+}
+
+const numberAt = (stats: object, name: string): number => {
+  const value: unknown = Object.entries(stats).find(([key]) => key === name)?.[1]
+  if (typeof value === 'number') return value
+  throw new Error(`lmdb reports no ${name}`)
+}
+
+/** What lmdb reports of a store; its own types do not declare it. */
+export const readLmdbStats = (store: Lmdb): LmdbStats => {
+  const stats: object = store.getStats()
+  return {
+    usedBytes: (numberAt(stats, 'lastPageNumber') + 1) * numberAt(stats, 'pageSize'),
+    mapBytes: numberAt(stats, 'mapSize'),
+    readers: numberAt(stats, 'numReaders'),
+  }
+}
