@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { runToEnd } from '../fixtures/processes/deployment.js'
-import { orderFeed } from '../fixtures/ingest/feed-world.js'
+import { injectFeedFault } from '../fixtures/ingest/feed-world.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'
 
@@ -41,8 +41,13 @@ t.test('a service turns to the next server, says so, and hides what opens it', a
   t.match(await status(), { tipSlot: 1, source: first.geyserUrl, repair: null })
 
   // The one subscription is ended, and so are its two successors; whoever comes then is served.
-  await orderFeed(first.geyserUrl, { fault: 'refuse', code: 13, details: 'catching up', times: 2 })
-  await orderFeed(first.geyserUrl, { fault: 'drop', code: 13, details: 'catching up' })
+  await injectFeedFault(first.geyserUrl, {
+    fault: 'refuse',
+    code: 13,
+    details: 'catching up',
+    times: 2,
+  })
+  await injectFeedFault(first.geyserUrl, { fault: 'drop', code: 13, details: 'catching up' })
   first.chain.tick()
   await until('the last source brings the block', async () => (await status()).tipSlot === 2)
   t.match(await status(), { isHealthy: true, repair: null })
@@ -71,8 +76,8 @@ t.test('a replay that is being tried is told with its reason, and so is its end'
   const status = () => runToEnd(t, ['status', '--config', prepared.configFile])
   await until('it is healthy', async () => (await status()).code === 0)
   const refusal = { fault: 'refuse', code: 13, details: 'catching up' }
-  await orderFeed(endpoint, { ...refusal, times: 1_000_000 })
-  await orderFeed(endpoint, { fault: 'drop', code: 13, details: 'catching up' })
+  await injectFeedFault(endpoint, { ...refusal, times: 1_000_000 })
+  await injectFeedFault(endpoint, { fault: 'drop', code: 13, details: 'catching up' })
   let seen = await status()
   await until('it is told', async () => (seen = await status()).output.includes('  repair  '))
   t.match(seen.output, /^network one: healthy\n/)
@@ -80,7 +85,7 @@ t.test('a replay that is being tried is told with its reason, and so is its end'
     seen.output,
     /^ {2}repair {5}replay: the feed ended the stream \(Internal\): catching up$/m,
   )
-  await orderFeed(endpoint, { ...refusal, times: 0 })
+  await injectFeedFault(endpoint, { ...refusal, times: 0 })
   chain.tick()
   await until('it is over', async () => (seen = await status()).output.includes('slot 2,'))
   t.notMatch(seen.output, 'repair')

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Plan } from '../../src/ingest/feed/geyser.js'
 import type { StoreOptions } from '../../src/native/store.js'
-import { orderFeed, SCOPE, startFeedWorld } from '../fixtures/ingest/feed-world.js'
+import { injectFeedFault, SCOPE, startFeedWorld } from '../fixtures/ingest/feed-world.js'
 import { ownDir } from '../fixtures/own-dir.js'
 import { isSoak } from '../fixtures/soak.js'
 
@@ -74,7 +74,7 @@ t.test(`${ROUNDS} rounds of random faults at two providers`, async t => {
   }
   let statuses = 0
   const order = async (url: string, fault: object): Promise<void> => {
-    statuses = Math.max(statuses, await orderFeed(url, fault))
+    statuses = Math.max(statuses, await injectFeedFault(url, fault))
   }
   for (let round = 1; round <= ROUNDS; round++) {
     for (let count = random(3); count >= 0; count--) await order(first.url, passing())

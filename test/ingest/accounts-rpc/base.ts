@@ -2,19 +2,21 @@ import t, { type Test } from 'tap'
 import { readBase } from '../../../src/ingest/accounts-rpc/base.js'
 import { openRpc } from '../../../src/ingest/accounts-rpc/client.js'
 import { defaults } from '../../../src/ingest/accounts-rpc/options.js'
-import { type Misdeed, openProvider } from '../../fixtures/ingest/rpc-provider.js'
+import { type ProviderFault, openProvider } from '../../fixtures/ingest/rpc-provider.js'
 
 const HASH = 'So11111111111111111111111111111111111111112'
 const block = { parentSlot: 8, blockhash: HASH, blockHeight: 7, blockTime: 1_700_000_000 }
-const result = (value: unknown): Misdeed => ({ body: JSON.stringify({ id: 1, result: value }) })
-const error = (code: number): Misdeed => ({ error: { code, message: 'Slot 9 was skipped' } })
+const result = (value: unknown): ProviderFault => ({
+  body: JSON.stringify({ id: 1, result: value }),
+})
+const error = (code: number): ProviderFault => ({ error: { code, message: 'Slot 9 was skipped' } })
 
-/** Answers one misdeed after the other, the last one again and again. */
-const open = async (t: Test, misdeeds: readonly Misdeed[]) => {
+/** Answers one fault after the other, the last one again and again. */
+const open = async (t: Test, faults: readonly ProviderFault[]) => {
   const provider = await openProvider(t, {
     accounts: [],
     slot: 0,
-    misdeed: () => misdeeds[Math.min(provider.asked.length, misdeeds.length) - 1],
+    fault: () => faults[Math.min(provider.asked.length, faults.length) - 1],
   })
   const { signal } = new AbortController()
   const options = { ...defaults, requestsPerSecondMax: 1_000_000 }
@@ -40,15 +42,15 @@ t.test('a block that is not there yet is waited for', async t => {
   t.equal(provider.asked.length, 3)
 })
 
-const REFUSED: readonly [name: string, misdeeds: readonly Misdeed[], says: RegExp][] = [
+const REFUSED: readonly [name: string, faults: readonly ProviderFault[], says: RegExp][] = [
   ['no block in any of the slots', [error(-32007)], /no block in the slots 7 to 9/],
   ['a block without its height', [result({ ...block, blockHeight: null })], /answers no block/],
   ['an address that is none', [result({ ...block, blockhash: 'x' })], /./],
   ['no block', [result(null)], /answers no block/],
   ['another method', [error(-32601)], /-32601/],
 ]
-for (const [name, misdeeds, says] of REFUSED)
+for (const [name, faults, says] of REFUSED)
   t.test(`no base: ${name}`, async t => {
-    const { read } = await open(t, misdeeds)
+    const { read } = await open(t, faults)
     await t.rejects(read(), { message: says })
   })

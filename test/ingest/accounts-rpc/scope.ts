@@ -21,8 +21,8 @@ import {
 import { unpackRows } from '../../../src/native/rpc-answer.js'
 import {
   type Asked,
-  type Held,
-  type Misdeed,
+  type ProviderAccount,
+  type ProviderFault,
   openProvider,
 } from '../../fixtures/ingest/rpc-provider.js'
 
@@ -37,21 +37,21 @@ const TOKEN_2022 = bs58.decode('TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb')
 const CLOCK = bs58.decode('SysvarC1ock11111111111111111111111111111111')
 const NOBODY: ListedScope = { programs: [], mints: [], pubkeys: [] }
 
-const held = (pubkey: Uint8Array, owner: Uint8Array, data: Uint8Array): Held => ({
+const account = (pubkey: Uint8Array, owner: Uint8Array, data: Uint8Array): ProviderAccount => ({
   pubkey,
   owner,
   data,
 })
-const clock = held(CLOCK, key(9), Buffer.alloc(40))
+const clock = account(CLOCK, key(9), Buffer.alloc(40))
 const mintData = (): Buffer => Buffer.alloc(82).fill(1, 45, 46)
 const tokenData = (mint: Uint8Array, wallet: Uint8Array): Buffer =>
   Buffer.concat([mint, wallet, Buffer.alloc(44), Buffer.of(1), Buffer.alloc(56)])
 
 type Given = {
-  readonly accounts?: readonly Held[]
+  readonly accounts?: readonly ProviderAccount[]
   readonly slot?: number
   readonly hasContext?: boolean
-  readonly misdeed?: (asked: Asked) => Misdeed | undefined
+  readonly fault?: (asked: Asked) => ProviderFault | undefined
   readonly options?: Partial<Options>
   readonly target?: Partial<RpcTarget>
   readonly minContextSlot?: number
@@ -60,12 +60,12 @@ type Given = {
 
 /** Reads a scope from a provider. Rows are by address, the newest of each. */
 const open = async (t: Test, scope: Partial<ListedScope>, given: Given = {}) => {
-  const { accounts = [], slot = 100, misdeed, hasContext = false } = given
+  const { accounts = [], slot = 100, fault, hasContext = false } = given
   const provider = await openProvider(t, {
     accounts: [clock, ...accounts],
     slot,
     hasContext,
-    ...(misdeed === undefined ? {} : { misdeed }),
+    ...(fault === undefined ? {} : { fault }),
   })
   const options: Options = {
     ...defaults,
@@ -102,20 +102,20 @@ const open = async (t: Test, scope: Partial<ListedScope>, given: Given = {}) => 
 
 const wholeProgram = { programs: [bs58.encode(PROGRAM)] }
 const several = Array.from({ length: 40 }, (_, i) =>
-  held(key(2, i), PROGRAM, Buffer.alloc(i % 3 === 0 ? 4 : 30, i)),
+  account(key(2, i), PROGRAM, Buffer.alloc(i % 3 === 0 ? 4 : 30, i)),
 )
-const textOf = ({ pubkey }: Held): string => bs58.encode(pubkey)
+const textOf = ({ pubkey }: ProviderAccount): string => bs58.encode(pubkey)
 
 t.test('a scope is read with all that belongs to it', async t => {
   const [mint, mint2022, gone, ours] = [key(3), key(4), key(5), key(6)]
   const accounts = [
-    held(mint, TOKEN, mintData()),
-    held(mint2022, TOKEN_2022, mintData()),
-    held(key(10), TOKEN, tokenData(mint, key(20))),
-    held(key(11), TOKEN_2022, tokenData(mint2022, key(20))),
-    held(key(12), TOKEN_2022, tokenData(gone, key(20))),
-    held(key(13), TOKEN, tokenData(ours, key(20))),
-    held(ours, TOKEN, mintData()),
+    account(mint, TOKEN, mintData()),
+    account(mint2022, TOKEN_2022, mintData()),
+    account(key(10), TOKEN, tokenData(mint, key(20))),
+    account(key(11), TOKEN_2022, tokenData(mint2022, key(20))),
+    account(key(12), TOKEN_2022, tokenData(gone, key(20))),
+    account(key(13), TOKEN, tokenData(ours, key(20))),
+    account(ours, TOKEN, mintData()),
     ...several,
   ]
   const scope = {
@@ -163,7 +163,7 @@ t.test('pages are stamped with a slot that they are not older than', async t => 
 })
 
 const FILTERS_MAX = 4
-const REFUSALS: readonly [name: string, misdeed: Misdeed][] = [
+const REFUSALS: readonly [name: string, fault: ProviderFault][] = [
   [
     'an error of Helius',
     {
@@ -182,16 +182,16 @@ const REFUSALS: readonly [name: string, misdeed: Misdeed][] = [
   ['413', { status: 413, body: 'no' }],
   ['a gateway that does not wait', { status: 504, body: '<html>' }],
 ]
-for (const [name, misdeed] of REFUSALS)
+for (const [name, fault] of REFUSALS)
   t.test(`what a provider refuses is split: ${name}`, async t => {
     const accounts = Array.from({ length: 60 }, (_, i) =>
-      held(key(2, i), PROGRAM, Buffer.alloc(i % 5 === 0 ? i / 5 : 12, i)),
+      account(key(2, i), PROGRAM, Buffer.alloc(i % 5 === 0 ? i / 5 : 12, i)),
     )
     const { rows, read, provider } = await open(t, wholeProgram, {
       accounts,
-      misdeed: ({ method, count, config }) =>
+      fault: ({ method, count, config }) =>
         method === 'getProgramAccounts' && count > 9 && config['dataSlice'] === undefined
-          ? misdeed
+          ? fault
           : undefined,
     })
     await read()
@@ -202,7 +202,7 @@ for (const [name, misdeed] of REFUSALS)
 t.test('a provider that refuses the list of lengths too is split by bytes', async t => {
   const { rows, read, provider } = await open(t, wholeProgram, {
     accounts: several,
-    misdeed: ({ count }) =>
+    fault: ({ count }) =>
       count > 20 ? { error: { code: -32000, message: 'response too large' } } : undefined,
   })
   await read()
@@ -214,7 +214,7 @@ t.test('a provider that refuses for ever is told so, with the settings', async t
   const { read } = await open(t, wholeProgram, {
     accounts: several,
     options: { splitPrefixBytesMax: 1 },
-    misdeed: ({ method }) =>
+    fault: ({ method }) =>
       method === 'getProgramAccounts'
         ? { error: { code: -32012, message: 'too many' } }
         : undefined,
@@ -263,10 +263,10 @@ t.test('parts are the whole, and no account is in two', t => {
   t.end()
 })
 
-const gpa = (misdeed: Misdeed) => (asked: Asked) =>
-  asked.method === 'getProgramAccounts' ? misdeed : undefined
-const error = (code: number, message: string): Misdeed => ({ error: { code, message } })
-const REFUSED: readonly [name: string, misdeed: Misdeed, says: RegExp, tries: number][] = [
+const gpa = (fault: ProviderFault) => (asked: Asked) =>
+  asked.method === 'getProgramAccounts' ? fault : undefined
+const error = (code: number, message: string): ProviderFault => ({ error: { code, message } })
+const REFUSED: readonly [name: string, fault: ProviderFault, says: RegExp, tries: number][] = [
   [
     'a key that no index holds',
     error(-32010, 'p excluded from account secondary indexes'),
@@ -302,9 +302,9 @@ const REFUSED: readonly [name: string, misdeed: Misdeed, says: RegExp, tries: nu
   ],
   ['no server behind the gateway', { status: 503, body: '{}' }, /HTTP 503/, 8],
 ]
-for (const [name, misdeed, says, tries] of REFUSED)
+for (const [name, fault, says, tries] of REFUSED)
   t.test(`a failure and its tries: ${name}`, async t => {
-    const given = { accounts: several, misdeed: gpa(misdeed) }
+    const given = { accounts: several, fault: gpa(fault) }
     const { read, provider, slept } = await open(t, wholeProgram, given)
     await t.rejects(read(), { name: 'RpcReadFailure', message: says })
     t.equal(provider.asked.filter(({ method }) => method === 'getProgramAccounts').length, tries)
@@ -316,7 +316,7 @@ t.test('what passes is waited for', async t => {
   const { read, rows, slept, provider } = await open(t, wholeProgram, {
     accounts: several,
     slot: 89,
-    misdeed: ({ method }) => {
+    fault: ({ method }) => {
       if (method !== 'getProgramAccounts') {
         provider.options.slot = 95
         return undefined
@@ -347,7 +347,7 @@ t.test('an answer before the first slot of the feed is not taken', async t => {
   const { read, rows } = await open(t, wholeProgram, {
     slot: 5,
     minContextSlot: 90,
-    misdeed: ({ method }) =>
+    fault: ({ method }) =>
       method === 'getMultipleAccounts'
         ? { body: '{"result":{"context":{"slot":5},"value":[null]}}' }
         : undefined,
@@ -370,7 +370,7 @@ t.test('a secret goes to the upstream and nowhere else', async t => {
     const { read, provider } = await open(t, wholeProgram, {
       target: { credential: secret },
       options: { credentialIn },
-      misdeed: gpa({ status: 403, body: `no such key: ${secret} ${encodeURIComponent(secret)}` }),
+      fault: gpa({ status: 403, body: `no such key: ${secret} ${encodeURIComponent(secret)}` }),
     })
     const failure = await read().then(
       () => t.fail('read'),
@@ -386,7 +386,7 @@ t.test('a secret goes to the upstream and nowhere else', async t => {
 
 t.test('an end from outside ends it at once', async t => {
   const { read, end } = await open(t, wholeProgram, {
-    misdeed: () => {
+    fault: () => {
       end.abort(new Error('stopped'))
       return { status: 503 }
     },
@@ -399,7 +399,7 @@ t.test('requests are bounded', async t => {
   const { read, provider } = await open(t, wholeProgram, {
     accounts: several,
     options,
-    misdeed: gpa(error(-32012, 'too many')),
+    fault: gpa(error(-32012, 'too many')),
   })
   await t.rejects(read(), /over 4 requests: raise networks.accountsRpc.requestsMax/)
   t.equal(provider.asked.length, 4)

@@ -6,14 +6,18 @@ import { defaults, type Options } from '../../../src/ingest/accounts-rpc/options
 import { runSweep } from '../../../src/ingest/accounts-rpc/sweep.js'
 import type { FeedLine } from '../../../src/ingest/feed/source.js'
 import { openIndexer } from '../../../src/native/indexer.js'
-import { type Held, type Misdeed, openProvider } from '../../fixtures/ingest/rpc-provider.js'
+import {
+  type ProviderAccount,
+  type ProviderFault,
+  openProvider,
+} from '../../fixtures/ingest/rpc-provider.js'
 import { POOLS, STORE } from '../../fixtures/rpc/store.js'
 
 const key = (first: number): Uint8Array => new Uint8Array(32).fill(first)
 const [PROGRAM, OTHER] = [key(200), key(201)]
 const hash = (slot: number): Uint8Array => new Uint8Array(32).fill(slot)
 
-const toUpdate = ({ pubkey, owner, data, lamports = 1n }: Held) => ({
+const toUpdate = ({ pubkey, owner, data, lamports = 1n }: ProviderAccount) => ({
   pubkey,
   owner,
   data,
@@ -21,18 +25,22 @@ const toUpdate = ({ pubkey, owner, data, lamports = 1n }: Held) => ({
   rentEpoch: 0n,
   executable: false,
 })
-const held = (first: number, data: number, owner = PROGRAM): Held => ({
+const held = (first: number, data: number, owner = PROGRAM): ProviderAccount => ({
   pubkey: key(first),
   owner,
   data: Buffer.alloc(9, data),
 })
 
 /** A store with these accounts at slot 10, and a provider of others. */
-const open = async (t: Test, stored: readonly Held[], upstream: readonly Held[]) => {
+const open = async (
+  t: Test,
+  stored: readonly ProviderAccount[],
+  upstream: readonly ProviderAccount[],
+) => {
   const scope = { programs: [PROGRAM], mints: [], pubkeys: [] }
   const indexer = openIndexer(join(t.testdir({}), 'store'), { ...STORE, scope })
   t.teardown(() => indexer.close())
-  const apply = (slot: number, accounts: readonly Held[] = []) =>
+  const apply = (slot: number, accounts: readonly ProviderAccount[] = []) =>
     indexer.applyBlock({
       slot,
       parentSlot: slot - 1,
@@ -42,11 +50,11 @@ const open = async (t: Test, stored: readonly Held[], upstream: readonly Held[])
       accounts: accounts.map(toUpdate),
     })
   apply(10, stored)
-  let misdeed: Misdeed | undefined
+  let fault: ProviderFault | undefined
   const provider = await openProvider(t, {
     accounts: upstream,
     slot: 10,
-    misdeed: () => misdeed,
+    fault: () => fault,
   })
   const lines: FeedLine[] = []
   const seen = { compared: 0, corrected: 0, rounds: 0, failures: 0 }
@@ -97,7 +105,7 @@ const open = async (t: Test, stored: readonly Held[], upstream: readonly Held[])
       return 'gone'
     }
   }
-  const spoil = (next: Misdeed | undefined): void => void (misdeed = next)
+  const spoil = (next: ProviderFault | undefined): void => void (fault = next)
   return { indexer, apply, provider, sweep, seen, lines, account, spoil }
 }
 

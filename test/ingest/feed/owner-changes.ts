@@ -61,13 +61,13 @@ const sweep = (t: Test, endpoint: string, store: Indexer): void => {
 }
 
 t.test('closes and owner changes by each plan, and the sweep for what one cannot see', async t => {
-  const { chain, world, slots, follow } = await startFeedWorld(t)
+  const { chain, sampleAccounts, slots, follow } = await startFeedWorld(t)
   const server = await serveRpc(chain)
   t.teardown(() => server.close())
-  const [holder] = world.holders
+  const [holder] = sampleAccounts.holders
   if (holder === undefined) throw new Error('nobody holds anything')
   const { wallet } = holder
-  const { payer } = world
+  const { payer } = sampleAccounts
   const lamports = chain.rentExemptLamports(BYTES)
   const accounts = new Map(FATES.map(fate => [fate, key(fate)]))
   const of = (fate: Fate): Keypair => accounts.get(fate) ?? key('nobody')
@@ -79,7 +79,7 @@ t.test('closes and owner changes by each plan, and the sweep for what one cannot
     chain.submit(
       [
         create(account, ADDRESSES.token),
-        initializeAccount(account.publicKey, world.mint, wallet.publicKey),
+        initializeAccount(account.publicKey, sampleAccounts.mint, wallet.publicKey),
       ],
       [payer, account],
     )

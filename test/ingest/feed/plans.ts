@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Plan } from '../../../src/ingest/feed/geyser.js'
 import type { StoreOptions } from '../../../src/native/store.js'
-import { orderFeed, SCOPE, startFeedWorld } from '../../fixtures/ingest/feed-world.js'
+import { injectFeedFault, SCOPE, startFeedWorld } from '../../fixtures/ingest/feed-world.js'
 import { until } from '../../fixtures/until.js'
 
 const CASES: readonly [name: string, plan: Plan, scope: StoreOptions['scope']][] = [
@@ -30,7 +30,7 @@ t.test('a bad provider changes nothing about what each plan stores', async t => 
   slots(5)
   await arrived()
   const order = async (fault: object): Promise<void> => {
-    t.equal(await orderFeed(feed.url, fault), 200, JSON.stringify(fault))
+    t.equal(await injectFeedFault(feed.url, fault), 200, JSON.stringify(fault))
   }
   const faults: readonly [name: string, fault: () => Promise<void>][] = [
     ['streams are ended', () => order({ fault: 'drop' })],
@@ -68,7 +68,7 @@ t.test('a gap beyond the replay is told, and nothing is skipped', async t => {
   const { feeds, slots, follow } = await startFeedWorld(t)
   const [server] = feeds
   if (server === undefined) throw new Error('no feed')
-  const { tipSlot, feed, said, wrong, arrived } = follow(t.testdir())
+  const { tipSlot, feed, logged, wrong, arrived } = follow(t.testdir())
   await arrived()
   const held = tipSlot()
   server.refuse({ code: 14, details: 'away' }, 2)
@@ -84,7 +84,7 @@ t.test('a gap beyond the replay is told, and nothing is skipped', async t => {
   t.match(feed.health(), { reason: new RegExp(`^gap after slot ${held}: broadcast from`) })
   t.match(feed.repair(), { step: 'replay' })
   t.ok(
-    said.some(text => text.startsWith('repair: the reader retries by itself, because gap after')),
+    logged.some(text => text.startsWith('repair: the reader retries by itself, because gap after')),
   )
   t.strictSame(await wrong(), [], 'what is there is right for its slot')
 })

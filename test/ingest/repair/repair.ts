@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
-import { orderFeed, SCOPE, startFeedWorld } from '../../fixtures/ingest/feed-world.js'
+import { injectFeedFault, SCOPE, startFeedWorld } from '../../fixtures/ingest/feed-world.js'
 import { until } from '../../fixtures/until.js'
 
 /** A chain that stands still is silent, and a reader asks anew: replays may come at any time. */
@@ -49,22 +49,22 @@ t.test('what one provider cannot mend, the next one does, for every plan', async
     ],
   ]
   const order = async (fault: object): Promise<void> => {
-    t.equal(await orderFeed(bad.url, fault), 200, JSON.stringify(fault))
+    t.equal(await injectFeedFault(bad.url, fault), 200, JSON.stringify(fault))
   }
   for (const [index, [name, fault]] of faults.entries()) {
     const followers = open(String(index))
     await Promise.all(followers.map(({ arrived }) => arrived()))
     await fault(order)
     slots(8)
-    for (const { plan, arrived, wrong, feed, repairs, said, stop } of followers) {
+    for (const { plan, arrived, wrong, feed, repairs, logged, stop } of followers) {
       await arrived()
       t.strictSame(await wrong(), [], `${plan}: ${name}`)
       await until('it is healthy', () => feed.health().isHealthy)
       t.equal(feed.sourceIndex(), 1, `${plan}: the second source is in use`)
       t.not(feed.repair()?.step, 'source')
-      t.strictSame(turnsIn(repairs), ['source'], 'it was said when it began')
+      t.strictSame(turnsIn(repairs), ['source'], 'it was logged when it began')
       t.ok(repairs.includes(undefined), 'and when it ended')
-      t.ok(said.some(text => /^repair: switching to source 2 of 2, because /.test(text)))
+      t.ok(logged.some(text => /^repair: switching to source 2 of 2, because /.test(text)))
       stop()
     }
   }
@@ -81,7 +81,7 @@ t.test('no source is left: the steps, with their reasons, then the feed goes on'
   const made = follow(join(dir, 'made'), { sources: [{ endpoint: whole.url }] })
   const taken: string[] = []
   const target = { endpoint: lost.url }
-  const { feed, repairs, said, arrived, tipSlot, wrong } = follow(join(dir, 'kept'), {
+  const { feed, repairs, logged, arrived, tipSlot, wrong } = follow(join(dir, 'kept'), {
     sources: [target],
     steps: ['incremental', 'snapshot'],
     repair: { stepAttemptsMax: 1 },
@@ -89,12 +89,12 @@ t.test('no source is left: the steps, with their reasons, then the feed goes on'
       taken.push(step)
       if (step === 'incremental') throw new Error('no snapshot covers the hole')
       // The feed has slots again that continue the tip.
-      await orderFeed(lost.url, { fault: 'refuse', code: 14, times: 0 })
+      await injectFeedFault(lost.url, { fault: 'refuse', code: 14, times: 0 })
     },
   })
   await arrived()
   const held = tipSlot()
-  await orderFeed(lost.url, {
+  await injectFeedFault(lost.url, {
     fault: 'refuse',
     code: 11,
     details: 'broadcast from 1 is not available, last available: 9',
@@ -110,9 +110,9 @@ t.test('no source is left: the steps, with their reasons, then the feed goes on'
   t.ok(tipSlot() > held)
   t.strictSame(turnsIn(repairs), ['incremental', 'snapshot'])
   t.ok(repairs.includes('replay') && repairs.includes(undefined), 'as were the replay and the end')
-  t.ok(said.some(text => text.startsWith('repair: starting incremental, because gap after slot')))
-  t.ok(said.includes('repair: incremental failed: no snapshot covers the hole'))
-  t.ok(said.includes('repair: snapshot is done'))
+  t.ok(logged.some(text => text.startsWith('repair: starting incremental, because gap after slot')))
+  t.ok(logged.includes('repair: incremental failed: no snapshot covers the hole'))
+  t.ok(logged.includes('repair: snapshot is done'))
   t.strictSame(await wrong(), [])
   await made.arrived()
   t.equal(made.tipSlot(), chain.tip.slot)
@@ -127,7 +127,7 @@ t.test('ten times the rate that its queue is for: it comes again, and nothing is
   const { arrived, wrong, buffered } = follow(t.testdir(), { options })
   slots(3)
   await arrived()
-  t.equal(await orderFeed(feeds[0]?.url ?? '', { fault: 'burst', slots: 10 }), 200)
+  t.equal(await injectFeedFault(feeds[0]?.url ?? '', { fault: 'burst', slots: 10 }), 200)
   for (let slot = 0; slot < 10; slot += 1) {
     for (let index = 0; index < 6; index += 1)
       chain.load(Buffer.alloc(32, 1 + index), {
@@ -166,7 +166,7 @@ t.test('what runs when it is stopped is not heard any more', async t => {
   const [server] = feeds
   if (server === undefined) throw new Error('no feed')
   let signal: AbortSignal | undefined
-  const { said, arrived, stop } = follow(t.testdir(), {
+  const { logged, arrived, stop } = follow(t.testdir(), {
     steps: ['rpc'],
     run: (_step, given) => {
       signal = given
@@ -183,5 +183,5 @@ t.test('what runs when it is stopped is not heard any more', async t => {
   stop()
   t.equal(signal?.aborted, true)
   await new Promise(resolve => setImmediate(resolve))
-  t.notOk(said.some(text => text.includes('rpc failed')))
+  t.notOk(logged.some(text => text.includes('rpc failed')))
 })
