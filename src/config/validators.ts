@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import * as v from 'valibot'
 import { integer, leaf, text } from './options-schema.js'
-import { isPubkey } from '../shared/pubkey.js'
+import { isPubkey } from './pubkey.js'
 
 /** A schema with the reason that the reference prints of it. */
 export const described = <S extends v.GenericSchema>(schema: S, reason: string) =>

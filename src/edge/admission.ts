@@ -15,20 +15,19 @@ export type RefusedAs = 'unauthorized' | 'forbidden' | LimitName | typeof FULL
 
 export const REFUSED_AS: readonly RefusedAs[] = ['unauthorized', 'forbidden', ...LIMIT_NAMES, FULL]
 
-/** What lets requests into one location. */
+/** What requests at one location are admitted with. */
 export type AdmissionParts = {
   readonly location: string
   readonly authenticate: Authenticate
-  /** Value of accessVersion: what was let in before it changed is judged again. */
+  /** Value of accessVersion: requests admitted before a change are rechecked. */
   readonly version: () => number
-  /** Limits of what was authenticated. */
   readonly limiter: UsageLimiter
   /** Unix milliseconds. */
   readonly now: () => number
   readonly onRefusal: (reason: RefusedAs) => void
 }
 
-/** What a token opens, or the refusal to send. */
+/** The grant of a token, or the refusal to send. */
 export type Admit = (token: string, request: Request, nowMs?: number) => Grant | Reply
 
 /** The JSON of a failure that has an HTTP status and no JSON-RPC code. */
@@ -49,7 +48,6 @@ export const failureReply = (
   name: 'unauthorized' | 'forbidden' | 'noLander' | 'noRelay' | 'unavailable',
 ): Reply => toReply(new RpcError(name))
 
-/** A token that opens nothing here. */
 export const UNAUTHORIZED = failureReply('unauthorized')
 const FORBIDDEN = failureReply('forbidden')
 
@@ -63,9 +61,9 @@ export const createAdmit =
   }
 
 /**
- * For what is let in now: says later whether it may still be begun. Until the next change of
- * accesses that is one load. What is forwarded must not be asked again: its outcome is the client's
- * to know.
+ * Returns a function that checks later whether an admitted request may still be started. Until the
+ * next change of accesses that is one load. Do not call it after the request was forwarded: then
+ * the client must learn the outcome.
  */
 export const createRecheck = (parts: AdmissionParts) => {
   const admit = createAdmit(parts)
@@ -81,14 +79,13 @@ export const createRecheck = (parts: AdmissionParts) => {
 
 const UNAVAILABLE = failureReply('unavailable')
 
-/** Which limit it was. */
 const toData = ({ limit, max, retryAfterMs }: Exceeded) => ({
   limit,
   max,
   retryAfterMs: Math.ceil(retryAfterMs),
 })
 
-/** 429, and which limit it was. */
+/** 429 with the limit that was exceeded. */
 const exceededReply = (exceeded: Exceeded): Reply => ({
   ...toReply(new RpcError('tooManyRequests', undefined, toData(exceeded))),
   headers: {
@@ -149,7 +146,7 @@ const bearerToken = (request: Request): string => {
 export const headerToken = (request: Request): string =>
   request.header('x-token') || bearerToken(request)
 
-// Some clients append a path to their base URL, query and all: `?api-key=<token>/bundles`.
+// Some clients append a path to a base URL that has a query: `?api-key=<token>/bundles`.
 const API_KEY = /(?:^|&)api-key=([^&/]*)/
 
 /**

@@ -35,14 +35,3 @@ export const METHODS: ReadonlyMap<string, Method> = new Map(
     createDiscover(() => METHODS.values()),
   ].map(method => [method.name, method]),
 )
-
-const BOUNDS = { timeout: '30 s', budget: 'read budget', none: '–' } as const
-
-/** The table of `docs/methods.md`. */
-export const formatMethods = (): string => {
-  const rows = Array.from(METHODS.values(), ({ name, params, bound, summary }) => {
-    const list = params.map(param => (param.isRequired ? param.name : `${param.name}?`))
-    return `| \`${name}\` | ${list.join(', ') || '–'} | ${BOUNDS[bound]} | ${summary} |`
-  })
-  return ['| method | params | bound | answers |', '|---|---|---|---|', ...rows, ''].join('\n')
-}

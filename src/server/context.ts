@@ -1,7 +1,6 @@
 import type { Log } from '../shared/log.js'
 import type { Proxies } from './http/address.js'
 import type { Failures } from './http/failures.js'
-import type { HeaderScan } from './http/header-scan.js'
 import type { ReplyScheduler } from './http/reply-scheduler.js'
 import type { UnreadReplyDetector } from './http/unread-reply-detector.js'
 import type { Options } from './options.js'
@@ -10,7 +9,6 @@ import type { Options } from './options.js'
 export type ServerContext = {
   readonly options: Options
   readonly log: Log
-  readonly scan: HeaderScan
   /** Undefined where no proxy is trusted: then forwarded addresses are not read at all. */
   readonly proxies: Proxies | undefined
   readonly failures: Failures

@@ -1,9 +1,8 @@
 import { createServer } from 'node:net'
 
 /**
- * Rejects where something already listens there, with one line that names it. uWebSockets.js shares
- * ports (SO_REUSEPORT), so that a second service on the same port would start and silently take
- * half of the clients.
+ * Rejects with one line where the port is in use. uWebSockets.js shares ports (SO_REUSEPORT), so a
+ * second service on the same port would start and silently take half of the connections.
  */
 export const probePort = (host: string, port: number): Promise<void> =>
   new Promise((resolve, reject) => {
@@ -22,7 +21,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 const UNKNOWN = 'the port is in use, or this machine has no such address'
 
-/** One line for an operator: why nothing can listen there. */
+/** One line for an operator: why the port cannot be listened on. */
 export const describePort = (host: string, port: number, code: string | undefined): string => {
   const reason = code === undefined ? UNKNOWN : (REASONS[code] ?? code)
   return `Cannot listen on ${host.includes(':') ? `[${host}]` : host}:${port}: ${reason}`

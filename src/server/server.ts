@@ -6,7 +6,6 @@ import { CLOSE, type CloseCode, type SocketRoute } from '../shared/socket.js'
 import { createProxies } from './http/address.js'
 import { UnreadReplyDetector } from './http/unread-reply-detector.js'
 import { createFailures, type DescribeFailure } from './http/failures.js'
-import { HeaderScan } from './http/header-scan.js'
 import { mountRoutes } from './http/mount.js'
 import { defaults, type Options } from './options.js'
 import { describePort } from './port.js'
@@ -82,7 +81,6 @@ const createContext = (options: Options, parts: ServerParts): ServerContext => {
   return {
     options,
     log,
-    scan: new HeaderScan(),
     proxies: options.trustedProxies.length > 0 ? createProxies(options.trustedProxies) : undefined,
     failures: createFailures(describeFailure),
     scheduler: new ReplyScheduler(options, now),

@@ -4,11 +4,14 @@ export type Row = {
   readonly code?: number
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** Where the text or rule comes from: a rule of docs/contract.md, a standard, Agave, or this service. */
+  /**
+   * Where the text or rule comes from: a rule of docs/contract.md, a standard, Agave, or this
+   * service.
+   */
   readonly origin: string
 }
 
-/** Every failure a client can see. Nothing else in the service builds an error object. */
+/** Every failure that a client can see. All error objects are built from this table. */
 // prettier-ignore
 export const ERRORS = {
   parseError:        { code: -32700, message: 'Parse error', origin: 'JSON-RPC 2.0' },
@@ -142,12 +145,12 @@ const fill = (
     : message.replace(/\{(\w+)\}/g, (whole, name: string) => String(fields[name] ?? whole))
 
 /**
- * A failure the client must hear about. Anything else that is thrown is a bug, answered as
- * `internal`.
+ * A failure that is reported to the client. Anything else that is thrown is a bug, and answered
+ * with `internal`.
  */
 export class RpcError<N extends ErrorName = ErrorName> extends Error {
   readonly row: Row
-  /** JSON-RPC `error.data`, where the row promises one. */
+  /** JSON-RPC `error.data`, where the error has one. */
   readonly data: unknown
   override readonly name: N
 
@@ -157,71 +160,4 @@ export class RpcError<N extends ErrorName = ErrorName> extends Error {
     this.row = ERRORS[name]
     this.data = data
   }
-}
-
-/** Markdown for literal text, backticks included. */
-const toCode = (text: string): string => (text.includes('`') ? `\`\` ${text} \`\`` : `\`${text}\``)
-
-/** A rule of the contract as a link to its heading. */
-const toOrigin = (origin: string): string =>
-  origin.replace(/^contract: (.+)$/, '[$1](contract.md#$1)')
-
-/** `docs/errors.md`, whole. */
-export const formatErrors = (): string => {
-  const rows: [name: string, row: Row][] = Object.entries(ERRORS)
-  const calls = rows
-    .filter(([, row]) => row.code !== undefined)
-    .map(
-      ([name, { code, message, origin }]) =>
-        `| ${code} | ${toCode(message)} | ${name} | ${toOrigin(origin)} |`,
-    )
-  const plain = rows
-    .filter(([, row]) => row.status !== undefined)
-    .map(
-      ([name, { status, message, origin }]) =>
-        `| ${status} | ${toCode(message)} | ${name} | ${toOrigin(origin)} |`,
-    )
-  return [
-    '# Errors',
-    '',
-    'Every failure that a client can see. This page is printed from the table in',
-    '`src/shared/errors.ts`. A `{field}` stands for a value of the request or of the configuration.',
-    '',
-    '## JSON-RPC errors',
-    '',
-    'A JSON-RPC error is sent with HTTP status 200, as `error` of the reply. On the lander',
-    'routes a submission that could not be forwarded has another status: `upstreamUnreachable`',
-    '502, `outcomeUnknown` 504, `upstreamFull` and `checksOverloaded` 503. `engineFull` and',
-    '`upstreamFull` have the header `Retry-After: 1`.',
-    '',
-    '`data` is the number of parameters as text for `paramCount`, `{"limit", "scanned"}` for',
-    '`readBudget`, and `{"submissionId"}` for `outcomeUnknown` on the relay routes. `overLimit`',
-    'is the 429 of a WebSocket: each call of a message over a limit is answered with it, and',
-    '`data` is that of 429. Errors of a bundle engine keep their own code and message.',
-    '`@solana/kit` shows a text of its own for -32003, about signatures; rely on the code.',
-    '',
-    '| code | message | name | origin |',
-    '|---|---|---|---|',
-    ...calls,
-    '',
-    '## HTTP failures',
-    '',
-    'A request that fails before it becomes a call has one of these statuses and the body',
-    '`{"error":{"message":"<message>"}}`, without `code`, `id` and `jsonrpc`; the dashboard',
-    'answers `{"error":{"code":"<name>","message":"<message>"}}`. At a location:',
-    '',
-    '- 401: the token is not valid there.',
-    "- 403: the token is known, but its access has not begun or has ended, or the client's",
-    '  address is not the one that it is restricted to.',
-    '- 429: the access is over one of its limits. `error.data` is `{"limit", "max",',
-    '  "retryAfterMs"}`, and the headers are `Retry-After`, `x-ratelimit-method-limit` (`max`',
-    '  again) and `x-ratelimit-method-remaining`. Each call of a batch counts; a batch of more',
-    '  calls than `requestsBurstMax` is always refused.',
-    '- 503: comes with `Retry-After: 1`.',
-    '',
-    '| status | message | name | origin |',
-    '|---|---|---|---|',
-    ...plain,
-    '',
-  ].join('\n')
 }

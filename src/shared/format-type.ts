@@ -1,5 +1,5 @@
 /**
- * Characters of a client's text that an error repeats: enough to recognise it, whatever was sent.
+ * Characters of a client's text that an error repeats, whatever its length.
  */
 const ECHO_CHARS_MAX = 128
 
@@ -8,8 +8,8 @@ export const formatEcho = (text: string): string =>
   text.length <= ECHO_CHARS_MAX ? text : `${text.slice(0, ECHO_CHARS_MAX)}…`
 
 /**
- * A JSON value as serde names it in `invalid type: …`. Numbers have been through JSON.parse: `1.0`
- * is an integer here, and one of over 53 bits is printed with zeros at its end.
+ * A JSON value as serde names it in `invalid type: …`. Numbers were parsed by JSON.parse: `1.0` is
+ * an integer here, and an integer of over 53 bits is rounded.
  */
 export const formatType = (value: unknown): string => {
   switch (typeof value) {
@@ -29,7 +29,7 @@ export const formatType = (value: unknown): string => {
 const isInteger64 = (value: number): boolean =>
   Number.isInteger(value) && value >= -(2 ** 63) && value <= 2 ** 64
 
-/** As Rust prints a float: all digits, never an exponent, and a point always. */
+/** A float as Rust prints it: all digits, never an exponent, always a point. */
 const formatFloat = (value: number): string => {
   if (!Number.isFinite(value)) return value < 0 ? '-inf' : 'inf'
   const digits = formatDigits(value)

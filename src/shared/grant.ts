@@ -1,4 +1,4 @@
-/** What one access may use at once, over all edges of the machine. */
+/** Limits of one access, over all edges of the machine. */
 export type Limits = {
   readonly requestsPerSecondMax: number
   /** Requests that may come at once after a pause. */
@@ -8,10 +8,10 @@ export type Limits = {
   readonly subscriptionsPerSocketMax: number
 }
 
-/** What a location token opens. Holds nothing secret: it may be logged whole. */
+/** What a location token gives access to. Contains no secret: it may be logged. */
 export type Grant = {
   readonly accessId: string
-  /** Public name of the token: it stands in logs and metrics where the token itself never may. */
+  /** Public name of the token, for logs and metrics; these never contain the token itself. */
   readonly tokenId: string
   /** Selects the accounts store, the feed and the upstreams. */
   readonly network: string

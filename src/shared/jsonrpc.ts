@@ -11,18 +11,18 @@ import {
 } from './json-scanner.js'
 
 /**
- * A request id as its raw JSON token (`"a"`, `1.0`, `18446744073709551615`, `null`), so that it
- * survives unchanged.
+ * A request id as its raw JSON token (`"a"`, `1.0`, `18446744073709551615`, `null`), which the
+ * reply repeats unchanged.
  */
 export type Id = string
 
-/** Parameters as they came; absent and `null` are an empty array. */
+/** Unchecked parameters; absent ones and `null` are an empty array. */
 export type Params = readonly unknown[] | Readonly<Record<string, unknown>>
 
 /** One well-formed call. Without an id it is a notification, which is never answered. */
 export type Call = { readonly id: Id | undefined; readonly method: string; readonly params: Params }
 
-/** What is answered in place of a call that is not well formed. */
+/** The error that answers a malformed call. */
 export type Refusal = { readonly id: Id; readonly error: RpcError }
 
 /** A whole message: one call, or a batch of them. */
@@ -46,18 +46,18 @@ const UNSUPPORTED_VERSION = new RpcError('unsupportedVersion')
 export const isBatch = (message: Message): message is readonly (Call | Refusal)[] =>
   Array.isArray(message)
 
-/** True for what stands in place of a call. */
+/** True for the error of a malformed call. */
 export const isRefusal = (call: Call | Refusal): call is Refusal => 'error' in call
 
 /**
- * Reads an envelope as Agave does: what is no JSON, or JSON that can be no call (a number, an id
- * that is an object), fails as a whole with -32700; a call with a wrong member is -32600 under its
+ * Parses a message as Agave does. Text that is not JSON, or JSON that cannot be a call (a number,
+ * an id that is an object), is -32700 as a whole; a call with an invalid member is -32600 with its
  * own id.
  */
 export const parseMessage = (body: Uint8Array, limits: MessageLimits): Message => {
   if (!isUtf8(body)) return PARSE_ERROR
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
-  // Before JSON.parse, which spends a second on 8 MiB of brackets that no call can mean.
+  // Before JSON.parse, which takes a second for 8 MiB of nested brackets.
   const ids = scanIds(text, limits)
   if (ids instanceof RpcError) return { id: NO_ID, error: ids }
   const value = parseJson(text)
@@ -81,10 +81,10 @@ export const formatError = (id: Id, error: RpcError): string => {
   return `{"jsonrpc":"2.0","error":${JSON.stringify(fields)},"id":${id}}`
 }
 
-/** What stands before a result in its reply. */
+/** Text before a result in its reply. */
 export const RESULT_PREFIX = '{"jsonrpc":"2.0","result":'
 
-/** What stands after a result in its reply. */
+/** Text after a result in its reply. */
 export const formatResultSuffix = (id: Id): string => `,"id":${id}}`
 
 const parseJson = (text: string): unknown => {
@@ -164,7 +164,7 @@ const isIdName = (text: string, open: number, end: number): boolean => {
 
 const SCALAR = /[\t\n\r ]*:[\t\n\r ]*([^\t\n\r ,}]*)/y
 
-/** The string or scalar that a member's name, ending at `end`, stands for. */
+/** The string or scalar after the name of a member that ends at `end`. */
 const tokenAfter = (text: string, end: number): string | undefined => {
   SCALAR.lastIndex = end + 1
   const token = SCALAR.exec(text)?.[1]

@@ -7,7 +7,7 @@ export type Options = Readonly<typeof defaults>
 export const defaults = {
   /** Least level that is written: trace, debug, info, warn, error, fatal or silent. */
   level: 'info',
-  /** Lines wait here when nobody reads standard output; beyond it they are dropped and counted. */
+  /** Buffer for lines while standard output is not read; further lines are dropped and counted. */
   bufferBytesMax: 1024 ** 2,
   /** A longer line is cut, so that one strange request cannot fill the disk. */
   lineCharsMax: 16_384,
@@ -17,21 +17,21 @@ export const defaults = {
 export const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
 /**
- * What every part logs with. Give a child the request id and the token id, never a token or an URL.
+ * What every part logs with. Give a child the request id and the token id, never a token or a URL.
  */
 export type Log = Logger
 
 /** The log of one process. */
 export type OpenLog = {
   readonly log: Log
-  /** Writes what still waits. Call it before the process ends. */
+  /** Writes the buffered lines. Call it before the process ends. */
   flush(): void
-  /** Lines lost because nobody read standard output. */
+  /** Lines dropped because standard output was not read. */
   droppedCount(): number
 }
 
-// `_` may come percent-encoded from an URL, or as a JSON escape within JSON. It may also follow,
-// where one token runs into the next: then both go.
+// `_` may be percent-encoded in a URL, or a JSON escape. It may also follow a token that is
+// directly followed by another one: then both are removed.
 const UNDERSCORE = '(?:_|%5f|\\\\+u005f)'
 const shapeOf = (prefix: string, sign: string): string =>
   `(?:${prefix.replace('_', UNDERSCORE)}(?:${sign}|${UNDERSCORE})+)`
@@ -40,7 +40,7 @@ const TOKENS = new RegExp(
   'gi',
 )
 
-/** Takes everything shaped like a location token or the admin token out of a text, whole or cut. */
+/** Removes everything that looks like a location token or the admin token, whole or truncated. */
 export const redactTokens = (text: string): string =>
   text.replace(TOKENS, found => `${found.slice(0, 3).toLowerCase()}_${REDACTED}`)
 
@@ -51,7 +51,8 @@ const cut = (line: string, lineCharsMax: number): string => {
 }
 
 /**
- * The last stage of every line. Exported so that a test can put it before a destination of its own.
+ * Creates a log that writes redacted and bounded lines. Exported so that tests can use their own
+ * destination.
  */
 export const createLog = (
   role: string,
@@ -65,9 +66,8 @@ export const createLog = (
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: label => ({ level: label }) },
     },
-    // pino's own redaction knows paths, not what is inside a message, a stack or an URL. So the
-    // finished line is searched. It comes before the cut: half a token at the end of a line is
-    // still half a secret.
+    // pino redacts by path, not inside a message, a stack or a URL, so the finished line is
+    // searched. Before it is truncated: half a token at the end of a line is still half a secret.
     { write: line => write(cut(redactTokens(line), options.lineCharsMax)) },
   )
 

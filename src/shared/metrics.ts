@@ -10,8 +10,8 @@ type Row = {
 }
 
 /**
- * Every metric of the service beside those of Node itself. `process` is added to all labels when
- * they are joined.
+ * Every metric of the service beside those of Node itself. The label `process` is added when the
+ * metrics of all processes are joined.
  */
 // prettier-ignore
 export const METRICS = {
@@ -85,12 +85,12 @@ export type HistogramName = NameOf<'histogram'>
 type LabelsOf<N extends MetricName> = Readonly<
   Record<(typeof METRICS)[N]['labels'][number], string>
 >
-/** The labels of a series: demanded where the metric has any. */
+/** The labels of a series; required where the metric has any. */
 type Args<N extends MetricName> = (typeof METRICS)[N]['labels'] extends readonly []
   ? []
   : [labels: LabelsOf<N>]
 
-/** Upper ends in seconds: from a point read to the longest time-out. */
+/** Upper bounds of the buckets in seconds: from a point read to the longest timeout. */
 const BUCKET_SECONDS = Float64Array.of(
   0.000_05,
   0.000_1,
@@ -114,12 +114,12 @@ const BUCKET_SECONDS = Float64Array.of(
 const BUCKETS = BUCKET_SECONDS.length
 
 /**
- * Series one process may hold. Labels come from tables of ours, so more is a bug: a label made of
- * input.
+ * Bound of the series of one process. Label values come from fixed tables, so more series mean that
+ * one was made from input.
  */
 const SERIES_MAX = 4_096
 
-/** Counts up. Made once and kept by who counts. */
+/** A number that only grows. */
 export class Counter {
   readonly cells = new Float64Array(1)
 
@@ -128,7 +128,7 @@ export class Counter {
   }
 }
 
-/** Holds the last value. */
+/** A number that is set. */
 export class Gauge {
   readonly cells = new Float64Array(1)
 
@@ -137,9 +137,9 @@ export class Gauge {
   }
 }
 
-/** Counts durations by size. */
+/** Counts durations by bucket. */
 export class Histogram {
-  /** One cell for each bucket, one for what is longer than all, and the sum. */
+  /** One cell for each bucket, one for longer durations, and the sum. */
   readonly cells = new Float64Array(BUCKETS + 2)
 
   observe(seconds: number): void {
@@ -180,12 +180,12 @@ export type MetricsSnapshot = {
   readonly node: readonly NodeMetric[]
 }
 
-/** The metrics of one process. Ask for each series once, at the start, and keep what comes. */
+/** The metrics of one process. Get each series once, at the start, and keep it. */
 export type Metrics = {
   counter<N extends CounterName>(name: N, ...labels: Args<N>): Counter
   gauge<N extends GaugeName>(name: N, ...labels: Args<N>): Gauge
   histogram<N extends HistogramName>(name: N, ...labels: Args<N>): Histogram
-  /** `collect` runs before each snapshot: the place to read what is not counted as it happens. */
+  /** Runs `collect` before each snapshot, to read values that are not counted as they change. */
   beforeSnapshot(collect: () => void): void
   snapshot(): Promise<MetricsSnapshot>
 }

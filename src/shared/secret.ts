@@ -1,20 +1,19 @@
 import { inspect } from 'node:util'
 
 /**
- * What every location token starts with, so that a scanner (and our own log filter) can find a
- * leaked one.
+ * Prefix of every location token, by which scanners and the log filter find leaked ones.
  */
 export const TOKEN_PREFIX = 'slt_'
 
-/** The same of the admin token. */
+/** Prefix of the admin token. */
 export const ADMIN_TOKEN_PREFIX = 'sla_'
 
-/** What stands in for a secret wherever one would be printed. */
+/** Printed in place of a secret. */
 export const REDACTED = '[redacted]'
 
 /**
  * A text that must not be printed by accident: JSON, string conversion and `inspect` show a
- * placeholder. `reveal` is the only way to the text, so that its uses can be searched for.
+ * placeholder. Only `reveal` returns the text, so that its uses can be searched for.
  */
 export class Secret {
   readonly #text: string

@@ -1,13 +1,13 @@
 import type { Reply, Request } from './http.js'
 
 /**
- * Close codes that the server uses. Never 1000: web3.js 1.x does not come back after it, and kit
- * takes it for the end that it asked for. A client's own 1000 is echoed.
+ * Close codes that the server sends. Never 1000: web3.js 1.x does not reconnect after it, and kit
+ * takes it for its own close. A client's 1000 is echoed.
  */
 export const CLOSE = {
   policy: 1008,
   tooLarge: 1009,
-  /** A fault of ours, which the log tells. */
+  /** An internal error, which is logged. */
   fault: 1011,
   restart: 1012,
   overload: 1013,
@@ -16,20 +16,20 @@ export type CloseCode = (typeof CLOSE)[keyof typeof CLOSE]
 
 /** One open WebSocket, as handlers see it. */
 export type Socket = {
-  /** UUID of its log lines. Made only when it is read. */
+  /** UUID of this socket in log lines. Created at its first read. */
   readonly id: string
   /**
-   * Queues one frame, of text unless it is said to be binary; the bytes are copied before it
-   * returns. False where the socket is closed: then nothing is sent. Over the bound of its queue
-   * the socket is closed with 1013, never is a frame left out.
+   * Queues one frame, of text by default; the bytes are copied before it returns. Returns false
+   * where the socket is closed. Over the bound of its queue the socket is closed with 1013; frames
+   * are never dropped.
    */
   send(frame: Uint8Array | string, isBinary?: boolean): boolean
-  /** From here on it is sent what is published on `topic`. */
+  /** Sends it the frames published on `topic` from now on. */
   subscribe(topic: string): void
   unsubscribe(topic: string): void
   /**
-   * Nothing is sent after it but the close frame. `CLOSE.policy` cuts also what is queued: it
-   * belongs to somebody who may have it no more.
+   * Sends nothing more but the close frame. `CLOSE.policy` also discards what is queued, because
+   * the client has lost its access.
    */
   close(code: CloseCode, reason: string): void
   readonly isClosed: boolean
@@ -39,13 +39,13 @@ export type Socket = {
   notifyDrain(): void
 }
 
-/** One pattern at which WebSockets are opened. */
+/** A route of WebSockets. */
 export type SocketRoute<T = unknown> = {
   /** uWebSockets.js pattern, as in `Route`. */
   readonly pattern: string
   /** Bound of a message in bytes; a larger one closes the socket with 1009. */
   readonly frameBytesMax: number
-  /** Decides at the upgrade, at once; a Reply refuses it by plain HTTP. */
+  /** Decides at the upgrade, synchronously; a Reply refuses it over HTTP. */
   open(request: Request): T | Reply
   /** Called exactly once for each context that `open` returned, before any other. */
   onOpen(context: T, socket: Socket): void
@@ -53,16 +53,15 @@ export type SocketRoute<T = unknown> = {
   onMessage(context: T, socket: Socket, body: Uint8Array, isBinary: boolean): void
   /** The client has taken all that was queued. */
   onDrain?(context: T, socket: Socket): void
-  /** Called exactly once for each context that was opened: nothing can be sent any more. */
+  /** Called exactly once for each opened context. Nothing can be sent any more. */
   onClose(context: T, socket: Socket): void
 }
 
-/** What answers the subscription methods of one socket. */
+/** The subscription methods of one socket. */
 export type Connection = {
   /**
-   * The result of a call, or throws `RpcError`; a Promise where a repeated failure is answered
-   * later. Undefined where it is none of its methods. `message` is any object that stands for the
-   * message which the call came in.
+   * Runs a call; throws `RpcError`, or rejects with it where a repeated failure is delayed.
+   * Undefined for any other method. `message` identifies the message that contained the call.
    */
   call(
     method: string,
@@ -70,9 +69,9 @@ export type Connection = {
     message: object,
   ): Uint8Array | Promise<Uint8Array> | undefined
   /**
-   * The reply to this message has been handed to the socket: what it subscribed to begins. Told of
-   * each message, for a batch may wait for a slow call while others are answered, and no frame may
-   * come before its id is known.
+   * Starts the subscriptions of a message. To be called when its reply has been sent, because no
+   * notification may precede the reply with its id; a batch may still wait for a slow call while
+   * later messages are answered.
    */
   afterReply(message: object): void
   close(): void

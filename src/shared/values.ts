@@ -1,7 +1,7 @@
 import { RpcError } from './errors.js'
 import { formatType } from './format-type.js'
 
-/** Members of a JSON object, none of them proved. */
+/** Unchecked members of a JSON object. */
 export type Members = Readonly<Record<string, unknown>>
 
 /** `null` means absent for every optional member (contract: null-is-absent). */
@@ -12,13 +12,13 @@ export const isMap = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * True for what can be a u64. Past 2^53 a number is no longer exact, but nothing that is stored is
- * that large, so `toCount` may answer the largest exact one.
+ * True for a number that fits a u64. Past 2^53 it is not exact; no stored value is that large, so
+ * `toCount` returns the largest exact one instead.
  */
 export const isCount = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 2 ** 64
 
-/** A count that JavaScript and the kernel take for the same number. */
+/** A count that is the same number in JavaScript and in the kernel. */
 export const toCount = (value: number): number => Math.min(value, Number.MAX_SAFE_INTEGER)
 
 /** Checks that a method that takes `min` to `max` parameters is not given more. */
@@ -31,17 +31,17 @@ export const checkParamCount = (
   throw new RpcError('paramCount', { min, max }, `"Got: ${params.length}"`)
 }
 
-/** A failure of the parameter at `index` for its JSON type. */
+/** The error for a parameter of the wrong JSON type. */
 export const wrongType = (value: unknown, index: number, expected: string): RpcError =>
   new RpcError('wrongType', { index, type: formatType(value), expected })
 
-/** The value, proved to be an object. */
+/** The value, checked to be an object. */
 export const toMap = (value: unknown, index: number): Members => {
   if (!isMap(value)) throw wrongType(value, index, 'a map')
   return value
 }
 
-/** The value, proved to be a string. */
+/** The value, checked to be a string. */
 export const toText = (value: unknown, index: number): string => {
   if (typeof value !== 'string') throw wrongType(value, index, 'a string')
   return value

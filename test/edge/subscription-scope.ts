@@ -13,7 +13,7 @@ const [PROGRAM, MINT, LISTED, HELD, ABSENT] = [keyOf(1), keyOf(2), keyOf(3), key
 
 const memcmp = (offset: number, key: string) => ({ offset, bytes: bs58.decode(key) })
 
-t.test('subscriptions are held to what the index keeps', async t => {
+t.test('subscriptions are limited to the indexed scope', async t => {
   const listed = { programs: [PROGRAM], mints: [MINT], pubkeys: [LISTED] }
   const bytes = (keys: readonly string[]) => keys.map(key => bs58.decode(key))
   const indexer = openIndexer(t.testdir(), {

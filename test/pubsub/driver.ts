@@ -15,7 +15,7 @@ const create = () => {
   return { native, driver, told }
 }
 
-t.test('frames come out one by one, in order, and the last of an id is told', async t => {
+t.test('frames are delivered in order, and the last of an id is marked', async t => {
   const { native, driver, told } = create()
   driver.advance()
   await native.settle(
@@ -33,7 +33,7 @@ t.test('frames come out one by one, in order, and the last of an id is told', as
   ])
 })
 
-t.test('one pass at a time, and another one for all that came meanwhile', async t => {
+t.test('one pass runs at a time, and one more after changes meanwhile', async t => {
   const { native, driver } = create()
   driver.advance()
   t.equal(native.waiting(), 1)
@@ -47,7 +47,7 @@ t.test('one pass at a time, and another one for all that came meanwhile', async 
   t.equal(native.waiting(), 0)
 })
 
-t.test('what is left over is asked for at once', async t => {
+t.test('a pass with more to come is followed by another', async t => {
   const { native, driver, told } = create()
   driver.advance()
   await native.settle(toPass([{ id: 1, text: 'a' }], { hasMore: true }))
@@ -57,7 +57,7 @@ t.test('what is left over is asked for at once', async t => {
   t.equal(told.length, 4)
 })
 
-t.test('missed slots are told in place of what is not whole', async t => {
+t.test('missed slots are reported in place of incomplete frames', async t => {
   const { native, driver, told } = create()
   driver.advance()
   await native.settle(toPass([{ id: 1, text: 'a' }], { isLost: true, hasMore: true }))
@@ -65,7 +65,7 @@ t.test('missed slots are told in place of what is not whole', async t => {
   t.equal(native.waiting(), 1)
 })
 
-t.test('a failure waits for the next tip, and twice in a row is a loss', async t => {
+t.test('a failure is retried at the next tip, and a second one is a loss', async t => {
   const { native, driver, told } = create()
   driver.advance()
   driver.advance()
@@ -89,7 +89,7 @@ t.test('a failure waits for the next tip, and twice in a row is a loss', async t
   ])
 })
 
-t.test('a fan-out that throws, and a listener that does, are faults', async t => {
+t.test('exceptions of the fan-out and of listeners are faults', async t => {
   const { native, driver, told } = create()
   native.fanout.close()
   driver.advance()
@@ -97,7 +97,7 @@ t.test('a fan-out that throws, and a listener that does, are faults', async t =>
   t.strictSame(told, ['Error: closed'])
 })
 
-t.test('nothing comes after the end', async t => {
+t.test('nothing is delivered after close', async t => {
   const { native, driver, told } = create()
   driver.advance()
   driver.close()

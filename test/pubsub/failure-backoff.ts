@@ -17,7 +17,7 @@ const create = () => {
       tooMany += 1
     },
   })
-  /** Milliseconds until the refusal is told; 0 is at once. */
+  /** Delay of the error in milliseconds; 0 is at once. */
   const fail = (): number => {
     const told = timers.waiting()
     try {
@@ -33,7 +33,7 @@ const create = () => {
   return { timers, backoff, fail, counts: () => ({ tooMany, refused }) }
 }
 
-/** Fails again as soon as the last failure was told, as web3.js does. */
+/** Fails again as soon as the last failure is answered, as web3.js does. */
 const repeat = async (
   { timers, fail }: ReturnType<typeof create>,
   times: number,
@@ -47,13 +47,13 @@ const repeat = async (
   return waits
 }
 
-t.test('what is repeated is answered later and later', async t => {
+t.test('repeated failures are delayed longer and longer', async t => {
   const one = create()
   t.strictSame(await repeat(one, 10), [0, 0, 0, 100, 200, 400, 800, 1_600, 3_200, 5_000])
   t.strictSame(one.counts(), { tooMany: 0, refused: 7 })
 })
 
-t.test('a single mistake that is repeated for an hour costs little and ends no socket', async t => {
+t.test('one mistake repeated for an hour is delayed and does not close the socket', async t => {
   const one = create()
   let calls = 0
   while (one.timers.now() < 3_600_000) {
@@ -66,21 +66,21 @@ t.test('a single mistake that is repeated for an hour costs little and ends no s
   t.equal(one.counts().tooMany, 0)
 })
 
-t.test('a success forgives', async t => {
+t.test('a success resets the delay', async t => {
   const one = create()
   await repeat(one, 6)
   one.backoff.reset()
   t.strictSame(await repeat(one, 4), [0, 0, 0, 100])
 })
 
-t.test('time forgives by half', async t => {
+t.test('failures halve with time', async t => {
   const one = create()
   await repeat(one, 8)
   await one.timers.pass(defaults.failuresHalveMs * 2)
   t.strictSame(await repeat(one, 3), [0, 100, 200])
 })
 
-t.test('too many that wait end the socket', async t => {
+t.test('too many delayed replies close the socket', async t => {
   const one = create()
   for (let i = 0; i < 3 + defaults.failuresWaitingMax; i++) one.fail()
   t.equal(one.counts().tooMany, 0)
@@ -88,7 +88,7 @@ t.test('too many that wait end the socket', async t => {
   t.equal(one.counts().tooMany, 1)
 })
 
-t.test('too many in a row end the socket, however patient', async t => {
+t.test('too many failures in a row close the socket', async t => {
   const timers = createFakeTimers()
   let tooMany = 0
   const backoff = createFailureBackoff({
@@ -111,7 +111,7 @@ t.test('too many in a row end the socket, however patient', async t => {
   t.equal(tooMany, 1)
 })
 
-t.test('at the end all that waits is answered', async t => {
+t.test('close rejects all delayed calls', async t => {
   const one = create()
   for (let i = 0; i < 8; i++) one.fail()
   one.backoff.close()

@@ -88,7 +88,7 @@ const hasSlot = (socket: Socket, id: number, slot: number): boolean =>
     .frames()
     .some(({ subscription, result }) => subscription === id && toMembers(result)['slot'] === slot)
 
-t.test('an edge that is too late says so, and goes on', async t => {
+t.test('an edge that is behind the feed closes its sockets and recovers', async t => {
   const { apply, follow } = openWorld(t)
   const { pubsub, faults, connect } = follow()
   t.teardown(() => pubsub.close())
@@ -166,7 +166,7 @@ const anyStep = fc.oneof(
   },
 )
 
-t.test('whatever is subscribed, every socket hears each change once', async t => {
+t.test('every socket gets each change once', async t => {
   const { apply, follow } = openWorld(t)
   const steps = fc.array(anyStep, { maxLength: 30 })
   await fc.assert(

@@ -235,7 +235,7 @@ for (const [json, answer] of ids)
     ),
   )
 
-t.test('one key for what is one to a client, and no other', async t => {
+t.test('keys are equal only for identical subscriptions', async t => {
   const keyOf = (method: string, json: string): string | undefined =>
     SUBSCRIBES.get(method)?.(JSON.parse(json), rulesOf('logsAndVotes')).key
   const same: [method: string, one: string, other: string][] = [
@@ -270,7 +270,7 @@ t.test('one key for what is one to a client, and no other', async t => {
   t.equal(keyOf('signatureSubscribe', `["${SIGNATURE}"]`), undefined)
 })
 
-t.test('a key does not hold whatever a client sends', async t => {
+t.test('the length of a key is bounded', async t => {
   const junk = 'x'.repeat(100_000)
   const filters = `[{"memcmp":{"offset":0,"bytes":"2","x":"${junk}"}}]`
   const json = `["${KEY}",{"filters":${filters},"commitment":"${junk}"}]`
@@ -278,7 +278,7 @@ t.test('a key does not hold whatever a client sends', async t => {
   t.ok(key.length < 500, `${key.length}`)
 })
 
-t.test('what the index does not hold is told, and nothing is subscribed', async t => {
+t.test('a subscription outside the scope is refused', async t => {
   const asked: unknown[] = []
   const scope = {
     coversAccount: () => asked.push('account') > 2,

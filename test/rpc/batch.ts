@@ -17,7 +17,7 @@ const anyElement = fc.record({
 const ERROR = '{"code":-32601,"message":"Method not found"}'
 const reused = Buffer.alloc(32)
 
-t.test('replies stand in request order, however long each takes', async t => {
+t.test('replies are in request order, however long each call takes', async t => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(anyElement, { maxLength: 30 }),

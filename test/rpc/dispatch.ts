@@ -147,7 +147,7 @@ for (const [name, text, reply] of replies)
     if (declared !== undefined) t.equal(declared, Buffer.byteLength(reply))
   })
 
-t.test('what does not wait is answered at once, in a batch too', async t => {
+t.test('calls that need no waiting are answered synchronously, also in a batch', async t => {
   const { handle } = setUp()
   for (const text of [
     call('echo'),
@@ -159,20 +159,20 @@ t.test('what does not wait is answered at once, in a batch too', async t => {
     t.notOk(handle(text) instanceof Promise, text)
 })
 
-t.test('replies after a wait have memory of their own', async t => {
+t.test('awaited replies have memory of their own', async t => {
   const { handle, body } = setUp()
   const first = await handle(call('wait', 'first'))
   await body(call('echo', 'second'))
   t.equal(await readBody(first.body), ok('"first"'))
 })
 
-t.test('a result larger than the scratch buffer', async t => {
+t.test('a result may be larger than the scratch buffer', async t => {
   const { body } = setUp({ scratchBytes: 40 })
   t.equal(await body(call('echo', 'a', 1)), ok('"a"'))
   t.equal(await body(call('echo', 'a'.repeat(30))), ok(`"${'a'.repeat(30)}"`))
 })
 
-t.test('a bug is told to the log, under the id of its request, and to nobody else', async t => {
+t.test('a bug is logged with the id of its request, and not sent to the client', async t => {
   const { body, calls, faults } = setUp()
   await body(call('break'))
   await body(call('breakLater'))
@@ -188,7 +188,7 @@ t.test('a bug is told to the log, under the id of its request, and to nobody els
   ])
 })
 
-t.test('the id of a request is made only for the log', async t => {
+t.test('the id of a request is read only for log lines', async t => {
   const context = {
     get id(): string {
       throw new Error('was read')
@@ -206,7 +206,7 @@ t.test('the id of a request is made only for the log', async t => {
     t.equal((await dispatch.handle(Buffer.from(text), context)).status, 200)
 })
 
-t.test('calls are counted by method and end', async t => {
+t.test('calls are counted by method and outcome', async t => {
   const { body, calls } = setUp()
   for (const text of ['{', call('nope'), notification, `[${call('echo')},{},${notification}]`])
     await body(text)
@@ -218,16 +218,16 @@ t.test('calls are counted by method and end', async t => {
   ])
 })
 
-t.test('a timed read that takes too long', async t => {
+t.test('a read over the timeout is an error', async t => {
   const { body, calls } = setUp({ readTimeoutMs: 5 })
   const error = failed('{"code":-32603,"message":"Read timed out after 30 seconds"}')
   t.equal(await body(call('hang')), error)
   t.equal(await body(`[${call('echo', 'a')},${call('hang')}]`), `[${ok('"a"')},${error}]`)
-  t.equal(await body(call('hang', 'late')), ok(''), 'one that comes in time')
+  t.equal(await body(call('hang', 'late')), ok(''), 'a result in time')
   t.strictSame(calls[0], ['hang', 'readTimeout'])
 })
 
-t.test('calls of a batch that wait take turns', async t => {
+t.test('concurrent calls of a batch are bounded', async t => {
   let waiting = 0
   let waitingMax = 0
   const slow = tested('slow', async value => {
@@ -245,7 +245,7 @@ t.test('calls of a batch that wait take turns', async t => {
   t.equal(waitingMax, 3)
 })
 
-t.test('the bytes of a batch', async t => {
+t.test('the bytes of a batch reply are bounded', async t => {
   const tooLong = failed('{"code":-32603,"message":"Batch reply holds more than 10 bytes"}')
   const sources: { closeCount: number }[] = []
   const open = tested('open', value => {
@@ -265,11 +265,11 @@ t.test('the bytes of a batch', async t => {
     [1, 1],
     'each source is closed once',
   )
-  t.equal(calls.filter(([name]) => name === 'echo').length, 1, 'what cannot fit is not run')
+  t.equal(calls.filter(([name]) => name === 'echo').length, 1, 'calls over the bound are not run')
   await t.rejects(body(`[${call('unmeasured', 'a'.repeat(99))}]`), { name: 'batchReplyTooLong' })
 })
 
-t.test('the fast lane', async t => {
+t.test('the fast lane answers first', async t => {
   const reads = fakeReads({
     fast: body => {
       const text = Buffer.from(body).toString()
@@ -291,7 +291,7 @@ t.test('the fast lane', async t => {
   t.equal(await off.body(call('echo', 'a')), ok('"a"'))
 })
 
-t.test('methods of the connection', async t => {
+t.test('subscription methods are called on the connection', async t => {
   const asked: [string, unknown][] = []
   const callConnectionMethod = (
     name: string,
@@ -306,7 +306,7 @@ t.test('methods of the connection', async t => {
   const forward = {
     takesOutsideScope: false,
     takes: (name: string) => !name.startsWith('nope'),
-    call: () => Promise.reject(new Error('an upstream was asked')),
+    call: () => Promise.reject(new Error('the upstream was called')),
   }
   const { faults, calls, body } = setUp({}, { forward })
   const ask = async (name: string): Promise<string> => {
@@ -324,10 +324,10 @@ t.test('methods of the connection', async t => {
   }
   t.equal(await ask('accountSubscribe'), ok('7'))
   t.strictSame(asked, [['accountSubscribe', ['x']]])
-  t.match(await ask('slotSubscribe'), /-32003/, 'what it throws')
-  t.match(await ask('rootSubscribe'), /-32602/, 'what it rejects')
-  t.equal(await ask('blockSubscribe'), failed(UNKNOWN), 'what it has not')
-  t.equal(await ask('echo'), ok('"x"'), 'it is not asked for what the table has')
+  t.match(await ask('slotSubscribe'), /-32003/, 'it may throw')
+  t.match(await ask('rootSubscribe'), /-32602/, 'it may reject')
+  t.equal(await ask('blockSubscribe'), failed(UNKNOWN), 'a method that it does not have')
+  t.equal(await ask('echo'), ok('"x"'), 'methods of the registry are not called there')
   t.equal(asked.length, 4)
   t.equal(
     await body(call('accountSubscribe', 'x')),

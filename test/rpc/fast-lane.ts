@@ -140,7 +140,7 @@ const anyBody = fc
     return cut === null ? text : text.slice(0, -cut - 1)
   })
 
-t.test('the fast lane answers what the ordinary way answers, byte for byte', async t => {
+t.test('the fast lane answers the same bytes as the parsed way', async t => {
   const { indexer, reader } = openStore(t)
   applyAccounts(indexer, [...accounts.values()], VECTOR_SLOT)
   const reads = reader.reads(defaults)

@@ -61,7 +61,7 @@ const failure = (code: number, message: string, id = '1'): string =>
   `{"jsonrpc":"2.0","error":{"code":${code},"message":"${message}"},"id":${id}}`
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBlock","params":[18446744073709551615]}'
 
-t.test('a call goes and comes back as bytes', async t => {
+t.test('a call and its reply are forwarded as bytes', async t => {
   const { ask, sent, calls } = open(echo)
   const spaced = ` ${CALL.replace('"id":1', '"id" : 1.50E-07')} `
   t.equal(await ask(spaced), '{"id":1.50E-07,"result":18446744073709551615}')
@@ -69,7 +69,7 @@ t.test('a call goes and comes back as bytes', async t => {
   t.strictSame(calls, ['forwarded ok'])
 })
 
-t.test('in a batch each goes alone, beside what is answered here', async t => {
+t.test('calls of a batch are forwarded one by one', async t => {
   const { ask, sent } = open(echo, { rpc: { batchWaitingMax: 2 } })
   const local = '{"jsonrpc":"2.0","id":"x","method":"getSlot"}'
   const far = (id: string): string => `{"jsonrpc":"2.0","id":${id},"method":"getBlock"}`
@@ -80,7 +80,7 @@ t.test('in a batch each goes alone, beside what is answered here', async t => {
   t.strictSame(sent, ids.map(far))
 })
 
-t.test('without an answer the reason is named, and others are answered', async t => {
+t.test('a call without a reply gets the reason, and other calls are answered', async t => {
   const reasons = [
     [{ failure: 'unreachable' }, 'upstream RPC unreachable'],
     [{ failure: 'no-response' }, 'upstream RPC did not answer; the outcome of the call is unknown'],
@@ -107,13 +107,13 @@ t.test('without an answer the reason is named, and others are answered', async t
   }
 })
 
-t.test('an error of the upstream is its own, whatever its status', async t => {
+t.test('an error of the upstream is returned unchanged', async t => {
   const body = '{"jsonrpc":"2.0","error":{"code":-32004,"message":"Block not available"},"id":1}'
   const { ask } = open(() => ({ status: 500, body: Buffer.from(body) }))
   t.equal(await ask(CALL), body)
 })
 
-t.test('an upstream that hangs ends with the bound of a read', async t => {
+t.test('an upstream that hangs is bounded by the read timeout', async t => {
   const { ask } = open(() => new Promise<Forwarded>(() => {}), { rpc: { readTimeoutMs: 20 } })
   const message = 'upstream RPC did not answer; the outcome of the call is unknown'
   t.equal(await ask(CALL), failure(-32603, message))
@@ -124,7 +124,7 @@ t.test('an upstream that hangs ends with the bound of a read', async t => {
   )
 })
 
-t.test('lists, bounds and notifications', async t => {
+t.test('allow, deny, callBytesMax and notifications', async t => {
   const notFound = failure(-32601, 'Method not found')
   const denied = open(echo, { deny: ['getBlock'] })
   t.equal(await denied.ask(CALL), notFound)
@@ -142,7 +142,7 @@ t.test('lists, bounds and notifications', async t => {
   t.strictSame(notified.sent, [])
 })
 
-t.test('what the index leaves out is forwarded where that is wanted', async t => {
+t.test('reads outside the scope are forwarded where configured', async t => {
   const call = `{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["${KEY}"]}`
   const kept = open(echo)
   t.equal(await kept.ask(call), failure(-32603, 'account outside indexed scope'))
@@ -153,7 +153,7 @@ t.test('what the index leaves out is forwarded where that is wanted', async t =>
   t.strictSame(calls, ['forwarded ok', 'forwarded ok'])
 })
 
-t.test('a bug is an internal error, told to the log alone', async t => {
+t.test('a bug is an internal error and logged', async t => {
   const { ask, faults } = open(() => {
     throw new Error('a secret')
   })
@@ -161,7 +161,7 @@ t.test('a bug is an internal error, told to the log alone', async t => {
   t.match(faults, [{ message: 'a secret' }])
 })
 
-t.test('without an upstream there is no such method', async t => {
+t.test('without an upstream unknown methods are not found', async t => {
   const { dispatch } = open(echo)
   t.ok(dispatch)
   const alone = createDispatch(defaults, {

@@ -11,7 +11,7 @@ const anyPart = fc.record({
   stepBytes: fc.integer({ min: 1, max: 9 }),
 })
 
-t.test('all bytes of all parts come in order, and each source is closed once', async t => {
+t.test('all bytes are in order, and each source is closed once', async t => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(anyPart),
@@ -35,7 +35,7 @@ t.test('all bytes of all parts come in order, and each source is closed once', a
   t.pass()
 })
 
-t.test('closed in the middle, no source stays open', async t => {
+t.test('close in the middle closes all sources', async t => {
   const sources = [textSource('abc'), textSource('def'), textSource('ghi')]
   const body = joinBody([Buffer.from('['), ...sources])
   const into = new Uint8Array(3)
@@ -55,7 +55,7 @@ t.test('closed in the middle, no source stays open', async t => {
   t.equal(await body.read(into), 0)
 })
 
-t.test('closed while a read is under way', async t => {
+t.test('close while a read is pending', async t => {
   const source = textSource('abc', { isSlow: true, stepBytes: 9 })
   const last = textSource('def')
   const body = joinBody([source, last])
@@ -67,7 +67,7 @@ t.test('closed while a read is under way', async t => {
   t.strictSame([source.closeCount, last.closeCount], [1, 1])
 })
 
-t.test('a source that fails', async t => {
+t.test('a failing source fails the read', async t => {
   const source = textSource('abcdef', { failsAfter: 3, isSlow: true })
   await t.rejects(readBody(joinBody([Buffer.from('['), source])), {
     message: 'the rest cannot come',
@@ -75,7 +75,7 @@ t.test('a source that fails', async t => {
   t.equal(source.closeCount, 1)
 })
 
-t.test('lengths', async t => {
+t.test('the length is known where all lengths are', async t => {
   t.equal(joinBody([]).byteLength, 0)
   t.equal(await readBody(joinBody([])), '')
   t.equal(

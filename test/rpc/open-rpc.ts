@@ -18,7 +18,7 @@ t.test('the document is valid against the meta-schema of OpenRPC', async t => {
   t.notOk(isValid({ ...document, methods: [{ name: 'x' }] }), 'and the meta-schema tells')
 })
 
-t.test('every method stands in it, with schemas that are some', async t => {
+t.test('the document has every method with its schemas', async t => {
   t.strictSame(
     document.methods.map(({ name }) => name),
     [...METHODS.keys()],

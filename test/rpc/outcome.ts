@@ -1,7 +1,7 @@
 import t from 'tap'
 import { encodeResult } from '../../src/rpc/outcome.js'
 
-t.test('a reply in scratch memory only where it fits', async t => {
+t.test('a reply uses the scratch buffer only where it fits', async t => {
   const scratch = Buffer.alloc(64)
   const isInScratch = (reply: Uint8Array): boolean =>
     reply.buffer === scratch.buffer && reply.byteOffset === scratch.byteOffset

@@ -197,7 +197,7 @@ const FIRST_SLOT = 9
 const dir = t.testdir({ stores: {} })
 let storeCount = 0
 
-t.test('pages are the scan of the moment, also while blocks are applied between them', async t => {
+t.test('pages equal a scan, also while blocks are applied', async t => {
   let rowCount = 0
   let pageCount = 0
   const check = async (

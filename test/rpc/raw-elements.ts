@@ -6,7 +6,7 @@ import { rawElements } from '../../src/rpc/raw-elements.js'
 const cut = (text: string): string[] =>
   rawElements(Buffer.from(text)).map(element => Buffer.from(element).toString())
 
-t.test('elements come as they are written', async t => {
+t.test('elements are the bytes as written', async t => {
   t.strictSame(cut('[]'), [])
   t.strictSame(cut(' [ {"id" : 18446744073709551616.0 } , {} ]\n'), [
     '{"id" : 18446744073709551616.0 }',
@@ -18,7 +18,7 @@ t.test('elements come as they are written', async t => {
   ])
 })
 
-t.test('any list of objects, with any white space', async () => {
+t.test('any array of objects with any white space', async () => {
   fc.assert(
     fc.property(
       fc.array(fc.dictionary(fc.string(), fc.jsonValue())),

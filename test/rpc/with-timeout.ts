@@ -4,7 +4,7 @@ import { RpcError } from '../../src/shared/errors.js'
 import type { ReplyBytes } from '../../src/native/reads.js'
 import { textSource } from '../fixtures/rpc/fake-reads.js'
 
-t.test('in time', async t => {
+t.test('a result in time is returned', async t => {
   const result = Buffer.from('a')
   t.equal(await withTimeout(60_000, Promise.resolve(result)), result)
   await t.rejects(withTimeout(60_000, Promise.reject(new RpcError('notTokenMint'))), {
@@ -12,7 +12,7 @@ t.test('in time', async t => {
   })
 })
 
-t.test('too late', async t => {
+t.test('a late result is a timeout, and its source is closed', async t => {
   const source = textSource('')
   let settle: (result: ReplyBytes) => void = () => {}
   const pending = new Promise<ReplyBytes>(resolve => (settle = resolve))
@@ -25,7 +25,7 @@ t.test('too late', async t => {
   t.equal(source.closeCount, 1, 'its source is closed')
 })
 
-t.test('a failure that comes too late is nobody’s', async t => {
+t.test('a late failure is ignored', async t => {
   let fail: (fault: Error) => void = () => {}
   const pending = new Promise<ReplyBytes>((_, reject) => (fail = reject))
   await t.rejects(withTimeout(0, pending), { name: 'readTimeout' })

@@ -5,7 +5,7 @@ import { openServer } from '../../src/server/server.js'
 import { createLog } from '../../src/shared/log.js'
 import { exchange, openTestServer, post, statusOf } from '../fixtures/server/server.js'
 
-t.test('several listeners, and a port that cannot be had', async t => {
+t.test('several listeners, and a port in use', async t => {
   const { server, port } = await openTestServer(t, [{}], {
     listeners: [
       { host: '127.0.0.1', port: 0 },

@@ -23,7 +23,7 @@ const createDoor = () => {
   return { door, route }
 }
 
-t.test('a body that comes after the door was closed is not handled', async t => {
+t.test('a body that arrives after the access was revoked is not handled', async t => {
   const { door, route } = createDoor()
   const handle = () => (door.handledCount++, text('ok'))
   const { port } = await openTestServer(t, [{ ...route, handle }])
@@ -45,7 +45,7 @@ t.test('a body that comes after the door was closed is not handled', async t => 
   await eventually(() => door.doneCount === 2)
 })
 
-t.test('a reply that was waited for is not sent after the door was closed', async t => {
+t.test('an awaited reply is not sent after the access was revoked', async t => {
   const { door, route } = createDoor()
   let answer = (): void => {}
   let closedCount = 0
@@ -77,7 +77,7 @@ t.test('a reply that was waited for is not sent after the door was closed', asyn
   await eventually(() => door.doneCount === 2)
 })
 
-t.test('of a long reply the rest is not sent after the door was closed', async t => {
+t.test('the rest of a long reply is not sent after the access was revoked', async t => {
   const { door, route } = createDoor()
   const totalBytes = 64 * 1024 ** 2
   let closedCount = 0

@@ -13,7 +13,7 @@ import {
   text,
 } from '../fixtures/server/server.js'
 
-t.test('draining', async t => {
+t.test('draining finishes requests in flight and closes connections', async t => {
   let release: () => void = () => {}
   const { server, port } = await openTestServer(
     t,
@@ -44,7 +44,7 @@ t.test('draining', async t => {
   t.match(server.stats(), { requestsInFlight: 0, connections: 0 })
 })
 
-t.test('large replies of a draining server are whole', async t => {
+t.test('large replies of a draining server are complete', async t => {
   const size = 1024 ** 2
   const release: (() => void)[] = []
   const waiting = (isKnown: boolean) => (): Promise<Reply> =>

@@ -247,8 +247,8 @@ const leaks = async (t: Test, deployment: Deployment): Promise<void> => {
 
 t.test('attacks on the edges of a deployment', async t => {
   const deployment = await startDeployment(t, { args: ['--edges', '2', '--traffic', '0'] })
-  await t.test('a restriction holds whatever is said of the address', t => spoofing(t, deployment))
-  await t.test('a token of one location opens no other', t => isolation(t, deployment))
-  await t.test('guesses open nothing', t => guessing(t, deployment))
-  await t.test('no secret leaves', t => leaks(t, deployment))
+  await t.test('a spoofed address does not pass a restriction', t => spoofing(t, deployment))
+  await t.test('a token is valid at its own location only', t => isolation(t, deployment))
+  await t.test('guessed tokens are refused', t => guessing(t, deployment))
+  await t.test('no secret is in replies or logs', t => leaks(t, deployment))
 })

@@ -108,7 +108,7 @@ const stall = (port: number, request: string) => {
 const PAGE = [PROGRAM, { encoding: 'base64', limit: ACCOUNTS }]
 const rowCount = (text: string): number => text.match(/"pubkey"/g)?.length ?? 0
 
-t.test('clients that stop reading in the middle of a page', async t => {
+t.test('clients that stop reading in a page cost little memory', async t => {
   const { prepared, service, pid, url, port } = await startEdge(t)
   t.equal(rowCount(await callText(url, 'getProgramAccountsV2', PAGE)), ACCOUNTS)
   const before = anonymousBytes(pid)

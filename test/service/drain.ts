@@ -61,7 +61,7 @@ const openRaw = async (port: number) => {
   return { socket, text: () => text }
 }
 
-t.test('SIGTERM under load', async t => {
+t.test('SIGTERM under load loses no request', async t => {
   const args = ['--edges', '2', '--slot-ms', '100', '--traffic', '50']
   const { description, url, port, stop, output } = await startDeployment(t, { args })
   const { samples } = description

@@ -49,7 +49,7 @@ const open = async (t: Test, upstream: object) => {
 const replies: Script = socket => socket.write(answer(`${REPLY}\n`))
 const SILENT = 'upstream RPC did not answer; the outcome of the call is unknown'
 
-t.test('a call goes to the path of the URL with the credential, and nothing else', async t => {
+t.test('a call is sent to the path of the URL with the credential only', async t => {
   const cases = [
     { base: '', credentialIn: 'header', path: '/' },
     { base: '/v2/main/', credentialIn: 'header', path: '/v2/main' },
@@ -75,7 +75,7 @@ t.test('a call goes to the path of the URL with the credential, and nothing else
   }
 })
 
-t.test('an upstream that is down, hangs up, hangs, or says too much', async t => {
+t.test('an upstream that is down, disconnects, hangs, or replies too long', async t => {
   const down = await open(t, { urls: [`http://127.0.0.1:${await refusedPort()}`] })
   t.equal(await down.call(), 'upstream RPC unreachable')
 
@@ -90,7 +90,7 @@ t.test('an upstream that is down, hangs up, hangs, or says too much', async t =>
   t.equal(await (await open(t, { urls: [long.url], replyBytesMax: 100 })).call(), SILENT)
 })
 
-t.test('a second URL takes over where the first takes no connection', async t => {
+t.test('a second URL is used where the first accepts no connection', async t => {
   const server = await openRawUpstream(t, replies)
   const { call } = await open(t, {
     urls: [`http://127.0.0.1:${await refusedPort()}`, server.url],

@@ -140,7 +140,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     return sum
   }
 
-  await t.test('a rate, to the request', async t => {
+  await t.test('the rate is exact to the request', async t => {
     const startMs = Date.now()
     const statuses = await flood(port, `/${rated.token}`, { durationMs: 2_000 })
     const seconds = (Date.now() - startMs) / 1_000
@@ -153,7 +153,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     t.equal(countOf(rated).rateLimited, statuses.get(429))
   })
 
-  await t.test('what a 429 says', async t => {
+  await t.test('a 429 names its limit', async t => {
     for (let nth = 0; nth < 4; nth++)
       t.equal((await ask(deployment, `/${small.token}`)).status, 200)
     const { status, headers, text } = await ask(deployment, `/${small.token}`)
@@ -178,7 +178,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     t.equal((await ask(deployment, `/${small.token}/lander-submit-bundle`, '{}')).status, 429)
   })
 
-  await t.test('a batch counts its calls, a ping nothing', async t => {
+  await t.test('a batch counts its calls, a ping is not counted', async t => {
     await sleep(4_100)
     const batch = (count: number): string => `[${Array(count).fill(CALL).join(',')}]`
     const ping = '{"jsonrpc":"2.0","method":"ping"}'
@@ -216,7 +216,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     t.strictSame([requests - before.requests, errors - before.errors], [8, 7])
   })
 
-  await t.test('nothing stays in flight, whatever became of a request', async t => {
+  await t.test('nothing stays in flight after any end of a request', async t => {
     const path = `/${narrow.token}`
     const long = [JSON_LINE, 'Content-Length: 99999999999', ''].join('\r\n')
     const requests = [
@@ -248,7 +248,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
       t.match(page, new RegExp(`slotline_refusals_total\\{.*reason="${reason}"\\} [1-9]`), reason)
   })
 
-  await t.test('requests in flight, and those of an edge that is killed', async t => {
+  await t.test('requests in flight of a killed edge are released', async t => {
     const hanging: Connection[] = []
     for (let nth = 0; nth < 6; nth++) hanging.push(await hang(port, narrow.token))
     await until(
@@ -298,7 +298,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     t.strictSame([...statuses.keys()], [200])
   })
 
-  await t.test('refused attempts are told to who owns the token', async t => {
+  await t.test('refused attempts are shown to the owner of the token', async t => {
     const elsewhere = { ...deployment, port: port + 2 }
     t.equal((await ask(elsewhere, `/${rated.token}`)).status, 401)
     await sleep(Math.max(0, endsAtMs - Date.now()) + 20)
@@ -310,7 +310,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     t.ok(Math.abs(Date.now() - (refusedOf(ending)[0]?.atMs ?? 0)) < 5_000)
   })
 
-  await t.test('counts outlive the service, what is in flight does not', async t => {
+  await t.test('counts survive a restart, requests in flight do not', async t => {
     const before = countOf(rated)
     t.equal(await deployment.stop(), 0)
     const again = await start(t, dataDir)

@@ -75,7 +75,7 @@ const valueOf = (notification: Notification | undefined): unknown =>
 const slotOf = (notification: Notification | undefined): number =>
   Number(toMembers(toMembers(notification?.result)['context'])['slot'])
 
-t.test('an account: created and closed', async t => {
+t.test('an account is created and closed', async t => {
   const subscriber = await open(t)
   const owner = Keypair.generate()
   const key = owner.publicKey.toBase58()
@@ -112,7 +112,7 @@ t.test('an account: created and closed', async t => {
   t.equal(subscriber.notifications.filter(one => one.subscription === id).length, 2)
 })
 
-t.test('a program: filters, slices, and token accounts parsed', async t => {
+t.test('a program with filters, slices and parsed token accounts', async t => {
   const subscriber = await open(t)
   const mint = samples['mint'] ?? ''
   const memcmp = { memcmp: { offset: 0, bytes: mint } }
@@ -207,7 +207,7 @@ t.test('slots ascend, and roots follow', async t => {
   t.ok((one ?? 0) < (other ?? 0))
 })
 
-t.test('replies as they are on the wire', async t => {
+t.test('replies on the wire', async t => {
   const subscriber = await open(t)
   const id = await subscriber.subscribe('slotSubscribe')
   t.equal(await subscriber.subscribe('slotSubscribe'), id, 'the same again is the same')
@@ -247,7 +247,7 @@ t.test('replies as they are on the wire', async t => {
   await heard(subscriber, Number(slot?.['result']))
 })
 
-t.test('over HTTP there are no subscriptions', async t => {
+t.test('subscription methods are not found over HTTP', async t => {
   for (const method of ['slotSubscribe', 'slotUnsubscribe', 'blockSubscribe'])
     t.strictSame(JSON.parse(await callText(rpcUrl, method, [])), {
       jsonrpc: '2.0',
@@ -256,7 +256,7 @@ t.test('over HTTP there are no subscriptions', async t => {
     })
 })
 
-t.test('who repeats what fails waits, and is closed when it does not stop', async t => {
+t.test('repeated failures are delayed, and close the socket in the end', async t => {
   const subscriber = await open(t)
   const fail = () =>
     t.rejects(subscriber.call('slotsUpdatesSubscribe'), { message: '-32601 Method not found' })
@@ -269,7 +269,7 @@ t.test('who repeats what fails waits, and is closed when it does not stop', asyn
   t.match(await subscriber.ended, { code: 1013, reason: 'too many failing subscriptions' })
 })
 
-t.test('a socket holds as many subscriptions as its access has', async t => {
+t.test('subscriptions of a socket are bounded by its access', async t => {
   const { body } = await askAdmin(deployment, 'POST', '/accesses', {
     subject: 'few',
     kind: 'pass',
@@ -293,40 +293,44 @@ type Recorded = { readonly transport?: string; readonly body?: string }
 const clients = sharedPath('clients')
 const exchanges = sharedPath('rpc-exchanges')
 
-t.test('what clients really send is answered', { skip: !clients && SHARED_ABSENT }, async t => {
-  const folder = clients ?? ''
-  let count = 0
-  for (const file of readdirSync(folder)) {
-    const { records } = JSON.parse(readFileSync(join(folder, file), 'utf8')) as {
-      readonly records: readonly Recorded[]
-    }
-    const frames = records.flatMap(({ transport, body }) =>
-      transport === 'ws-frame' && body?.includes('ubscribe') === true ? [body] : [],
-    )
-    if (frames.length === 0) continue
-    const subscriber = await open(t)
-    for (const frame of frames) {
-      count += 1
-      const request: unknown = JSON.parse(frame)
-      const reply = await subscriber.exchange(frame)
-      const replies = (Array.isArray(reply) ? reply : [reply]).map(toMembers)
-      const requests = (Array.isArray(request) ? request : [request]).map(toMembers)
-      t.strictSame(
-        replies.map(({ id }) => id),
-        requests.map(({ id }) => id),
-      )
-      for (const [index, { result, error }] of replies.entries()) {
-        const method = String(requests[index]?.['method'])
-        const { code } = error === undefined ? { code: undefined } : toMembers(error)
-        if (method.startsWith('slotsUpdates')) t.equal(code, -32601, method)
-        else if (method.endsWith('Unsubscribe')) t.equal(code, -32602, `${method} of no id here`)
-        else t.ok(Number(result) > 0, method)
+t.test(
+  'recorded messages of clients are answered',
+  { skip: !clients && SHARED_ABSENT },
+  async t => {
+    const folder = clients ?? ''
+    let count = 0
+    for (const file of readdirSync(folder)) {
+      const { records } = JSON.parse(readFileSync(join(folder, file), 'utf8')) as {
+        readonly records: readonly Recorded[]
       }
+      const frames = records.flatMap(({ transport, body }) =>
+        transport === 'ws-frame' && body?.includes('ubscribe') === true ? [body] : [],
+      )
+      if (frames.length === 0) continue
+      const subscriber = await open(t)
+      for (const frame of frames) {
+        count += 1
+        const request: unknown = JSON.parse(frame)
+        const reply = await subscriber.exchange(frame)
+        const replies = (Array.isArray(reply) ? reply : [reply]).map(toMembers)
+        const requests = (Array.isArray(request) ? request : [request]).map(toMembers)
+        t.strictSame(
+          replies.map(({ id }) => id),
+          requests.map(({ id }) => id),
+        )
+        for (const [index, { result, error }] of replies.entries()) {
+          const method = String(requests[index]?.['method'])
+          const { code } = error === undefined ? { code: undefined } : toMembers(error)
+          if (method.startsWith('slotsUpdates')) t.equal(code, -32601, method)
+          else if (method.endsWith('Unsubscribe')) t.equal(code, -32602, `${method} of no id here`)
+          else t.ok(Number(result) > 0, method)
+        }
+      }
+      subscriber.close()
     }
-    subscriber.close()
-  }
-  t.ok(count > 20, `${count} frames`)
-})
+    t.ok(count > 20, `${count} frames`)
+  },
+)
 
 /**
  * Where `actual` lacks what `expected` has, or has it of another kind; undefined where nothing is.
@@ -401,7 +405,7 @@ t.test('the example of websocket.md runs', async t => {
   t.match(output, /^slot \d+ after \d+, root \d+\n$/)
 })
 
-t.test('the exchange of websocket.md is true', async t => {
+t.test('the messages of websocket.md are true', async t => {
   const [, request = '', reply = '', notification = ''] =
     /```json\n(.*)\n(.*)\n(.*)\n```/.exec(page) ?? []
   const subscriber = await open(t)
@@ -412,7 +416,7 @@ t.test('the exchange of websocket.md is true', async t => {
   t.equal(digits(told?.text), digits(notification))
 })
 
-t.test('another chain: whoever listens is told, and comes back', async t => {
+t.test('another chain closes sockets with subscriptions, and they reconnect', async t => {
   const [listening, quiet] = [await open(t), await open(t)]
   const id = await listening.subscribe('slotSubscribe')
   await heard(listening, id)
@@ -427,7 +431,7 @@ t.test('another chain: whoever listens is told, and comes back', async t => {
   await heard(again, await again.subscribe('slotSubscribe'), 2)
 })
 
-t.test('an end of the service: 1012 for everybody', async t => {
+t.test('the end of the service closes all sockets with 1012', async t => {
   const [one, other] = [await open(t), await open(t)]
   await one.subscribe('slotSubscribe')
   const ended = Promise.all([one.ended, other.ended])

@@ -43,7 +43,7 @@ const subscribe = async (subscriber: Subscriber): Promise<readonly number[]> => 
   return resultsOf(await subscriber.exchange(batchOf(calls))).map(Number)
 }
 
-t.test('subscribing and leaving again and again takes no memory', async t => {
+t.test('repeated subscribing and disconnecting leaks no memory', async t => {
   t.setTimeout(100_000)
   const { description, pidsOf } = await startDeployment(t, {
     args: ['--edges', '1', '--traffic', '20', '--slot-ms', '50'],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ERRORS, RpcError, type ErrorName, type Row } from '../../src/shared/errors.js'
 
-t.test('a failure carries its row and its filled text', t => {
+t.test('an error has its row and its filled message', t => {
   const error = new RpcError('bodyTooLarge', { max: 8 })
   t.ok(error instanceof Error)
   t.equal(error.name, 'bodyTooLarge')
@@ -12,7 +12,7 @@ t.test('a failure carries its row and its filled text', t => {
   t.end()
 })
 
-t.test('a value is put in as it is, whatever it looks like', t => {
+t.test('values are inserted literally', t => {
   for (const value of ['{value}', '$&', '$1', '', '{index}'])
     t.equal(
       new RpcError('pubkeyDecode', { value }).message,
@@ -36,7 +36,7 @@ t.test('every row is a JSON-RPC error or an HTTP failure, with a text and an ori
   t.end()
 })
 
-t.test('the table has every error text of the reads', t => {
+t.test('the table has every error message of the reads', t => {
   const texts: [name: ErrorName, code: number, message: string][] = [
     ['pubkeyDecode', -32602, 'Invalid param: could not decode pubkey {value}'],
     ['pubkeySize', -32602, 'Invalid param: WrongSize'],

@@ -27,7 +27,7 @@ const cases: [json: string, type: string][] = [
 for (const [json, type] of cases)
   t.test(json, async t => t.equal(formatType(JSON.parse(json)), type))
 
-t.test('a long text is repeated in part', async t => {
+t.test('a long text is truncated', async t => {
   t.equal(formatEcho('a'.repeat(128)), 'a'.repeat(128))
   t.equal(formatEcho('a'.repeat(129)), `${'a'.repeat(128)}…`)
   t.equal(formatType('"'.repeat(129)), `string "${'\\"'.repeat(128)}…"`)

@@ -184,7 +184,7 @@ const cases: [name: string, body: string, message: unknown][] = [
 for (const [name, body, message] of cases)
   t.test(name, async t => t.strictSame(shown(parse(body)), message))
 
-t.test('bytes that are no UTF-8', async t => {
+t.test('invalid UTF-8 is a parse error', async t => {
   for (const bytes of [[0xff], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80]]) {
     const body = Buffer.concat([
       Buffer.from('{"jsonrpc":"2.0","id":"'),
@@ -195,12 +195,12 @@ t.test('bytes that are no UTF-8', async t => {
   }
 })
 
-t.test('a view into a larger buffer', async t => {
+t.test('a view into a larger buffer is read within its bounds', async t => {
   const bytes = Buffer.from('xx{"jsonrpc":"2.0","id":1,"method":"m"}yy')
   t.strictSame(shown(parse(new Uint8Array(bytes).subarray(2, bytes.length - 2))), call('1'))
 })
 
-t.test('the count of a batch', async t => {
+t.test('the number of calls of a batch is bounded', async t => {
   const batch = (count: number) =>
     `[${Array.from({ length: count }, (_, id) => `{"jsonrpc":"2.0","id":${id},"method":"m","params":[1,2]}`)}]`
   const limits = { ...LIMITS, batchCountMax: 3 }
@@ -208,7 +208,7 @@ t.test('the count of a batch', async t => {
   t.strictSame(shown(parse(batch(4), limits)), [-32600, 'Batch holds more than 3 calls', 'null'])
 })
 
-t.test('nesting', async t => {
+t.test('nesting is bounded', async t => {
   // The message itself and its params are two of the levels.
   const nested = (depth: number) =>
     `{"jsonrpc":"2.0","id":1,"method":"m","params":${'['.repeat(depth)}${']'.repeat(depth)}}`
@@ -225,7 +225,7 @@ t.test('nesting', async t => {
   }
 })
 
-t.test('a string of quotes and backslashes is read in one pass', async t => {
+t.test('strings of quotes and backslashes take linear time', async t => {
   const text = JSON.stringify('\\"'.repeat(200_000))
   const body = `{"jsonrpc":"2.0","id":${text},"method":"m"}`
   t.strictSame(shown(parse(body)), {
@@ -236,7 +236,7 @@ t.test('a string of quotes and backslashes is read in one pass', async t => {
   t.ok(quickestMs(() => parse(body)) < 200)
 })
 
-t.test('an error reply', async t => {
+t.test('formatError writes an error reply', async t => {
   t.equal(
     formatError('1.0', new RpcError('methodNotFound')),
     '{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"},"id":1.0}',
@@ -264,7 +264,7 @@ const anyString = fc.oneof(
 )
 const anyId = fc.oneof(anyNumber, anyString, fc.constant('null'))
 
-t.test('any id comes back as it was written', async () => {
+t.test('any id is repeated as it was written', async () => {
   const others = fc.shuffledSubarray(
     ['"method":"m"', '"jsonrpc":"2.0"', '"params":[{"id":0},"id",","]', '"id":0'],
     { minLength: 2 },
@@ -284,7 +284,7 @@ t.test('any id comes back as it was written', async () => {
   )
 })
 
-t.test('an envelope means what JSON.parse makes of it', async () => {
+t.test('a message means what JSON.parse reads', async () => {
   const anyMember = fc.tuple(
     fc.constantFrom('jsonrpc', 'id', 'method', 'params', 'i\\u0064', 'x'),
     fc.oneof(fc.json({ maxDepth: 3 }), anyId, fc.constant('"2.0"')),
@@ -313,7 +313,7 @@ const anyBytes = fc.oneof(
     .array(fc.constantFrom('{', '}', '[', ']', '"', '\\', ',', ':', 'id', '1', ' '))
     .map(parts => Buffer.from(parts.join(''))),
 )
-t.test('any bytes are answered', async t => {
+t.test('any bytes have a result', async t => {
   fc.assert(fc.property(anyBytes, body => void parse(body)))
   t.pass()
 })

@@ -33,7 +33,7 @@ t.test('a line is JSON with its role, its time and its bindings', t => {
   t.end()
 })
 
-t.test('a token never gets into the log, wherever it stands', t => {
+t.test('tokens are redacted everywhere in a line', t => {
   const error = new Error(`cannot reach https://fra.example/${CANARY}`, {
     cause: new TypeError(`bad header ${CANARY}`),
   })
@@ -70,7 +70,7 @@ t.test('a token never gets into the log, wherever it stands', t => {
   t.end()
 })
 
-t.test('what is left is untouched', t => {
+t.test('other text is unchanged', t => {
   fc.assert(fc.property(fc.string({ unit: 'binary' }), text => redactTokens(text) === text))
   t.equal(
     redactTokens('Bearer sla_aB-9_x, sla_ SLA%5fx'),
@@ -80,7 +80,7 @@ t.test('what is left is untouched', t => {
   t.end()
 })
 
-t.test('a line that is too long is cut after its tokens are gone', t => {
+t.test('a long line is truncated after its tokens are redacted', t => {
   const { lines, log } = collect({ ...defaults, lineCharsMax: 400 })
   log.info('x'.repeat(60) + CANARY + '!'.repeat(1_000))
   log.info('short')
@@ -100,7 +100,7 @@ t.test('lines below the level are not written', t => {
   t.end()
 })
 
-t.test('standard output gets every line before the process ends', t => {
+t.test('flush writes every line to standard output', t => {
   const url = new URL('../../src/shared/log.ts', import.meta.url).href
   const script = `
     const { openLog } = await import('${url}')

@@ -14,7 +14,7 @@ const take = async (metrics: ReturnType<typeof createMetrics>): Promise<MetricsS
 const ours = (text: string): string[] =>
   text.split('\n').filter(line => line.startsWith('slotline_') && !line.includes('_bucket'))
 
-t.test('every metric is named as Prometheus wants it', t => {
+t.test('metric names follow the conventions of Prometheus', t => {
   const names = new Set<string>()
   for (const { name, type, unit, labels, help } of Object.values(METRICS)) {
     t.match(name, /^slotline_[a-z]+(_[a-z]+)*$/)
@@ -29,7 +29,7 @@ t.test('every metric is named as Prometheus wants it', t => {
   t.end()
 })
 
-t.test('the series of all processes come out together', async t => {
+t.test('the series of all processes are joined', async t => {
   const [edge, indexer] = [createMetrics('edge 0'), createMetrics('indexer')]
   const labels = { method: 'getAccountInfo', outcome: 'ok' }
   edge.counter('requests', labels).add(2)
@@ -50,7 +50,7 @@ t.test('the series of all processes come out together', async t => {
     t.match(text, new RegExp(`^process_resident_memory_bytes\\{process="${process}"\\} \\d+$`, 'm'))
 })
 
-t.test('the text can be read by a parser of its format', async t => {
+t.test('the text is valid in the format of Prometheus', async t => {
   const [a, b] = [createMetrics('a'), createMetrics('b')]
   for (const metrics of [a, b]) metrics.histogram('requestSeconds', { method: 'x' }).observe(0.002)
   const text = formatMetrics([await take(a), await take(b)])
@@ -118,7 +118,7 @@ t.test('buckets equal a count by hand', async () => {
   )
 })
 
-t.test('what is read only when asked for is read before each snapshot', async t => {
+t.test('collectors run before each snapshot', async t => {
   const metrics = createMetrics('edge')
   const gauge = metrics.gauge('queueDepth', { pool: 'scan' })
   let depth = 0
@@ -130,7 +130,7 @@ t.test('what is read only when asked for is read before each snapshot', async t 
   )
 })
 
-t.test('a label made of input is stopped', t => {
+t.test('the number of series is bounded', t => {
   const metrics = createMetrics('edge')
   t.throws(
     () => {

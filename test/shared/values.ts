@@ -26,7 +26,7 @@ for (const [json, count] of counts)
     t.equal(isCount(value) ? toCount(value) : undefined, count)
   })
 
-t.test('absent, map, text', async t => {
+t.test('isAbsent, toMap and toText check types', async t => {
   const values: unknown[] = [undefined, null, false, 0, '', [], {}]
   t.strictSame(values.map(isAbsent), [true, true, false, false, false, false, false])
   t.strictSame(values.map(isMap), [false, false, false, false, false, false, true])

@@ -75,7 +75,7 @@ t.test('JSON-RPC over a WebSocket', async t => {
     t.ok(client.opcodes.every(opcode => opcode === 1))
   })
 
-  t.test('many at once, each under its own id', async t => {
+  t.test('concurrent calls are answered with their ids', async t => {
     const client = await open(t)
     const ids = Array.from({ length: 200 }, (_, id) => id)
     const page = (id: number): string =>
@@ -91,7 +91,7 @@ t.test('JSON-RPC over a WebSocket', async t => {
     t.equal(seen.size, ids.length)
   })
 
-  t.test('what is never answered', async t => {
+  t.test('notifications and pings are never answered', async t => {
     const client = await open(t)
     client.send('{"jsonrpc":"2.0","method":"ping"}')
     client.send(' {"method":"ping","jsonrpc":"2.0","params":[]}')
@@ -102,7 +102,7 @@ t.test('JSON-RPC over a WebSocket', async t => {
     t.equal(client.messages.length, 1)
   })
 
-  t.test('where it is opened, and by whom', async t => {
+  t.test('the upgrade checks the token', async t => {
     const token = path.slice(1)
     for (const headers of [{ 'x-token': token }, { Authorization: `Bearer ${token}` }]) {
       const client = await open(t, { path: '/', headers })
@@ -131,18 +131,18 @@ t.test('JSON-RPC over a WebSocket', async t => {
     t.equal(reply.status, 405, 'a plain GET')
   })
 
-  t.test('subscriptions are of a WebSocket alone', async t => {
+  t.test('subscriptions need a WebSocket', async t => {
     for (const method of ['accountSubscribe', 'slotUnsubscribe', 'blockSubscribe'])
       t.match(await post(url, call(method, [samples['wallet']])), /-32601/, method)
   })
 
-  t.test('a message too long', async t => {
+  t.test('a message over the bound: 1009', async t => {
     const client = await open(t)
     client.send(`"${'x'.repeat(1024 ** 2)}"`)
     t.match(await client.closed, { code: 1009 })
   })
 
-  t.test('over the rate: -32005, and the socket stays', async t => {
+  t.test('over the rate: -32005, and the socket stays open', async t => {
     const { path } = await makeToken(deployment, { requestsPerSecondMax: 10, requestsBurstMax: 5 })
     const client = await open(t, { path })
     for (let id = 0; id < 20; id++) client.send(call('getVersion', [], id))
@@ -184,7 +184,7 @@ t.test('JSON-RPC over a WebSocket', async t => {
     })
   })
 
-  t.test('what is flooded although it is refused: 1013', async t => {
+  t.test('a client that keeps sending refused messages: 1013', async t => {
     const { path } = await makeToken(deployment, { requestsPerSecondMax: 1, requestsBurstMax: 1 })
     const client = await open(t, { path })
     const large = call('getVersion', ['x'.repeat(1_000_000)])
@@ -192,7 +192,7 @@ t.test('JSON-RPC over a WebSocket', async t => {
     t.strictSame(await client.closed, { code: 1013, reason: 'over a limit' })
   })
 
-  t.test('closed with 1008 by what happens to its access', async t => {
+  t.test('a change of its access closes the socket with 1008', async t => {
     const changes: [
       name: string,
       reason: string,
@@ -239,7 +239,7 @@ t.test('JSON-RPC over a WebSocket', async t => {
     t.match(await other.call('getVersion'), { result: {} }, 'others go on')
   })
 
-  t.test('a restriction closes other addresses alone', async t => {
+  t.test('a restriction closes only other addresses', async t => {
     const { path, tokenPath } = await makeToken(deployment)
     // The sandbox believes this one peer.
     const through = { path, localAddress: '127.0.0.9', headers: { 'X-Forwarded-For': '8.8.8.8' } }
@@ -256,7 +256,7 @@ t.test('JSON-RPC over a WebSocket', async t => {
     t.match(await again.call('getVersion'), { result: {} })
   })
 
-  t.test('the metrics', async t => {
+  t.test('the metrics count sockets and messages', async t => {
     const page = await (await fetch(description.metricsUrl)).text()
     t.match(page, /slotline_websockets\{process="edge 0"\} \d/)
     t.match(page, /slotline_websocket_closes_total\{[^}]*code="1008"[^}]*\} [1-9]/)

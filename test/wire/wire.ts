@@ -60,7 +60,7 @@ t.test('every read error of the contract is in a vector', async t => {
 })
 type Failed = { readonly error?: { readonly message: string } }
 
-t.test('the read budget', async t => {
+t.test('a page over the read budget is refused', async t => {
   const { indexer, reader } = openStore(t)
   const vector = readVectors('getProgramAccountsV2').find(({ name }) => name === 'all')
   applyAccounts(indexer, vector?.accounts ?? [], VECTOR_SLOT)
@@ -99,7 +99,7 @@ const IDS = [
   `"${'x'.repeat(100_000)}"`,
 ]
 
-t.test('envelopes', async t => {
+t.test('envelopes are parsed as documented', async t => {
   const { indexer, reader } = openStore(t)
   applyAccounts(indexer, [], VECTOR_SLOT)
   const call = (id: string): string => PLAIN.replace('ID', () => id)
@@ -161,7 +161,7 @@ t.test('envelopes', async t => {
   t.strictSame([status, body.toString()], [200, failure(-32700, 'Parse error')], 'no UTF-8')
 })
 
-t.test('tokens', async t => {
+t.test('tokens are read from the path and the headers', async t => {
   const { indexer, reader } = openStore(t)
   applyAccounts(indexer, [], VECTOR_SLOT)
   wire.serve(reader)
@@ -193,7 +193,7 @@ t.test('tokens', async t => {
   )
 })
 
-t.test('32 requests at once on one connection, answered in order', async t => {
+t.test('32 pipelined requests are answered in order', async t => {
   const { indexer, reader } = openStore(t)
   const vectors = ['getAccountInfo', 'getTokenSupply', 'getTokenLargestAccounts'].flatMap(method =>
     readVectors(method).slice(0, 11),

@@ -43,26 +43,26 @@ const shorten = (groups: readonly string[]): string => {
 
 const MAPPED_TEXT = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
-/** An address as somebody wrote it, in the form of `formatAddress`; undefined where it is none. */
+/** An address as text, in the form of `formatAddress`; undefined where it is not an address. */
 export const parseAddress = (text: string): string | undefined => {
   const trimmed = text.trim()
   const plain = MAPPED_TEXT.exec(trimmed)?.[1] ?? trimmed
   if (isIPv4(plain)) return plain
   if (isIP(plain) !== 6 || plain.includes('%')) return undefined
-  // The WHATWG parser knows every way to write one, and writes it as RFC 5952 does.
+  // The WHATWG parser accepts every spelling and returns that of RFC 5952.
   return new URL(`http://[${plain}]`).hostname.slice(1, -1)
 }
 
-/** IPv4 peers whose trust is remembered; about 100 bytes each. */
+/** IPv4 peers in the cache; about 100 bytes each. */
 const PEERS_KNOWN_MAX = 8_192
 
-/** Says whose address counts when a peer speaks for somebody else. */
+/** Finds the client's address behind trusted proxies. */
 export type Proxies = {
   /**
-   * The same for the bytes of a TCP peer's address. Asked for every request, so IPv4 is remembered.
+   * The same for the bytes of a TCP peer's address. Called for every request, so IPv4 is cached.
    */
   isTrustedPeer(bytes: Uint8Array): boolean
-  /** True where the peer's word counts. */
+  /** True for a trusted proxy. */
   isTrusted(address: string): boolean
   /**
    * The client that a chain of proxies names: the last address in it that is no trusted proxy
@@ -79,7 +79,8 @@ export const createProxies = (trusted: readonly string[]): Proxies => {
     const address = parseAddress(text)
     const bitsMax = address !== undefined && isIPv4(address) ? 32 : 128
     const isBits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax)
-    if (address === undefined || !isBits) throw new Error(`trustedProxies: ${entry} is no address`)
+    if (address === undefined || !isBits)
+      throw new Error(`trustedProxies: ${entry} is not an address`)
     list.addSubnet(
       address,
       bits === undefined ? bitsMax : Number(bits),
@@ -110,8 +111,7 @@ export const createProxies = (trusted: readonly string[]): Proxies => {
     clientOf: forwardedFor => {
       if (forwardedFor === '') return undefined
       const hops = forwardedFor.split(',')
-      // From the right: what stands left of the last trusted hop was written by the client, and
-      // proves nothing.
+      // From the right: entries left of the last trusted hop were written by the client.
       for (let index = hops.length - 1; index >= 0; index--) {
         const address = parseAddress(hops[index] ?? '')
         if (address === undefined) return undefined

@@ -1,13 +1,13 @@
 const JSON_TYPE = 'application/json'
 
 /**
- * True where what a client states is the type that a route takes, parameters aside. JSON need not
- * be stated.
+ * True where the stated content type is the accepted one, parameters aside. A missing one means
+ * JSON.
  */
-export const isTaken = (taken: string, stated: string): boolean => {
-  if (stated === taken) return true
-  if (stated === '') return taken === JSON_TYPE
+export const isAccepted = (accepted: string, stated: string): boolean => {
+  if (stated === accepted) return true
+  if (stated === '') return accepted === JSON_TYPE
   const end = stated.indexOf(';')
   const type = end === -1 ? stated : stated.slice(0, end)
-  return type.trim().toLowerCase() === taken
+  return type.trim().toLowerCase() === accepted
 }

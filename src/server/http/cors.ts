@@ -18,15 +18,14 @@ const ALLOWED_HEADERS = [
 ] as const
 
 /**
- * On every reply. Any origin may call: what a token opens does not depend on the page that holds
- * it.
+ * On every reply. Any origin may call: access depends on the token, not on the page that uses it.
  */
 export const CORS_LINES = [
   'Access-Control-Allow-Origin: *',
   `Access-Control-Expose-Headers: ${EXPOSED_HEADERS.join(', ')}`,
 ] as const
 
-/** On the answer to a preflight, beside those. */
+/** Also on the reply to a preflight. */
 export const PREFLIGHT_LINES = [
   'Access-Control-Allow-Methods: POST, GET, OPTIONS',
   `Access-Control-Allow-Headers: ${ALLOWED_HEADERS.join(', ')}`,

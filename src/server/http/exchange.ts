@@ -3,7 +3,7 @@ import { RpcError } from '../../shared/errors.js'
 import { isReply, type BodySource, type Reply, type Route } from '../../shared/http.js'
 import type { ServerContext } from '../context.js'
 import { BodyBuffer } from './body-buffer.js'
-import { isTaken } from './content-type.js'
+import { isAccepted } from './content-type.js'
 import { toFailure } from './failures.js'
 import { RequestHead } from './request-head.js'
 import { Responder } from './responder.js'
@@ -44,18 +44,18 @@ export class Exchange extends Responder {
     const { server, mounted, request } = this
     server.requestsCount++
     server.requestsInFlight++
-    const { scan } = server
-    if (!request.scan()) return this.refuse(server.failures.badRequest, true)
+    const { headers } = request
+    if (!headers.isWellFormed) return this.refuse(server.failures.badRequest, true)
     const { bodyBytesMax, contentType } = mounted.route
-    const claimedBytes = scan.contentLength
+    const claimedBytes = headers.contentLength
     const isTooLong = claimedBytes !== undefined && claimedBytes > bodyBytesMax
     // The body of a refused request is not read where it is too long or its length is unknown.
-    const mustClose = scan.isChunked || isTooLong
+    const mustClose = headers.isChunked || isTooLong
 
     const refusal = this.open()
     request.onHeadersHandled()
     if (refusal !== undefined) return this.refuse(refusal, mustClose)
-    if (contentType !== undefined && !isTaken(contentType, scan.contentType)) {
+    if (contentType !== undefined && !isAccepted(contentType, headers.contentType)) {
       return this.refuse(mounted.contentTypeRefused, mustClose)
     }
     // uWebSockets.js skips the body.

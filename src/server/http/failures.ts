@@ -1,10 +1,10 @@
 import type { Reply } from '../../shared/http.js'
 import { RpcError } from '../../shared/errors.js'
 
-/** Writes the JSON body of a failure. The caller gives it: the server knows no JSON-RPC. */
+/** Writes the JSON body of a failure. A parameter, because the server does not know JSON-RPC. */
 export type DescribeFailure = (error: RpcError) => string
 
-/** A failure as a whole reply; a row without a status is a fault of ours. */
+/** A failure as a whole reply; 500 where its row has no status. */
 export const toFailure = (error: RpcError, describe: DescribeFailure): Reply => ({
   status: error.row.status ?? 500,
   contentType: 'application/json',
@@ -12,7 +12,7 @@ export const toFailure = (error: RpcError, describe: DescribeFailure): Reply => 
   ...(error.row.headers !== undefined && { headers: error.row.headers }),
 })
 
-/** What the server answers by itself, written once. */
+/** The replies that the server sends by itself. */
 export type Failures = {
   readonly describe: DescribeFailure
   readonly badRequest: Reply

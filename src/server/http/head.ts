@@ -4,43 +4,41 @@ import { CORS_LINES, PREFLIGHT_LINES } from './cors.js'
 
 /**
  * How long a client may expect an idle connection to stay open. uWebSockets.js closes it after 10
- * s; a client that sends its next request just then would lose it.
+ * s; a request sent at that moment would be lost.
  */
 const KEEP_ALIVE_LINE = 'Keep-Alive: timeout=8'
 
-/**
- * Lines kept ready, by content type and by status. Upstreams choose some of both, hence a bound.
- */
-const KEPT_MAX = 64
+/** Bound of the cached header lines: upstreams choose some content types and statuses. */
+const CACHED_MAX = 64
 
 const UNSAFE = /[\r\n\0]/
 
 const safe = (value: unknown): string => {
   if (typeof value !== 'string' || UNSAFE.test(value)) {
-    throw new Error('A header value is no text of one line')
+    throw new Error('A header value is not one line of text')
   }
   return value
 }
 
 const remember = <K, V>(map: Map<K, V>, key: K, value: V): V => {
-  if (map.size < KEPT_MAX) map.set(key, value)
+  if (map.size < CACHED_MAX) map.set(key, value)
   return value
 }
 
 // uWebSockets.js writes a value as it is, so one value holds all constant lines. Measured: one call
 // into it with 200 bytes costs 0.1 µs, five calls cost 0.8 µs.
-const keptOpen = new Map<string, string>()
-const keptClosing = new Map<string, string>()
+const openLines = new Map<string, string>()
+const closingLines = new Map<string, string>()
 
 const afterContentType = (contentType: string, isClosing: boolean): string => {
-  const kept = isClosing ? keptClosing : keptOpen
-  const known = kept.get(contentType)
+  const cache = isClosing ? closingLines : openLines
+  const known = cache.get(contentType)
   if (known !== undefined) return known
   const lines = isClosing ? CORS_LINES : [KEEP_ALIVE_LINE, ...CORS_LINES]
-  return remember(kept, contentType, [safe(contentType), ...lines].join('\r\n'))
+  return remember(cache, contentType, [safe(contentType), ...lines].join('\r\n'))
 }
 
-/** The same lines where there is no content type: then the first of them needs a name before it. */
+/** The same lines without a content type, after the name of the first one. */
 const WITHOUT_TYPE = ['*', ...CORS_LINES.slice(1)].join('\r\n')
 const OPEN_WITHOUT_TYPE = [WITHOUT_TYPE, KEEP_ALIVE_LINE].join('\r\n')
 
@@ -50,7 +48,7 @@ const statusLine = (status: number): string =>
   statusLines.get(status) ??
   remember(statusLines, status, `${status} ${STATUS_CODES[status] ?? 'Unknown'}`)
 
-/** What of a reply stands before its body. */
+/** Status and headers of a reply. */
 export type Head = {
   readonly status: number
   readonly contentType: string
@@ -60,7 +58,7 @@ export type Head = {
 /** Throws where the head cannot be written, before a byte of it is. */
 export const checkHead = (head: Head): void => {
   if (!Number.isInteger(head.status) || head.status < 200 || head.status > 599) {
-    throw new Error(`${head.status} is no status of a final reply`)
+    throw new Error(`${head.status} is not the status of a final reply`)
   }
   afterContentType(head.contentType, false)
   if (head.headers !== undefined) for (const name in head.headers) safe(head.headers[name])
@@ -68,7 +66,7 @@ export const checkHead = (head: Head): void => {
 
 /** Writes status and headers. uWebSockets.js itself adds Date and Content-Length. */
 export const writeHead = (res: HttpResponse, head: Head, isClosing: boolean): void => {
-  // 200 is what uWebSockets.js writes by itself.
+  // uWebSockets.js writes 200 by itself.
   if (head.status !== 200) res.writeStatus(statusLine(head.status))
   if (head.contentType !== '') {
     res.writeHeader('Content-Type', afterContentType(head.contentType, isClosing))

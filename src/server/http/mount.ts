@@ -3,6 +3,7 @@ import type { Reply, Route } from '../../shared/http.js'
 import type { ServerContext } from '../context.js'
 import { Exchange } from './exchange.js'
 import { writePreflight } from './head.js'
+import { scanHeaders } from './scan-headers.js'
 
 type Handler = (res: HttpResponse, req: HttpRequest) => void
 
@@ -59,7 +60,7 @@ export const mountRoutes = (
 
   const badPreflight = refuse(ANY_PATH, server.failures.badRequest)
   app.options(ANY_PATH, (res, req) => {
-    if (server.scan.scan(req)) writePreflight(res)
+    if (scanHeaders(req).isWellFormed) writePreflight(res)
     else badPreflight(res, req)
   })
   for (const [pattern, allow] of allowedMethods(routes)) {

@@ -3,10 +3,12 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import type { Request } from '../../shared/http.js'
 import type { ServerContext } from '../context.js'
 import { formatAddress } from './address.js'
+import { scanHeaders, type ScannedHeaders } from './scan-headers.js'
 
 /** A request as handlers see it. Each value is read from uWebSockets.js at its first use. */
 export class RequestHead implements Request {
   readonly method: string
+  readonly headers: ScannedHeaders
   private readonly server: ServerContext
   /** Undefined once the client has disconnected or the reply is sent. */
   private res: HttpResponse | undefined
@@ -24,6 +26,7 @@ export class RequestHead implements Request {
     this.res = res
     this.req = req
     this.method = method
+    this.headers = scanHeaders(req)
   }
 
   get path(): string {
@@ -51,18 +54,13 @@ export class RequestHead implements Request {
     return value
   }
 
-  /** Scans all headers. False where the request is malformed. */
-  scan(): boolean {
-    return this.server.scan.scan(this.liveRequest())
-  }
-
   /**
    * Keeps what the headers say about the client's address; whether it counts is decided where the
    * address is read. Returns true where a PROXY header gave the address: a second one on this
    * connection would replace the first, so the connection must not carry a second request.
    */
   keepProxyHeaders(): boolean {
-    const { proxies, scan } = this.server
+    const { proxies } = this.server
     const { res } = this
     if (proxies === undefined || res === undefined) return false
     const proxied = formatAddress(new Uint8Array(res.getProxiedRemoteAddress()))
@@ -70,7 +68,7 @@ export class RequestHead implements Request {
       this.knownAddress = proxied
       return true
     }
-    if (!scan.isForwarded) return false
+    if (!this.headers.isForwarded) return false
     // All lines: a proxy that adds one of its own leaves the client's before it.
     const lines: string[] = []
     this.liveRequest().forEach((name, value) => {

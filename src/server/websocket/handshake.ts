@@ -24,7 +24,7 @@ export const refuseHandshake = (
   request: Request,
   { server, monitor }: Pick<MountedSocket, 'server' | 'monitor'>,
 ): Reply | undefined => {
-  const { failures, scan } = server
+  const { failures } = server
   // Read now, because `upgrade` needs them after the headers are gone.
   request.header(KEY)
   request.header(EXTENSIONS)
@@ -32,7 +32,9 @@ export const refuseHandshake = (
   const isUpgrade =
     request.header('upgrade').toLowerCase() === 'websocket' &&
     UPGRADE.test(request.header('connection'))
-  if (!isUpgrade || scan.isChunked || (scan.contentLength ?? 0) > 0) return failures.badRequest
+  const hasBody =
+    request.header('transfer-encoding') !== '' || Number(request.header('content-length')) > 0
+  if (!isUpgrade || hasBody) return failures.badRequest
   return request.header('sec-websocket-version') === VERSION ? undefined : failures.upgradeVersion
 }
 

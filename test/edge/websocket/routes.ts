@@ -107,7 +107,7 @@ const open = async (
 const call = (name: string, id: number, value?: unknown): string =>
   JSON.stringify({ jsonrpc: '2.0', id, method: name, params: value === undefined ? [] : [value] })
 
-t.test('results that come in pieces', async t => {
+t.test('streamed results are collected within the budget', async t => {
   const sources: (BodySource & { readonly closeCount: number })[] = []
   const give = (text: string, options: Parameters<typeof textSource>[1]): BodySource => {
     const source = textSource(text, { stepBytes: 10_000, ...options })
@@ -145,7 +145,7 @@ t.test('results that come in pieces', async t => {
   t.ok(sources.every(({ closeCount }) => closeCount === 1))
 })
 
-t.test('large replies wait for their client', async t => {
+t.test('a large reply waits until the client has read the earlier ones', async t => {
   const text = JSON.stringify('x'.repeat(1_000_000))
   const { connect, budget, load, server } = await open(t, {
     methods: { large: () => Promise.resolve(textSource(text, { stepBytes: 100_000 })) },
@@ -173,7 +173,7 @@ t.test('large replies wait for their client', async t => {
   t.strictSame(load(), { requestsInFlight: 0, sockets: 0 })
 })
 
-t.test('calls that wait', async t => {
+t.test('calls in flight are bounded and released', async t => {
   const waiting: (() => void)[] = []
   const { connect, load } = await open(t, {
     methods: {
@@ -201,7 +201,7 @@ t.test('calls that wait', async t => {
   await eventually(() => load().requestsInFlight === 0)
 })
 
-t.test('what is taken back meanwhile is not answered', async t => {
+t.test('a revoked access is not answered', async t => {
   let end = (): void => {}
   let isRevoked = false
   const { connect, world, sockets, load } = await open(t, {
@@ -221,8 +221,8 @@ t.test('what is taken back meanwhile is not answered', async t => {
   world.version++
   end()
   const gone = { code: 1008, reason: 'token revoked' }
-  t.strictSame(await first.closed, gone, 'found by its own reply')
-  t.strictSame(await second.closed, gone, 'and so are the others of the token')
+  t.strictSame(await first.closed, gone, 'closed by its reply')
+  t.strictSame(await second.closed, gone, 'other sockets of the token are closed too')
   t.equal(first.messages.length, 1)
   t.strictSame(load(), { requestsInFlight: 0, sockets: 0 })
 
@@ -231,18 +231,18 @@ t.test('what is taken back meanwhile is not answered', async t => {
   isRevoked = true
   world.version++
   sockets.revalidateAll()
-  t.strictSame(await third.closed, gone, 'found by the edge')
+  t.strictSame(await third.closed, gone, 'closed by revalidateAll')
 
   isRevoked = false
   const fourth = await connect()
   isRevoked = true
   world.version++
   fourth.send(call('now', 1))
-  t.strictSame(await fourth.closed, gone, 'found by its next message')
+  t.strictSame(await fourth.closed, gone, 'closed by its next message')
   t.equal(fourth.messages.length, 0)
 })
 
-t.test('what cannot be judged goes on no more', async t => {
+t.test('a socket that cannot be revalidated is closed', async t => {
   const { connect, world, sockets, lines } = await open(t, {
     revalidate: () => {
       throw new Error('the store is gone')
@@ -255,7 +255,7 @@ t.test('what cannot be judged goes on no more', async t => {
   t.match(lines.join(''), /could not be revalidated/)
 })
 
-t.test('calls of the connection', async t => {
+t.test('subscription methods are called on the connection', async t => {
   const events: string[] = []
   const messages = new Set<object>()
   const connection: Connection = {

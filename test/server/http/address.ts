@@ -12,7 +12,7 @@ import {
   text,
 } from '../../fixtures/server/server.js'
 
-t.test('addresses as text', async t => {
+t.test('formatAddress writes addresses as text', async t => {
   const cases: [bytes: number[], address: string][] = [
     [[127, 0, 0, 1], '127.0.0.1'],
     [[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 10, 1, 2, 3], '10.1.2.3'],
@@ -42,7 +42,7 @@ t.test('addresses as text', async t => {
   }
 })
 
-t.test('the client that a chain of proxies names', async t => {
+t.test('clientOf finds the client in a chain of proxies', async t => {
   const proxies = createProxies(['127.0.0.9', '10.0.0.0/8', '2001:db8::/32'])
   for (const [address, isTrusted] of [
     ['127.0.0.9', true],
@@ -66,11 +66,13 @@ t.test('the client that a chain of proxies names', async t => {
     t.equal(proxies.clientOf(chain), client, chain)
   }
   for (const entry of ['nonsense', '1.2.3.4/33', '1.2.3.4/', '::/129', '1.2.3.4/x']) {
-    t.throws(() => createProxies([entry]), { message: `trustedProxies: ${entry} is no address` })
+    t.throws(() => createProxies([entry]), {
+      message: `trustedProxies: ${entry} is not an address`,
+    })
   }
 })
 
-t.test('whose address counts', async t => {
+t.test('a forwarded address counts only from a trusted proxy', async t => {
   const tell = {
     open: (request: { readonly address: string }) => request.address,
     handle: (address: unknown) => text(String(address)),

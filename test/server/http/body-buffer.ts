@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { BodyBuffer } from '../../../src/server/http/body-buffer.js'
 
-t.test('pieces come out as they went in, and memory follows what came', t => {
+t.test('chunks are joined, and memory follows the received bytes', t => {
   fc.assert(
     fc.property(
       fc.array(fc.uint8Array({ maxLength: 200 }), { minLength: 1, maxLength: 40 }),
@@ -23,14 +23,14 @@ t.test('pieces come out as they went in, and memory follows what came', t => {
   t.end()
 })
 
-t.test('a true Content-Length ends in a buffer of its size', t => {
+t.test('a correct Content-Length ends in a buffer of that size', t => {
   const body = new BodyBuffer(1_000, 64)
   for (let index = 0; index < 10; index++) body.append(new Uint8Array(100))
   t.equal(body.capacity, 1_000)
   t.end()
 })
 
-t.test('copies stay linear in the body', t => {
+t.test('copies are linear in the size of the body', t => {
   const body = new BodyBuffer(undefined, 1024 ** 2)
   let growths = 0
   let capacity = 0

@@ -14,7 +14,7 @@ import {
   text,
 } from '../../fixtures/server/server.js'
 
-t.test('bodies at their limit', async t => {
+t.test('a body up to the limit is accepted, a longer one is 413', async t => {
   const seen: string[] = []
   const { port, server } = await openTestServer(t, [
     {
@@ -72,7 +72,7 @@ t.test('bodies at their limit', async t => {
   t.equal(server.stats().bodyBytesInFlight, 0)
 })
 
-t.test('a client that sends 30 MB too many still hears 413', async t => {
+t.test('a client that sends 30 MB too many still receives 413', async t => {
   const { port } = await openTestServer(t, [{}])
   const heard = await new Promise<number | undefined>((resolve, reject) => {
     const request = http.request({ port, host: '127.0.0.1', path: '/t', method: 'POST' })
@@ -117,7 +117,7 @@ t.test('a refusal at the headers reads no body', async t => {
   await eventually(() => server.stats().requestsInFlight === 0)
 })
 
-t.test('too many bodies in flight', async t => {
+t.test('over the bound of bodies in flight: 503', async t => {
   const { port, server } = await openTestServer(
     t,
     [{ bodyBytesMax: 1_000_000, handle: () => text('ok') }],
@@ -141,7 +141,7 @@ t.test('too many bodies in flight', async t => {
   await eventually(() => server.stats().bodyBytesInFlight === 0)
 })
 
-t.test('what a handler throws', async t => {
+t.test('a handler that throws is answered with its failure or 500', async t => {
   const boom = (): never => {
     throw new Error('boom slt_secret')
   }
@@ -231,7 +231,7 @@ t.test('pipelined requests are answered in order', async t => {
   connection.socket.destroy()
 })
 
-t.test('an asynchronous handler', async t => {
+t.test('an asynchronous handler is answered when it settles', async t => {
   const done: unknown[] = []
   const { port, server } = await openTestServer(t, [
     {
@@ -249,7 +249,7 @@ t.test('an asynchronous handler', async t => {
   t.equal(server.stats().bodyBytesInFlight, 0)
 })
 
-t.test('a client that leaves', async t => {
+t.test('a client that disconnects releases its request', async t => {
   let release: (reply: Reply) => void = () => {}
   const waiting = { handle: () => new Promise<Reply>(resolve => (release = resolve)) }
   let closedCount = 0
@@ -287,7 +287,7 @@ t.test('a client that leaves', async t => {
   t.equal(server.stats().abortedCount, 2)
 })
 
-t.test('what a route adds to its refusals stands on each, whoever refuses', async t => {
+t.test('refusalHeaders are on every refusal of a route', async t => {
   let made = 0
   const { port } = await openTestServer(t, [
     {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { connect, exchange, openTestServer, post, text } from '../../fixtures/server/server.js'
 
-t.test('the bytes of a reply', async t => {
+t.test('status and headers are written as expected', async t => {
   const { port } = await openTestServer(t, [
     {
       handle: () => ({ ...text('né', 201), headers: { 'Retry-After': '1', 'X-Bundle-ID': 'b' } }),

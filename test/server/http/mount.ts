@@ -8,7 +8,7 @@ import {
   statusOf,
 } from '../../fixtures/server/server.js'
 
-t.test('what is no request of ours', async t => {
+t.test('malformed and unknown requests', async t => {
   const { port } = await openTestServer(t, [
     { contentType: 'application/json' },
     { method: 'GET', pattern: '/health', bodyBytesMax: 0 },
@@ -87,7 +87,7 @@ t.test('what is no request of ours', async t => {
   )
 })
 
-t.test('a preflight, on any path', async t => {
+t.test('preflights are answered on any path', async t => {
   const { port } = await openTestServer(t, [{}])
   for (const path of ['/t', '/', '/a/b/c']) {
     const connection = await connect(port)

@@ -47,7 +47,7 @@ const unchunk = (body: string): string => {
   }
 }
 
-t.test('a large reply arrives whole, in any form', async t => {
+t.test('a large reply arrives complete', async t => {
   const size = 3 * MIB + 7
   const bytes = Buffer.alloc(size, 'abcdefghijklmnopqrstuvwxyz')
   const cases: [name: string, body: () => Reply['body'], isChunked: boolean][] = [
@@ -76,7 +76,7 @@ t.test('a large reply arrives whole, in any form', async t => {
       connection.socket.destroy()
     })
   }
-  t.test('a reused buffer is copied before the handler writes it anew', async t => {
+  t.test('a reused buffer is copied before the handler reuses it', async t => {
     const reused = Buffer.alloc(size, 'abcdefghijklmnopqrstuvwxyz')
     const { port } = await openTestServer(t, [
       { handle: () => (setImmediate(() => reused.fill('!')), text(reused)) },
@@ -85,7 +85,7 @@ t.test('a large reply arrives whole, in any form', async t => {
   })
 })
 
-t.test('a client that stops reading holds one piece, and its source is closed once', async t => {
+t.test('a client that stops reading buffers one chunk, and its source is closed once', async t => {
   for (const isSync of [true, false]) {
     const { source, state } = alphabet(50 * MIB, isSync)
     const { port, server } = await openTestServer(t, [{ handle: () => text(source) }])
@@ -111,7 +111,7 @@ t.test('a client that stops reading holds one piece, and its source is closed on
   }
 })
 
-t.test('a client that goes on reading gets the rest', async t => {
+t.test('a client that resumes reading gets the rest', async t => {
   for (const byteLength of [20 * MIB, undefined]) {
     const { source, state } = alphabet(20 * MIB, true, byteLength !== undefined)
     const { port, server } = await openTestServer(t, [{ handle: () => text(source) }])
@@ -137,7 +137,7 @@ t.test('a client that goes on reading gets the rest', async t => {
   }
 })
 
-t.test('a reply without progress is given up', async t => {
+t.test('a reply without progress is abandoned', async t => {
   const never: BodySource = { byteLength: 9, read: () => new Promise(() => {}), close: () => {} }
   const stuck = { ...never, read: (into: Uint8Array) => (into[0] === 1 ? never.read(into) : 3) }
   const { source, state } = alphabet(50 * MIB, true)
@@ -156,7 +156,7 @@ t.test('a reply without progress is given up', async t => {
   await eventually(() => server.stats().repliesInFlight === 0)
 })
 
-t.test('a source that does not keep its word', async t => {
+t.test('a source with wrong counts or lengths ends the reply', async t => {
   const boom = new Error('boom')
   const cases: [name: string, read: (call: number) => number | Promise<number>][] = [
     ['too short', call => (call === 0 ? 4 : 0)],
@@ -180,7 +180,7 @@ t.test('a source that does not keep its word', async t => {
       const connection = await connect(port)
       connection.socket.write(post('/t', 'x'))
       await connection.closed
-      t.equal(replyCount(connection.received()), 0, 'the client can tell that it is not whole')
+      t.equal(replyCount(connection.received()), 0, 'the client sees that it is incomplete')
       t.equal(closeCount, 1)
       t.match(lines.join(''), /a reply was not completed/)
       await eventually(() => server.stats().requestsInFlight === 0)
@@ -188,7 +188,7 @@ t.test('a source that does not keep its word', async t => {
   }
 })
 
-t.test('small requests go between the pieces of large ones', async t => {
+t.test('small requests are answered between the chunks of large ones', async t => {
   const states: { readBytes: number }[] = []
   const { port, server } = await openTestServer(t, [
     {
@@ -219,7 +219,7 @@ t.test('small requests go between the pieces of large ones', async t => {
   for (const connection of [...large, small]) connection.socket.destroy()
 })
 
-t.test('HEAD and an empty source', async t => {
+t.test('HEAD and an empty source send no body', async t => {
   const empty = alphabet(0, true)
   const headed = alphabet(100, true)
   const bodies = [empty.source, headed.source]

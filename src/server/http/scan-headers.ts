@@ -1,0 +1,54 @@
+import type { HttpRequest } from 'uWebSockets.js'
+
+/** The headers that decide how a request is read. */
+export type ScannedHeaders = {
+  /** False where the request must be refused with 400 and its connection closed. */
+  readonly isWellFormed: boolean
+  /** Undefined where there is none. */
+  readonly contentLength: number | undefined
+  readonly contentType: string
+  readonly isChunked: boolean
+  /** Any X-Forwarded-For is present, trusted or not. */
+  readonly isForwarded: boolean
+}
+
+const DIGITS = /^[0-9]+$/
+
+/**
+ * Reads every header once. uWebSockets.js uses the first of two Content-Lengths, treats any unknown
+ * Transfer-Encoding as chunked, and an empty Content-Length as none. A proxy in front may read
+ * those differently, and then one request can hide another: such requests are not well-formed.
+ */
+export const scanHeaders = (req: HttpRequest): ScannedHeaders => {
+  let contentLength: number | undefined
+  let contentType = ''
+  let isChunked = false
+  let isForwarded = false
+  let hostCount = 0
+  let lengthCount = 0
+  let encodingCount = 0
+  req.forEach((name, value) => {
+    switch (name) {
+      case 'host':
+        hostCount++
+        break
+      case 'content-type':
+        contentType = value
+        break
+      case 'content-length':
+        contentLength = DIGITS.test(value) ? Number(value) : undefined
+        lengthCount++
+        break
+      case 'x-forwarded-for':
+        isForwarded = true
+        break
+      case 'transfer-encoding':
+        isChunked = value === 'chunked'
+        encodingCount++
+    }
+  })
+  const isLengthValid = lengthCount === 0 || (lengthCount === 1 && contentLength !== undefined)
+  const isEncodingValid = encodingCount === 0 || (encodingCount === 1 && isChunked)
+  const isWellFormed = hostCount === 1 && isLengthValid && isEncodingValid
+  return { isWellFormed, contentLength, contentType, isChunked, isForwarded }
+}
