@@ -12,7 +12,7 @@ export type StoppedSubscribers = {
 onStart<StoppedSubscribers, null>(async ({ port, count, readMs }) => {
   const clients = await openMany(port, count)
   for (const { socket } of clients) {
-    // They are closed without being read.
+    // The server closes them: a reset is expected.
     socket.on('error', () => {})
     socket.write(toFrame('subscribe'))
   }

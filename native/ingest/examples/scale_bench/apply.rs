@@ -24,7 +24,7 @@ pub fn apply(store: &Store, set: &Set) {
                 hot
             }
     };
-    run(store, set, "apply, everywhere alike", 1, anywhere, None);
+    run(store, set, "apply, uniform", 1, anywhere, None);
     run(store, set, "apply, as blocks do", 1, skewed, None);
     // What the indexer does when it is behind.
     run(
