@@ -2,7 +2,7 @@ import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'n
 import { dirname, join } from 'node:path'
 import { openCaretaker } from '../native/inspector.js'
 import type { StoreOptions, Tip } from '../native/store.js'
-import { syncPath } from './atomic-file.js'
+import { syncPath } from '../shared/atomic-file.js'
 import { DATA_FILE, LABEL_FILE, openDraft } from './backup-draft.js'
 import { demandDiskSpace, watchFileSize } from './disk-space.js'
 import { demandLiveStore, storesPath } from './generations.js'

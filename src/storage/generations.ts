@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { replaceFileDurably } from './atomic-file.js'
+import { replaceFileDurably } from '../shared/atomic-file.js'
 
 /** Folder of one network's stores: a folder per generation; the file `CURRENT` names the live one. */
 export const storesPath = (dataDir: string, network: string): string =>

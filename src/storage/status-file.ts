@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { IndexerStatus } from '../shared/indexer-status.js'
-import { replaceFile } from './atomic-file.js'
+import { replaceFile } from '../shared/atomic-file.js'
 
 const NAME = 'status.json'
 

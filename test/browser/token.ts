@@ -78,7 +78,7 @@ if (browser !== undefined) {
     t.equal(await statusOf(first), 403, 'restricted when it is said')
     await page.getByRole('button', { name: 'Check' }).click()
     await page
-      .getByText(/works from 8\.8\.8\.8 only/)
+      .getByText(/token is restricted to 8\.8\.8\.8/)
       .first()
       .waitFor()
     t.equal(await field.inputValue(), '8.8.8.8')
@@ -141,7 +141,7 @@ if (browser !== undefined) {
     await there.page.getByLabel('RPC URL, masked').waitFor()
     await here.page.getByRole('button', { name: 'Generate token' }).click()
     await here.page
-      .getByText(/changed somewhere else/)
+      .getByText(/changed in another tab/)
       .first()
       .waitFor()
     t.equal(await copy(here.page, 'RPC URL'), await copy(there.page, 'RPC URL'))
@@ -152,7 +152,7 @@ if (browser !== undefined) {
     await here.page.getByRole('button', { name: 'Copy RPC URL' }).click()
     await here.page.getByRole('heading', { name: /^No token yet/ }).waitFor()
     await here.page
-      .getByText(/changed somewhere else/)
+      .getByText(/changed in another tab/)
       .first()
       .waitFor()
     t.strictSame([...here.faults, ...there.faults], [])
@@ -185,8 +185,8 @@ if (browser !== undefined) {
     await tile('Requests')
       .filter({ hasText: /^[1-9]/ })
       .waitFor()
-    await page.getByRole('cell', { name: /used at another one/ }).waitFor()
-    await page.getByRole('cell', { name: /restricted to/ }).waitFor()
+    await page.getByRole('cell', { name: /used at another location/ }).waitFor()
+    await page.getByRole('cell', { name: /IPv4 restriction/ }).waitFor()
     t.equal(Number(await tile('Refused').textContent()), 2)
     const limited = flood.filter(status => status === 429).length
     await tile('Over a limit')
@@ -233,7 +233,7 @@ if (browser !== undefined) {
     t.equal(await statusOf(url), 403)
     await page.getByRole('button', { name: 'Check' }).click()
     await page
-      .getByText(/the access does not hold now/)
+      .getByText(/the access is not active/)
       .first()
       .waitFor()
     await page.reload()

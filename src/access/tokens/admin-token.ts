@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
+import { replaceFileDurably } from '../../shared/atomic-file.js'
 import { ADMIN_TOKEN_PREFIX, Secret } from '../../shared/secret.js'
-import { replaceFileDurably } from '../../storage/atomic-file.js'
 import { readPrivateFile } from '../store/private-file.js'
 import type { RandomBytes } from './location-token.js'
 

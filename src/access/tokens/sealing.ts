@@ -6,7 +6,7 @@ import {
   type KeyObject,
 } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { replaceFileDurably } from '../../storage/atomic-file.js'
+import { replaceFileDurably } from '../../shared/atomic-file.js'
 import { readPrivateFile } from '../store/private-file.js'
 import type { AccessStore } from '../store/store.js'
 import type { RandomBytes } from './location-token.js'

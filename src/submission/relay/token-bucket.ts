@@ -1,3 +1,5 @@
+import { takeRequests, toRate } from '../../shared/gcra.js'
+
 /** Bounds of what one route asks of its engine. */
 export type BucketOptions = {
   readonly requestsPerSecondMax: number
@@ -21,30 +23,16 @@ export type TokenBucket = {
   take(reserve?: number): boolean
 }
 
-/**
- * GCRA in one word: the time at which the bucket would be full again. A burst of 1 gives one
- * request in each interval, however they come.
- */
+/** A rate limit (GCRA) in one shared word. A burst of 1 allows one request per interval. */
 export const createTokenBucket = (
   { requestsPerSecondMax, requestsBurstMax }: BucketOptions,
   { words, index, nowNs }: BucketModules,
 ): TokenBucket => {
-  const intervalNs = BigInt(Math.ceil(1e9 / requestsPerSecondMax))
-  const wholeNs = intervalNs * BigInt(requestsBurstMax)
+  const rate = toRate(requestsPerSecondMax, requestsBurstMax)
   return {
     take(reserve = 0) {
-      const limitNs = intervalNs * BigInt(Math.max(1, requestsBurstMax - reserve))
-      for (;;) {
-        // Before the clock: what another edge writes meanwhile must not lie further ahead than it
-        // can.
-        const stored = Atomics.load(words, index)
-        const now = nowNs()
-        // Further ahead than this bucket ever goes: written before the machine's last start.
-        const fullAt = stored < now || stored > now + wholeNs ? now : stored
-        const next = fullAt + intervalNs
-        if (next - now > limitNs) return false
-        if (Atomics.compareExchange(words, index, stored, next) === stored) return true
-      }
+      const reserveNs = rate.intervalNs * BigInt(Math.min(reserve, requestsBurstMax - 1))
+      return takeRequests(words, index, rate, { count: 1, nowNs: nowNs(), reserveNs }) >= 0n
     },
   }
 }
