@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { open, type Database, type Key, type RootDatabase } from 'lmdb'
 
 /** A store of binary values. */
@@ -55,6 +56,16 @@ export const openLmdbTable = <K extends Key>(
 export const handleCommitError = (error: unknown): void => {
   if (typeof error !== 'object' || error === null || !('commitError' in error)) return
   if (error.commitError instanceof Promise) error.commitError.catch(() => {})
+}
+
+/** After a commit lmdb's thread reads the store once more, and ends the process if it is closed. */
+const CLOSE_GRACE_MS = 50
+
+/** Waits for what is written and closes the store. Nothing may be written from now on. */
+export const closeLmdbWriter = async (store: Lmdb): Promise<void> => {
+  await store.flushed
+  await sleep(CLOSE_GRACE_MS)
+  await store.close()
 }
 
 const numberAt = (stats: object, name: string): number => {

@@ -46,7 +46,7 @@ t.test('an edge that is stopped in the middle of a read', async t => {
       JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'getMultipleAccounts', params }),
     ),
   )
-  await until('the read is told of', () => output().includes('a read stays open'))
+  await until('the read is reported', () => output().includes('a read stays open'))
   const line = output()
     .split('\n')
     .find(line => line.includes('a read stays open'))
@@ -59,7 +59,7 @@ t.test('an edge that is stopped in the middle of a read', async t => {
   )
   await sleep(ANSWERED_MS)
   t.ok(edgePids().includes(stopped), 'an edge that answers is left alone')
-  t.notOk(output().includes('its process is ended'))
+  t.notOk(output().includes('restarting its process'))
 
   const { size } = statSync(file)
   process.kill(stopped, 'SIGSTOP')
@@ -72,7 +72,7 @@ t.test('an edge that is stopped in the middle of a read', async t => {
   })
   const stoppedMs = performance.now()
   const { slot } = poller
-  await until('it is ended', () => output().includes('its process is ended'), STOP_MS)
+  await until('it is restarted', () => output().includes('restarting its process'), STOP_MS)
   const seconds = Math.round((performance.now() - stoppedMs) / 1_000)
   // It hears of the end when it reads on: of the reply cut short, and no more.
   client.socket.resume()
@@ -132,7 +132,7 @@ soakTest('an edge that is stopped for a minute, by the settings of the product',
   })
   await until('it is told of', () => output().includes('a read stays open'), DEFAULT_STOP_MS)
   t.ok((await metric('slotline_store_reader_seconds')) >= storeDefaults.readerSecondsMax)
-  await until('it is ended', () => output().includes('its process is ended'), DEFAULT_STOP_MS)
+  await until('it is restarted', () => output().includes('restarting its process'), DEFAULT_STOP_MS)
   const seconds = Math.round((performance.now() - stoppedMs) / 1_000)
   t.ok(seconds * 1_000 < DEFAULT_STOP_MS, `after ${seconds} s`)
   client.socket.resume()
@@ -201,7 +201,7 @@ soakTest('a command that is stopped for a minute in the middle of a read', {}, a
   const bound = blocks * BLOCK_PAGES_MAX * PAGE_BYTES
   t.ok(grown - size < bound, `the file grew by ${grown - size} bytes in ${blocks} blocks`)
   t.ok(existsSync(draft), 'nobody ended it: it is an operator’s')
-  t.notOk(output().includes('its process is ended'))
+  t.notOk(output().includes('restarting its process'))
 
   stopped?.child.kill('SIGCONT')
   t.equal(await stopped?.ended, 0, 'its copy is whole')

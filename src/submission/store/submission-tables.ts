@@ -1,9 +1,17 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { open, type Database, type RootDatabase } from 'lmdb'
 import { Packr } from 'msgpackr'
 import * as v from 'valibot'
+import {
+  closeLmdbWriter,
+  handleCommitError,
+  openLmdb,
+  openLmdbTable,
+  readLmdbStats,
+  type Lmdb,
+  type LmdbStats,
+  type LmdbTable,
+} from '../../storage/lmdb.js'
 import type { Options } from './options.js'
 import { timeOfId } from './submission-id.js'
 import { submissionSchema, type Submission } from './submission.js'
@@ -12,13 +20,13 @@ import { submissionSchema, type Submission } from './submission.js'
 const LAYOUT = 'submissions-1'
 /** Written once the tables are complete: lmdb 3.5 ends the process that opens incomplete ones. */
 const READY = 'ready'
-/** After a commit lmdb's thread reads the store once more, and ends the process if it is closed. */
-const CLOSE_GRACE_MS = 50
+/** Most tables that LMDB makes room for. */
+const TABLES_MAX = 8
 
 /** Every table: submission id → submission, a msgpack map. */
 const TABLE_NAMES = ['forwarded', 'invalid'] as const
 type TableName = (typeof TABLE_NAMES)[number]
-type Table = Database<Buffer, Uint8Array>
+type Table = LmdbTable<Uint8Array>
 
 /** A submission with its id. */
 export type StoredSubmission = { readonly id: Uint8Array; readonly submission: Submission }
@@ -30,9 +38,6 @@ export const unpack = (bytes: Uint8Array): unknown => packr.unpack(bytes)
 
 const Owned = v.object({ accessId: v.string() })
 const Entries = v.object({ entryCount: v.number() })
-const Usage = v.object({ lastPageNumber: v.number(), pageSize: v.number(), mapSize: v.number() })
-/** lmdb attaches the reason of a failed commit as a promise whose rejection must be handled. */
-const CommitFailure = v.object({ commitError: v.instance(Promise) })
 
 const tableNameOf = ({ outcome }: Submission): TableName =>
   outcome === 'invalid' ? 'invalid' : 'forwarded'
@@ -57,33 +62,22 @@ export const openTablesToRead = (
 
 /** The LMDB tables with the submissions of one edge. */
 export class SubmissionTables {
-  private readonly root: RootDatabase<Buffer>
+  private readonly root: Lmdb
   private readonly readOnly: boolean
   private readonly tables: ReadonlyMap<TableName, Table>
 
   constructor(path: string, options: Options, readOnly: boolean) {
-    const root = open<Buffer>({
+    const { mapBytes, readersMax } = options
+    const root = openLmdb({
       path,
-      readOnly,
-      noSubdir: false,
-      encoding: 'binary',
-      mapSize: options.mapBytes,
-      maxReaders: options.readersMax,
-      maxDbs: 8,
-      // Off, because lmdb 3.5 otherwise waits for the disk on a thread that a close does not wait
-      // for.
-      overlappingSync: false,
-      // Off, because lmdb 3.5 otherwise rejects an unreachable promise where a commit fails: a full
-      // disk would end the process.
-      eventTurnBatching: false,
+      mapBytes,
+      readersMax,
+      tablesMax: TABLES_MAX,
+      isReadOnly: readOnly,
     })
     const openTable = (name: TableName): readonly [TableName, Table] => {
-      const table = root.openDB<Buffer, Uint8Array>(name, {
-        encoding: 'binary',
-        keyEncoding: 'binary',
-      })
-      // A read-only open returns undefined for a missing table, against lmdb's own types.
-      if ((table as unknown) === undefined) throw new Error(`no table ${name} at ${path}`)
+      const table = openLmdbTable<Uint8Array>(root, name, 'binary')
+      if (table === undefined) throw new Error(`no table ${name} at ${path}`)
       return [name, table]
     }
     this.root = root
@@ -131,9 +125,8 @@ export class SubmissionTables {
     return table === undefined ? 0 : v.parse(Entries, table.getStats()).entryCount
   }
 
-  usage(): { readonly usedBytes: number; readonly mapBytes: number } {
-    const { lastPageNumber, pageSize, mapSize } = v.parse(Usage, this.root.getStats())
-    return { usedBytes: (lastPageNumber + 1) * pageSize, mapBytes: mapSize }
+  usage(): LmdbStats {
+    return readLmdbStats(this.root)
   }
 
   /** Removes the oldest submissions above the bounds of each table, and those before `oldestMs`. */
@@ -148,12 +141,8 @@ export class SubmissionTables {
   }
 
   /** Waits for what is written. Nothing may be written from now on. */
-  async close(): Promise<void> {
-    if (!this.readOnly) {
-      await this.root.flushed
-      await sleep(CLOSE_GRACE_MS)
-    }
-    await this.root.close()
+  close(): Promise<void> {
+    return this.readOnly ? this.root.close() : closeLmdbWriter(this.root)
   }
 
   /** Otherwise lmdb keeps one snapshot until a timer fires. */
@@ -166,7 +155,7 @@ const handled = async (writing: Promise<boolean>): Promise<boolean> => {
   try {
     return await writing
   } catch (error) {
-    if (v.is(CommitFailure, error)) error.commitError.catch(() => {})
+    handleCommitError(error)
     throw error
   }
 }
