@@ -17,7 +17,7 @@ t.test('errors.md is the table', async t => {
   t.equal(read('errors.md'), formatErrors())
 })
 
-t.test('methods.md holds the table, and a section for each method in its order', async t => {
+t.test('methods.md has the table, and a section for each method in its order', async t => {
   const text = read('methods.md')
   t.ok(text.includes(formatMethods()), `the table is:\n${formatMethods()}`)
   const sections = Array.from(text.matchAll(/^## ([\w.]+)$/gm), match => match[1])
@@ -36,7 +36,7 @@ const CLOCK: AccountDump = {
   },
 }
 
-t.test('the examples of methods.md are true', async t => {
+t.test('the examples of methods.md have the replies that they show', async t => {
   const native = readVectors('getAccountInfo').find(({ name }) => name === 'parsed-native')
   const { indexer, reader } = openStore(t)
   applyAccounts(indexer, [CLOCK, ...(native?.accounts ?? [])], VECTOR_SLOT)
@@ -48,7 +48,7 @@ t.test('the examples of methods.md are true', async t => {
     t.strictSame(await ask(dispatch, request), parseExact(reply), request)
 })
 
-t.test('architecture.md holds the tables of both stores', async t => {
+t.test('architecture.md has the tables of both stores', async t => {
   const page = read('architecture.md')
   const source = new URL('../../native/store/src/tables.rs', import.meta.url)
   // A backslash at the end of a line joins a string of Rust with the next line.

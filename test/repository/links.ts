@@ -33,7 +33,7 @@ t.test('every source that the documentation names exists', async t => {
   t.strictSame(missing, [])
 })
 
-t.test('the check sees what is wrong', async t => {
+t.test('the check finds broken links', async t => {
   t.strictSame(linksOf('[a](b.md#c) `[d](e)` [f](https://g)'), ['b.md#c', 'https://g'])
   t.strictSame(linksOf('```md\n[a](b)\n```\n[c](d)'), ['d'])
   t.strictSame(anchorsOf('# One `two`, three\n```sh\n# no\n```\n## Four – five'), [
@@ -46,7 +46,7 @@ t.test('the check sees what is wrong', async t => {
   ])
 })
 
-t.test('every decision has its number alone', async t => {
+t.test('no two decisions share a number', async t => {
   const numbers = pages().flatMap(page => /^docs\/decisions\/(\d{4})-/.exec(page)?.[1] ?? [])
   t.equal(new Set(numbers).size, numbers.length, numbers.join(' '))
   t.ok(numbers.length > 0)

@@ -42,7 +42,7 @@ t.test('npm commands of the README are scripts', async t => {
   for (const name of named) t.type(scripts[name], 'string', name)
 })
 
-t.test('what the README prints is what happens', async t => {
+t.test('the README shows the real output', async t => {
   const dataDir = ownDir(t)
   const accountDir = join(dataDir, 'accounts-to-load')
   mkdirSync(accountDir)
@@ -61,7 +61,7 @@ t.test('what the README prints is what happens', async t => {
   const printed = (curls[0] ?? '').replace('$URL', deployment.url)
   t.ok(deployment.output().includes(printed), 'the README asks what is printed')
 
-  // The welcome, line by line; what stands for a token matches one.
+  // The printed lines; a placeholder for a token matches one.
   const welcome = blocks.find(block => block.language === 'text')?.text ?? ''
   const fra = deployment.port
   const toPattern = (line: string): RegExp =>
