@@ -3,6 +3,7 @@ import { collect, instant, instantOrNever, integer } from './arguments.js'
 import type { Config } from '../config/config.js'
 import type { AdminCall } from './admin-client.js'
 
+type Load = (file: string) => Config
 type Where = { readonly config?: string; readonly url?: string; readonly tokenFile?: string }
 
 /** Ids of ours need no escapes; whatever else is typed must not lead to another path. */
@@ -11,33 +12,27 @@ const accessPath = (accessId: string): string => `/accesses/${segment(accessId)}
 const tokenPath = (accessId: string, network: string, location: string): string =>
   `${accessPath(accessId)}/networks/${segment(network)}/locations/${segment(location)}/token`
 
-/**
- * `slotline access …`: every operation of the admin API, for whoever may read its token. Answers
- * are JSON.
- */
-export const addAccessCommands = (program: Command, load: (file: string) => Config): void => {
-  const call = async (where: Where, request: AdminCall): Promise<void> => {
-    const { callAdmin, targetOf } = await import('./admin-client.js')
-    const own = where.config === undefined ? undefined : targetOf(load(where.config))
-    const url = where.url ?? own?.url
-    const tokenFile = where.tokenFile ?? own?.tokenFile
-    if (url === undefined || tokenFile === undefined)
-      throw new Error('say --config <file>, or both --url and --token-file')
-    const answer = await callAdmin({ url: url.replace(/\/$/, ''), tokenFile }, request)
-    if (answer !== undefined) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
-  }
+const call = async (load: Load, where: Where, request: AdminCall): Promise<void> => {
+  const { callAdmin, targetOf } = await import('./admin-client.js')
+  const own = where.config === undefined ? undefined : targetOf(load(where.config))
+  const url = where.url ?? own?.url
+  const tokenFile = where.tokenFile ?? own?.tokenFile
+  if (url === undefined || tokenFile === undefined)
+    throw new Error('say --config <file>, or both --url and --token-file')
+  const answer = await callAdmin({ url: url.replace(/\/$/, ''), tokenFile }, request)
+  if (answer !== undefined) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
+}
 
-  const root = program
-    .command('access')
-    .description('grant, extend and end accesses; manage tokens')
-  const command = (parent: Command, name: string, says: string): Command =>
-    parent
-      .command(name)
-      .description(says)
-      .option('--config <file>', 'configuration of the service that runs on this machine')
-      .option('--url <url>', 'the dashboard, in place of that of the configuration')
-      .option('--token-file <file>', 'the admin token, in place of that of the configuration')
+/** A command with the options that say where the admin API is. */
+const command = (parent: Command, name: string, says: string): Command =>
+  parent
+    .command(name)
+    .description(says)
+    .option('--config <file>', 'configuration of the service that runs on this machine')
+    .option('--url <url>', 'the dashboard, in place of that of the configuration')
+    .option('--token-file <file>', 'the admin token, in place of that of the configuration')
 
+const addGrant = (root: Command, load: Load): void => {
   command(root, 'grant', 'grant an access of a product')
     .requiredOption('--subject <subject>', 'who holds it, as the identity provider names them')
     .requiredOption('--product <id>', 'product of the configuration')
@@ -51,7 +46,7 @@ export const addAccessCommands = (program: Command, load: (file: string) => Conf
       new Option('--until <time>', 'end, or never').argParser(instantOrNever).default('never'),
     )
     .action(({ subject, product, kind, network, location, from, until, ...where }) =>
-      call(where, {
+      call(load, where, {
         method: 'POST',
         path: '/accesses',
         body: {
@@ -65,6 +60,9 @@ export const addAccessCommands = (program: Command, load: (file: string) => Conf
         },
       }),
     )
+}
+
+const addOperations = (root: Command, load: Load): void => {
   command(root, 'list', 'list accesses in the order of their ids')
     .option('--subject <subject>', 'all of one person')
     .option('--after <accessId>', 'begin after this one: `next` of the answer before')
@@ -75,15 +73,16 @@ export const addAccessCommands = (program: Command, load: (file: string) => Conf
         ...(subject === undefined ? {} : { subject }),
         ...(after === undefined ? {} : { after }),
       })
-      return call(where, { method: 'GET', path: `/accesses?${query}` })
+      return call(load, where, { method: 'GET', path: `/accesses?${query}` })
     })
   command(root, 'show <accessId>', 'show an access with its tokens, masked').action(
-    (accessId: string, where: Where) => call(where, { method: 'GET', path: accessPath(accessId) }),
+    (accessId: string, where: Where) =>
+      call(load, where, { method: 'GET', path: accessPath(accessId) }),
   )
   command(root, 'extend <accessId>', 'set the end of an access; one that had ended holds again')
     .requiredOption('--until <time>', 'the new end, or never', instantOrNever)
     .action((accessId: string, { until, ...where }) =>
-      call(where, {
+      call(load, where, {
         method: 'POST',
         path: `${accessPath(accessId)}/extend`,
         body: { validUntilMs: until === 'never' ? null : until },
@@ -91,9 +90,11 @@ export const addAccessCommands = (program: Command, load: (file: string) => Conf
     )
   command(root, 'end <accessId>', 'end an access now; its tokens are kept').action(
     (accessId: string, where: Where) =>
-      call(where, { method: 'POST', path: `${accessPath(accessId)}/end` }),
+      call(load, where, { method: 'POST', path: `${accessPath(accessId)}/end` }),
   )
+}
 
+const addTokenCommands = (root: Command, load: Load): void => {
   const token = root.command('token').description('manage the token of a scope')
   const scope = '<accessId> <network> <location>'
   const verbs: readonly [name: string, method: 'POST' | 'DELETE', path: string, says: string][] = [
@@ -105,17 +106,30 @@ export const addAccessCommands = (program: Command, load: (file: string) => Conf
   for (const [name, method, path, says] of verbs)
     command(token, `${name} ${scope}`, says).action(
       (accessId: string, network: string, location: string, where: Where) =>
-        call(where, { method, path: tokenPath(accessId, network, location) + path }),
+        call(load, where, { method, path: tokenPath(accessId, network, location) + path }),
     )
   command(
     token,
     `restrict ${scope} [address]`,
     'limit to one IPv4 address; without one, lift that',
   ).action((accessId: string, network: string, location: string, address = '', where: Where = {}) =>
-    call(where, {
+    call(load, where, {
       method: 'PUT',
       path: `${tokenPath(accessId, network, location)}/restriction`,
       body: { address },
     }),
   )
+}
+
+/**
+ * `slotline access …`: every operation of the admin API, for whoever may read its token. Answers
+ * are JSON.
+ */
+export const addAccessCommands = (program: Command, load: Load): void => {
+  const root = program
+    .command('access')
+    .description('grant, extend and end accesses; manage tokens')
+  addGrant(root, load)
+  addOperations(root, load)
+  addTokenCommands(root, load)
 }

@@ -62,6 +62,20 @@ const toInfo = (scope: TokenScope, record: TokenRecord): TokenInfo => ({
 const sealContext = (scope: TokenScope, tokenId: string): string =>
   [...tokenKey(scope), tokenId].join('\0')
 
+/** The token of a scope; throws an RpcError if there is none. */
+const findToken = (store: AccessStore, scope: TokenScope): TokenRecord => {
+  requireAccess(store, scope)
+  const record = store.tokens.get(tokenKey(scope))
+  if (record === undefined) throw new RpcError('noToken')
+  return record
+}
+
+const requireActive = (store: AccessStore, scope: TokenScope, nowMs: number): void => {
+  const state = stateOf(requireAccess(store, scope), nowMs)
+  if (state === 'ended') throw new RpcError('accessEnded')
+  if (state === 'upcoming') throw new RpcError('accessUpcoming')
+}
+
 export const createTokenManager = (options: {
   readonly store: AccessStore
   readonly sealing: Sealing
@@ -69,20 +83,6 @@ export const createTokenManager = (options: {
   readonly now: () => number
 }): TokenManager => {
   const { store, sealing, randomBytes, now } = options
-
-  /** The token of a scope; throws an RpcError if there is none. */
-  const find = (scope: TokenScope): TokenRecord => {
-    requireAccess(store, scope)
-    const record = store.tokens.get(tokenKey(scope))
-    if (record === undefined) throw new RpcError('noToken')
-    return record
-  }
-
-  const checkHolds = (scope: TokenScope): void => {
-    const state = stateOf(requireAccess(store, scope), now())
-    if (state === 'ended') throw new RpcError('accessEnded')
-    if (state === 'upcoming') throw new RpcError('accessUpcoming')
-  }
 
   /** Writes both records of a token. */
   const write = (scope: TokenScope, record: TokenRecord): TokenInfo => {
@@ -112,7 +112,7 @@ export const createTokenManager = (options: {
     await sealing.ready()
     const text = createToken(randomBytes)
     const info = await store.transaction(() => {
-      checkHolds(scope)
+      requireActive(store, scope, now())
       return change(text)
     })
     return { ...info, token: new Secret(text) }
@@ -126,18 +126,18 @@ export const createTokenManager = (options: {
       }),
     regenerate: scope =>
       create(scope, text => {
-        const { digest, address } = find(scope)
+        const { digest, address } = findToken(store, scope)
         store.digests.remove(digest)
         return put(scope, text, address)
       }),
     revoke: scope =>
       store.transaction(() => {
-        store.digests.remove(find(scope).digest)
+        store.digests.remove(findToken(store, scope).digest)
         store.tokens.remove(tokenKey(scope))
       }),
     restrict: async (scope, text) => {
       const address = parseRestriction(text) ?? null
-      return store.transaction(() => write(scope, { ...find(scope), address }))
+      return store.transaction(() => write(scope, { ...findToken(store, scope), address }))
     },
     reveal: async scope => {
       const record = store.tokens.get(tokenKey(scope))

@@ -28,6 +28,41 @@ const toPage = (failure: SignInFailure | undefined, cookies: readonly string[]):
   },
 })
 
+/** Routes of a session: read it and end it. */
+const createSessionApi = ({
+  sessions,
+  cookies,
+  log,
+}: Pick<SessionRouteParts, 'sessions' | 'cookies' | 'log'>): readonly Route[] => [
+  route({
+    method: 'GET',
+    path: '/api/session',
+    guard: 'session',
+    summary: 'The current session',
+    answers: {
+      200: {
+        description: 'The person, and when the session ends if it is not used',
+        body: shapes.session,
+      },
+    },
+    handle: ({ session }) => ({ status: 200, body: session }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/sign-out',
+    guard: 'session',
+    summary: 'End the session',
+    answers: { 204: { description: 'The session has ended' } },
+    handle: async ({ session, cookie }) => {
+      const id = cookie('session')
+      if (id === undefined) throw new RpcError('signedOut')
+      await sessions.end(id)
+      log.info({ subject: session.subject }, 'signed out')
+      return { status: 204, headers: { 'Set-Cookie': cookies.clear('session') } }
+    },
+  }),
+]
+
 /** Routes to sign in at the identity provider, read the session and sign out. */
 export const createSessionRoutes = ({
   signIn,
@@ -93,32 +128,6 @@ export const createSessionRoutes = ({
         }
       },
     }),
-    route({
-      method: 'GET',
-      path: '/api/session',
-      guard: 'session',
-      summary: 'The current session',
-      answers: {
-        200: {
-          description: 'The person, and when the session ends if it is not used',
-          body: shapes.session,
-        },
-      },
-      handle: ({ session }) => ({ status: 200, body: session }),
-    }),
-    route({
-      method: 'POST',
-      path: '/api/sign-out',
-      guard: 'session',
-      summary: 'End the session',
-      answers: { 204: { description: 'The session has ended' } },
-      handle: async ({ session, cookie }) => {
-        const id = cookie('session')
-        if (id === undefined) throw new RpcError('signedOut')
-        await sessions.end(id)
-        log.info({ subject: session.subject }, 'signed out')
-        return { status: 204, headers: { 'Set-Cookie': cookies.clear('session') } }
-      },
-    }),
+    ...createSessionApi({ sessions, cookies, log }),
   ]
 }

@@ -87,6 +87,26 @@ const toSignInError = (error: unknown): SignInError => {
 
 const isInsecure = (url: URL): boolean => url.protocol === 'http:'
 
+/** Fetches the metadata of the provider. */
+const discover = (
+  identity: Identity,
+  options: Options,
+  fetch: openid.CustomFetch,
+): Promise<openid.Configuration> => {
+  const issuer = new URL(identity.issuer)
+  const { clientId, clientSecret } = identity
+  const authentication =
+    clientSecret === undefined ? openid.None() : openid.ClientSecretBasic(clientSecret)
+  return openid.discovery(issuer, clientId, undefined, authentication, {
+    timeout: options.providerMs / 1_000,
+    [openid.customFetch]: fetch,
+    // Also verifies the signature of the ID token.
+    execute: isInsecure(issuer)
+      ? [openid.allowInsecureRequests, openid.enableNonRepudiationChecks]
+      : [openid.enableNonRepudiationChecks],
+  })
+}
+
 /** Sign-in at one identity provider. Its metadata is fetched at the first sign-in. */
 export const createSignIn = (parts: {
   readonly identity: Identity
@@ -102,33 +122,13 @@ export const createSignIn = (parts: {
     { readonly config: Promise<openid.Configuration>; readonly askedAtMs: number } | undefined
   let inFlight = 0
 
-  const discover = (): Promise<openid.Configuration> => {
-    const issuer = new URL(identity.issuer)
-    return openid.discovery(
-      issuer,
-      identity.clientId,
-      undefined,
-      identity.clientSecret === undefined
-        ? openid.None()
-        : openid.ClientSecretBasic(identity.clientSecret),
-      {
-        timeout: options.providerMs / 1_000,
-        [openid.customFetch]: fetch,
-        // Also verifies the signature of the ID token.
-        execute: isInsecure(issuer)
-          ? [openid.allowInsecureRequests, openid.enableNonRepudiationChecks]
-          : [openid.enableNonRepudiationChecks],
-      },
-    )
-  }
-
   /**
    * The metadata of the provider. Concurrent callers share one request; a failed one is repeated.
    */
   const configuration = (): Promise<openid.Configuration> => {
     if (provider !== undefined && now() - provider.askedAtMs < options.discoveryMs)
       return provider.config
-    const asked = { config: discover(), askedAtMs: now() }
+    const asked = { config: discover(identity, options, fetch), askedAtMs: now() }
     provider = asked
     asked.config.catch(() => {
       if (provider === asked) provider = undefined
@@ -184,9 +184,9 @@ export const createSignIn = (parts: {
         const claims = tokens.claims()
         if (claims === undefined) throw new SignInError('failed', 'the provider gave no ID token')
         // Some providers have the name in the ID token, others only at the userinfo endpoint.
-        const isTold = claims['email'] !== undefined && claims['name'] !== undefined
+        const isComplete = claims['email'] !== undefined && claims['name'] !== undefined
         const more =
-          isTold || config.serverMetadata().userinfo_endpoint === undefined
+          isComplete || config.serverMetadata().userinfo_endpoint === undefined
             ? {}
             : await openid.fetchUserInfo(config, tokens.access_token, claims.sub)
         const person = toPerson({ ...more, ...claims })
