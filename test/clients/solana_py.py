@@ -1,7 +1,7 @@
-"""solana-py against a running service, from the first read to the last unsubscribe. Prints TAP.
+"""Checks of solana-py against a running service. Prints TAP.
 
 Arguments: the RPC URL, the WebSocket URL, the samples of sandbox.json as JSON, the process id of
-the only edge, which it kills.
+the only edge, which is killed.
 """
 
 import asyncio
@@ -79,9 +79,9 @@ async def refused(call: Awaitable[object], error: type[Exception], what: str) ->
     ok(False, what)
 
 
-async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
+async def until(is_done: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(WAIT_S):
-        while not await is_so():
+        while not await is_done():
             await asyncio.sleep(0.05)
 
 
@@ -98,22 +98,22 @@ async def check_reads(client: AsyncClient) -> None:
     latest = (await client.get_latest_blockhash()).value
     ok(latest.last_valid_block_height > 150, "get_latest_blockhash")
     mint = await client.get_account_info(sample("mint"), Confirmed)
-    ok(mint.context.slot > 0, "a slot with it")
+    ok(mint.context.slot > 0, "the context has a slot")
     equal(mint.value.owner, sample("program"), "get_account_info")
     equal(len(mint.value.data), 82, "its data")
     packed = await client.get_account_info(sample("mint"), encoding="base64+zstd")
-    equal(packed.value.data, mint.value.data, "the same, packed")
+    equal(packed.value.data, mint.value.data, "the same, compressed")
     part = await client.get_account_info(
         sample("tokenAccount"), data_slice=DataSliceOpts(offset=0, length=32)
     )
     equal(part.value.data, bytes(sample("mint")), "a slice")
     nothing = await client.get_account_info(Keypair().pubkey())
-    equal(nothing.value, None, "an account that is not there")
+    equal(nothing.value, None, "an account that does not exist")
     parsed = await client.get_account_info_json_parsed(sample("tokenAccount"))
     equal(parsed.value.data.parsed["info"]["mint"], SAMPLES["mint"], "parsed")
     several = await client.get_multiple_accounts([sample("wallet"), Keypair().pubkey()])
     equal(several.value[0].owner, SYSTEM, "get_multiple_accounts")
-    equal(several.value[1], None, "the one that is not there")
+    equal(several.value[1], None, "the account that does not exist")
     supply = (await client.get_token_supply(sample("mint"))).value
     equal(supply.decimals, 6, "get_token_supply")
     balance = (await client.get_token_account_balance(sample("tokenAccount"))).value
@@ -123,17 +123,17 @@ async def check_reads(client: AsyncClient) -> None:
     ok((await client.get_slot(Confirmed)).value > 0, "get_slot")
     ok(await client.is_connected(), "get_health")
     await refused(
-        client.get_token_supply(sample("wallet")), RPCException, "a supply of what is no mint"
+        client.get_token_supply(sample("wallet")), RPCException, "the supply of an account that is no mint"
     )
     await refused(
         client.get_inflation_rate(),
         (RPCException, SolanaJsonRpcError, SolanaRpcException),
-        "a method that nobody has",
+        "an unknown method",
     )
 
 
 async def check_sends(client: AsyncClient) -> Keypair:
-    """Lamports out of nothing, and some of them further on."""
+    """Requests an airdrop, and transfers a part of it."""
     payer, target = Keypair(), Keypair().pubkey()
 
     async def has(holder: Pubkey, lamports: int) -> bool:
@@ -143,7 +143,7 @@ async def check_sends(client: AsyncClient) -> Keypair:
     statuses = await client.confirm_transaction(given, Confirmed, 0.1)
     equal(statuses.value[0].err, None, "request_airdrop, confirmed")
     await until(lambda: has(payer.pubkey(), 50 * SOL))
-    ok(True, "and it is there")
+    ok(True, "and readable")
 
     latest = (await client.get_latest_blockhash(Confirmed)).value
     transaction = signed(payer, target, SOL, latest.blockhash)
@@ -156,7 +156,7 @@ async def check_sends(client: AsyncClient) -> Keypair:
     )
     equal(statuses.value[0].err, None, "confirm_transaction")
     await until(lambda: has(target, SOL))
-    ok(True, "moved")
+    ok(True, "transferred")
     fetched = await client.get_transaction(
         sent, commitment=Confirmed, max_supported_transaction_version=0
     )
@@ -168,8 +168,8 @@ async def check_sends(client: AsyncClient) -> Keypair:
 
 async def check_subscriptions(client: AsyncClient, payer: Keypair) -> None:
     target = Keypair().pubkey()
-    # Each has its own list; the client gives them mixed, as they came.
-    heard: dict[int, list[Any]] = {}
+    # One list per subscription: the client returns notifications of all mixed.
+    received: dict[int, list[Any]] = {}
 
     async with SolanaWsClient(WS_URL) as socket:
         latest = (await client.get_latest_blockhash(Confirmed)).value
@@ -201,16 +201,16 @@ async def check_subscriptions(client: AsyncClient, payer: Keypair) -> None:
         equal(len({one.subscription_id for one in held}), len(held), "each has its id")
 
         async def more(*wanted: Subscription) -> None:
-            """Takes what comes until each of these was heard once more."""
+            """Reads notifications until each of these has another one."""
             missing = {one.subscription_id for one in wanted}
             async with asyncio.timeout(WAIT_S):
                 while missing:
                     notification = await socket.recv()
-                    heard.setdefault(notification.subscription, []).append(notification)
+                    received.setdefault(notification.subscription, []).append(notification)
                     missing.discard(notification.subscription)
 
         def of(subscription: Subscription) -> list[Any]:
-            return heard.get(subscription.subscription_id, [])
+            return received.get(subscription.subscription_id, [])
 
         await client.send_transaction(transaction)
         await more(*held)
@@ -225,23 +225,23 @@ async def check_subscriptions(client: AsyncClient, payer: Keypair) -> None:
         ok(isinstance(held_by_program, ProgramNotification), "program_subscribe")
         found = held_by_program.result.value.account
         equal(found.owner, sample("program"), "an account of the program")
-        equal(bytes(found.data)[:32], bytes(sample("mint")), "of that mint")
+        equal(bytes(found.data)[:32], bytes(sample("mint")), "of the mint")
         info = of(parsed)[0].result.value.account.data.parsed
         ok(info["type"] in ("account", "mint"), "the same, parsed")
-        told = of(logs)[0]
-        ok(isinstance(told, LogsNotification), "logs_subscribe")
-        equal(told.result.value.signature, transaction.signatures[0], "its signature")
-        equal(told.result.value.err, None, "no error")
-        ok(any("success" in line for line in told.result.value.logs), "its lines")
+        entry = of(logs)[0]
+        ok(isinstance(entry, LogsNotification), "logs_subscribe")
+        equal(entry.result.value.signature, transaction.signatures[0], "its signature")
+        equal(entry.result.value.err, None, "no error")
+        ok(any("success" in line for line in entry.result.value.logs), "its log lines")
         begun = of(slot)[0]
         ok(isinstance(begun, SlotNotification), "slot_subscribe")
         ok(begun.result.slot > begun.result.parent >= begun.result.root, "slot, parent and root")
         slots = [one.result.slot for one in of(slot)]
-        equal(slots, sorted(set(slots)), "slots ascend, each once")
+        equal(slots, sorted(set(slots)), "slots ascend without duplicates")
         ok(isinstance(of(root)[0], RootNotification), "root_subscribe")
         roots = [one.result for one in of(root)]
-        equal(roots, sorted(set(roots)), "roots ascend, each once")
-        # Not with enable_received_notification: this client cannot read what the cluster says then.
+        equal(roots, sorted(set(roots)), "roots ascend without duplicates")
+        # Without enable_received_notification: this client cannot parse that notification.
         [outcome] = of(signature)
         ok(isinstance(outcome, SignatureNotification), "signature_subscribe")
         equal(outcome.result.value.err, None, "it succeeded")
@@ -252,33 +252,33 @@ async def check_subscriptions(client: AsyncClient, payer: Keypair) -> None:
             signature=transaction.signatures[0], commitment=Confirmed
         )
         await more(again)
-        equal(of(again)[0].result.value.err, None, "one that is confirmed already")
+        equal(of(again)[0].result.value.err, None, "a signature that is already confirmed")
 
         refusal = await refused(
-            socket.vote_subscribe(), SolanaJsonRpcError, "what there is no subscription to"
+            socket.vote_subscribe(), SolanaJsonRpcError, "an unknown subscription"
         )
         equal(getattr(refusal, "code", None), -32601, "its code")
 
         for one in (account, sliced, program, parsed, logs, root):
             await socket.unsubscribe(one)
             ok(True, f"unsubscribe from {one.kind.value}")
-        # What the client still has of before is of this slot, or older.
+        # Notifications that the client has buffered are of this slot or older.
         tip = (await client.get_slot(Confirmed)).value
         while of(slot)[-1].result.slot <= tip:
             await more(slot)
-        heard.clear()
+        received.clear()
         for _ in range(5):
             await more(slot)
-        equal(list(heard), [slot.subscription_id], "then slots only")
+        equal(list(received), [slot.subscription_id], "then only slots")
         await socket.unsubscribe(slot)
         equal(socket.dropped_notifications, 0, "nothing dropped")
 
-    # The client itself does not tell it.
-    equal(socket._ws.close_code if socket._ws else None, 1000, "closed as the client asked")
+    # The client has no accessor for it.
+    equal(socket._ws.close_code if socket._ws else None, 1000, "closed by the client")
 
 
 async def check_batch(payer: Keypair) -> None:
-    """Subscribes and a read in one message: its clients sent lists until lately."""
+    """Subscriptions and a read in one message: earlier clients sent batches."""
     async with connect(WS_URL) as socket, asyncio.timeout(WAIT_S):
         calls = [
             SlotSubscribe(1),
@@ -295,11 +295,11 @@ async def check_batch(payer: Keypair) -> None:
         while waiting:
             [message] = parse_websocket_message(await socket.recv())
             waiting.discard(message.subscription)
-        ok(True, "of which it is told")
+        ok(True, "which get notifications")
 
 
 async def check_restart() -> None:
-    """The client does not come back by itself; it must hear of the end, and not fall silent."""
+    """The client does not reconnect; it must report the close of the connection."""
     async with SolanaWsClient(WS_URL) as socket:
         await socket.slot_subscribe()
         await socket.recv()
@@ -310,7 +310,7 @@ async def check_restart() -> None:
                 while True:
                     await socket.recv()
 
-        await refused(listen(), ConnectionClosedError, "a killed edge is heard of")
+        await refused(listen(), ConnectionClosedError, "the close of a killed edge is reported")
 
     async def is_back() -> bool:
         try:
@@ -322,7 +322,7 @@ async def check_restart() -> None:
             return False
 
     await until(is_back)
-    ok(True, "another one is there")
+    ok(True, "another edge is running")
 
 
 async def main() -> None:

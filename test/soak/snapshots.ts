@@ -4,7 +4,7 @@ import { soakTest } from '../fixtures/soak.js'
 
 const path = (name: string): string => fileURLToPath(new URL(`../clients/${name}`, import.meta.url))
 const TARGET = path('../../native/target/snapshot-reader/')
-/** It is 340 crates, most of them of the cluster's own; ours are built beside it. */
+/** 340 crates are compiled. */
 const BUILD_MS = 1_800_000
 
 const cargo = (args: readonly string[]): { failure: string | undefined; text: string } => {
@@ -16,7 +16,7 @@ const cargo = (args: readonly string[]): { failure: string | undefined; text: st
   return { failure, text: stdout }
 }
 
-// Its build takes minutes and a network: left to `npm run soak`.
+// The build takes minutes and needs a network: only for `npm run soak`.
 soakTest("Agave's own reader finds the same accounts in each archive", {}, async t => {
   t.setTimeout(2 * BUILD_MS)
   const build = ['build', '--locked', '--target-dir', TARGET, '--manifest-path']

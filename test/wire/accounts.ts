@@ -22,7 +22,7 @@ const call = (method: string, ...params: unknown[]): string =>
 const accountOf = async ({ ask }: Wire, pubkey: string, encoding: string): Promise<unknown> =>
   ((await ask(call('getAccountInfo', pubkey, { encoding }))) as Reply<unknown>).result.value
 
-/** An account as a reply shows it. */
+/** An account in the shape of a reply. */
 const shown = ({ account }: AccountDump, data: unknown): unknown => {
   const { lamports, owner, executable, rentEpoch } = account
   const space = Buffer.from(account.data[0], 'base64').length
@@ -30,7 +30,7 @@ const shown = ({ account }: AccountDump, data: unknown): unknown => {
 }
 
 const dumps = sharedPath('accounts')
-t.test('every real account comes back as it is', { skip: !dumps && SHARED_ABSENT }, async t => {
+t.test('every real account is returned unchanged', { skip: !dumps && SHARED_ABSENT }, async t => {
   const accounts = readAll<AccountDump>(dumps ?? '').map(([, dump]) => dump)
   t.equal(accounts.length, 364)
   const { indexer, reader } = openStore(t)
@@ -61,7 +61,7 @@ t.test('every real account comes back as it is', { skip: !dumps && SHARED_ABSENT
   t.ok(JSON.stringify(result.value) === JSON.stringify(expected), 'all of them in one request')
 })
 
-/** A recorded reply, and the same account's bytes where they are known. */
+/** A recorded reply, and the bytes of the account where they are known. */
 type Sample = {
   readonly pubkey: string
   readonly raw: (AccountDump['account'] & { readonly same_state: boolean }) | null
@@ -73,7 +73,7 @@ const TOKENS = new Set([
   'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
 ])
 
-/** The mint of a token account recorded without it, with the decimals that the reply shows. */
+/** The mint of a token account that was recorded without it, with the decimals of the reply. */
 const mintOf = ({ owner, data }: AccountDump['account'], parsed: Account): AccountDump[] => {
   const amount = 'parsed' in parsed.data ? parsed.data.parsed.info.tokenAmount : undefined
   if (amount === undefined) return []
@@ -84,7 +84,7 @@ const mintOf = ({ owner, data }: AccountDump['account'], parsed: Account): Accou
   return [{ pubkey, account: { ...account, data: [mint.toString('base64'), 'base64'] } }]
 }
 
-/** Leaves by their type only: what another slot may not change. */
+/** Replaces leaves by their type, which does not depend on the slot. */
 const shape = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(shape)
   if (typeof value !== 'object' || value === null) return value === null ? null : typeof value
@@ -92,7 +92,7 @@ const shape = (value: unknown): unknown => {
 }
 
 const samples = sharedPath('json-parsed')
-t.test('real jsonParsed replies', { skip: !samples && SHARED_ABSENT }, async t => {
+t.test('jsonParsed replies equal recorded ones', { skip: !samples && SHARED_ABSENT }, async t => {
   let comparedCount = 0
   for (const [file, { pubkey, raw, parsed }] of readAll<Sample>(samples ?? '')) {
     if (raw === null) continue
@@ -101,7 +101,7 @@ t.test('real jsonParsed replies', { skip: !samples && SHARED_ABSENT }, async t =
       applyAccounts(indexer, [...mintOf(raw, parsed), { pubkey, account: raw }], 9)
       wire.serve(reader)
       const account = (await accountOf(wire, pubkey, 'jsonParsed')) as Account
-      // Only token accounts and mints parse.
+      // Only token accounts and mints are parsed.
       const data = TOKENS.has(raw.owner) ? parsed.data : raw.data
       if (raw.same_state) t.strictSame(account, { ...parsed, data })
       else t.strictSame(shape(account.data), shape(data))

@@ -11,7 +11,7 @@ import { openWire } from '../fixtures/rpc/wire.js'
 
 const wire = await openWire(t)
 
-/** What was sent, as a call or as a whole body, and the exact text that came back. */
+/** A request, as a call or as a whole body, and the exact text of the reply. */
 type Recorded = {
   readonly method?: string
   readonly params?: unknown
@@ -33,8 +33,8 @@ const readReplies = (file: string): Recorded[] =>
     .map(line => JSON.parse(line) as Recorded)
 
 /**
- * Rows of the table in `docs/methods.md`: what Agave answers, what stands here instead, how often,
- * and why.
+ * Rows of the table in `docs/methods.md`: Agave's answer, the answer here, their number, and the
+ * reason.
  */
 const readDifferences = (): [agave: string, ours: string, count: number, why: string][] => {
   const text = readFileSync(new URL('../../docs/methods.md', import.meta.url), 'utf8')
@@ -52,7 +52,7 @@ const readDifferences = (): [agave: string, ours: string, count: number, why: st
 }
 const toText = (cell: string): string => cell.replace(/^(`+) ?(.*?) ?\1$/, '$2')
 
-/** True where a text is that of a row; `<…>` in it stands for anything. */
+/** True where a text matches a row; `<…>` in the row matches any text. */
 const fits = (row: string, text: string): boolean => {
   const parts = row.split(/<[^>]*>/).map(part => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
   return new RegExp(`^${parts.join('.*')}$`, 's').test(text)
@@ -65,7 +65,7 @@ type Answer = {
 }
 type Parsed = { readonly program?: string; readonly parsed?: { readonly type?: string } }
 
-/** A reply as the table names it: its error, or how an account's data came. */
+/** A reply as the table describes it: its error, or the encoding of the data. */
 const nameOf = (reply: unknown): string => {
   if (reply === undefined) return 'an empty body'
   const { jsonrpc, error, result } = reply as Answer
@@ -80,7 +80,7 @@ const nameOf = (reply: unknown): string => {
   return `parsed ${program} ${parsed?.type}${isToken ? '' : ' of another program'}`
 }
 
-/** A reply without what differs in every one: the slot, and Agave's version. */
+/** A reply without its context: the slot and Agave's version. */
 const withoutContext = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const { result } = value as { result?: unknown }
@@ -93,8 +93,8 @@ const MINT = Buffer.alloc(82)
 MINT.writeUInt16LE(0x0109, 44)
 
 /**
- * What the recorded validator had beside the dumps, as far as replies tell: its token program and
- * the native mint.
+ * Accounts of the recorded validator that are not in the dumps: the token program and the native
+ * mint.
  */
 const OWN: readonly AccountDump[] = [
   {
@@ -120,36 +120,42 @@ const OWN: readonly AccountDump[] = [
 ]
 
 const isAbsent = replies === undefined || dumps === undefined
-t.test('replies of Agave', { skip: isAbsent && SHARED_ABSENT }, async t => {
-  const { indexer, reader } = openStore(t)
-  applyAccounts(indexer, [...readAccounts(dumps ?? ''), ...OWN], 120)
-  const rows = readDifferences()
-  for (const [, , , why] of rows)
-    t.match(why, /^\[[\w-]+\]\(contract\.md#/, 'names a rule of the contract')
-  for (const fastLane of [true, false]) {
-    wire.serve(reader, { fastLane })
-    const counts = rows.map(() => 0)
-    const unexpected: unknown[] = []
-    let comparedCount = 0
-    for (const { method = '', params, body, reply } of readReplies(replies ?? '')) {
-      if (body === undefined && method !== 'nope' && !METHODS.has(method)) continue
-      comparedCount++
-      const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
-      const text = body ?? call
-      const answer = await wire.ask(text)
-      const ours = withoutContext(answer)
-      const agave = withoutContext(reply === '' ? undefined : parseExact(reply))
-      if (isDeepStrictEqual(ours, agave)) continue
-      const index = rows.findIndex(row => fits(row[0], nameOf(agave)) && fits(row[1], nameOf(ours)))
-      if (index === -1) unexpected.push({ text, agave, ours })
-      else counts[index] = (counts[index] ?? 0) + 1
+t.test(
+  'replies equal those of Agave, but for the documented differences',
+  { skip: isAbsent && SHARED_ABSENT },
+  async t => {
+    const { indexer, reader } = openStore(t)
+    applyAccounts(indexer, [...readAccounts(dumps ?? ''), ...OWN], 120)
+    const rows = readDifferences()
+    for (const [, , , why] of rows)
+      t.match(why, /^\[[\w-]+\]\(contract\.md#/, 'names a rule of the contract')
+    for (const fastLane of [true, false]) {
+      wire.serve(reader, { fastLane })
+      const counts = rows.map(() => 0)
+      const unexpected: unknown[] = []
+      let comparedCount = 0
+      for (const { method = '', params, body, reply } of readReplies(replies ?? '')) {
+        if (body === undefined && method !== 'nope' && !METHODS.has(method)) continue
+        comparedCount++
+        const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+        const text = body ?? call
+        const answer = await wire.ask(text)
+        const ours = withoutContext(answer)
+        const agave = withoutContext(reply === '' ? undefined : parseExact(reply))
+        if (isDeepStrictEqual(ours, agave)) continue
+        const index = rows.findIndex(
+          row => fits(row[0], nameOf(agave)) && fits(row[1], nameOf(ours)),
+        )
+        if (index === -1) unexpected.push({ text, agave, ours })
+        else counts[index] = (counts[index] ?? 0) + 1
+      }
+      t.strictSame(unexpected, [])
+      t.strictSame(
+        counts,
+        rows.map(([, , count]) => count),
+        'as often as the table says',
+      )
+      t.equal(comparedCount, 2_166)
     }
-    t.strictSame(unexpected, [])
-    t.strictSame(
-      counts,
-      rows.map(([, , count]) => count),
-      'as often as the table says',
-    )
-    t.equal(comparedCount, 2_166)
-  }
-})
+  },
+)

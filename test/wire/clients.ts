@@ -22,12 +22,11 @@ type Answer = {
 }
 
 /**
- * The addresses that the recorded sessions ask for: USDC's mint, and one that stands for a token
- * account.
+ * Addresses in the recorded sessions: USDC's mint, and a placeholder for a token account.
  */
 const MINT = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
 const HELD = '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T'
-/** The accounts of a vector, the last of them under another address. */
+/** The accounts of a vector, with another address for the last one. */
 const accountsOf = (method: string, name: string, pubkey: string): AccountDump[] => {
   const accounts = readVectors(method).find(vector => vector.name === name)?.accounts ?? []
   return [
@@ -43,43 +42,47 @@ const expected = (pubkeys: unknown, encoding: unknown): unknown => {
 }
 
 const clients = sharedPath('clients')
-t.test('what client libraries send', { skip: clients === undefined && SHARED_ABSENT }, async t => {
-  const { indexer, reader } = openStore(t)
-  const accounts = [
-    ...accountsOf('getTokenSupply', 'mint', MINT),
-    ...accountsOf('getTokenAccountBalance', 'token-account', HELD),
-  ]
-  applyAccounts(indexer, accounts, VECTOR_SLOT)
-  const dispatch = openDispatch(reader.reads(defaults))
-  const seen = new Set<string>()
-  for (const file of readdirSync(clients ?? '')) {
-    const { records } = JSON.parse(readFileSync(join(clients ?? '', file), 'utf8')) as {
-      records: Record[]
-    }
-    for (const { transport, body = '' } of records) {
-      if (transport !== 'http' || !body.startsWith('{')) continue
-      const { id, method, params = [] } = JSON.parse(body) as Request
-      const answer = JSON.parse(await askText(dispatch, body)) as Answer
-      const name = `${file} ${body.slice(0, 120)}`
-      t.match(answer, { jsonrpc: '2.0', id }, name)
-      if (!METHODS.has(method)) {
-        t.match(answer, { error: { code: -32601 } }, name)
-        continue
+t.test(
+  'recorded requests of client libraries are answered',
+  { skip: clients === undefined && SHARED_ABSENT },
+  async t => {
+    const { indexer, reader } = openStore(t)
+    const accounts = [
+      ...accountsOf('getTokenSupply', 'mint', MINT),
+      ...accountsOf('getTokenAccountBalance', 'token-account', HELD),
+    ]
+    applyAccounts(indexer, accounts, VECTOR_SLOT)
+    const dispatch = openDispatch(reader.reads(defaults))
+    const seen = new Set<string>()
+    for (const file of readdirSync(clients ?? '')) {
+      const { records } = JSON.parse(readFileSync(join(clients ?? '', file), 'utf8')) as {
+        records: Record[]
       }
-      seen.add(method)
-      if (PLAIN.has(method)) t.not(answer.result, undefined, name)
-      else t.strictSame(answer.result?.context, { slot: VECTOR_SLOT }, name)
-      const { encoding } = (params[1] ?? {}) as { encoding?: unknown }
-      if (method === 'getAccountInfo' || method === 'getMultipleAccounts')
-        t.match(
-          { value: answer.result?.value },
-          { value: expected(params[0], encoding === 'base64+zstd' ? String : encoding) },
-          name,
-        )
+      for (const { transport, body = '' } of records) {
+        if (transport !== 'http' || !body.startsWith('{')) continue
+        const { id, method, params = [] } = JSON.parse(body) as Request
+        const answer = JSON.parse(await askText(dispatch, body)) as Answer
+        const name = `${file} ${body.slice(0, 120)}`
+        t.match(answer, { jsonrpc: '2.0', id }, name)
+        if (!METHODS.has(method)) {
+          t.match(answer, { error: { code: -32601 } }, name)
+          continue
+        }
+        seen.add(method)
+        if (PLAIN.has(method)) t.not(answer.result, undefined, name)
+        else t.strictSame(answer.result?.context, { slot: VECTOR_SLOT }, name)
+        const { encoding } = (params[1] ?? {}) as { encoding?: unknown }
+        if (method === 'getAccountInfo' || method === 'getMultipleAccounts')
+          t.match(
+            { value: answer.result?.value },
+            { value: expected(params[0], encoding === 'base64+zstd' ? String : encoding) },
+            name,
+          )
+      }
     }
-  }
-  t.ok(seen.size >= 6, `methods seen: ${[...seen].join(', ')}`)
-})
+    t.ok(seen.size >= 6, `methods seen: ${[...seen].join(', ')}`)
+  },
+)
 
 type Filter = {
   readonly dataSize?: number
@@ -97,55 +100,59 @@ const holds = (data: Buffer, { dataSize, memcmp }: Filter): boolean => {
 
 const workload = sharedPath('workloads/gpa_benchmark_requests.json')
 const isAbsent = workload === undefined
-t.test('filters of another store’s benchmark', { skip: isAbsent && SHARED_ABSENT }, async t => {
-  const { indexer, reader } = openStore(t)
-  const requests = JSON.parse(readFileSync(workload ?? '', 'utf8')) as Workload[]
-  const dataOf = new Map<string, [program: string, data: Buffer]>()
-  // For each request an account made to match (some of its filters may contradict each other), and
-  // the contrary.
-  for (const [index, { params }] of requests.entries()) {
-    const [program, { filters = [] }] = params
-    const compared = filters.flatMap(({ memcmp }) =>
-      memcmp === undefined ? [] : [{ offset: memcmp.offset, bytes: bs58.decode(memcmp.bytes) }],
-    )
-    const end = Math.max(8, ...compared.map(({ offset, bytes }) => offset + bytes.length))
-    const data = Buffer.alloc(filters.find(filter => 'dataSize' in filter)?.dataSize ?? end)
-    for (const { offset, bytes } of compared) data.set(bytes, offset)
-    const keyOf = (name: string) => bs58.encode(createHash('sha256').update(name).digest())
-    dataOf.set(keyOf(`matching ${index}`), [program, data])
-    dataOf.set(keyOf(`contrary ${index}`), [program, Buffer.from(data.map(byte => byte ^ 0xff))])
-  }
-  const accounts = Array.from(dataOf, ([pubkey, [owner, data]]): AccountDump => {
-    const text = data.toString('base64')
-    const account = {
-      lamports: 1,
-      data: [text, 'base64'],
-      owner,
-      executable: false,
-      rentEpoch: 0,
-    } as const
-    return { pubkey, account }
-  })
-  applyAccounts(indexer, accounts, VECTOR_SLOT)
-  const dispatch = openDispatch(reader.reads(defaults))
-  let rowCount = 0
-  for (const { params } of requests) {
-    const call = { jsonrpc: '2.0', id: 1, method: 'getProgramAccountsV2', params }
-    const { result } = JSON.parse(await askText(dispatch, JSON.stringify(call))) as {
-      result: { accounts: { pubkey: string }[] }
-    }
-    const [program, { filters = [] }] = params
-    const expected = [...dataOf]
-      .filter(
-        ([, [owner, data]]) => owner === program && filters.every(filter => holds(data, filter)),
+t.test(
+  'filters of a public benchmark select matching accounts',
+  { skip: isAbsent && SHARED_ABSENT },
+  async t => {
+    const { indexer, reader } = openStore(t)
+    const requests = JSON.parse(readFileSync(workload ?? '', 'utf8')) as Workload[]
+    const dataOf = new Map<string, [program: string, data: Buffer]>()
+    // For each request one account that matches and one that does not. Some filters contradict each
+    // other; then neither matches.
+    for (const [index, { params }] of requests.entries()) {
+      const [program, { filters = [] }] = params
+      const compared = filters.flatMap(({ memcmp }) =>
+        memcmp === undefined ? [] : [{ offset: memcmp.offset, bytes: bs58.decode(memcmp.bytes) }],
       )
-      .map(([pubkey]) => pubkey)
-    rowCount += expected.length
-    t.strictSame(
-      result.accounts.map(({ pubkey }) => pubkey).sort(),
-      expected.sort(),
-      JSON.stringify(params),
-    )
-  }
-  t.ok(rowCount >= requests.length / 2, `${rowCount} rows`)
-})
+      const end = Math.max(8, ...compared.map(({ offset, bytes }) => offset + bytes.length))
+      const data = Buffer.alloc(filters.find(filter => 'dataSize' in filter)?.dataSize ?? end)
+      for (const { offset, bytes } of compared) data.set(bytes, offset)
+      const keyOf = (name: string) => bs58.encode(createHash('sha256').update(name).digest())
+      dataOf.set(keyOf(`matching ${index}`), [program, data])
+      dataOf.set(keyOf(`contrary ${index}`), [program, Buffer.from(data.map(byte => byte ^ 0xff))])
+    }
+    const accounts = Array.from(dataOf, ([pubkey, [owner, data]]): AccountDump => {
+      const text = data.toString('base64')
+      const account = {
+        lamports: 1,
+        data: [text, 'base64'],
+        owner,
+        executable: false,
+        rentEpoch: 0,
+      } as const
+      return { pubkey, account }
+    })
+    applyAccounts(indexer, accounts, VECTOR_SLOT)
+    const dispatch = openDispatch(reader.reads(defaults))
+    let rowCount = 0
+    for (const { params } of requests) {
+      const call = { jsonrpc: '2.0', id: 1, method: 'getProgramAccountsV2', params }
+      const { result } = JSON.parse(await askText(dispatch, JSON.stringify(call))) as {
+        result: { accounts: { pubkey: string }[] }
+      }
+      const [program, { filters = [] }] = params
+      const expected = [...dataOf]
+        .filter(
+          ([, [owner, data]]) => owner === program && filters.every(filter => holds(data, filter)),
+        )
+        .map(([pubkey]) => pubkey)
+      rowCount += expected.length
+      t.strictSame(
+        result.accounts.map(({ pubkey }) => pubkey).sort(),
+        expected.sort(),
+        JSON.stringify(params),
+      )
+    }
+    t.ok(rowCount >= requests.length / 2, `${rowCount} rows`)
+  },
+)

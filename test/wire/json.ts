@@ -10,9 +10,9 @@ import { openWire } from '../fixtures/rpc/wire.js'
 
 const wire = await openWire(t)
 const PARSE_ERROR = '{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}'
-/** Far more than any of them needs. */
+/** Far more than any reply needs. */
 const REPLY_MAX_MS = 5_000
-/** Arrays and objects inside each other that a message may hold. */
+/** Greatest nesting depth of a message. */
 const NESTING_MAX = 127
 
 const isJson = (bytes: Buffer): boolean => {
@@ -36,27 +36,31 @@ const replyTo = async (body: Buffer): Promise<string> => {
 }
 
 const dir = sharedPath('json/test_parsing')
-t.test('bodies that try a JSON reader', { skip: dir === undefined && SHARED_ABSENT }, async t => {
-  const { indexer, reader } = openStore(t)
-  applyAccounts(indexer, [], VECTOR_SLOT)
-  const files = readdirSync(dir ?? '')
-  t.equal(files.length, 318)
-  for (const fastLane of [true, false]) {
-    wire.serve(reader, { fastLane })
-    for (const file of files) {
-      const body = readFileSync(join(dir ?? '', file))
-      const text = await replyTo(body)
-      const { jsonrpc, error } = JSON.parse(text) as { jsonrpc: string; error: { code: number } }
-      // None of them is a call, so even what is JSON fails; what is none has one reply.
-      t.strictSame([jsonrpc, error.code === -32700 || error.code === -32600], ['2.0', true], file)
-      if (file.startsWith('n_')) t.equal(text, PARSE_ERROR, file)
+t.test(
+  'bodies of a JSON parser test suite are answered',
+  { skip: dir === undefined && SHARED_ABSENT },
+  async t => {
+    const { indexer, reader } = openStore(t)
+    applyAccounts(indexer, [], VECTOR_SLOT)
+    const files = readdirSync(dir ?? '')
+    t.equal(files.length, 318)
+    for (const fastLane of [true, false]) {
+      wire.serve(reader, { fastLane })
+      for (const file of files) {
+        const body = readFileSync(join(dir ?? '', file))
+        const text = await replyTo(body)
+        const { jsonrpc, error } = JSON.parse(text) as { jsonrpc: string; error: { code: number } }
+        // No body is a valid call: valid JSON is an invalid request, the rest a parse error.
+        t.strictSame([jsonrpc, error.code === -32700 || error.code === -32600], ['2.0', true], file)
+        if (file.startsWith('n_')) t.equal(text, PARSE_ERROR, file)
 
-      const call = '{"jsonrpc":"2.0","id":7,"method":"getLatestBlockhash","params":['
-      const around = Buffer.concat([Buffer.from(call), body, Buffer.from(']}')])
-      const inside = await replyTo(around)
-      const isTooDeep = body.filter(byte => byte === 0x5b || byte === 0x7b).length > NESTING_MAX
-      if (isJson(around) && !isTooDeep) t.match(inside, /"id":7}$/, `${file} as a parameter`)
-      else t.equal(inside, PARSE_ERROR, `${file} as a parameter`)
+        const call = '{"jsonrpc":"2.0","id":7,"method":"getLatestBlockhash","params":['
+        const around = Buffer.concat([Buffer.from(call), body, Buffer.from(']}')])
+        const inside = await replyTo(around)
+        const isTooDeep = body.filter(byte => byte === 0x5b || byte === 0x7b).length > NESTING_MAX
+        if (isJson(around) && !isTooDeep) t.match(inside, /"id":7}$/, `${file} as a parameter`)
+        else t.equal(inside, PARSE_ERROR, `${file} as a parameter`)
+      }
     }
-  }
-})
+  },
+)

@@ -34,10 +34,10 @@ const isSame = (a: AccountDump, b: AccountDump | undefined): boolean =>
   a.account.lamports === b.account.lamports &&
   a.account.data[0] === b.account.data[0]
 
-/** What turns one dump into the next: what is new or differs, and what is gone. */
-const differences = (from: Dump, to: Dump): { changed: AccountDump[]; gone: AccountDump[] } => ({
+/** The differences of two dumps: new or changed accounts, and deleted ones. */
+const differences = (from: Dump, to: Dump): { changed: AccountDump[]; deleted: AccountDump[] } => ({
   changed: [...to.values()].filter(dump => !isSame(dump, from.get(dump.pubkey))),
-  gone: [...from.values()]
+  deleted: [...from.values()]
     .filter(({ pubkey }) => !to.has(pubkey))
     .map(({ pubkey, account }) => ({
       pubkey,
@@ -45,7 +45,7 @@ const differences = (from: Dump, to: Dump): { changed: AccountDump[]; gone: Acco
     })),
 })
 
-/** Rows as a page shows them, one text each. */
+/** Rows in the shape of a page, as texts. */
 const shown = (dumps: Iterable<AccountDump>): string[] =>
   Array.from(dumps, dump => {
     const { lamports, data, owner, executable, rentEpoch } = dump.account
@@ -79,7 +79,7 @@ const readPages = async (t: Tap, limit: number, config: object = {}): Promise<st
 }
 type Tap = { fail(message: string): unknown; ok(isTrue: boolean, message: string): unknown }
 
-/** As strictSame of arrays, without a megabyte of difference where it fails. */
+/** Like strictSame of arrays, but reports only the first difference. */
 const areRows = (t: Tap, rows: readonly string[], expected: readonly string[], name: string) => {
   const at = rows.findIndex((row, index) => row !== expected[index])
   const isEqual = rows.length === expected.length && at === -1
@@ -90,64 +90,71 @@ const files = [139_535_179, 144_285_804].map(slot =>
   sharedPath(`program-dumps/whirlpool-snapshot-${slot}.csv.gz`),
 )
 const isAbsent = files.includes(undefined)
-t.test('a real program at two slots', { skip: isAbsent && SHARED_ABSENT }, async t => {
-  const [first, second] = files.map(file => readDump(file ?? ''))
-  if (first === undefined || second === undefined) return
-  const { changed, gone } = differences(first, second)
-  t.strictSame([first.size, second.size], [5_180, 6_441])
-  t.ok(changed.length > 1_000 && gone.length > 100, `${changed.length} differ, ${gone.length} gone`)
+t.test(
+  'the accounts of a real program are returned at two slots',
+  { skip: isAbsent && SHARED_ABSENT },
+  async t => {
+    const [first, second] = files.map(file => readDump(file ?? ''))
+    if (first === undefined || second === undefined) return
+    const { changed, deleted } = differences(first, second)
+    t.strictSame([first.size, second.size], [5_180, 6_441])
+    t.ok(
+      changed.length > 1_000 && deleted.length > 100,
+      `${changed.length} differ, ${deleted.length} deleted`,
+    )
 
-  const { indexer, reader } = openStore(t)
-  wire.serve(reader)
-  const rssBefore = process.memoryUsage.rss()
-  const blocks: [dump: Dump, updates: readonly AccountDump[]][] = [
-    [first, [...first.values()]],
-    [second, [...gone, ...changed]],
-  ]
-  for (const [index, [dump, updates]] of blocks.entries()) {
-    applyAccounts(indexer, updates, FIRST_SLOT + index)
-    const expected = shown(dump.values())
-    for (const limit of [97, 1_000, dump.size - 1, dump.size, dump.size + 1, 10_000])
-      areRows(t, await readPages(t, limit), expected, `block ${index}, pages of ${limit}`)
-  }
-  t.strictSame(indexer.check(), [])
-
-  const changes: [since: number, expected: readonly string[]][] = [
-    [FIRST_SLOT - 1, shown(second.values())],
-    [FIRST_SLOT, shown(changed)],
-    [FIRST_SLOT + 1, []],
-  ]
-  for (const [changedSinceSlot, expected] of changes)
-    for (const limit of [250, 10_000]) {
-      const rows = await readPages(t, limit, { changedSinceSlot })
-      areRows(t, rows, expected, `changed since ${changedSinceSlot}, pages of ${limit}`)
+    const { indexer, reader } = openStore(t)
+    wire.serve(reader)
+    const rssBefore = process.memoryUsage.rss()
+    const blocks: [dump: Dump, updates: readonly AccountDump[]][] = [
+      [first, [...first.values()]],
+      [second, [...deleted, ...changed]],
+    ]
+    for (const [index, [dump, updates]] of blocks.entries()) {
+      applyAccounts(indexer, updates, FIRST_SLOT + index)
+      const expected = shown(dump.values())
+      for (const limit of [97, 1_000, dump.size - 1, dump.size, dump.size + 1, 10_000])
+        areRows(t, await readPages(t, limit), expected, `block ${index}, pages of ${limit}`)
     }
+    t.strictSame(indexer.check(), [])
 
-  const kinds = new Map<string, AccountDump[]>()
-  for (const dump of second.values()) {
-    const kind = dataOf(dump).subarray(0, 8).toString('hex')
-    kinds.set(kind, [...(kinds.get(kind) ?? []), dump])
-  }
-  t.ok(kinds.size >= 4, `${kinds.size} discriminators`)
-  for (const [kind, dumps] of kinds) {
-    const bytes = Buffer.from(kind, 'hex')
-    const memcmp = { offset: 0, bytes: bs58.encode(bytes) }
-    const inBase64 = { offset: 0, bytes: bytes.toString('base64'), encoding: 'base64' }
-    const expected = shown(dumps)
-    areRows(t, await readPages(t, 10_000, { filters: [{ memcmp }] }), expected, kind)
-    areRows(t, await readPages(t, 90, { filters: [{ memcmp: inBase64 }] }), expected, kind)
-    const since = { filters: [{ memcmp }], changedSinceSlot: FIRST_SLOT }
-    const recent = dumps.filter(dump => !isSame(dump, first.get(dump.pubkey)))
-    areRows(t, await readPages(t, 10_000, since), shown(recent), `${kind}, changed`)
-    const sizes = new Set(dumps.map(dump => dataOf(dump).length))
-    for (const dataSize of sizes) {
-      const filters = [{ dataSize }, { memcmp }]
-      const ofSize = dumps.filter(dump => dataOf(dump).length === dataSize)
-      areRows(t, await readPages(t, 10_000, { filters }), shown(ofSize), `${kind}, ${dataSize}`)
+    const changes: [since: number, expected: readonly string[]][] = [
+      [FIRST_SLOT - 1, shown(second.values())],
+      [FIRST_SLOT, shown(changed)],
+      [FIRST_SLOT + 1, []],
+    ]
+    for (const [changedSinceSlot, expected] of changes)
+      for (const limit of [250, 10_000]) {
+        const rows = await readPages(t, limit, { changedSinceSlot })
+        areRows(t, rows, expected, `changed since ${changedSinceSlot}, pages of ${limit}`)
+      }
+
+    const kinds = new Map<string, AccountDump[]>()
+    for (const dump of second.values()) {
+      const kind = dataOf(dump).subarray(0, 8).toString('hex')
+      kinds.set(kind, [...(kinds.get(kind) ?? []), dump])
     }
-  }
-  // 13 MB of data, read a dozen times whole: what is kept of it does not grow with the reading.
-  const grownMib = (process.memoryUsage.rss() - rssBefore) / MIB
-  t.ok(grownMib < 600, `${Math.round(grownMib)} MiB more than before`)
-  t.equal(reader.poolStats().replyBytesInFlight, 0)
-})
+    t.ok(kinds.size >= 4, `${kinds.size} discriminators`)
+    for (const [kind, dumps] of kinds) {
+      const bytes = Buffer.from(kind, 'hex')
+      const memcmp = { offset: 0, bytes: bs58.encode(bytes) }
+      const inBase64 = { offset: 0, bytes: bytes.toString('base64'), encoding: 'base64' }
+      const expected = shown(dumps)
+      areRows(t, await readPages(t, 10_000, { filters: [{ memcmp }] }), expected, kind)
+      areRows(t, await readPages(t, 90, { filters: [{ memcmp: inBase64 }] }), expected, kind)
+      const since = { filters: [{ memcmp }], changedSinceSlot: FIRST_SLOT }
+      const recent = dumps.filter(dump => !isSame(dump, first.get(dump.pubkey)))
+      areRows(t, await readPages(t, 10_000, since), shown(recent), `${kind}, changed`)
+      const sizes = new Set(dumps.map(dump => dataOf(dump).length))
+      for (const dataSize of sizes) {
+        const filters = [{ dataSize }, { memcmp }]
+        const ofSize = dumps.filter(dump => dataOf(dump).length === dataSize)
+        areRows(t, await readPages(t, 10_000, { filters }), shown(ofSize), `${kind}, ${dataSize}`)
+      }
+    }
+    // 13 MB of data are read a dozen times: memory must not grow with the number of reads.
+    const grownMib = (process.memoryUsage.rss() - rssBefore) / MIB
+    t.ok(grownMib < 600, `${Math.round(grownMib)} MiB more than before`)
+    t.equal(reader.poolStats().replyBytesInFlight, 0)
+  },
+)

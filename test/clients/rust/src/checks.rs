@@ -1,6 +1,6 @@
 use std::fmt::Debug;
 
-/// What was found right and wrong, printed as TAP.
+/// Prints the results of checks as TAP.
 #[derive(Default)]
 pub struct Checks {
     count: usize,

@@ -1,14 +1,14 @@
-//! The Rust clients against a running service, from the first read to the last unsubscribe. Prints
-//! TAP. Arguments: the RPC URL, the WebSocket URL, the samples of `sandbox.json` as JSON, the
-//! process id of the only edge, which it kills.
+//! Checks of the Rust clients against a running service. Prints TAP. Arguments: the RPC URL, the
+//! WebSocket URL, the samples of `sandbox.json` as JSON, the process id of the only edge, which is
+//! killed.
 
 mod checks;
-mod life;
+mod client;
 
 use std::error::Error;
 
 use checks::Checks;
-use life::Life;
+use client::Client;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -16,12 +16,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let [rpc_url, ws_url, samples, edge] = &arguments[..] else {
         return Err("usage: rust-client <RPC URL> <WebSocket URL> <samples> <edge>".into());
     };
-    let life = Life::new(rpc_url, ws_url, samples)?;
+    let client = Client::new(rpc_url, ws_url, samples)?;
     let mut checks = Checks::default();
-    life.read(&mut checks).await?;
-    let payer = life.send(&mut checks).await?;
-    life.subscribe(&mut checks, &payer).await?;
-    life.lose_edge(&mut checks, edge).await?;
+    client.read(&mut checks).await?;
+    let payer = client.send(&mut checks).await?;
+    client.subscribe(&mut checks, &payer).await?;
+    client.lose_edge(&mut checks, edge).await?;
     checks.end();
     Ok(())
 }

@@ -30,14 +30,14 @@ const TOKEN_ACCOUNT_BYTES: u64 = 165;
 const WAIT: Duration = Duration::from_secs(30);
 const CONFIRMED: CommitmentConfig = CommitmentConfig::confirmed();
 
-/// What one service is asked.
-pub struct Life {
+/// The clients of one service.
+pub struct Client {
     rpc: RpcClient,
     ws_url: String,
     samples: HashMap<String, String>,
 }
 
-/// The next one; an end, or a long silence, is an error.
+/// The next value; an end of the stream or a timeout is an error.
 async fn next<T>(stream: &mut (impl Stream<Item = T> + Unpin), what: &str) -> Result<T> {
     let found = timeout(WAIT, stream.next()).await;
     Ok(found
@@ -45,9 +45,9 @@ async fn next<T>(stream: &mut (impl Stream<Item = T> + Unpin), what: &str) -> Re
         .ok_or_else(|| format!("{what}: ended"))?)
 }
 
-async fn until<F: Future<Output = Result<bool>>>(what: &str, is_so: impl Fn() -> F) -> Result {
+async fn until<F: Future<Output = Result<bool>>>(what: &str, is_done: impl Fn() -> F) -> Result {
     let wait = async {
-        while !is_so().await? {
+        while !is_done().await? {
             sleep(Duration::from_millis(50)).await;
         }
         Ok(())
@@ -79,7 +79,7 @@ fn signed(
     )?)
 }
 
-impl Life {
+impl Client {
     pub fn new(rpc_url: &str, ws_url: &str, samples: &str) -> Result<Self> {
         let samples = serde_json::from_str(samples)?;
         Ok(Self {
@@ -106,7 +106,7 @@ impl Life {
         let missing = rpc.get_account(&Pubkey::new_unique()).await;
         checks.ok(
             missing.is_err_and(|error| error.to_string().contains("AccountNotFound")),
-            "an account that is not there",
+            "an account that does not exist",
         );
         let part = RpcAccountInfoConfig {
             data_slice: Some(UiDataSliceConfig {
@@ -139,14 +139,11 @@ impl Life {
         checks.equal(supply.decimals, 6, "get_token_supply");
         checks.ok(rpc.get_slot().await? > 0, "get_slot");
         checks.ok(rpc.get_health().await.is_ok(), "get_health");
-        checks.ok(
-            rpc.get_inflation_rate().await.is_err(),
-            "a method that nobody has",
-        );
+        checks.ok(rpc.get_inflation_rate().await.is_err(), "an unknown method");
         Ok(())
     }
 
-    /// Lamports out of nothing, and some of them further on.
+    /// Requests an airdrop, and transfers a part of it.
     pub async fn send(&self, checks: &mut Checks) -> Result<Keypair> {
         let rpc = &self.rpc;
         let (payer, target) = (Keypair::new(), Pubkey::new_unique());
@@ -159,7 +156,7 @@ impl Life {
             Ok(rpc.get_balance(&payer.pubkey()).await? == 50 * SOL)
         })
         .await?;
-        checks.ok(true, "request_airdrop, confirmed, and it is there");
+        checks.ok(true, "request_airdrop, confirmed and readable");
 
         let transaction = signed(&payer, &target, SOL, rpc.get_latest_blockhash().await?)?;
         let outcome = rpc.simulate_transaction(&transaction).await?.value;
@@ -170,16 +167,16 @@ impl Life {
             transaction.signatures.first(),
             "send_and_confirm_transaction",
         );
-        until("moved", || async {
+        until("transferred", || async {
             Ok(rpc.get_balance(&target).await? == SOL)
         })
         .await?;
-        checks.ok(true, "moved");
+        checks.ok(true, "transferred");
         let too_much = signed(&payer, &target, 50 * SOL, rpc.get_latest_blockhash().await?)?;
         let refusal = rpc.send_and_confirm_transaction(&too_much).await;
         checks.ok(
-            refusal.is_err_and(|error| error.get_transaction_error().is_some()),
-            "more than it has: its error is a transaction's",
+            refusal.is_err_and(|error| error.get_transaction_error().is_doneme()),
+            "more than the balance: a transaction error",
         );
         Ok(payer)
     }
@@ -242,54 +239,57 @@ impl Life {
         let held = next(&mut programs, "account of the program").await?.value;
         checks.ok(held.pubkey.parse::<Pubkey>().is_ok(), "program_subscribe");
         let data = held.account.data.decode().unwrap_or_default();
-        checks.ok(data.starts_with(mint.as_ref()), "an account of that mint");
-        let told = next(&mut logs, "logs").await?.value;
-        checks.equal(told.signature, signature.to_string(), "logs_subscribe");
-        checks.ok(told.err.is_none() && !told.logs.is_empty(), "its lines");
+        checks.ok(data.starts_with(mint.as_ref()), "an account of the mint");
+        let entry = next(&mut logs, "logs").await?.value;
+        checks.equal(entry.signature, signature.to_string(), "logs_subscribe");
+        checks.ok(
+            entry.err.is_none() && !entry.logs.is_empty(),
+            "its log lines",
+        );
         let first = next(&mut slots, "slot").await?;
         checks.ok(
             first.slot > first.parent && first.parent >= first.root,
             "slot_subscribe",
         );
         let second = next(&mut slots, "slot").await?;
-        checks.equal(second.parent, first.slot, "and the one after it");
+        checks.equal(second.parent, first.slot, "and its successor");
         let root = next(&mut roots, "root").await?;
         checks.ok(next(&mut roots, "root").await? > root, "root_subscribe");
-        let heard = next(&mut outcomes, "signature").await?.value;
+        let received = next(&mut outcomes, "signature").await?.value;
         let is_received =
             RpcSignatureResult::ReceivedSignature(ReceivedSignatureResult::ReceivedSignature);
-        checks.equal(heard, is_received, "signature_subscribe: received");
-        let heard = next(&mut outcomes, "outcome").await?.value;
-        checks.ok(is_success(&heard), "then its outcome");
-        let heard = next(&mut finals, "finalized").await?;
-        checks.ok(is_success(&heard.value), "finalized");
+        checks.equal(received, is_received, "signature_subscribe: received");
+        let received = next(&mut outcomes, "outcome").await?.value;
+        checks.ok(is_success(&received), "then its outcome");
+        let received = next(&mut finals, "finalized").await?;
+        checks.ok(is_success(&received.value), "finalized");
         checks.ok(
-            heard.context.slot >= changed.context.slot,
+            received.context.slot >= changed.context.slot,
             "not before it was confirmed",
         );
         let (mut again, _) = client.signature_subscribe(&signature, None).await?;
         checks.ok(
-            is_success(&next(&mut again, "once more").await?.value),
-            "one of before",
+            is_success(&next(&mut again, "again").await?.value),
+            "an earlier signature",
         );
         let refusal = client.vote_subscribe().await.err();
         checks.ok(
-            refusal.is_some_and(|error| error.to_string().contains("-32601")),
-            "what there is no subscription to",
+            refusal.is_doneme_and(|error| error.to_string().contains("-32601")),
+            "an unknown subscription",
         );
 
         leave_accounts().await;
         leave_programs().await;
         leave_logs().await;
         leave_roots().await;
-        // Their streams end with them.
+        // Unsubscribing ends their streams.
         let more = timeout(WAIT, accounts.by_ref().count()).await?;
         checks.equal(more, 0, "unsubscribe: one change was one notification");
         timeout(WAIT, programs.by_ref().count()).await?;
         timeout(WAIT, logs.by_ref().count()).await?;
         timeout(WAIT, roots.by_ref().count()).await?;
         next(&mut slots, "slot").await?;
-        checks.ok(true, "the others go on");
+        checks.ok(true, "other subscriptions continue");
         leave_slots().await;
         drop((
             accounts, programs, logs, slots, roots, outcomes, finals, again,
@@ -298,7 +298,7 @@ impl Life {
         Ok(())
     }
 
-    /// The client does not come back by itself; its streams must end, not fall silent.
+    /// The client does not reconnect; its streams must end.
     pub async fn lose_edge(&self, checks: &mut Checks, edge: &str) -> Result {
         let client = PubsubClient::new(self.ws_url.as_str()).await?;
         let (mut slots, _) = client.slot_subscribe().await?;
@@ -311,7 +311,7 @@ impl Life {
         let client = PubsubClient::new(self.ws_url.as_str()).await?;
         let (mut slots, _) = client.slot_subscribe().await?;
         next(&mut slots, "slot of another edge").await?;
-        checks.ok(true, "another one is there");
+        checks.ok(true, "another edge is running");
         Ok(())
     }
 }
