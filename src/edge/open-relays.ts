@@ -3,7 +3,7 @@ import type { Config } from '../config/config.js'
 import type { Metrics } from '../shared/metrics.js'
 import { createTransactionChecks, type TransactionChecks } from '../native/transactions.js'
 import type { RelayMeter, RelayOptions } from '../submission/relay/relay-types.js'
-import { createRelay, type Relay } from '../submission/relay/relay.js'
+import { Relay } from '../submission/relay/relay.js'
 import { watchTips } from '../submission/relay/tip-watch.js'
 import { createTokenBucket } from '../submission/relay/token-bucket.js'
 import type { RelayRoute } from '../submission/store/submission.js'
@@ -107,7 +107,7 @@ const openRoute = async (
   const bucket = createTokenBucket(section, { words, index: wordIndex, nowNs })
   const meter = createMeter(network, route, metrics)
   const common = { checks, upstream, bucket, singleFlight, store, log, meter }
-  const relay = createRelay(options, { ...common, now: Date.now, clock: now })
+  const relay = new Relay(options, { ...common, now: Date.now, clock: now })
   const differ = metrics.gauge('relayTipsDiffer', { network, route })
   const turn = { requestsPerSecondMax: 1_000 / section.tipCheckMs, requestsBurstMax: 1 }
   const watch =

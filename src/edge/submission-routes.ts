@@ -31,22 +31,16 @@ export type SubmissionParts = AdmissionParts & {
   readonly log: Log
 }
 
-/** A submission whose body is not here yet. */
-type Opened = {
+/** A request that was admitted, before its body arrives. */
+type Admitted = {
   readonly grant: Grant
-  readonly lander: Lander
   readonly recheck: () => Reply | undefined
   readonly principal: Principal
 }
+type LanderContext = Admitted & { readonly lander: Lander }
+type RelayContext = Admitted & { readonly relay: Relay; readonly origin: RelayOrigin }
 
-/** A request that a relay was found for. */
-type Relayed = {
-  readonly relay: Relay
-  readonly origin: RelayOrigin
-  readonly principal: Principal
-}
-
-/** Where a token may stand: in the path, or else where `submissionToken` looks. */
+/** Where a token may be: in the path, or else where `submissionToken` reads it. */
 const FORMS = [
   ['/:token', pathToken],
   ['', submissionToken],
@@ -55,97 +49,116 @@ const FORMS = [
 const NO_LANDER = failureReply('noLander')
 const NO_RELAY = failureReply('noRelay')
 
-// How every error reply of ours begins. What an upstream says within a 200 is bytes, and stays its
-// own.
+// The beginning of every error reply of ours. An upstream's reply is bytes, and not looked into.
 const ERROR_START = '{"jsonrpc":"2.0","error":'
 const isFailure = ({ status, body }: Reply): boolean =>
   status >= 400 || (typeof body === 'string' && body.startsWith(ERROR_START))
 
-const counted = (principal: Principal, reply: Reply | Promise<Reply>): Reply | Promise<Reply> => {
-  if (reply instanceof Promise) return reply.then(settled => counted(principal, settled))
+const countErrors = (
+  principal: Principal,
+  reply: Reply | Promise<Reply>,
+): Reply | Promise<Reply> => {
+  if (reply instanceof Promise) return reply.then(settled => countErrors(principal, settled))
   if (isFailure(reply)) principal.meter.addError()
   return reply
 }
 
-/** The submission routes of one location. Query strings count for nothing but `api-key`. */
+/** The submission routes of one location. Of query strings only `api-key` is read. */
 export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[] => {
-  const { networks, bodyBytesMax, newSubmissionId, limiter, now, location, log } = parts
-  const admit = createAdmit(parts)
-  const acquire = createAcquire(parts)
+  const routes = new SubmissionRoutes(parts)
+  return [
+    ...LANDER_ROUTES.flatMap(route => routes.lander(route)),
+    ...RELAY_ROUTES.flatMap(route => routes.relay(route)),
+  ].map(route => route as Route)
+}
 
-  const isLogged = log.isLevelEnabled('debug')
-  const note = (
-    route: string,
-    grant: Grant,
-    { id }: Pick<Request, 'id'>,
-    body: Uint8Array,
-  ): void => {
-    if (!isLogged) return
-    const { tokenId, network } = grant
-    const bytes = body.byteLength
-    log.debug({ requestId: id, tokenId, location, network, route, bytes }, 'submission')
+class SubmissionRoutes {
+  private readonly parts: SubmissionParts
+  private readonly admitGrant
+  private readonly acquire
+  private readonly toRecheck
+  private readonly isLogged: boolean
+
+  constructor(parts: SubmissionParts) {
+    this.parts = parts
+    this.admitGrant = createAdmit(parts)
+    this.acquire = createAcquire(parts)
+    this.toRecheck = createRecheck(parts)
+    this.isLogged = parts.log.isLevelEnabled('debug')
   }
 
-  const watch = createRecheck(parts)
-  const findLander = (grant: Grant): Lander | Reply =>
-    networks.get(grant.network)?.lander ?? NO_LANDER
-
-  const open = (token: string, request: Request): Opened | Reply => {
-    const nowMs = now()
-    const recheck = watch(token, request)
-    const grant = admit(token, request, nowMs)
-    if (isReply(grant)) return grant
-    const lander = findLander(grant)
-    if (isReply(lander)) return lander
-    const principal = limiter.principalOf(grant)
-    return acquire(principal, nowMs) ?? { grant, lander, recheck, principal }
-  }
-
-  const lander = (route: LanderRoute): Route<Opened>[] =>
-    FORMS.map(([prefix, tokenOf]) => ({
+  lander(route: LanderRoute): readonly Route<LanderContext>[] {
+    const { bodyBytesMax, networks, limiter } = this.parts
+    const landerOf = ({ network }: Grant) => networks.get(network)?.lander ?? NO_LANDER
+    return FORMS.map(([prefix, tokenOf]) => ({
       method: 'POST',
       pattern: `${prefix}${route}`,
       contentType:
         route === '/lander-submit-batch' ? 'application/octet-stream' : 'application/json',
       bodyBytesMax,
-      open: (request: Request) => open(tokenOf(request), request),
-      handle: ({ grant, lander, recheck, principal }, body, request) => {
-        note(route, grant, request, body)
-        return recheck() ?? counted(principal, lander.submit(route, body, recheck))
+      open: (request: Request) => {
+        const found = this.admit(tokenOf(request), request, landerOf)
+        return isReply(found) ? found : { ...found.admitted, lander: found.target }
       },
-      done: ({ principal }: Opened) => limiter.release(principal, 1),
+      handle: ({ grant, lander, recheck, principal }, body, request) => {
+        this.logRequest(route, grant, request, body)
+        return recheck() ?? countErrors(principal, lander.submit(route, body, recheck))
+      },
+      done: ({ principal }: LanderContext) => limiter.release(principal, 1),
     }))
-
-  const openRelay = (route: RelayRoute, token: string, request: Request): Relayed | Reply => {
-    const nowMs = now()
-    const recheck = watch(token, request)
-    const grant = admit(token, request, nowMs)
-    if (isReply(grant)) return grant
-    const relay = networks.get(grant.network)?.relay(route)
-    if (relay === undefined) return NO_RELAY
-    const principal = limiter.principalOf(grant)
-    const refused = acquire(principal, nowMs)
-    if (refused !== undefined) return refused
-    const origin = { grant, recheck, submissionId: newSubmissionId(), request }
-    return { relay, origin, principal }
   }
 
-  const relay = (route: RelayRoute): Route<Relayed>[] =>
-    FORMS.map(([prefix, tokenOf]) => ({
+  relay(route: RelayRoute): readonly Route<RelayContext>[] {
+    const { bodyBytesMax, networks, newSubmissionId, limiter } = this.parts
+    const relayOf = ({ network }: Grant) => networks.get(network)?.relay(route) ?? NO_RELAY
+    return FORMS.map(([prefix, tokenOf]) => ({
       method: 'POST',
       pattern: `${prefix}${route}`,
       contentType: 'application/json',
       bodyBytesMax,
-      open: (request: Request) => openRelay(route, tokenOf(request), request),
-      handle: ({ relay, origin, principal }, body) => {
-        note(route, origin.grant, origin.request, body)
-        return counted(principal, relay.handle(body, origin))
+      open: (request: Request) => {
+        const found = this.admit(tokenOf(request), request, relayOf)
+        if (isReply(found)) return found
+        const { admitted, target } = found
+        const { grant, recheck } = admitted
+        const origin = { grant, recheck, submissionId: newSubmissionId(), request }
+        return { ...admitted, relay: target, origin }
       },
-      done: ({ principal }: Relayed) => limiter.release(principal, 1),
+      handle: ({ relay, origin, principal }, body) => {
+        this.logRequest(route, origin.grant, origin.request, body)
+        return countErrors(principal, relay.handle(body, origin))
+      },
+      done: ({ principal }: RelayContext) => limiter.release(principal, 1),
       refusalHeaders: () => submissionHeaders(newSubmissionId()),
     }))
+  }
 
-  return [...LANDER_ROUTES.flatMap(lander), ...RELAY_ROUTES.flatMap(relay)].map(
-    route => route as Route,
-  )
+  /** Admits a request to what its network offers on the route. */
+  private admit<T extends object>(
+    token: string,
+    request: Request,
+    targetOf: (grant: Grant) => T | Reply,
+  ): { readonly admitted: Admitted; readonly target: T } | Reply {
+    const nowMs = this.parts.now()
+    const recheck = this.toRecheck(token, request)
+    const grant = this.admitGrant(token, request, nowMs)
+    if (isReply(grant)) return grant
+    const target = targetOf(grant)
+    if (isReply(target)) return target
+    const principal = this.parts.limiter.principalOf(grant)
+    const refused = this.acquire(principal, nowMs)
+    return refused ?? { admitted: { grant, recheck, principal }, target }
+  }
+
+  private logRequest(
+    route: string,
+    { tokenId, network }: Grant,
+    { id }: Pick<Request, 'id'>,
+    body: Uint8Array,
+  ): void {
+    if (!this.isLogged) return
+    const { location, log } = this.parts
+    const bytes = body.byteLength
+    log.debug({ requestId: id, tokenId, location, network, route, bytes }, 'submission')
+  }
 }

@@ -24,7 +24,7 @@ const countMembers = (text: string): number => {
   return count
 }
 
-/** True for JSON that is an array, whatever is in it. */
+/** True for JSON that is an array. */
 const isArrayJson = (text: string): boolean => {
   if (!/^[\t\n\r ]*\[/.test(text)) return false
   try {
@@ -36,9 +36,8 @@ const isArrayJson = (text: string): boolean => {
 }
 
 /**
- * Reads the one call that a submission route takes. An array, and a call without an id,
- * are -32600. So is one that states a member twice: the upstream gets the very bytes, and may read
- * the other one.
+ * Reads the one call of a submission route. An array and a call without an id are -32600. So is one
+ * that has a member twice: the upstream gets the same bytes and may read the other one.
  */
 export const parseSubmission = (body: Uint8Array, nestingMax: number): SubmissionCall | Refusal => {
   const message = parseMessage(body, { nestingMax, batchCountMax: Infinity })

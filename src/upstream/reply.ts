@@ -26,7 +26,7 @@ const passedOf = (headers: Headers): Record<string, string> | undefined => {
   return passed
 }
 
-/** What of an answer's head is told. */
+/** The part of an answer's head that is passed on. */
 export type ReplyHead = Omit<UpstreamReply, 'body'>
 
 export const toReplyHead = (status: number, headers: Headers): ReplyHead => ({

@@ -1,5 +1,4 @@
-//! Canonical base64. A text that decodes is the only text of its bytes, so that equal transactions
-//! are equal texts.
+//! Canonical base64: the only text of its bytes, so that equal transactions are equal texts.
 
 use base64_simd::STANDARD;
 

@@ -1,4 +1,4 @@
-//! What makes a bundle the same bundle.
+//! Ids of bundles.
 
 use sha2::{Digest, Sha256};
 

@@ -6,19 +6,20 @@ use std::sync::OnceLock;
 use super::base64::{decode_canonical, text_length};
 use super::bundle::{bundle_id, encode_signature};
 use super::frames::frame_batch;
-use super::parse::{View, parse, read, sanitize};
+use super::parse::{parse, read, sanitize};
 use super::signature::is_signed;
 use super::tips::{Rules, Tips, tips};
+use super::view::View;
 use super::work_claims::WorkClaims;
 
-/// Why a member is no transaction.
+/// Why a member cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
     /// The text is not the canonical base64 of any bytes.
     Base64,
     /// More bytes than the route takes.
     Size,
-    /// No validator would take it, in words.
+    /// Why no validator would accept it.
     Structure(String),
 }
 
@@ -50,7 +51,7 @@ pub struct Member {
     pub problem: Option<Problem>,
     /// Base58 of the first signature, where the layout could be read.
     pub signature: Option<String>,
-    /// Whether all its signatures are right; `None` where that was not looked at.
+    /// Whether all its signatures are right; `None` where they were not checked.
     pub is_signed: Option<bool>,
     pub tips: Tips,
 }
@@ -122,8 +123,9 @@ impl<B: AsRef<[u8]>> Check<B> {
     /// The verdict. Call it when no thread works any more. `None`: one of them panicked.
     pub fn finish(&mut self) -> Option<Verdict> {
         let mut verdict = self.verdict.take()?;
-        if let Some(claims) = self.claims.take() {
-            claims.finish(&mut verdict.members)?;
+        let found = self.claims.take()?.finish()?;
+        for (member, is_signed) in verdict.members.iter_mut().zip(found) {
+            member.is_signed = is_signed;
         }
         Some(verdict)
     }
@@ -153,7 +155,7 @@ struct Source<'a> {
     bytes: Result<&'a [u8], Problem>,
 }
 
-/// A whole check on this thread alone.
+/// A whole check on this thread.
 fn check_alone(given: Given<&[u8]>, rules: &Rules) -> Verdict {
     let mut check = Check::new(given);
     check.run(rules, || {});
@@ -183,7 +185,7 @@ pub fn decode(text: &[u8], bytes_max: usize) -> Result<Vec<u8>, Problem> {
     }
 }
 
-/// Everything but the signatures.
+/// Checks everything but the signatures.
 fn look_all<'a>(sources: &[Source<'a>], rules: &Rules) -> (Verdict, Vec<Option<View<'a>>>) {
     let mut views = Vec::with_capacity(sources.len());
     let mut members = Vec::with_capacity(sources.len());

@@ -6,14 +6,14 @@ use std::ops::Range;
 
 /// Records of one batch: the lander's bound.
 pub const RECORDS_MAX: usize = 16;
-/// Bytes of one record: the lander's bounds. The lower one is only a cheap first look.
+/// Bytes of one record: the lander's bounds. The lower one is a cheap first check.
 pub const RECORD_BYTES_MIN: usize = 66;
 pub const RECORD_BYTES_MAX: usize = 1_232;
 
 /// Bytes of a length.
 const PREFIX_BYTES: usize = 2;
 
-/// Where a body stops being a batch, and why. Records count from 0, offsets from the body's first
+/// The first fault of a body. Records count from 0, offsets from the body's first
 /// byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
@@ -55,7 +55,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Gives each complete record before the first fault, in order, and the fault where there is one.
+/// Calls `each` with every complete record before the first fault, in order, and returns the fault.
 pub fn frame_batch(body: &[u8], mut each: impl FnMut(Range<usize>)) -> Option<Fault> {
     let mut offset = 0;
     for record in 0.. {
@@ -72,8 +72,7 @@ pub fn frame_batch(body: &[u8], mut each: impl FnMut(Range<usize>)) -> Option<Fa
             found => {
                 let kind = match found {
                     Ok(_) => FaultKind::TooMany,
-                    // No record may follow the last one, so what is left is no broken record
-                    // either.
+                    // No record may follow the last one, so the rest is not a truncated record.
                     Err(_) if record >= RECORDS_MAX => FaultKind::Trailing { bytes: rest.len() },
                     Err(kind) => kind,
                 };

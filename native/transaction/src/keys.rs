@@ -1,9 +1,9 @@
-//! What a message asks of its static keys, and what it gets of that: the writability of facts that
-//! need no chain.
+//! Which static keys a message can sign with, invoke and write, as far as that is known without a
+//! chain.
 
 use solana_pubkey::Pubkey as Address;
 
-use super::parse::View;
+use super::view::View;
 use primitives::Pubkey;
 
 const fn key(text: &str) -> Pubkey {
@@ -12,10 +12,10 @@ const fn key(text: &str) -> Pubkey {
 
 /// Moves lamports.
 pub const SYSTEM_PROGRAM: Pubkey = [0; 32];
-/// Its presence lets a message write what it invokes: an upgrade does both.
+/// Where it is present a message may write the programs that it invokes: an upgrade does both.
 const UPGRADEABLE_LOADER: Pubkey = key("BPFLoaderUpgradeab1e11111111111111111111111");
 
-/// Keys that no transaction can write, whatever its header says.
+/// Keys that no transaction can write.
 const RESERVED: [Pubkey; 31] = [
     SYSTEM_PROGRAM,
     UPGRADEABLE_LOADER,
@@ -66,8 +66,7 @@ impl Indexes {
     }
 }
 
-/// The static keys of one message. Keys of a lookup table need a chain to be known: they are never
-/// here.
+/// The static keys of one message. Keys of lookup tables are not known without a chain.
 pub struct Keys<'a> {
     view: &'a View<'a>,
     invoked: Indexes,
@@ -86,8 +85,7 @@ impl<'a> Keys<'a> {
             programs.insert(instruction.program_id_index);
         }
         let all = || 0..view.num_static_account_keys();
-        // A key may stand in the list twice: the chain refuses that later, and here neither of them
-        // may count.
+        // A key may be in the list twice. The chain refuses that later; here neither of them counts.
         for program in all().filter(|index| programs.has(*index)) {
             for index in all() {
                 if keys.get(index) == keys.get(program) {
@@ -99,7 +97,7 @@ impl<'a> Keys<'a> {
         keys
     }
 
-    /// The static key at `index`; undefined where the index means a key of a lookup table.
+    /// The static key at `index`; `None` where the index refers to a lookup table.
     pub fn get(&self, index: u8) -> Option<&'a Pubkey> {
         let key = self.view.static_account_keys().get(usize::from(index))?;
         Some(key.as_array())
@@ -114,21 +112,21 @@ impl<'a> Keys<'a> {
         self.invoked.has(index)
     }
 
-    /// Whether the message gets to write the static key: asked for by the header, not reserved, and
-    /// not invoked as a program unless the upgradeable loader stands beside it.
+    /// Whether the message can write the static key: requested by the header, not reserved, and not
+    /// invoked as a program unless the upgradeable loader is present.
     pub fn is_writable(&self, index: u8) -> bool {
         let Some(key) = self.get(index) else {
             return false;
         };
-        self.is_asked_writable(index)
+        self.is_requested_writable(index)
             && (!self.is_invoked(index) || self.has_loader)
             && !RESERVED.contains(key)
     }
 
-    fn is_asked_writable(&self, index: u8) -> bool {
+    fn is_requested_writable(&self, index: u8) -> bool {
         let view = self.view;
         let required = view.num_required_signatures();
-        // The sanitiser has seen that neither difference is negative.
+        // The sanitizer made sure that neither difference is negative.
         let unsigned_end = view
             .num_static_account_keys()
             .saturating_sub(view.num_readonly_unsigned_static_accounts());

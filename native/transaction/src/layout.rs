@@ -1,5 +1,5 @@
-//! Why the validator's parser cannot read a transaction. It only says that it cannot; this walk is
-//! made afterwards, for the words, and decides nothing. A property test holds the two equal.
+//! Why the validator's parser cannot read a transaction. The parser gives no reason: this walk finds
+//! it afterwards and decides nothing. A property test compares the two.
 
 /// Signatures that fit a packet beside their keys.
 const SIGNATURES_MAX: u8 = 12;
@@ -16,7 +16,7 @@ const VERSION_BIT: u8 = 0x80;
 const CONFIG_BITS: u32 = 0b1_1111;
 const FEE_BITS: u32 = 0b11;
 
-/// What is wrong with the layout, in words; `Ok` where all of it could be read.
+/// The reason why the layout is wrong; `Ok` where all of it could be read.
 pub fn walk(bytes: &[u8]) -> Result<(), String> {
     let mut walk = Walk { bytes, offset: 0 };
     match bytes.first() {

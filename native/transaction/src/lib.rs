@@ -1,6 +1,6 @@
 //! Signed transactions as clients send them: framing, canonical base64, the validator's own parser
-//! and sanitiser, strict signatures, tips and bundle ids. Nothing here knows a chain: what is
-//! judged is the bytes.
+//! and sanitizer, strict signatures, tips and bundle ids. Everything is decided by the bytes alone,
+//! without a chain.
 
 #![deny(clippy::all)]
 
@@ -17,6 +17,7 @@ mod parse;
 mod refusal;
 mod signature;
 mod tips;
+mod view;
 mod work_claims;
 
 pub use base64::{decode_canonical, text_length};
@@ -25,9 +26,10 @@ pub use check::{Check, Given, Member, Problem, Verdict, check_batch, check_bundl
 pub use frames::{Fault, RECORD_BYTES_MAX, RECORD_BYTES_MIN, RECORDS_MAX, frame_batch};
 pub use job::submit;
 pub use loops::{Loops, compare_loops};
-pub use parse::{BYTES_MAX, parse};
+pub use parse::parse;
 pub use signature::{Signature, is_signed, verify};
 pub use tips::{Rules, TipClass, Tips, tips};
+pub use view::BYTES_MAX;
 
 #[cfg(test)]
 mod tests;

@@ -1,20 +1,21 @@
-//! What the checks cost beside `verify_strict` in a loop with nothing around it, for a bench.
+//! The cost of the checks against a bare loop of `verify_strict`, for a benchmark.
 
 use std::time::Duration;
 
 use super::check::check_batch;
 use super::frames::frame_batch;
-use super::parse::{View, parse};
+use super::parse::parse;
 use super::signature::verify;
 use super::tips::Rules;
+use super::view::View;
 use sys::process::thread_time;
 
-/// Processor time of this thread, which other work on the machine does not lengthen.
+/// In processor time of this thread, which other load on the machine does not change.
 #[derive(Debug, Clone, Copy)]
 pub struct Loops {
     /// Signatures that were right.
     pub signatures: usize,
-    /// One predicate after the other, over what was framed and parsed before.
+    /// One predicate after the other, over transactions that were framed and parsed before.
     pub bare: Duration,
     /// The whole check of the body: frames, parsing, tips, duplicates, signatures, texts.
     pub checked: Duration,

@@ -1,13 +1,13 @@
-//! Why the validator's sanitiser refuses a transaction that could be read. Like the walk of its
-//! layout this is made afterwards, for the words, and decides nothing.
+//! Why the validator's sanitizer refuses a transaction that could be read. Like the walk of the
+//! layout it runs afterwards, for the reason, and decides nothing.
 
 use agave_transaction_view::transaction_version::TransactionVersion;
 
-use super::parse::{SANITIZE, Unsanitized};
+use super::view::{SANITIZE, Unsanitized};
 
 /// Bytes of the largest transaction of version 0 or before, and of version 1.
 const PACKET_BYTES: usize = 1_232;
-const V1_BYTES: usize = super::parse::BYTES_MAX;
+const V1_BYTES: usize = super::view::BYTES_MAX;
 /// Accounts, those of lookup tables included.
 const ACCOUNTS_MAX: u16 = 256;
 const V1_ACCOUNTS_MAX: u16 = 64;
@@ -15,7 +15,7 @@ const SIGNATURES_MAX: u8 = 12;
 /// Unit of a requested heap.
 const HEAP_BYTES: u32 = 1_024;
 
-/// What is refused, in words; `None` where nothing is.
+/// The reason of a refusal; `None` where there is none.
 pub fn refusal(view: &Unsanitized<'_>) -> Option<String> {
     let is_v1 = matches!(view.version(), TransactionVersion::V1);
     let bytes_max = if is_v1 { V1_BYTES } else { PACKET_BYTES };

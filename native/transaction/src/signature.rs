@@ -1,11 +1,10 @@
-//! Signatures as the validator judges them today. Node's `crypto` accepts some that it rejects, and
-//! a batch check would accept what a single one rejects: so each is checked on its own, by one
-//! predicate.
+//! Signatures as the validator checks them. Node's `crypto` accepts some that it rejects, and batch
+//! verification accepts some that a single one rejects: each is checked on its own, by one predicate.
 
 use ed25519_dalek::{Signature as DalekSignature, VerifyingKey};
 
 use super::known_keys::to_point;
-use super::parse::View;
+use super::view::View;
 use primitives::Pubkey;
 
 pub type Signature = [u8; 64];
@@ -19,7 +18,7 @@ pub fn verify(key: &Pubkey, message: &[u8], signature: &Signature) -> bool {
     })
 }
 
-/// The same, where the key is likely to come again.
+/// The same, with a cache of keys.
 #[inline(never)]
 pub fn verify_known(key: &Pubkey, message: &[u8], signature: &Signature) -> bool {
     to_point(key).is_some_and(|key| {

@@ -1,12 +1,11 @@
-//! What a transaction pays to tip addresses, and whether it does anything else: the rules of the
+//! What a transaction pays to tip addresses, and whether it calls an application: the rules of the
 //! qualifying member.
 
 use super::keys::{Keys, SYSTEM_PROGRAM};
-use super::parse::View;
+use super::view::View;
 use primitives::Pubkey;
 
-/// `SystemInstruction::Transfer`, and the lamports behind it. What follows is ignored, as the
-/// runtime does.
+/// `SystemInstruction::Transfer`. Data behind the lamports is ignored, as by the runtime.
 const TRANSFER: u32 = 2;
 
 /// Addresses whose tips are summed together, and what their sum must reach.
@@ -16,12 +15,12 @@ pub struct TipClass {
     pub floor_lamports: u64,
 }
 
-/// What one route counts.
+/// The tip rules of one route.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// No address stands in two of them.
+    /// No address is in two of them.
     pub tip_classes: Vec<TipClass>,
-    /// Programs that are no application: system, compute budget, memo and the like.
+    /// Programs that do not count as applications: system, compute budget, memo and the like.
     pub exempt_programs: Vec<Pubkey>,
 }
 
@@ -38,7 +37,7 @@ pub struct Tips {
 }
 
 impl Rules {
-    /// Nothing paid, as of a transaction that cannot be read.
+    /// The tips of a transaction that cannot be read.
     pub fn nothing(&self) -> Tips {
         Tips {
             lamports: vec![0; self.tip_classes.len()],
@@ -48,8 +47,7 @@ impl Rules {
     }
 }
 
-/// Looks at the top-level instructions: what another program pays on its own cannot be seen without
-/// a chain.
+/// Counts top-level instructions only: what another program pays cannot be known without a chain.
 pub fn tips(view: &View<'_>, rules: &Rules) -> Tips {
     let keys = Keys::of(view);
     let mut found = rules.nothing();

@@ -2,8 +2,6 @@
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use super::check::Member;
-
 /// Not claimed by any thread.
 const OPEN: u8 = 0;
 /// Claimed and not done. It stays so where the thread panicked.
@@ -49,16 +47,17 @@ impl WorkClaims {
         }
     }
 
-    /// Writes what was found into the members. Call it when no thread works any more. `None`: a thread panicked.
-    pub fn finish(self, members: &mut [Member]) -> Option<()> {
-        for (member, state) in members.iter_mut().zip(self.states) {
-            match state.into_inner() {
-                OPEN | CLAIMED => return None,
-                RIGHT => member.is_signed = Some(true),
-                WRONG => member.is_signed = Some(false),
-                _ => {}
-            }
-        }
-        Some(())
+    /// Whether each member is signed, `None` where it is not a transaction. Call it when no thread works any more. The outer
+    /// `None`: a thread panicked.
+    pub fn finish(self) -> Option<Vec<Option<bool>>> {
+        let states = self.states.into_iter().map(AtomicU8::into_inner);
+        states
+            .map(|state| match state {
+                OPEN | CLAIMED => None,
+                RIGHT => Some(Some(true)),
+                WRONG => Some(Some(false)),
+                _ => Some(None),
+            })
+            .collect()
     }
 }

@@ -1,23 +1,23 @@
 import { RpcError } from '../../shared/errors.js'
 import type { MemberVerdict, Verdict } from '../../native/transactions.js'
 
-/** What can be found, in the order in which it counts. */
+/** Kinds of findings, the gravest first. */
 export const FINDING_KINDS = ['structure', 'signature', 'tip'] as const
 export type FindingKind = (typeof FINDING_KINDS)[number]
 
-/** One thing that the upstream may refuse. */
+/** One reason for which the upstream may refuse a request. */
 export type Finding = {
   readonly kind: FindingKind
-  /** The transaction, counted from 0; undefined where it is about the bundle as a whole. */
+  /** The transaction, counted from 0; undefined for a bundle as a whole. */
   readonly member: number | undefined
-  /** Makes what it is answered with where findings are enforced. */
+  /** The error, where findings are enforced. */
   readonly toError: () => RpcError
 }
 
 /** Whether each transaction of a request must pay a tip, or one of them. */
 export type Payers = 'each' | 'one'
 
-/** How tips are asked for. */
+/** Which tips are required. */
 export type TipRule = { readonly payers: Payers; readonly floorLamports: bigint }
 
 const paidBy = ({ tips }: MemberVerdict): bigint => tips.reduce((sum, tip) => sum + tip, 0n)
@@ -37,10 +37,7 @@ const ownFinding = ({ problem, isSigned }: MemberVerdict, index: number): Findin
   return { kind: 'signature', member: index, toError }
 }
 
-/**
- * Everything found in one request's transactions, by member. What cannot be read pays no tip and is
- * not asked for one.
- */
+/** All findings of one request's transactions, by member. A malformed member needs no tip. */
 export const findAll = (
   { members }: Verdict,
   { payers, floorLamports }: TipRule,
@@ -67,7 +64,7 @@ export const findAll = (
 
 /**
  * `X-Lander-Findings`: for each transaction with findings its number and their kinds, as in
- * `0:tip;2:signature,tip`. What is about the whole bundle follows as `bundle:tip`.
+ * `0:tip;2:signature,tip`. A finding of the whole bundle follows as `bundle:tip`.
  */
 export const formatFindings = (findings: readonly Finding[]): string => {
   const kinds = new Map<number | 'bundle', FindingKind[]>()

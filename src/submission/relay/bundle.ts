@@ -5,9 +5,9 @@ import { isAbsent, isMap, toText, wrongType } from '../../shared/values.js'
 import { parseId } from '../store/submission-id.js'
 import type { RelayRoute } from '../store/submission.js'
 
-/** One packet. */
+/** The largest transaction of a relay route: one packet. */
 export const RELAY_TRANSACTION_BYTES_MAX = 1_232
-/** Ids of one status query. */
+/** The most ids of one status query. */
 const BUNDLE_IDS_MAX = 5
 
 /** What `sendBundle` takes on one route (contract: relay-options-exact). */
@@ -31,10 +31,7 @@ export const BUNDLE_FORMS: Readonly<Record<RelayRoute, BundleForm>> = {
 
 const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value)
 
-/**
- * Parameters by position, `min` to `max` of them as an error says it; what is missing is told by
- * its index.
- */
+/** Parameters by position. The error names `min` to `max`; a missing one is reported by its index. */
 const toPositions = (params: Params, min: number, max: number): readonly unknown[] => {
   if (!isList(params)) throw new RpcError('paramsNotArray')
   if (params.length > max) throw new RpcError('paramCount', { min, max }, `"Got: ${params.length}"`)
@@ -56,10 +53,7 @@ const isExactly = (value: unknown, wanted: BundleForm['options']): boolean => {
   )
 }
 
-/**
- * The transactions of a `sendBundle`, where its shape, its options and its count are right, looked
- * at in this order.
- */
+/** The transactions of a `sendBundle`. Checks its shape, its options and its count, in this order. */
 export const toTransactions = (params: Params, form: BundleForm): readonly string[] => {
   const [first, options] = toPositions(params, 2, 2)
   const transactions = toList(first, 0)
@@ -72,7 +66,7 @@ export const toTransactions = (params: Params, form: BundleForm): readonly strin
   return transactions.map(transaction => toText(transaction, 0))
 }
 
-/** What each class of tip accounts must be paid. */
+/** The least sum for each class of tip accounts. */
 export type TipFloors = { readonly service: number; readonly engine: number }
 
 /**
@@ -119,11 +113,8 @@ export const toBundleIds = (params: Params): readonly string[] => {
   return ids
 }
 
-/**
- * Nothing is asked for: absent, `null`, `[]` and `[null]` are all the same. Clients send each of
- * them.
- */
-export const toNothing = (params: Params): void => {
+/** Accepts no parameters: clients send absent ones, `null`, `[]` and `[null]`. */
+export const checkEmpty = (params: Params): void => {
   const given = toPositions(params, 0, 1)
   if (!given.every(isAbsent)) throw new RpcError('paramCount', { min: 0, max: 0 }, '"Got: 1"')
 }

@@ -7,17 +7,17 @@ export type EngineAnswer = Pick<Submission, 'outcome' | 'result' | 'error' | 'en
 
 /** A `result` longer than this is no bundle id and no list of signatures. */
 const RESULT_CHARS_MAX = 1_024
-/** An engine's message is passed on up to here. Its real ones are a line. */
+/** An engine's message is passed on up to this length. Real ones are one line. */
 const MESSAGE_CHARS_MAX = 1_024
-/** The same for `error.data`, which is left out as a whole. */
+/** Longer `error.data` is dropped. */
 const DATA_CHARS_MAX = 1_024
-/** What is kept of an answer. */
+/** The part of an answer that is stored. */
 const WORDS_CHARS_MAX = 1_024
 
 /** The engine's own code for too many requests, which comes with any status and an id of null. */
 const RATE_LIMITED = -32_097
 const CAPACITY_STATUSES: ReadonlySet<number> = new Set([429, 503])
-/** Said by whoever had not seen the whole request in time, and so does not know. */
+/** The server had not read the whole request in time, so its outcome is unknown. */
 const REQUEST_TIMEOUT = 408
 
 const cut = (text: string, charsMax: number): string =>

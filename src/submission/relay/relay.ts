@@ -6,37 +6,135 @@ import {
   isRefusal,
   RESULT_PREFIX,
   type Id,
+  type Params,
 } from '../../shared/jsonrpc.js'
-import { toBundleIds, toNothing, toSubmissionId } from './bundle.js'
+import { checkEmpty, toBundleIds, toSubmissionId } from './bundle.js'
 import { parseSubmission, type SubmissionCall } from '../call.js'
-import { createEngine } from './engine.js'
+import { createEngine, type Engine } from './engine.js'
 import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from './relay-types.js'
 import { BundleSender } from './send-bundle.js'
 import { formatId } from '../store/submission-id.js'
 
-/** One relay route of one network. */
-export type Relay = {
-  /** Never rejects. `body` is not kept. */
-  handle(body: Uint8Array, origin: RelayOrigin): Promise<Reply>
-}
-
-/** On every answer of a relay route, whoever gives it. */
+/** The headers of every answer of a relay route. */
 export const submissionHeaders = (submissionId: Uint8Array): Readonly<Record<string, string>> => ({
   'X-Relay-Submission-ID': formatId(submissionId),
 })
 
-/** Far over what any call of ours needs. */
+/** Far above what any call needs. */
 const NESTING_MAX = 32
 const JSON_TYPE = 'application/json; charset=utf-8'
+/** Tokens that a status query leaves for bundles, where more than one may be taken at once. */
+const QUERY_RESERVE = 1
 
-/**
- * Methods that only `/relay-bundle` has: the engine of the other knows bundles by no
- * id.
- */
+/** Methods of `/relay-bundle` alone: the engine of the other route has no bundle ids. */
 const STATUS_METHODS: ReadonlySet<string> = new Set([
   'getBundleStatuses',
   'getInflightBundleStatuses',
 ])
+
+/** One relay route of one network. */
+export class Relay {
+  private readonly options: RelayOptions
+  private readonly modules: RelayModules
+  private readonly engine: Engine
+  private readonly sender: BundleSender
+
+  constructor(options: RelayOptions, modules: RelayModules) {
+    this.options = options
+    this.modules = modules
+    this.engine = createEngine(options, modules)
+    this.sender = new BundleSender(options, this.engine, modules)
+  }
+
+  /** Never rejects. `body` is not kept. */
+  async handle(body: Uint8Array, origin: RelayOrigin): Promise<Reply> {
+    const refused = origin.recheck()
+    if (refused !== undefined) return toReply('null', { outcome: { reply: refused } }, origin)
+    const call = parseSubmission(body, NESTING_MAX)
+    if (isRefusal(call)) {
+      this.modules.meter.onCall('none', call.error.name)
+      return toReply(call.id, { outcome: call.error }, origin)
+    }
+    const answer = await this.answerOrFault(call, origin)
+    const { outcome } = answer
+    const isUnknown = outcome instanceof RpcError && outcome.name === 'methodNotFound'
+    this.modules.meter.onCall(isUnknown ? 'unknown' : call.method, nameOf(outcome))
+    return toReply(call.id, answer, origin)
+  }
+
+  private async answerOrFault(call: SubmissionCall, origin: RelayOrigin): Promise<Answer> {
+    try {
+      return await this.answer(call, origin)
+    } catch (error) {
+      if (error instanceof RpcError && error.row.code !== undefined) return { outcome: error }
+      const { tokenId } = origin.grant
+      const submissionId = formatId(origin.submissionId)
+      const fields = { err: error, requestId: origin.request.id, tokenId, submissionId }
+      this.modules.log.error(fields, 'a relay call failed')
+      return { outcome: new RpcError('internal') }
+    }
+  }
+
+  private async answer(call: SubmissionCall, origin: RelayOrigin): Promise<Answer> {
+    const { method, params } = call
+    if (method === 'sendBundle') return this.sender.send(params, origin)
+    if (method === 'getSubmission') return this.getSubmission(params, origin)
+    if (method === 'getTipAccounts') return this.getTipAccounts(params)
+    if (method === 'getServiceTipConfig') return this.getTipConfig(params)
+    if (this.options.route === '/relay-bundle' && STATUS_METHODS.has(method))
+      return this.askStatuses(call)
+    throw new RpcError('methodNotFound')
+  }
+
+  private async askStatuses({ method, params, id }: SubmissionCall): Promise<Answer> {
+    const bundleIds = toBundleIds(params)
+    if (!this.modules.bucket.take(QUERY_RESERVE)) throw new RpcError('engineFull')
+    return { outcome: { reply: await this.engine.askStatuses(method, bundleIds, id) } }
+  }
+
+  private async getSubmission(params: Params, { grant, recheck }: RelayOrigin): Promise<Answer> {
+    const id = toSubmissionId(params)
+    const found = await this.modules.store.find(id)
+    const refused = recheck()
+    if (refused !== undefined) return { outcome: { reply: refused } }
+    if (found?.accessId !== grant.accessId || found.network !== grant.network)
+      return { outcome: { result: 'null' } }
+    const { accessId: _accessId, tokenId: _tokenId, result, error, ...rest } = found
+    const parsed = { result: parseJson(result), error: parseJson(error) }
+    const submission = { submissionId: formatId(id), ...rest, ...parsed }
+    return { outcome: { result: JSON.stringify(submission) } }
+  }
+
+  private getTipAccounts(params: Params): Answer {
+    checkEmpty(params)
+    return { outcome: { result: JSON.stringify(this.options.engineTipAccounts) } }
+  }
+
+  private getTipConfig(params: Params): Answer {
+    checkEmpty(params)
+    const { serviceTipAccounts, engineTipAccounts } = this.options
+    const { serviceTipFloorLamports, engineTipFloorLamports } = this.options
+    const config = {
+      serviceTipAccounts,
+      serviceTipFloorLamports,
+      bundleEngineTipAccounts: engineTipAccounts,
+      bundleEngineTipFloorLamports: engineTipFloorLamports,
+    }
+    return { outcome: { result: JSON.stringify(config) } }
+  }
+}
+
+const toReply = (id: Id, { outcome, bundleId }: Answer, { submissionId }: RelayOrigin): Reply => {
+  const headers = {
+    ...submissionHeaders(submissionId),
+    ...(bundleId !== undefined && { 'X-Bundle-ID': bundleId }),
+  }
+  if ('reply' in outcome)
+    return { ...outcome.reply, headers: { ...outcome.reply.headers, ...headers } }
+  const own = outcome instanceof RpcError ? outcome.row.headers : undefined
+  const body = formatOutcome(id, outcome)
+  return { status: 200, contentType: JSON_TYPE, body, headers: { ...own, ...headers } }
+}
 
 const formatOutcome = (id: Id, outcome: Exclude<Outcome, { reply: Reply }>): string => {
   if (outcome instanceof RpcError) return formatError(id, outcome)
@@ -44,100 +142,7 @@ const formatOutcome = (id: Id, outcome: Exclude<Outcome, { reply: Reply }>): str
   return `${RESULT_PREFIX}${outcome.result}${formatResultSuffix(id)}`
 }
 
-const toValue = (json: string | null): unknown => (json === null ? null : JSON.parse(json))
+const parseJson = (json: string | null): unknown => (json === null ? null : JSON.parse(json))
 
 const nameOf = (outcome: Outcome) =>
   outcome instanceof RpcError ? outcome.name : 'error' in outcome ? 'refused' : 'ok'
-
-export const createRelay = (options: RelayOptions, modules: RelayModules): Relay => {
-  const { route, engineTipAccounts, serviceTipAccounts } = options
-  const { bucket, store, meter, log } = modules
-  const engine = createEngine(options, modules)
-  const sender = new BundleSender(options, engine, modules)
-  const tipAccounts = { result: JSON.stringify(engineTipAccounts) }
-  const tipConfig = {
-    result: JSON.stringify({
-      serviceTipAccounts,
-      serviceTipFloorLamports: options.serviceTipFloorLamports,
-      bundleEngineTipAccounts: engineTipAccounts,
-      bundleEngineTipFloorLamports: options.engineTipFloorLamports,
-    }),
-  }
-  // A query may not take what would be the next bundle's, where more than one may go.
-  const reserve = 1
-
-  const askStatuses = async ({ method, params, id }: SubmissionCall): Promise<Answer> => {
-    const bundleIds = toBundleIds(params)
-    if (!bucket.take(reserve)) throw new RpcError('engineFull')
-    return { outcome: { reply: await engine.askStatuses(method, bundleIds, id) } }
-  }
-
-  const getSubmission = async (
-    { params }: SubmissionCall,
-    { grant, recheck }: RelayOrigin,
-  ): Promise<Answer> => {
-    const id = toSubmissionId(params)
-    const found = await store.find(id)
-    const refused = recheck()
-    if (refused !== undefined) return { outcome: { reply: refused } }
-    if (found?.accessId !== grant.accessId || found.network !== grant.network)
-      return { outcome: { result: 'null' } }
-    const { accessId: _accessId, tokenId: _tokenId, result, error, ...rest } = found
-    const parsed = { result: toValue(result), error: toValue(error) }
-    const submission = { submissionId: formatId(id), ...rest, ...parsed }
-    return { outcome: { result: JSON.stringify(submission) } }
-  }
-
-  const answer = async (call: SubmissionCall, origin: RelayOrigin): Promise<Answer> => {
-    const { method, params } = call
-    if (method === 'sendBundle') return sender.send(params, origin)
-    if (route === '/relay-bundle' && STATUS_METHODS.has(method)) return askStatuses(call)
-    if (method === 'getSubmission') return getSubmission(call, origin)
-    if (method !== 'getTipAccounts' && method !== 'getServiceTipConfig')
-      throw new RpcError('methodNotFound')
-    toNothing(params)
-    return { outcome: method === 'getTipAccounts' ? tipAccounts : tipConfig }
-  }
-
-  const settle = async (answering: Promise<Answer>, origin: RelayOrigin): Promise<Answer> => {
-    try {
-      return await answering
-    } catch (error) {
-      if (error instanceof RpcError && error.row.code !== undefined) return { outcome: error }
-      const { tokenId } = origin.grant
-      const submissionId = formatId(origin.submissionId)
-      log.error(
-        { err: error, requestId: origin.request.id, tokenId, submissionId },
-        'a relay call failed',
-      )
-      return { outcome: new RpcError('internal') }
-    }
-  }
-
-  const toReply = (id: Id, { outcome, bundleId }: Answer, origin: RelayOrigin): Reply => {
-    const { submissionId } = origin
-    const headers = {
-      ...submissionHeaders(submissionId),
-      ...(bundleId !== undefined && { 'X-Bundle-ID': bundleId }),
-    }
-    if ('reply' in outcome)
-      return { ...outcome.reply, headers: { ...outcome.reply.headers, ...headers } }
-    const own = outcome instanceof RpcError ? outcome.row.headers : undefined
-    const body = formatOutcome(id, outcome)
-    return { status: 200, contentType: JSON_TYPE, body, headers: { ...own, ...headers } }
-  }
-
-  return {
-    async handle(body, origin) {
-      const refused = origin.recheck()
-      if (refused !== undefined) return toReply('null', { outcome: { reply: refused } }, origin)
-      const call = parseSubmission(body, NESTING_MAX)
-      const isCall = !isRefusal(call)
-      const answered = isCall ? await settle(answer(call, origin), origin) : { outcome: call.error }
-      const { outcome } = answered
-      const isUnknown = outcome instanceof RpcError && outcome.name === 'methodNotFound'
-      meter.onCall(isCall ? (isUnknown ? 'unknown' : call.method) : 'none', nameOf(outcome))
-      return toReply(call.id, answered, origin)
-    },
-  }
-}

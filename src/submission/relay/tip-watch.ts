@@ -4,18 +4,18 @@ import type { RelayModules, RelayOptions } from './relay-types.js'
 import type { TokenBucket } from './token-bucket.js'
 
 const BODY = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getTipAccounts","params":[]}')
-/** Pause before the bucket is tried again, where bundles have emptied it. */
+/** Pause before an empty bucket is tried again. */
 const RETRY_MS = 1_000
-/** Edges look this often whether it is time to ask; one of them then does. */
-const LOOK_MS = 30_000
-/** Of each kind of difference, as many are logged. */
+/** Longest pause between two tries of an edge to be the one that asks. */
+const TRY_MS = 30_000
+/** Accounts in one log line, of each kind. */
 const LOGGED_MAX = 16
 
 /** What a watch works with. */
 export type TipWatchModules = Pick<RelayModules, 'upstream' | 'bucket' | 'log'> & {
   /** One token in each `tipCheckMs`, for all edges of the machine. */
   readonly turns: TokenBucket
-  /** Told after each answer that names accounts. */
+  /** Called after each answer that names accounts. */
   readonly onCompared: (isSame: boolean) => void
 }
 
@@ -33,8 +33,7 @@ const toAccounts = (body: Uint8Array): readonly string[] | undefined => {
 
 /**
  * Compares the engine's own list of tip accounts with the configured one, which the checks count:
- * an engine that has changed its accounts would let no bundle of ours land. Asks within the bucket,
- * and rarely.
+ * after the engine has changed its accounts no bundle lands. Takes its requests from the bucket.
  */
 export const watchTips = (
   options: Pick<RelayOptions, 'network' | 'route' | 'path' | 'engineTipAccounts' | 'tipCheckMs'>,
@@ -73,10 +72,10 @@ export const watchTips = (
         if (turns.take()) await ask()
       } catch (error) {
         if (stop.signal.aborted) return
-        // The upstream has said it already. The next turn asks again.
+        // The upstream has logged it. The next turn asks again.
         log.info({ err: error, network, route }, 'tip accounts were not compared')
       }
-      const pause = sleep(Math.min(tipCheckMs, LOOK_MS), true, { signal: stop.signal, ref: false })
+      const pause = sleep(Math.min(tipCheckMs, TRY_MS), true, { signal: stop.signal, ref: false })
       if ((await pause.catch(() => undefined)) === undefined) return
     }
   }

@@ -1,9 +1,9 @@
 import { takeRequests, toRate } from '../../shared/gcra.js'
 
-/** Bounds of what one route asks of its engine. */
+/** Bounds of one route's requests to its engine. */
 export type BucketOptions = {
   readonly requestsPerSecondMax: number
-  /** Requests that may go at once after a pause. */
+  /** Requests that may be sent at once after a pause. */
   readonly requestsBurstMax: number
 }
 
@@ -17,9 +17,9 @@ export type BucketModules = {
   readonly nowNs: () => bigint
 }
 
-/** Leave to ask an engine, shared by all edges of the machine. */
+/** Tokens for requests to an engine, shared by all edges of the machine. */
 export type TokenBucket = {
-  /** Takes one token, and none where fewer than `reserve` others would be left. */
+  /** Takes one token, unless fewer than `reserve` others would be left. */
   take(reserve?: number): boolean
 }
 

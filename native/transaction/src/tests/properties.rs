@@ -3,8 +3,9 @@ use proptest::prelude::*;
 use validator_ed25519::{Signature as DalekSignature, VerifyingKey};
 
 use super::super::layout::walk;
-use super::super::parse::{REFUSED, SANITIZE, UNREADABLE};
+use super::super::parse::{REFUSED, UNREADABLE};
 use super::super::refusal::refusal;
+use super::super::view::SANITIZE;
 use super::*;
 
 fn any_version() -> impl Strategy<Value = Version> {

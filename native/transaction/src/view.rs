@@ -1,0 +1,24 @@
+//! Views of transactions that the validator's parser has read, and the limits of mainnet.
+
+use agave_transaction_view::sanitize::SanitizeConfig;
+use agave_transaction_view::transaction_view::{
+    SanitizedTransactionView, UnsanitizedTransactionView,
+};
+
+/// Bytes of the largest transaction, one of version 1. The parser counts offsets in 16 bits.
+pub const BYTES_MAX: usize = 4_096;
+
+/// Consensus limits that the parser leaves to its caller.
+pub const SANITIZE: SanitizeConfig = SanitizeConfig {
+    min_requested_heap_size: 32 * 1024,
+    max_requested_heap_size: 256 * 1024,
+    // SIMD-0160.
+    max_instructions: 64,
+    // SIMD-0406.
+    max_accounts_per_instruction: 255,
+};
+
+/// A transaction that was read to its last byte and sanitized.
+pub type View<'a> = SanitizedTransactionView<&'a [u8]>;
+/// A transaction that was read to its last byte.
+pub type Unsanitized<'a> = UnsanitizedTransactionView<&'a [u8]>;
