@@ -11,7 +11,7 @@ const ROOMS = {
   server: ['shared'],
   upstream: ['shared'],
   storage: ['shared', 'native'],
-  access: ['shared', 'native'],
+  access: ['shared', 'native', 'storage'],
   rpc: ['shared', 'native'],
   pubsub: ['shared', 'native'],
   submission: ['shared', 'native', 'storage', 'upstream'],
