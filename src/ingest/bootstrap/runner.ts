@@ -127,8 +127,8 @@ export class BootstrapRunner {
   }
 
   private finish(): void {
-    // Before the status: whoever reads `done` finds no files of it. A kill in between is settled at
-    // the next start.
+    // Files first, so that none are left when the status is `done`. After a kill in between the
+    // next start finishes this.
     this.record.removeWork()
     const nowMs = Date.now()
     this.record.change({ step: 'live', state: 'done', stepAtMs: nowMs, endedAtMs: nowMs })

@@ -97,29 +97,23 @@ const isCancel = (value: unknown): value is BootstrapCancel =>
   'reason' in value &&
   typeof value.reason === 'string'
 
-/**
- * Asks whoever carries out a bootstrap to end it. It lies there until that is done, whatever
- * process does it.
- */
+/** Requests the end of a bootstrap. The file stays until a process has ended it. */
 export const requestCancel = (stores: string, cancel: BootstrapCancel): void => {
   replaceFileDurably(join(stores, CANCEL), `${JSON.stringify(cancel)}\n`)
 }
 
-/** What somebody wants to end; undefined where nobody does. */
+/** The requested cancellation, if there is one. */
 export const readCancel = (stores: string): BootstrapCancel | undefined => {
   const value = readJson(join(stores, CANCEL))
   return isCancel(value) ? value : undefined
 }
 
-/**
- * Removes what `requestCancel` left of this request, and of no other one: that nobody has heard
- * yet.
- */
+/** Removes the cancellation of this request, and keeps one of another request. */
 export const forgetCancel = (stores: string, id: string): void => {
   if (readCancel(stores)?.id === id) rmSync(join(stores, CANCEL), { force: true })
 }
 
-/** Removes what is known of a bootstrap and of a request for one: nobody goes on with it. */
+/** Removes the state of a bootstrap and every request for one, so that no process continues it. */
 export const forgetBootstrap = (stores: string): void => {
   rmSync(join(stores, CANCEL), { force: true })
   forgetRequest(stores)
