@@ -66,79 +66,88 @@ class Admitted implements CallContext {
   }
 }
 
+/** Admits requests, and rechecks them after a change of accesses. */
+const createRpcAdmission = (parts: EdgeParts) => {
+  const { views, version, limiter, now } = parts
+  const admitToken = createAdmit(parts)
+  const acquire = createAcquire(parts)
+  return {
+    admit: (token: string, request: Request): Admitted | Reply => {
+      // Read before: a change after this line must recheck the request.
+      const current = version()
+      const nowMs = now()
+      const grant = admitToken(token, request, nowMs)
+      if (isReply(grant)) return grant
+      const view = views.get(grant.network)
+      // The token's network was removed from the configuration.
+      if (view === undefined) return UNAUTHORIZED
+      const principal = limiter.principalOf(grant)
+      const refused = acquire(principal, nowMs)
+      if (refused !== undefined) return refused
+      const admitted = new Admitted(principal, view, request, parts)
+      admitted.token = token
+      admitted.version = current
+      return admitted
+    },
+    recheck: (admitted: Admitted): Reply | undefined => {
+      const current = version()
+      if (admitted.version === current) return undefined
+      const grant = admitToken(admitted.token, admitted.request)
+      if (isReply(grant)) return grant
+      admitted.version = current
+      return undefined
+    },
+  }
+}
+
+const createRpcRoutes = (parts: EdgeParts): readonly Route<Admitted>[] => {
+  const { bodyBytesMax, location, log, limiter } = parts
+  const { admit, recheck } = createRpcAdmission(parts)
+  // Read once, so that a disabled level costs requests nothing.
+  const isLogged = log.isLevelEnabled('debug')
+  const logRequest = (
+    { id, tokenId, principal }: Admitted,
+    { length: bytes }: Uint8Array,
+  ): void => {
+    const { network } = principal.grant
+    log.debug({ requestId: id, tokenId, location, network, bytes }, 'request')
+  }
+  const rpc = (pattern: string, tokenOf: (request: Request) => string): Route<Admitted> => ({
+    method: 'POST',
+    pattern,
+    contentType: 'application/json',
+    bodyBytesMax,
+    open: request => admit(tokenOf(request), request),
+    recheck,
+    done: ({ principal, atOnce }) => limiter.release(principal, atOnce),
+    handle: (admitted, body) => {
+      if (isLogged) logRequest(admitted, body)
+      return admitted.view.dispatch.handle(body, admitted)
+    },
+  })
+  return [rpc('/:token', pathToken), rpc('/', headerToken)]
+}
+
 const textReply = (status: number, body: string): Reply => ({
   status,
   contentType: 'text/plain',
   body,
 })
 
+const createPage = (pattern: string, reply: () => Reply): Route => ({
+  method: 'GET',
+  pattern,
+  bodyBytesMax: 0,
+  open: () => undefined,
+  handle: reply,
+})
+
 /** The JSON-RPC routes of one location, and its health checks. */
-export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => {
-  const { location, views, health, log, version, limiter, now } = parts
-  // Read once, so that a disabled level costs requests nothing.
-  const isLogged = log.isLevelEnabled('debug')
-
-  const admitToken = createAdmit(parts)
-  const acquire = createAcquire(parts)
-  const admit = (token: string, request: Request): Admitted | Reply => {
-    // Read before: a change after this line must recheck the request.
-    const current = version()
-    const nowMs = now()
-    const grant = admitToken(token, request, nowMs)
-    if (isReply(grant)) return grant
-    const view = views.get(grant.network)
-    // The token's network was removed from the configuration.
-    if (view === undefined) return UNAUTHORIZED
-    const principal = limiter.principalOf(grant)
-    const refused = acquire(principal, nowMs)
-    if (refused !== undefined) return refused
-    const admitted = new Admitted(principal, view, request, parts)
-    admitted.token = token
-    admitted.version = current
-    return admitted
-  }
-  const recheck = (admitted: Admitted): Reply | undefined => {
-    const current = version()
-    if (admitted.version === current) return undefined
-    const grant = admitToken(admitted.token, admitted.request)
-    if (isReply(grant)) return grant
-    admitted.version = current
-    return undefined
-  }
-
-  const rpc = (pattern: string, tokenOf: (request: Request) => string): Route<Admitted> => ({
-    method: 'POST',
-    pattern,
-    contentType: 'application/json',
-    bodyBytesMax: parts.bodyBytesMax,
-    open: request => admit(tokenOf(request), request),
-    recheck,
-    done: ({ principal, atOnce }) => limiter.release(principal, atOnce),
-    handle: isLogged
-      ? (admitted, body) => {
-          const { id, tokenId, principal } = admitted
-          const { network } = principal.grant
-          log.debug({ requestId: id, tokenId, location, network, bytes: body.length }, 'request')
-          return admitted.view.dispatch.handle(body, admitted)
-        }
-      : (admitted, body) => admitted.view.dispatch.handle(body, admitted),
-  })
-
-  const page = (pattern: string, answer: () => Reply): Route<undefined> => ({
-    method: 'GET',
-    pattern,
-    bodyBytesMax: 0,
-    open: () => undefined,
-    handle: answer,
-  })
-
-  return [
-    page('/health', () => {
-      const state = health()
-      return textReply(state === 'ok' ? 200 : 503, state)
-    }),
-    page('/ping', () => textReply(200, 'pong')),
-    rpc('/:token', pathToken),
-    rpc('/', headerToken),
-  ].map(route => route as Route)
-}
+export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => [
+  createPage('/health', () => {
+    const state = parts.health()
+    return textReply(state === 'ok' ? 200 : 503, state)
+  }),
+  createPage('/ping', () => textReply(200, 'pong')),
+  ...createRpcRoutes(parts).map(route => route as Route),
+]

@@ -1,104 +1,142 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Config } from '../config/config.js'
 import { raiseLoopPriority } from '../edge/event-loop-priority.js'
 import { meterLog, meterServers, meterViews } from '../edge/metrics.js'
-import { openAccess } from '../edge/open-access.js'
+import { openAccess, type OpenAccess } from '../edge/open-access.js'
 import { EdgeLocations } from '../edge/open-locations.js'
-import { openNetworks } from '../edge/open-networks.js'
-import { openSubmissions } from '../edge/open-submissions.js'
-import { openLog } from '../shared/log.js'
-import { createMetrics } from '../shared/metrics.js'
+import { openNetworks, type EdgeNetworks } from '../edge/open-networks.js'
+import { openSubmissions, type OpenSubmissions } from '../edge/open-submissions.js'
+import { openLog, type Log } from '../shared/log.js'
+import { createMetrics, type Metrics } from '../shared/metrics.js'
 import { CLOSE } from '../shared/socket.js'
 import { edgeCountOf, leavesCore } from '../config/edge-count.js'
-import { sendMetrics, type Start } from './start.js'
-import { openSharedMemory } from './shared-memory.js'
+import type { Command, SendEvent } from './messages.js'
+import { openSharedMemory, type SharedMemory } from './shared-memory.js'
+import { sendMetrics, type Running, type Start } from './start.js'
+
+type EdgeParts = {
+  readonly config: Config
+  readonly index: number
+  readonly send: SendEvent
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly shared: SharedMemory
+  readonly access: OpenAccess
+  readonly networks: EdgeNetworks
+}
+
+const now = (): number => performance.now()
+
+class Edge implements Running {
+  private readonly parts: EdgeParts
+  private submissions: OpenSubmissions | undefined
+  private locations: EdgeLocations | undefined
+  private readonly timers: NodeJS.Timeout[] = []
+  private stopLoopPriority = (): void => {}
+  private confirmedVersion = Number.NaN
+  private isIndexedSent = false
+  private isDraining = false
+  private isClosed = false
+
+  constructor(parts: EdgeParts) {
+    this.parts = parts
+  }
+
+  /** Opens the stores of all networks, then the upstreams, then the servers. */
+  async open(): Promise<void> {
+    const { config, index, log, metrics, shared, access, networks } = this.parts
+    const { edgeRealtime, edgeSliceMicros, socketCheckMs, tipPollMs } = config.processes
+    this.refresh()
+    this.timers.push(setInterval(() => this.refresh(), tipPollMs))
+    const edge = { index, count: edgeCountOf(config) }
+    const submissions = await openSubmissions(config, edge, { log, metrics, now })
+    this.submissions = submissions
+    shared.enterEdge(index, process.pid)
+    const { accessVersion: version } = shared
+    const health = () => (this.isDraining ? 'draining' : networks.health(now()))
+    const modules = { access, networks, submissions, version, health, log, metrics }
+    const locations = new EdgeLocations(config, modules)
+    this.locations = locations
+    await locations.open()
+    this.timers.push(setInterval(() => locations.revalidateSockets(), socketCheckMs))
+    meterServers(metrics, locations.servers)
+    meterViews(metrics, networks.views.values(), locations.servers)
+    // Last: a thread inherits the slice of the thread that creates it, and the pools exist now.
+    this.stopLoopPriority = raiseLoopPriority(
+      { sliceMicros: edgeSliceMicros, isRealtime: edgeRealtime && leavesCore(config) },
+      log,
+    )
+  }
+
+  /** Sends a frame to all sockets that are subscribed to the topic. */
+  publish(topic: string, frame: Uint8Array): void {
+    this.locations?.publish(topic, frame)
+  }
+
+  onCommand(command: Command): void {
+    const { metrics, send } = this.parts
+    if (command.kind === 'accessChanged') return this.confirmVersion()
+    if (this.isClosed) return
+    if (command.kind === 'committed' || command.kind === 'storeReplaced') this.refresh()
+    else if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
+  }
+
+  async drain(): Promise<void> {
+    const { config, access, networks } = this.parts
+    const servers = this.locations?.servers ?? []
+    this.isDraining = true
+    // First, so that these clients reconnect elsewhere while this edge finishes its requests.
+    for (const server of servers) server.closeSockets(CLOSE.restart, 'restart')
+    await sleep(config.processes.drainNoticeMs)
+    await Promise.all(servers.map(server => server.drain()))
+    for (const timer of this.timers) clearInterval(timer)
+    this.stopLoopPriority()
+    this.isClosed = true
+    await networks.close()
+    await this.submissions?.close()
+    await access.close()
+  }
+
+  private refresh(): void {
+    const { networks, send } = this.parts
+    this.confirmVersion()
+    networks.refresh(now())
+    if (this.isIndexedSent || !networks.isIndexed) return
+    this.isIndexedSent = true
+    send({ kind: 'indexed' })
+  }
+
+  /**
+   * Confirms that nothing is sent any more under an older version. Replies are rechecked before
+   * they are sent and leave in the same tick; open WebSockets are revalidated here.
+   */
+  private confirmVersion(): void {
+    const { index, shared } = this.parts
+    const current = shared.accessVersion()
+    if (current !== this.confirmedVersion) this.locations?.revalidateSockets()
+    this.confirmedVersion = current
+    shared.confirmVersion(index, current)
+  }
+}
 
 /** An edge: serves the RPC, WebSocket and submission URLs of every location of this machine. */
 export const startEdge: Start = async ({ config, index }, send) => {
   const { log, flush, droppedCount } = openLog(`edge ${index}`, config.log)
   const metrics = createMetrics(`edge ${index}`)
+  meterLog(metrics, droppedCount)
   const shared = openSharedMemory(config.dataDir)
   const { accessVersion: version } = shared
-  const edgeCount = edgeCountOf(config)
-  const access = await openAccess(config, { index, edgeCount, version, log })
-
-  const now = (): number => performance.now()
-  const modules = { log, metrics, now }
-  let locations: EdgeLocations | undefined
-  const publish = (topic: string, frame: Uint8Array): void => locations?.publish(topic, frame)
-  const networks = await openNetworks(config, { ...modules, publish })
-
-  let confirmedVersion = Number.NaN
-  /**
-   * Confirms that nothing is sent any more under an older version. Replies are rechecked before
-   * they are sent and leave in the same tick; open WebSockets are revalidated here.
-   */
-  const confirmVersion = (): void => {
-    const current = version()
-    if (current !== confirmedVersion) locations?.revalidateSockets()
-    confirmedVersion = current
-    shared.confirmVersion(index, current)
-  }
-  let isIndexedSent = false
-  const refresh = (): void => {
-    confirmVersion()
-    networks.refresh(now())
-    if (isIndexedSent || !networks.isIndexed) return
-    isIndexedSent = true
-    send({ kind: 'indexed' })
-  }
-  refresh()
-  const refreshTimer = setInterval(refresh, config.processes.tipPollMs)
-
-  const submissions = await openSubmissions(config, { index, count: edgeCount }, modules)
-  let isDraining = false
-  const health = () => (isDraining ? 'draining' : networks.health(now()))
-  shared.enterEdge(index, process.pid)
-  locations = new EdgeLocations(config, {
-    access,
-    networks,
-    submissions,
-    version,
-    health,
-    log,
-    metrics,
-  })
-  await locations.open()
-  const { servers } = locations
-  const revalidateTimer = setInterval(
-    () => locations?.revalidateSockets(),
-    config.processes.socketCheckMs,
-  )
-  meterServers(metrics, servers)
-  meterViews(metrics, networks.views.values(), servers)
-  meterLog(metrics, droppedCount)
-  // Last: a thread inherits the slice of the thread that creates it, and the pools exist now.
-  const { edgeRealtime, edgeSliceMicros } = config.processes
-  const stopLoopPriority = raiseLoopPriority(
-    { sliceMicros: edgeSliceMicros, isRealtime: edgeRealtime && leavesCore(config) },
-    log,
-  )
-
-  let isClosed = false
+  const access = await openAccess(config, { index, edgeCount: edgeCountOf(config), version, log })
+  let edge: Edge | undefined
+  const publish = (topic: string, frame: Uint8Array): void => edge?.publish(topic, frame)
+  const networks = await openNetworks(config, { log, metrics, now, publish })
+  const running = new Edge({ config, index, send, log, metrics, shared, access, networks })
+  edge = running
+  await running.open()
   return {
-    onCommand: command => {
-      if (command.kind === 'accessChanged') return confirmVersion()
-      if (isClosed) return
-      if (command.kind === 'committed' || command.kind === 'storeReplaced') refresh()
-      else if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
-    },
+    onCommand: command => running.onCommand(command),
     drain: async () => {
-      isDraining = true
-      // First, so that these clients reconnect elsewhere while this edge finishes its requests.
-      for (const server of servers) server.closeSockets(CLOSE.restart, 'restart')
-      await sleep(config.processes.drainNoticeMs)
-      await Promise.all(servers.map(server => server.drain()))
-      clearInterval(refreshTimer)
-      clearInterval(revalidateTimer)
-      stopLoopPriority()
-      isClosed = true
-      await networks.close()
-      await submissions.close()
-      await access.close()
+      await running.drain()
       flush()
     },
   }

@@ -31,7 +31,7 @@ class Batch {
   }
 
   /**
-   * Runs calls until one must be awaited; after it, goes on. Undefined once all calls have begun.
+   * Runs calls until one must be awaited, then the rest. Undefined once all calls have started.
    */
   run(): Promise<void> | undefined {
     while (this.next < this.calls.length) {

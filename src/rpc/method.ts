@@ -9,7 +9,7 @@ const ANYTHING: JsonSchema = {}
 export type Param<T> = {
   readonly name: string
   readonly isRequired: boolean
-  /** What a right value looks like, for the OpenRPC document. */
+  /** Schema of a valid value, for the OpenRPC document. */
   readonly schema: JsonSchema
   /** Throws an RpcError where the value, `undefined` for an absent one, is not right. */
   check(value: unknown, index: number): T
@@ -53,7 +53,7 @@ export const optional = <T>(
  */
 export type Bound = 'timeout' | 'budget' | 'none'
 
-/** What a method answers from: the indexed view, and how this node stands. */
+/** What methods read: the index, and the state of this node. */
 export type MethodContext = Reads & {
   /** False where the tip has not moved for too long; absent, it is not known to. */
   isHealthy?(): boolean
@@ -66,7 +66,7 @@ export type Method = {
   readonly summary: string
   readonly bound: Bound
   readonly params: readonly Param<unknown>[]
-  /** What a result looks like, for the OpenRPC document. */
+  /** Schema of a result, for the OpenRPC document. */
   readonly result: JsonSchema
   call(context: MethodContext, params: readonly unknown[]): ReplyBytes | Promise<ReplyBytes>
 }

@@ -3,7 +3,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 
 const U64_MAX = 2 ** 64
 const INTEGER: JsonSchema = { type: 'integer', minimum: 0 }
-/** May be larger than a double holds exactly. */
+/** May be larger than the largest exact integer of a double. */
 const U64: JsonSchema = { type: 'integer', minimum: 0, maximum: U64_MAX }
 export const TEXT: JsonSchema = { type: 'string' }
 export const SLOT: JsonSchema = INTEGER

@@ -22,7 +22,7 @@ export const tokenFilter = required(
     const programId = toText(content, index)
     const tokenProgram = TOKEN_PROGRAMS.get(programId)
     if (tokenProgram !== undefined) return { tokenProgram }
-    // What is no address at all is told as such first.
+    // An invalid address has an error of its own, which comes first.
     decodePubkey(programId)
     throw new RpcError('tokenProgramId')
   },

@@ -23,7 +23,7 @@ export type BootstrapStatus = {
   readonly state: 'running' | 'done' | 'failed' | 'cancelled'
   /** Where it failed: why, and what mends it. Where it was cancelled: what for. */
   readonly reason?: string
-  /** Starts of it, the first included: a killed process goes on with it. */
+  /** Starts, including the first: a restarted process continues it. */
   readonly attempts: number
   readonly begunAtMs: number
   readonly stepAtMs: number

@@ -5,7 +5,7 @@ import { toOpenRpc } from '../open-rpc.js'
 const META_SCHEMA = 'https://meta.open-rpc.org/'
 
 /**
- * Describes the methods of a table, which may hold this one: it is looked at when it is asked for.
+ * Describes a table of methods. The table may contain this method, so it is read at the first call.
  */
 export const createDiscover = (methods: () => Iterable<Method>): Method => {
   let document: Buffer | undefined

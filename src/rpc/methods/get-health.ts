@@ -12,7 +12,7 @@ export const getHealth = method({
   result: { enum: ['ok'] },
   run: context => {
     if (context.isHealthy?.() === false || context.tip() === undefined)
-      // By how many slots nobody here knows: the feed, which would tell, is what has stopped.
+      // The number of slots is unknown: it would come from the feed, which has stopped.
       throw new RpcError('nodeUnhealthy', undefined, { numSlotsBehind: null })
     return OK
   },

@@ -2,7 +2,7 @@ import { method } from '../method.js'
 import { ignored, pubkey } from '../params.js'
 import { atSlot, TOKEN_AMOUNT } from '../schemas.js'
 
-/** What a token account holds. */
+/** The amount in a token account. */
 export const getTokenAccountBalance = method({
   name: 'getTokenAccountBalance',
   summary: 'The amount that a token account holds.',

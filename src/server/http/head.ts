@@ -25,8 +25,8 @@ const remember = <K, V>(map: Map<K, V>, key: K, value: V): V => {
   return value
 }
 
-// uWebSockets.js writes a value as it is, so one value holds all constant lines. Measured: one call
-// into it with 200 bytes costs 0.1 µs, five calls cost 0.8 µs.
+// uWebSockets.js writes values unchanged, so one value contains all constant lines. Measured: one
+// call into it with 200 bytes costs 0.1 µs, five calls cost 0.8 µs.
 const openLines = new Map<string, string>()
 const closingLines = new Map<string, string>()
 
