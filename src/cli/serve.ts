@@ -4,8 +4,8 @@ import type { Service } from '../processes/supervisor.js'
 import type { LoadConfig } from './command.js'
 
 /**
- * Exits with code 0 on a signal before the service is up: nothing is to be drained, and children end
- * with their parent. Returns the function that removes the handlers.
+ * Exits with code 0 on a signal before the service is up: nothing is to be drained, and children
+ * end with their parent. Returns the function that removes the handlers.
  */
 export const exitOnSignal = (): (() => void) => {
   const exit = (): void => process.exit(0)

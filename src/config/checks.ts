@@ -108,7 +108,9 @@ function* checkPorts(config: Config): Faults {
   }
 }
 
-/** What no single value shows: ids, ports and addresses that must differ, options that need others. */
+/**
+ * What no single value shows: ids, ports and addresses that must differ, options that need others.
+ */
 export function* checkTogether(config: Config): Faults {
   yield* checkIds(config)
   for (const [index, network] of config.networks.entries()) {

@@ -6,7 +6,9 @@ import { explain, keysOf } from './explain.js'
 import { configSchema, type Config } from './schema.js'
 import { findTomlLine } from './toml-line.js'
 
-/** A configuration that cannot be used. The message is one line: where, what, and the right value. */
+/**
+ * A configuration that cannot be used. The message is one line: where, what, and the right value.
+ */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }

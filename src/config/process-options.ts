@@ -16,8 +16,8 @@ export const defaults = {
   edgeSliceMicros: 100,
   /**
    * Keeps idle processors out of sleep states (/dev/cpu_dma_latency, root): waking one takes 30 to
-   * 50 µs, which a submission pays several times. Off, because it costs power all the time: on for a
-   * machine that does nothing else.
+   * 50 µs, which a submission pays several times. Off, because it costs power all the time: on for
+   * a machine that does nothing else.
    */
   disableCpuIdle: false,
   /**

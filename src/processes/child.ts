@@ -34,7 +34,9 @@ export type Child = {
   send(command: Command): void
   /** Kills it; it is started again with a new assignment. */
   restart(): void
-  /** Drains it, and kills it at the deadline. Resolves when it has ended; it is not started again. */
+  /**
+   * Drains it, and kills it at the deadline. Resolves when it has ended; it is not started again.
+   */
   stop(deadlineMs: number): Promise<void>
 }
 

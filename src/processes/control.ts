@@ -20,7 +20,10 @@ import { StoreReaders } from '../submission/store/store-readers.js'
 import { openSharedMemory } from './shared-memory.js'
 import type { Start } from './start.js'
 
-/** Control: the only writer of the access store. Serves the dashboard, and the metrics of every process. */
+/**
+ * Control: the only writer of the access store. Serves the dashboard, and the metrics of every
+ * process.
+ */
 export const startControl: Start = async ({ config }, send) => {
   const { log, flush } = openLog('control', config.log)
   if (!lockFile(join(config.dataDir, 'control.lock')))

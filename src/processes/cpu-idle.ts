@@ -6,8 +6,8 @@ const LATENCY_FILE = '/dev/cpu_dma_latency'
 const NO_LATENCY = Buffer.alloc(4)
 
 /**
- * Keeps the idle processors of the machine out of sleep states until the returned function is called
- * or this process ends. Throws where the system does not allow it (it needs root, and some
+ * Keeps the idle processors of the machine out of sleep states until the returned function is
+ * called or this process ends. Throws where the system does not allow it (it needs root, and some
  * containers lack the file).
  */
 export const disableCpuIdle = (path = LATENCY_FILE): (() => void) => {

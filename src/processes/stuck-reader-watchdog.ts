@@ -15,8 +15,8 @@ export type StuckReaderWatchdog = {
 /**
  * An edge with a read over `store.readerSecondsMax` is pinged. A stopped or stuck one does not
  * answer and is restarted. One that answers may take as long as a client may take for its reply;
- * after that it is restarted too. Other processes are never restarted: a backup reads for as long as
- * it needs.
+ * after that it is restarted too. Other processes are never restarted: a backup reads for as long
+ * as it needs.
  */
 export const createStuckReaderWatchdog = (options: {
   readonly config: Pick<Config, 'store' | 'rpc' | 'processes'>

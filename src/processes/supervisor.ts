@@ -246,7 +246,9 @@ class Supervisor implements Service {
     return this.until(() => this.children.every(child => child.isReady))
   }
 
-  /** Waits for a step of the start. Ends the children and throws where it fails or takes too long. */
+  /**
+   * Waits for a step of the start. Ends the children and throws where it fails or takes too long.
+   */
   private async until(isDone: () => boolean): Promise<void> {
     const { startMs } = this.config.processes
     const timeout = new AbortController()

@@ -11,7 +11,9 @@ import {
 import { join } from 'node:path'
 import { replaceFileDurably } from '../shared/atomic-file.js'
 
-/** Folder of one network's stores: a folder per generation; the file `CURRENT` names the live one. */
+/**
+ * Folder of one network's stores: a folder per generation; the file `CURRENT` names the live one.
+ */
 export const storesPath = (dataDir: string, network: string): string =>
   join(dataDir, 'accounts', network)
 

@@ -32,8 +32,8 @@ export const openLmdb = (options: LmdbOptions): Lmdb =>
     mapSize: options.mapBytes,
     maxReaders: options.readersMax,
     maxDbs: options.tablesMax,
-    // Off, so that no reader sees a change before it is on disk, and because lmdb 3.5 otherwise waits
-    // for the disk on a thread that a close does not wait for.
+    // Off, so that no reader sees a change before it is on disk, and because lmdb 3.5 otherwise
+    // waits for the disk on a thread that a close does not wait for.
     overlappingSync: false,
     // Off, because lmdb 3.5 otherwise rejects a promise that no caller can handle when a commit
     // fails, and a full disk would end the process.

@@ -3,7 +3,7 @@ import { isMap } from '../../shared/values.js'
 import type { Rpc } from './client.js'
 import { RpcReadFailure } from './failure.js'
 
-/** The block that a store begins with, as an upstream RPC tells it. */
+/** The base block of a store, from an upstream RPC. */
 export type RpcBase = {
   readonly slot: number
   readonly parentSlot: number

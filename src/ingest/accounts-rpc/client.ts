@@ -10,7 +10,7 @@ import type { Options } from './options.js'
 import { fromRpcError, fromStatus, RpcReadFailure, scrub } from './failure.js'
 import { untrustedHint } from './untrusted.js'
 
-/** Which upstream RPC to read accounts from. */
+/** An upstream RPC to read accounts from. */
 export type RpcTarget = {
   /** Its path may be a secret; it has no query. */
   readonly endpoint: string
@@ -19,19 +19,19 @@ export type RpcTarget = {
   readonly caCertificatePem?: string | undefined
 }
 
-/** One question for accounts. */
+/** A request for accounts. */
 export type RpcQuestion = {
   readonly method: string
   readonly params: readonly unknown[]
-  /** For messages: which program, mint or accounts. */
+  /** For messages: the program, mint or accounts. */
   readonly what: string
   readonly wanted: Wanted
 }
 
-/** Takes packed rows, in order. */
+/** Consumes packed rows, in order. */
 export type TakeRows = (rows: Uint8Array) => void | Promise<void>
 
-/** What the reading has cost so far. */
+/** Requests and bytes so far. */
 export type RpcCost = { readonly requests: number; readonly bytes: number }
 
 /**
@@ -52,29 +52,29 @@ export type Rpc = {
   close(): Promise<void>
 }
 
-/** Time and end, from outside. */
+/** Clock and cancellation. */
 export type RpcParts = {
   readonly signal: AbortSignal
   readonly now?: () => number
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>
 }
 
-/** Of an answer that is no list of accounts: an error, a slot. */
+/** Longest answer that is no list of accounts, such as an error or a slot. */
 const SMALL_BYTES_MAX = 64 * 1024
 
 const sleepFor = (ms: number, signal: AbortSignal): Promise<unknown> =>
   wait(ms, undefined, { signal })
 
-/** Seconds or a date, as milliseconds from now. */
+/** A Retry-After header, seconds or a date, as milliseconds from now. */
 export const parseRetryAfter = (value: unknown, nowMs: number): number | undefined => {
   if (typeof value !== 'string') return undefined
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
-  // Anything else Date.parse would make a year of.
+  // Date.parse would read other texts as a year.
   const dateMs = /^[A-Z][a-z]{2,8}, .*GMT$/.test(value) ? Date.parse(value) : NaN
   return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs)
 }
 
-/** The parts of a target that no message may hold. */
+/** The parts of a target that must not be in any message. */
 const secretsOf = ({ endpoint, credential = '' }: RpcTarget): readonly string[] => {
   const { pathname } = new URL(endpoint)
   return [credential, encodeURIComponent(credential), pathname === '/' ? '' : pathname]
@@ -83,7 +83,7 @@ const secretsOf = ({ endpoint, credential = '' }: RpcTarget): readonly string[] 
 const isTimeout = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /TIMEOUT/.test(String(error.code))
 
-/** Texts of sockets may hold anything: only their codes are told. */
+/** Only the codes of socket errors are reported: their texts may hold secrets. */
 const reasonOf = (error: unknown): string =>
   error instanceof Error
     ? 'code' in error && typeof error.code === 'string'
@@ -101,12 +101,12 @@ type Response = Dispatcher.ResponseData
 const bodyOf = ({ headers, body }: Response): AsyncIterable<Uint8Array> => {
   if (headers['content-encoding'] !== 'gzip') return body
   const plain = createGunzip()
-  // The iteration of `plain` throws what the pipeline fails with.
+  // An error of the pipeline is thrown by the iteration of `plain`.
   pipeline(body, plain, () => undefined)
   return plain
 }
 
-/** What failed where the rows went: asking again does not mend it. */
+/** The consumer of the rows failed: a retry does not help. */
 class TakeFailure extends Error {
   constructor(cause: unknown) {
     super('rows were not taken', { cause })
@@ -200,7 +200,7 @@ class RpcClient implements Rpc {
     return this.client.destroy()
   }
 
-  /** Asks again while that may help. */
+  /** Retries while that may help. */
   private async insist<T>(
     method: string,
     what: string,
@@ -288,7 +288,7 @@ class RpcClient implements Rpc {
     return Buffer.concat(chunks).toString('utf8')
   }
 
-  /** What stands in the body of a failure is JSON-RPC's error, a page, or nothing. */
+  /** The body of a failed response is a JSON-RPC error, an HTML page, or empty. */
   private async fromStatus(response: Response, method: string, what: string): Promise<Error> {
     const text = await this.small(response).catch(() => '')
     const retryAfterMs = parseRetryAfter(response.headers['retry-after'], this.now())
@@ -299,7 +299,7 @@ class RpcClient implements Rpc {
       if (isMap(error)) {
         said = String(error['message'])
         const { statusCode: status } = response
-        // A status that says nothing of its own leaves the word to the error.
+        // These statuses are unspecific: the JSON-RPC error is used instead.
         if (status === 400 || status === 404 || status === 500)
           return this.refusal(toRpcError(error), method, what)
       }
@@ -321,14 +321,14 @@ class RpcClient implements Rpc {
   private toFailure(error: unknown, method: string, what: string): RpcReadFailure {
     if (error instanceof RpcReadFailure) return error
     const said = `${method} for ${what}`
-    // The words of the kernel about a body that is no answer: they show nothing of it but kinds.
+    // The addon describes an invalid body by its kinds, never by its content.
     if (error instanceof NativeError)
       return new RpcReadFailure('passing', `${said}: ${scrub(error.message, this.secrets)}`)
     if (error instanceof SyntaxError)
       return new RpcReadFailure('passing', `${said}: the answer is no JSON`)
     const code = reasonOf(error)
     const hint = untrustedHint(code, 'networks.accountsRpc.caFile')
-    // What a server showed is the same at the next try.
+    // The certificate of a server is the same at the next attempt.
     if (hint !== '') return new RpcReadFailure('refused', `${said}: ${code}${hint}`)
     const kind = isTimeout(error) && !code.includes('CONNECT') ? 'slow' : 'passing'
     return new RpcReadFailure(kind, `${said}: no whole answer (${code})`)

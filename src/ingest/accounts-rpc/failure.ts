@@ -38,7 +38,7 @@ export const scrub = (text: string, secrets: readonly string[]): string => {
 }
 
 /**
- * Texts by which providers say that a question asks for too many accounts; no two agree on a code.
+ * Texts of providers for a request of too many accounts; there is no common code.
  */
 const TOO_LARGE =
   /too (many|large|big)|exceed|narrow|deprioritized|scan (results|limit)|response size|add filters/i
@@ -46,7 +46,7 @@ const SLOW = /time(d)?[ -]?out|deadline/i
 
 type RpcError = { readonly code: number; readonly message: string }
 
-/** The upstream's own error as a failure, with the setting that mends it where there is one. */
+/** The upstream's own error as a failure, with the option to change where there is one. */
 export const fromRpcError = (error: RpcError, method: string, what: string): RpcReadFailure => {
   const failure = toFailure(error, method, what)
   failure.code = error.code

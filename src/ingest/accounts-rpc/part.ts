@@ -19,7 +19,7 @@ export type Part = {
   /** Shorter accounts are not wanted. */
   readonly shortestBytes: number
   readonly dataSize: number | undefined
-  /** Where the prefix lies by which it is split. */
+  /** Offset of the prefix that it is split by. */
   readonly offset: number
   readonly prefix: readonly number[]
 }
@@ -41,7 +41,7 @@ export const toFilters = ({ fixed, dataSize, offset, prefix }: Part): readonly P
       ]),
 ]
 
-/** What a message calls the part. */
+/** The part in words for messages. */
 export const describePart = ({ what, dataSize, offset, prefix }: Part): string => {
   const size = dataSize === undefined ? '' : ` of ${dataSize} bytes`
   const bytes = Buffer.from(prefix).toString('hex')

@@ -47,10 +47,10 @@ export type ScopeReadParts = {
 /** Solana's Clock. */
 const CLOCK = 'SysvarC1ock11111111111111111111111111111111'
 const TOKEN_ACCOUNT_BYTES = 165
-/** Where a token account's wallet lies: what a mint's accounts are split by. */
+/** Offset of a token account's wallet, by which a mint's accounts are split. */
 const WALLET_AT = 32
 const KEY_BYTES = 32
-/** How often the slot of a provider that is behind is looked at: a slot. */
+/** How often the slot of a provider that is behind is polled: once per slot. */
 const SLOT_MS = 400
 
 const keysOf = (packed: Uint8Array): readonly string[] =>
@@ -166,8 +166,7 @@ class ScopeReader {
   }
 
   /**
-   * Pages need not say their slot: their rows are stamped with one that they are surely not older
-   * than.
+   * Pages may lack their slot: their rows get one that they are certainly not older than.
    */
   private async readPages(part: Part): Promise<void> {
     const { pageRowsMax: limit, slackSlots } = this.options
@@ -221,7 +220,7 @@ class ScopeReader {
           throw new RpcReadFailure(
             'passing',
             `${what}: the answer is of slot ${slot}, before slot ${minContextSlot} of the feed: ` +
-              'the provider does not heed minContextSlot',
+              'the provider ignores minContextSlot',
           )
         if (count++ === 0) {
           this.lowestSlot = Math.min(this.lowestSlot, slot)

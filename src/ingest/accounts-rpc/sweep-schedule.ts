@@ -21,8 +21,9 @@ export type SweepParts = {
 }
 
 /**
- * Starts to compare the store with the network's upstream RPC; returns the function that stops it. A
- * store of all accounts is not swept: its feed brings every change, and one pass would take months.
+ * Starts to compare the store with the network's upstream RPC; returns the function that stops it.
+ * A store of all accounts is not swept: its feed brings every change, and one pass would take
+ * months.
  */
 export const startSweep = (parts: SweepParts): (() => void) => {
   const { store, metrics, log } = parts

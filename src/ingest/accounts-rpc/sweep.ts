@@ -4,21 +4,21 @@ import type { Rpc } from './client.js'
 import type { Options } from './options.js'
 import type { FeedLine } from '../feed/source.js'
 
-/** What a sweep tells its process. None of them may throw. */
+/** Events of a sweep. The listeners must not throw. */
 export type SweepListeners = {
   compared(rows: ComparedRows): void
-  /** So many accounts were wrong and are right now. */
+  /** This many wrong accounts were corrected. */
   corrected(count: number): void
-  /** One way along the whole store is done. */
+  /** One pass over the whole store is done. */
   round(seconds: number): void
   failed(): void
   log(line: FeedLine): void
 }
 
-/** What a sweep works with. */
+/** Dependencies of a sweep. */
 export type SweepParts = {
   readonly rpc: Rpc
-  /** The store of the moment: another one may take its place. */
+  /** The live store, which a bootstrap may replace. */
   readonly store: () => Corrections
   readonly on: SweepListeners
   readonly signal: AbortSignal
@@ -27,7 +27,7 @@ export type SweepParts = {
 }
 
 const KEY_BYTES = 32
-/** An empty store is looked at again after this: its first block is some slots away. */
+/** An empty store is read again after this: its first block needs some slots. */
 const EMPTY_MS = 1_000
 
 class Sweep {
@@ -60,7 +60,7 @@ class Sweep {
   private async step(): Promise<number> {
     const { keysPerCallMax: keysMax, sweepBytesMax: bytesMax, sweepKeysPerSecond } = this.options
     const { rpc, store, on, now } = this.parts
-    this.tellCorrected()
+    this.reportCorrected()
     const keys = store().storedKeys(this.after, { keysMax, bytesMax })
     if (keys.length === 0) return this.startAgain()
     const count = keys.length / KEY_BYTES
@@ -79,7 +79,7 @@ class Sweep {
     this.after = keys.subarray(keys.length - KEY_BYTES)
     if (this.isFailing) {
       this.isFailing = false
-      on.log({ level: 'info', text: 'sweep goes on' })
+      on.log({ level: 'info', text: 'sweep continues' })
     }
     return Math.max(0, (count * 1000) / sweepKeysPerSecond - (now() - begunMs))
   }
@@ -89,11 +89,11 @@ class Sweep {
   }
 
   /**
-   * What only differed because the upstream was ahead of the tip is not told: blocks explain it.
+   * Differences that blocks explain, because the upstream was ahead of the tip, are not reported.
    */
-  private tellCorrected(): void {
+  private reportCorrected(): void {
     const { corrected } = this.parts.store().correctionCounts()
-    // Another store counts from nothing.
+    // A new store counts from 0.
     const count = corrected - (corrected < this.corrected ? 0 : this.corrected)
     this.corrected = corrected
     if (count === 0) return
@@ -111,14 +111,14 @@ class Sweep {
     return isEmpty ? EMPTY_MS : 0
   }
 
-  /** The store is as good as before: only that nobody checks it is to be told, once. */
+  /** The store is unaffected: only that the sweep has stopped is reported, once. */
   private fail(error: unknown): void {
     const { on } = this.parts
     on.failed()
     if (this.isFailing) return
     this.isFailing = true
     const text = error instanceof Error ? error.message : String(error)
-    on.log({ level: 'warn', text: `sweep stands still: ${text}` })
+    on.log({ level: 'warn', text: `sweep failed, retrying: ${text}` })
   }
 }
 

@@ -208,9 +208,9 @@ const findStartSlot = async ({
 }
 
 /**
- * Makes a store and brings it to the chain's head: spools the feed, loads, replays the spool. Answers
- * the store's writer, which the feed's subscription now feeds. After a kill another process resumes
- * with the spool that is there, and with the store where its load was complete.
+ * Makes a store and brings it to the chain's head: spools the feed, loads, replays the spool.
+ * Answers the store's writer, which the feed's subscription now feeds. After a kill another process
+ * resumes with the spool that is there, and with the store where its load was complete.
  */
 export const bootstrap = async (parts: BootstrapParts): Promise<Indexer> => {
   const { onStep, signal, spool } = parts

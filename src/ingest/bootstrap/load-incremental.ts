@@ -16,27 +16,29 @@ import {
 } from './load-snapshot.js'
 import { resolveSnapshot, type SnapshotName } from './snapshot-location.js'
 
-/** The store that is live, which stays as it is. */
+/** The live store, which is only read. */
 export type LiveStore = StoreCopy & {
   tip(): { readonly slot: number } | undefined
   stats(): { readonly usedBytes: number }
 }
 
-/** What bringing a copy up to date works with. */
+/** Dependencies of an incremental load. */
 export type IncrementalParts = {
   readonly location: string
   readonly openLoader: () => StoreLoader
   /** Undefined where there is none. */
   readonly live: () => LiveStore | undefined
-  /** Folder for the copy, which is not there, on the disk of the stores. */
+  /** Folder for the copy, on the disk of the stores. It does not exist yet. */
   readonly copyDir: string
   readonly options: SnapshotOptions
 }
 
-/** A file of this name is a store. */
+/** LMDB's name for the file of a store. */
 const DATA = 'data.mdb'
 
-/** Demands that an archive holds all that a store misses. Answers the slot that it builds on. */
+/**
+ * Throws where an archive lacks changes that the store misses. Answers the slot that it builds on.
+ */
 const demandContinues = (
   location: string,
   { base }: Pick<SnapshotName, 'base'>,
@@ -57,7 +59,7 @@ const demandNewer = (location: string, { slot }: { readonly slot: number }, tip:
     )
 }
 
-/** Work that nothing can stop: who waits for it can. */
+/** Stops waiting for work that cannot be stopped itself. */
 const unlessAborted = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
   let abort = (): void => {}
   const aborted = new Promise<never>((_resolve, reject) => {
@@ -78,7 +80,7 @@ const copy = async (
   const file = join(copyDir, DATA)
   const { usedBytes: total } = store.stats()
   const copying = store.copyTo(file).catch((error: unknown) => {
-    // Its words begin after the name of what failed.
+    // Messages of the addon begin after the name of what failed.
     if (!(error instanceof NativeError)) throw error
     throw new Error(`the copy of the live store ${error.message}`, { cause: error })
   })
@@ -114,7 +116,7 @@ const load = async (
     signal.throwIfAborted()
     const archive = await readArchive(loader, location, 0, options, show, signal)
     demandFresh(location, archive, spool)
-    // Its name may have led to a newer one since.
+    // The location may have led to a newer archive since.
     const base = demandContinues(location, { base: archive.baseSlot }, tip.slot)
     demandNewer(location, archive, store.tip()?.slot ?? tip.slot)
     await copy(store, parts, show, signal)
@@ -127,7 +129,7 @@ const load = async (
   }
 }
 
-/** Brings a copy of the live store up to date with what an incremental snapshot holds. */
+/** Brings a copy of the live store up to date with an incremental snapshot. */
 export const loadIncremental = (parts: IncrementalParts): LoadStore => ({
   startSlot: async signal => (await resolveSnapshot(parts.location, parts.options, signal)).slot,
   load: (dir, spool, show, signal) => load(parts, dir, spool, show, signal),

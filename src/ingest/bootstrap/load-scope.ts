@@ -4,7 +4,7 @@ import { openRpc, type RpcTarget } from '../accounts-rpc/client.js'
 import type { Options } from '../accounts-rpc/options.js'
 import { type ListedScope, readScope, type ScopeProgress } from '../accounts-rpc/scope.js'
 
-/** What becomes a store of the rows: the newest of each account counts. */
+/** Makes a store of rows: of each account it keeps the newest. */
 export type ScopeLoader = {
   push(order: number, packed: Uint8Array): Promise<void>
   finish(dir: string, base: LoaderBase): Promise<unknown>
@@ -14,7 +14,7 @@ export type ScopeLoader = {
 
 type LoaderBase = Omit<RpcBase, 'blockTime'> & { readonly blockTime?: number }
 
-/** What loading from an upstream RPC works with. */
+/** Dependencies of a load from an upstream RPC. */
 export type ScopeParts = {
   readonly target: RpcTarget
   readonly options: Options
@@ -38,12 +38,12 @@ type Loading = {
   readonly signal: AbortSignal
 }
 
-/** All rows come from one source: of equal slots the later one wins. */
+/** All rows have one source: of rows of the same slot the last one wins. */
 const ORDER = 0
 
 const describe = ({ bytes, requests, rows, what }: ScopeProgress) => ({
   done: rows,
-  // Nobody tells how many there are.
+  // The total is unknown.
   total: 0,
   unit: 'accounts',
   detail: `${what}: ${requests} requests, ${bytes} bytes`,
@@ -58,7 +58,7 @@ export const loadScope = async (
   { openLoader, options, scope, target }: ScopeParts,
   { dir, first, show, signal }: Loading,
 ): Promise<{ readonly slot: number; readonly rowsSlot: number }> => {
-  if (first === undefined) throw new Error('nothing is spooled yet')
+  if (first === undefined) throw new Error('no block is spooled yet')
   const rpc = openRpc(target, options, { signal })
   const loader = openLoader()
   const cancel = (): void => loader.cancel()

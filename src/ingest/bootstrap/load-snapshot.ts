@@ -11,15 +11,15 @@ import { askHead, type SnapshotServerOptions } from './snapshot-server.js'
 /** Bounds of a bootstrap, and how the servers of its archives are asked. */
 export type SnapshotOptions = Options & SnapshotServerOptions
 
-/** What loading from archives works with. */
+/** Dependencies of a load from archives. */
 export type SnapshotParts = {
-  /** A full archive, and none or one that builds on it. */
+  /** A full archive, and at most one incremental archive that builds on it. */
   readonly locations: readonly string[]
   readonly openLoader: () => StoreLoader
   readonly options: SnapshotOptions
 }
 
-/** Bytes at a location; 0 where nobody tells. */
+/** Size of the archive at a location; 0 where it is unknown. */
 const sizeOf = async (
   location: string,
   options: SnapshotServerOptions,
@@ -36,7 +36,7 @@ const sizeOf = async (
       at = new URL(location, at).href
     }
   } catch {
-    // It is for the display; whether the place can be read, reading it says.
+    // Only the progress needs it. A location that cannot be read fails when it is read.
   }
   return 0
 }
@@ -47,13 +47,13 @@ const showArchive = (loader: StoreLoader, total: number): StepProgress => {
   return { done: bytesRead, total, unit: 'bytes', detail }
 }
 
-/** How far the making of a store is. */
+/** Progress of writing the store. */
 export const showRows = (loader: StoreLoader): StepProgress => {
   const { rowsMerged: done, rowsTotal: total } = loader.progress()
   return { done, total, unit: 'rows', detail: `${loader.counts().kept} accounts` }
 }
 
-/** Shows how far a call is, until it has ended. */
+/** Calls `show` at an interval until a call has ended. */
 export const watched = async <T>(
   call: Promise<T>,
   everyMs: number,
@@ -66,7 +66,7 @@ export const watched = async <T>(
   })
 }
 
-/** Whether the feed that is spooled begins too late to continue a store of this slot. */
+/** Whether the spooled feed begins too late to continue a store of this slot. */
 const isTooOld = (spool: SpoolView, slot: number): boolean =>
   (spool.stats().first?.parentSlot ?? 0) > slot
 
@@ -101,7 +101,7 @@ export const untilFresh = async (
   }
 }
 
-/** Has a loader take an archive, after those that it took. */
+/** Has a loader read an archive, after those that it has read. */
 export const readArchive = async (
   loader: StoreLoader,
   location: string,
@@ -118,7 +118,7 @@ export const readArchive = async (
   return watched(reading, options.pollMs, () => show(showArchive(loader, total)))
 }
 
-/** The block that a store of an archive begins with: a snapshot is of a final slot. */
+/** The base block of a store of an archive: a snapshot is of a finalized slot. */
 export const baseOf = ({
   blockHeight,
   blockhash,
@@ -132,7 +132,7 @@ export const baseOf = ({
   root: slot,
 })
 
-/** What the spool does not continue, although its name said so. */
+/** Throws where the spool does not continue an archive, whatever its name promised. */
 export const demandFresh = (location: string, { slot }: LoadedArchive, spool: SpoolView): void => {
   if (isTooOld(spool, slot)) throw tooOld(location, slot, spool)
 }
@@ -145,7 +145,7 @@ const load = async (
   signal: AbortSignal,
 ): Promise<LoadedBase> => {
   const last = locations.at(-1) ?? ''
-  // Hours of loading end here where they would be for nothing.
+  // Before hours of loading that would be useless.
   if (locations.length === 1 || !isUrl(last)) await untilFresh(last, spool, options, signal)
   const loader = openLoader()
   const cancel = (): void => loader.cancel()
@@ -192,7 +192,7 @@ export const loadSnapshot = (parts: SnapshotParts): LoadStore => ({
   load: (dir, spool, show, signal) => load(parts, dir, spool, show, signal),
 })
 
-/** What a snapshot holds for this store, without writing one. */
+/** Counts what a store of the snapshots would hold, without writing one. */
 export const countSnapshot = async (
   { openLoader, options, locations }: SnapshotParts,
   show: (progress: StepProgress) => void,

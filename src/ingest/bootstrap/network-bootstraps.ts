@@ -58,7 +58,9 @@ export const toSnapshotOptions = ({ network, options }: BootstrapSettings): Snap
   return { ...options, ...ca }
 }
 
-/** What a network's accounts are read from by an upstream RPC. Throws where it is not configured. */
+/**
+ * What a network's accounts are read from by an upstream RPC. Throws where it is not configured.
+ */
 export const demandRpc = ({
   accountsRpc,
   id,

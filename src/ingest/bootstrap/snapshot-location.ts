@@ -3,7 +3,7 @@ import { printableLocation } from '../../shared/indexer-status.js'
 import { askHead, type SnapshotServerOptions } from './snapshot-server.js'
 import { untrustedHint } from '../accounts-rpc/untrusted.js'
 
-/** What the name of a snapshot archive says. */
+/** Slots in the name of a snapshot archive. */
 export type SnapshotName = {
   readonly slot: number
   /** The slot that an incremental one builds on. */
@@ -22,12 +22,12 @@ export const parseSnapshotName = (name: string): SnapshotName | undefined => {
   return { slot: Number(slot), base: base === undefined ? undefined : Number(base) }
 }
 
-/** Whether a location is asked over the network. */
+/** Whether a location is a URL, and not a file. */
 export const isUrl = (location: string): boolean => /^https?:\/\//i.test(location)
 
 /**
- * What stands at a location now: of a URL, where its redirects lead to. Throws where the server does
- * not answer within `resolveMs`, and where the name is none of a snapshot.
+ * The snapshot at a location, and for a URL the one that its redirects lead to. Throws where the
+ * server does not answer within `resolveMs`, and where the name is none of a snapshot.
  */
 export const resolveSnapshot = async (
   location: string,

@@ -3,19 +3,19 @@ import { systemAuthorities } from '../../native/system-authorities.js'
 import type { Options as ArchiveOptions } from './archive-options.js'
 import type { Options } from './options.js'
 
-/** How a server of snapshots is asked. */
+/** How a server of snapshots is accessed. */
 export type SnapshotServerOptions = Pick<Options, 'resolveMs'> & {
-  /** How its transfers are made. */
+  /** Bounds of its transfers. */
   readonly archive: ArchiveOptions
   /** PEM of a private certificate authority, in place of the system's. */
   readonly caCertificatePem?: string | undefined
 }
 
-/** What the head of an answer says. */
+/** Headers of an answer. */
 export type SnapshotHead = {
-  /** Where else it is. */
+  /** Target of a redirect. */
   readonly location: string | undefined
-  /** Its size; 0 where that is not told. */
+  /** Size of the archive; 0 where it is unknown. */
   readonly bytes: number
 }
 
@@ -34,7 +34,7 @@ export const askHead = async (
   { archive, caCertificatePem }: SnapshotServerOptions,
   signal: AbortSignal,
 ): Promise<SnapshotHead> => {
-  // Asked once in minutes: no connection is kept.
+  // One request in minutes does not need a pool of connections.
   const ca = url.startsWith('https:') ? { ca: caCertificatePem ?? systemAuthorities() } : {}
   const dispatcher = new Agent({ connect: { timeout: archive.connectMs, ...ca } })
   try {

@@ -9,7 +9,8 @@ export type Target = {
   /** PEM of a private certificate authority, in place of the system's. */
   readonly caCertificatePem?: string
   /**
-   * Where an empty store begins. Absent: the live head, whose first whole block becomes the base.
+   * Where an empty store begins. Absent: the live head, whose first complete block becomes the
+   * base.
    */
   readonly startSlot?: number
   /** In place of the feed's, where this server allows another. */
@@ -102,7 +103,7 @@ export const defaults = {
 }
 
 /**
- * One thing that the native reader says. Members that a kind has no use for are 0, empty or absent.
+ * An event of the native reader. Members that a kind does not use are 0, empty or absent.
  */
 export type GeyserEvent = {
   /** `connected`, `committed`, `disconnected`, `gap`, `unhealthy` or `healthy`. */

@@ -1,16 +1,16 @@
 /**
- * Where confirmed blocks come from. A feed applies whole blocks to the store, in chain order, each
- * in one durable transaction or, while it is behind, several in one, and never skips one: a block
- * whose parent is not the tip is not applied. What it cannot mend by itself it says by its health,
- * and goes on trying.
+ * A source of confirmed blocks. A feed applies complete blocks to the store in chain order, each in
+ * a durable transaction of its own or, while it is behind, several in one. It never skips a block:
+ * one whose parent is not the tip is not applied. What it cannot repair by itself is in its health,
+ * and it keeps retrying.
  *
- * A bootstrap or a repair is another source over the same store. It may write only while no feed
+ * A bootstrap or a repair is another source of the same store. It may write only while no feed
  * runs, and leaves a tip behind; a feed that starts afterwards resumes at that tip.
  */
 export type FeedSource = {
-  /** The state that the last `health` event told. */
+  /** The state of the last `health` event. */
   health(): FeedHealth
-  /** Ends it. The commit under way becomes durable first. */
+  /** Stops it. The commit in progress becomes durable first. */
   stop(): void
 }
 
@@ -21,9 +21,9 @@ export type FeedHealth =
   | { readonly isHealthy: true }
   | {
       readonly isHealthy: false
-      /** For an operator: what is wrong, and the setting that mends it where there is one. */
+      /** For an operator: what is wrong, and the option to change where there is one. */
       readonly reason: string
-      /** What kind of trouble it is: `unreachable`, `refused`, `stalled`, `gap` or `store`. */
+      /** `unreachable`, `refused`, `stalled`, `gap` or `store`. */
       readonly cause?: string
     }
 
@@ -34,22 +34,22 @@ export type CommittedBlock = {
   readonly accountCount: number
   /** Its share of the commit's time. */
   readonly applyMicros: number
-  /** From the server's stamp on the block to the commit, by both clocks. */
+  /** From the server's timestamp of the block to the commit, by both clocks. */
   readonly lagMs: number | undefined
-  /** What waits in incomplete slots and before the writer. */
+  /** In incomplete slots and in the writer's queue. */
   readonly bufferedBytes: number
 }
 
 /** A line for the log. Its text holds no secret. */
 export type FeedLine = { readonly level: 'info' | 'warn' | 'error'; readonly text: string }
 
-/** What a source tells its process. None of them may throw. */
+/** Events of a source. The listeners must not throw. */
 export type FeedListeners = {
   committed(block: CommittedBlock): void
-  /** Only where it changed. */
+  /** Only when it has changed. */
   health(health: FeedHealth): void
   /**
-   * The stream has ended for this reason. Another one is asked to replay what comes after the tip.
+   * The stream has ended for this reason. The next one is asked to replay what follows the tip.
    */
   interrupted(reason: string): void
   log(line: FeedLine): void

@@ -57,8 +57,9 @@ const describe = (action: RepairAction, sourceCount: number): string => {
 }
 
 /**
- * A feed that repairs itself: reads the first source and, when it brings no blocks, takes the actions
- * of the policy. No step is taken while the feed is healthy, and each is logged with its reason.
+ * A feed that repairs itself: reads the first source and, when it brings no blocks, takes the
+ * actions of the policy. No step is taken while the feed is healthy, and each is logged with its
+ * reason.
  */
 export class RepairedFeed implements FeedSource {
   private readonly parts: RepairParts

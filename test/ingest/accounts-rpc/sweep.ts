@@ -158,7 +158,7 @@ t.test('a store is swept in order, at its rate, again and again', async t => {
   t.equal(seen.compared, 50)
 })
 
-t.test('a provider that fails is told once, and the sweep goes on where it was', async t => {
+t.test('a provider that fails is told once, and the sweep continues where it was', async t => {
   const stored = Array.from({ length: 4 }, (_, i) => held(i + 1, i))
   const { provider, sweep, seen, lines, spoil } = await open(t, stored, stored)
   spoil({ status: 401, body: '' })
@@ -168,7 +168,7 @@ t.test('a provider that fails is told once, and the sweep goes on where it was',
   t.equal(lines.length, 1)
   t.match(lines[0], {
     level: 'warn',
-    text: /^sweep stands still: .*networks.accountsRpc.credential/,
+    text: /^sweep failed, retrying: .*networks.accountsRpc.credential/,
   })
   spoil(undefined)
   seen.failures = 0
