@@ -69,7 +69,11 @@ const checkWeb3 = async (t: Test, { url, description }: Deployment): Promise<voi
   t.equal(found?.transaction.message.getAccountKeys().get(1)?.toBase58(), to.publicKey.toBase58())
   const parsed = await connection.getParsedTransaction(sent, 'confirmed')
   t.match(parsed?.transaction.message.accountKeys[0], { signer: true, writable: true })
-  t.equal((await connection.getTransactions([sent, sent])).length, 2, 'history comes by batches')
+  t.equal(
+    (await connection.getTransactions([sent, sent])).length,
+    2,
+    'the history is requested in batches',
+  )
   t.match(await connection.getSignaturesForAddress(to.publicKey), [{ signature: sent, err: null }])
   const block = await connection.getBlock(found?.slot ?? 0, { maxSupportedTransactionVersion: 0 })
   t.ok(block?.transactions.some(({ transaction: { signatures } }) => signatures[0] === sent))

@@ -188,10 +188,16 @@ const checkKit = async (t: Test, deployment: Deployment): Promise<void> => {
   const slots = await rpcSubscriptions.slotNotifications().subscribe(options)
   const roots = await rpcSubscriptions.rootNotifications().subscribe(options)
   // Kit does not buffer values before the first read.
-  const heard = [first(accounts), first(logs), first(programs), first(slots), first(roots)] as const
+  const received = [
+    first(accounts),
+    first(logs),
+    first(programs),
+    first(slots),
+    first(roots),
+  ] as const
 
   const signature = await send()
-  const [account, log, program, slot, root] = await Promise.all(heard)
+  const [account, log, program, slot, root] = await Promise.all(received)
   t.equal(typeof account.context.slot, 'bigint')
   t.equal(account.value.lamports, BigInt(LAMPORTS))
   t.equal(log.value.signature, signature)

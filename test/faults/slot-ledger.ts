@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { followChain, type ChainTruth, type TrueSlot } from '../fixtures/processes/chain-truth.js'
+import {
+  followChain,
+  type ChainRecord,
+  type RecordedSlot,
+} from '../fixtures/processes/chain-recorder.js'
 import { startDeployment } from '../fixtures/processes/deployment.js'
 import {
   compareWithTruth,
@@ -74,7 +78,10 @@ const windowOf = ({ subscriber, slotId }: Life): readonly [number, number] | und
     : [first + 1, last - 1]
 }
 
-const checkRoots = (truth: ChainTruth, { subscriber, rootId, slotId }: Life): readonly string[] => {
+const checkRoots = (
+  truth: ChainRecord,
+  { subscriber, rootId, slotId }: Life,
+): readonly string[] => {
   const faults: string[] = []
   const roots = subscriber.notifications
     .filter(({ subscription }) => subscription === rootId)
@@ -98,7 +105,7 @@ t.test('what subscribers hear is what the chain changed, over the end of each ed
   const { description, pidsOf, stop } = await startDeployment(t, { args: ARGS })
   const truth = followChain(description.geyserUrl)
   t.teardown(() => truth.close())
-  const isBusy = ({ accounts }: TrueSlot): boolean => accounts.size > 1
+  const isBusy = ({ accounts }: RecordedSlot): boolean => accounts.size > 1
   await until('traffic', () => [...truth.slots.values()].filter(isBusy).length >= 5)
   const specs = toSpecs(truth, description.samples['mint'] ?? '')
   t.equal(specs.length, 48)

@@ -164,7 +164,7 @@ t.test('a sandbox keeps accesses over a restart and starts a new chain', async t
     const { code, output } = await runToEnd(t, again)
     t.equal(code, 1)
     t.match(output, /^slotline: Cannot listen on 127\.0\.0\.1:\d+: the port is in use\n$/)
-    t.equal(await statusOf(fra.rpcUrl), 200, 'the first one goes on')
+    t.equal(await statusOf(fra.rpcUrl), 200, 'the first one keeps running')
   })
 
   const blockhash = await callText(fra.rpcUrl, 'getLatestBlockhash', [])
@@ -193,8 +193,8 @@ t.test('a sandbox keeps accesses over a restart and starts a new chain', async t
   t.not(await callText(second.url, 'getLatestBlockhash', []), blockhash)
   if (!isAbsent) {
     const [name = ''] = readdirSync(folder ?? '')
-    const gone = await call(second.url, 'getAccountInfo', [name.replace('.json', '')])
-    t.match(gone, { value: null }, 'accounts of the first chain are gone')
+    const reply = await call(second.url, 'getAccountInfo', [name.replace('.json', '')])
+    t.match(reply, { value: null }, 'accounts of the first chain do not exist')
   }
   t.equal(await second.stop(), 0)
 })

@@ -28,8 +28,8 @@ const STATE_AT = 108
 const ACCOUNT_TAG = 2
 
 /**
- * An initialised token account of either program: the plain length, or extensions behind the
- * account tag.
+ * An initialized token account of either program: of the plain length, or with extensions after
+ * the account tag.
  */
 const isTokenAccount = (data: Uint8Array): boolean => {
   if (data.length < TOKEN_ACCOUNT_BYTES || data.length === MULTISIG_BYTES) return false

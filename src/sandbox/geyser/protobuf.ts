@@ -26,7 +26,7 @@ export class MessageWriter {
 
   /** `capacity` is the initial size of the buffer in bytes. */
   constructor(capacity = 256) {
-    // Not from the shared pool: a kept message would keep a whole slab of it alive.
+    // Not from the shared pool: a kept message would retain a whole slab of it.
     this.bytes = Buffer.allocUnsafeSlow(capacity)
   }
 

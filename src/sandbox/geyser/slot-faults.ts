@@ -1,4 +1,4 @@
-/** Who does not receive a slot: nobody does, or only a later replay does. */
+/** Whether a hidden slot is omitted always, or from live streams but not from replays. */
 export type Hidden = 'always' | 'live'
 
 /** A confirmed slot and its parent. */

@@ -258,7 +258,7 @@ t.test('a bundle with a failing member is rolled back', async t => {
       before,
       `${name}: accounts are what they were`,
     )
-    t.strictSame([accounts, transactions], [[], []], `${name}: nothing is said`)
+    t.strictSame([accounts, transactions], [[], []], `${name}: nothing is published`)
   }
   t.strictSame(chain.account(dumped.publicKey), odd)
   t.match(chain.sendBundle(good), { landed: true }, 'and the good ones may come again')

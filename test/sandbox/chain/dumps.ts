@@ -80,7 +80,7 @@ t.test('programs are loaded after their code', async t => {
 const accountDir = sharedPath('accounts')
 
 t.test(
-  'every shared dump is said exactly',
+  'every shared dump is published exactly',
   { skip: accountDir ? false : SHARED_ABSENT },
   async t => {
     if (accountDir === undefined) return
@@ -89,11 +89,11 @@ t.test(
     const feed = openFeed(sandbox.geyserUrl)
     t.teardown(() => feed.close())
     feed.ask({ accounts: { all: {} }, slots: { s: {} }, commitment: CONFIRMED, fromSlot: '1' })
-    const said = new Map<string, unknown>()
+    const published = new Map<string, unknown>()
     for (const { account } of await feed.until(isStatus(1, CONFIRMED))) {
       if (account?.account === undefined) continue
       const { pubkey, lamports, rentEpoch, executable, owner, data } = account.account
-      said.set(bs58.encode(pubkey), {
+      published.set(bs58.encode(pubkey), {
         lamports,
         rentEpoch,
         executable,
@@ -117,7 +117,7 @@ t.test(
         owner: string('owner'),
         data: /"data":\s*\[\s*"([^"]*)"/.exec(text)?.[1],
       }
-      t.strictSame(said.get(pubkey), expected, pubkey)
+      t.strictSame(published.get(pubkey), expected, pubkey)
       const state = sandbox.chain.account(bs58.decode(pubkey))
       t.equal(String(state?.lamports ?? 0n), expected.lamports, `${pubkey} on the chain`)
     }

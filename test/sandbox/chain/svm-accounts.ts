@@ -71,10 +71,10 @@ t.test('a loaded clock is ignored: the chain has its own', async t => {
 
 t.test('an account without lamports does not exist', async t => {
   const { chain, accounts } = createChain()
-  const gone = key('gone').publicKey
+  const closed = key('closed').publicKey
   const data = Buffer.from('left')
   const state = { lamports: 0n, owner: ADDRESSES.token, executable: false, rentEpoch: 0n, data }
-  chain.load(gone, state)
-  t.equal(chain.account(gone), undefined)
+  chain.load(closed, state)
+  t.equal(chain.account(closed), undefined)
   t.match(accounts.at(-1), { lamports: 0n, data })
 })

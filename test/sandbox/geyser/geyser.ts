@@ -468,16 +468,16 @@ t.test('20,000 small updates at once do not end a connection', async t => {
   const againMs = performance.now()
   const stream = await client.subscribe(toRequest(ask))
   t.teardown(() => stream.destroy())
-  let heard = 0
+  let receivedCount = 0
   await new Promise<void>((resolve, reject) => {
     stream.on('error', reject)
     stream.on('data', ({ account, blockMeta }) => {
-      if (account) heard++
+      if (account) receivedCount++
       if (blockMeta?.slot === '2') resolve()
     })
   })
   report('official client', (performance.now() - againMs) / 1000)
-  t.equal(heard, count)
+  t.equal(receivedCount, count)
 })
 
 t.test('the official client makes calls and replays the genesis', async t => {
@@ -573,7 +573,7 @@ t.test('faults are injected: drop, cut, stall, omit, forge, refuse', async t => 
   geyser.stall(50)
   chain.tick()
   omitted.ask({ ping: { id: 3 } })
-  t.strictSame(await metasUntil(omitted, 7), [7], 'after the stall it goes on')
+  t.strictSame(await metasUntil(omitted, 7), [7], 'continues after the stall')
 
   geyser.burst(3)
   chain.tick()
@@ -581,7 +581,7 @@ t.test('faults are injected: drop, cut, stall, omit, forge, refuse', async t => 
   geyser.stall(20)
   // A stall that ends in between does not end the burst.
   await new Promise(next => setTimeout(next, 60))
-  t.strictSame(omitted.updates, [], 'nothing is said')
+  t.strictSame(omitted.updates, [], 'nothing is sent')
   chain.tick()
   t.strictSame(await metasUntil(omitted, 10), [8, 9, 10], 'and then all at once')
 })

@@ -54,13 +54,13 @@ t.test('unary calls are answered', async t => {
 t.test('a stream sends several messages in one write', async t => {
   const { client, same } = await open(t)
   const call = client.makeBidiStreamRequest('/s/Twice', same, same)
-  const heard: string[] = []
-  call.on('data', (bytes: Buffer) => heard.push(bytes.toString()))
+  const received: string[] = []
+  call.on('data', (bytes: Buffer) => received.push(bytes.toString()))
   call.write(Buffer.from('one'))
   call.write(Buffer.from('end'))
   const status = await new Promise<grpc.StatusObject>(resolve => call.on('status', resolve))
   t.equal(status.code, 0)
-  t.strictSame(heard, ['one', 'one', 'end', 'end'])
+  t.strictSame(received, ['one', 'one', 'end', 'end'])
 })
 
 t.test('compressed requests are decoded, other protocols refused', async t => {

@@ -11,7 +11,7 @@ const check = (ask: Ask, limits?: FilterLimits): void => {
 const KEY = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 const OTHER = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'
 
-const cases: readonly [name: string, ask: Ask, limits: FilterLimits, said: RegExp][] = [
+const cases: readonly [name: string, ask: Ask, limits: FilterLimits, message: RegExp][] = [
   ['two filters', { accounts: { a: {}, b: {} } }, { max: 1 }, /only 1 allowed/],
   ['every account', { accounts: { a: {} } }, { any: false }, /full stream with `any`/],
   [
@@ -34,9 +34,9 @@ const cases: readonly [name: string, ask: Ask, limits: FilterLimits, said: RegEx
     /`include_accounts` is not allowed/,
   ],
 ]
-for (const [name, ask, limits, said] of cases)
+for (const [name, ask, limits, message] of cases)
   t.test(name, async t => {
-    t.throws(() => check(ask, limits), said)
+    t.throws(() => check(ask, limits), message)
     t.doesNotThrow(() => check(ask), 'without a limit')
   })
 

@@ -104,11 +104,11 @@ t.test('invalid transactions are refused with the texts of the real lander', asy
     ['a tip in two halves', sign([tip(FLOOR / 2n), tip(FLOOR / 2n)]), undefined],
     ['a tip below the floor', pay(FLOOR - 1n).bytes, 'tip required'],
     ['no tip', sign([transferLamports(payer.publicKey, to, SOL)]), 'tip required'],
-    ['a tip to somebody else', pay(FLOOR, bs58.encode(to)).bytes, 'tip required'],
+    ['a tip to another address', pay(FLOOR, bs58.encode(to)).bytes, 'tip required'],
     ['a forged one', forge(good.bytes), 'invalid payload: signature verification failure'],
     ['half of one', good.bytes.subarray(0, 100), 'invalid payload: transaction is truncated'],
     [
-      'bytes behind it',
+      'trailing bytes',
       Buffer.concat([good.bytes, Buffer.of(0)]),
       'invalid payload: bytes follow the transaction',
     ],
