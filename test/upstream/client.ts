@@ -168,7 +168,7 @@ t.test('whole answers come back as they are', async t => {
     })
 })
 
-t.test('one connection takes the next request as soon as an answer is told', async t => {
+t.test('one connection takes the next request as soon as an answer is complete', async t => {
   const raw = await openRawUpstream(t, (s, { body }) => s.write(answer(body)))
   const { send } = await open(t, [raw.url])
   for (let nth = 0; nth < 50; nth++) {
@@ -444,8 +444,8 @@ t.test('connections are there before they are needed, and stay', async t => {
 })
 
 t.test('what is over the bound is refused at once, and nothing is written', async t => {
-  const held: net.Socket[] = []
-  const raw = await openRawUpstream(t, socket => held.push(socket))
+  const sockets: net.Socket[] = []
+  const raw = await openRawUpstream(t, socket => sockets.push(socket))
   const { send, upstream, outcomes } = await open(t, [raw.url], {
     inFlightMax: 2,
     answerMs: 1_000,
@@ -454,8 +454,8 @@ t.test('what is over the bound is refused at once, and nothing is written', asyn
   const second = send('2')
   t.match(await send('3'), { kind: 'full' })
   t.equal(upstream.inFlight(), 2)
-  await until('both came', () => held.length === 2)
-  for (const socket of held) socket.write(answer('{}'))
+  await until('both came', () => sockets.length === 2)
+  for (const socket of sockets) socket.write(answer('{}'))
   t.match(await Promise.all([first, second]), [{ status: 200 }, { status: 200 }])
   t.match(await Promise.all([send('4'), send('5')].map(async sent => await sent)), [
     { kind: 'no-response' },
@@ -466,7 +466,7 @@ t.test('what is over the bound is refused at once, and nothing is written', asyn
 })
 
 t.test(
-  'closed in the middle: what was written has no response, the rest is unreachable',
+  'closed in the middle: a written request has no response, others are unreachable',
   async t => {
     const raw = await openRawUpstream(t, () => {})
     const { send, upstream } = await open(t, [raw.url])

@@ -77,10 +77,12 @@ t.test('when the lander fails', async t => {
   })
 
   t.test('more are under way than may be', async t => {
-    const held: net.Socket[] = []
-    const { post, raw } = await openTestLander(t, s => held.push(s), { upstream: { inFlightMax: 1 } })
+    const sockets: net.Socket[] = []
+    const { post, raw } = await openTestLander(t, s => sockets.push(s), {
+      upstream: { inFlightMax: 1 },
+    })
     const first = post(SINGLE, single(GOOD))
-    await until('it is under way', () => held.length === 1)
+    await until('it is under way', () => sockets.length === 1)
     for (const [route, body] of BODIES) {
       const reply = await post(route, body)
       t.equal(reply.status, 503)
@@ -88,7 +90,7 @@ t.test('when the lander fails', async t => {
       const message = 'Too many submissions in flight; retry with backoff'
       t.equal(reply.text, failure(-32603, message, route === BATCH ? null : 1))
     }
-    held[0]?.write(answer(OK))
+    sockets[0]?.write(answer(OK))
     t.match(await first, { status: 200 })
     t.equal(raw.received.length, 1)
   })
@@ -120,15 +122,15 @@ t.test('nothing hangs: by default a connection has one second, and an answer fiv
 })
 
 t.test('what is sent behind a submission that is under way is not forwarded', async t => {
-  const held: net.Socket[] = []
-  const { raw, edge, token } = await openTestLander(t, s => held.push(s))
+  const sockets: net.Socket[] = []
+  const { raw, edge, token } = await openTestLander(t, s => sockets.push(s))
   const bodyOf = (id: number): string => single(GOOD).replace('"id":1', `"id":${id}`)
   const lines = ['Content-Type: application/json']
   const client = await connect(edge.port)
   for (const id of [1, 2]) client.socket.write(toPost(`/${token}${SINGLE}`, bodyOf(id), lines))
   await client.closed
   t.equal(client.received(), '', 'neither is answered')
-  for (const socket of held) socket.write(answer(OK))
+  for (const socket of sockets) socket.write(answer(OK))
   await until('the first has ended', async () =>
     /upstream_in_flight\{[^}]*\} 0/.test(await edge.metrics()),
   )
@@ -136,13 +138,13 @@ t.test('what is sent behind a submission that is under way is not forwarded', as
   t.ok(raw.received.every(({ body }) => body.equals(Buffer.from(bodyOf(1)))))
   const next = edge.post(`/${token}${SINGLE}`, bodyOf(3), JSON_TYPE)
   await until('the next one comes', () => raw.received.some(({ body }) => body.includes('"id":3')))
-  held.at(-1)?.write(answer(OK))
+  sockets.at(-1)?.write(answer(OK))
   t.match(await next, { status: 200 })
 })
 
 t.test('a client that leaves changes nothing for the lander', async t => {
-  const held: net.Socket[] = []
-  const { raw, edge, token, post } = await openTestLander(t, s => held.push(s))
+  const sockets: net.Socket[] = []
+  const { raw, edge, token, post } = await openTestLander(t, s => sockets.push(s))
   const lines = (type: string): string[] => [`Content-Type: ${type}`]
   const bytes = frame(GOOD).toString('latin1')
   const requests = [
@@ -152,12 +154,12 @@ t.test('a client that leaves changes nothing for the lander', async t => {
   for (const [index, request] of requests.entries()) {
     const client = await connect(edge.port)
     client.socket.write(request, 'latin1')
-    await until('it is forwarded', () => held.length === index + 1)
+    await until('it is forwarded', () => sockets.length === index + 1)
     client.socket.resetAndDestroy()
   }
   const page = (): Promise<string> => edge.metrics()
   t.match(await page(), /slotline_upstream_in_flight\{[^}]*\} 2/)
-  for (const socket of held.splice(0)) socket.write(answer(OK))
+  for (const socket of sockets.splice(0)) socket.write(answer(OK))
   await until('both have ended', async () => /upstream_in_flight\{[^}]*\} 0/.test(await page()))
   t.match(await page(), /slotline_submissions_total\{[^}]*"\/lander",outcome="forwarded"\} 1/)
 
@@ -166,8 +168,8 @@ t.test('a client that leaves changes nothing for the lander', async t => {
   cut.socket.write(requests[0]?.slice(0, -10) ?? '', 'latin1')
   cut.socket.destroy()
   const last = post(SINGLE, single(GOOD))
-  await until('only the next one comes', () => held.length === 1)
-  held[0]?.write(answer(OK))
+  await until('only the next one comes', () => sockets.length === 1)
+  sockets[0]?.write(answer(OK))
   t.match(await last, { status: 200 })
   t.equal(raw.received.length, 3)
 })

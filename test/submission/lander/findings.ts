@@ -253,7 +253,11 @@ t.test('an answer waits for no finding by default, and the finding counts later'
   t.strictSame(findings, ['unchecked', 'structure'])
 
   const { send: sendKnown } = await openOver(t, () => Promise.resolve(malformed), {})
-  t.match(await sendKnown(), { findings: '0:structure' }, 'what is known by then is told')
+  t.match(
+    await sendKnown(),
+    { findings: '0:structure' },
+    'findings known by then are in the header',
+  )
 })
 
 t.test('enforced, what cannot be checked is not forwarded', async t => {

@@ -259,7 +259,7 @@ t.test('what the engine answers to a bundle, and what the client hears', async t
     t.type(submission['forwardedAtMs'], 'number')
     t.type(submission['answeredAtMs'], 'number')
   }
-  t.equal(edge.told.filter(word => word === 'mismatch').length, 2, 'other ids are told')
+  t.equal(edge.meterEvents.filter(word => word === 'mismatch').length, 2, 'other ids are reported')
   const lines = edge.lines.filter(line => line.includes('named another bundle'))
   t.equal(lines.length, 1, 'one line in a second')
   t.match(lines[0], '"suppressedCount":0')
@@ -281,10 +281,10 @@ t.test('/relay answers the signatures that were sent, whatever the engine calls 
   )
   for (const [given, isMismatch] of results) {
     result = given
-    edge.told.length = 0
+    edge.meterEvents.length = 0
     const { json } = await post(edge.port, '/relay', sendBundle('/relay', bundle))
     t.strictSame(json, { jsonrpc: '2.0', result: signatures, id: 1 })
-    t.equal(edge.told.includes('mismatch'), isMismatch, JSON.stringify(given))
+    t.equal(edge.meterEvents.includes('mismatch'), isMismatch, JSON.stringify(given))
   }
 })
 
@@ -403,7 +403,7 @@ t.test('an own bucket that is empty answers as the engine would, without asking 
     forwardedAtMs: null,
   })
   const wrong = await send(sendBundle('/relay-bundle', []))
-  t.equal(wrong.json.error?.code, -32_602, 'what is wrong is told before')
+  t.equal(wrong.json.error?.code, -32_602, 'what is wrong is reported first')
 })
 
 t.test(

@@ -26,7 +26,7 @@ const open = async (t: Test, edgeCount = 1, more: Partial<MachineOptions> = {}) 
   return { engine, edge, edges, call }
 }
 
-t.test('what is no call is told so, and has a submission id all the same', async t => {
+t.test('a body that is not a call is refused, with a submission id', async t => {
   const { engine, edge } = await open(t)
   const good = sendBundle('/relay', toBundle('/relay'))
   const deep = `${'['.repeat(40)}${']'.repeat(40)}`
@@ -151,7 +151,7 @@ t.test('tip accounts and floors are the route’s own, and cost the engine nothi
   t.equal(engine.received.length, 0)
 })
 
-t.test('a submission is told to the access that made it, on either route, at any edge', async t => {
+t.test('a submission is returned to its own access, on either route, at any edge', async t => {
   const { edges, call } = await open(t, 2)
   const bundle = toBundle('/relay-bundle')
   const sent = await post(edges[0].port, '/relay-bundle', sendBundle('/relay-bundle', bundle))
@@ -196,7 +196,7 @@ t.test('a submission is told to the access that made it, on either route, at any
   t.equal((await call('/relay', 'getSubmission', [unknown])).json.result, null)
 })
 
-t.test('what a check refused is told, too', async t => {
+t.test('a submission that a check refused is returned, too', async t => {
   const { call } = await open(t)
   const { headers } = await call('/relay', 'sendBundle', [[], { encoding: 'base64' }])
   const { json } = await call('/relay', 'getSubmission', [headers['x-relay-submission-id']])
@@ -214,7 +214,7 @@ t.test('what a check refused is told, too', async t => {
   t.equal(other.json.result, null)
 })
 
-t.test('an access that ends meanwhile forwards nothing, and is told nothing', async t => {
+t.test('an access that ended meanwhile forwards nothing and reads nothing', async t => {
   const refusal = { status: 401, contentType: 'application/json', body: '{}' }
   const bundle = [toBundle('/relay-bundle'), { encoding: 'base64' }]
   const cases: [method: string, params: unknown, asked: number][] = [
@@ -239,7 +239,7 @@ t.test('an access that ends meanwhile forwards nothing, and is told nothing', as
   t.equal((await call('/relay-bundle', 'sendBundle', bundle)).json.result, ID)
 })
 
-t.test('a fault of ours is told without its words, and logged with its ids', async t => {
+t.test('an internal fault is answered without its message and logged with its ids', async t => {
   const checkBundle = (): never => {
     throw new Error('canary')
   }
@@ -270,14 +270,14 @@ t.test('a bundle is refused and recorded while too many checks wait', async t =>
 
 t.test('every call is counted by its method and its end', async t => {
   const { edge, call } = await open(t)
-  const before = edge.told.length
+  const before = edge.meterEvents.length
   await call('/relay', 'getTipAccounts')
   await call('/relay', 'getTipAccounts', [1])
   await call('/relay', 'x'.repeat(1_000))
   await post(edge.port, '/relay', '{')
   await call('/relay-bundle', 'sendBundle', [toBundle('/relay-bundle'), { encoding: 'base64' }])
   t.strictSame(
-    edge.told.slice(before).filter(word => word.includes(' ')),
+    edge.meterEvents.slice(before).filter(word => word.includes(' ')),
     [
       'getTipAccounts ok',
       'getTipAccounts paramCount',

@@ -368,7 +368,7 @@ for (const route of RELAY_ROUTES)
         `${name}: what leaves is what was checked`,
       )
     }
-    t.notOk(edge.told.includes('mismatch'))
+    t.notOk(edge.meterEvents.includes('mismatch'))
     t.strictSame(edge.lines, [])
   })
 

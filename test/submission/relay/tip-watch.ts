@@ -60,7 +60,7 @@ t.test('the same accounts in another order are the same', async t => {
   t.equal(engine.received[0]?.path, '/x')
 })
 
-t.test('other accounts are told, with their names', async t => {
+t.test('other tip accounts are logged by name', async t => {
   const cases: [said: string[], notConfigured: string[], notOfTheEngine: string[]][] = [
     [['a', 'b', 'c', 'd'], ['d'], []],
     [['a', 'b'], [], ['c']],
@@ -88,7 +88,7 @@ t.test('an answer without a list compares nothing', async t => {
   ]) {
     const { lines, compared, watch } = await open(t, () => said)
     watch()
-    await until('it is told', () => lines.length === 1)
+    await until('it is logged', () => lines.length === 1)
     t.match(JSON.parse(lines[0] ?? '{}'), { level: 'info' }, said)
     t.strictSame(compared, [])
   }

@@ -25,7 +25,7 @@ const idOf = (texts: readonly string[]): string => {
   return createHash('sha256').update(signatures.join(',')).digest('hex')
 }
 
-/** An engine that holds each bundle until it is told to answer. */
+/** An engine that answers a bundle when the test says so. */
 const openHolding = async (t: Test, options: Partial<MachineOptions> = {}) => {
   const replies: (() => void)[] = []
   const script: Script = (socket, { body }) => {
@@ -85,7 +85,7 @@ t.test('the same bundle at one edge is sent once, and every request is answered'
     new Set(answered.map(({ headers }) => headers['x-bundle-id'])),
     new Set([idOf(bundle)]),
   )
-  t.equal(one.told.filter(word => word === 'joined').length, 2)
+  t.equal(one.meterEvents.filter(word => word === 'joined').length, 2)
 
   for (const [index, id] of ['a', 'b', 'c'].entries()) {
     const params = [answered[index]?.headers['x-relay-submission-id']]
@@ -114,7 +114,7 @@ t.test('the same bundle at two edges is sent once, and both are answered', async
     ['a', 'b', 'c'].map(id => ({ jsonrpc: '2.0', result: idOf(bundle), id })),
   )
   t.equal(engine.received.length, 1)
-  t.equal(other.told.filter(word => word === 'joined').length, 2)
+  t.equal(other.meterEvents.filter(word => word === 'joined').length, 2)
 })
 
 t.test('an engine’s error is shared in full, and so is an unknown outcome', async t => {
