@@ -30,7 +30,11 @@ const explainStatus = (status: number, address: string | null): string => {
   return `The location answered with HTTP ${status}.`
 }
 
-const toResult = async (response: Response, tookMs: number, address: string | null): Promise<Result> => {
+const toResult = async (
+  response: Response,
+  tookMs: number,
+  address: string | null,
+): Promise<Result> => {
   if (!response.ok) return { isGood: false, text: explainStatus(response.status, address) }
   const answer: unknown = await response.json().catch(() => undefined)
   const good = v.safeParse(latestBlockhash, answer)

@@ -17,8 +17,7 @@ const CHANGED_ELSEWHERE =
 const isOutdated = (error: unknown): boolean =>
   error instanceof ApiFailure && (error.status === 404 || error.status === 409)
 
-/** The tab to generate, use, restrict, regenerate and revoke the token of a scope. */
-export const ConnectTab = (options: {
+type Options = {
   readonly access: Access
   readonly scope: TokenScope
   readonly locationName: string
@@ -26,12 +25,13 @@ export const ConnectTab = (options: {
   readonly heading: RefObject<HTMLHeadingElement | null>
   /** Resolves when the displayed state is current. */
   readonly onChanged: () => Promise<void>
-}) => {
-  const { access, scope, locationName, panel, heading, onChanged } = options
+}
+
+/** Changes the token, and holds the result of the last change. */
+const useTokenChanges = ({ scope, locationName, heading, onChanged }: Options) => {
   const { api, announce } = useServices()
   const [isBusy, setBusy] = useState(false)
   const [result, setResult] = useState<Result>()
-  const [confirmation, setConfirmation] = useState<Confirmation>()
   const hasChanged = useRef(false)
 
   const show = (isGood: boolean, text: string): void => {
@@ -72,6 +72,16 @@ export const ConnectTab = (options: {
     }
     setBusy(false)
   }
+  return { isBusy, result, setResult, hasChanged, apply, showCurrent, generate }
+}
+
+/** The tab to generate, use, restrict, regenerate and revoke the token of a scope. */
+export const ConnectTab = (options: Options) => {
+  const { access, scope, locationName, panel, heading, onChanged } = options
+  const { api } = useServices()
+  const [confirmation, setConfirmation] = useState<Confirmation>()
+  const { isBusy, result, setResult, hasChanged, apply, showCurrent, generate } =
+    useTokenChanges(options)
 
   const regenerate: Confirmation = {
     ...confirmRegenerate(locationName),

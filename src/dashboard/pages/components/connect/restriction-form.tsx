@@ -6,18 +6,14 @@ import { toMessage } from '../../hooks/use-loaded.js'
 
 type Outcome = { readonly isGood: boolean; readonly text: string }
 
-/** Restricts a token to one address. The service validates it and says what is wrong. */
-export const RestrictionForm = ({
-  scope,
-  address,
-  onChanged,
-  onOutdated,
-}: {
+type Options = {
   readonly scope: TokenScope
   readonly address: string | null
   readonly onChanged: () => Promise<void>
   readonly onOutdated: () => void
-}) => {
+}
+
+const useRestriction = ({ scope, address, onChanged, onOutdated }: Options) => {
   const { api, announce } = useServices()
   const [typed, setTyped] = useState<string>()
   const [outcome, setOutcome] = useState<Outcome>()
@@ -50,6 +46,17 @@ export const RestrictionForm = ({
     }
     setSaving(false)
   }
+  const edit = (text: string): void => {
+    setTyped(text)
+    setOutcome(undefined)
+  }
+  return { value, outcome, isWrong, isSaving, field, edit, save }
+}
+
+/** Restricts a token to one address. The service validates it and says what is wrong. */
+export const RestrictionForm = (options: Options) => {
+  const { address } = options
+  const { value, outcome, isWrong, isSaving, field, edit, save } = useRestriction(options)
   return (
     <section class="card" aria-labelledby="restriction-heading">
       <div class="card-head">
@@ -79,10 +86,7 @@ export const RestrictionForm = ({
             value={value}
             aria-invalid={isWrong}
             aria-describedby="restriction-help restriction-outcome"
-            onInput={event => {
-              setTyped(event.currentTarget.value)
-              setOutcome(undefined)
-            }}
+            onInput={event => edit(event.currentTarget.value)}
           />
           <button
             type="submit"
