@@ -2,26 +2,26 @@
 export const BOOTSTRAP_STEPS = ['spool', 'load', 'replay', 'live'] as const
 export type BootstrapStep = (typeof BOOTSTRAP_STEPS)[number]
 
-/** How far a step is. A total of 0 is not known. */
+/** Progress of a step. A total of 0 is unknown. */
 export type StepProgress = {
   readonly done: number
   readonly total: number
-  /** What is counted. */
+  /** The unit of the counts. */
   readonly unit: string
-  /** What else there is to say: accounts, slots. */
+  /** Further details, such as accounts or slots. */
   readonly detail: string
 }
 
-/** Where a bootstrap is, or how it ended. Holds no secret. */
+/** State of a bootstrap. Holds no secret. */
 export type BootstrapStatus = {
-  /** Names the request, so that who asked finds its own. */
+  /** Id of the request, by which its sender recognises it. */
   readonly id: string
   readonly kind: 'snapshot' | 'incremental' | 'rpc'
-  /** Files and URLs, as they may be shown. */
+  /** Files and URLs without secrets. */
   readonly locations: readonly string[]
   readonly step: BootstrapStep
   readonly state: 'running' | 'done' | 'failed' | 'cancelled'
-  /** Where it failed: why, and what mends it. Where it was cancelled: what for. */
+  /** Why it failed and what to do, or why it was cancelled. */
   readonly reason?: string
   /** Starts, including the first: a restarted process continues it. */
   readonly attempts: number
@@ -31,14 +31,14 @@ export type BootstrapStatus = {
   readonly progress?: StepProgress
 }
 
-/** Which step of the repair ladder is being tried, and for what reason. */
+/** The repair step in progress, and its reason. */
 export type RepairStatus = {
   readonly step: string
   readonly reason: string
   readonly sinceMs: number
 }
 
-/** What an indexer says of itself in a file beside its stores. Times are Unix milliseconds. */
+/** An indexer's status file. Times are Unix milliseconds. */
 export type IndexerStatus = {
   readonly network: string
   readonly pid: number
@@ -49,7 +49,7 @@ export type IndexerStatus = {
   readonly tip: {
     readonly slot: number
     readonly blockHeight: number
-    /** When it was committed; null for one that this process found. */
+    /** When it was committed; null where an earlier process committed it. */
     readonly committedAtMs: number | null
     readonly blockTime: number | null
   } | null

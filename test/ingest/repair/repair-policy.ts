@@ -109,17 +109,17 @@ t.test('any history is bounded: no source out of range, no step beyond its tries
             policy.onHealthy()
             continue
           }
-          const rung =
+          const action =
             name === 'pauseEnd'
               ? policy.onPauseEnd()
               : name === 'stepFailed'
                 ? policy.onStepFailed()
                 : policy.onUnhealthy(name)
-          if (rung.kind === 'step') {
-            if (!steps.includes(rung.step)) return false
+          if (action.kind === 'step') {
+            if (!steps.includes(action.step)) return false
             runs += 1
           }
-          if (rung.kind === 'source' && rung.index >= sourceCount) return false
+          if (action.kind === 'source' && action.index >= sourceCount) return false
         }
         // The clock stands still, so there is one run through the steps.
         return runs <= steps.length * defaults.stepAttemptsMax
