@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { AccessList } from './access-list.js'
 import { useServices } from '../hooks/context.js'
@@ -20,6 +21,25 @@ const REFRESH_MS = 60_000
 
 /** Usable accesses are listed first. */
 const STATE_ORDER: readonly Access['state'][] = ['active', 'upcoming', 'ended']
+
+/** Folds the choices in a narrow window. */
+const FoldButton = (options: {
+  readonly isFolded: boolean
+  readonly onClick: () => void
+  readonly children: ComponentChildren
+}) => (
+  <button
+    type="button"
+    class="fold"
+    aria-expanded={!options.isFolded}
+    aria-controls="choices"
+    onClick={options.onClick}
+  >
+    <span>{options.children}</span>
+    {options.isFolded ? 'Change' : 'Done'}
+    <Icon name={options.isFolded ? 'down' : 'up'} />
+  </button>
+)
 
 /** The dashboard: the choice of a location on one side, its panel on the other. */
 export const Dashboard = ({
@@ -63,19 +83,9 @@ export const Dashboard = ({
         {accesses.length > 0 && (
           <div class="columns">
             {access !== undefined && location !== undefined && (
-              <button
-                type="button"
-                class="fold"
-                aria-expanded={!isFolded}
-                aria-controls="choices"
-                onClick={() => setChoosing(isFolded)}
-              >
-                <span>
-                  {access.product.name} · {network?.name} · {location.name}
-                </span>
-                {isFolded ? 'Change' : 'Done'}
-                <Icon name={isFolded ? 'down' : 'up'} />
-              </button>
+              <FoldButton isFolded={isFolded} onClick={() => setChoosing(isFolded)}>
+                {access.product.name} · {network?.name} · {location.name}
+              </FoldButton>
             )}
             <div id="choices" class={isFolded ? 'side is-folded' : 'side'} onClick={foldAfterTap}>
               <AccessList

@@ -12,20 +12,17 @@ const BLOCKED =
 /** Reveals and hides a masked value. */
 export type Reveal = { readonly isShown: boolean; readonly toggle: () => Promise<void> }
 
-/** A value with a copy button. Its box keeps its size. */
-export const ValueField = ({
-  name,
-  value,
-  getText,
-  reveal,
-}: {
+type Options = {
   readonly name: string
   /** The displayed text. */
   readonly value: string
   /** The text to copy. */
   readonly getText: () => Promise<string>
   readonly reveal?: Reveal
-}) => {
+}
+
+/** Copies the value, and explains a failure next to it. */
+const useValue = ({ name, getText, reveal }: Omit<Options, 'value'>) => {
   const { announce } = useServices()
   const [isCopied, markCopied] = useCopied()
   const [problem, setProblem] = useState<string>()
@@ -63,6 +60,13 @@ export const ValueField = ({
       await explain(text)
     }
   }
+  return { isCopied, isMasked, problem, field, toggle, copy }
+}
+
+/** A value with a copy button. Its box keeps its size. */
+export const ValueField = (options: Options) => {
+  const { name, value, reveal } = options
+  const { isCopied, isMasked, problem, field, toggle, copy } = useValue(options)
   return (
     <div class="value">
       <input
