@@ -58,7 +58,7 @@ const SANDBOX_HOSTS = ['src/cli/run-sandbox.ts']
 /** Who imports a package, so that it can be replaced in one place. Folders end with a slash. */
 const OWNERS = {
   'uWebSockets.js': ['src/server/'],
-  lmdb: ['src/storage/lmdb.ts', 'src/access/store/store.ts'],
+  lmdb: ['src/storage/lmdb.ts'],
   msgpackr: ['src/access/', 'src/submission/store/'],
   undici: ['src/upstream/', 'src/ingest/'],
   litesvm: ['src/sandbox/'],

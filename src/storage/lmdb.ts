@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { open, type Database, type Key, type RootDatabase } from 'lmdb'
 
+export type { Key }
 /** A store of binary values. */
 export type Lmdb = RootDatabase<Buffer>
 /** A table of a store. */

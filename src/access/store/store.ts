@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Key } from 'lmdb'
 import { Packr } from 'msgpackr'
 import * as v from 'valibot'
 import {
@@ -11,6 +10,7 @@ import {
   type Lmdb,
   type LmdbStats,
   type LmdbTable,
+  type Key,
 } from '../../storage/lmdb.js'
 import { SCHEMA, TABLES, type TokenKey, type SubjectKey, type TableRow } from './tables.js'
 
