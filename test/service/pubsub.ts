@@ -15,12 +15,8 @@ import { currentGeneration, storesPath } from '../../src/storage/generations.js'
 import { askAdmin } from '../fixtures/dashboard/admin.js'
 import { callText, startDeployment } from '../fixtures/processes/deployment.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
-import {
-  openSubscriber,
-  toMembers,
-  type Notification,
-  type Subscriber,
-} from '../fixtures/pubsub/subscriber.js'
+import { heard, shapeFault, slotOf, valueOf } from '../fixtures/pubsub/notifications.js'
+import { openSubscriber, toMembers, type Subscriber } from '../fixtures/pubsub/subscriber.js'
 import { until } from '../fixtures/until.js'
 
 const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
@@ -58,22 +54,6 @@ const sign = async (instruction: TransactionInstruction, ...signers: Keypair[]) 
 
 const transfer = (to: PublicKey, lamports: number) =>
   sign(SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: to, lamports }))
-
-/** The first notifications of an id, as many as that. */
-const heard = async (
-  { notifications }: Subscriber,
-  id: number,
-  count = 1,
-): Promise<readonly Notification[]> => {
-  const own = () => notifications.filter(({ subscription }) => subscription === id)
-  await until(`${count} notifications of ${id}`, () => own().length >= count)
-  return own().slice(0, count)
-}
-
-const valueOf = (notification: Notification | undefined): unknown =>
-  toMembers(notification?.result)['value']
-const slotOf = (notification: Notification | undefined): number =>
-  Number(toMembers(toMembers(notification?.result)['context'])['slot'])
 
 t.test('an account is created and closed', async t => {
   const subscriber = await open(t)
@@ -162,8 +142,8 @@ t.test('logs and signatures of a success and of a failure', async t => {
   const [outcome] = await heard(subscriber, plain)
   t.strictSame(valueOf(outcome), { err: null })
   t.equal(slotOf(outcome), slotOf(second))
-  const [told] = await heard(subscriber, logs)
-  t.match(valueOf(told), {
+  const [logged] = await heard(subscriber, logs)
+  t.match(valueOf(logged), {
     signature: good.signature,
     err: null,
     logs: [`Program ${SYSTEM} invoke [1]`, `Program ${SYSTEM} success`],
@@ -288,8 +268,6 @@ t.test('subscriptions of a socket are bounded by its access', async t => {
   await subscriber.subscribe('logsSubscribe', ['all'])
 })
 
-type Recorded = { readonly transport?: string; readonly body?: string }
-
 const clients = sharedPath('clients')
 const exchanges = sharedPath('rpc-exchanges')
 
@@ -301,7 +279,7 @@ t.test(
     let count = 0
     for (const file of readdirSync(folder)) {
       const { records } = JSON.parse(readFileSync(join(folder, file), 'utf8')) as {
-        readonly records: readonly Recorded[]
+        readonly records: readonly { readonly transport?: string; readonly body?: string }[]
       }
       const frames = records.flatMap(({ transport, body }) =>
         transport === 'ws-frame' && body?.includes('ubscribe') === true ? [body] : [],
@@ -332,28 +310,8 @@ t.test(
   },
 )
 
-/**
- * Where `actual` lacks what `expected` has, or has it of another kind; undefined where nothing is.
- */
-const shapeFault = (expected: unknown, actual: unknown, path = ''): string | undefined => {
-  if (Array.isArray(expected))
-    return Array.isArray(actual) ? shapeFault(expected[0], actual[0], `${path}[0]`) : path
-  if (typeof expected !== 'object' || expected === null) {
-    const isAlike = expected === null || expected === undefined || typeof actual === typeof expected
-    return isAlike ? undefined : path
-  }
-  if (typeof actual !== 'object' || actual === null) return path
-  const found = toMembers(actual)
-  for (const [name, member] of Object.entries(expected)) {
-    if (!(name in found)) return `${path}.${name}`
-    const fault = shapeFault(member, found[name], `${path}.${name}`)
-    if (fault !== undefined) return fault
-  }
-  return undefined
-}
-
 t.test(
-  'notifications look as those of other nodes',
+  'notifications have the shape of those of other nodes',
   { skip: !exchanges && SHARED_ABSENT },
   async t => {
     const folder = exchanges ?? ''
@@ -411,9 +369,9 @@ t.test('the messages of websocket.md are true', async t => {
   const subscriber = await open(t)
   const answer = toMembers(await subscriber.exchange(request))
   t.strictSame(Object.keys(answer), Object.keys(JSON.parse(reply)))
-  const [told] = await heard(subscriber, Number(answer['result']))
+  const [first] = await heard(subscriber, Number(answer['result']))
   const digits = (text = ''): string => text.replace(/\d+/g, '0')
-  t.equal(digits(told?.text), digits(notification))
+  t.equal(digits(first?.text), digits(notification))
 })
 
 t.test('another chain closes sockets with subscriptions, and they reconnect', async t => {

@@ -10,7 +10,7 @@ import {
   proxyHeader,
   text,
 } from '../../fixtures/server/server.js'
-import { encodeFrame, openSocket, SocketRefusal } from '../../fixtures/server/socket.js'
+import { encodeFrame, openSocket, upgradeStatus } from '../../fixtures/server/socket.js'
 
 type Closing = { teardown(fn: () => void): unknown }
 
@@ -43,18 +43,6 @@ const openEcho = async (
   )
   return { server, port, lines, events, sockets }
 }
-
-const refusal = async (port: number, headers: Record<string, string>, path = '/a') =>
-  openSocket(port, { path, headers }).then(
-    client => {
-      client.destroy()
-      return 101
-    },
-    (error: unknown) => {
-      if (error instanceof SocketRefusal) return error.status
-      throw error
-    },
-  )
 
 t.test('messages', async t => {
   const { port, events, server } = await openEcho(t)
@@ -100,7 +88,7 @@ t.test('upgrades that are accepted and refused', async t => {
     ['a path without WebSockets', 404, {}, '/a/b'],
   ]
   for (const [name, status, headers, path] of cases)
-    t.equal(await refusal(port, headers, path), status, name)
+    t.equal(await upgradeStatus(port, headers, path), status, name)
   t.equal(opened.length, 4, 'a route sees only valid handshakes')
   t.equal(opened[0], '/a  127.0.0.1')
   await eventually(() => server.stats().sockets === 0)
@@ -181,7 +169,7 @@ t.test('the server closes sockets', async t => {
   const others = await Promise.all([1, 2, 3].map(() => openSocket(port, { path: '/b' })))
   server.closeSockets(CLOSE.restart, 'restart')
   for (const other of others) t.strictSame(await other.closed, { code: 1012, reason: 'restart' })
-  t.equal(await refusal(port, {}), 503, 'upgrades are refused after it')
+  t.equal(await upgradeStatus(port, {}), 503, 'upgrades are refused after it')
   t.match(
     server.stats().closes,
     new Map([
