@@ -178,10 +178,10 @@ t.test('slots ascend, and roots follow', async t => {
   const subscriber = await open(t)
   const slots = await subscriber.subscribe('slotSubscribe')
   const roots = await subscriber.subscribe('rootSubscribe', [])
-  const told = (await heard(subscriber, slots, 4)).map(({ result }) => toMembers(result))
-  for (const [index, { slot, parent, root }] of told.entries()) {
+  const slotFrames = (await heard(subscriber, slots, 4)).map(({ result }) => toMembers(result))
+  for (const [index, { slot, parent, root }] of slotFrames.entries()) {
     t.ok(Number(root) < Number(parent) && Number(parent) < Number(slot))
-    if (index > 0) t.equal(parent, told[index - 1]?.['slot'])
+    if (index > 0) t.equal(parent, slotFrames[index - 1]?.['slot'])
   }
   const [one, other] = (await heard(subscriber, roots, 2)).map(({ result }) => Number(result))
   t.ok((one ?? 0) < (other ?? 0))
