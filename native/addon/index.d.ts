@@ -259,8 +259,8 @@ export declare class TransactionChecks {
   /** Checks only the frames of a batch. */
   frameBatch(body: Uint8Array): FrameVerdict
   /**
-   * Checks the complete records of a batch, on the pool and in place: until the promise settles, `body` must be
-   * neither changed, resized nor transferred.
+   * Checks the complete records of a batch, on the pool and in place: until the promise settles,
+   * `body` must be neither changed, resized nor transferred.
    */
   checkBatch(body: Uint8Array): Promise<VerdictData>
   /** Checks a bundle's members on the pool: base64 texts as they came. */

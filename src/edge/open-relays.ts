@@ -146,7 +146,9 @@ const createRouteChecks = (config: Config, section: Section): TransactionChecks 
     config.pools,
   )
 
-/** Waits for what is in flight: its clients may be gone, but the outcome of a bundle is recorded. */
+/**
+ * Waits for what is in flight: its clients may be gone, but the outcome of a bundle is recorded.
+ */
 const drain = async (upstream: Upstream, answerMs: number): Promise<void> => {
   const endMs = performance.now() + answerMs
   while (upstream.inFlight() > 0 && performance.now() < endMs) await sleep(10)

@@ -57,8 +57,8 @@ export type VerifyPoolOptions = addon.VerifyPoolOptions
 /** The checks of one route. Their promises reject with `checksOverloaded` where too many wait. */
 export type TransactionChecks = {
   /**
-   * Only the frames, synchronously: complete records before the fault, and the fault with its record
-   * and offset.
+   * Only the frames, synchronously: complete records before the fault, and the fault with its
+   * record and offset.
    */
   frameBatch(body: Uint8Array): { readonly count: number; readonly problem: string | undefined }
   /**

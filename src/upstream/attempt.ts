@@ -35,7 +35,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Controller): void {
-    // undici restarts a request when it believes that nothing was sent. A second start never writes.
+    // undici restarts a request when it believes that nothing was sent. A second start never
+    // writes.
     if (this.isWritten) return abort(controller, 'the connection was replaced')
     this.listener.onWrite()
     this.isWritten = true

@@ -37,7 +37,9 @@ export type UpstreamModules = HealthModules & {
 export type UpstreamRequest = Omit<WireRequest, 'body'> & {
   /** Not copied: it must not change before the answer. */
   readonly body?: Uint8Array
-  /** Called at most once, before the first byte is written: from then on the outcome may be unknown. */
+  /**
+   * Called at most once, before the first byte is written: from then on the outcome may be unknown.
+   */
   readonly onWritten?: () => void
 }
 

@@ -24,8 +24,8 @@ export type PoolModules = {
 
 /**
  * The connections to one URL. The one used last is used next, so that under little traffic the
- * others become idle and close. undici's own Pool would queue requests, and pings on it might occupy
- * every open connection.
+ * others become idle and close. undici's own Pool would queue requests, and pings on it might
+ * occupy every open connection.
  */
 export class ConnectionPool {
   readonly host: string
@@ -46,7 +46,9 @@ export class ConnectionPool {
     this.basePath = pathname.replace(/\/$/, '')
   }
 
-  /** Rejects with an UpstreamFailure. `onWrite` is called right before the first byte is written. */
+  /**
+   * Rejects with an UpstreamFailure. `onWrite` is called right before the first byte is written.
+   */
   send(request: WireRequest, onWrite: () => void): Promise<UpstreamReply> {
     return this.sendOn(this.idle.pop() ?? this.open(), request, onWrite)
   }

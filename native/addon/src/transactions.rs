@@ -240,8 +240,8 @@ impl TransactionChecks {
         })
     }
 
-    /// Checks the complete records of a batch, on the pool and in place: until the promise settles, `body` must be
-    /// neither changed, resized nor transferred.
+    /// Checks the complete records of a batch, on the pool and in place: until the promise settles,
+    /// `body` must be neither changed, resized nor transferred.
     #[napi(ts_return_type = "Promise<VerdictData>")]
     pub fn check_batch<'env>(&self, env: &'env Env, body: Uint8Array) -> Result<Object<'env>> {
         self.start(env, Given::Batch(body))
@@ -292,7 +292,8 @@ impl TransactionChecks {
     }
 }
 
-/// Decodes a text, unless it is too long to be a transaction: an 8 MiB string is not worth its copy.
+/// Decodes a text, unless it is too long to be a transaction: an 8 MiB string is not worth its
+/// copy.
 fn decode_string(
     text: JsString<'_>,
     bytes_max: usize,

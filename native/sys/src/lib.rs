@@ -1,4 +1,5 @@
-//! What the other crates need of the operating system: errors, thread pools, locks, memory shared by processes.
+//! What the other crates need of the operating system: errors, thread pools, locks, memory shared
+//! by processes.
 
 #![deny(clippy::all)]
 

@@ -93,8 +93,8 @@ impl<B: AsRef<[u8]>> Check<B> {
         }
     }
 
-    /// Checks everything but the signatures that helpers claim. Calls `call_help` at most once, where there are several
-    /// signatures: from then on another thread may call `help`.
+    /// Checks everything but the signatures that helpers claim. Calls `call_help` at most once,
+    /// where there are several signatures: from then on another thread may call `help`.
     pub fn run(&self, rules: &Rules, call_help: impl FnOnce()) {
         let sources = self.sources();
         let (verdict, views) = look_all(&sources, rules);

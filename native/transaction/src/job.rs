@@ -10,8 +10,8 @@ use sys::pool::Pool;
 
 type Settle<B> = Box<dyn FnOnce(Check<B>, Result<Verdict>) + Send>;
 
-/// Runs a check on `pool` and calls `settle` once, on the thread that ended it, with the check and its verdict. A full
-/// queue is [`Error::ChecksOverloaded`].
+/// Runs a check on `pool` and calls `settle` once, on the thread that ended it, with the check and
+/// its verdict. A full queue is [`Error::ChecksOverloaded`].
 pub fn submit<B: AsRef<[u8]> + Send + Sync + 'static>(
     pool: &Arc<Pool>,
     rules: &Arc<Rules>,
@@ -28,8 +28,8 @@ pub fn submit<B: AsRef<[u8]> + Send + Sync + 'static>(
     let _ = pool.submit(move || Job::run(job, &weak_pool));
 }
 
-/// It settles when the last thread that works at it drops it. So a job that panics or is refused settles too, and no
-/// thread reads the given bytes after `settle` has them back.
+/// It settles when the last thread that works at it drops it. So a job that panics or is refused
+/// settles too, and no thread reads the given bytes after `settle` has them back.
 struct Job<B: AsRef<[u8]>> {
     /// Taken only when the job is dropped. The lock is never contended: it makes the job `Sync`.
     ends: Option<(Check<B>, Mutex<Settle<B>>)>,

@@ -85,7 +85,8 @@ impl<'a> Keys<'a> {
             programs.insert(instruction.program_id_index);
         }
         let all = || 0..view.num_static_account_keys();
-        // A key may be in the list twice. The chain refuses that later; here neither of them counts.
+        // A key may be in the list twice. The chain refuses that later; here neither of them
+        // counts.
         for program in all().filter(|index| programs.has(*index)) {
             for index in all() {
                 if keys.get(index) == keys.get(program) {

@@ -1,5 +1,5 @@
-//! A cache of signers' keys for each thread. Decompressing a key is part of every check, and clients
-//! sign with few keys.
+//! A cache of signers' keys for each thread. Decompressing a key is part of every check, and
+//! clients sign with few keys.
 
 use std::cell::RefCell;
 
@@ -14,8 +14,8 @@ thread_local! {
     static KNOWN: RefCell<Vec<Option<VerifyingKey>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The point of a key, exactly as `VerifyingKey::from_bytes` returns it. Each key has one slot, which
-/// the newest key takes.
+/// The point of a key, exactly as `VerifyingKey::from_bytes` returns it. Each key has one slot,
+/// which the newest key takes.
 pub fn to_point(key: &Pubkey) -> Option<VerifyingKey> {
     KNOWN.with_borrow_mut(|known| {
         if known.is_empty() {

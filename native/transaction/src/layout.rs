@@ -1,5 +1,5 @@
-//! Why the validator's parser cannot read a transaction. The parser gives no reason: this walk finds
-//! it afterwards and decides nothing. A property test compares the two.
+//! Why the validator's parser cannot read a transaction. The parser gives no reason: this walk
+//! finds it afterwards and decides nothing. A property test compares the two.
 
 /// Signatures that fit a packet beside their keys.
 const SIGNATURES_MAX: u8 = 12;

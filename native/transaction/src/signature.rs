@@ -1,5 +1,6 @@
 //! Signatures as the validator checks them. Node's `crypto` accepts some that it rejects, and batch
-//! verification accepts some that a single one rejects: each is checked on its own, by one predicate.
+//! verification accepts some that a single one rejects: each is checked on its own, by one
+//! predicate.
 
 use ed25519_dalek::{Signature as DalekSignature, VerifyingKey};
 

@@ -1,4 +1,5 @@
-//! Replies as JSON: accounts, the read methods, the fast lane for point reads, and the pipe to the event loop.
+//! Replies as JSON: accounts, the read methods, the fast lane for point reads, and the pipe to the
+//! event loop.
 
 #![deny(clippy::all)]
 

@@ -3,8 +3,9 @@ import { sharedCells } from '../../native/os.js'
 import { allocateFile } from '../store/allocate-file.js'
 
 /**
- * Utilisation of accesses at this moment: cells of 8 bytes that every edge of the machine maps and changes only by
- * atomic operations, so that an edge which dies at any instant leaves no partial change. One row per access in use:
+ * Utilisation of accesses at this moment: cells of 8 bytes that every edge of the machine maps and
+ * changes only by atomic operations, so that an edge which dies at any instant leaves no partial
+ * change. One row per access in use:
  *
  *     cell 0      key of the access, 0 where the row was never assigned
  *     cell 1      theoretical arrival time of its requests (GCRA), Unix nanoseconds

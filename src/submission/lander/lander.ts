@@ -102,8 +102,8 @@ export class Lander {
   }
 
   /**
-   * Answers one whole body, which is copied before this returns. `recheck` is asked right before the
-   * body is forwarded, if that waits for anything.
+   * Answers one whole body, which is copied before this returns. `recheck` is asked right before
+   * the body is forwarded, if that waits for anything.
    */
   submit(route: LanderRoute, body: Uint8Array, recheck: Recheck): Reply | Promise<Reply> {
     return route === '/lander-submit-batch'

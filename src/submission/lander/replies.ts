@@ -9,7 +9,8 @@ export const JSON_TYPE = 'application/json'
 export const BYTES_TYPE = 'application/octet-stream'
 
 /**
- * Statuses of calls that failed beyond their parameters (contract: lander-failures). Others are 200.
+ * Statuses of calls that failed beyond their parameters (contract: lander-failures). Others are
+ * 200.
  */
 const STATUSES: Readonly<Partial<Record<ErrorName, number>>> = {
   upstreamUnreachable: 502,

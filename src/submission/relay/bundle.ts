@@ -31,7 +31,9 @@ export const BUNDLE_FORMS: Readonly<Record<RelayRoute, BundleForm>> = {
 
 const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value)
 
-/** Parameters by position. The error names `min` to `max`; a missing one is reported by its index. */
+/**
+ * Parameters by position. The error names `min` to `max`; a missing one is reported by its index.
+ */
 const toPositions = (params: Params, min: number, max: number): readonly unknown[] => {
   if (!isList(params)) throw new RpcError('paramsNotArray')
   if (params.length > max) throw new RpcError('paramCount', { min, max }, `"Got: ${params.length}"`)
@@ -53,7 +55,9 @@ const isExactly = (value: unknown, wanted: BundleForm['options']): boolean => {
   )
 }
 
-/** The transactions of a `sendBundle`. Checks its shape, its options and its count, in this order. */
+/**
+ * The transactions of a `sendBundle`. Checks its shape, its options and its count, in this order.
+ */
 export const toTransactions = (params: Params, form: BundleForm): readonly string[] => {
   const [first, options] = toPositions(params, 2, 2)
   const transactions = toList(first, 0)

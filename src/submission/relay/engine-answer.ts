@@ -47,7 +47,10 @@ const toError = (value: unknown): { code: number; json: string } | undefined => 
   return { code, json: `{"code":${code},"message":${text}${member}}` }
 }
 
-/** Reads the engine's answer to a `sendBundle`. Whatever was sent and is not plainly refused is `unknown`. */
+/**
+ * Reads the engine's answer to a `sendBundle`. Whatever was sent and is not plainly refused is
+ * `unknown`.
+ */
 export const readEngineAnswer = (reply: UpstreamReply): EngineAnswer => {
   const { status } = reply
   const text = reply.body.toString()

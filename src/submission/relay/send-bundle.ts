@@ -38,7 +38,9 @@ export class BundleSender {
   private readonly modules: RelayModules
   private readonly mismatches
   private readonly unknowns
-  /** The lock table is the machine's: the same bundle on another route or network is another one. */
+  /**
+   * The lock table is the machine's: the same bundle on another route or network is another one.
+   */
   private readonly routeDigest: Buffer
 
   constructor(options: RelayOptions, engine: Engine, modules: RelayModules) {
@@ -184,7 +186,9 @@ export class BundleSender {
     return JSON.stringify(this.options.route === '/relay' ? pending.signatures : bundleId)
   }
 
-  /** Records a submission that was not sent itself: it joined another one, or there was no capacity. */
+  /**
+   * Records a submission that was not sent itself: it joined another one, or there was no capacity.
+   */
   private settle(sent: SendResult, { submissionId, pending }: Checked): Settled {
     if (typeof sent !== 'string' && sent.joined === null) return sent
     const { store, meter, now } = this.modules

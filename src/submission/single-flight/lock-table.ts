@@ -73,8 +73,8 @@ export class LockTable {
       const word = BigInt.asIntN(64, (wanted << KEY_SHIFT) | low)
       if (Atomics.compareExchange(words, slot, 0n, word) !== 0n) continue
       const lock = { slot, word }
-      // Another edge may have locked the same bundle in another slot after we had looked. Of all who
-      // acquire at once in a bucket one raises its count; the others release and look again.
+      // Another edge may have locked the same bundle in another slot after we had looked. Of all
+      // who acquire at once in a bucket one raises its count; the others release and look again.
       if (Atomics.compareExchange(words, bucket, count, count + 1n) === count) return lock
       this.release(lock)
     }

@@ -22,8 +22,8 @@ export type SendTask = {
 }
 
 /**
- * How a bundle was sent: by this submission, by another one that it joined, or not at all. `unknown`:
- * another edge sent it, and its outcome cannot be read.
+ * How a bundle was sent: by this submission, by another one that it joined, or not at all.
+ * `unknown`: another edge sent it, and its outcome cannot be read.
  */
 export type SendResult =
   { readonly ending: Ending; readonly joined: string | null } | 'full' | 'unknown'

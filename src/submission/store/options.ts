@@ -2,21 +2,37 @@
 export type Options = Readonly<typeof defaults>
 
 export const defaults = {
-  /** Forwarded submissions that are kept, about 1 KB each: at 100 bundles a minute, the last 16 hours. */
+  /**
+   * Forwarded submissions that are kept, about 1 KB each: at 100 bundles a minute, the last 16
+   * hours.
+   */
   forwardedMax: 100_000,
-  /** Submissions that a check refused. They have a bound of their own, so that many of them never evict forwarded ones. */
+  /**
+   * Submissions that a check refused. They have a bound of their own, so that many of them never
+   * evict forwarded ones.
+   */
   invalidMax: 20_000,
   /** Older submissions are removed: after seven days nobody asks for a bundle any more. */
   ageMsMax: 7 * 24 * 60 * 60 * 1000,
-  /** Submissions that may be in flight at once at an edge, 4 KiB each. One more is answered with -32010. */
+  /**
+   * Submissions that may be in flight at once at an edge, 4 KiB each. One more is answered with
+   * -32010.
+   */
   inFlightMax: 1_024,
-  /** A bundle without an answer after this is stored as pending, so that other edges can read it. */
+  /**
+   * A bundle without an answer after this is stored as pending, so that other edges can read it.
+   */
   pendingMs: 50,
-  /** Records that may wait for the disk. Above it, submissions that a check refused are not recorded. */
+  /**
+   * Records that may wait for the disk. Above it, submissions that a check refused are not
+   * recorded.
+   */
   bufferedMax: 4_096,
   /** Address space of the map, set once and sparse: the records above at their longest. */
   mapBytes: 2 * 1024 ** 3,
-  /** Reader slots: one for each edge and control, with room for tools and for processes that died. */
+  /**
+   * Reader slots: one for each edge and control, with room for tools and for processes that died.
+   */
   readersMax: 512,
   /** Pause between two removals of what is above the bounds. */
   pruneMs: 250,
@@ -24,10 +40,19 @@ export const defaults = {
   pruneCountMax: 512,
   /** A bundle that is in flight at another edge: pause between two reads of that edge's store. */
   followPollMs: 2,
-  /** Time to store an outcome, added to the time-outs of a send. After both, the edge of that send is taken for dead. */
+  /**
+   * Time to store an outcome, added to the time-outs of a send. After both, the edge of that send
+   * is taken for dead.
+   */
   followGraceMs: 5_000,
-  /** A new submission of another edge may not be stored yet: `getSubmission` reads again for this long. */
+  /**
+   * A new submission of another edge may not be stored yet: `getSubmission` reads again for this
+   * long.
+   */
   findMs: 100,
-  /** Records per edge and table that the dashboard searches for the newest of one access: about 20 ms of control. */
+  /**
+   * Records per edge and table that the dashboard searches for the newest of one access: about 20
+   * ms of control.
+   */
   recentMax: 5_000,
 }

@@ -1,6 +1,8 @@
 import { randomFillSync } from 'node:crypto'
 
-/** Bytes of an id. Its first six are Unix milliseconds, so that ids sort by the time of creation. */
+/**
+ * Bytes of an id. Its first six are Unix milliseconds, so that ids sort by the time of creation.
+ */
 export const ID_BYTES = 16
 
 /** Creates ids of submissions: UUIDs of version 7 (RFC 9562), as bytes. */

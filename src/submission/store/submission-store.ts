@@ -15,7 +15,9 @@ const RECENT_MS = 15_000
 /** A submission that is being sent. */
 export type PendingRecord = {
   readonly id: Uint8Array
-  /** Records how it ended. Resolves when other edges can read that; false where it cannot be stored. */
+  /**
+   * Records how it ended. Resolves when other edges can read that; false where it cannot be stored.
+   */
   end(ending: Ending): Promise<boolean>
 }
 

@@ -16,7 +16,9 @@ import type { Options } from './options.js'
 import { timeOfId } from './submission-id.js'
 import { submissionSchema, type Submission } from './submission.js'
 
-/** Layout of the tables and name of their folder: a build with another layout opens another folder. */
+/**
+ * Layout of the tables and name of their folder: a build with another layout opens another folder.
+ */
 const LAYOUT = 'submissions-1'
 /** Written once the tables are complete: lmdb 3.5 ends the process that opens incomplete ones. */
 const READY = 'ready'

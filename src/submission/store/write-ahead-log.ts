@@ -18,9 +18,9 @@ export type RecoveredEntry = {
 }
 
 /**
- * Entries that must outlive the process that writes them, written in the time of a copy: their bytes
- * are in a mapped file, which the kernel keeps when the process is killed. Only a crash of the
- * machine may lose them. `bytes` are a whole number of slots, zero at first.
+ * Entries that must outlive the process that writes them, written in the time of a copy: their
+ * bytes are in a mapped file, which the kernel keeps when the process is killed. Only a crash of
+ * the machine may lose them. `bytes` are a whole number of slots, zero at first.
  */
 export class WriteAheadLog {
   private readonly bytes: Uint8Array

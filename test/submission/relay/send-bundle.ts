@@ -77,7 +77,9 @@ const floors =
 
 type Case = readonly [name: string, params: unknown, error: string | undefined]
 
-/** Params and what is said of them; `undefined` is forwarded. Rules in the order of the contract. */
+/**
+ * Params and what is said of them; `undefined` is forwarded. Rules in the order of the contract.
+ */
 const casesOf = (route: RelayRoute): Case[] => {
   const max = route === '/relay' ? 4 : 5
   const good = toBundle(route)

@@ -1,5 +1,5 @@
-//! What tests of the store and of the crates above it share: a temporary store, blocks and accounts, strategies
-//! of proptest, and a model of the store in a few lines.
+//! What tests of the store and of the crates above it share: a temporary store, blocks and
+//! accounts, strategies of proptest, and a model of the store in a few lines.
 
 pub mod naive;
 pub(crate) mod prefetched;

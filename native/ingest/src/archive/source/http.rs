@@ -1,5 +1,4 @@
-//! A transfer over HTTP that goes on where it broke off. A thread of its own fetches ahead, within
-//! a bound.
+//! A resumable transfer over HTTP. A thread of its own fetches ahead, within a bound.
 
 use std::io::{self, Read};
 use std::sync::Arc;
