@@ -78,8 +78,8 @@ const toSignInError = (error: unknown): SignInError => {
   if (error instanceof openid.ResponseBodyError)
     return new SignInError('failed', `token endpoint: ${text(error.error)}`)
   if (error instanceof openid.ClientError) {
-    const isSilent = error.code === 'OAUTH_TIMEOUT'
-    return new SignInError(isSilent ? 'unreachable' : 'failed', `${error.code}: ${error.message}`)
+    const isTimeout = error.code === 'OAUTH_TIMEOUT'
+    return new SignInError(isTimeout ? 'unreachable' : 'failed', `${error.code}: ${error.message}`)
   }
   // Errors of fetch: connection, DNS or TLS.
   return new SignInError('unreachable', error instanceof Error ? error.message : 'unknown')
