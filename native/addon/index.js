@@ -773,8 +773,8 @@ if (
   }
 }
 
-const { Caretaker, Fanout, Indexer, NativeReply, Reader, RpcAnswer, Spool, StoreLoader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
-export { Caretaker }
+const { StoreInspector, Fanout, Indexer, NativeReply, Reader, RpcAnswer, Spool, StoreLoader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
+export { StoreInspector }
 export { Fanout }
 export { Indexer }
 export { NativeReply }

@@ -16,7 +16,7 @@ import {
   readState,
   requestBootstrap,
 } from '../ingest/bootstrap/state.js'
-import { openCaretaker, type Caretaker } from '../native/inspector.js'
+import { openStoreInspector, type StoreInspector } from '../native/store-inspector.js'
 import { toBootstrapSettings } from '../processes/bootstrap-settings.js'
 import type { BootstrapStatus } from '../shared/indexer-status.js'
 import { openLog, type Log } from '../shared/log.js'
@@ -117,13 +117,13 @@ const requestOrResume = (stores: string, plan: BootstrapPlan): void => {
 }
 
 /** Opens the live store at the first call: several attempts may need it. */
-const openLiveOnce = (config: Config, network: string): (() => Caretaker | undefined) => {
+const openLiveOnce = (config: Config, network: string): (() => StoreInspector | undefined) => {
   const stores = storesPath(config.dataDir, network)
-  let live: Caretaker | undefined
+  let live: StoreInspector | undefined
   return () => {
     const generation = currentGeneration(stores)
     if (generation === undefined) return undefined
-    live ??= openCaretaker(join(stores, generation), toStoreOptions(config, network))
+    live ??= openStoreInspector(join(stores, generation), toStoreOptions(config, network))
     return live
   }
 }

@@ -1,5 +1,5 @@
 import type * as addon from '#native'
-import { call } from './errors.js'
+import { callNative } from './errors.js'
 
 /** What a comparison of rows with the store said of them. */
 export type ComparedRows = {
@@ -28,7 +28,7 @@ export type Corrections = {
 /** The sweep's view of a store's writer. */
 export const toCorrections = (native: addon.Indexer): Corrections => ({
   storedKeys: (after, { keysMax, bytesMax }) =>
-    call(() => native.storedKeys(after, keysMax, bytesMax)),
-  compareRows: (rows, bytesMax) => call(() => native.compareRows(rows, bytesMax)),
-  correctionCounts: () => call(() => native.correctionCounts()),
+    callNative(() => native.storedKeys(after, keysMax, bytesMax)),
+  compareRows: (rows, bytesMax) => callNative(() => native.compareRows(rows, bytesMax)),
+  correctionCounts: () => callNative(() => native.correctionCounts()),
 })

@@ -1,15 +1,17 @@
 import * as addon from '#native'
-import { call } from './errors.js'
+import { callNative } from './errors.js'
 
 /** Decodes a base58 address. Throws `pubkeyDecode` or `pubkeySize`. */
-export const decodePubkey = (text: string): Uint8Array => call(() => addon.decodePubkey(text))
+export const decodePubkey = (text: string): Uint8Array => callNative(() => addon.decodePubkey(text))
 
 /** Decodes base58 addresses, 32 bytes each. Throws for the first that is none. */
-export const decodePubkeys = (texts: string[]): Uint8Array => call(() => addon.decodePubkeys(texts))
+export const decodePubkeys = (texts: string[]): Uint8Array =>
+  callNative(() => addon.decodePubkeys(texts))
 
 /** Writes 32 bytes as base58. */
-export const encodePubkey = (pubkey: Uint8Array): string => call(() => addon.encodePubkey(pubkey))
+export const encodePubkey = (pubkey: Uint8Array): string =>
+  callNative(() => addon.encodePubkey(pubkey))
 
 /** Decodes `memcmp.bytes`. Throws `memcmpBytes`. */
 export const decodeMemcmp = (text: string, encoding: 'base58' | 'base64'): Uint8Array =>
-  call(() => addon.decodeMemcmp(text, encoding))
+  callNative(() => addon.decodeMemcmp(text, encoding))

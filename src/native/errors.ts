@@ -27,7 +27,7 @@ export const toFailure = (name: string, detail: string, limit?: number): Error =
 }
 
 /** Runs a native call; what it throws becomes an RpcError or a NativeError. */
-export const call = <T>(run: () => T): T => {
+export const callNative = <T>(run: () => T): T => {
   try {
     return run()
   } catch (error) {

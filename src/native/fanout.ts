@@ -1,6 +1,6 @@
 import type * as addon from '#native'
 import { ENCODINGS, type DataSlice, type Encoding } from './encodings.js'
-import { call, toFailure } from './errors.js'
+import { callNative, toFailure } from './errors.js'
 import type { Filter } from './reads.js'
 
 /** How a subscriber sees accounts. */
@@ -84,27 +84,27 @@ const sliceOf = (slice: DataSlice | undefined): [offset: number, length: number]
 /** The native fan-out with the shapes of this side. */
 export const toFanout = (native: addon.Fanout): Fanout => ({
   addAccount: (id, pubkey, { encoding, slice }) =>
-    call(() => native.addAccount(id, pubkey, ENCODINGS[encoding], ...sliceOf(slice))),
+    callNative(() => native.addAccount(id, pubkey, ENCODINGS[encoding], ...sliceOf(slice))),
   addProgram: (id, program, filters, { encoding, slice }) =>
-    call(() =>
+    callNative(() =>
       native.addProgram(id, program, [...filters], ENCODINGS[encoding], ...sliceOf(slice)),
     ),
   addLogs: (id, which) =>
-    call(() =>
+    callNative(() =>
       typeof which === 'string'
         ? native.addLogs(id, which === 'allWithVotes')
         : native.addMentions(id, which),
     ),
   addSignature: (id, signature, commitment, received) =>
-    call(() => native.addSignature(id, signature, commitment === 'finalized', received)),
-  addSlot: id => call(() => native.addSlot(id)),
-  addRoot: id => call(() => native.addRoot(id)),
-  remove: id => call(() => native.remove(id)),
+    callNative(() => native.addSignature(id, signature, commitment === 'finalized', received)),
+  addSlot: id => callNative(() => native.addSlot(id)),
+  addRoot: id => callNative(() => native.addRoot(id)),
+  remove: id => callNative(() => native.remove(id)),
   pass: async () => {
-    const { error, detail, ...pass } = await call(() => native.pass())
+    const { error, detail, ...pass } = await callNative(() => native.pass())
     if (error !== undefined) throw toFailure(error, detail ?? '')
     return { ...pass, slot: pass.slot }
   },
-  stats: () => call(() => native.stats()),
+  stats: () => callNative(() => native.stats()),
   close: () => native.close(),
 })

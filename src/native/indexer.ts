@@ -1,6 +1,6 @@
 import * as addon from '#native'
 import { toCorrections, type Corrections } from './corrections.js'
-import { call } from './errors.js'
+import { callNative } from './errors.js'
 import { toReader, type PoolOptions, type Reader } from './reader.js'
 import type { OpenRead, StoreOptions, StoreStats, Tip } from './store.js'
 import { toStoreCopy, type StoreCopy } from './store-copy.js'
@@ -50,21 +50,21 @@ export const toIndexer = (native: addon.Indexer): Indexer => {
   return {
     ...toCorrections(native),
     ...toStoreCopy(native),
-    tip: () => call(() => native.tip()) ?? undefined,
-    applyBlock: block => call(() => native.applyBlock(block)),
-    applyBlocks: blocks => call(() => native.applyBlocks(blocks)),
-    check: () => call(() => native.check()),
-    openReader: pools => toReader(call(() => native.openReader(pools))),
-    startFeed: (options, onEvent) => call(() => native.startFeed(options, onEvent)),
-    stopFeed: () => call(() => native.stopFeed()),
-    clearStaleReaders: () => call(() => native.clearStaleReaders()),
-    lastCommit: () => call(() => native.lastCommit()),
-    openReads: () => call(() => native.openReads()),
-    stats: () => call(() => native.stats()),
-    close: () => call(() => native.close()),
+    tip: () => callNative(() => native.tip()) ?? undefined,
+    applyBlock: block => callNative(() => native.applyBlock(block)),
+    applyBlocks: blocks => callNative(() => native.applyBlocks(blocks)),
+    check: () => callNative(() => native.check()),
+    openReader: pools => toReader(callNative(() => native.openReader(pools))),
+    startFeed: (options, onEvent) => callNative(() => native.startFeed(options, onEvent)),
+    stopFeed: () => callNative(() => native.stopFeed()),
+    clearStaleReaders: () => callNative(() => native.clearStaleReaders()),
+    lastCommit: () => callNative(() => native.lastCommit()),
+    openReads: () => callNative(() => native.openReads()),
+    stats: () => callNative(() => native.stats()),
+    close: () => callNative(() => native.close()),
   }
 }
 
 /** Opens a store for writing and makes it where there is none. The caller holds its lock file. */
 export const openIndexer = (dir: string, store: StoreOptions): Indexer =>
-  toIndexer(call(() => new addon.Indexer(dir, store)))
+  toIndexer(callNative(() => new addon.Indexer(dir, store)))

@@ -1,5 +1,5 @@
 import * as addon from '#native'
-import { call, toFailure } from './errors.js'
+import { callNative, toFailure } from './errors.js'
 import type { StoreOptions } from './store.js'
 
 export type LoaderOptions = addon.LoaderOptions
@@ -108,20 +108,21 @@ export const openStoreLoader = (
   store: StoreOptions,
   options: LoaderOptions,
 ): StoreLoader => {
-  const native = call(() => new addon.StoreLoader(workDir, store, options))
+  const native = callNative(() => new addon.StoreLoader(workDir, store, options))
   return {
     loadArchive: async (place, order, bounds) =>
-      held((await settled(call(() => native.loadArchive(place, order, bounds)))).archive),
+      held((await settled(callNative(() => native.loadArchive(place, order, bounds)))).archive),
     push: async (order, packed) => {
-      await settled(call(() => native.push(order, packed)))
+      await settled(callNative(() => native.push(order, packed)))
     },
-    counts: () => call(() => native.counts()),
-    progress: () => call(() => native.progress()),
-    finish: async (dir, base) => held((await settled(call(() => native.finish(dir, base)))).loaded),
+    counts: () => callNative(() => native.counts()),
+    progress: () => callNative(() => native.progress()),
+    finish: async (dir, base) =>
+      held((await settled(callNative(() => native.finish(dir, base)))).loaded),
     update: async (copyDir, dir, fromSlot, base) =>
-      held((await settled(call(() => native.update(copyDir, dir, fromSlot, base)))).loaded),
-    finishDry: async () => held((await settled(call(() => native.finishDry()))).loaded),
-    cancel: () => call(() => native.cancel()),
-    close: () => call(() => native.close()),
+      held((await settled(callNative(() => native.update(copyDir, dir, fromSlot, base)))).loaded),
+    finishDry: async () => held((await settled(callNative(() => native.finishDry()))).loaded),
+    cancel: () => callNative(() => native.cancel()),
+    close: () => callNative(() => native.close()),
   }
 }

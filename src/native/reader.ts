@@ -2,7 +2,7 @@ import * as addon from '#native'
 import { ENCODINGS, type DataSlice, type Encoding } from './encodings.js'
 import { toFanout, type Fanout, type FanoutOptions } from './fanout.js'
 import type { BodySource } from '../shared/http.js'
-import { call, NativeError, toFailure } from './errors.js'
+import { callNative, NativeError, toFailure } from './errors.js'
 import type { Page, ReadLimits, Reads, ReplyBytes } from './reads.js'
 import type { StoreOptions, StoreStats, Tip } from './store.js'
 
@@ -48,14 +48,14 @@ const toSource = (reply: addon.NativeReply): BodySource => {
   const readWhenThere = async (into: Uint8Array): Promise<number> => {
     for (;;) {
       await reply.wait()
-      const count = call(() => reply.read(into))
+      const count = callNative(() => reply.read(into))
       if (count >= 0) return count
     }
   }
   return {
     byteLength,
     read: into => {
-      const count = call(() => reply.read(into))
+      const count = callNative(() => reply.read(into))
       return count >= 0 ? count : readWhenThere(into)
     },
     close: () => reply.close(),
@@ -80,7 +80,7 @@ const toPage = (page: Page, limits: ReadLimits): addon.PageData => ({
 })
 
 const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
-  const fast = call(() => native.fastLane(out, limits.recentResultsMax))
+  const fast = callNative(() => native.fastLane(out, limits.recentResultsMax))
   /**
    * What a point read wrote. −1 is "too large", which only reads with a task of their own may
    * answer.
@@ -98,14 +98,16 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
     const code = ENCODINGS[encoding]
     const offset = slice?.offset ?? -1
     const length = slice?.length ?? 0
-    const count = call(() =>
+    const count = callNative(() =>
       isSingle
         ? native.account(keys, code, offset, length, out)
         : native.accounts(keys, code, offset, length, out),
     )
     if (count >= 0) return out.subarray(0, count)
     return taken(
-      call(() => native.accountsTask(keys, isSingle, code, offset, length, limits.readTimeoutMs)),
+      callNative(() =>
+        native.accountsTask(keys, isSingle, code, offset, length, limits.readTimeoutMs),
+      ),
     )
   }
   return {
@@ -115,18 +117,18 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
       const method = FAST_METHODS[answered >>> METHOD_SHIFT] ?? 'unknown'
       return { bytes: out.subarray(0, answered & LENGTH_MASK), method }
     },
-    tip: () => call(() => native.tip()) ?? undefined,
-    latestBlockhash: () => written(call(() => native.latestBlockhash(out))),
+    tip: () => callNative(() => native.tip()) ?? undefined,
+    latestBlockhash: () => written(callNative(() => native.latestBlockhash(out))),
     account: (key, encoding, slice) => accountsOf(key, true, encoding, slice),
     accounts: (keys, encoding, slice) => accountsOf(keys, false, encoding, slice),
-    balance: key => written(call(() => native.balance(key, out))),
-    blockhashValidity: hash => written(call(() => native.blockhashValidity(hash, out))),
-    tokenBalance: key => written(call(() => native.tokenBalance(key, out))),
-    tokenSupply: mint => written(call(() => native.tokenSupply(mint, out))),
-    largestHolders: mint => written(call(() => native.largestHolders(mint, out))),
+    balance: key => written(callNative(() => native.balance(key, out))),
+    blockhashValidity: hash => written(callNative(() => native.blockhashValidity(hash, out))),
+    tokenBalance: key => written(callNative(() => native.tokenBalance(key, out))),
+    tokenSupply: mint => written(callNative(() => native.tokenSupply(mint, out))),
+    largestHolders: mint => written(callNative(() => native.largestHolders(mint, out))),
     programPage: page =>
       taken(
-        call(() =>
+        callNative(() =>
           native.programPage(
             {
               program: page.program,
@@ -141,7 +143,7 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
       ),
     ownerPage: page =>
       taken(
-        call(() =>
+        callNative(() =>
           native.ownerPage(
             { wallet: page.wallet, ...page.filter, page: toPage(page, limits) },
             limits.readTimeoutMs,
@@ -155,13 +157,13 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
 /** A reader that the addon made. */
 export const toReader = (native: addon.Reader): Reader => ({
   reads: limits => toReads(native, limits),
-  tip: () => call(() => native.tip()) ?? undefined,
-  stats: () => call(() => native.stats()),
-  poolStats: () => call(() => native.poolStats()),
-  openFanout: options => toFanout(call(() => native.openFanout(options))),
+  tip: () => callNative(() => native.tip()) ?? undefined,
+  stats: () => callNative(() => native.stats()),
+  poolStats: () => callNative(() => native.poolStats()),
+  openFanout: options => toFanout(callNative(() => native.openFanout(options))),
   close: () => native.close(),
 })
 
 /** Opens the store that an indexer wrote. A process opens each store once. */
 export const openReader = (dir: string, store: StoreOptions, pools: PoolOptions): Reader =>
-  toReader(call(() => new addon.Reader(dir, store, pools)))
+  toReader(callNative(() => new addon.Reader(dir, store, pools)))

@@ -1,5 +1,5 @@
 import * as addon from '#native'
-import { call } from './errors.js'
+import { callNative } from './errors.js'
 
 /**
  * What the answer is read for: rows that name their address, one row for each key, or lengths of
@@ -39,7 +39,7 @@ export type RpcAnswer = {
 
 /** Begins to read one answer for its accounts. */
 export const createRpcAnswer = (wanted: Wanted): RpcAnswer => {
-  const native = call(
+  const native = callNative(
     () =>
       new addon.RpcAnswer(
         wanted.kind,
@@ -48,9 +48,9 @@ export const createRpcAnswer = (wanted: Wanted): RpcAnswer => {
       ),
   )
   return {
-    feed: chunk => call(() => native.feed(chunk)),
+    feed: chunk => callNative(() => native.feed(chunk)),
     end: () => {
-      const { slot, paginationKey, error, ...end } = call(() => native.end())
+      const { slot, paginationKey, error, ...end } = callNative(() => native.end())
       return {
         ...end,
         slot: slot ?? undefined,

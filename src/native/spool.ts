@@ -1,6 +1,6 @@
 import * as addon from '#native'
 import { toIndexer, type FeedEvent, type FeedOptions, type Indexer } from './indexer.js'
-import { call, toFailure } from './errors.js'
+import { callNative, toFailure } from './errors.js'
 
 export type SpoolOptions = addon.SpoolOptions
 
@@ -64,7 +64,7 @@ const SILENT: FeedEvent = {
 
 /** Opens a spool with what a killed process left of it, or makes one. One process at a time. */
 export const openSpool = (dir: string, options: SpoolOptions, store: addon.StoreOptions): Spool => {
-  const native = call(() => new addon.Spool(dir, options, store))
+  const native = callNative(() => new addon.Spool(dir, options, store))
   let hear: (event: FeedEvent) => void = () => {}
   let endpoint: string | undefined
   const adopting = (indexer: Indexer): Indexer => {
@@ -89,14 +89,14 @@ export const openSpool = (dir: string, options: SpoolOptions, store: addon.Store
     startFeed: (feed, onEvent) => {
       hear = onEvent
       endpoint = feed.endpoint
-      call(() => native.startFeed(feed, event => hear(event)))
+      callNative(() => native.startFeed(feed, event => hear(event)))
     },
     stopFeed: () => {
       endpoint = undefined
-      call(() => native.stopFeed())
+      callNative(() => native.stopFeed())
     },
     stats: () => {
-      const stats = call(() => native.stats())
+      const stats = callNative(() => native.stats())
       const { firstBlockHeight, firstParentBlockhashBytes, firstParentSlot, firstSlot } = stats
       return {
         first:
@@ -116,14 +116,14 @@ export const openSpool = (dir: string, options: SpoolOptions, store: addon.Store
       }
     },
     replay: async ({ baseSlot, dir: storeDir, rowsSlot }) => {
-      const { blocks, detail, error, slot } = await call(() =>
+      const { blocks, detail, error, slot } = await callNative(() =>
         native.replay(storeDir, baseSlot, rowsSlot),
       )
       if (error !== undefined) throw toFailure(error, detail ?? '')
       return { slot, blocks }
     },
-    cancel: () => call(() => native.cancel()),
-    handOver: () => adopting(toIndexer(call(() => native.handOver()))),
-    close: () => call(() => native.close()),
+    cancel: () => callNative(() => native.cancel()),
+    handOver: () => adopting(toIndexer(callNative(() => native.handOver()))),
+    close: () => callNative(() => native.close()),
   }
 }

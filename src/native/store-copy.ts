@@ -1,5 +1,5 @@
 import type * as addon from '#native'
-import { call, toFailure } from './errors.js'
+import { callNative, toFailure } from './errors.js'
 
 /** A store that is copied while its indexer goes on. */
 export type StoreCopy = {
@@ -8,9 +8,9 @@ export type StoreCopy = {
 }
 
 /** The copying of whoever has a store open. */
-export const toStoreCopy = (native: addon.Caretaker | addon.Indexer): StoreCopy => ({
+export const toStoreCopy = (native: addon.StoreInspector | addon.Indexer): StoreCopy => ({
   copyTo: async file => {
-    const { error, detail = '' } = await call(() => native.copyTo(file))
+    const { error, detail = '' } = await callNative(() => native.copyTo(file))
     if (error !== undefined) throw toFailure(error, detail)
   },
 })

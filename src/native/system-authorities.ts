@@ -1,5 +1,5 @@
 import * as addon from '#native'
-import { call } from './errors.js'
+import { callNative } from './errors.js'
 
 const LINE_CHARS = 64
 
@@ -17,4 +17,5 @@ const toPem = (der: Uint8Array): string => {
  * trust. Node.js by itself trusts a list that it was built with. They are read anew each time,
  * because they are renewed.
  */
-export const systemAuthorities = (): string[] => call(() => addon.systemAuthorities()).map(toPem)
+export const systemAuthorities = (): string[] =>
+  callNative(() => addon.systemAuthorities()).map(toPem)

@@ -1,5 +1,5 @@
 import * as addon from '#native'
-import { call, toFailure } from './errors.js'
+import { callNative, toFailure } from './errors.js'
 
 /** What the checks of one route count. Created once per route. */
 export type TransactionRules = {
@@ -109,7 +109,7 @@ export const createTransactionChecks = (
   rules: TransactionRules,
   pool: VerifyPoolOptions,
 ): TransactionChecks => {
-  const native = call(
+  const native = callNative(
     () =>
       new addon.TransactionChecks(
         {
@@ -124,13 +124,13 @@ export const createTransactionChecks = (
   )
   return {
     frameBatch: body => {
-      const { count, problem } = call(() => native.frameBatch(body))
+      const { count, problem } = callNative(() => native.frameBatch(body))
       return { count, problem }
     },
-    checkBatch: body => awaitVerdict(call(() => native.checkBatch(body))),
+    checkBatch: body => awaitVerdict(callNative(() => native.checkBatch(body))),
     checkBundle: (transactions, bytesMax) =>
-      awaitVerdict(call(() => native.checkBundle([...transactions], bytesMax))),
-    stats: () => call(() => native.stats()),
+      awaitVerdict(callNative(() => native.checkBundle([...transactions], bytesMax))),
+    stats: () => callNative(() => native.stats()),
   }
 }
 
@@ -139,4 +139,4 @@ export const createTransactionChecks = (
  * for a bench.
  */
 export const compareLoops = (body: Uint8Array): addon.LoopTimes =>
-  call(() => addon.compareLoops(body))
+  callNative(() => addon.compareLoops(body))

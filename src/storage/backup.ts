@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { openCaretaker } from '../native/inspector.js'
+import { openStoreInspector } from '../native/store-inspector.js'
 import type { StoreOptions, Tip } from '../native/store.js'
 import { syncPath } from '../shared/atomic-file.js'
 import { DATA_FILE, LABEL_FILE, openDraft } from './backup-draft.js'
@@ -53,7 +53,7 @@ const checkTarget = (target: string): void => {
 
 /** Opens the copy as a store, which proves that it is one, and answers its newest block. */
 const tipOfCopy = (dir: string, options: StoreOptions): Tip => {
-  const copy = openCaretaker(dir, options)
+  const copy = openStoreInspector(dir, options)
   const tip = copy.tip()
   copy.close()
   if (tip === undefined) throw new Error('the copy has no block')
@@ -70,7 +70,7 @@ export const backUp = async (
 ): Promise<{ readonly slot: number; readonly bytes: number }> => {
   checkTarget(target)
   const parent = dirname(target)
-  const store = openCaretaker(demandLiveStore(dataDir, network).dir, storeOptions)
+  const store = openStoreInspector(demandLiveStore(dataDir, network).dir, storeOptions)
   if (store.tip() === undefined) throw new Error(`the store of network ${network} has no block yet`)
   const { usedBytes } = store.stats()
   demandDiskSpace(parent, usedBytes, diskReserveBytes)

@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openCaretaker } from '../native/inspector.js'
+import { openStoreInspector } from '../native/store-inspector.js'
 import type { StoreOptions, Tip } from '../native/store.js'
 import { syncPath } from '../shared/atomic-file.js'
 import { DATA_FILE, LOCK_FILE } from './backup-draft.js'
@@ -19,7 +19,7 @@ import { removeOnExit } from './remove-on-exit.js'
 
 const tipOf = (dir: string, options: StoreOptions): Tip | undefined => {
   try {
-    const store = openCaretaker(dir, options)
+    const store = openStoreInspector(dir, options)
     const tip = store.tip()
     store.close()
     return tip

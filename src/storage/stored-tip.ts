@@ -1,11 +1,11 @@
-import { openCaretaker } from '../native/inspector.js'
+import { openStoreInspector } from '../native/store-inspector.js'
 import type { StoreOptions } from '../native/store.js'
 import type { IndexerStatus } from '../shared/indexer-status.js'
 
 /** The tip of a store that no process writes; null where it has none or cannot be opened. */
 export const readStoredTip = (dir: string, options: StoreOptions): IndexerStatus['tip'] => {
   try {
-    const store = openCaretaker(dir, options)
+    const store = openStoreInspector(dir, options)
     const tip = store.tip()
     store.close()
     if (tip === undefined) return null

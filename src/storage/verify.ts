@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openCaretaker } from '../native/inspector.js'
+import { openStoreInspector } from '../native/store-inspector.js'
 import type { StoreOptions } from '../native/store.js'
 import { demandLiveStore } from './generations.js'
 import type { Options } from './verify-options.js'
@@ -31,7 +31,7 @@ export const verifyStore = async (options: VerifyOptions): Promise<Verification>
   const { dataDir, network, storeOptions, onProgress } = options
   const { rowsPerSecondMax, ...bounds } = options.bounds
   const { generation, dir } = demandLiveStore(dataDir, network)
-  const store = openCaretaker(dir, storeOptions)
+  const store = openStoreInspector(dir, storeOptions)
   try {
     const slot = store.tip()?.slot ?? null
     const total = store.beginVerify(bounds)

@@ -212,7 +212,7 @@ const verifyBounds = record({
   programRowsMax: count(1),
   differencesMax: count(1),
 })
-const CARETAKER: Row[] = [
+const STORE_INSPECTOR: Row[] = [
   ['beginVerify', [verifyBounds]],
   ['close', []],
   ['copyTo', [text('x')]],
@@ -316,7 +316,7 @@ const notRefused = (target: object, name: string, calls: unknown[][]): string[] 
 
 t.test('exports', async t => {
   const classes = [
-    'Caretaker',
+    'StoreInspector',
     'Fanout',
     'Indexer',
     'NativeReply',
@@ -332,7 +332,7 @@ t.test('exports', async t => {
   )
   t.strictSame(membersOf(addon.Indexer.prototype), namesOf(INDEXER))
   t.strictSame(membersOf(addon.Reader.prototype), namesOf(READER))
-  t.strictSame(membersOf(addon.Caretaker.prototype), namesOf(CARETAKER))
+  t.strictSame(membersOf(addon.StoreInspector.prototype), namesOf(STORE_INSPECTOR))
   t.strictSame(membersOf(addon.Fanout.prototype), namesOf(FANOUT))
   t.strictSame(membersOf(addon.RpcAnswer.prototype), namesOf(ANSWER))
   t.strictSame(membersOf(addon.Spool.prototype), namesOf(SPOOL))
@@ -382,21 +382,22 @@ t.test('wrong arguments are refused', async t => {
   t.equal(reply.read(new Uint8Array(0)) <= 0, true)
 })
 
-t.test('wrong arguments of a caretaker are refused', async t => {
+t.test('wrong arguments of a inspector are refused', async t => {
   const dir = t.testdir()
   new addon.Indexer(dir, STORE).close()
   const constructors = {
-    Caretaker: (...args: [string, addon.StoreOptions]) => new addon.Caretaker(...args).close(),
+    StoreInspector: (...args: [string, addon.StoreOptions]) =>
+      new addon.StoreInspector(...args).close(),
   }
   const path = text(dir, '/dev/null/store', '\0')
-  t.strictSame(notRefused(constructors, 'Caretaker', wrongCalls([path, storeSpec])), [])
-  const caretaker = new addon.Caretaker(dir, STORE)
-  t.throws(() => caretaker.verifySlice(), 'before it has begun')
-  for (const [name, specs] of CARETAKER)
-    t.strictSame(notRefused(caretaker, name, wrongCalls(specs)), [], name)
-  t.match(await caretaker.copyTo(join(dir, 'none', 'x')), { error: 'internal', detail: /No such/ })
-  caretaker.close()
-  t.throws(() => caretaker.tip(), 'after its end')
+  t.strictSame(notRefused(constructors, 'StoreInspector', wrongCalls([path, storeSpec])), [])
+  const inspector = new addon.StoreInspector(dir, STORE)
+  t.throws(() => inspector.verifySlice(), 'before it has begun')
+  for (const [name, specs] of STORE_INSPECTOR)
+    t.strictSame(notRefused(inspector, name, wrongCalls(specs)), [], name)
+  t.match(await inspector.copyTo(join(dir, 'none', 'x')), { error: 'internal', detail: /No such/ })
+  inspector.close()
+  t.throws(() => inspector.tip(), 'after its end')
 })
 
 t.test('wrong arguments of an answer are refused', async t => {

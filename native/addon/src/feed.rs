@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ingest::geyser::{
-    AccountsFilter, Event, FlatEvent, GeyserConfig, Plan, Reader, Sink, Transactions,
+    AccountsFilter, BlockSink, Event, FeedReader, FlatEvent, GeyserConfig, SubscriptionPlan,
+    Transactions,
 };
 use napi::Status;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
@@ -111,7 +112,7 @@ pub(crate) fn to_config(options: FeedOptions, scope: &Scope) -> Checked<GeyserCo
                 pubkeys: pubkeys.clone(),
             },
         },
-        plan: Plan::of_name(&options.plan).ok_or_else(|| wrong("plan"))?,
+        plan: SubscriptionPlan::of_name(&options.plan).ok_or_else(|| wrong("plan"))?,
         start_slot: options
             .start_slot
             .map(|slot| integer(slot, "startSlot"))
@@ -143,11 +144,11 @@ pub(crate) fn to_config(options: FeedOptions, scope: &Scope) -> Checked<GeyserCo
 }
 
 /// Begins to read a feed into a sink.
-pub(crate) fn start<S: Sink>(
+pub(crate) fn start<S: BlockSink>(
     config: GeyserConfig,
     sink: Arc<S>,
     on_event: OnEvent,
-) -> Checked<Reader> {
+) -> Checked<FeedReader> {
     ingest::geyser::start(config, sink, move |event| {
         // Never waits: the event loop may be in `stopFeed`, which waits for this thread.
         on_event.call(

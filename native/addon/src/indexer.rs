@@ -80,7 +80,7 @@ impl AppliedData {
 #[napi]
 pub struct Indexer {
     pub(crate) store: Option<Arc<Store>>,
-    pub(crate) feed: Option<ingest::geyser::Reader>,
+    pub(crate) feed: Option<ingest::geyser::FeedReader>,
 }
 
 #[napi]

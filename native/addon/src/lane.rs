@@ -66,31 +66,25 @@ impl Lane {
 pub fn create_function(env: &Env, lane: SharedLane) -> Checked<sys::napi_value> {
     let data = Box::into_raw(Box::new(lane)).cast::<c_void>();
     let mut function = ptr::null_mut();
-    // SAFETY: `env` is the calling environment. `data` lives until the finaliser, which runs once,
-    // when the function is collected; where one of the calls fails it is freed here, and nothing
-    // holds it.
-    let status = unsafe {
-        let created = sys::napi_create_function(
-            env.raw(),
-            c"fast".as_ptr(),
-            4,
-            Some(call),
-            data,
-            &mut function,
-        );
-        if created == sys::Status::napi_ok {
+    let name = c"fast".as_ptr();
+    // SAFETY: `env` is the calling environment, and the name has 4 bytes. `data` lives until the
+    // finaliser runs; where one of the two calls fails it is freed below, and nothing holds it.
+    let mut status =
+        unsafe { sys::napi_create_function(env.raw(), name, 4, Some(call), data, &mut function) };
+    if status == sys::Status::napi_ok {
+        let none = ptr::null_mut();
+        // SAFETY: `function` was made above. Its finaliser runs once, when it is collected.
+        status = unsafe {
             sys::napi_add_finalizer(
                 env.raw(),
                 function,
                 data,
                 Some(finalize),
-                ptr::null_mut(),
+                none,
                 ptr::null_mut(),
             )
-        } else {
-            created
-        }
-    };
+        };
+    }
     if status == sys::Status::napi_ok {
         return Ok(function);
     }
@@ -107,45 +101,52 @@ unsafe extern "C" fn finalize(_env: sys::napi_env, data: *mut c_void, _hint: *mu
 }
 
 unsafe extern "C" fn call(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    let mut argument_count = 1;
-    let mut argument = ptr::null_mut();
-    let mut data = ptr::null_mut();
-    let (mut kind, mut length, mut bytes) = (0, 0, ptr::null_mut());
+    let answered = argument_of(env, info).map_or(0, |(lane, body)| {
+        // Nothing here calls JavaScript, so the lane is never borrowed twice.
+        lane.try_borrow_mut()
+            .map_or(0, |mut lane| lane.answer(body))
+    });
     let mut result = ptr::null_mut();
-    // SAFETY: Node-API calls with out-pointers to locals. `data` is the box of `create_function`,
-    // alive as long as the function that is being called. The body's memory is JavaScript's and
-    // stands still during this call.
-    unsafe {
-        let is_read = sys::napi_get_cb_info(
-            env,
-            info,
-            &mut argument_count,
-            &mut argument,
-            ptr::null_mut(),
-            &mut data,
-        ) == sys::Status::napi_ok
-            && argument_count >= 1
-            && sys::napi_get_typedarray_info(
-                env,
-                argument,
-                &mut kind,
-                &mut length,
-                &mut bytes,
-                ptr::null_mut(),
-                ptr::null_mut(),
-            ) == sys::Status::napi_ok
-            && kind == sys::TypedarrayType::uint8_array
-            && !bytes.is_null();
-        let answered = if is_read {
-            let lane = &*data.cast::<SharedLane>();
-            let body = std::slice::from_raw_parts(bytes.cast::<u8>(), length);
-            // Nothing here calls JavaScript, so the lane is never borrowed twice.
-            lane.try_borrow_mut()
-                .map_or(0, |mut lane| lane.answer(body))
-        } else {
-            0
-        };
-        sys::napi_create_uint32(env, answered, &mut result);
-    }
+    // SAFETY: an out-pointer to a local, within a call from JavaScript.
+    unsafe { sys::napi_create_uint32(env, answered, &mut result) };
     result
+}
+
+/// The lane of the function that is being called, and the body; absent where the argument is no
+/// `Uint8Array`. Neither may be used after the call.
+fn argument_of<'c>(
+    env: sys::napi_env,
+    info: sys::napi_callback_info,
+) -> Option<(&'c SharedLane, &'c [u8])> {
+    let none = ptr::null_mut();
+    let (mut count, mut argument, mut data) = (1, ptr::null_mut(), ptr::null_mut());
+    // SAFETY: out-pointers to locals, of which `argument` holds the one value that `count` allows.
+    let status =
+        unsafe { sys::napi_get_cb_info(env, info, &mut count, &mut argument, none, &mut data) };
+    if status != sys::Status::napi_ok || count == 0 {
+        return None;
+    }
+    let (mut kind, mut length, mut bytes) = (0, 0, ptr::null_mut());
+    let (buffer, offset) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: out-pointers to locals, or null where a value is not wanted.
+    let status = unsafe {
+        sys::napi_get_typedarray_info(
+            env,
+            argument,
+            &mut kind,
+            &mut length,
+            &mut bytes,
+            buffer,
+            offset,
+        )
+    };
+    let is_bytes = kind == sys::TypedarrayType::uint8_array && !bytes.is_null();
+    if status != sys::Status::napi_ok || !is_bytes {
+        return None;
+    }
+    // SAFETY: the box of `create_function`, which lives as long as the function.
+    let lane = unsafe { &*data.cast::<SharedLane>() };
+    // SAFETY: JavaScript's memory, which stands still during this call.
+    let body = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length) };
+    Some((lane, body))
 }

@@ -4,7 +4,6 @@
 #![deny(clippy::all)]
 
 mod arguments;
-mod caretaker;
 mod copy;
 mod corrections;
 mod failure;
@@ -21,6 +20,7 @@ mod reply;
 mod rpc_answer;
 mod spool;
 mod stats;
+mod store_inspector;
 mod tasks;
 mod transactions;
 

@@ -27,7 +27,7 @@ type Make<T> = Box<dyn FnOnce(&Env) -> napi::Result<T> + Send>;
 /// libuv's number of the kind of handle that `uv_async_init` makes.
 const UV_ASYNC: c_int = 1;
 
-// Node.js exports its libuv.
+// SAFETY: the declarations of libuv, which Node.js exports.
 unsafe extern "C" {
     fn uv_handle_size(kind: c_int) -> usize;
     fn uv_async_init(
@@ -106,22 +106,12 @@ impl EventLoop {
         let mut event_loop = ptr::null_mut();
         let mut name = ptr::null_mut();
         let mut context = ptr::null_mut();
-        // SAFETY: Node-API calls with out-pointers to locals, on the thread of `env`.
-        unsafe {
-            check(sys::napi_get_uv_event_loop(raw, &mut event_loop))?;
-            check(sys::napi_create_string_utf8(
-                raw,
-                c"slotline".as_ptr(),
-                8,
-                &mut name,
-            ))?;
-            check(sys::napi_async_init(
-                raw,
-                ptr::null_mut(),
-                name,
-                &mut context,
-            ))?;
-        }
+        // SAFETY: an out-pointer to a local, on the thread of `env`.
+        check(unsafe { sys::napi_get_uv_event_loop(raw, &mut event_loop) })?;
+        // SAFETY: a text of 8 bytes and an out-pointer to a local, on the thread of `env`.
+        check(unsafe { sys::napi_create_string_utf8(raw, c"slotline".as_ptr(), 8, &mut name) })?;
+        // SAFETY: a null resource is allowed; an out-pointer to a local, on the thread of `env`.
+        check(unsafe { sys::napi_async_init(raw, ptr::null_mut(), name, &mut context) })?;
         // SAFETY: takes a number.
         let bytes = unsafe { uv_handle_size(UV_ASYNC) };
         // libuv's own numbers are at most eight bytes wide.
@@ -136,20 +126,18 @@ impl EventLoop {
             }),
             waiting: Cell::new(0),
         }));
-        // SAFETY: memory of the size that libuv asks for; `opened` and the memory live for ever.
-        // The loop is this thread's, and so is every further use of the handle but `uv_async_send`.
-        unsafe {
-            if uv_async_init(event_loop, handle.0, settle_all) != 0 {
-                return Err(Error::Internal("the event loop takes no handle".into()));
-            }
-            uv_handle_set_data(handle.0, ptr::from_ref(opened).cast_mut().cast());
-            uv_unref(handle.0);
-            check(sys::napi_add_env_cleanup_hook(
-                raw,
-                Some(close),
-                ptr::from_ref(opened).cast_mut().cast(),
-            ))?;
+        let data = ptr::from_ref(opened).cast_mut().cast();
+        // SAFETY: memory of the size that libuv asks for, which is never freed. The loop is this
+        // thread's, and so is every further use of the handle but `uv_async_send`.
+        if unsafe { uv_async_init(event_loop, handle.0, settle_all) } != 0 {
+            return Err(Error::Internal("the event loop takes no handle".into()));
         }
+        // SAFETY: an initialised handle; `opened` is never freed.
+        unsafe { uv_handle_set_data(handle.0, data) };
+        // SAFETY: an initialised handle of this thread's loop.
+        unsafe { uv_unref(handle.0) };
+        // SAFETY: `opened` is never freed, so the hook may use it at any time.
+        check(unsafe { sys::napi_add_env_cleanup_hook(raw, Some(close), data) })?;
         Ok(opened)
     }
 
@@ -190,37 +178,50 @@ impl EventLoop {
         }
         let count = batch.len();
         let mut handles = ptr::null_mut();
-        let mut scope = ptr::null_mut();
-        let mut resource = ptr::null_mut();
-        // SAFETY: Node-API calls with out-pointers to locals, on the thread of `env` and outside of
-        // JavaScript. What was opened is closed in the opposite order.
-        unsafe {
-            if sys::napi_open_handle_scope(self.env, &mut handles) != sys::Status::napi_ok {
-                return self.end(count);
-            }
-            let is_open = sys::napi_create_object(self.env, &mut resource) == sys::Status::napi_ok
-                && sys::napi_open_callback_scope(self.env, resource, self.context, &mut scope)
-                    == sys::Status::napi_ok;
-            // Where JavaScript runs no more, nobody waits for them.
-            if is_open {
-                let env = Env::from_raw(self.env);
-                for settle in batch {
-                    // One that panics must not take the others with it, nor leave a scope open.
-                    let _ = catch_unwind(AssertUnwindSafe(|| settle(&env)));
-                }
-            }
-            self.end(count);
-            if is_open {
-                sys::napi_close_callback_scope(self.env, scope);
-            }
-            sys::napi_close_handle_scope(self.env, handles);
+        // SAFETY: an out-pointer to a local, on the thread of `env` and outside of JavaScript.
+        let opened = unsafe { sys::napi_open_handle_scope(self.env, &mut handles) };
+        if opened != sys::Status::napi_ok {
+            return self.end(count);
         }
+        let scope = self.open_callback_scope();
+        // Once the environment ends, JavaScript no longer runs and no promise can be settled.
+        if scope.is_some() {
+            let env = Env::from_raw(self.env);
+            for settle in batch {
+                // A panic must not skip the other promises, nor leave a scope open.
+                let _ = catch_unwind(AssertUnwindSafe(|| settle(&env)));
+            }
+        }
+        self.end(count);
+        if let Some(scope) = scope {
+            // SAFETY: opened above on this thread; scopes are closed in the opposite order.
+            unsafe { sys::napi_close_callback_scope(self.env, scope) };
+        }
+        // SAFETY: opened above on this thread, and every later scope is closed.
+        unsafe { sys::napi_close_handle_scope(self.env, handles) };
+    }
+
+    /// Opens a callback scope; absent once the environment ends.
+    fn open_callback_scope(&self) -> Option<sys::napi_callback_scope> {
+        let mut resource = ptr::null_mut();
+        // SAFETY: an out-pointer to a local, within the handle scope of `settle`.
+        let created = unsafe { sys::napi_create_object(self.env, &mut resource) };
+        if created != sys::Status::napi_ok {
+            return None;
+        }
+        let mut scope = ptr::null_mut();
+        // SAFETY: an out-pointer to a local; `context` was made by `napi_async_init`.
+        let opened =
+            unsafe { sys::napi_open_callback_scope(self.env, resource, self.context, &mut scope) };
+        (opened == sys::Status::napi_ok).then_some(scope)
     }
 }
 
 unsafe extern "C" fn settle_all(handle: *mut c_void) {
+    // SAFETY: the handle of this thread's loop.
+    let data = unsafe { uv_handle_get_data(handle) };
     // SAFETY: set once, to what is never freed, before the loop could call this.
-    let event_loop = unsafe { &*uv_handle_get_data(handle).cast::<EventLoop>() };
+    let event_loop = unsafe { &*data.cast::<EventLoop>() };
     // A panic must not go through libuv.
     let _ = catch_unwind(AssertUnwindSafe(|| event_loop.settle()));
 }
@@ -269,18 +270,20 @@ impl<T: ToNapiValue + 'static> Deferred<T> {
         };
         self.shared.push(Box::new(move |env| {
             let deferred = raw.unwrap();
-            // SAFETY: on the thread of `env`, within a handle scope; a deferred is used up by
-            // either call.
-            unsafe {
-                let made = make(env).and_then(|value| T::to_napi_value(env.raw(), value));
-                let _ = match made {
-                    Ok(value) => sys::napi_resolve_deferred(env.raw(), deferred, value),
-                    Err(error) => {
-                        let reason = JsError::from(error).into_value(env.raw());
-                        sys::napi_reject_deferred(env.raw(), deferred, reason)
-                    }
-                };
-            }
+            let made = make(env).and_then(|value| {
+                // SAFETY: on the thread of `env`, within a handle scope.
+                unsafe { T::to_napi_value(env.raw(), value) }
+            });
+            match made {
+                // SAFETY: on the thread of `env`; this is the one use of the deferred.
+                Ok(value) => unsafe { sys::napi_resolve_deferred(env.raw(), deferred, value) },
+                Err(error) => {
+                    // SAFETY: on the thread of `env`, within a handle scope.
+                    let reason = unsafe { JsError::from(error).into_value(env.raw()) };
+                    // SAFETY: on the thread of `env`; this is the one use of the deferred.
+                    unsafe { sys::napi_reject_deferred(env.raw(), deferred, reason) }
+                }
+            };
         }));
     }
 }
@@ -298,13 +301,12 @@ pub fn deferred<T: ToNapiValue + 'static>(env: &Env) -> Result<(Deferred<T>, Obj
     let event_loop = EventLoop::of(env).map_err(|error| thrown(&error))?;
     let mut raw = ptr::null_mut();
     let mut promise = ptr::null_mut();
-    // SAFETY: Node-API calls with out-pointers to locals; the promise is an object.
-    let object = unsafe {
-        check(sys::napi_create_promise(env.raw(), &mut raw, &mut promise))
-            .map_err(|error| thrown(&error))?;
-        Object::from_napi_value(env.raw(), promise)
-            .map_err(|error| thrown(&Error::Internal(error.reason.clone())))?
-    };
+    // SAFETY: out-pointers to locals, on the thread of `env`.
+    check(unsafe { sys::napi_create_promise(env.raw(), &mut raw, &mut promise) })
+        .map_err(|error| thrown(&error))?;
+    // SAFETY: `promise` was made above, and a promise is an object.
+    let object = unsafe { Object::from_napi_value(env.raw(), promise) }
+        .map_err(|error| thrown(&Error::Internal(error.reason.clone())))?;
     event_loop.begin();
     let deferred = Deferred {
         raw: Some(Raw(raw)),

@@ -11,7 +11,7 @@ use napi_derive::napi;
 use store::{Budget, Snapshot, Store};
 use sys::error::Result as Checked;
 use wire::fast_lane::Recent;
-use wire::reads::{self, Limits};
+use wire::reads::{self, ReadLimits};
 
 use crate::arguments::{deadline, pubkey, pubkeys, view, writable, wrong};
 use crate::failure::{Result, guard, thrown};
@@ -98,7 +98,13 @@ impl Reader {
     ) -> Result<i32> {
         self.at_once(writable(&mut out), |snapshot, scratch| {
             let view = view(encoding, slice_offset, slice_length)?;
-            reads::account_info(snapshot, &pubkey(key)?, view, &Limits::default(), scratch)
+            reads::account_info(
+                snapshot,
+                &pubkey(key)?,
+                view,
+                &ReadLimits::default(),
+                scratch,
+            )
         })
     }
 
@@ -114,7 +120,13 @@ impl Reader {
     ) -> Result<i32> {
         self.at_once(writable(&mut out), |snapshot, scratch| {
             let view = view(encoding, slice_offset, slice_length)?;
-            reads::multiple_accounts(snapshot, pubkeys(keys)?, view, &Limits::default(), scratch)
+            reads::multiple_accounts(
+                snapshot,
+                pubkeys(keys)?,
+                view,
+                &ReadLimits::default(),
+                scratch,
+            )
         })
     }
 
@@ -144,7 +156,7 @@ impl Reader {
     #[napi]
     pub fn token_balance(&mut self, key: &[u8], mut out: Uint8ArraySlice<'_>) -> Result<i32> {
         self.at_once(writable(&mut out), |snapshot, scratch| {
-            reads::token_account_balance(snapshot, &pubkey(key)?, &Limits::NONE, scratch)
+            reads::token_account_balance(snapshot, &pubkey(key)?, &ReadLimits::NONE, scratch)
         })
     }
 
@@ -152,7 +164,7 @@ impl Reader {
     #[napi]
     pub fn token_supply(&mut self, mint: &[u8], mut out: Uint8ArraySlice<'_>) -> Result<i32> {
         self.at_once(writable(&mut out), |snapshot, scratch| {
-            reads::token_supply(snapshot, &pubkey(mint)?, &Limits::NONE, scratch)
+            reads::token_supply(snapshot, &pubkey(mint)?, &ReadLimits::NONE, scratch)
         })
     }
 
@@ -160,7 +172,7 @@ impl Reader {
     #[napi]
     pub fn largest_holders(&mut self, mint: &[u8], mut out: Uint8ArraySlice<'_>) -> Result<i32> {
         self.at_once(writable(&mut out), |snapshot, scratch| {
-            reads::token_largest_accounts(snapshot, &pubkey(mint)?, &Limits::NONE, scratch)
+            reads::token_largest_accounts(snapshot, &pubkey(mint)?, &ReadLimits::NONE, scratch)
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use napi::Env;
 use napi::bindgen_prelude::{Object, Uint8ArraySlice};
 use napi_derive::napi;
-use wire::reply::{Read, Reader};
+use wire::reply::{Read, ReplyReader};
 
 use crate::arguments::writable;
 use crate::failure::{Result, guard};
@@ -15,7 +15,7 @@ use crate::promises::deferred;
 /// too, but late.
 #[napi]
 pub struct NativeReply {
-    pub(crate) reader: Arc<Reader>,
+    pub(crate) reader: Arc<ReplyReader>,
 }
 
 #[napi]

@@ -60,7 +60,7 @@ pub struct ReplayResult {
 #[napi]
 pub struct Spool {
     spool: Option<Arc<kernel_spool::Spool>>,
-    feed: Option<ingest::geyser::Reader>,
+    feed: Option<ingest::geyser::FeedReader>,
     limits: ReplayLimits,
     store: Options,
     is_cancelled: Arc<AtomicBool>,

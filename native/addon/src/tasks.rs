@@ -9,7 +9,7 @@ use napi::bindgen_prelude::Object;
 use napi_derive::napi;
 use sys::error::{Error, Result as Checked};
 use sys::pool::Pool;
-use wire::reply::{InFlight, Writer, pipe};
+use wire::reply::{InFlight, ReplyWriter, pipe};
 
 use crate::arguments::{count, whole};
 use crate::failure::Result;
@@ -81,7 +81,7 @@ pub struct Task<'p> {
 pub fn start<'env>(
     env: &'env Env,
     task: Task<'_>,
-    work: impl FnOnce(&mut Writer) -> Checked<()> + Send + 'static,
+    work: impl FnOnce(&mut ReplyWriter) -> Checked<()> + Send + 'static,
 ) -> Result<Object<'env>> {
     let (deferred, promise) = deferred::<TaskResult>(env)?;
     let (writer, reader) = pipe(
@@ -131,6 +131,6 @@ pub fn start<'env>(
     Ok(promise)
 }
 
-fn take(writer: &Mutex<Option<Writer>>) -> Option<Writer> {
+fn take(writer: &Mutex<Option<ReplyWriter>>) -> Option<ReplyWriter> {
     writer.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

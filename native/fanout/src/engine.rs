@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::due::Due;
 use super::frames::{Frames, IS_LAST};
 use super::index::Index;
 use super::interest::Interest;
 use super::pass::{FanoutOptions, FanoutStats, Pass};
+use super::pending::PendingFrame;
 use super::queue::Queued;
 use super::signatures::{Outcome, Settled};
 use super::slot::{Fed, Slot};
@@ -15,7 +15,7 @@ use sys::error::Result;
 
 /// Where a fan-out is on the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Place {
+enum ChainPosition {
     #[default]
     Nowhere,
     /// The store was empty: its first block is the next.
@@ -27,11 +27,11 @@ enum Place {
 #[derive(Default)]
 pub struct Engine {
     index: Index,
-    place: Place,
+    position: ChainPosition,
     /// The newest final slot that was told.
     root: u64,
     slot: Option<Slot>,
-    due: VecDeque<Due>,
+    pending: VecDeque<PendingFrame>,
     /// Subscriptions that ended by themselves.
     ended: Vec<u32>,
     /// Set while a pass is under way: one that failed has taken frames with it.
@@ -61,7 +61,7 @@ impl Engine {
                 None => self.index.remove(id),
             }
         }
-        if self.place == Place::Nowhere || self.index.is_empty() {
+        if self.position == ChainPosition::Nowhere || self.index.is_empty() {
             self.skip_to_tip(snapshot);
         }
         let mut frames = Frames::new(options.chunk_bytes_max);
@@ -81,7 +81,7 @@ impl Engine {
             self.lose(snapshot)?;
             self.give_due(&mut frames)?;
         }
-        let has_more = !self.due.is_empty();
+        let has_more = !self.pending.is_empty();
         Ok(self.finish(frames, is_lost, has_more))
     }
 
@@ -105,9 +105,9 @@ impl Engine {
         self.frames += frames.index.len() as u64 / 3;
         self.bytes += frames.bytes.len() as u64;
         Pass {
-            slot: match self.place {
-                Place::At(slot) => Some(slot),
-                Place::Nowhere | Place::Empty => None,
+            slot: match self.position {
+                ChainPosition::At(slot) => Some(slot),
+                ChainPosition::Nowhere | ChainPosition::Empty => None,
             },
             is_lost,
             has_more,
@@ -120,12 +120,12 @@ impl Engine {
     fn run(&mut self, snapshot: &Snapshot<'_>, frames: &mut Frames) -> Result<Fed> {
         loop {
             self.give_due(frames)?;
-            if !self.due.is_empty() {
+            if !self.pending.is_empty() {
                 return Ok(Fed::Full);
             }
             match &mut self.slot {
                 Some(slot) if slot.is_told => {
-                    self.place = Place::At(slot.block.slot);
+                    self.position = ChainPosition::At(slot.block.slot);
                     self.slot = None;
                 }
                 Some(slot) => {
@@ -137,9 +137,9 @@ impl Engine {
                 }
                 None => {}
             }
-            let before = match self.place {
-                Place::At(slot) => Some(slot),
-                Place::Nowhere | Place::Empty => None,
+            let before = match self.position {
+                ChainPosition::At(slot) => Some(slot),
+                ChainPosition::Nowhere | ChainPosition::Empty => None,
             };
             let Some(block) = snapshot.block_after(before)? else {
                 return Ok(Fed::Whole);
@@ -153,7 +153,7 @@ impl Engine {
 
     fn begin_slot(&mut self, snapshot: &Snapshot<'_>, block: Tip) -> Result<()> {
         for (id, ()) in self.index.slots.iter() {
-            self.due.push_back(Due::Slot(id, block));
+            self.pending.push_back(PendingFrame::Slot(id, block));
         }
         if block.root > self.root && !self.index.roots.is_empty() {
             let mut before = self.root;
@@ -162,7 +162,7 @@ impl Engine {
                     break;
                 }
                 for (id, ()) in self.index.roots.iter() {
-                    self.due.push_back(Due::Root(id, rooted.slot));
+                    self.pending.push_back(PendingFrame::Root(id, rooted.slot));
                 }
                 before = rooted.slot;
             }
@@ -183,15 +183,16 @@ impl Engine {
     }
 
     fn settle(&mut self, settled: Vec<Settled>) {
-        self.due.extend(settled.into_iter().map(Due::Signature));
+        self.pending
+            .extend(settled.into_iter().map(PendingFrame::Signature));
     }
 
     /// Looks new signatures up among the transactions of the slots that have passed. What comes
     /// later is met in its slot.
     fn find(&mut self, snapshot: &Snapshot<'_>, signatures: &[[u8; 64]]) -> Result<()> {
-        let reached = match (&self.slot, self.place) {
+        let reached = match (&self.slot, self.position) {
             (Some(slot), _) => slot.block.slot,
-            (None, Place::At(slot)) => slot,
+            (None, ChainPosition::At(slot)) => slot,
             (None, _) => return Ok(()),
         };
         let mut settled = Vec::new();
@@ -212,39 +213,40 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes what is due, until the pass is full.
+    /// Writes what is pending, until the pass is full.
     fn give_due(&mut self, frames: &mut Frames) -> Result<()> {
-        while let Some(due) = self.due.front() {
+        while let Some(pending) = self.pending.front() {
             if frames.is_full() {
                 return Ok(());
             }
             // Others were removed in the meantime.
-            if self.index.contains(due.id()) && due.give(frames)? == IS_LAST {
-                self.index.remove(due.id());
-                self.ended.push(due.id());
+            if self.index.contains(pending.id()) && pending.give(frames)? == IS_LAST {
+                self.index.remove(pending.id());
+                self.ended.push(pending.id());
             }
-            self.due.pop_front();
+            self.pending.pop_front();
         }
         Ok(())
     }
 
     fn skip_to_tip(&mut self, snapshot: &Snapshot<'_>) {
         self.slot = None;
-        self.due.clear();
+        self.pending.clear();
         self.go_to_tip(snapshot);
     }
 
     fn go_to_tip(&mut self, snapshot: &Snapshot<'_>) {
-        (self.place, self.root) = match snapshot.tip() {
-            Some(tip) => (Place::At(tip.slot), tip.root),
-            None => (Place::Empty, 0),
+        (self.position, self.root) = match snapshot.tip() {
+            Some(tip) => (ChainPosition::At(tip.slot), tip.root),
+            None => (ChainPosition::Empty, 0),
         };
     }
 
     /// Goes on at the tip. Outcomes of transactions outlast the changes, so none of these is lost.
     fn lose(&mut self, snapshot: &Snapshot<'_>) -> Result<()> {
         let settled = self.slot.take().map(|slot| slot.settled);
-        self.due.retain(|due| matches!(due, Due::Signature(_)));
+        self.pending
+            .retain(|pending| matches!(pending, PendingFrame::Signature(_)));
         self.settle(settled.unwrap_or_default());
         self.go_to_tip(snapshot);
         let unseen = self.index.signatures.all_unseen();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::interest::{Interest, LogsOf};
-use super::programs::{Place, ProgramGroup};
+use super::programs::{FilterKey, ProgramGroup};
 use super::signatures::{Awaited, Signatures};
 use super::subs::Subs;
 use primitives::Pubkey;
@@ -28,7 +28,7 @@ pub struct Hit {
 /// What is needed to find a subscription's entries again.
 enum Held {
     Account(Pubkey),
-    Program(Pubkey, Place),
+    Program(Pubkey, FilterKey),
     Logs(LogsOf),
     Signature,
     Slot,

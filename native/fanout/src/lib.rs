@@ -6,13 +6,13 @@
 //! look-ups, so that a pass costs what changed and what was hit, not their product. Nothing is left
 //! out unnoticed: where the store no longer holds a slot, the pass says so.
 
-mod due;
 mod engine;
 mod error_json;
 mod frames;
 mod index;
 mod interest;
 mod pass;
+mod pending;
 mod programs;
 mod queue;
 mod signatures;

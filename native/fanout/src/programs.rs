@@ -10,7 +10,7 @@ use wire::account_json::View;
 
 /// What a subscription to a program is found by: one of its filters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum FilterKey {
     /// No filter that an account could be looked up by.
     Plain,
     Size(u64),
@@ -41,16 +41,16 @@ pub struct ProgramGroup {
 
 impl ProgramGroup {
     /// Adds a subscription, and answers where it was put.
-    pub fn insert(&mut self, id: u32, filters: &Arc<[Filter]>, view: View) -> Place {
+    pub fn insert(&mut self, id: u32, filters: &Arc<[Filter]>, view: View) -> FilterKey {
         let place = self.choose(filters);
         let sub = Sub {
             filters: Arc::clone(filters),
             view,
         };
         match &place {
-            Place::Plain => self.plain.insert(id, sub),
-            Place::Size(bytes) => self.by_size.entry(*bytes).or_default().insert(id, sub),
-            Place::Bytes { offset, bytes } => {
+            FilterKey::Plain => self.plain.insert(id, sub),
+            FilterKey::Size(bytes) => self.by_size.entry(*bytes).or_default().insert(id, sub),
+            FilterKey::Bytes { offset, bytes } => {
                 let of_shape = self.by_bytes.entry((*offset, bytes.len())).or_default();
                 of_shape.entry(bytes.clone()).or_default().insert(id, sub);
             }
@@ -58,10 +58,10 @@ impl ProgramGroup {
         place
     }
 
-    pub fn remove(&mut self, id: u32, place: &Place) {
+    pub fn remove(&mut self, id: u32, place: &FilterKey) {
         match place {
-            Place::Plain => self.plain.remove(id),
-            Place::Size(bytes) => {
+            FilterKey::Plain => self.plain.remove(id),
+            FilterKey::Size(bytes) => {
                 if let Some(subs) = self.by_size.get_mut(bytes) {
                     subs.remove(id);
                     if subs.is_empty() {
@@ -69,7 +69,7 @@ impl ProgramGroup {
                     }
                 }
             }
-            Place::Bytes { offset, bytes } => {
+            FilterKey::Bytes { offset, bytes } => {
                 let shape = (*offset, bytes.len());
                 let Some(of_shape) = self.by_bytes.get_mut(&shape) else {
                     return;
@@ -123,7 +123,7 @@ impl ProgramGroup {
     /// The comparison of bytes under whose key the fewest others lie: of those alike the longest,
     /// which the fewest accounts will meet. A new shape must be worth its look-up for every
     /// account.
-    fn choose(&self, filters: &[Filter]) -> Place {
+    fn choose(&self, filters: &[Filter]) -> FilterKey {
         let by_bytes = filters.iter().filter_map(|filter| match filter {
             Filter::Memcmp { offset, bytes } if !bytes.is_empty() => Some((*offset, bytes)),
             _ => None,
@@ -140,12 +140,12 @@ impl ProgramGroup {
             Filter::Memcmp { .. } => None,
         });
         match (best, size) {
-            (Some((offset, bytes)), _) => Place::Bytes {
+            (Some((offset, bytes)), _) => FilterKey::Bytes {
                 offset,
                 bytes: bytes.clone(),
             },
-            (None, Some(bytes)) => Place::Size(bytes),
-            (None, None) => Place::Plain,
+            (None, Some(bytes)) => FilterKey::Size(bytes),
+            (None, None) => FilterKey::Plain,
         }
     }
 }

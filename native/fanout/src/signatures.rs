@@ -19,7 +19,7 @@ pub struct Outcome {
     pub error: Option<Box<[u8]>>,
 }
 
-/// A frame that is due for a signature.
+/// A frame that is pending for a signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
     pub id: u32,
@@ -35,7 +35,7 @@ enum Stage {
     Waiting {
         slot: u64,
     },
-    /// Its last frame is due.
+    /// Its last frame is pending.
     Settled,
 }
 
@@ -81,14 +81,14 @@ impl Signatures {
         self.unseen.keys().copied().collect()
     }
 
-    /// A transaction was seen: appends the frames that are due for it now, where `root` is the
+    /// A transaction was seen: appends the frames that are pending for it now, where `root` is the
     /// newest final slot.
     pub fn see(
         &mut self,
         signature: &[u8; 64],
         outcome: impl FnOnce() -> Outcome,
         root: u64,
-        due: &mut Vec<Settled>,
+        pending: &mut Vec<Settled>,
     ) {
         let Some(subs) = self.unseen.remove(signature) else {
             return;
@@ -102,25 +102,25 @@ impl Signatures {
                 outcome: outcome.clone(),
             };
             if awaited.wants_received {
-                due.push(settled(true));
+                pending.push(settled(true));
             }
             if awaited.is_finalized && slot > root {
                 self.waiting.insert((slot, id), outcome.error.clone());
                 self.stages.insert(id, Stage::Waiting { slot });
             } else {
-                due.push(settled(false));
+                pending.push(settled(false));
                 self.stages.insert(id, Stage::Settled);
             }
         }
     }
 
     /// Appends the frames that waited for these slots to be final.
-    pub fn finalize(&mut self, root: u64, due: &mut Vec<Settled>) {
+    pub fn finalize(&mut self, root: u64, pending: &mut Vec<Settled>) {
         let later = self.waiting.split_off(&(root.saturating_add(1), 0));
         let now = std::mem::replace(&mut self.waiting, later);
         for ((slot, id), error) in now {
             self.stages.insert(id, Stage::Settled);
-            due.push(Settled {
+            pending.push(Settled {
                 id,
                 is_received: false,
                 outcome: Outcome { slot, error },

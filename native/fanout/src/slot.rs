@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::frames::Frames;
 use super::index::{Hit, Index, Kind};
 use super::signatures::{Outcome, Settled};
-use store::{Change, FeedEnd, FeedPlace, Snapshot, Tip};
+use store::{Change, FeedEnd, FeedPosition, Snapshot, Tip};
 use sys::error::Result;
 
 /// Bytes of changes that one pass looks at: a snapshot must not live long, or its pages cannot be
@@ -19,7 +19,7 @@ pub struct Slot {
     pub block: Tip,
     /// The next change, and the subscriptions that have still to hear of it where it has been
     /// begun.
-    at: FeedPlace,
+    at: FeedPosition,
     begun: Option<Vec<Hit>>,
     /// Frames of signatures, which come after all others.
     pub settled: Vec<Settled>,
@@ -41,7 +41,7 @@ impl Slot {
     pub fn new(block: Tip) -> Slot {
         Slot {
             block,
-            at: FeedPlace::default(),
+            at: FeedPosition::default(),
             begun: None,
             settled: Vec::new(),
             is_told: false,
@@ -74,7 +74,7 @@ impl Slot {
             looked_at += bytes_of(&change);
             let hits = begun.take().unwrap_or_else(|| {
                 *changes += 1;
-                meet(index, &change, slot, root, settled)
+                match_subscriptions(index, &change, slot, root, settled)
             });
             frames.next_change();
             for (done, hit) in hits.iter().enumerate() {
@@ -111,7 +111,7 @@ fn bytes_of(change: &Change<'_>) -> usize {
 }
 
 /// The subscriptions that a change meets. Those to its signature go to `settled`.
-fn meet(
+fn match_subscriptions(
     index: &mut Index,
     change: &Change<'_>,
     slot: u64,

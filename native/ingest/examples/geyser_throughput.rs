@@ -8,7 +8,9 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ingest::geyser::{Event, GeyserConfig, Limits, Message, Sink, Slots, Taken, start, translate};
+use ingest::geyser::{
+    BlockAssembler, BlockSink, BufferLimits, Event, GeyserConfig, Message, Taken, start, translate,
+};
 use store::{Block, Tip};
 use sys::error::Result;
 use yellowstone_grpc_proto::geyser::{SlotStatus, SubscribeUpdate};
@@ -30,7 +32,7 @@ const DATA_BYTES: usize = 165;
 #[derive(Default)]
 struct NoStore(Mutex<Option<Tip>>);
 
-impl Sink for NoStore {
+impl BlockSink for NoStore {
     fn tip(&self) -> Result<Option<Tip>> {
         Ok(*self.0.lock().unwrap())
     }
@@ -118,11 +120,11 @@ fn update_of(step: &Step) -> SubscribeUpdate {
 
 fn buffer(updates: impl Iterator<Item = SubscribeUpdate>, blocks: u64) -> (Duration, Duration) {
     let config = GeyserConfig::default();
-    let limits = Limits {
+    let limits = BufferLimits {
         buffer_bytes_max: config.buffer_bytes_max,
         reorder_blocks_max: config.reorder_blocks_max,
     };
-    let mut slots = Slots::new(None, true, limits);
+    let mut slots = BlockAssembler::new(None, true, limits);
     let mut ready = Vec::new();
     let mut count = 0;
     let (begun, mut longest) = (Instant::now(), Duration::ZERO);

@@ -29,12 +29,12 @@ pub enum Part<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     Before,
-    /// Between the brackets of the rows, which are at this depth. `is_due` after a comma.
+    /// Between the brackets of the rows, which are at this depth. `is_row_expected` after a comma.
     Within {
         depth: usize,
-        is_due: bool,
+        is_row_expected: bool,
     },
     After,
 }
@@ -54,7 +54,7 @@ pub struct JsonRows {
     depth: usize,
     is_in_string: bool,
     is_escaped: bool,
-    place: Place,
+    position: Position,
     /// The newest string outside the rows, as far as it can be a key.
     string: Vec<u8>,
     /// Of the objects at depths 1, 2 and 3.
@@ -70,7 +70,7 @@ impl JsonRows {
             depth: 0,
             is_in_string: false,
             is_escaped: false,
-            place: Place::Before,
+            position: Position::Before,
             string: Vec::new(),
             keys: [Key::Other; 3],
             envelope: Vec::new(),
@@ -135,16 +135,19 @@ impl JsonRows {
     }
 
     fn take(&mut self, byte: u8, visit: &mut impl FnMut(Part<'_>) -> Result<()>) -> Result<()> {
-        if let Place::Within { depth, is_due } = self.place
+        if let Position::Within {
+            depth,
+            is_row_expected,
+        } = self.position
             && depth == self.depth
         {
             match byte {
                 b',' => return self.finish_row(true, visit),
                 b']' => {
-                    if is_due || !self.row.is_empty() {
+                    if is_row_expected || !self.row.is_empty() {
                         self.finish_row(false, visit)?;
                     }
-                    self.place = Place::After;
+                    self.position = Position::After;
                 }
                 b' ' | b'\t' | b'\n' | b'\r' if self.row.is_empty() => return Ok(()),
                 _ => {}
@@ -179,7 +182,7 @@ impl JsonRows {
 
     fn open(&mut self, byte: u8, visit: &mut impl FnMut(Part<'_>) -> Result<()>) -> Result<()> {
         let is_rows = byte == b'[' && self.leads_to_rows();
-        if is_rows && self.place == Place::After {
+        if is_rows && self.position == Position::After {
             return Err(wrong("holds two lists of accounts"));
         }
         self.keep(&[byte])?;
@@ -195,11 +198,11 @@ impl JsonRows {
         {
             *at = Key::Other;
         }
-        if is_rows && self.place == Place::Before {
+        if is_rows && self.position == Position::Before {
             visit(Part::Begin(&self.closed()))?;
-            self.place = Place::Within {
+            self.position = Position::Within {
                 depth: self.depth,
-                is_due: false,
+                is_row_expected: false,
             };
         }
         Ok(())
@@ -210,7 +213,7 @@ impl JsonRows {
             (1, [Key::Result, ..])
             | (2, [Key::Result, Key::Value | Key::Accounts, _])
             | (3, [Key::Result, Key::Value, Key::Accounts]) => {
-                !matches!(self.place, Place::Within { .. })
+                !matches!(self.position, Position::Within { .. })
             }
             _ => false,
         }
@@ -218,7 +221,7 @@ impl JsonRows {
 
     fn finish_row(
         &mut self,
-        is_due: bool,
+        is_row_expected: bool,
         visit: &mut impl FnMut(Part<'_>) -> Result<()>,
     ) -> Result<()> {
         if self.row.is_empty() {
@@ -226,16 +229,16 @@ impl JsonRows {
         }
         visit(Part::Row(&self.row))?;
         self.row.clear();
-        self.place = Place::Within {
+        self.position = Position::Within {
             depth: self.depth,
-            is_due,
+            is_row_expected,
         };
         Ok(())
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Result<()> {
-        let (into, bytes_max, name) = match self.place {
-            Place::Within { .. } => (&mut self.row, self.limits.row_bytes_max, "one account"),
+        let (into, bytes_max, name) = match self.position {
+            Position::Within { .. } => (&mut self.row, self.limits.row_bytes_max, "one account"),
             _ => (
                 &mut self.envelope,
                 self.limits.envelope_bytes_max,

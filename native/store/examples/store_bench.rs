@@ -139,12 +139,10 @@ fn apply(store: &Store, name: &str, groups: u64, group: u64, pick: impl Fn(u64) 
 
 /// Processor time of this process: what a shared machine cannot blur.
 fn cpu() -> Duration {
-    // SAFETY: rusage is plain numbers, all zeros are valid, and getrusage fills it.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
+    // SAFETY: rusage is plain numbers, for which zero is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: getrusage writes to the local that it is given.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
     let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1_000);
     time(usage.ru_utime) + time(usage.ru_stime)
 }

@@ -7,12 +7,12 @@ use std::slice;
 
 use heed::RwTxn;
 
-use super::diff::Diff;
+use super::disk_space;
+use super::index_delta::IndexDelta;
 use super::keys::{self, Indexed};
 use super::open::Store;
 use super::options::{ACCOUNT_DATA_BYTES_MAX, BLOCKS_KEPT, Scope};
 use super::record::{self, AccountRef, AccountUpdate, Block, HEAD_BYTES, Tip};
-use super::room;
 use super::snapshot::{decode, tip_of};
 use primitives::Pubkey;
 use primitives::token::{self, TokenProgram};
@@ -56,7 +56,7 @@ impl Store {
     /// behind. No reader sees the store between them, so of several writes of an account only the
     /// last one reaches its tables; `feed` holds each. Their pages go to the disk once.
     pub fn apply_all(&self, blocks: &[Block]) -> Result<Applied> {
-        room::keep_reserve(&self.dir, self.options.disk_reserve_bytes)?;
+        disk_space::keep_reserve(&self.dir, self.options.disk_reserve_bytes)?;
         let mut txn = self.env.write_txn()?;
         let mut sum = Applied::default();
         let tip = tip_of(&self.tables, &txn)?;
@@ -92,7 +92,7 @@ impl Store {
     ) -> Result<()> {
         let writes = last_writes(blocks, corrections)?;
         let mints = self.mints_needed(&writes);
-        let mut diff = Diff::new(&self.options.changed);
+        let mut delta = IndexDelta::new(&self.options.changed);
         let mut fed = vec![Vec::new(); blocks.len()];
         for writes in writes.chunk_by(|a, b| a.update.pubkey == b.update.pubkey) {
             let Some(LastWrite { update, .. }) = writes.first() else {
@@ -134,13 +134,13 @@ impl Store {
                 }
             }
             self.write_account(txn, pubkey, stored.is_some(), last.as_ref())?;
-            diff.push(
+            delta.push(
                 pubkey,
                 stored.as_ref(),
                 last.as_ref().map(Indexed::of).as_ref(),
             );
         }
-        diff.write(&self.tables, txn)?;
+        delta.write(&self.tables, txn)?;
         for (block, fed) in blocks.iter().zip(&fed) {
             self.write_feed(txn, block, fed)?;
             self.write_signatures(txn, block)?;

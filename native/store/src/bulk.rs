@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use heed::{Env, EnvFlags, PutFlags, RwTxn};
 
+use super::disk_space::keep_reserve;
 use super::open::{identity, open_env};
 use super::options::{Changed, Options};
 use super::record::{Tip, encode_block};
-use super::room::keep_reserve;
 use super::tables::{Db, Tables};
 use super::write_back::WriteBack;
 use sys::error::Result;

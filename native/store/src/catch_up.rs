@@ -3,8 +3,8 @@
 
 use heed::RwTxn;
 
-use super::diff::Diff;
 use super::feed::FEED_BYTES;
+use super::index_delta::IndexDelta;
 use super::keys::Indexed;
 use super::open::Store;
 use super::record::{self, Tip};
@@ -32,7 +32,7 @@ pub enum Newest<'r> {
 pub struct CatchUp<'s> {
     store: &'s Store,
     txn: Option<RwTxn<'s>>,
-    diff: Diff<'s>,
+    delta: IndexDelta<'s>,
     accounts: usize,
     bytes: usize,
 }
@@ -50,7 +50,7 @@ impl Store {
         Ok(CatchUp {
             store: self,
             txn: None,
-            diff: Diff::new(&self.options.changed),
+            delta: IndexDelta::new(&self.options.changed),
             accounts: 0,
             bytes: 0,
         })
@@ -86,7 +86,7 @@ impl CatchUp<'_> {
         let account = record.map(decode).transpose()?;
         store.write_account(txn, pubkey, stored.is_some(), account.as_ref())?;
         let new = account.as_ref().map(Indexed::of);
-        self.diff.push(pubkey, stored.as_ref(), new.as_ref());
+        self.delta.push(pubkey, stored.as_ref(), new.as_ref());
         self.accounts += 1;
         self.bytes += record.map_or(0, <[u8]>::len);
         if self.accounts >= ACCOUNTS_MAX || self.bytes >= BYTES_MAX {
@@ -100,10 +100,10 @@ impl CatchUp<'_> {
             return Ok(());
         };
         (self.accounts, self.bytes) = (0, 0);
-        let next = Diff::new(&self.store.options.changed);
-        std::mem::replace(&mut self.diff, next).write(&self.store.tables, &mut txn)?;
+        let next = IndexDelta::new(&self.store.options.changed);
+        std::mem::replace(&mut self.delta, next).write(&self.store.tables, &mut txn)?;
         txn.commit()?;
-        super::room::keep_reserve(&self.store.dir, self.store.options.disk_reserve_bytes)
+        super::disk_space::keep_reserve(&self.store.dir, self.store.options.disk_reserve_bytes)
     }
 
     /// Makes this block the tip. What is kept of blocks before it would not lead to it, so it goes.

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::feed::FEED_BYTES;
-use super::feed_read::{FeedEnd, FeedPlace};
+use super::feed_read::{FeedEnd, FeedPosition};
 use super::open::Store;
 use super::record::Tip;
 use super::snapshot::Snapshot;
@@ -118,7 +118,7 @@ pub(super) fn check_feed_bytes(snapshot: &Snapshot<'_>, found: &mut Vec<String>)
 
 /// Changes of a slot and their bytes.
 fn count(snapshot: &Snapshot<'_>, slot: u64) -> Result<(u32, u64)> {
-    let (mut changes, mut last) = (0, FeedPlace::default());
+    let (mut changes, mut last) = (0, FeedPosition::default());
     let end = snapshot.feed_from(slot, last, &mut |_| {
         changes += 1;
         Ok(ControlFlow::Continue(()))

@@ -10,9 +10,9 @@ use sys::error::{Error, Result};
 
 /// A place before one of a slot's changes; the default is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FeedPlace(u64);
+pub struct FeedPosition(u64);
 
-impl FeedPlace {
+impl FeedPosition {
     /// Bytes of the changes before it.
     pub fn bytes(self) -> u64 {
         self.0
@@ -25,9 +25,9 @@ pub enum FeedEnd {
     /// The slot is not held: dropped, not yet applied, or skipped by the chain.
     Absent,
     /// Every change was visited; the place after the last.
-    Whole(FeedPlace),
+    Whole(FeedPosition),
     /// The visitor stopped at the change that begins here.
-    Stopped(FeedPlace),
+    Stopped(FeedPosition),
 }
 
 /// What is done with a change: go on after it, or stop before it.
@@ -37,7 +37,7 @@ impl Snapshot<'_> {
     /// Visits the changes of a slot, accounts in order of pubkeys before transactions. Answers
     /// false where the slot is not held.
     pub fn feed(&self, slot: u64, visit: &mut dyn FnMut(Change<'_>) -> Result<()>) -> Result<bool> {
-        let end = self.feed_from(slot, FeedPlace::default(), &mut |change| {
+        let end = self.feed_from(slot, FeedPosition::default(), &mut |change| {
             visit(change)?;
             Ok(ControlFlow::Continue(()))
         })?;
@@ -48,7 +48,7 @@ impl Snapshot<'_> {
     pub fn feed_from(
         &self,
         slot: u64,
-        FeedPlace(mut at): FeedPlace,
+        FeedPosition(mut at): FeedPosition,
         visit: &mut FeedVisit<'_>,
     ) -> Result<FeedEnd> {
         let feed = self.tables().feed;
@@ -72,7 +72,7 @@ impl Snapshot<'_> {
             {
                 let change = change::decode(bytes).ok_or_else(damaged)?;
                 if visit(change)?.is_break() {
-                    return Ok(FeedEnd::Stopped(FeedPlace(at)));
+                    return Ok(FeedEnd::Stopped(FeedPosition(at)));
                 }
                 begin += length;
                 at += length as u64;
@@ -86,7 +86,7 @@ impl Snapshot<'_> {
                     }
                     run.extend_from_slice(piece);
                 }
-                None if begin == run.len() => return Ok(FeedEnd::Whole(FeedPlace(at))),
+                None if begin == run.len() => return Ok(FeedEnd::Whole(FeedPosition(at))),
                 None => return Err(damaged()),
             }
         }

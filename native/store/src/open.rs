@@ -6,12 +6,12 @@ use std::sync::{Mutex, PoisonError};
 
 use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn};
 
-use super::correct::Corrections;
-use super::look_ahead::{self, Mapped};
+use super::btree_prefetch::{self, Mapped};
+use super::disk_space;
 use super::options::Options;
 use super::readers::{self, OpenRead};
+use super::reconcile::Corrections;
 use super::record::Tip;
-use super::room;
 use super::snapshot::{Snapshot, tip_of};
 use super::tables::{SCHEMA, TABLES, Tables};
 use sys::error::{Error, Result};
@@ -64,14 +64,14 @@ impl Store {
 
     fn make_writer(dir: &Path, options: &Options) -> Result<Store> {
         fs::create_dir_all(dir).map_err(heed::Error::Io)?;
-        room::before_opening(dir)?;
+        disk_space::before_opening(dir)?;
         let env = open_env(dir, options, EnvFlags::empty())?;
         let lock_file = OpenOptions::new()
             .read(true)
             .write(true)
             .open(dir.join("lock.mdb"))
             .map_err(heed::Error::Io)?;
-        room::for_readers(&lock_file)?;
+        disk_space::for_readers(&lock_file)?;
         env.clear_stale_readers()?;
         let mut txn = env.write_txn()?;
         let tables = Tables::create(&env, &mut txn)?;
@@ -117,7 +117,7 @@ impl Store {
         dir: &Path,
         options: &Options,
     ) -> Result<Store> {
-        let mapped = Mapped::of(&env, look_ahead::TABLE);
+        let mapped = Mapped::of(&env, btree_prefetch::TABLE);
         Ok(Store {
             lock_file,
             env,

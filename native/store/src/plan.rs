@@ -21,7 +21,7 @@ const CHANGED_ROW_COST: u64 = 7;
 
 /// The way to a page's candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Plan {
+pub enum ScanPlan {
     /// Nothing can match.
     Nothing,
     ByDiscriminator([u8; 8]),
@@ -57,22 +57,23 @@ impl Run {
 impl Snapshot<'_> {
     /// The plan that [`Snapshot::program_page`] follows: the one that would be done first if no row
     /// matched.
-    pub fn plan(&self, query: &ProgramQuery) -> Result<Plan> {
+    pub fn plan(&self, query: &ProgramQuery) -> Result<ScanPlan> {
         let program = programs::read(self.tables(), &self.txn, &query.program)?;
         if program.accounts == 0 || query.limit == 0 {
-            return Ok(Plan::Nothing);
+            return Ok(ScanPlan::Nothing);
         }
         let walk = self.tables().accounts.len(&self.txn)?;
         let through = program.accounts.saturating_mul(INDEX_ROW_COST);
         let (mut best, mut cost) = if through < walk {
-            (Plan::ByProgram, through)
+            (ScanPlan::ByProgram, through)
         } else {
-            (Plan::Walk, walk)
+            (ScanPlan::Walk, walk)
         };
         let filtered = candidates(query);
         // One index of a small program is never worse than all of the program: counting would only
         // cost.
-        let is_contest = filtered.len() > 1 || query.changed_since.is_some() || best == Plan::Walk;
+        let is_contest =
+            filtered.len() > 1 || query.changed_since.is_some() || best == ScanPlan::Walk;
         for plan in filtered {
             let Some(run) = self.run_of(query, &plan) else {
                 continue;
@@ -97,7 +98,7 @@ impl Snapshot<'_> {
                 rows_max,
             )? < rows_max
             {
-                best = Plan::Changed { since };
+                best = ScanPlan::Changed { since };
             }
         }
         Ok(best)
@@ -124,20 +125,22 @@ impl Snapshot<'_> {
     }
 
     /// The index keys of a plan that has a run of them.
-    pub(super) fn run_of(&self, query: &ProgramQuery, plan: &Plan) -> Option<Run> {
+    pub(super) fn run_of(&self, query: &ProgramQuery, plan: &ScanPlan) -> Option<Run> {
         let tables = self.tables();
         let (table, prefix) = match plan {
-            Plan::ByDiscriminator(first) => (
+            ScanPlan::ByDiscriminator(first) => (
                 tables.by_discriminator,
                 [&query.program[..], first].concat(),
             ),
-            Plan::ByMint(program, mint) => (tables.by_mint, [&[program.tag()], &mint[..]].concat()),
-            Plan::ByTokenOwner(program, wallet) => (
+            ScanPlan::ByMint(program, mint) => {
+                (tables.by_mint, [&[program.tag()], &mint[..]].concat())
+            }
+            ScanPlan::ByTokenOwner(program, wallet) => (
                 tables.by_token_owner,
                 [&wallet[..], &[program.tag()]].concat(),
             ),
-            Plan::ByProgram => (tables.by_program, query.program.to_vec()),
-            Plan::Nothing | Plan::Changed { .. } | Plan::Walk => return None,
+            ScanPlan::ByProgram => (tables.by_program, query.program.to_vec()),
+            ScanPlan::Nothing | ScanPlan::Changed { .. } | ScanPlan::Walk => return None,
         };
         Some(Run { table, prefix })
     }
@@ -186,7 +189,7 @@ pub(super) fn as_slices(bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> (Bound<&[u
 }
 
 /// The indexes that a query's filters open, the usually narrower first.
-pub(super) fn candidates(query: &ProgramQuery) -> Vec<Plan> {
+pub(super) fn candidates(query: &ProgramQuery) -> Vec<ScanPlan> {
     let memcmps = || {
         query.filters.iter().filter_map(|filter| match filter {
             Filter::Memcmp { offset, bytes } => Some((*offset, &bytes[..])),
@@ -202,16 +205,16 @@ pub(super) fn candidates(query: &ProgramQuery) -> Vec<Plan> {
         Some(program) => {
             let wallet = at(32).find_map(|bytes| bytes.first_chunk());
             let mint = at(0).find_map(|bytes| bytes.first_chunk());
-            let by_wallet = wallet.map(|wallet| Plan::ByTokenOwner(program, *wallet));
+            let by_wallet = wallet.map(|wallet| ScanPlan::ByTokenOwner(program, *wallet));
             by_wallet
                 .into_iter()
-                .chain(mint.map(|mint| Plan::ByMint(program, *mint)))
+                .chain(mint.map(|mint| ScanPlan::ByMint(program, *mint)))
                 .collect()
         }
         None => {
             let first = at(0).find_map(|bytes| bytes.first_chunk());
             first
-                .map(|first| Plan::ByDiscriminator(*first))
+                .map(|first| ScanPlan::ByDiscriminator(*first))
                 .into_iter()
                 .collect()
         }

@@ -4,9 +4,9 @@
 use std::iter::Peekable;
 use std::ops::Bound;
 
+use super::btree_prefetch::prefetch;
 use super::keys;
-use super::look_ahead::prefetch;
-use super::plan::{Plan, Run, as_slices, changed_bounds};
+use super::plan::{Run, ScanPlan, as_slices, changed_bounds};
 use super::query::{Budget, OwnerFilter, OwnerQuery, PageEnd, ProgramQuery};
 use super::record::{AccountRef, HEAD_BYTES, OWNER_AT};
 use super::snapshot::{Snapshot, decode};
@@ -71,16 +71,16 @@ impl Snapshot<'_> {
     /// The same by a given plan, which must be one that the query allows.
     pub(super) fn program_page_by(
         &self,
-        plan: &Plan,
+        plan: &ScanPlan,
         query: &ProgramQuery,
         budget: &mut Budget,
         visit: &mut Visit<'_>,
     ) -> Result<PageEnd> {
         let mut page = Page::new(query.limit, visit);
         match plan {
-            Plan::Nothing => {}
-            Plan::Walk => self.walk(query, budget, &mut page)?,
-            Plan::Changed { since } => self.changed(query, *since, budget, &mut page)?,
+            ScanPlan::Nothing => {}
+            ScanPlan::Walk => self.walk(query, budget, &mut page)?,
+            ScanPlan::Changed { since } => self.changed(query, *since, budget, &mut page)?,
             _ => {
                 if let Some(run) = self.run_of(query, plan) {
                     self.through(&run, query, budget, &mut page)?;
@@ -150,7 +150,7 @@ impl Snapshot<'_> {
     ) -> Result<()> {
         let bounds = run.bounds(query.after.as_ref());
         let rows = run.table.range(&self.txn, &as_slices(&bounds))?;
-        for pubkey in self.keys_ahead(rows.filter_map(pubkey_of_row), query.limit) {
+        for pubkey in self.prefetched_keys(rows.filter_map(pubkey_of_row), query.limit) {
             let pubkey = pubkey?;
             budget.count()?;
             if let Some(account) = self.account(pubkey)?
@@ -185,7 +185,7 @@ impl Snapshot<'_> {
         pubkeys.sort_unstable();
         // An account has a row for each of its writes.
         pubkeys.dedup();
-        for pubkey in self.keys_ahead(pubkeys.iter().map(Ok), query.limit) {
+        for pubkey in self.prefetched_keys(pubkeys.iter().map(Ok), query.limit) {
             let pubkey = pubkey?;
             budget.count()?;
             if let Some(account) = self.account(pubkey)?
@@ -214,7 +214,7 @@ impl Snapshot<'_> {
                 let run = self.wallet_run(query, program);
                 let bounds = run.bounds(query.after.as_ref());
                 let rows = run.table.range(&self.txn, &as_slices(&bounds))?;
-                for pubkey in self.keys_ahead(rows.filter_map(pubkey_of_row), query.limit) {
+                for pubkey in self.prefetched_keys(rows.filter_map(pubkey_of_row), query.limit) {
                     let pubkey = pubkey?;
                     budget.count()?;
                     if self.push_token_account(pubkey, &mut page)? {

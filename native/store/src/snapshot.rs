@@ -5,9 +5,9 @@ use std::ops::Bound;
 
 use heed::{RoTxn, WithTls};
 
+use super::btree_prefetch::Tree;
 use super::holders::{self, HOLDERS_MIN};
 use super::keys;
-use super::look_ahead::Tree;
 use super::open::Store;
 use super::options::Scope;
 use super::record::{self, AccountRef, Tip};
@@ -21,7 +21,7 @@ pub struct Snapshot<'s> {
     pub(super) store: &'s Store,
     pub(super) txn: RoTxn<'s, WithTls>,
     tip: Option<Tip>,
-    /// Looked up when it is first looked ahead.
+    /// Looked up at the first prefetch.
     pub(super) accounts_tree: OnceCell<Option<Tree>>,
 }
 

@@ -144,13 +144,11 @@ impl Drop for Pool {
 
 fn work(shared: &Shared, niceness: i32) {
     if niceness > 0 {
-        // SAFETY: neither has memory effects; `who` 0 with PRIO_PROCESS is the calling thread on
-        // Linux. A thread may always make itself nicer; where that failed all the same, scans are
-        // only less polite.
-        unsafe {
-            let own = libc::getpriority(libc::PRIO_PROCESS, 0);
-            libc::setpriority(libc::PRIO_PROCESS, 0, own + niceness);
-        }
+        // SAFETY: plain integers; `who` 0 with PRIO_PROCESS is the calling thread on Linux.
+        let own = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+        // SAFETY: plain integers. A thread may always raise its own niceness; if that fails, scans
+        // run at the priority of the other threads.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, own + niceness) };
         // A thread has its maker's slice, and the event loop's is short so that it need not wait
         // for this one.
         let _ = crate::process::set_slice(0);

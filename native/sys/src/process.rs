@@ -11,13 +11,10 @@ use crate::error::{Error, Result};
 /// Has the kernel send SIGKILL to this process when the thread that started it ends, and says
 /// whether the parent still is `parent` (it may have ended before the request).
 pub fn die_with_parent(parent: u32) -> Result<bool> {
-    // SAFETY: prctl with PR_SET_PDEATHSIG and getppid take and return plain integers.
-    let (status, parent_now) = unsafe {
-        (
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL),
-            libc::getppid(),
-        )
-    };
+    // SAFETY: prctl with PR_SET_PDEATHSIG takes and returns plain integers.
+    let status = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    // SAFETY: getppid takes nothing and returns an integer.
+    let parent_now = unsafe { libc::getppid() };
     if status != 0 {
         return Err(std::io::Error::last_os_error().into());
     }

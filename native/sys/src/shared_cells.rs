@@ -85,11 +85,11 @@ mod tests {
         let path = dir.path().join("cells");
         let one = SharedCells::open(&path, 4).unwrap();
         let two = SharedCells::open(&path, 8).unwrap();
-        // SAFETY: cell 3 is inside both mappings.
-        unsafe {
-            one.as_raw().0.add(3).write(7.0);
-            assert_eq!(two.as_raw().0.add(3).read(), 7.0);
-        }
+        let cell = |cells: &SharedCells| cells.as_raw().0.wrapping_add(3);
+        // SAFETY: cell 3 is inside the mapping.
+        unsafe { cell(&one).write(7.0) };
+        // SAFETY: cell 3 is inside the mapping.
+        assert_eq!(unsafe { cell(&two).read() }, 7.0);
         assert!(SharedCells::open(&path, 0).is_err());
     }
 }

@@ -18,7 +18,7 @@ use serde_json::Value;
 use store::{AccountUpdate, Block, Budget, Options, ProgramQuery, Snapshot, Store};
 use wire::account_json::{AccountWriter, Encoding, Mints, View};
 use wire::fast_lane::{self, Recent};
-use wire::reads::{self, Limits, PageView};
+use wire::reads::{self, PageView, ReadLimits};
 
 /// Accounts of one block while the store is filled.
 const BLOCK_ACCOUNTS: usize = 50_000;
@@ -189,7 +189,7 @@ fn main() {
         time("look-up of a random account", "µs", MICROS, |index| {
             black_box(snapshot.account(&any(index)).expect("a read"));
         });
-        let limits = Limits::default();
+        let limits = ReadLimits::default();
         let keys = (0..100).map(any).collect::<Vec<_>>();
         time("getMultipleAccounts of 100", "µs", MICROS, |_| {
             out.clear();

@@ -70,7 +70,7 @@ struct State {
 
 struct Pipe {
     state: Mutex<State>,
-    room: Condvar,
+    space: Condvar,
     queue_bytes_max: usize,
     in_flight: Arc<InFlight>,
 }
@@ -81,23 +81,23 @@ impl Pipe {
     }
 }
 
-/// The producing end. Dropping it without [`Writer::finish`] is a failure that the reader hears of.
-pub struct Writer {
+/// The producing end. Dropping it without [`ReplyWriter::finish`] is a failure that the reader hears of.
+pub struct ReplyWriter {
     pipe: Arc<Pipe>,
     deadline: Instant,
     is_finished: bool,
 }
 
 /// The taking end, on the event loop: never blocks.
-pub struct Reader {
+pub struct ReplyReader {
     pipe: Arc<Pipe>,
 }
 
-/// What [`Reader::read`] found.
+/// What [`ReplyReader::read`] found.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Read {
     Bytes(usize),
-    /// Nothing yet: [`Reader::wake`] tells when to look again.
+    /// Nothing yet: [`ReplyReader::wake`] tells when to look again.
     Pending,
     End,
 }
@@ -107,7 +107,7 @@ pub fn pipe(
     queue_bytes_max: usize,
     deadline: Instant,
     in_flight: Arc<InFlight>,
-) -> (Writer, Reader) {
+) -> (ReplyWriter, ReplyReader) {
     let pipe = Arc::new(Pipe {
         state: Mutex::new(State {
             pieces: VecDeque::new(),
@@ -117,21 +117,21 @@ pub fn pipe(
             is_closed: false,
             waker: None,
         }),
-        room: Condvar::new(),
+        space: Condvar::new(),
         queue_bytes_max,
         in_flight,
     });
     (
-        Writer {
+        ReplyWriter {
             pipe: Arc::clone(&pipe),
             deadline,
             is_finished: false,
         },
-        Reader { pipe },
+        ReplyReader { pipe },
     )
 }
 
-impl Writer {
+impl ReplyWriter {
     /// Hands one piece over. Waits for room; fails at the deadline, or at once when the reader has
     /// closed.
     pub fn push(&mut self, piece: Vec<u8>) -> Result<()> {
@@ -145,7 +145,7 @@ impl Writer {
             if left.is_zero() {
                 return Err(Error::ReadTimeout);
             }
-            let waited = self.pipe.room.wait_timeout(state, left);
+            let waited = self.pipe.space.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         let is_closed = state.is_closed;
@@ -153,7 +153,7 @@ impl Writer {
         if is_closed {
             return Err(Error::ReadTimeout);
         }
-        // Where the budget is what is full, only takers can make room: they must not wait for this
+        // Where the budget is what is full, only takers can make space: they must not wait for this
         // pipe to fill.
         if self.pipe.in_flight.is_full() {
             self.wake_reader();
@@ -207,7 +207,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for ReplyWriter {
     fn drop(&mut self) {
         self.end(Err(Error::Internal(
             "a read ended without an answer".into(),
@@ -215,7 +215,7 @@ impl Drop for Writer {
     }
 }
 
-impl Reader {
+impl ReplyReader {
     /// Calls `waker` (from the writer's thread) once: when the pipe or the budget is full, or the
     /// reply has ended. At once, where that is so already.
     pub fn wake(&self, waker: impl FnOnce() + Send + 'static) {
@@ -278,7 +278,7 @@ impl Reader {
             if freed > 0 {
                 self.pipe.in_flight.give_back(freed);
             }
-            self.pipe.room.notify_one();
+            self.pipe.space.notify_one();
             return Ok(Read::Bytes(count));
         }
         match &state.outcome {
@@ -300,11 +300,11 @@ impl Reader {
         state.pieces = VecDeque::new();
         drop(state);
         self.pipe.in_flight.give_back(held);
-        self.pipe.room.notify_all();
+        self.pipe.space.notify_all();
     }
 }
 
-impl Drop for Reader {
+impl Drop for ReplyReader {
     fn drop(&mut self) {
         self.close();
     }

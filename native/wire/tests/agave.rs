@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use store::{AccountUpdate, Budget, OwnerFilter, OwnerQuery, ProgramQuery, Snapshot};
 use sys::error::{Error, Result};
 use wire::account_json::{DataSlice, Encoding, View};
-use wire::reads::{self, Limits, Outcome, PageView};
+use wire::reads::{self, Outcome, PageView, ReadLimits};
 
 const SLOT: u64 = 120;
 
@@ -41,7 +41,7 @@ fn point_read(
     params: &Value,
     out: &mut Vec<u8>,
 ) -> Option<Result<Outcome>> {
-    let none = &Limits::NONE;
+    let none = &ReadLimits::NONE;
     let view = view_of(&params[1])?;
     let key = match decode_pubkey(params[0].as_str()?) {
         Ok(key) => key,

@@ -8,7 +8,7 @@ use primitives::token::{
 use serde_json::{Value, json};
 use store::{AccountUpdate, Snapshot};
 use wire::account_json::{Encoding, View};
-use wire::reads::{self, Limits, Outcome};
+use wire::reads::{self, Outcome, ReadLimits};
 
 fn info(snapshot: &Snapshot<'_>, pubkey: &[u8; 32], encoding: Encoding) -> Value {
     let mut out = Vec::new();
@@ -16,7 +16,7 @@ fn info(snapshot: &Snapshot<'_>, pubkey: &[u8; 32], encoding: Encoding) -> Value
         encoding,
         slice: None,
     };
-    let ended = reads::account_info(snapshot, pubkey, view, &Limits::NONE, &mut out);
+    let ended = reads::account_info(snapshot, pubkey, view, &ReadLimits::NONE, &mut out);
     assert_eq!(ended.unwrap(), Outcome::Written);
     serde_json::from_slice::<Value>(&out).unwrap()["value"].take()
 }

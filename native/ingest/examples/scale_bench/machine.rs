@@ -13,12 +13,10 @@ pub struct Usage {
 }
 
 pub fn usage() -> Usage {
-    // SAFETY: rusage is plain numbers, all zeros are valid, and getrusage fills it.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
+    // SAFETY: rusage is plain numbers, for which zero is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: getrusage writes to the local that it is given.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
     let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1_000);
     Usage {
         busy: time(usage.ru_utime) + time(usage.ru_stime),

@@ -8,13 +8,13 @@ use primitives::token::{TOKEN_PROGRAM, TokenProgram};
 use store::{Budget, Filter, Options, OwnerFilter, OwnerQuery, ProgramQuery, Snapshot, Store};
 use sys::error::Result;
 use wire::account_json::{Encoding, View};
-use wire::reads::{self, Limits, PageView};
+use wire::reads::{self, PageView, ReadLimits};
 
 use crate::data::{KINDS, PROGRAM, Set, key};
 use crate::seeded::mix;
 use crate::{machine, report};
 
-const NONE: &Limits = &Limits::NONE;
+const NONE: &ReadLimits = &ReadLimits::NONE;
 const VIEW: View = View {
     encoding: Encoding::Base64,
     slice: None,

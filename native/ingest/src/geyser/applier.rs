@@ -15,21 +15,21 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
 
+use super::block_assembler::Ready;
 use super::event::Event;
 use super::group::{Group, GroupBounds};
-use super::slots::Ready;
 use store::{Block, Store, Tip};
 use sys::error::{Error, Result};
 
 /// Where blocks go: the store, in service.
-pub trait Sink: Send + Sync + 'static {
+pub trait BlockSink: Send + Sync + 'static {
     fn tip(&self) -> Result<Option<Tip>>;
     /// Writes consecutive blocks at once: all are durable when it returns, or nothing of any is
     /// written. Blocks at or before the tip are passed over.
     fn apply(&self, blocks: &[Block]) -> Result<()>;
 }
 
-impl Sink for Store {
+impl BlockSink for Store {
     fn tip(&self) -> Result<Option<Tip>> {
         Store::tip(self)
     }
@@ -94,7 +94,7 @@ struct State {
 impl Applier {
     /// Reads the sink's tip on the new thread, so call [`ApplierHandle::settle`] before the first
     /// block.
-    pub fn start<S: Sink>(
+    pub fn start<S: BlockSink>(
         sink: Arc<S>,
         queue_bytes_max: usize,
         bounds: GroupBounds,
@@ -212,7 +212,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run<S: Sink>(&self, sink: &S, on_event: &OnEvent) {
+    fn run<S: BlockSink>(&self, sink: &S, on_event: &OnEvent) {
         self.finish(0, 0, sink, Ok(()));
         self.news.notify_one();
         while let Some(group) = self.next() {
@@ -239,7 +239,7 @@ impl Shared {
     }
 
     /// Writes a group, and says of each block that it is committed.
-    fn write<S: Sink>(&self, group: &Group, sink: &S, on_event: &OnEvent) {
+    fn write<S: BlockSink>(&self, group: &Group, sink: &S, on_event: &OnEvent) {
         let begun = Instant::now();
         let mut outcome = apply(sink, &group.blocks);
         let mut done = group.blocks.len();
@@ -259,7 +259,7 @@ impl Shared {
     }
 
     /// Answers how many blocks were written, and why no more.
-    fn apply_singly<S: Sink>(&self, blocks: &[Block], sink: &S) -> (usize, Result<()>) {
+    fn apply_singly<S: BlockSink>(&self, blocks: &[Block], sink: &S) -> (usize, Result<()>) {
         for (done, block) in blocks.iter().enumerate() {
             if self.lock().is_stopping {
                 return (done, Ok(()));
@@ -271,7 +271,7 @@ impl Shared {
         (blocks.len(), Ok(()))
     }
 
-    fn finish<S: Sink>(&self, bytes: usize, done: usize, sink: &S, outcome: Result<()>) {
+    fn finish<S: BlockSink>(&self, bytes: usize, done: usize, sink: &S, outcome: Result<()>) {
         // Also after a failure: somebody else may have written.
         let tip = guard("reading the tip", || sink.tip());
         let mut state = self.lock();
@@ -305,7 +305,7 @@ impl Shared {
     }
 }
 
-fn apply<S: Sink>(sink: &S, blocks: &[Block]) -> Result<()> {
+fn apply<S: BlockSink>(sink: &S, blocks: &[Block]) -> Result<()> {
     guard("applying a block", || sink.apply(blocks))
 }
 

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::plan::Plan;
+use super::subscription_plan::SubscriptionPlan;
 use primitives::Pubkey;
 use sys::error::{Error, Result};
 
-/// The accounts that the store wants. How they are asked for is the [`Plan`].
+/// The accounts that the store wants. How they are asked for is the [`SubscriptionPlan`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountsFilter {
     All,
@@ -83,7 +83,7 @@ pub struct GeyserConfig {
     pub ca_certificate_pem: Option<String>,
     pub accounts: AccountsFilter,
     /// How those accounts are asked for.
-    pub plan: Plan,
+    pub plan: SubscriptionPlan,
     /// Where an empty store begins; `None` is the live head. The first whole block becomes its
     /// base.
     pub start_slot: Option<u64>,
@@ -150,7 +150,7 @@ impl Default for GeyserConfig {
             x_token: None,
             ca_certificate_pem: None,
             accounts: AccountsFilter::All,
-            plan: Plan::Auto,
+            plan: SubscriptionPlan::Auto,
             start_slot: None,
             transactions: Transactions::None,
             accept_zstd: true,

@@ -5,10 +5,10 @@ use std::error::Error as StdError;
 use yellowstone_grpc_client::{GeyserGrpcBuilderError, GeyserGrpcClientError};
 use yellowstone_grpc_proto::tonic::{Code, Status};
 
+use super::block_assembler::Fault;
 use super::config::GeyserConfig;
 use super::event::{Cause, Gap};
-use super::plan::Plan;
-use super::slots::Fault;
+use super::subscription_plan::SubscriptionPlan;
 
 /// Longest text taken over from a server.
 const TEXT_CHARS_MAX: usize = 300;
@@ -142,10 +142,10 @@ fn explain_filter(config: &GeyserConfig, text: &str) -> String {
     let advice = if text.contains("include_accounts") {
         "plan `blocks` needs a plugin that sends blocks with accounts \
          (filters.blocks.include_accounts = true); plan `accounts` does without"
-    } else if is_any && matches!(plan, Plan::Blocks | Plan::Narrow) {
+    } else if is_any && matches!(plan, SubscriptionPlan::Blocks | SubscriptionPlan::Narrow) {
         "the plugin must allow all transactions (filters.transactions.any = true), or set \
          feed.transactions to none"
-    } else if is_any && plan == Plan::Scoped {
+    } else if is_any && plan == SubscriptionPlan::Scoped {
         "the plugin must allow every account (filters.accounts.any = true), because accounts by \
          lamports count as any; plan `narrow` does without"
     } else if is_any {

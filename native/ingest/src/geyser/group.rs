@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::slots::Ready;
+use super::block_assembler::Ready;
 use store::Block;
 
 /// Bounds of [`Group`]; see `GeyserConfig`.

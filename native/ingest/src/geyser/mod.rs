@@ -8,23 +8,25 @@
 //! goes on answering with its true tip.
 
 mod applier;
+mod block_assembler;
 mod config;
 mod event;
 mod failure;
 mod group;
 mod health;
-mod open_slot;
-mod plan;
+mod pending_slot;
 mod reader;
 mod request;
 mod session;
-mod slots;
+mod subscription_plan;
 mod translate;
 
-pub use applier::Sink;
+pub use applier::BlockSink;
+pub use block_assembler::{
+    BlockAssembler, BlockMeta, BufferLimits, Fault, Ready, SlotState, Update,
+};
 pub use config::{AccountsFilter, GeyserConfig, Transactions};
 pub use event::{Cause, Event, FlatEvent, Gap, GapKind};
-pub use plan::Plan;
-pub use reader::{Reader, start};
-pub use slots::{BlockMeta, Fault, Limits, Ready, SlotState, Slots, Update};
+pub use reader::{FeedReader, start};
+pub use subscription_plan::SubscriptionPlan;
 pub use translate::{Message, Taken, translate};

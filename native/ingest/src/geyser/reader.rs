@@ -9,7 +9,7 @@ use futures::FutureExt;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use super::applier::{Applier, ApplierHandle, OnEvent, Sink};
+use super::applier::{Applier, ApplierHandle, BlockSink, OnEvent};
 use super::config::GeyserConfig;
 use super::event::{Event, Gap, GapKind};
 use super::failure::Failure;
@@ -22,7 +22,7 @@ use sys::error::{Error, Result};
 const STOP_POLL_MS: u64 = 5;
 
 /// A running reader. Dropping it tells the threads to end, without waiting for them.
-pub struct Reader {
+pub struct FeedReader {
     stop: watch::Sender<bool>,
     applier: Applier,
     thread: JoinHandle<()>,
@@ -32,11 +32,11 @@ pub struct Reader {
 /// Begins to read the feed into `sink`, on threads of its own. `on_event` is called from two of
 /// them, never at the same time for the same block, and must return quickly: the writer waits for
 /// it.
-pub fn start<S: Sink>(
+pub fn start<S: BlockSink>(
     config: GeyserConfig,
     sink: Arc<S>,
     on_event: impl Fn(Event) + Send + Sync + 'static,
-) -> Result<Reader> {
+) -> Result<FeedReader> {
     config.check()?;
     // A listener that panics must end neither the reader nor the writer.
     let on_event: OnEvent = Arc::new(move |event| {
@@ -64,7 +64,7 @@ pub fn start<S: Sink>(
     let thread = std::thread::Builder::new()
         .name("slotline-feed".into())
         .spawn(move || run(runtime, supervisor, stopped))?;
-    Ok(Reader {
+    Ok(FeedReader {
         stop,
         applier,
         thread,
@@ -72,7 +72,7 @@ pub fn start<S: Sink>(
     })
 }
 
-impl Reader {
+impl FeedReader {
     /// Ends the subscription, lets the commit under way become durable and drops the rest, which a
     /// later replay brings again. Fails when the writer is not done within `stop_timeout_ms`.
     pub fn stop(self) -> Result<()> {
@@ -96,7 +96,7 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for FeedReader {
     fn drop(&mut self) {
         self.signal();
     }

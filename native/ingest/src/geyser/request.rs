@@ -14,7 +14,7 @@ use yellowstone_grpc_proto::geyser::{
 };
 
 use super::config::{AccountsFilter, GeyserConfig, Transactions};
-use super::plan::{Plan, closing_programs};
+use super::subscription_plan::{SubscriptionPlan, closing_programs};
 use primitives::Pubkey;
 use primitives::token::{CLOCK_SYSVAR, SYSVAR_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 
@@ -33,7 +33,7 @@ pub fn subscribe_request(config: &GeyserConfig, from_slot: Option<u64>) -> Subsc
         ..SubscribeRequest::default()
     };
     let plan = config.plan.resolve(&config.accounts);
-    if plan == Plan::Blocks {
+    if plan == SubscriptionPlan::Blocks {
         let blocks = SubscribeRequestFilterBlocks {
             include_accounts: Some(true),
             include_transactions: Some(false),
@@ -50,7 +50,7 @@ pub fn subscribe_request(config: &GeyserConfig, from_slot: Option<u64>) -> Subsc
     request
 }
 
-fn ask_transactions(config: &GeyserConfig, plan: Plan, request: &mut SubscribeRequest) {
+fn ask_transactions(config: &GeyserConfig, plan: SubscriptionPlan, request: &mut SubscribeRequest) {
     // Failed ones too.
     let all = SubscribeRequestFilterTransactions {
         vote: (config.transactions != Transactions::LogsAndVotes).then_some(false),
@@ -67,7 +67,7 @@ fn ask_transactions(config: &GeyserConfig, plan: Plan, request: &mut SubscribeRe
         }
     };
     let closing = closing_programs(&config.accounts);
-    if plan == Plan::Narrow && !closing.is_empty() {
+    if plan == SubscriptionPlan::Narrow && !closing.is_empty() {
         let closes = SubscribeRequestFilterTransactions {
             failed: Some(false),
             account_include: closing.iter().map(encode).collect(),
@@ -87,21 +87,21 @@ pub fn ping_request(id: i32) -> SubscribeRequest {
 
 fn accounts(
     filter: &AccountsFilter,
-    plan: Plan,
+    plan: SubscriptionPlan,
 ) -> HashMap<String, SubscribeRequestFilterAccounts> {
     let (programs, mints, pubkeys) = match filter {
         AccountsFilter::Listed {
             programs,
             mints,
             pubkeys,
-        } if plan != Plan::Accounts => (programs, mints, pubkeys),
+        } if plan != SubscriptionPlan::Accounts => (programs, mints, pubkeys),
         _ => {
             let all = SubscribeRequestFilterAccounts::default();
             return HashMap::from([("all".to_string(), all)]);
         }
     };
     let mut filters = HashMap::new();
-    let is_narrow = plan == Plan::Narrow;
+    let is_narrow = plan == SubscriptionPlan::Narrow;
     // The Clock is always in scope: amounts of some mints depend on its time. Where one filter is
     // all that a provider allows, it comes with its owner.
     let is_one = is_narrow && !programs.is_empty() && mints.is_empty() && pubkeys.is_empty();
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn whole_blocks_need_no_other_filter_of_accounts() {
         let config = GeyserConfig {
-            plan: Plan::Blocks,
+            plan: SubscriptionPlan::Blocks,
             transactions: Transactions::Logs,
             ..config(listed(vec![[1; 32]], vec![], vec![]))
         };
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn every_account_can_be_asked_for_by_a_scope_too() {
         let config = GeyserConfig {
-            plan: Plan::Accounts,
+            plan: SubscriptionPlan::Accounts,
             ..config(listed(vec![[1; 32]], vec![], vec![]))
         };
         let request = subscribe_request(&config, None);
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn narrow_limits_are_kept() {
         let narrow = |accounts, transactions| GeyserConfig {
-            plan: Plan::Narrow,
+            plan: SubscriptionPlan::Narrow,
             transactions,
             ..config(accounts)
         };

@@ -13,10 +13,10 @@ use yellowstone_grpc_proto::tonic::codec::CompressionEncoding;
 use yellowstone_grpc_proto::tonic::transport::Certificate;
 
 use super::applier::{ApplierHandle, QueueFull};
+use super::block_assembler::{BlockAssembler, BufferLimits, Ready, Update};
 use super::config::GeyserConfig;
 use super::failure::Failure;
 use super::request::{ping_request, subscribe_request};
-use super::slots::{Limits, Ready, Slots, Update};
 use super::translate::{Message, Taken, translate};
 
 /// Messages taken in one go while they lie ready, before timers and the writer are looked at again.
@@ -26,7 +26,7 @@ const BATCH_MESSAGES_MAX: usize = 256;
 pub struct Session<'a> {
     config: &'a GeyserConfig,
     applier: &'a ApplierHandle,
-    slots: Slots,
+    slots: BlockAssembler,
     taken: Taken,
     ready: Vec<Ready>,
     requests: SubscribeRequestSink,
@@ -43,7 +43,7 @@ impl<'a> Session<'a> {
         tip: Option<(u64, [u8; 32])>,
         from_slot: Option<u64>,
     ) -> Result<(Session<'a>, GeyserStream), Failure> {
-        let limits = Limits {
+        let limits = BufferLimits {
             buffer_bytes_max: config.buffer_bytes_max,
             reorder_blocks_max: config.reorder_blocks_max,
         };
@@ -52,7 +52,7 @@ impl<'a> Session<'a> {
         let session = Session {
             config,
             applier,
-            slots: Slots::new(tip, from_slot.is_some(), limits),
+            slots: BlockAssembler::new(tip, from_slot.is_some(), limits),
             taken: Taken::of(config),
             ready: Vec::new(),
             requests,

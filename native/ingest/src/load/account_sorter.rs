@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::merge::prefix_of;
-use super::record::{self, Kind, Newness};
+use super::record::{self, Kind, VersionOrder};
 use super::spill::{Span, SpillFile, SpillWriter};
 use primitives::Pubkey;
 use store::AccountRef;
@@ -100,7 +100,7 @@ impl AccountSorter {
     pub fn push(
         &mut self,
         pubkey: &Pubkey,
-        newness: Newness,
+        version_order: VersionOrder,
         kind: Kind,
         account: &AccountRef<'_>,
     ) -> Result<()> {
@@ -116,7 +116,7 @@ impl AccountSorter {
         }
         let at = arena.bytes.len() as u64;
         arena.entries.push((prefix_of(pubkey), at));
-        record::append(&mut arena.bytes, pubkey, newness, kind, account);
+        record::append(&mut arena.bytes, pubkey, version_order, kind, account);
         Ok(())
     }
 

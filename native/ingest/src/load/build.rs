@@ -51,7 +51,7 @@ impl Drop for Meter<'_> {
 
 /// What the newest version of an account says.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Winner<'r> {
+pub(super) enum LatestVersion<'r> {
     /// It is closed, or outside the scope.
     Gone,
     /// The store's record.
@@ -61,16 +61,16 @@ pub(super) enum Winner<'r> {
 }
 
 /// The newest version of each account, in ascending order of pubkeys.
-pub(super) struct Winners<'s> {
+pub(super) struct LatestVersions<'s> {
     merge: Merge,
     needed_mints: HashSet<(TokenProgram, Pubkey)>,
     meter: Meter<'s>,
 }
 
-impl<'s> Winners<'s> {
-    pub fn open(sorted: &Sorted, progress: &'s Progress) -> Result<Winners<'s>> {
+impl<'s> LatestVersions<'s> {
+    pub fn open(sorted: &Sorted, progress: &'s Progress) -> Result<LatestVersions<'s>> {
         let memory = sorted.options.sort_memory_bytes / 4;
-        Ok(Winners {
+        Ok(LatestVersions {
             merge: Merge::new(&sorted.file, &sorted.spans, Layout::Accounts, memory)?,
             needed_mints: sorted.filter.needed_mints(),
             meter: Meter::new(progress),
@@ -80,33 +80,33 @@ impl<'s> Winners<'s> {
     /// Visits each with its slot. Answers how many versions were older ones.
     pub fn visit(
         mut self,
-        visit: &mut dyn FnMut(&Pubkey, u64, Winner<'_>) -> Result<()>,
+        visit: &mut dyn FnMut(&Pubkey, u64, LatestVersion<'_>) -> Result<()>,
     ) -> Result<u64> {
         let (mut last, mut superseded) = (None, 0);
         while let Some(key) = self.merge.next_key()? {
-            let (pubkey, newness) = key.split_first_chunk().ok_or_else(short)?;
+            let (pubkey, version_order) = key.split_first_chunk().ok_or_else(short)?;
             let pubkey: Pubkey = *pubkey;
-            let slot = !prefix_of(newness);
+            let slot = !prefix_of(version_order);
             self.meter.row()?;
             if last.replace(pubkey) == Some(pubkey) {
                 superseded += 1;
                 continue;
             }
             let found = record::decode(self.merge.record()?)?;
-            let winner = match found.kind {
-                Kind::Gone => Winner::Gone,
-                Kind::Kept => Winner::Kept(found.value),
+            let latest = match found.kind {
+                Kind::Gone => LatestVersion::Gone,
+                Kind::Kept => LatestVersion::Kept(found.value),
                 Kind::Mint => {
                     let program = TokenProgram::of(store::decode(found.value)?.owner);
                     match program {
                         Some(program) if self.needed_mints.contains(&(program, pubkey)) => {
-                            Winner::Kept(found.value)
+                            LatestVersion::Kept(found.value)
                         }
-                        _ => Winner::OtherMint(found.value),
+                        _ => LatestVersion::OtherMint(found.value),
                     }
                 }
             };
-            visit(&pubkey, slot, winner)?;
+            visit(&pubkey, slot, latest)?;
         }
         Ok(superseded)
     }
@@ -128,14 +128,16 @@ pub(super) fn build(
     let mut out = bulk.writer(sorted.options.transaction_bytes);
     let mut loaded = Loaded::default();
     let mut rows = IndexSorter::start(&sorted.work_dir, &sorted.options)?;
-    loaded.superseded = sorted.winners(progress)?.visit(&mut |pubkey, _, winner| {
-        let Winner::Kept(record) = winner else {
-            return Ok(());
-        };
-        loaded.count(&store::decode(record)?);
-        out.append(BulkTable::Accounts, pubkey, record)?;
-        store::rows_of(pubkey, record, &mut |kind, parts| rows.push(kind, parts))
-    })?;
+    loaded.superseded = sorted
+        .latest_versions(progress)?
+        .visit(&mut |pubkey, _, latest| {
+            let LatestVersion::Kept(record) = latest else {
+                return Ok(());
+            };
+            loaded.count(&store::decode(record)?);
+            out.append(BulkTable::Accounts, pubkey, record)?;
+            store::rows_of(pubkey, record, &mut |kind, parts| rows.push(kind, parts))
+        })?;
     let runs = rows.finish()?;
     loaded.run_bytes = sorted.counts.run_bytes + runs.bytes();
     progress
@@ -165,15 +167,15 @@ pub(super) fn update(
         ..Loaded::default()
     };
     loaded.superseded = sorted
-        .winners(progress)?
-        .visit(&mut |pubkey, slot, winner| {
-            let newest = match winner {
-                Winner::Gone => Newest::Gone,
-                Winner::Kept(record) => Newest::Kept(record),
-                Winner::OtherMint(record) => Newest::OtherMint(record),
+        .latest_versions(progress)?
+        .visit(&mut |pubkey, slot, latest| {
+            let newest = match latest {
+                LatestVersion::Gone => Newest::Gone,
+                LatestVersion::Kept(record) => Newest::Kept(record),
+                LatestVersion::OtherMint(record) => Newest::OtherMint(record),
             };
             if catch_up.take(pubkey, slot, newest)?
-                && let Winner::Kept(record) | Winner::OtherMint(record) = winner
+                && let LatestVersion::Kept(record) | LatestVersion::OtherMint(record) = latest
             {
                 loaded.accounts += 1;
                 loaded.data_bytes += store::decode(record)?.data.len() as u64;

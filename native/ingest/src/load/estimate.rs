@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::build::Winner;
+use super::build::LatestVersion;
 use super::{Loaded, Progress, Sorted};
 use primitives::Pubkey;
 use store::{self, CHANGED_ROWS_MAX};
@@ -32,27 +32,29 @@ pub(super) fn estimate(sorted: &Sorted, progress: &Progress) -> Result<Loaded> {
     let mut loaded = Loaded::default();
     let mut changed = Changed::default();
     let (mut node_bytes, mut page_bytes, mut row_bytes) = (0, 0, 0);
-    loaded.superseded = sorted.winners(progress)?.visit(&mut |pubkey, _, winner| {
-        let Winner::Kept(record) = winner else {
-            return Ok(());
-        };
-        let account = store::decode(record)?;
-        loaded.count(&account);
-        let length = record.len() as u64;
-        if NODE_BYTES + 32 + length > NODE_BYTES_MAX {
-            node_bytes += NODE_BYTES + 32 + OVERFLOW_BYTES;
-            page_bytes += (PAGE_HEAD_BYTES + length).next_multiple_of(PAGE_BYTES);
-        } else {
-            node_bytes += (NODE_BYTES + 32 + length).next_multiple_of(2);
-        }
-        node_bytes += changed.bytes_for(account.owner);
-        store::rows_of(pubkey, record, &mut |kind, _| {
-            let bytes = kind.row_bytes() as u64;
-            row_bytes += bytes;
-            node_bytes += NODE_BYTES + bytes + HOLDER_BYTES * u64::from(kind.has_holders());
-            Ok(())
-        })
-    })?;
+    loaded.superseded = sorted
+        .latest_versions(progress)?
+        .visit(&mut |pubkey, _, latest| {
+            let LatestVersion::Kept(record) = latest else {
+                return Ok(());
+            };
+            let account = store::decode(record)?;
+            loaded.count(&account);
+            let length = record.len() as u64;
+            if NODE_BYTES + 32 + length > NODE_BYTES_MAX {
+                node_bytes += NODE_BYTES + 32 + OVERFLOW_BYTES;
+                page_bytes += (PAGE_HEAD_BYTES + length).next_multiple_of(PAGE_BYTES);
+            } else {
+                node_bytes += (NODE_BYTES + 32 + length).next_multiple_of(2);
+            }
+            node_bytes += changed.bytes_for(account.owner);
+            store::rows_of(pubkey, record, &mut |kind, _| {
+                let bytes = kind.row_bytes() as u64;
+                row_bytes += bytes;
+                node_bytes += NODE_BYTES + bytes + HOLDER_BYTES * u64::from(kind.has_holders());
+                Ok(())
+            })
+        })?;
     let in_pages = node_bytes * (100 + SLACK_PERCENT) / 100;
     loaded.file_bytes = page_bytes + in_pages.next_multiple_of(PAGE_BYTES) + FIXED_BYTES;
     loaded.run_bytes = sorted.counts.run_bytes + row_bytes;

@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use account_sorter::AccountSorter;
-use build::Winners;
-use record::{Kind, Newness};
+use build::LatestVersions;
+use record::{Kind, VersionOrder};
 use scope_filter::ScopeFilter;
 use spill::{Span, SpillFile, SpillWriter};
 
@@ -117,9 +117,9 @@ impl Loader {
                 account.data.len()
             )));
         }
-        let newness = Newness::new(account.slot, order, self.counts.versions);
-        let kind = self.filter.kind_of(pubkey, newness, account);
-        self.sorter.push(pubkey, newness, kind, account)?;
+        let version_order = VersionOrder::new(account.slot, order, self.counts.versions);
+        let kind = self.filter.kind_of(pubkey, version_order, account);
+        self.sorter.push(pubkey, version_order, kind, account)?;
         let counts = &mut self.counts;
         counts.versions += 1;
         counts.run_bytes += record::bytes_of(kind, account) as u64;
@@ -227,11 +227,11 @@ struct Sorted {
 
 impl Sorted {
     /// Goes through the newest version of each account that is kept.
-    fn winners<'s>(&'s self, progress: &'s Progress) -> Result<Winners<'s>> {
+    fn latest_versions<'s>(&'s self, progress: &'s Progress) -> Result<LatestVersions<'s>> {
         let rows_before = progress.rows_total.load(Ordering::Relaxed);
         let rows = rows_before + self.counts.versions;
         progress.rows_total.store(rows, Ordering::Relaxed);
-        Winners::open(self, progress)
+        LatestVersions::open(self, progress)
     }
 
     /// Lamports come from nowhere and go nowhere: another sum is accounts that are missing, or too

@@ -16,14 +16,14 @@ const ORDER_SHIFT: u32 = 56;
 /// Which of two versions of an account is the newer one: slot, then order of sources and place
 /// within them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Newness {
+pub(super) struct VersionOrder {
     pub slot: u64,
     place: u64,
 }
 
-impl Newness {
-    pub fn new(slot: u64, order: u8, position: u64) -> Newness {
-        Newness {
+impl VersionOrder {
+    pub fn new(slot: u64, order: u8, position: u64) -> VersionOrder {
+        VersionOrder {
             slot,
             place: u64::from(order) << ORDER_SHIFT | position,
         }
@@ -60,15 +60,15 @@ pub(super) fn bytes_of(kind: Kind, account: &AccountRef<'_>) -> usize {
 pub(super) fn append(
     out: &mut Vec<u8>,
     pubkey: &Pubkey,
-    newness: Newness,
+    version_order: VersionOrder,
     kind: Kind,
     account: &AccountRef<'_>,
 ) {
     let length = bytes_of(kind, account) - HEAD_BYTES;
     out.extend_from_slice(pubkey);
     // Newer ones sort first.
-    out.extend_from_slice(&(!newness.slot).to_be_bytes());
-    out.extend_from_slice(&(!newness.place).to_be_bytes());
+    out.extend_from_slice(&(!version_order.slot).to_be_bytes());
+    out.extend_from_slice(&(!version_order.place).to_be_bytes());
     let packed = (kind as u32) << KIND_SHIFT | length as u32 & LENGTH_MASK;
     out.extend_from_slice(&packed.to_be_bytes());
     if kind != Kind::Gone {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::record::{Kind, Newness};
+use super::record::{Kind, VersionOrder};
 use primitives::Pubkey;
 use primitives::token::{self, CLOCK_SYSVAR, TokenProgram};
 use store::{AccountRef, Scope};
@@ -19,7 +19,7 @@ struct Listed {
     pubkeys: HashSet<Pubkey>,
     has_token_programs: bool,
     /// The newest version of each listed address that was seen, and the mint that it names.
-    seen: HashMap<Pubkey, (Newness, Option<(TokenProgram, Pubkey)>)>,
+    seen: HashMap<Pubkey, (VersionOrder, Option<(TokenProgram, Pubkey)>)>,
 }
 
 impl ScopeFilter {
@@ -44,7 +44,12 @@ impl ScopeFilter {
     }
 
     /// What this version is to the load, were it the newest.
-    pub fn kind_of(&mut self, pubkey: &Pubkey, newness: Newness, account: &AccountRef<'_>) -> Kind {
+    pub fn kind_of(
+        &mut self,
+        pubkey: &Pubkey,
+        version_order: VersionOrder,
+        account: &AccountRef<'_>,
+    ) -> Kind {
         let Some(listed) = &mut self.listed else {
             return if account.lamports == 0 {
                 Kind::Gone
@@ -52,7 +57,7 @@ impl ScopeFilter {
                 Kind::Kept
             };
         };
-        listed.note(pubkey, newness, account);
+        listed.note(pubkey, version_order, account);
         if account.lamports == 0 {
             Kind::Gone
         } else if listed.covers(pubkey, account) {
@@ -93,16 +98,16 @@ impl Listed {
             && token::is_mint(account.data)
     }
 
-    fn note(&mut self, pubkey: &Pubkey, newness: Newness, account: &AccountRef<'_>) {
+    fn note(&mut self, pubkey: &Pubkey, version_order: VersionOrder, account: &AccountRef<'_>) {
         if !self.pubkeys.contains(pubkey) && !self.mints.contains(pubkey) {
             return;
         }
         let program = TokenProgram::of(account.owner)
             .filter(|_| account.lamports > 0 && token::is_account(account.data));
         let named = program.zip(token::mint_of(account.data).copied());
-        let seen = self.seen.entry(*pubkey).or_insert((newness, named));
-        if newness >= seen.0 {
-            *seen = (newness, named);
+        let seen = self.seen.entry(*pubkey).or_insert((version_order, named));
+        if version_order >= seen.0 {
+            *seen = (version_order, named);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use store::room::keep_reserve;
+use store::disk_space::keep_reserve;
 use sys::error::{Error, Result};
 
 const WRITE_BYTES: usize = 1 << 20;

@@ -279,11 +279,11 @@ fn what_stops_a_load_leaves_no_store() {
     let ended = loader.finish(&dir.path().join("store"), &options(), &BASE, &progress);
     assert!(matches!(ended, Err(Error::Cancelled)));
     assert!(!dir.path().join("store").exists());
-    let no_room = LoadOptions {
+    let no_space = LoadOptions {
         disk_reserve_bytes: u64::MAX,
         ..small()
     };
-    let refused = Loader::create(&dir.path().join("work"), &Scope::All, &no_room);
+    let refused = Loader::create(&dir.path().join("work"), &Scope::All, &no_space);
     assert!(matches!(refused.err(), Some(Error::DiskReserve(_))));
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::record::{block_at, head_at, to_record};
 use super::{Link, SpoolOptions};
-use store::{Block, Tip, room};
+use store::{Block, Tip, disk_space};
 use sys::error::{ChainBreak, Error, Result};
 
 const ENDING: &str = ".spool";
@@ -34,7 +34,7 @@ pub struct Files {
 /// A place between two records. It stays right while the spool grows, and while what lies before it
 /// is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct RecordPosition {
     segment: u64,
     at: u64,
 }
@@ -147,7 +147,7 @@ impl Files {
                  are to continue (spoolBytesMax)"
             )));
         }
-        room::keep_reserve(&self.dir, disk_reserve_bytes.saturating_add(bytes))?;
+        disk_space::keep_reserve(&self.dir, disk_reserve_bytes.saturating_add(bytes))?;
         if self
             .segments
             .back()
@@ -220,7 +220,7 @@ impl Files {
 
     /// The segment that holds what follows this place: its number, its path and where its records
     /// end.
-    pub fn following(&self, place: Place) -> Option<(u64, PathBuf, u64)> {
+    pub fn following(&self, place: RecordPosition) -> Option<(u64, PathBuf, u64)> {
         let found = self.segments.iter().find(|segment| {
             segment.number > place.segment
                 || (segment.number == place.segment && segment.bytes > place.at)
@@ -229,7 +229,7 @@ impl Files {
     }
 
     /// Removes segments that lie wholly before this place.
-    pub fn remove_before(&mut self, place: Place) -> Result<()> {
+    pub fn remove_before(&mut self, place: RecordPosition) -> Result<()> {
         while self.segments.len() > 1
             && let Some(oldest) = self.segments.front().map(|oldest| oldest.number)
             && oldest < place.segment
@@ -243,13 +243,13 @@ impl Files {
 
 /// Reads a spool while it grows.
 #[derive(Default)]
-pub struct Reader {
-    place: Place,
+pub struct RecordReader {
+    place: RecordPosition,
     open: Option<(u64, File)>,
 }
 
-impl Reader {
-    pub fn place(&self) -> Place {
+impl RecordReader {
+    pub fn place(&self) -> RecordPosition {
         self.place
     }
 
@@ -258,13 +258,13 @@ impl Reader {
     pub fn next(
         &mut self,
         dir: &Path,
-        following: impl FnOnce(Place) -> Option<(u64, PathBuf, u64)>,
+        following: impl FnOnce(RecordPosition) -> Option<(u64, PathBuf, u64)>,
     ) -> Result<Option<(Block, u64)>> {
         let Some((number, path, end)) = following(self.place) else {
             return Ok(None);
         };
         if number != self.place.segment {
-            self.place = Place {
+            self.place = RecordPosition {
                 segment: number,
                 at: 0,
             };

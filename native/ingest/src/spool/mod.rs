@@ -18,7 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 pub use replay::{ReplayLimits, Replayed, Replaying};
 
 use self::files::Files;
-use crate::geyser::Sink;
+use crate::geyser::BlockSink;
 use store::{Block, Store, Tip};
 use sys::error::{Error, Result};
 
@@ -128,7 +128,7 @@ impl Spool {
     }
 }
 
-impl Sink for Spool {
+impl BlockSink for Spool {
     fn tip(&self) -> Result<Option<Tip>> {
         match &*self.lock() {
             Phase::Spooling(files) => Ok(files.last()),

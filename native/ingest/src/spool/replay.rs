@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::files::{Files, Reader};
+use super::files::{Files, RecordReader};
 use super::{Phase, Spool};
 use primitives::encoding::encode_pubkey;
 use store::{Block, Store, Tip};
@@ -47,7 +47,7 @@ impl Spool {
     /// makes the store the sink. Ends when at least one block has continued the store's base.
     /// Fails, and leaves the spool as it is, where the first block does not.
     pub fn replay(&self, replaying: &Replaying<'_>) -> Result<Replayed> {
-        let mut reader = Reader::default();
+        let mut reader = RecordReader::default();
         let mut done = Replayed::default();
         loop {
             if replaying.is_cancelled.load(Ordering::Relaxed) {
@@ -77,7 +77,7 @@ impl Spool {
     /// Applies the next blocks; false where there are none.
     fn apply_next(
         &self,
-        reader: &mut Reader,
+        reader: &mut RecordReader,
         replaying: &Replaying<'_>,
         done: &mut Replayed,
         mut held: Option<&mut Files>,

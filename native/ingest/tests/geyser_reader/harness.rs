@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;
 
-use ingest::geyser::{Event, GeyserConfig, Reader, Sink, start};
+use ingest::geyser::{BlockSink, Event, FeedReader, GeyserConfig, start};
 use store::{Block, Tip};
 use sys::error::{ChainBreak, Error, Result};
 
@@ -58,7 +58,7 @@ impl MemorySink {
     }
 }
 
-impl Sink for MemorySink {
+impl BlockSink for MemorySink {
     fn tip(&self) -> Result<Option<Tip>> {
         Ok(self.blocks.lock().unwrap().last().map(|block| Tip {
             slot: block.slot,
@@ -191,7 +191,7 @@ pub fn quick(endpoint: String) -> GeyserConfig {
 pub struct Harness<S> {
     pub sink: Arc<S>,
     pub events: Arc<Events>,
-    pub reader: Reader,
+    pub reader: FeedReader,
 }
 
 pub fn read(server: &FeedServer, change: impl FnOnce(&mut GeyserConfig)) -> Harness<MemorySink> {
@@ -206,7 +206,7 @@ pub fn read_into(
     read_from(Arc::new(sink), format!("http://{}", server.address), change)
 }
 
-pub fn read_from<S: Sink>(
+pub fn read_from<S: BlockSink>(
     sink: Arc<S>,
     endpoint: String,
     change: impl FnOnce(&mut GeyserConfig),

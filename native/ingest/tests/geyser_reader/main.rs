@@ -1,6 +1,6 @@
 //! The reader against a real gRPC server in this process.
 
-#[path = "../geyser_slots/capture.rs"]
+#[path = "../block_assembler/capture.rs"]
 mod capture;
 mod chain;
 mod failures;

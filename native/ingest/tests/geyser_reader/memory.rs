@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ingest::geyser::Sink;
+use ingest::geyser::BlockSink;
 use store::{Block, Options, Store, Tip};
 use sys::error::Result;
 use yellowstone_grpc_proto::geyser::SlotStatus;
@@ -60,7 +60,7 @@ struct Slow {
     hangs: Duration,
 }
 
-impl Sink for Slow {
+impl BlockSink for Slow {
     fn tip(&self) -> Result<Option<Tip>> {
         self.store.tip()
     }

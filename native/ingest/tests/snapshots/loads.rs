@@ -13,7 +13,7 @@ use serde_json::Value;
 use store::{Options, Scope, Store};
 use tempfile::TempDir;
 
-use super::{AGAVE, Account, FULL, INCREMENTAL, contents, listed, read, winners};
+use super::{AGAVE, Account, FULL, INCREMENTAL, contents, latest_versions, listed, read};
 
 fn options() -> Options {
     Options {
@@ -153,9 +153,9 @@ fn an_archive_of_agave_loads_to_its_accounts() {
     };
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
     let (held, (_, entries, _)) = (held(&store), read(AGAVE).unwrap());
-    let winners = winners([&entries[..]]);
-    assert_eq!(held.len(), winners.len());
-    for (key, account) in winners {
+    let latest_versions = latest_versions([&entries[..]]);
+    assert_eq!(held.len(), latest_versions.len());
+    for (key, account) in latest_versions {
         assert_eq!(listed(&held[&key]), listed(account));
     }
     // And from outside: the dumps that it was made of.

@@ -101,7 +101,9 @@ fn contents(name: &str) -> Option<Vec<Value>> {
 }
 
 /// The newest of each pubkey; tombstones gone.
-fn winners<'a>(archives: impl IntoIterator<Item = &'a [Account]>) -> BTreeMap<Pubkey, &'a Account> {
+fn latest_versions<'a>(
+    archives: impl IntoIterator<Item = &'a [Account]>,
+) -> BTreeMap<Pubkey, &'a Account> {
     let mut newest = BTreeMap::new();
     for account in archives.into_iter().flatten() {
         let held: &mut &Account = newest.entry(account.pubkey).or_insert(account);
@@ -139,8 +141,11 @@ fn the_pair_holds_exactly_what_is_listed() {
         (4, 3, 4)
     );
     // The chain's own sum over all accounts, before and after the newer versions.
-    assert_eq!(lamports(&winners([&full.1[..]])), first.capitalization);
-    let both = winners([&full.1[..], &incremental.1]);
+    assert_eq!(
+        lamports(&latest_versions([&full.1[..]])),
+        first.capitalization
+    );
+    let both = latest_versions([&full.1[..], &incremental.1]);
     assert_eq!(lamports(&both), second.capitalization);
     for (pubkey, lamports) in [
         (
@@ -170,7 +175,7 @@ fn an_archive_of_agave_holds_the_fixture_accounts() {
     };
     assert_eq!((name.slot, end.manifest.slot, end.storages), (100, 100, 2));
     assert_eq!(end.cut_storages, 0);
-    let held = winners([&accounts[..]]);
+    let held = latest_versions([&accounts[..]]);
     assert_eq!(lamports(&held), end.manifest.capitalization);
     // Left out when it was made: sysvars, features, configs, native programs and empty accounts.
     let index = fixtures::path("accounts-index.json").unwrap();

@@ -2,7 +2,7 @@
 //! accounts, strategies of proptest, and a model of the store in a few lines.
 
 pub mod naive;
-pub(crate) mod prefetched;
+pub(crate) mod prefetch_count;
 pub mod strategy;
 
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::{AccountUpdate, Block, Budget, Options, Store};
 use primitives::Pubkey;
 
-pub use prefetched::take_found;
+pub use prefetch_count::take_found;
 
 /// A folder and the store in it.
 pub struct Temporary {

@@ -10,7 +10,7 @@ use crate::{AccountUpdate, Options, Store};
 
 const CHILD: &str = "SLOTLINE_TEST_STORE";
 const ROUND: &str = "SLOTLINE_TEST_ROUND";
-const CARETAKER: &str = "SLOTLINE_TEST_CARETAKER";
+const INSPECTOR: &str = "SLOTLINE_TEST_INSPECTOR";
 
 /// The updates of a slot, the same in both processes.
 fn updates(slot: u64) -> Vec<AccountUpdate> {
@@ -97,8 +97,8 @@ fn a_killed_writer_leaves_a_whole_block() {
 
 /// Not a test of its own: a process that frees the slots of readers that it takes for dead.
 #[test]
-fn caretaker() {
-    let Some(dir) = std::env::var_os(CARETAKER) else {
+fn inspector() {
+    let Some(dir) = std::env::var_os(INSPECTOR) else {
         return;
     };
     let store = Store::open_reader(&PathBuf::from(dir), &options()).unwrap();
@@ -110,8 +110,8 @@ fn a_living_writer_is_not_taken_for_dead() {
     let temporary = super::open(&options());
     let snapshot = temporary.store.snapshot().unwrap();
     let status = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "tests::crash::caretaker"])
-        .env(CARETAKER, temporary.dir.path())
+        .args(["--exact", "tests::crash::inspector"])
+        .env(INSPECTOR, temporary.dir.path())
         .stdout(Stdio::null())
         .status()
         .unwrap();

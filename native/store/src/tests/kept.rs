@@ -10,7 +10,7 @@ use super::{account, assert_sound, block, hash, number, open, options};
 use crate::testing::naive::Model;
 use crate::testing::strategy::blocks;
 use crate::{
-    AccountUpdate, BLOCKS_KEPT, Block, Change, FeedEnd, FeedPlace, Options, Snapshot, Store,
+    AccountUpdate, BLOCKS_KEPT, Block, Change, FeedEnd, FeedPosition, Options, Snapshot, Store,
     TransactionDetails, TransactionUpdate,
 };
 use primitives::Pubkey;
@@ -82,7 +82,7 @@ fn details() -> impl Strategy<Value = TransactionDetails> {
 fn shown(
     snapshot: &Snapshot<'_>,
     slot: u64,
-    place: FeedPlace,
+    place: FeedPosition,
     max: usize,
 ) -> (Vec<String>, FeedEnd) {
     let mut seen = Vec::new();
@@ -133,9 +133,9 @@ proptest! {
         assert_sound(&temporary.store);
         // Stopped before any change and taken up there, the rest is the same.
         let snapshot = temporary.store.snapshot().unwrap();
-        let all = shown(&snapshot, 1, FeedPlace::default(), usize::MAX).0;
+        let all = shown(&snapshot, 1, FeedPosition::default(), usize::MAX).0;
         for stop in 0..all.len() {
-            let (mut joined, end) = shown(&snapshot, 1, FeedPlace::default(), stop);
+            let (mut joined, end) = shown(&snapshot, 1, FeedPosition::default(), stop);
             let FeedEnd::Stopped(place) = end else { panic!("{end:?}") };
             joined.extend(shown(&snapshot, 1, place, usize::MAX).0);
             prop_assert_eq!(&joined, &all);

@@ -1,13 +1,13 @@
 //! Tests of the store.
 
 mod check;
-mod correct;
 mod crash;
 mod holders;
 mod kept;
 mod model;
 mod open;
 mod pages;
+mod reconcile;
 mod scope;
 mod verify;
 

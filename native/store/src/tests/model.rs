@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::kept::feed;
 use super::{account, assert_sound, block, long_budget, open, options};
-use crate::plan::{Plan, candidates};
+use crate::plan::{ScanPlan, candidates};
 use crate::testing::naive::{Model, end_of};
 use crate::testing::strategy::{blocks, mint, program_query, pubkey, wallet};
 use crate::{
@@ -26,7 +26,11 @@ fn apply_all(store: &Store, blocks: &[Vec<AccountUpdate>]) -> Model {
     model
 }
 
-fn page_by(snapshot: &Snapshot<'_>, plan: &Plan, query: &ProgramQuery) -> (Vec<Pubkey>, PageEnd) {
+fn page_by(
+    snapshot: &Snapshot<'_>,
+    plan: &ScanPlan,
+    query: &ProgramQuery,
+) -> (Vec<Pubkey>, PageEnd) {
     let mut rows = Vec::new();
     let visit = &mut |key: &Pubkey, _: crate::AccountRef<'_>| {
         rows.push(*key);
@@ -39,16 +43,20 @@ fn page_by(snapshot: &Snapshot<'_>, plan: &Plan, query: &ProgramQuery) -> (Vec<P
 }
 
 /// Every plan that would be right for a query.
-fn plans(snapshot: &Snapshot<'_>, query: &ProgramQuery) -> Vec<Plan> {
+fn plans(snapshot: &Snapshot<'_>, query: &ProgramQuery) -> Vec<ScanPlan> {
     let mut plans = candidates(query);
-    plans.extend([Plan::ByProgram, Plan::Walk, snapshot.plan(query).unwrap()]);
+    plans.extend([
+        ScanPlan::ByProgram,
+        ScanPlan::Walk,
+        snapshot.plan(query).unwrap(),
+    ]);
     let row = programs::read(snapshot.tables(), &snapshot.txn, &query.program).unwrap();
     let watched = &snapshot.store.options().changed;
     plans.extend(
         query
             .changed_since
             .filter(|since| *since >= row.changed_floor && watched.covers(&query.program))
-            .map(|since| Plan::Changed { since }),
+            .map(|since| ScanPlan::Changed { since }),
     );
     plans
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::{
     TOKEN_PROGRAM, account, block, long_budget, mint_data, number, open, options, token_data,
 };
-use crate::{Budget, Filter, Options, PageEnd, Plan, ProgramQuery, Store};
+use crate::{Budget, Filter, Options, PageEnd, ProgramQuery, ScanPlan, Store};
 use primitives::token::TokenProgram;
 use sys::error::Error;
 
@@ -33,7 +33,7 @@ fn memcmp(offset: u64, bytes: &[u8]) -> Filter {
     }
 }
 
-fn plan(store: &Store, query: &ProgramQuery) -> Plan {
+fn plan(store: &Store, query: &ProgramQuery) -> ScanPlan {
     store.snapshot().unwrap().plan(query).unwrap()
 }
 
@@ -78,7 +78,7 @@ fn each_query_gets_the_cheapest_plan() {
     let temporary = filled(&options());
     let store = &temporary.store;
     let token = TokenProgram::Token;
-    assert_eq!(plan(store, &query([1; 32], vec![])), Plan::Nothing);
+    assert_eq!(plan(store, &query([1; 32], vec![])), ScanPlan::Nothing);
     assert_eq!(
         plan(
             store,
@@ -87,61 +87,61 @@ fn each_query_gets_the_cheapest_plan() {
                 ..query(LARGE, vec![])
             }
         ),
-        Plan::Nothing
+        ScanPlan::Nothing
     );
-    assert_eq!(plan(store, &query(LARGE, vec![])), Plan::Walk);
-    assert_eq!(plan(store, &query(SMALL, vec![])), Plan::ByProgram);
+    assert_eq!(plan(store, &query(LARGE, vec![])), ScanPlan::Walk);
+    assert_eq!(plan(store, &query(SMALL, vec![])), ScanPlan::ByProgram);
     assert_eq!(
         plan(store, &query(SMALL, vec![Filter::DataSize(8)])),
-        Plan::ByProgram
+        ScanPlan::ByProgram
     );
     let first = 7u64.to_le_bytes();
     let longer = [&first[..], &[1]].concat();
     for bytes in [&first[..], &longer] {
         assert_eq!(
             plan(store, &query(LARGE, vec![memcmp(0, bytes)])),
-            Plan::ByDiscriminator(first)
+            ScanPlan::ByDiscriminator(first)
         );
     }
     assert_eq!(
         plan(store, &query(LARGE, vec![memcmp(0, &first[..7])])),
-        Plan::Walk
+        ScanPlan::Walk
     );
     assert_eq!(
         plan(store, &query(LARGE, vec![memcmp(1, &first)])),
-        Plan::Walk
+        ScanPlan::Walk
     );
     assert_eq!(
         plan(store, &query(TOKEN_PROGRAM, vec![memcmp(0, &MINT_2)])),
-        Plan::ByMint(token, MINT_2)
+        ScanPlan::ByMint(token, MINT_2)
     );
     assert_eq!(
         plan(store, &query(TOKEN_PROGRAM, vec![memcmp(0, &MINT[..31])])),
-        Plan::Walk
+        ScanPlan::Walk
     );
     assert_eq!(
         plan(store, &query(TOKEN_PROGRAM, vec![memcmp(32, &WALLET)])),
-        Plan::ByTokenOwner(token, WALLET)
+        ScanPlan::ByTokenOwner(token, WALLET)
     );
     // An index of half of all accounts is slower than all of them in a row.
     assert_eq!(
         plan(store, &query(TOKEN_PROGRAM, vec![memcmp(0, &MINT)])),
-        Plan::Walk
+        ScanPlan::Walk
     );
     let common = vec![memcmp(0, &COMMON.to_le_bytes())];
-    assert_eq!(plan(store, &query(LARGE, common.clone())), Plan::Walk);
-    let first = Plan::ByDiscriminator(COMMON.to_le_bytes());
+    assert_eq!(plan(store, &query(LARGE, common.clone())), ScanPlan::Walk);
+    let first = ScanPlan::ByDiscriminator(COMMON.to_le_bytes());
     assert_eq!(plan(store, &query(SMALL, common)), first);
     // Of two indexes the one with fewer rows, whichever filter comes first.
     let both = vec![memcmp(0, &MINT), memcmp(32, &WALLET)];
     assert_eq!(
         plan(store, &query(TOKEN_PROGRAM, both)),
-        Plan::ByTokenOwner(token, WALLET)
+        ScanPlan::ByTokenOwner(token, WALLET)
     );
     let both = vec![memcmp(32, &WALLET), memcmp(0, &[3; 32])];
     assert_eq!(
         plan(store, &query(TOKEN_PROGRAM, both)),
-        Plan::ByMint(token, [3; 32])
+        ScanPlan::ByMint(token, [3; 32])
     );
 }
 
@@ -154,10 +154,10 @@ fn recent_changes_come_from_the_log_while_that_is_short() {
         ..query(LARGE, vec![])
     };
     for slot in [1, 3, 5, 9] {
-        assert_eq!(plan(store, &since(slot)), Plan::Changed { since: slot });
+        assert_eq!(plan(store, &since(slot)), ScanPlan::Changed { since: slot });
     }
     // Slot 0 lies before the floor: the first block alone had as many writes as are kept.
-    assert_eq!(plan(store, &since(0)), Plan::Walk);
+    assert_eq!(plan(store, &since(0)), ScanPlan::Walk);
     // Three rows of an index beat thirty of the log, and none of the log beats three.
     let wallet = |slot| ProgramQuery {
         changed_since: Some(slot),
@@ -165,14 +165,14 @@ fn recent_changes_come_from_the_log_while_that_is_short() {
     };
     assert_eq!(
         plan(store, &wallet(0)),
-        Plan::ByTokenOwner(TokenProgram::Token, WALLET)
+        ScanPlan::ByTokenOwner(TokenProgram::Token, WALLET)
     );
-    assert_eq!(plan(store, &wallet(1)), Plan::Changed { since: 1 });
+    assert_eq!(plan(store, &wallet(1)), ScanPlan::Changed { since: 1 });
     let off = filled(&Options {
         changed: crate::Changed::None,
         ..options()
     });
-    assert_eq!(plan(&off.store, &since(3)), Plan::Walk);
+    assert_eq!(plan(&off.store, &since(3)), ScanPlan::Walk);
 }
 
 #[test]

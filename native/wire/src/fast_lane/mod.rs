@@ -10,7 +10,7 @@ use recent::Key;
 pub use recent::Recent;
 use request::{Read, Request};
 
-use crate::reads::{self, Limits, Outcome};
+use crate::reads::{self, Outcome, ReadLimits};
 use store::{Snapshot, Store};
 use sys::error::Result;
 
@@ -76,7 +76,7 @@ fn write(
 }
 
 fn write_result(read: &Read<'_>, snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<Outcome> {
-    let limits = Limits::default();
+    let limits = ReadLimits::default();
     match read {
         Read::LatestBlockhash => reads::latest_blockhash(snapshot, out).map(|()| Outcome::Written),
         Read::AccountInfo(pubkey, view) => {

@@ -1,11 +1,11 @@
 //! getAccountInfo and getMultipleAccounts.
 
-use super::{Limits, Outcome, Sink, all_or_nothing, find, push_context};
+use super::{Outcome, ReadLimits, ReplySink, all_or_nothing, find, push_context};
 use crate::account_json::{AccountWriter, Encoding, Mints, View};
 use primitives::Pubkey;
 use primitives::encoding::BASE58_BYTES_MAX;
 use primitives::token::{self, NATIVE_MINT, TokenProgram};
-use store::{AccountRef, LOOK_AHEAD_KEYS, Scope, Snapshot};
+use store::{AccountRef, PREFETCH_KEYS, Scope, Snapshot};
 use sys::error::{Error, Result};
 
 /// Addresses that one call of [`multiple_accounts`] answers at once.
@@ -18,7 +18,7 @@ pub fn account_info(
     snapshot: &Snapshot<'_>,
     pubkey: &Pubkey,
     view: View,
-    limits: &Limits,
+    limits: &ReadLimits,
     out: &mut Vec<u8>,
 ) -> Result<Outcome> {
     let found = [find(snapshot, pubkey)?];
@@ -38,21 +38,21 @@ pub fn multiple_accounts(
     snapshot: &Snapshot<'_>,
     pubkeys: &[Pubkey],
     view: View,
-    limits: &Limits,
+    limits: &ReadLimits,
     out: &mut Vec<u8>,
 ) -> Result<Outcome> {
     let mut found = [None; ADDRESSES_AT_ONCE_MAX];
     let Some(found) = found.get_mut(..pubkeys.len()) else {
         return Ok(Outcome::TooLarge);
     };
-    let groups = found.chunks_mut(LOOK_AHEAD_KEYS);
-    for (found, pubkeys) in groups.zip(pubkeys.chunks(LOOK_AHEAD_KEYS)) {
-        snapshot.look_ahead(pubkeys);
+    let groups = found.chunks_mut(PREFETCH_KEYS);
+    for (found, pubkeys) in groups.zip(pubkeys.chunks(PREFETCH_KEYS)) {
+        snapshot.prefetch(pubkeys);
         for (found, pubkey) in found.iter_mut().zip(pubkeys) {
             *found = find(snapshot, pubkey)?;
         }
         if view.encoding == Encoding::JsonParsed {
-            look_ahead_to_mints(snapshot, found);
+            prefetch_mints(snapshot, found);
         }
     }
     if is_over(found, view, limits) {
@@ -68,8 +68,8 @@ pub fn multiple_accounts(
 }
 
 /// jsonParsed reads the mint of each token account, every one once.
-fn look_ahead_to_mints(snapshot: &Snapshot<'_>, found: &[Option<AccountRef<'_>>]) {
-    let mut mints = [NATIVE_MINT; LOOK_AHEAD_KEYS];
+fn prefetch_mints(snapshot: &Snapshot<'_>, found: &[Option<AccountRef<'_>>]) {
+    let mut mints = [NATIVE_MINT; PREFETCH_KEYS];
     let mut count = 0;
     for account in found.iter().flatten() {
         let is_token = TokenProgram::of(account.owner).is_some() && token::is_account(account.data);
@@ -82,11 +82,11 @@ fn look_ahead_to_mints(snapshot: &Snapshot<'_>, found: &[Option<AccountRef<'_>>]
             count += 1;
         }
     }
-    snapshot.look_ahead(mints.get(..count).unwrap_or_default());
+    snapshot.prefetch(mints.get(..count).unwrap_or_default());
 }
 
 /// Whether the data to be written is over the limits. Lengths are all it looks at.
-fn is_over(found: &[Option<AccountRef<'_>>], view: View, limits: &Limits) -> bool {
+fn is_over(found: &[Option<AccountRef<'_>>], view: View, limits: &ReadLimits) -> bool {
     let bytes = found
         .iter()
         .flatten()
@@ -100,7 +100,7 @@ fn push_accounts(
     snapshot: &Snapshot<'_>,
     found: &[Option<AccountRef<'_>>],
     view: View,
-    limits: &Limits,
+    limits: &ReadLimits,
     out: &mut Vec<u8>,
 ) -> Result<Outcome> {
     let mut writer = AccountWriter::new(view, Mints::by_address(snapshot));
@@ -125,7 +125,7 @@ pub fn stream_account(
     snapshot: &Snapshot<'_>,
     pubkey: &Pubkey,
     view: View,
-    sink: &mut dyn Sink,
+    sink: &mut dyn ReplySink,
 ) -> Result<()> {
     check_first(snapshot, std::slice::from_ref(pubkey), view)?;
     stream(
@@ -143,7 +143,7 @@ pub fn stream_accounts(
     snapshot: &Snapshot<'_>,
     pubkeys: &[Pubkey],
     view: View,
-    sink: &mut dyn Sink,
+    sink: &mut dyn ReplySink,
 ) -> Result<()> {
     check_first(snapshot, pubkeys, view)?;
     stream(snapshot, pubkeys, view, [b"[", b"]}"], sink)
@@ -170,7 +170,7 @@ fn stream(
     pubkeys: &[Pubkey],
     view: View,
     [before, after]: [&[u8]; 2],
-    sink: &mut dyn Sink,
+    sink: &mut dyn ReplySink,
 ) -> Result<()> {
     let mut writer = AccountWriter::new(view, Mints::by_address(snapshot));
     let mut out = Vec::with_capacity(PIECE_BYTES * 2);
@@ -185,8 +185,8 @@ fn stream(
     push_context(snapshot, &mut out)?;
     out.extend_from_slice(before);
     let mut is_first = true;
-    for pubkeys in pubkeys.chunks(LOOK_AHEAD_KEYS) {
-        snapshot.look_ahead(pubkeys);
+    for pubkeys in pubkeys.chunks(PREFETCH_KEYS) {
+        snapshot.prefetch(pubkeys);
         for pubkey in pubkeys {
             if !is_first {
                 out.push(b',');

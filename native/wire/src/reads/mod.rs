@@ -12,7 +12,7 @@ pub use pages::{PageView, program_accounts, token_accounts_by_owner};
 pub use tokens::{token_account_balance, token_largest_accounts, token_supply};
 
 use crate::account_json::{Accounts, push_u64};
-use crate::reply::Writer;
+use crate::reply::ReplyWriter;
 use primitives::Pubkey;
 use primitives::encoding::push_pubkey;
 use store::{AccountRef, Snapshot};
@@ -32,7 +32,7 @@ pub enum Outcome {
 
 /// How much a read may do before it belongs on a pool. The defaults are the event loop's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ReadLimits {
     /// Account data to be read, mints that jsonParsed needs included. 256 KiB are about 50 µs of
     /// base64.
     pub records_bytes_max: usize,
@@ -40,38 +40,38 @@ pub struct Limits {
     pub zstd_bytes_max: usize,
 }
 
-impl Default for Limits {
+impl Default for ReadLimits {
     fn default() -> Self {
-        Limits {
+        ReadLimits {
             records_bytes_max: 256 * 1024,
             zstd_bytes_max: 16 * 1024,
         }
     }
 }
 
-impl Limits {
+impl ReadLimits {
     /// For a pool's thread.
-    pub const NONE: Limits = Limits {
+    pub const NONE: ReadLimits = ReadLimits {
         records_bytes_max: usize::MAX,
         zstd_bytes_max: usize::MAX,
     };
 }
 
 /// Where a reply of any size goes, piece by piece.
-pub trait Sink {
+pub trait ReplySink {
     /// Takes the next bytes; it may wait for room, and fails where nobody listens any more or time
     /// is up.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
 }
 
-impl Sink for Vec<u8> {
+impl ReplySink for Vec<u8> {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.extend_from_slice(bytes);
         Ok(())
     }
 }
 
-impl Sink for Writer {
+impl ReplySink for ReplyWriter {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.push(bytes.to_vec())
     }

@@ -1,6 +1,6 @@
 //! getTokenAccountBalance, getTokenSupply and getTokenLargestAccounts.
 
-use super::{Limits, Outcome, all_or_nothing, find, push_context};
+use super::{Outcome, ReadLimits, all_or_nothing, find, push_context};
 use crate::account_json::{MintData, push_amount};
 use primitives::Pubkey;
 use primitives::encoding::push_pubkey;
@@ -15,7 +15,7 @@ const HOLDERS_MAX: usize = 20;
 pub fn token_account_balance(
     snapshot: &Snapshot<'_>,
     pubkey: &Pubkey,
-    limits: &Limits,
+    limits: &ReadLimits,
     out: &mut Vec<u8>,
 ) -> Result<Outcome> {
     let account = find(snapshot, pubkey)?.ok_or(Error::AccountMissing)?;
@@ -40,7 +40,7 @@ pub fn token_account_balance(
 pub fn token_supply(
     snapshot: &Snapshot<'_>,
     mint: &Pubkey,
-    limits: &Limits,
+    limits: &ReadLimits,
     out: &mut Vec<u8>,
 ) -> Result<Outcome> {
     let account = find(snapshot, mint)?.ok_or(Error::AccountMissing)?;
@@ -60,7 +60,7 @@ pub fn token_supply(
 pub fn token_largest_accounts(
     snapshot: &Snapshot<'_>,
     mint: &Pubkey,
-    limits: &Limits,
+    limits: &ReadLimits,
     out: &mut Vec<u8>,
 ) -> Result<Outcome> {
     let (program, data) = if *mint == NATIVE_MINT {
@@ -101,7 +101,7 @@ fn mint_data(snapshot: &Snapshot<'_>, mint: &AccountRef<'_>) -> Option<MintData>
 }
 
 /// A mint's extensions are walked one by one, so its length is the work.
-fn is_over(mint: &AccountRef<'_>, limits: &Limits) -> bool {
+fn is_over(mint: &AccountRef<'_>, limits: &ReadLimits) -> bool {
     mint.data.len() > limits.records_bytes_max
 }
 

@@ -13,9 +13,9 @@ use yellowstone_grpc_proto::geyser::{
 };
 use yellowstone_grpc_proto::prost_types::Timestamp;
 
+use super::block_assembler::{BlockMeta, Fault, SlotState, Update};
 use super::config::{GeyserConfig, Transactions};
-use super::plan::Plan;
-use super::slots::{BlockMeta, Fault, SlotState, Update};
+use super::subscription_plan::SubscriptionPlan;
 use store::AccountUpdate;
 use transaction::{translate_status, translate_transaction};
 
@@ -33,7 +33,7 @@ impl Taken {
         let transactions = config.transactions;
         Taken {
             transactions: !matches!(transactions, Transactions::None | Transactions::Status),
-            closes: config.plan.resolve(&config.accounts) == Plan::Narrow,
+            closes: config.plan.resolve(&config.accounts) == SubscriptionPlan::Narrow,
         }
     }
 }

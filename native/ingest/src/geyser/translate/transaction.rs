@@ -5,7 +5,7 @@ use yellowstone_grpc_proto::geyser::{
 };
 
 use super::{Taken, fixed, malformed};
-use crate::geyser::slots::{Fault, Update};
+use crate::geyser::block_assembler::{Fault, Update};
 use primitives::Pubkey;
 use store::{TransactionDetails, TransactionUpdate};
 

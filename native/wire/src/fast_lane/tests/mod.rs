@@ -104,7 +104,7 @@ fn read(
     params: &[Value],
     out: &mut Vec<u8>,
 ) -> Option<Result<Outcome>> {
-    let limits = &Limits::default();
+    let limits = &ReadLimits::default();
     let null = Value::Null;
     let options = params.get(1).unwrap_or(&null);
     let view = || {

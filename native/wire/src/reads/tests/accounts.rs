@@ -134,7 +134,7 @@ fn many_accounts_in_their_order() {
         vec![[1; 32]; 128],
     ] {
         let (mut at_once, mut streamed) = (Vec::new(), Vec::new());
-        let limits = Limits::default();
+        let limits = ReadLimits::default();
         let outcome = multiple_accounts(&snapshot, &keys, BASE64, &limits, &mut at_once).unwrap();
         assert_eq!(outcome, Outcome::Written);
         stream_accounts(&snapshot, &keys, BASE64, &mut streamed).unwrap();
@@ -147,7 +147,7 @@ fn many_accounts_in_their_order() {
     }
     let mut out = Vec::new();
     let many = [[1; 32]; 129];
-    let ended = multiple_accounts(&snapshot, &many, BASE64, &Limits::NONE, &mut out);
+    let ended = multiple_accounts(&snapshot, &many, BASE64, &ReadLimits::NONE, &mut out);
     assert_eq!(value_of(ended, &out), "too large");
 }
 
@@ -205,7 +205,7 @@ fn too_large_for_the_event_loop() {
         "too large"
     );
     let mut out = Vec::new();
-    let limits = Limits::default();
+    let limits = ReadLimits::default();
     let ended = multiple_accounts(&snapshot, &[[1; 32], [3; 32]], BASE64, &limits, &mut out);
     assert_eq!(value_of(ended, &out), "too large");
 }
@@ -217,7 +217,7 @@ struct Pieces {
     left: usize,
 }
 
-impl Sink for Pieces {
+impl ReplySink for Pieces {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.left = self.left.checked_sub(1).ok_or(Error::ReadTimeout)?;
         self.longest = self.longest.max(bytes.len());
@@ -282,7 +282,7 @@ fn several_accounts_are_looked_ahead_to() {
     let (_dir, store) = open(accounts, Scope::All);
     let snapshot = store.snapshot().unwrap();
     let keys: Vec<Pubkey> = (1..=255).map(|n| [n; 32]).collect();
-    let (mut out, limits) = (Vec::new(), Limits::default());
+    let (mut out, limits) = (Vec::new(), ReadLimits::default());
     let mut found_of = |keys: &[Pubkey]| {
         out.clear();
         take_found();
@@ -311,7 +311,7 @@ fn mints_of_parsed_accounts_are_looked_ahead_to() {
     for (view, found) in [(BASE64, 10), (PARSED, 13)] {
         take_found();
         let mut out = Vec::new();
-        let ended = multiple_accounts(&snapshot, &keys, view, &Limits::NONE, &mut out).unwrap();
+        let ended = multiple_accounts(&snapshot, &keys, view, &ReadLimits::NONE, &mut out).unwrap();
         assert_eq!(ended, Outcome::Written);
         assert_eq!(take_found(), found);
     }

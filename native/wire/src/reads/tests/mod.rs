@@ -104,17 +104,17 @@ fn value_of(ended: Result<Outcome>, out: &[u8]) -> Value {
     }
 }
 
-type PointRead = fn(&Snapshot<'_>, &Pubkey, &Limits, &mut Vec<u8>) -> Result<Outcome>;
+type PointRead = fn(&Snapshot<'_>, &Pubkey, &ReadLimits, &mut Vec<u8>) -> Result<Outcome>;
 
 fn point(snapshot: &Snapshot<'_>, read: PointRead, key: &Pubkey) -> Value {
     let mut out = Vec::new();
-    let ended = read(snapshot, key, &Limits::default(), &mut out);
+    let ended = read(snapshot, key, &ReadLimits::default(), &mut out);
     value_of(ended, &out)
 }
 
 fn info(snapshot: &Snapshot<'_>, key: &Pubkey, view: View) -> Value {
     let mut out = Vec::new();
-    let limits = Limits::default();
+    let limits = ReadLimits::default();
     let ended = account_info(snapshot, key, view, &limits, &mut out);
     value_of(ended, &out)
 }

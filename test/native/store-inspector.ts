@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openCaretaker, type VerifyBounds } from '../../src/native/inspector.js'
+import { openStoreInspector, type VerifyBounds } from '../../src/native/store-inspector.js'
 import { openIndexer } from '../../src/native/indexer.js'
 import { STORE } from '../fixtures/rpc/store.js'
 
@@ -36,25 +36,25 @@ t.test('a store is verified in slices and copied', async t => {
   indexer.applyBlock(blockOf(2))
   indexer.close()
 
-  const caretaker = openCaretaker(join(dir, 'store'), STORE)
-  t.match(caretaker.tip(), { slot: 2 })
-  t.equal(caretaker.stats().accounts, 21)
-  const total = caretaker.beginVerify(BOUNDS)
+  const inspector = openStoreInspector(join(dir, 'store'), STORE)
+  t.match(inspector.tip(), { slot: 2 })
+  t.equal(inspector.stats().accounts, 21)
+  const total = inspector.beginVerify(BOUNDS)
   let [rows, slices] = [0, 0]
   for (let isLast = false; !isLast; slices += 1) {
-    const slice = caretaker.verifySlice()
+    const slice = inspector.verifySlice()
     rows += slice.rows
     isLast = slice.isLast
   }
-  t.strictSame(caretaker.differences(), [])
-  t.equal(caretaker.uncountedPrograms(), 0)
+  t.strictSame(inspector.differences(), [])
+  t.equal(inspector.uncountedPrograms(), 0)
   t.ok(slices > 20, `${slices} slices`)
   t.ok(rows >= total, 'every row was looked at')
 
   const copy = join(dir, 'copy', 'data.mdb')
-  await caretaker.copyTo(copy)
-  await t.rejects(caretaker.copyTo(copy), /exists/, 'never over a file')
-  caretaker.close()
+  await inspector.copyTo(copy)
+  await t.rejects(inspector.copyTo(copy), /exists/, 'never over a file')
+  inspector.close()
   const copied = openIndexer(join(dir, 'copy'), STORE)
   t.strictSame(copied.check(), [])
   t.equal(copied.applyBlock(blockOf(3)).isNew, true, 'and goes on by itself')
@@ -64,7 +64,7 @@ t.test('a store is verified in slices and copied', async t => {
 t.test('where there is no store, it says so', t => {
   const dir = join(t.testdir(), 'none')
   mkdirSync(dir)
-  t.throws(() => openCaretaker(dir, STORE), {
+  t.throws(() => openStoreInspector(dir, STORE), {
     code: 'storeUnusable',
     message: /holds no store yet/,
   })

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::diff::Diff;
+use super::super::index_delta::IndexDelta;
 use super::super::keys::Indexed;
 use super::super::record;
 use super::*;
@@ -182,7 +182,7 @@ fn load(store: &Store, base: &Block, rows: &[AccountUpdate], slots: &[u64]) {
     };
     store.apply(&bare).unwrap();
     let mut txn = store.env.write_txn().unwrap();
-    let mut diff = Diff::new(&store.options.changed);
+    let mut delta = IndexDelta::new(&store.options.changed);
     let mut rows: Vec<_> = rows.iter().zip(slots).collect();
     rows.sort_by_key(|(row, _)| row.pubkey);
     for (row, slot) in rows {
@@ -193,9 +193,9 @@ fn load(store: &Store, base: &Block, rows: &[AccountUpdate], slots: &[u64]) {
             .accounts
             .put(&mut txn, &row.pubkey, &record)
             .unwrap();
-        diff.push(&row.pubkey, None, Some(&Indexed::of(&account)));
+        delta.push(&row.pubkey, None, Some(&Indexed::of(&account)));
     }
-    diff.write(&store.tables, &mut txn).unwrap();
+    delta.write(&store.tables, &mut txn).unwrap();
     txn.commit().unwrap();
 }
 

@@ -34,19 +34,19 @@ pub struct VerifyProgress {
 
 /// One store, opened for reading by a process that does nothing else.
 #[napi]
-pub struct Caretaker {
+pub struct StoreInspector {
     store: Option<Arc<Store>>,
     verifier: Option<Verifier>,
 }
 
 #[napi]
-impl Caretaker {
+impl StoreInspector {
     /// Throws `storeUnusable` for another layout or scope, or where there is no store.
     #[napi(constructor)]
-    pub fn new(dir: String, store: StoreOptions) -> Result<Caretaker> {
+    pub fn new(dir: String, store: StoreOptions) -> Result<StoreInspector> {
         guard(|| {
             let store = Store::open_reader(dir.as_ref(), &store.to_kernel()?)?;
-            Ok(Caretaker {
+            Ok(StoreInspector {
                 store: Some(Arc::new(store)),
                 verifier: None,
             })
@@ -123,11 +123,11 @@ impl Caretaker {
     }
 }
 
-impl Caretaker {
+impl StoreInspector {
     fn store(&self) -> Checked<&Arc<Store>> {
         self.store
             .as_ref()
-            .ok_or_else(|| wrong("this caretaker is closed"))
+            .ok_or_else(|| wrong("this store inspector is closed"))
     }
 
     fn verifier_mut(&mut self) -> Checked<&mut Verifier> {

@@ -4,8 +4,8 @@
 //! Nothing is decided here: each record is still found by LMDB, so that a wrong hint could cost
 //! time and nothing else.
 
-mod keys_ahead;
 mod mapped;
+mod prefetched_keys;
 mod walk;
 
 pub(super) use mapped::Mapped;
@@ -16,21 +16,21 @@ use std::borrow::Borrow;
 use super::snapshot::Snapshot;
 use primitives::Pubkey;
 
-/// Keys for which it is worth it to look ahead together; a caller with more takes them in such
+/// Keys that one walk takes together; a caller with more takes them in such
 /// groups.
-pub const LOOK_AHEAD_KEYS: usize = walk::KEYS_AT_ONCE;
+pub const PREFETCH_KEYS: usize = walk::KEYS_AT_ONCE;
 /// A key alone has nothing to wait beside: the walk would cost a fifth of the read.
 const KEYS_MIN: usize = 2;
 /// What a processor fetches at once.
 const LINE_BYTES: usize = 64;
 
-/// The table whose records are looked ahead to.
+/// The table whose records are prefetched.
 pub(super) const TABLE: &str = "accounts";
 
 impl Snapshot<'_> {
-    /// Asks for the memory of these accounts, at most [`LOOK_AHEAD_KEYS`], and of the way to them:
+    /// Asks for the memory of these accounts, at most [`PREFETCH_KEYS`], and of the way to them:
     /// the next [`Snapshot::account`] of each finds it in the processor's caches.
-    pub fn look_ahead<K: Borrow<Pubkey>>(&self, pubkeys: &[K]) {
+    pub fn prefetch<K: Borrow<Pubkey>>(&self, pubkeys: &[K]) {
         if pubkeys.len() < KEYS_MIN {
             return;
         }
@@ -46,7 +46,7 @@ impl Snapshot<'_> {
         let pages = mapped.pages(&self.txn, self.store.env.info().last_page_number);
         let _found = walk::walk(&pages, tree, pubkeys);
         #[cfg(any(test, feature = "testing"))]
-        crate::testing::prefetched::count(&_found);
+        crate::testing::prefetch_count::count(&_found);
     }
 }
 
@@ -56,8 +56,8 @@ pub(super) fn prefetch(value: &[u8], at: usize) {
     #[cfg(target_arch = "x86_64")]
     if at < value.len() {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the address lies in `value`, and a prefetch reads nothing that a program sees.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(value.as_ptr().add(at).cast()) };
+        // SAFETY: a prefetch is a hint for any address and reads nothing that a program sees.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(value.as_ptr().wrapping_add(at).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (value, at);

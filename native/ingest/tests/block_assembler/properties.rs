@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ingest::geyser::{BlockMeta, SlotState, Slots, Update};
+use ingest::geyser::{BlockAssembler, BlockMeta, SlotState, Update};
 use proptest::prelude::*;
 
 use crate::messages::*;
@@ -14,7 +14,7 @@ struct Delivery {
     blocks: BTreeMap<u64, Vec<(u8, u64)>>,
 }
 
-/// Slots interleave, accounts of a slot come in any order before its meta, statuses may come at any
+/// BlockAssembler interleave, accounts of a slot come in any order before its meta, statuses may come at any
 /// time after it and twice, and whole slots may come again.
 fn deliveries() -> impl Strategy<Value = Delivery> {
     let slot = (
@@ -123,7 +123,7 @@ proptest! {
     fn any_messages_leave_the_count_of_bytes_right(
         messages in prop::collection::vec((8u64..20, 0u8..7, 0u64..20, 0u8..4), 0..200)
     ) {
-        let mut slots = Slots::new(None, true, LIMITS);
+        let mut slots = BlockAssembler::new(None, true, LIMITS);
         let mut ready = Vec::new();
         let mut tip = None;
         for (slot, kind, number, key) in messages {

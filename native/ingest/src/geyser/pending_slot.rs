@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use super::slots::{BlockMeta, Ready};
+use super::block_assembler::{BlockMeta, Ready};
 use primitives::Pubkey;
 use store::{AccountUpdate, Block, TransactionUpdate};
 
@@ -17,7 +17,7 @@ const TRANSACTION_BYTES: usize = 320;
 const LINE_BYTES: usize = 24;
 
 /// A slot whose block has not left yet.
-pub struct Open {
+pub struct PendingSlot {
     accounts: HashMap<Pubkey, (u64, AccountUpdate)>,
     transactions: HashMap<[u8; 64], (u64, TransactionUpdate)>,
     closed: HashSet<Pubkey>,
@@ -27,9 +27,9 @@ pub struct Open {
     pub bytes: usize,
 }
 
-impl Open {
-    pub fn new() -> Open {
-        Open {
+impl PendingSlot {
+    pub fn new() -> PendingSlot {
+        PendingSlot {
             accounts: HashMap::new(),
             transactions: HashMap::new(),
             closed: HashSet::new(),

@@ -4,13 +4,13 @@ use super::config::AccountsFilter;
 use primitives::Pubkey;
 use primitives::token::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 
-/// Owner of wallets. Anybody's transaction may close one, so plan [`Plan::Narrow`] cannot see it.
+/// Owner of wallets. Anybody's transaction may close one, so plan [`SubscriptionPlan::Narrow`] cannot see it.
 const SYSTEM_PROGRAM: Pubkey = [0; 32];
 
 /// How accounts are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Plan {
-    /// [`Plan::Accounts`] for a store of everything, [`Plan::Scoped`] for another.
+pub enum SubscriptionPlan {
+    /// [`SubscriptionPlan::Accounts`] for a store of everything, [`SubscriptionPlan::Scoped`] for another.
     #[default]
     Auto,
     /// Whole blocks with every account in one message. Exact. What is out of scope is dropped here.
@@ -22,29 +22,29 @@ pub enum Plan {
     /// alive to another program, or closed and made anew under one within a slot.
     Scoped,
     /// The scope's accounts by owner or address, and the transactions that name its programs: a
-    /// close is inside one of them. Missed: what [`Plan::Scoped`] misses; of the second half only
+    /// close is inside one of them. Missed: what [`SubscriptionPlan::Scoped`] misses; of the second half only
     /// what happens within one transaction.
     Narrow,
 }
 
-impl Plan {
+impl SubscriptionPlan {
     /// The choice that an operator names so.
-    pub fn of_name(name: &str) -> Option<Plan> {
+    pub fn of_name(name: &str) -> Option<SubscriptionPlan> {
         match name {
-            "auto" => Some(Plan::Auto),
-            "blocks" => Some(Plan::Blocks),
-            "accounts" => Some(Plan::Accounts),
-            "scoped" => Some(Plan::Scoped),
-            "narrow" => Some(Plan::Narrow),
+            "auto" => Some(SubscriptionPlan::Auto),
+            "blocks" => Some(SubscriptionPlan::Blocks),
+            "accounts" => Some(SubscriptionPlan::Accounts),
+            "scoped" => Some(SubscriptionPlan::Scoped),
+            "narrow" => Some(SubscriptionPlan::Narrow),
             _ => None,
         }
     }
 
     /// The plan itself, where it was left to us.
-    pub fn resolve(self, accounts: &AccountsFilter) -> Plan {
+    pub fn resolve(self, accounts: &AccountsFilter) -> SubscriptionPlan {
         match (self, accounts) {
-            (Plan::Auto, AccountsFilter::All) => Plan::Accounts,
-            (Plan::Auto, AccountsFilter::Listed { .. }) => Plan::Scoped,
+            (SubscriptionPlan::Auto, AccountsFilter::All) => SubscriptionPlan::Accounts,
+            (SubscriptionPlan::Auto, AccountsFilter::Listed { .. }) => SubscriptionPlan::Scoped,
             (plan, _) => plan,
         }
     }
@@ -52,10 +52,10 @@ impl Plan {
     /// Why the plan cannot serve these accounts, if it cannot.
     pub fn fault(self, accounts: &AccountsFilter) -> Option<&'static str> {
         match (self, accounts) {
-            (Plan::Scoped | Plan::Narrow, AccountsFilter::All) => {
+            (SubscriptionPlan::Scoped | SubscriptionPlan::Narrow, AccountsFilter::All) => {
                 Some("plan `scoped` and plan `narrow` need a scope")
             }
-            (Plan::Narrow, AccountsFilter::Listed { programs, .. })
+            (SubscriptionPlan::Narrow, AccountsFilter::Listed { programs, .. })
                 if programs.contains(&SYSTEM_PROGRAM) =>
             {
                 Some(
@@ -102,12 +102,25 @@ mod tests {
     #[test]
     fn every_name_is_a_plan_and_auto_follows_the_scope() {
         let names = ["auto", "blocks", "accounts", "scoped", "narrow"];
-        assert!(names.iter().all(|name| Plan::of_name(name).is_some()));
-        assert_eq!(Plan::of_name("Blocks"), None);
+        assert!(
+            names
+                .iter()
+                .all(|name| SubscriptionPlan::of_name(name).is_some())
+        );
+        assert_eq!(SubscriptionPlan::of_name("Blocks"), None);
         let scope = listed(vec![[1; 32]], vec![]);
-        assert_eq!(Plan::Auto.resolve(&AccountsFilter::All), Plan::Accounts);
-        assert_eq!(Plan::Auto.resolve(&scope), Plan::Scoped);
-        assert_eq!(Plan::Blocks.resolve(&scope), Plan::Blocks);
+        assert_eq!(
+            SubscriptionPlan::Auto.resolve(&AccountsFilter::All),
+            SubscriptionPlan::Accounts
+        );
+        assert_eq!(
+            SubscriptionPlan::Auto.resolve(&scope),
+            SubscriptionPlan::Scoped
+        );
+        assert_eq!(
+            SubscriptionPlan::Blocks.resolve(&scope),
+            SubscriptionPlan::Blocks
+        );
     }
 
     #[test]
@@ -115,14 +128,14 @@ mod tests {
         let scope = listed(vec![[1; 32]], vec![]);
         let wallets = listed(vec![[1; 32], SYSTEM_PROGRAM], vec![]);
         for (plan, accounts, is_right) in [
-            (Plan::Auto, &AccountsFilter::All, true),
-            (Plan::Blocks, &AccountsFilter::All, true),
-            (Plan::Accounts, &scope, true),
-            (Plan::Scoped, &AccountsFilter::All, false),
-            (Plan::Narrow, &AccountsFilter::All, false),
-            (Plan::Scoped, &wallets, true),
-            (Plan::Narrow, &wallets, false),
-            (Plan::Narrow, &scope, true),
+            (SubscriptionPlan::Auto, &AccountsFilter::All, true),
+            (SubscriptionPlan::Blocks, &AccountsFilter::All, true),
+            (SubscriptionPlan::Accounts, &scope, true),
+            (SubscriptionPlan::Scoped, &AccountsFilter::All, false),
+            (SubscriptionPlan::Narrow, &AccountsFilter::All, false),
+            (SubscriptionPlan::Scoped, &wallets, true),
+            (SubscriptionPlan::Narrow, &wallets, false),
+            (SubscriptionPlan::Narrow, &scope, true),
         ] {
             assert_eq!(plan.fault(accounts).is_none(), is_right, "{plan:?}");
         }

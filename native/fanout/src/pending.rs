@@ -6,29 +6,29 @@ use store::Tip;
 use sys::error::Result;
 
 /// One frame that waits for room in a pass.
-pub enum Due {
+pub enum PendingFrame {
     Slot(u32, Tip),
     Root(u32, u64),
     Signature(Settled),
 }
 
-impl Due {
+impl PendingFrame {
     /// The subscription.
     pub fn id(&self) -> u32 {
         match self {
-            Due::Slot(id, _) | Due::Root(id, _) => *id,
-            Due::Signature(settled) => settled.id,
+            PendingFrame::Slot(id, _) | PendingFrame::Root(id, _) => *id,
+            PendingFrame::Signature(settled) => settled.id,
         }
     }
 
     /// Writes the frame and answers its flags.
     pub fn give(&self, frames: &mut Frames) -> Result<u32> {
         match self {
-            Due::Slot(id, block) => {
+            PendingFrame::Slot(id, block) => {
                 frames.slot(*id, block.slot, block.parent_slot, block.root)?;
             }
-            Due::Root(id, root) => frames.root(*id, *root)?,
-            Due::Signature(settled) => {
+            PendingFrame::Root(id, root) => frames.root(*id, *root)?,
+            PendingFrame::Signature(settled) => {
                 let Outcome { slot, error } = &settled.outcome;
                 if !settled.is_received {
                     frames.outcome(settled.id, *slot, error.as_deref())?;

@@ -1,6 +1,8 @@
 //! One rule, one test; and a recorded stream.
 
-use ingest::geyser::{Fault, Gap, GapKind, Message, SlotState, Slots, Taken, Update, translate};
+use ingest::geyser::{
+    BlockAssembler, Fault, Gap, GapKind, Message, SlotState, Taken, Update, translate,
+};
 use store::Block;
 
 use crate::capture::Capture;
@@ -86,7 +88,7 @@ fn closes_count_as_bytes() {
 #[test]
 fn the_higher_write_version_wins_and_of_equals_the_later() {
     let cases = [([1, 2], 2), ([2, 1], 2), ([3, 3], 3)];
-    for (versions, winner) in cases {
+    for (versions, latest) in cases {
         let updates = [
             account(11, 1, versions[0], 1),
             account(11, 1, versions[1], 2),
@@ -96,7 +98,7 @@ fn the_higher_write_version_wins_and_of_equals_the_later() {
         let (ready, _) = run(LIMITS, &updates);
         let accounts = &ready[0].block.accounts;
         assert_eq!(accounts.len(), 1);
-        assert_eq!(accounts[0].lamports, winner);
+        assert_eq!(accounts[0].lamports, latest);
         let is_later = versions[1] >= versions[0];
         assert_eq!(accounts[0].data.len(), if is_later { 2 } else { 1 });
     }
@@ -208,7 +210,7 @@ fn a_finalized_slot_is_the_root_of_the_next_block_and_no_data() {
     // The last one missed its confirmation, which being final makes up for.
     assert_eq!(roots, [(11, Some(4)), (12, Some(7)), (13, Some(13))]);
 
-    let mut slots = Slots::new(None, false, LIMITS);
+    let mut slots = BlockAssembler::new(None, false, LIMITS);
     let mut ready = Vec::new();
     for update in [
         finalized(4),
@@ -256,7 +258,7 @@ fn without_a_replay_the_slot_under_way_is_not_taken() {
         confirmed(12),
     ];
     for (is_replayed, base) in [(false, vec![12]), (true, vec![11, 12])] {
-        let mut slots = Slots::new(None, is_replayed, LIMITS);
+        let mut slots = BlockAssembler::new(None, is_replayed, LIMITS);
         let mut ready = Vec::new();
         for update in updates.clone() {
             slots.push(update, &mut ready).unwrap();
@@ -299,7 +301,7 @@ fn a_parent_that_is_not_earlier_is_refused() {
         let outcome = run(LIMITS, &[meta(11, parent_slot)]).1;
         assert!(matches!(outcome, Err(Fault::Malformed { slot: 11, .. })));
     }
-    let mut genesis = Slots::new(None, true, LIMITS);
+    let mut genesis = BlockAssembler::new(None, true, LIMITS);
     let mut ready = Vec::new();
     genesis.push(meta(0, 0), &mut ready).unwrap();
     genesis.push(confirmed(0), &mut ready).unwrap();
@@ -312,7 +314,7 @@ fn a_real_capture_becomes_a_chain() {
     let Some(capture) = Capture::read() else {
         return;
     };
-    let mut slots = Slots::new(None, true, LIMITS);
+    let mut slots = BlockAssembler::new(None, true, LIMITS);
     let mut ready = Vec::new();
     for update in &capture.updates {
         let taken = Taken {

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{LARGE, MIXED, SMALL, key, stored, tree_of};
-use crate::look_ahead::walk::{KEYS_AT_ONCE, Pages, Tree, walk};
+use crate::btree_prefetch::walk::{KEYS_AT_ONCE, Pages, Tree, walk};
 use primitives::Pubkey;
 
 const FIRST: u64 = 2;

@@ -1,5 +1,5 @@
 import * as addon from '#native'
-import { call } from './errors.js'
+import { callNative } from './errors.js'
 import type { StoreOptions, StoreStats, Tip } from './store.js'
 import { toStoreCopy, type StoreCopy } from './store-copy.js'
 
@@ -19,7 +19,7 @@ export type VerifySlice = {
 }
 
 /** A store that a command looks at or copies, while its indexer goes on. */
-export type Caretaker = StoreCopy & {
+export type StoreInspector = StoreCopy & {
   tip(): Tip | undefined
   stats(): StoreStats
   /** Begins to verify; answers how many rows there are to look at, about. */
@@ -34,16 +34,16 @@ export type Caretaker = StoreCopy & {
 }
 
 /** Opens the store of an indexer for reading. A process opens each store once. */
-export const openCaretaker = (dir: string, store: StoreOptions): Caretaker => {
-  const native = call(() => new addon.Caretaker(dir, store))
+export const openStoreInspector = (dir: string, store: StoreOptions): StoreInspector => {
+  const native = callNative(() => new addon.StoreInspector(dir, store))
   return {
     ...toStoreCopy(native),
-    tip: () => call(() => native.tip()) ?? undefined,
-    stats: () => call(() => native.stats()),
-    beginVerify: bounds => call(() => native.beginVerify(bounds)),
-    verifySlice: () => call(() => native.verifySlice()),
-    differences: () => call(() => native.differences()),
-    uncountedPrograms: () => call(() => native.uncountedPrograms()),
-    close: () => call(() => native.close()),
+    tip: () => callNative(() => native.tip()) ?? undefined,
+    stats: () => callNative(() => native.stats()),
+    beginVerify: bounds => callNative(() => native.beginVerify(bounds)),
+    verifySlice: () => callNative(() => native.verifySlice()),
+    differences: () => callNative(() => native.differences()),
+    uncountedPrograms: () => callNative(() => native.uncountedPrograms()),
+    close: () => callNative(() => native.close()),
   }
 }

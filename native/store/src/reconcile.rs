@@ -95,9 +95,9 @@ impl Store {
         txn: &RoTxn<'_>,
         tip_slot: u64,
     ) -> Result<Vec<AccountUpdate>> {
-        let due = self.corrections().take(tip_slot);
-        let mut wanted = Vec::with_capacity(due.len());
-        for Correction { slot, update } in due {
+        let pending = self.corrections().take(tip_slot);
+        let mut wanted = Vec::with_capacity(pending.len());
+        for Correction { slot, update } in pending {
             let stored = match self.tables.accounts.get(txn, &update.pubkey)? {
                 Some(found) => Some(decode(found)?),
                 None => None,
@@ -183,10 +183,10 @@ impl Corrections {
     }
 
     fn take(&mut self, tip_slot: u64) -> Vec<Correction> {
-        let due = self.waiting.values().filter(|c| c.slot <= tip_slot);
-        let due: Vec<Pubkey> = due.map(|correction| correction.update.pubkey).collect();
-        let mut taken = Vec::with_capacity(due.len());
-        for pubkey in due {
+        let pending = self.waiting.values().filter(|c| c.slot <= tip_slot);
+        let pending: Vec<Pubkey> = pending.map(|correction| correction.update.pubkey).collect();
+        let mut taken = Vec::with_capacity(pending.len());
+        for pubkey in pending {
             if let Some(correction) = self.waiting.remove(&pubkey) {
                 self.bytes -= OVERHEAD_BYTES + correction.update.data.len();
                 taken.push(correction);

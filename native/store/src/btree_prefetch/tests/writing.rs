@@ -11,7 +11,7 @@ use crate::Store;
 use crate::testing::{block, open, options};
 use primitives::Pubkey;
 
-const CHILD: &str = "SLOTLINE_TEST_LOOK_AHEAD";
+const CHILD: &str = "SLOTLINE_TEST_BTREE_PREFETCH";
 /// Accounts of a block, some of which the next one writes over.
 const BLOCK_ACCOUNTS: u64 = 60;
 const READ_FOR: Duration = Duration::from_millis(700);
@@ -38,7 +38,7 @@ fn a_walk_ends_at_the_record_that_is_read_while_another_process_writes() {
     let reader = Store::open_reader(dir.path(), &options()).unwrap();
     let pages_before = reader.env.info().last_page_number;
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "look_ahead::tests::writing::writer"])
+        .args(["--exact", "btree_prefetch::tests::writing::writer"])
         .env(CHILD, dir.path())
         .stdout(Stdio::null())
         .spawn()

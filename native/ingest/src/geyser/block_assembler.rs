@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::event::{Gap, GapKind};
-use super::open_slot::Open;
+use super::pending_slot::PendingSlot;
 use primitives::Pubkey;
 use store::{AccountUpdate, Block, TransactionUpdate};
 
@@ -121,9 +121,9 @@ pub struct Ready {
     pub bytes: usize,
 }
 
-/// Bounds of [`Slots`]; see `GeyserConfig`.
+/// Bounds of [`BlockAssembler`]; see `GeyserConfig`.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct BufferLimits {
     pub buffer_bytes_max: usize,
     pub reorder_blocks_max: usize,
 }
@@ -138,27 +138,31 @@ enum Join {
 
 /// The buffer of one subscription. A new subscription needs a new one: write versions of two
 /// servers, or of two runs of one, do not compare.
-pub struct Slots {
+pub struct BlockAssembler {
     tip: Option<(u64, [u8; 32])>,
-    limits: Limits,
+    limits: BufferLimits,
     join: Join,
-    open: BTreeMap<u64, Open>,
+    open: BTreeMap<u64, PendingSlot>,
     bytes: usize,
     /// The newest slot that was called finalized.
     root: Option<u64>,
 }
 
-impl Slots {
+impl BlockAssembler {
     /// `tip` is the last applied slot and its blockhash. `is_replayed` claims that the stream was
     /// opened with a `from_slot`; without, the slot that is under way when the stream opens is not
     /// taken.
-    pub fn new(tip: Option<(u64, [u8; 32])>, is_replayed: bool, limits: Limits) -> Slots {
+    pub fn new(
+        tip: Option<(u64, [u8; 32])>,
+        is_replayed: bool,
+        limits: BufferLimits,
+    ) -> BlockAssembler {
         let join = if is_replayed {
             Join::Whole
         } else {
             Join::Midway
         };
-        Slots {
+        BlockAssembler {
             tip,
             limits,
             join,
@@ -253,9 +257,9 @@ impl Slots {
         matches!(self.join, Join::Skipped(skipped) if skipped == slot)
     }
 
-    fn change(&mut self, slot: u64, change: impl FnOnce(&mut Open)) -> Result<(), Fault> {
+    fn change(&mut self, slot: u64, change: impl FnOnce(&mut PendingSlot)) -> Result<(), Fault> {
         let open = self.open.entry(slot).or_insert_with(|| {
-            let open = Open::new();
+            let open = PendingSlot::new();
             self.bytes += open.bytes;
             open
         });
@@ -309,7 +313,7 @@ impl Slots {
         }
     }
 
-    /// Slots from the tip's child up to `slot`, or `None` while one between is not here. Without a
+    /// BlockAssembler from the tip's child up to `slot`, or `None` while one between is not here. Without a
     /// tip the chain begins at the oldest ancestor that is here.
     fn path_from_tip(&self, slot: u64, meta: &BlockMeta) -> Result<Option<Vec<u64>>, Fault> {
         let mut path = vec![slot];

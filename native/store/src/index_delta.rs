@@ -17,7 +17,7 @@ use sys::error::Result;
 type Moves<K> = Vec<(K, bool)>;
 
 /// The differences that one block makes, or several as if they were one.
-pub(super) struct Diff<'o> {
+pub(super) struct IndexDelta<'o> {
     watched: &'o Changed,
     program: Moves<ProgramKey>,
     discriminator: Moves<DiscriminatorKey>,
@@ -36,9 +36,9 @@ fn note<K: PartialEq>(moves: &mut Moves<K>, old: Option<K>, new: Option<K>) {
     moves.extend(new.map(|key| (key, true)));
 }
 
-impl<'o> Diff<'o> {
+impl<'o> IndexDelta<'o> {
     pub fn new(watched: &'o Changed) -> Self {
-        Diff {
+        IndexDelta {
             watched,
             program: Vec::new(),
             discriminator: Vec::new(),

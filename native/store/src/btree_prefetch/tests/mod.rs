@@ -1,8 +1,8 @@
-//! What is looked ahead to is what is read afterwards.
+//! The records that a walk finds are those that are read afterwards.
 
 mod damaged;
-mod keys_ahead;
 mod map;
+mod prefetched_keys;
 mod writing;
 
 use super::walk::{KEYS_AT_ONCE, Tree, walk};
@@ -119,7 +119,7 @@ fn an_empty_store_has_no_tree() {
     let snapshot = temporary.store.snapshot().unwrap();
     assert_eq!(tree_of(&snapshot), None);
     take_found();
-    snapshot.look_ahead(&[key(1), key(2)]);
+    snapshot.prefetch(&[key(1), key(2)]);
     assert_eq!(take_found(), 0);
 }
 
@@ -128,12 +128,12 @@ fn a_key_alone_is_only_read() {
     let temporary = stored(300, SMALL);
     let snapshot = temporary.store.snapshot().unwrap();
     take_found();
-    snapshot.look_ahead::<Pubkey>(&[]);
-    snapshot.look_ahead(&[key(1)]);
+    snapshot.prefetch::<Pubkey>(&[]);
+    snapshot.prefetch(&[key(1)]);
     assert_eq!(take_found(), 0);
-    snapshot.look_ahead(&[key(1), key(2)]);
+    snapshot.prefetch(&[key(1), key(2)]);
     assert_eq!(take_found(), 2);
     let keys: Vec<Pubkey> = (0..KEYS_AT_ONCE as u64 + 9).map(key).collect();
-    snapshot.look_ahead(&keys);
+    snapshot.prefetch(&keys);
     assert_eq!(take_found(), KEYS_AT_ONCE);
 }

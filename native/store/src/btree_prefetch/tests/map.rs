@@ -1,8 +1,8 @@
 //! Where the map is, and which pages there are in it.
 
 use super::{SMALL, stored};
-use crate::look_ahead::mapped::mapping_of;
-use crate::look_ahead::walk::{Pages, Tree};
+use crate::btree_prefetch::mapped::mapping_of;
+use crate::btree_prefetch::walk::{Pages, Tree};
 
 const MAPS: &str = "\
 55d0c0a00000-55d0c0a21000 r--p 00000000 fe:00 918 /usr/bin/node

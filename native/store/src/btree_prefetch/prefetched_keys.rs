@@ -1,19 +1,19 @@
 //! Keys whose records are read one after the other, as a page does with an index: some are looked
 //! ahead to.
 
-use super::LOOK_AHEAD_KEYS;
+use super::PREFETCH_KEYS;
 use crate::snapshot::Snapshot;
 use primitives::Pubkey;
 use sys::error::{Error, Result};
 
 /// Gives the keys of `keys` as they come. A failure comes where it was.
-pub struct KeysAhead<'t, 's, I> {
+pub struct PrefetchedKeys<'t, 's, I> {
     snapshot: &'t Snapshot<'s>,
     keys: I,
     /// Keys that are enough where every record belongs on the page: no more are taken before they
     /// were given.
     wanted: usize,
-    group: [&'t Pubkey; LOOK_AHEAD_KEYS],
+    group: [&'t Pubkey; PREFETCH_KEYS],
     next: usize,
     count: usize,
     failed: Option<Error>,
@@ -21,15 +21,19 @@ pub struct KeysAhead<'t, 's, I> {
 
 impl<'s> Snapshot<'s> {
     /// The same keys, with their records on the way. A page of `limit` rows is made of them.
-    pub(crate) fn keys_ahead<'t, I>(&'t self, keys: I, limit: usize) -> KeysAhead<'t, 's, I>
+    pub(crate) fn prefetched_keys<'t, I>(
+        &'t self,
+        keys: I,
+        limit: usize,
+    ) -> PrefetchedKeys<'t, 's, I>
     where
         I: Iterator<Item = heed::Result<&'t Pubkey>>,
     {
-        KeysAhead {
+        PrefetchedKeys {
             snapshot: self,
             keys,
             wanted: limit,
-            group: [&[0; 32]; LOOK_AHEAD_KEYS],
+            group: [&[0; 32]; PREFETCH_KEYS],
             next: 0,
             count: 0,
             failed: None,
@@ -37,11 +41,11 @@ impl<'s> Snapshot<'s> {
     }
 }
 
-impl<'t, I: Iterator<Item = heed::Result<&'t Pubkey>>> KeysAhead<'t, '_, I> {
+impl<'t, I: Iterator<Item = heed::Result<&'t Pubkey>>> PrefetchedKeys<'t, '_, I> {
     fn take_group(&mut self) {
-        let mut size = self.wanted.min(LOOK_AHEAD_KEYS);
+        let mut size = self.wanted.min(PREFETCH_KEYS);
         if size == 0 {
-            size = LOOK_AHEAD_KEYS;
+            size = PREFETCH_KEYS;
         }
         self.wanted = self.wanted.saturating_sub(size);
         (self.next, self.count) = (0, 0);
@@ -57,11 +61,11 @@ impl<'t, I: Iterator<Item = heed::Result<&'t Pubkey>>> KeysAhead<'t, '_, I> {
             self.count += 1;
         }
         let group = self.group.get(..self.count).unwrap_or_default();
-        self.snapshot.look_ahead(group);
+        self.snapshot.prefetch(group);
     }
 }
 
-impl<'t, I: Iterator<Item = heed::Result<&'t Pubkey>>> Iterator for KeysAhead<'t, '_, I> {
+impl<'t, I: Iterator<Item = heed::Result<&'t Pubkey>>> Iterator for PrefetchedKeys<'t, '_, I> {
     type Item = Result<&'t Pubkey>;
 
     #[inline]

@@ -1,4 +1,4 @@
-//! Keys of an index come as they would without a look ahead, and pages use it.
+//! Keys of an index come as they would without prefetching, and pages prefetch.
 
 use std::cell::Cell;
 use std::io;
@@ -6,9 +6,9 @@ use std::io;
 use proptest::prelude::*;
 
 use super::{SMALL, key, stored, take_found};
-use crate::look_ahead::walk::KEYS_AT_ONCE;
+use crate::btree_prefetch::walk::KEYS_AT_ONCE;
 use crate::testing::{Temporary, account, block, long_budget, open, options, token_data};
-use crate::{OwnerFilter, OwnerQuery, Plan, ProgramQuery};
+use crate::{OwnerFilter, OwnerQuery, ProgramQuery, ScanPlan};
 use primitives::Pubkey;
 use primitives::token::{TOKEN_PROGRAM, TokenProgram};
 
@@ -43,7 +43,7 @@ proptest! {
             });
             let mut given = Vec::new();
             let mut is_failed = false;
-            for key in snapshot.keys_ahead(source, limit) {
+            for key in snapshot.prefetched_keys(source, limit) {
                 let Ok(key) = key else {
                     is_failed = true;
                     break;
@@ -81,7 +81,7 @@ fn mixed() -> Temporary {
 }
 
 #[test]
-fn pages_look_ahead_to_the_records_of_an_index() {
+fn pages_prefetch_the_records_of_an_index() {
     let temporary = mixed();
     let snapshot = temporary.store.snapshot().unwrap();
     let of_kind = (ACCOUNTS / ONE_IN) as usize;
@@ -98,8 +98,8 @@ fn pages_look_ahead_to_the_records_of_an_index() {
     assert_eq!(end.count, of_kind);
     assert_eq!(take_found(), of_kind);
     for (changed_since, plan) in [
-        (None, Plan::ByProgram),
-        (Some(3), Plan::Changed { since: 3 }),
+        (None, ScanPlan::ByProgram),
+        (Some(3), ScanPlan::Changed { since: 3 }),
     ] {
         let query = ProgramQuery {
             program: PROGRAM,

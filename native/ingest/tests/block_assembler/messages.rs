@@ -1,9 +1,9 @@
 //! Messages of a made-up chain, and a buffer to push them into.
 
-use ingest::geyser::{BlockMeta, Fault, Limits, Ready, SlotState, Slots, Update};
+use ingest::geyser::{BlockAssembler, BlockMeta, BufferLimits, Fault, Ready, SlotState, Update};
 use store::{AccountUpdate, TransactionUpdate};
 
-pub const LIMITS: Limits = Limits {
+pub const LIMITS: BufferLimits = BufferLimits {
     buffer_bytes_max: 1 << 20,
     reorder_blocks_max: 4,
 };
@@ -66,8 +66,8 @@ pub fn confirmed(slot: u64) -> Update {
 }
 
 /// Runs messages through a buffer whose tip is slot 10.
-pub fn run(limits: Limits, updates: &[Update]) -> (Vec<Ready>, Result<(), Fault>) {
-    let mut slots = Slots::new(Some((10, hash(10))), true, limits);
+pub fn run(limits: BufferLimits, updates: &[Update]) -> (Vec<Ready>, Result<(), Fault>) {
+    let mut slots = BlockAssembler::new(Some((10, hash(10))), true, limits);
     let mut ready = Vec::new();
     for update in updates {
         if let Err(fault) = slots.push(update.clone(), &mut ready) {
