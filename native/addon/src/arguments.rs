@@ -55,7 +55,7 @@ pub fn whole(number: f64, max: u32, what: &str) -> Result<u32> {
     }
 }
 
-/// The largest integer that JavaScript numbers tell from its neighbours.
+/// `Number.MAX_SAFE_INTEGER`: larger integers are not exact in JavaScript.
 const INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
 
 /// A JavaScript number that will be stored, so that "more than there can be" must not stand for it.
@@ -109,7 +109,7 @@ pub fn signature(bytes: &[u8]) -> Result<[u8; 64]> {
 
 /// The bytes of a caller's buffer, to be written before the call returns.
 pub fn writable<'a>(buffer: &'a mut Uint8ArraySlice<'_>) -> &'a mut [u8] {
-    // SAFETY: the call is synchronous on JavaScript's thread, so nobody else touches the buffer
+    // SAFETY: the call is synchronous on JavaScript's thread, so nothing else uses the buffer
     // meanwhile.
     unsafe { buffer.as_mut() }
 }

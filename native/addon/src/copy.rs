@@ -25,7 +25,7 @@ pub(crate) fn copy<'env>(env: &'env Env, store: Arc<Store>, path: String) -> Res
     let (deferred, promise) = deferred::<CopyResult>(env)?;
     let work = move || {
         let failed = store.copy_to(path.as_ref()).err();
-        // Before the promise: whoever waits for it may close the store.
+        // Before the promise settles: its caller may close the store then.
         drop(store);
         deferred.resolve(Box::new(move |_| {
             Ok(CopyResult {

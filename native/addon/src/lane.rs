@@ -88,7 +88,7 @@ pub fn create_function(env: &Env, lane: SharedLane) -> Checked<sys::napi_value> 
     if status == sys::Status::napi_ok {
         return Ok(function);
     }
-    // SAFETY: made above by `Box::into_raw`, and handed to nobody.
+    // SAFETY: made above by `Box::into_raw`, and owned by nothing else.
     drop(unsafe { Box::from_raw(data.cast::<SharedLane>()) });
     Err(Error::Internal(format!(
         "the fast lane's function cannot be made: status {status}"

@@ -74,7 +74,7 @@ impl Shared {
         waiting.push(settle);
         drop(queue);
         // SAFETY: the handle was made by `uv_async_init` and its memory is never freed. Where the
-        // loop ends at this very moment nobody listens any more, which harms nothing.
+        // loop has just ended the call has no effect.
         unsafe { uv_async_send(self.handle.0) };
     }
 }

@@ -28,7 +28,7 @@ enum ChainPosition {
 pub struct Engine {
     index: Index,
     position: ChainPosition,
-    /// The newest final slot that was told.
+    /// The newest final slot that was sent.
     root: u64,
     slot: Option<Slot>,
     pending: VecDeque<PendingFrame>,
@@ -77,7 +77,7 @@ impl Engine {
             };
         }
         if is_lost {
-            // What was written before the hole is told all the same.
+            // Frames written before the gap are still sent.
             self.lose(snapshot)?;
             self.give_due(&mut frames)?;
         }

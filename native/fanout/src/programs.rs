@@ -1,4 +1,4 @@
-//! The subscriptions to one program, found by what tells them apart, so that an account is not
+//! The subscriptions to one program, indexed by their filters, so that an account is not
 //! compared with each of them.
 
 use std::collections::HashMap;

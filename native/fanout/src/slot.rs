@@ -23,7 +23,7 @@ pub struct Slot {
     begun: Option<Vec<Hit>>,
     /// Frames of signatures, which come after all others.
     pub settled: Vec<Settled>,
-    /// Whether all its changes have been told.
+    /// Whether all its changes have been sent.
     pub is_told: bool,
 }
 

@@ -1,5 +1,5 @@
 //! How fast a store is loaded from unsorted versions of accounts, and how large it becomes. Checks
-//! the store before it tells a number. `cargo run --release -p ingest --example load_bench --
+//! the store before it prints a number. `cargo run --release -p ingest --example load_bench --
 //! [token accounts] [folder] [sort memory in MiB]`.
 //!
 //! Sketch of one token account: 276 bytes written and read once more as a version, 243 as rows of

@@ -1,4 +1,4 @@
-//! What a bootstrap in progress has done so far, for whoever watches it from another thread.
+//! Progress of a bootstrap, readable from another thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

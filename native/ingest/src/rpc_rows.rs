@@ -20,7 +20,7 @@ use sys::error::Result;
 const ENVELOPE_BYTES_MAX: usize = 64 * 1024;
 /// 10 MiB as base64, and the members beside it.
 const ROW_BYTES_MAX: usize = ACCOUNT_DATA_BYTES_MAX / 3 * 4 + 4 * 1024;
-/// Different lengths of data that are told apart; a program with more is not split by them.
+/// Lengths of data that are counted separately; a program with more is not split by them.
 pub const SIZES_MAX: usize = 256;
 /// Characters of an upstream's message that are kept: enough to understand it.
 const MESSAGE_CHARS_MAX: usize = 300;
@@ -230,7 +230,7 @@ impl Rows {
         let row: ListedRow<'_> = parse_as(row)?;
         let space = row.account.space;
         let space = space.ok_or_else(|| wrong("does not say how long the data is"))?;
-        // One more than is told apart says that there are too many.
+        // One more than the maximum says that there are too many.
         if self.sizes.len() <= SIZES_MAX || self.sizes.contains_key(&space) {
             *self.sizes.entry(space).or_default() += 1;
         }

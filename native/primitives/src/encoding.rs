@@ -54,7 +54,7 @@ pub fn decode_pubkey(text: &str) -> Result<Pubkey> {
     })
 }
 
-/// Decodes one address from the bytes of its text; the reason of a refusal is not told.
+/// Decodes one address from the bytes of its text; `None` gives no reason.
 pub fn decode_pubkey_bytes(text: &[u8]) -> Option<Pubkey> {
     if text.len() > PUBKEY_CHARS_MAX {
         return None;

@@ -54,7 +54,7 @@ impl<'a> Iterator for Logs<'a> {
     }
 }
 
-/// Bytes of the first change of a run; `None` where too few are here to tell.
+/// Bytes of the first change of a run; `None` where there are too few.
 pub(super) fn first_length(bytes: &[u8]) -> Option<usize> {
     let (_, rest) = bytes.split_first()?;
     let (length, _) = rest.split_first_chunk()?;

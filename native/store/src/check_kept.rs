@@ -100,7 +100,7 @@ pub(super) fn check_feed_bytes(snapshot: &Snapshot<'_>, found: &mut Vec<String>)
     let mut held = 0;
     let mut next = snapshot.feed_oldest_slot()?;
     while let Some(slot) = next {
-        // A slot without its first row is told by itself.
+        // A slot without its first row is reported separately.
         let Some((_, bytes)) = head_of(snapshot, slot)? else {
             return Ok(());
         };

@@ -25,7 +25,7 @@ pub struct Store {
     pub(super) tables: Tables,
     pub(super) options: Options,
     pub(super) dir: PathBuf,
-    /// Where hints find the pages, if the system tells it.
+    /// The mapping for prefetches, if the system exposes it.
     pub(super) mapped: Option<Mapped>,
     /// The tip of the transaction with this id: looked up once a block, not once a read.
     last_tip: Mutex<(usize, Option<Tip>)>,

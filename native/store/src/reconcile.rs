@@ -1,5 +1,5 @@
 //! What a sweep finds: accounts that an upstream RPC shows otherwise than they are stored, because
-//! the feed never told of a change. A correction waits for the next block and becomes part of it,
+//! the feed never sent a change. A correction waits for the next block and becomes part of it,
 //! so that there is still one transaction for each block, the tip does not move without one, and
 //! subscribers hear of the change.
 

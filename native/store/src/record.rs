@@ -45,7 +45,7 @@ impl AccountUpdate {
 pub struct TransactionUpdate {
     pub signature: [u8; 64],
     pub error: Option<Vec<u8>>,
-    /// Where the feed tells more than outcomes.
+    /// Present where the feed gives more than outcomes.
     pub details: Option<TransactionDetails>,
 }
 

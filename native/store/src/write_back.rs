@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use sys::error::Result;
 
-/// A thread that starts the disk's writing when it is told to. It makes nothing durable.
+/// A thread that starts write-back on request. It makes nothing durable.
 pub(super) struct WriteBack {
     asks: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -54,7 +54,7 @@ fn work(file: &File, asked: &Receiver<()>) {
 #[cfg(target_os = "linux")]
 fn begin(file: &File) {
     use std::os::fd::AsRawFd;
-    // SAFETY: an open file and plain integers. A failure is no loss: the sync at the end tells it.
+    // SAFETY: an open file and plain integers. A failure is reported by the sync at the end.
     unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) };
 }
 

@@ -57,7 +57,7 @@ pub enum Error {
     SnapshotTransfer(String),
     /// A load cannot go on: the text says why and what mends it.
     LoadFailed(String),
-    /// The work was told to stop before its end.
+    /// The work was cancelled.
     Cancelled,
     /// LMDB or the operating system refused. Never shown to a client.
     Internal(String),

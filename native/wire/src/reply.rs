@@ -97,7 +97,7 @@ pub struct ReplyReader {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Read {
     Bytes(usize),
-    /// Nothing yet: [`ReplyReader::wake`] tells when to look again.
+    /// Nothing yet: [`ReplyReader::wake`] calls back when there is more.
     Pending,
     End,
 }

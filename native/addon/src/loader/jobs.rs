@@ -29,7 +29,7 @@ pub(super) struct Job {
     pub(super) done: Deferred<LoaderReply>,
 }
 
-/// Does what comes until nobody can ask any more.
+/// Runs jobs until the channel closes.
 pub(super) fn work(
     queue: &Receiver<Job>,
     loader: Loader,

@@ -15,7 +15,7 @@ pub type Told = (u32, u32, Value);
 #[derive(Default)]
 pub struct Naive {
     subscriptions: BTreeMap<u32, Interest>,
-    /// Where it has begun, the last slot that was told.
+    /// Once it has begun, the last slot that was sent.
     slot: Option<u64>,
     has_begun: bool,
     root: u64,

@@ -80,7 +80,7 @@ fn what_is_confirmed_already_is_told_at_once() {
         (6, true, 2, SUCCESS.to_string()),
     ];
     assert_eq!(told(&bench), expected);
-    // Added before the pass that meets its slot: told once.
+    // Added before the pass that reads its slot: sent once.
     bench.add(3, to_signature(3, false, false));
     bench.apply(&with_transactions(3, vec![transaction(3, None, None)]));
     assert_eq!(told(&bench), [(3, true, 3, SUCCESS.to_string())]);

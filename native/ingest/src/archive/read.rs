@@ -31,7 +31,7 @@ pub struct ArchiveEnd {
     pub unpacked_bytes: u64,
 }
 
-/// Counts compressed bytes, and ends the reading of who was told to stop.
+/// Counts compressed bytes, and ends the read once it is cancelled.
 struct Watched<'a, R> {
     source: R,
     progress: &'a Progress,
@@ -80,7 +80,7 @@ pub fn read_archive(
     seen.finish(window.passed())
 }
 
-/// What the members told so far.
+/// Content of the members read so far.
 #[derive(Default)]
 struct Seen {
     has_version: bool,
@@ -108,7 +108,7 @@ fn kind_of(name: &str) -> Kind {
             file.parse().map_or(Kind::Other, Kind::Manifest)
         }
         (Some("accounts"), Some(file), None, _) => {
-            // `<slot>.<id>`; the id tells storages of a slot apart and says nothing more.
+            // `<slot>.<id>`; the id only distinguishes storages of one slot.
             let parsed = file
                 .split_once('.')
                 .map(|(slot, id)| (slot.parse(), id.parse::<u64>()));

@@ -153,7 +153,7 @@ impl ApplierHandle {
         if state.is_stopping || state.failure.is_some() {
             return Ok(());
         }
-        // An idle writer takes any block: one larger than the queue must not be refused for ever.
+        // An idle writer takes any block: one larger than the queue must not be refused every time.
         if state.bytes > 0 && state.bytes.saturating_add(ready.bytes) > self.shared.queue_bytes_max
         {
             return Err(QueueFull(self.shared.queue_bytes_max));

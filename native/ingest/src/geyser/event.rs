@@ -1,4 +1,4 @@
-//! What the reader tells its process.
+//! Events that the reader sends to its process.
 
 use std::fmt;
 

@@ -65,7 +65,7 @@ impl Health {
         }
     }
 
-    /// What to tell, in order; the last event is [`Event::Disconnected`] with the pause.
+    /// Events to send, in order; the last event is [`Event::Disconnected`] with the pause.
     pub fn on_failure(&mut self, failure: &Failure, tip_slot: Option<u64>) -> (Vec<Event>, u64) {
         self.failures = self.failures.saturating_add(1);
         let mut events = Vec::new();

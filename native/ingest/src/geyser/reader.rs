@@ -1,4 +1,4 @@
-//! Runs one subscription after another until it is told to stop.
+//! Runs one subscription after another until it is stopped.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use sys::error::{Error, Result};
 /// How often `stop` looks whether the threads have ended.
 const STOP_POLL_MS: u64 = 5;
 
-/// A running reader. Dropping it tells the threads to end, without waiting for them.
+/// A running reader. Dropping it stops the threads without waiting for them.
 pub struct FeedReader {
     stop: watch::Sender<bool>,
     applier: Applier,

@@ -20,7 +20,7 @@ use primitives::token::{CLOCK_SYSVAR, SYSVAR_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_
 
 /// The subscription. Members of one filter are joined by "and", filters by "or".
 pub fn subscribe_request(config: &GeyserConfig, from_slot: Option<u64>) -> SubscribeRequest {
-    // Every level's statuses: FINALIZED ones tell the root. The others say that a slot died, or is
+    // Every level's statuses: FINALIZED gives the root. The others say that a slot is dead, or is
     // built anew, and that what was sent for it is void.
     let slots = SubscribeRequestFilterSlots {
         filter_by_commitment: Some(false),

@@ -16,7 +16,7 @@ use sys::error::{Error, Result};
 /// Records between two looks at whether the work was cancelled.
 const CHECK_EVERY: u64 = 4096;
 
-/// Counts rows for whoever watches, and ends the work where it was cancelled.
+/// Counts rows for progress reports, and ends the work once it is cancelled.
 pub(super) struct Meter<'p> {
     progress: &'p Progress,
     rows: u64,

@@ -3,7 +3,7 @@
 //! A store that is made from a snapshot is hours behind the chain when it is there, and no feed
 //! keeps so much. So the feed is read first, into a spool; the store is loaded; the spool is
 //! replayed over it; and what the feed brings from then on goes into the store, without a block
-//! lost or told twice, while the subscription goes on.
+//! lost or duplicated, while the subscription continues.
 
 mod codec;
 mod files;

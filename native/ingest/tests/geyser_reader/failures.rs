@@ -181,7 +181,7 @@ fn a_slow_writer_bounds_the_queue_and_loses_nothing() {
     let sink = MemorySink::default();
     sink.hold(true);
     let h = read_into(sink, &server, |config| config.queue_bytes_max = 12_000_000);
-    // The queue is drained before the failure is told, so the writer must first go on.
+    // The queue is drained before the failure is sent, so the writer must first continue.
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(
         server.seen().len(),

@@ -32,7 +32,7 @@ fn behind(
     while h.sink.applies_begun.load(Ordering::Relaxed) == 0 {
         std::thread::yield_now();
     }
-    // Nothing tells from outside when the queue holds the last block.
+    // It is not visible from outside when the queue has the last block.
     std::thread::sleep(Duration::from_millis(600));
     (server, h)
 }

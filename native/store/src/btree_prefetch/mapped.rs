@@ -13,7 +13,7 @@ use crate::tables::Db;
 /// Pages 0 and 1 belong to no table: each commit writes one of them anew.
 const META_PAGES: u64 = 2;
 
-/// The map of an open store. LMDB moves it on `mdb_env_set_mapsize` alone, which nobody here calls.
+/// The map of an open store. LMDB moves it on `mdb_env_set_mapsize` alone, which is not called here.
 pub struct Mapped {
     /// The unnamed table, which holds a row for each named one.
     main: Db,

@@ -161,7 +161,7 @@ proptest! {
             entries
         });
         prop_assert_eq!(&entries[0], &entries[1]);
-        // What each slot changed is told alike, also where a later one changed it again.
+        // The changes of each slot are the same, also where a later slot changed an account again.
         for slot in 1..=blocks.len() as u64 {
             let [of_one, of_many] = [&one, &many].map(|of| feed(&of.store, slot));
             prop_assert_eq!(of_one, of_many);

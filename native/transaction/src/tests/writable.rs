@@ -84,7 +84,7 @@ fn programs_are_demoted_without_the_upgradeable_loader() {
     );
     build.others[2] = [8; 32];
     assert_eq!(writable(&build), [0, 2, 3]);
-    // Where the loader may only be in a table, nobody can know.
+    // A loader that may only be in a table is unknown.
     build.lookups = vec![(loader, vec![], vec![0])];
     assert_eq!(writable(&build), [0, 2, 3]);
     build.instructions.clear();

@@ -43,7 +43,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Opens a list and tells whether it has a first item; an empty one is read to its end.
+    /// Opens a list and returns whether it has a first item; an empty one is read to its end.
     pub fn open(&mut self, open: u8, close: u8) -> Option<bool> {
         self.eat(open)?;
         Some(self.peek()? != close || self.eat(close).is_none())

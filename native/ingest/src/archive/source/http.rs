@@ -203,7 +203,7 @@ impl Transfer {
         ))));
     }
 
-    /// Awaits with a time-out, and notices within a tick that nobody wants the result.
+    /// Awaits with a time-out, and returns within a tick once the transfer is cancelled.
     async fn within<F: Future>(
         &self,
         future: F,
@@ -281,7 +281,7 @@ impl Transfer {
             .map_err(|_| Failure::last("the address cannot be asked for"))
     }
 
-    /// Takes what the head of an answer tells; fails where no body follows that continues ours.
+    /// Reads the head of a response; fails where its body does not continue ours.
     fn begin(&mut self, response: &Response<Incoming>) -> std::result::Result<(), Failure> {
         let headers = response.headers();
         match response.status() {

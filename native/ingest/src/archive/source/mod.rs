@@ -60,7 +60,7 @@ impl Default for SourceOptions {
 pub struct Source {
     /// Of the file, or of the last redirect.
     pub name: ArchiveName,
-    /// Compressed bytes, where they are told.
+    /// Compressed bytes, where the source gives them.
     pub bytes: Option<u64>,
     pub reader: Box<dyn Read + Send>,
 }

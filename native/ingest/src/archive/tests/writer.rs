@@ -72,7 +72,7 @@ pub fn append_vec_with<'a>(
     bytes
 }
 
-/// The bytes of a manifest: the bank's first fields, then `tail` bytes of what nobody reads.
+/// The bytes of a manifest: the bank's first fields, then `tail` bytes that are not read.
 pub fn manifest(bank: &Bank, tail: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let number = |bytes: &mut Vec<u8>, n: u64| bytes.extend_from_slice(&n.to_le_bytes());

@@ -1,4 +1,4 @@
-//! What becomes of a transfer that breaks off, hangs, changes or is told to stop.
+//! Transfers that break off, hang, change or are cancelled.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
