@@ -9,45 +9,12 @@
  */
 export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
 
-/** One store, opened for reading by a process that does nothing else. */
-export declare class StoreInspector {
-  /** Throws `storeUnusable` for another layout or scope, or where there is no store. */
-  constructor(dir: string, store: StoreOptions)
-  /** The newest block, or null before the first. */
-  tip(): TipData | null
-  stats(): StoreStats
-  /** Begins a verification, and answers how many rows there are to look at. */
-  beginVerify(options: VerifyOptions): number
-  /** Looks at the next rows, in one short read transaction. */
-  verifySlice(): VerifyProgress
-  /** The differences so far, as sentences. */
-  differences(): Array<string>
-  /** Programs that own too many accounts to be counted. */
-  uncountedPrograms(): number
-  /** Writes the store as of its last commit into a new file, on a thread of its own. */
-  copyTo(path: string): Promise<CopyResult>
-  close(): void
-}
-
 /** Turns what a store gains into the frames of subscriptions. Adding and removing never waits. */
 export declare class Fanout {
   /** An account in one encoding; `sliceOffset` is −1 for the whole data. */
-  addAccount(
-    id: number,
-    key: Uint8Array,
-    encoding: number,
-    sliceOffset: number,
-    sliceLength: number,
-  ): void
+  addAccount(id: number, key: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number): void
   /** The accounts of a program for which all filters hold. */
-  addProgram(
-    id: number,
-    program: Uint8Array,
-    filters: Array<FilterData>,
-    encoding: number,
-    sliceOffset: number,
-    sliceLength: number,
-  ): void
+  addProgram(id: number, program: Uint8Array, filters: Array<FilterData>, encoding: number, sliceOffset: number, sliceLength: number): void
   /** Logs of transactions that name a key. */
   addMentions(id: number, key: Uint8Array): void
   /** Logs of all transactions, or of all but votes. */
@@ -163,21 +130,9 @@ export declare class Reader {
    */
   latestBlockhash(out: Uint8Array): number
   /** Result of getAccountInfo. */
-  account(
-    key: Uint8Array,
-    encoding: number,
-    sliceOffset: number,
-    sliceLength: number,
-    out: Uint8Array,
-  ): number
+  account(key: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, out: Uint8Array): number
   /** Result of getMultipleAccounts; `keys` are 32 bytes each. */
-  accounts(
-    keys: Uint8Array,
-    encoding: number,
-    sliceOffset: number,
-    sliceLength: number,
-    out: Uint8Array,
-  ): number
+  accounts(keys: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, out: Uint8Array): number
   /** Result of getBalance. */
   balance(key: Uint8Array, out: Uint8Array): number
   /** Result of isBlockhashValid; a blockhash has 32 bytes, as an address has. */
@@ -192,14 +147,7 @@ export declare class Reader {
    * Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its
    * snapshot lives until the last byte is produced or the deadline is met.
    */
-  accountsTask(
-    keys: Uint8Array,
-    isSingle: boolean,
-    encoding: number,
-    sliceOffset: number,
-    sliceLength: number,
-    deadlineMs: number,
-  ): Promise<TaskResult>
+  accountsTask(keys: Uint8Array, isSingle: boolean, encoding: number, sliceOffset: number, sliceLength: number, deadlineMs: number): Promise<TaskResult>
   /** Result of getProgramAccountsV2. */
   programPage(query: ProgramPageQuery, deadlineMs: number): Promise<TaskResult>
   /** Result of getTokenAccountsByOwnerV2. */
@@ -219,11 +167,7 @@ export declare class RpcAnswer {
    * `wanted` is `listed`, `positional` (one account for each of `keys`) or `sizes`. `slot`
    * stamps the rows of an answer without a context.
    */
-  constructor(
-    wanted: string,
-    keys?: Uint8Array | undefined | null,
-    slot?: number | undefined | null,
-  )
+  constructor(wanted: string, keys?: Uint8Array | undefined | null, slot?: number | undefined | null)
   /** Takes the next bytes of the body. Returns the accounts that are whole, packed. */
   feed(chunk: Uint8Array): Uint8Array
   /** Ends the answer. Throws where it is not whole. */
@@ -252,6 +196,26 @@ export declare class Spool {
   /** After a replay: the store with the feed that goes on into it. The spool is closed. */
   handOver(): Indexer
   /** Ends the feed and lets the files go; they stay on the disk. */
+  close(): void
+}
+
+/** One store, opened for reading by a process that does nothing else. */
+export declare class StoreInspector {
+  /** Throws `storeUnusable` for another layout or scope, or where there is no store. */
+  constructor(dir: string, store: StoreOptions)
+  /** The newest block, or null before the first. */
+  tip(): TipData | null
+  stats(): StoreStats
+  /** Begins a verification, and answers how many rows there are to look at. */
+  beginVerify(options: VerifyOptions): number
+  /** Looks at the next rows, in one short read transaction. */
+  verifySlice(): VerifyProgress
+  /** The differences so far, as sentences. */
+  differences(): Array<string>
+  /** Programs that own too many accounts to be counted. */
+  uncountedPrograms(): number
+  /** Writes the store as of its last commit into a new file, on a thread of its own. */
+  copyTo(path: string): Promise<CopyResult>
   close(): void
 }
 

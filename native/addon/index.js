@@ -773,14 +773,14 @@ if (
   }
 }
 
-const { StoreInspector, Fanout, Indexer, NativeReply, Reader, RpcAnswer, Spool, StoreLoader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
-export { StoreInspector }
+const { Fanout, Indexer, NativeReply, Reader, RpcAnswer, Spool, StoreInspector, StoreLoader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
 export { Fanout }
 export { Indexer }
 export { NativeReply }
 export { Reader }
 export { RpcAnswer }
 export { Spool }
+export { StoreInspector }
 export { StoreLoader }
 export { TransactionChecks }
 export { boundUnsent }
