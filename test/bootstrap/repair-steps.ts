@@ -261,7 +261,11 @@ soakTest('kill -9 while a copy catches up: it is done again', {}, async t => {
   files.hold(false)
   await until('it is live', () => readStatus(stores)?.bootstrap?.state === 'done')
   t.equal(readStatus(stores)?.bootstrap?.attempts, 2)
-  t.notMatch(service.output(), /repair: incremental failed/, 'the repair joins the running bootstrap')
+  t.notMatch(
+    service.output(),
+    /repair: incremental failed/,
+    'the repair joins the running bootstrap',
+  )
   await until('it is healthy', () => readStatus(stores)?.isHealthy === true)
   stop()
   await arrived()
