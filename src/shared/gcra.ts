@@ -24,7 +24,8 @@ export const toRate = (requestsPerSecondMax: number, requestsBurstMax: number): 
 /**
  * Takes `count` requests from the limit whose theoretical arrival time is in `words[index]`, shared
  * with other processes. Returns what is then left of the burst; a negative time means that nothing
- * was taken, and is how long to wait. Leaves at least `reserveNs`.
+ * was taken, and is how long to wait. Leaves at least `reserveNs`. A stored time that is out of
+ * range counts as a burst that is used up, unless `isStaleReset`: then it counts as a whole one.
  */
 export const takeRequests = (
   words: BigInt64Array,
@@ -34,16 +35,24 @@ export const takeRequests = (
     count,
     nowNs,
     reserveNs = 0n,
-  }: { readonly count: number; readonly nowNs: bigint; readonly reserveNs?: bigint },
+    isStaleReset = false,
+  }: {
+    readonly count: number
+    readonly nowNs: bigint
+    readonly reserveNs?: bigint
+    readonly isStaleReset?: boolean
+  },
 ): bigint => {
   const latest = nowNs + burstNs
   const cost = BigInt(count) * intervalNs
   for (;;) {
     const stored = Atomics.load(words, index)
-    const isStale = stored < nowNs || stored > latest + CLOCK_SKEW_NS
-    const next = (isStale ? nowNs : stored) + cost
-    const left = latest - reserveNs - next
-    if (left < 0n) return left
+    const isStale = stored > latest + CLOCK_SKEW_NS
+    const arrival = isStale ? (isStaleReset ? nowNs : latest) : stored < nowNs ? nowNs : stored
+    const left = latest - reserveNs - arrival - cost
+    // A stale time is replaced even by a refused call: otherwise the limit would stay closed.
+    const next = left < 0n ? arrival : arrival + cost
+    if (left < 0n && !isStale) return left
     if (Atomics.compareExchange(words, index, stored, next) === stored) return left
   }
 }

@@ -39,10 +39,14 @@ t.test('leaves the reserve', t => {
   t.end()
 })
 
-t.test('ignores a time that lies further ahead than the limit allows', t => {
-  const { words, take } = open(1, 1)
+t.test('a time that lies too far ahead is a used-up burst, or a whole one on request', t => {
+  const { words, rate, take } = open(1, 1)
   words[1] = 1_000_000n * SECOND
-  t.equal(take(1, SECOND), 0n)
-  t.ok(take(1, SECOND) < 0n)
+  t.equal(take(1, SECOND), -SECOND)
+  t.equal(take(1, 2n * SECOND), 0n, 'an interval later it is open')
+  words[1] = 1_000_000n * SECOND
+  const call = { count: 1, nowNs: SECOND, isStaleReset: true }
+  t.equal(takeRequests(words, 1, rate, call), 0n)
+  t.ok(takeRequests(words, 1, rate, call) < 0n)
   t.end()
 })

@@ -32,7 +32,9 @@ export const createTokenBucket = (
   return {
     take(reserve = 0) {
       const reserveNs = rate.intervalNs * BigInt(Math.min(reserve, requestsBurstMax - 1))
-      return takeRequests(words, index, rate, { count: 1, nowNs: nowNs(), reserveNs }) >= 0n
+      // The words outlive a restart of the machine, whose monotonic clock then starts at 0.
+      const request = { count: 1, nowNs: nowNs(), reserveNs, isStaleReset: true }
+      return takeRequests(words, index, rate, request) >= 0n
     },
   }
 }
