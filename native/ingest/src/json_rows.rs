@@ -1,28 +1,28 @@
-//! Cuts the rows out of a JSON-RPC answer while it arrives, so that an answer of any size takes the
-//! memory of one row. What stands around the rows is kept as an envelope, in which they are `[]`.
+//! Extracts the rows from a JSON-RPC answer as it arrives, so that memory is bounded by one row.
+//! The rest of the answer is kept as an envelope, in which the rows are `[]`.
 //!
-//! Only strings, brackets and the keys on the way to the rows are looked at here. Each row and the
-//! envelope then go through a real JSON parser, so what is no JSON fails there.
+//! This scanner parses only strings, brackets and the keys on the path to the rows. A full JSON
+//! parser then reads each row and the envelope, and rejects invalid JSON.
 
 use memchr::memchr2;
 
 use sys::error::{Error, Result};
 
-/// Deeper than any answer, and what the parser behind takes.
+/// Deeper than any answer, and the depth limit of the JSON parser.
 const DEPTH_MAX: usize = 127;
-/// Longer keys lead to no rows.
+/// Longer keys do not lead to rows.
 const KEY_BYTES_MAX: usize = 16;
 
-/// Bounds of one answer.
+/// Size bounds of one answer.
 #[derive(Debug, Clone, Copy)]
 pub struct JsonLimits {
     pub row_bytes_max: usize,
     pub envelope_bytes_max: usize,
 }
 
-/// What the cutter comes upon, in order.
+/// A part of an answer, in order of arrival.
 pub enum Part<'a> {
-    /// The rows begin: the envelope before them.
+    /// The rows begin. Holds the envelope before them.
     Begin(&'a [u8]),
     /// One row's JSON text.
     Row(&'a [u8]),
@@ -31,7 +31,7 @@ pub enum Part<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
     Before,
-    /// Between the brackets of the rows, which are at this depth. `is_row_expected` after a comma.
+    /// Between the brackets of the rows, at this depth. `is_row_expected` is set after a comma.
     Within {
         depth: usize,
         is_row_expected: bool,
@@ -39,7 +39,7 @@ enum Position {
     After,
 }
 
-/// A key on the way to the rows.
+/// A key on the path to the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     Result,
@@ -48,16 +48,16 @@ enum Key {
     Other,
 }
 
-/// One answer on its way.
+/// The scanner of one answer.
 pub struct JsonRows {
     limits: JsonLimits,
     depth: usize,
     is_in_string: bool,
     is_escaped: bool,
     position: Position,
-    /// The newest string outside the rows, as far as it can be a key.
+    /// The newest string outside the rows, cut at the length of the longest key.
     string: Vec<u8>,
-    /// Of the objects at depths 1, 2 and 3.
+    /// Current keys of the objects at depths 1, 2 and 3.
     keys: [Key; 3],
     envelope: Vec<u8>,
     row: Vec<u8>,
@@ -78,7 +78,7 @@ impl JsonRows {
         }
     }
 
-    /// Takes the next bytes; `visit` may refuse, which ends the reading.
+    /// Feeds the next bytes. An error of `visit` ends the reading.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -95,7 +95,7 @@ impl JsonRows {
         Ok(())
     }
 
-    /// The envelope, once all is there.
+    /// Returns the envelope after the whole answer was fed.
     pub fn end(self) -> Result<Vec<u8>> {
         if self.depth != 0 || self.is_in_string || self.envelope.is_empty() {
             return Err(wrong("is cut off"));
@@ -103,7 +103,7 @@ impl JsonRows {
         Ok(self.envelope)
     }
 
-    /// The envelope as it is now with every bracket closed, when rows begin.
+    /// The current envelope with every bracket closed, for the begin of rows.
     fn closed(&self) -> Vec<u8> {
         let mut closed = self.envelope.clone();
         closed.push(b']');
@@ -262,7 +262,7 @@ fn key_of(string: &[u8]) -> Key {
     }
 }
 
-/// What is wrong with an answer.
+/// The error for an invalid answer.
 pub(super) fn wrong(says: &str) -> Error {
     Error::Internal(format!("the answer {says}"))
 }

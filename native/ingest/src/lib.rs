@@ -1,5 +1,5 @@
-//! How a store gets its contents: the Yellowstone feed, snapshots, answers of an RPC, and the spool
-//! of blocks that arrive during a load.
+//! Fills a store from the Yellowstone feed, snapshots and RPC answers, and spools the blocks that
+//! arrive during a load.
 
 #![deny(clippy::all)]
 

@@ -4,16 +4,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use sys::error::{Error, Result};
 
-/// Counters of one bootstrap. They only grow; `cancel` makes the work end with
+/// Counters of one bootstrap. They only increase. `cancel` makes the work fail with
 /// [`Error::Cancelled`].
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Bytes of archives as they came, compressed.
+    /// Compressed bytes of archives received.
     pub bytes_read: AtomicU64,
-    /// Entries of archives, tombstones included.
+    /// Archive entries, including tombstones.
     pub entries: AtomicU64,
-    /// Rows that are to be merged into the store, those of indexes included. It grows until the
-    /// accounts are written.
+    /// Rows to merge into the store, including index rows. Increases until the accounts are
+    /// written.
     pub rows_total: AtomicU64,
     /// Rows merged so far.
     pub rows_merged: AtomicU64,
@@ -21,7 +21,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Asks the work to end. It does so within a second.
+    /// Requests cancellation. The work ends within a second.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
@@ -30,7 +30,7 @@ impl Progress {
         self.is_cancelled.load(Ordering::Relaxed)
     }
 
-    /// Bytes read, entries, rows in all and rows merged.
+    /// Returns bytes read, entries, total rows and merged rows.
     pub fn read(&self) -> [u64; 4] {
         [
             &self.bytes_read,
@@ -41,7 +41,7 @@ impl Progress {
         .map(|counter| counter.load(Ordering::Relaxed))
     }
 
-    /// Fails once the work was asked to end.
+    /// Fails after cancellation was requested.
     pub fn check(&self) -> Result<()> {
         if self.is_cancelled() {
             return Err(Error::Cancelled);

@@ -1,5 +1,5 @@
-//! The accounts in an answer of an upstream RPC, while it arrives: getProgramAccounts plain, with a
-//! context or paged, and getMultipleAccounts.
+//! Reads accounts from the answer of an upstream RPC as it arrives: getProgramAccounts (plain, with
+//! a context, or paged) and getMultipleAccounts.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,50 +16,50 @@ use store::row_codec::PackedRow;
 use store::{ACCOUNT_DATA_BYTES_MAX, AccountRef};
 use sys::error::Result;
 
-/// What stands around the rows: some members, or an error with its text.
+/// Bound of the envelope around the rows: a few members, or an error with its text.
 const ENVELOPE_BYTES_MAX: usize = 64 * 1024;
-/// 10 MiB as base64, and the members beside it.
+/// 10 MiB as base64, and the other members of the row.
 const ROW_BYTES_MAX: usize = ACCOUNT_DATA_BYTES_MAX / 3 * 4 + 4 * 1024;
-/// Lengths of data that are counted separately; a program with more is not split by them.
+/// Distinct data lengths that are counted. A program with more is not split by length.
 pub const SIZES_MAX: usize = 256;
-/// Characters of an upstream's message that are kept: enough to understand it.
+/// Characters kept of an upstream's message.
 const MESSAGE_CHARS_MAX: usize = 300;
 
-/// What is asked for.
+/// The kind of answer expected.
 pub enum Wanted {
-    /// Rows that name their address.
+    /// Rows that contain their address.
     Listed,
-    /// One account, or null, for each of these addresses in turn.
+    /// One account or null for each of these addresses, in order.
     Positional(Vec<Pubkey>),
-    /// Only how long the data of how many accounts is: the question left the data out.
+    /// Only the counts of accounts per data length: the request excluded the data.
     Sizes,
 }
 
-/// What an answer was, beside its rows.
+/// The result of an answer apart from its rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RpcEnd {
-    /// The slot of its context, where it has one.
+    /// The slot of the answer's context, if any.
     pub slot: Option<u64>,
     pub rows: u64,
-    /// Where the next page begins.
+    /// The key of the next page.
     pub pagination_key: Option<String>,
     pub error: Option<RpcFailure>,
-    /// Length of data, and how many accounts have it. Empty where there are too many lengths.
+    /// Data length and number of accounts with it. Empty if there are over [`SIZES_MAX`] lengths.
     pub sizes: Vec<(u64, u64)>,
-    /// For [`Wanted::Positional`]: the mints of the token accounts, each once.
+    /// For [`Wanted::Positional`]: the distinct mints of the token accounts.
     pub mints: Vec<Pubkey>,
     /// For [`Wanted::Positional`]: the token program of each mint among the rows.
     pub programs: Vec<(Pubkey, TokenProgram)>,
 }
 
-/// The upstream's own error.
+/// An error that the upstream returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RpcFailure {
     pub code: i64,
     pub message: String,
 }
 
-/// One answer on its way.
+/// The reader of one answer.
 pub struct RpcRows {
     json: JsonRows,
     rows: Rows,
@@ -67,7 +67,7 @@ pub struct RpcRows {
 
 struct Rows {
     wanted: Wanted,
-    /// Of the rows: that of the context, or what the caller knows.
+    /// Slot of the rows: from the context, or given by the caller.
     slot: Option<u64>,
     count: u64,
     sizes: BTreeMap<u64, u64>,
@@ -78,7 +78,8 @@ struct Rows {
 }
 
 impl RpcRows {
-    /// `slot` stamps the rows of an answer without a context, which else is an error.
+    /// `slot` is the slot of rows in an answer without a context. If both are missing, reading
+    /// fails.
     pub fn new(wanted: Wanted, slot: Option<u64>) -> RpcRows {
         let limits = JsonLimits {
             row_bytes_max: ROW_BYTES_MAX,
@@ -99,7 +100,7 @@ impl RpcRows {
         }
     }
 
-    /// Takes the next bytes of the body, and appends the rows that are whole, packed.
+    /// Feeds the next bytes of the body, and appends the complete rows to `out`, packed.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let rows = &mut self.rows;
         self.json.feed(bytes, &mut |part| match part {
@@ -108,7 +109,7 @@ impl RpcRows {
         })
     }
 
-    /// What the answer was; an error where it is not whole.
+    /// Returns the result; fails if the answer is incomplete.
     pub fn end(self) -> Result<RpcEnd> {
         let RpcRows { json, rows } = self;
         let envelope = parse(&json.end()?)?;
@@ -173,7 +174,8 @@ struct Account<'a> {
     space: Option<u64>,
 }
 
-/// Proxies written in JavaScript make a float of 2^64 − 1, which nearly every account has.
+/// A JSON number. Proxies written in JavaScript turn 2^64 − 1, the rent epoch of nearly every
+/// account, into a float.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(untagged)]
 enum RentEpoch {
@@ -188,7 +190,7 @@ impl Default for RentEpoch {
 }
 
 impl RentEpoch {
-    /// A float beyond u64 becomes its maximum: that is what was rounded up.
+    /// A float beyond u64 becomes `u64::MAX`, the value that was rounded up.
     fn value(self) -> u64 {
         match self {
             RentEpoch::Exact(epoch) => epoch,
@@ -230,7 +232,7 @@ impl Rows {
         let row: ListedRow<'_> = parse_as(row)?;
         let space = row.account.space;
         let space = space.ok_or_else(|| wrong("does not say how long the data is"))?;
-        // One more than the maximum says that there are too many.
+        // One entry over the maximum marks too many lengths.
         if self.sizes.len() <= SIZES_MAX || self.sizes.contains_key(&space) {
             *self.sizes.entry(space).or_default() += 1;
         }
@@ -286,7 +288,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Leaves the account's data in `self.data`.
+    /// Decodes the account's data into `self.data`.
     fn decode(&mut self, account: &Account<'_>) -> Result<()> {
         let (text, encoding) = &account.data;
         let is_packed = match encoding.as_ref() {
@@ -327,7 +329,7 @@ fn parse(bytes: &[u8]) -> Result<Value> {
 
 fn parse_as<'a, T: Deserialize<'a>>(row: &'a [u8]) -> Result<T> {
     serde_json::from_slice(row).map_err(|error| {
-        // serde's words may repeat a value, which may be as long as an account.
+        // serde's message may repeat a value, which may be as long as an account.
         let words: String = error.to_string().chars().take(MESSAGE_CHARS_MAX).collect();
         wrong(&format!("holds something else than an account: {words}"))
     })

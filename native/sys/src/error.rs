@@ -1,13 +1,13 @@
-//! One list of the ways a kernel call can fail.
+//! All error variants of the native crates.
 
 use std::fmt;
 
-/// A failure of the kernel. [`Error::name`] is a row of `src/shared/errors.ts`, and
-/// [`Error::detail`] is the one `{field}` which that row's message demands, or for `internal` the
-/// words for the operator's log.
+/// An error of the native crates. [`Error::name`] is a row of `src/shared/errors.ts`.
+/// [`Error::detail`] is the value of the one `{field}` in that row's message, or for `internal` a
+/// text for the operator's log.
 #[derive(Debug)]
 pub enum Error {
-    /// Not base58. Holds the text as it was given.
+    /// The text is not base58. Holds the text.
     PubkeyDecode(String),
     /// Base58, but not 32 bytes (or over 44 characters, which is never decoded).
     PubkeySize,

@@ -1,5 +1,4 @@
-//! What the other crates need of the operating system: errors, thread pools, locks, memory shared
-//! by processes.
+//! Operating system services for the other crates: errors, thread pools, locks, shared memory.
 
 #![deny(clippy::all)]
 

@@ -1,5 +1,5 @@
-//! Bounded thread pools. Reads that take longer than a point read run here, never on libuv's four
-//! threads, where a slow scan would stall signature checks and DNS.
+//! Bounded thread pools for reads that take longer than a point read. On libuv's four threads a
+//! slow scan would delay signature checks and DNS.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,18 +19,18 @@ struct Queue {
 struct Shared {
     queue: Mutex<Queue>,
     wake: Condvar,
-    /// A job has ended.
+    /// Signalled when a job ends.
     ended: Condvar,
     queue_max: usize,
 }
 
-/// A fixed number of threads and a bounded queue before them.
+/// A fixed number of threads with a bounded queue.
 pub struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// How busy a pool is.
+/// The load of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Depth {
     pub waiting: usize,
@@ -38,13 +38,14 @@ pub struct Depth {
 }
 
 fn lock(shared: &Shared) -> MutexGuard<'_, Queue> {
-    // A job's panic is caught outside the lock, so the queue behind a poisoned lock is whole.
+    // A job's panic is caught outside the lock, so the queue is consistent even if the lock is
+    // poisoned.
     shared.queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Pool {
-    /// `niceness` is added to each thread's own (Linux keeps one per thread): scans yield to point
-    /// reads.
+    /// Adds `niceness` to the niceness of each thread (Linux keeps it per thread), so that scans
+    /// yield to point reads.
     pub fn new(name: &str, threads: usize, niceness: i32, queue_max: usize) -> Result<Pool> {
         let shared = Arc::new(Shared {
             queue: Mutex::new(Queue {
@@ -70,21 +71,21 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Queues a job. Refuses with [`Error::Overloaded`] where the queue is full; the job is dropped
-    /// then.
+    /// Queues a job. If the queue is full, drops the job and fails with [`Error::Overloaded`].
     pub fn submit(&self, job: impl FnOnce() + Send + 'static) -> Result<()> {
         let mut queue = lock(&self.shared);
         if queue.is_closed || queue.jobs.len() >= self.shared.queue_max {
             return Err(Error::Overloaded);
         }
         queue.jobs.push_back(Box::new(job));
-        // Without the lock: who wakes takes it at once.
+        // Release the lock first: the woken thread takes it immediately.
         drop(queue);
         self.shared.wake.notify_one();
         Ok(())
     }
 
-    /// Queues a job where a thread is free for it, else drops it: help that comes late is none.
+    /// Queues a job if a thread is free, else drops it. For work that is only useful if it starts
+    /// at once.
     pub fn submit_if_free(&self, job: impl FnOnce() + Send + 'static) {
         let mut queue = lock(&self.shared);
         if queue.is_closed || queue.running + queue.jobs.len() >= self.threads.len() {
@@ -95,14 +96,13 @@ impl Pool {
         self.shared.wake.notify_one();
     }
 
-    /// Refuses what comes from now on, drops what waits, and returns when no job runs any more. A
-    /// job must not call it.
+    /// Refuses new jobs, drops queued ones and waits until no job runs. A job must not call it.
     pub fn close(&self) {
         let mut queue = lock(&self.shared);
         queue.is_closed = true;
         let waiting = std::mem::take(&mut queue.jobs);
         drop(queue);
-        // A job may do anything when it is dropped: not under the lock.
+        // Drop the jobs outside the lock: their `drop` can run arbitrary code.
         drop(waiting);
         self.shared.wake.notify_all();
         let queue = lock(&self.shared);
@@ -123,7 +123,7 @@ impl Pool {
 }
 
 impl Drop for Pool {
-    /// Drops what still waits and joins the threads: a running job is bounded by its own deadline.
+    /// Drops queued jobs and joins the threads. Each running job is bounded by its deadline.
     fn drop(&mut self) {
         let mut queue = lock(&self.shared);
         queue.is_closed = true;
@@ -133,8 +133,7 @@ impl Drop for Pool {
         self.shared.wake.notify_all();
         let this = std::thread::current().id();
         for thread in self.threads.drain(..) {
-            // The last handle may be dropped by a job of this very pool: a thread cannot join
-            // itself.
+            // A job of this pool may drop the last handle, and a thread cannot join itself.
             if thread.thread().id() != this {
                 let _ = thread.join();
             }
@@ -146,11 +145,11 @@ fn work(shared: &Shared, niceness: i32) {
     if niceness > 0 {
         // SAFETY: plain integers; `who` 0 with PRIO_PROCESS is the calling thread on Linux.
         let own = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
-        // SAFETY: plain integers. A thread may always raise its own niceness; if that fails, scans
+        // SAFETY: plain integers. A thread may always raise its niceness. If the call fails, scans
         // run at the priority of the other threads.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, own + niceness) };
-        // A thread has its maker's slice, and the event loop's is short so that it need not wait
-        // for this one.
+        // A thread inherits its creator's slice. The event loop has a short slice so that it does
+        // not wait for pool threads, so reset it here.
         let _ = crate::process::set_slice(0);
     }
     loop {
@@ -169,8 +168,8 @@ fn work(shared: &Shared, niceness: i32) {
         };
         queue.running += 1;
         drop(queue);
-        // A job answers its caller when it is dropped, so a panic is heard as a failure and ends no
-        // thread.
+        // A job answers its caller when it is dropped, so the caller sees a panic as a failure and
+        // the thread survives.
         let _ = catch_unwind(AssertUnwindSafe(job));
         lock(shared).running -= 1;
         shared.ended.notify_all();
@@ -183,7 +182,7 @@ mod tests {
     use std::sync::mpsc;
     use std::time::{Duration, Instant};
 
-    /// Holds one thread of the pool until what this returns hears of it, or is dropped.
+    /// Occupies one thread of the pool until the returned sender sends or is dropped.
     fn occupy(pool: &Pool) -> mpsc::Sender<()> {
         let (started, is_started) = mpsc::channel();
         let (release, is_released) = mpsc::channel::<()>();
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn every_job_is_run_however_the_threads_sleep() {
+    fn every_job_runs_with_sleeping_threads() {
         let pool = Arc::new(Pool::new("test", 2, 0, 4_096).unwrap());
         let (sender, receiver) = mpsc::channel();
         let callers: Vec<_> = (0..2u64)
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_alone_is_run_after_any_pause() {
+    fn a_single_job_runs_after_any_pause() {
         let pool = Pool::new("test", 1, 0, 8).unwrap();
         for pause in [0, 20, 90, 300, 2_000] {
             std::thread::sleep(Duration::from_micros(pause));
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn closing_waits_for_what_runs_and_drops_what_waits() {
+    fn close_waits_for_running_jobs_and_drops_queued_jobs() {
         let pool = Arc::new(Pool::new("test", 1, 0, 8).unwrap());
         let (started, is_started) = mpsc::channel();
         let (release, is_released) = mpsc::channel::<()>();
@@ -295,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_help_only_where_a_thread_is_free() {
+    fn submit_if_free_queues_only_with_a_free_thread() {
         for (threads, expected) in [
             (1, Err(mpsc::RecvTimeoutError::Disconnected)),
             (2, Ok("helped")),
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_over_its_queue() {
+    fn refuses_jobs_when_the_queue_is_full() {
         let pool = Pool::new("test", 1, 0, 2).unwrap();
         let release = occupy(&pool);
         pool.submit(|| {}).unwrap();

@@ -1,5 +1,5 @@
-//! What a process asks of the operating system: to end with its parent, to be woken soon, and to
-//! hold a lock for life.
+//! Process controls: end with the parent, scheduling, socket buffer bounds, lock files, thread
+//! time.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsRawFd, RawFd};
@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 
-/// Has the kernel send SIGKILL to this process when the thread that started it ends, and says
-/// whether the parent still is `parent` (it may have ended before the request).
+/// Makes the kernel send SIGKILL to this process when the thread that started it ends. Returns
+/// whether the parent is still `parent`, because it may have ended before the call.
 pub fn die_with_parent(parent: u32) -> Result<bool> {
     // SAFETY: prctl with PR_SET_PDEATHSIG takes and returns plain integers.
     let status = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
@@ -21,12 +21,11 @@ pub fn die_with_parent(parent: u32) -> Result<bool> {
     Ok(u32::try_from(parent_now).is_ok_and(|now| now == parent))
 }
 
-/// Asks for turns of at most `micros` of the processor for the calling thread; 0 is the system's
-/// own length.
+/// Sets the calling thread's scheduler slice to at most `micros`; 0 restores the system's default.
 ///
-/// A thread with short turns that wakes up takes the processor from one with long turns, where
-/// otherwise it waits for the end of that turn, niceness or not. The system bounds the value (100
-/// µs to 100 ms). Linux before 6.12 accepts the call and changes nothing.
+/// A waking thread with a short slice preempts a thread with a long one; otherwise it waits for the
+/// end of that slice, regardless of niceness. The system clamps the value to 100 µs to 100 ms.
+/// Linux before 6.12 accepts the call and ignores it.
 pub fn set_slice(micros: u64) -> Result<()> {
     // SAFETY: plain integers, for which zero is a value.
     let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
@@ -36,7 +35,7 @@ pub fn set_slice(micros: u64) -> Result<()> {
     if known != 0 {
         return Err(std::io::Error::last_os_error().into());
     }
-    // Policy and niceness stay as they are, and so does a wish that only root may take back.
+    // Keep policy and niceness, and any flag that only root may clear.
     attributes.size = size;
     attributes.sched_flags &= libc::SCHED_FLAG_RESET_ON_FORK as u64;
     attributes.sched_runtime = micros.saturating_mul(1_000);
@@ -47,15 +46,16 @@ pub fn set_slice(micros: u64) -> Result<()> {
     Ok(())
 }
 
-/// Priority of a realtime thread: the least that Linux has, which is above all ordinary threads.
+/// Priority of a realtime thread: Linux's lowest, which is above all ordinary threads.
 const REALTIME_PRIORITY: libc::c_int = 1;
 
-/// Has the calling thread run whenever it can, before every ordinary thread, and says whether the
-/// system allows that (root, CAP_SYS_NICE or RLIMIT_RTPRIO). Threads and processes that it starts
-/// later are ordinary.
+/// Gives the calling thread a realtime policy, so that it runs before every ordinary thread.
+/// Returns whether the system allows it (root, CAP_SYS_NICE or RLIMIT_RTPRIO). Threads and
+/// processes that it starts later are ordinary.
 ///
-/// A processor that it keeps busy gives ordinary threads a twentieth of its time, those of the
-/// system that carry its packets among them: not for a thread that never rests.
+/// If the thread keeps a processor busy, ordinary threads get only a twentieth of that processor,
+/// including the system threads that process its packets. Do not use it for a thread that never
+/// sleeps.
 pub fn set_realtime() -> Result<bool> {
     set_policy(
         libc::SCHED_RR | libc::SCHED_RESET_ON_FORK,
@@ -63,17 +63,17 @@ pub fn set_realtime() -> Result<bool> {
     )
 }
 
-/// Takes [`set_realtime`] back. Its slice is the system's own again.
+/// Reverts [`set_realtime`] and restores the system's default slice.
 pub fn set_ordinary() -> Result<()> {
     set_policy(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0).map(|_| ())
 }
 
-/// False where the system does not allow it.
+/// Returns false if the system does not allow it.
 fn set_policy(policy: libc::c_int, priority: libc::c_int) -> Result<bool> {
     let param = libc::sched_param {
         sched_priority: priority,
     };
-    // SAFETY: thread 0 is the calling one; the kernel reads the local it is given.
+    // SAFETY: thread 0 is the calling one; the kernel only reads `param`.
     if unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const param) } == 0 {
         return Ok(true);
     }
@@ -84,16 +84,16 @@ fn set_policy(policy: libc::c_int, priority: libc::c_int) -> Result<bool> {
     }
 }
 
-/// Bounds the bytes that the kernel takes and has not sent for each connection that a listening TCP
-/// socket of this process accepts from now on, and says how many such sockets there are.
+/// For each connection accepted from now on by a listening TCP socket of this process, bounds the
+/// bytes that the kernel buffers unsent. Returns the number of listening sockets.
 ///
-/// Without it the kernel takes up to 4 MB for a client that does not read, and nobody here sees
-/// that it does not. Bytes on their way do not count, so a fast connection stays fast.
+/// Without it the kernel buffers up to 4 MB for a client that does not read, and the process cannot
+/// detect that client. Bytes in flight do not count, so fast connections are not slowed down.
 pub fn bound_unsent(bytes: u32) -> Result<u32> {
     let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     let mut count = 0;
     for entry in std::fs::read_dir("/proc/self/fd")? {
-        // A descriptor may be closed while they are listed: then it is no socket.
+        // A descriptor may be closed during the listing; it then counts as no socket.
         let Ok(name) = entry?.file_name().into_string() else {
             continue;
         };
@@ -105,7 +105,7 @@ pub fn bound_unsent(bytes: u32) -> Result<u32> {
         if !is_ours {
             continue;
         }
-        // SAFETY: the kernel reads the bytes of the local it is given.
+        // SAFETY: the kernel only reads `bytes`.
         let status = unsafe {
             libc::setsockopt(
                 descriptor,
@@ -123,11 +123,11 @@ pub fn bound_unsent(bytes: u32) -> Result<u32> {
     Ok(count)
 }
 
-/// `None` where the descriptor is no socket.
+/// Returns `None` if the descriptor is not a socket.
 fn socket_option(descriptor: RawFd, option: libc::c_int) -> Option<libc::c_int> {
     let mut value: libc::c_int = 0;
     let mut size = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `size` bytes to the local it is given.
+    // SAFETY: the kernel writes at most `size` bytes to the local variable.
     let status = unsafe {
         libc::getsockopt(
             descriptor,
@@ -140,15 +140,14 @@ fn socket_option(descriptor: RawFd, option: libc::c_int) -> Option<libc::c_int> 
     (status == 0).then_some(value)
 }
 
-/// A lock file that is held until the process ends; the operating system lets it go even after kill
-/// -9.
+/// A lock file, locked until the process ends. The operating system releases it even after kill -9.
 #[derive(Debug)]
 pub struct LockFile {
     _file: File,
 }
 
 impl LockFile {
-    /// `None` where another process holds it.
+    /// Returns `None` if another process holds the lock.
     pub fn take(path: &Path) -> Result<Option<LockFile>> {
         let file = OpenOptions::new()
             .create(true)
@@ -167,13 +166,13 @@ impl LockFile {
     }
 }
 
-/// Processor time of the calling thread: what else runs on the machine does not lengthen it.
+/// Processor time of the calling thread, independent of other load on the machine.
 pub fn thread_time() -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: writes into the local it is given; Linux has this clock for every thread.
+    // SAFETY: writes to the local variable; Linux has this clock for every thread.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     Duration::new(
         u64::try_from(time.tv_sec).unwrap_or_default(),
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_is_of_one_thread_and_goes_back() {
+    fn a_slice_applies_to_one_thread_and_is_restored() {
         let (policy, nice, before) = attributes();
         let thread = std::thread::spawn(move || {
             set_slice(250).unwrap();
@@ -211,7 +210,7 @@ mod tests {
             (short, attributes())
         });
         let (short, after) = thread.join().unwrap();
-        // An older system says 0 and ignores what was asked.
+        // An older system returns 0 and ignores the requested slice.
         if before != 0 {
             assert_eq!(short, (policy, nice, 250_000));
         }
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn realtime_is_of_one_thread_and_not_inherited() {
+    fn realtime_applies_to_one_thread_and_is_not_inherited() {
         let before = attributes();
         let thread = std::thread::spawn(|| {
             let is_allowed = set_realtime().unwrap();
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_does_not_read_takes_little_of_the_kernel() {
+    fn a_client_that_does_not_read_uses_little_kernel_memory() {
         use std::io::Write;
         use std::net::{TcpListener, TcpStream};
 
@@ -265,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_held_once() {
+    fn a_lock_is_exclusive() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         let held = LockFile::take(&path).unwrap();

@@ -1,5 +1,5 @@
-//! A small file of 8-byte cells that every process of the machine maps: versions and counters that
-//! must be seen at once, where a message would come too late.
+//! A small file of 8-byte cells that every process of the machine maps, for versions and counters
+//! that must be visible sooner than a message arrives.
 
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
@@ -8,22 +8,21 @@ use std::ptr::NonNull;
 
 use crate::error::{Error, Result};
 
-/// Cells in a file: a bound that a wrong argument meets before the address space does.
+/// Upper bound of cells in a file. Rejects a wrong argument before it uses address space.
 pub const CELLS_MAX: usize = 1 << 20;
 
-/// The mapping; unmapped when it is dropped.
+/// The mapping; unmapped on drop.
 #[derive(Debug)]
 pub struct SharedCells {
     cells: NonNull<f64>,
     count: usize,
 }
 
-// SAFETY: the mapping is plain shared memory that belongs to no thread.
+// SAFETY: the mapping is shared memory that is not bound to a thread.
 unsafe impl Send for SharedCells {}
 
 impl SharedCells {
-    /// Maps `count` cells of `path`, and makes or lengthens the file (with zeros) where that is
-    /// needed.
+    /// Maps `count` cells of `path`. Creates the file or extends it with zeros if needed.
     pub fn open(path: &Path, count: usize) -> Result<SharedCells> {
         if count == 0 || count > CELLS_MAX {
             return Err(Error::Internal(format!(
@@ -61,8 +60,8 @@ impl SharedCells {
         }
     }
 
-    /// First cell and number of cells. An aligned 8-byte load or store is one access on every
-    /// target we build for.
+    /// Pointer to the first cell, and the number of cells. An aligned 8-byte load or store is a
+    /// single access on every supported target.
     pub fn as_raw(&self) -> (*mut f64, usize) {
         (self.cells.as_ptr(), self.count)
     }
@@ -70,7 +69,7 @@ impl SharedCells {
 
 impl Drop for SharedCells {
     fn drop(&mut self) {
-        // SAFETY: the very range that `open` mapped, unmapped once.
+        // SAFETY: exactly the range that `open` mapped, unmapped once.
         unsafe { libc::munmap(self.cells.as_ptr().cast(), self.count * size_of::<f64>()) };
     }
 }
@@ -80,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_mappings_of_a_file_see_each_other() {
+    fn two_mappings_of_a_file_share_writes() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cells");
         let one = SharedCells::open(&path, 4).unwrap();
