@@ -1,4 +1,4 @@
-//! One look after another at what the store has gained.
+//! Runs the passes: reads new slots from the store and writes their frames.
 
 use std::collections::VecDeque;
 
@@ -13,17 +13,17 @@ use super::slot::{Fed, Slot};
 use store::{Snapshot, Tip};
 use sys::error::Result;
 
-/// Where a fan-out is on the chain.
+/// The chain position of a fan-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum ChainPosition {
     #[default]
     Nowhere,
-    /// The store was empty: its first block is the next.
+    /// The store was empty, so the next slot is its first block.
     Empty,
     At(u64),
 }
 
-/// Subscriptions, and where their frames are.
+/// The subscriptions and the state between passes.
 #[derive(Default)]
 pub struct Engine {
     index: Index,
@@ -32,9 +32,10 @@ pub struct Engine {
     root: u64,
     slot: Option<Slot>,
     pending: VecDeque<PendingFrame>,
-    /// Subscriptions that ended by themselves.
+    /// Subscriptions that ended without a call of `remove`.
     ended: Vec<u32>,
-    /// Set while a pass is under way: one that failed has taken frames with it.
+    /// Set during a pass. Still set at the next pass, it means that a pass failed and its frames
+    /// are lost.
     is_torn: bool,
     changes: u64,
     frames: u64,
@@ -85,7 +86,7 @@ impl Engine {
         Ok(self.finish(frames, is_lost, has_more))
     }
 
-    /// The subscriptions that ended by themselves since the last call.
+    /// Returns the subscriptions that ended without a call of `remove` since the last call.
     pub fn take_ended(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.ended)
     }
@@ -116,7 +117,7 @@ impl Engine {
         }
     }
 
-    /// From slot to slot up to the tip.
+    /// Writes frames slot by slot up to the tip.
     fn run(&mut self, snapshot: &Snapshot<'_>, frames: &mut Frames) -> Result<Fed> {
         loop {
             self.give_due(frames)?;
@@ -172,7 +173,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The last frames of a slot.
+    /// Queues the frames of signatures, which are the last of a slot.
     fn tell_signatures(&mut self) {
         if let Some(slot) = &mut self.slot {
             slot.is_told = true;
@@ -187,8 +188,8 @@ impl Engine {
             .extend(settled.into_iter().map(PendingFrame::Signature));
     }
 
-    /// Looks new signatures up among the transactions of the slots that have passed. What comes
-    /// later is met in its slot.
+    /// Searches the slots already processed for new signatures. Later slots match them when they
+    /// are processed.
     fn find(&mut self, snapshot: &Snapshot<'_>, signatures: &[[u8; 64]]) -> Result<()> {
         let reached = match (&self.slot, self.position) {
             (Some(slot), _) => slot.block.slot,
@@ -206,20 +207,20 @@ impl Engine {
                 signatures.see(signature, outcome, self.root, &mut settled);
             }
         }
-        // As they were added: of several that await the same signature, all were seen with the
-        // first.
+        // Restore the order in which the subscriptions were added: `see` settles all subscriptions
+        // to one signature together.
         settled.sort_by_key(|settled| settled.id);
         self.settle(settled);
         Ok(())
     }
 
-    /// Writes what is pending, until the pass is full.
+    /// Writes pending frames until the pass is full.
     fn give_due(&mut self, frames: &mut Frames) -> Result<()> {
         while let Some(pending) = self.pending.front() {
             if frames.is_full() {
                 return Ok(());
             }
-            // Others were removed in the meantime.
+            // Skip subscriptions that were removed while their frame was pending.
             if self.index.contains(pending.id()) && pending.give(frames)? == IS_LAST {
                 self.index.remove(pending.id());
                 self.ended.push(pending.id());
@@ -242,7 +243,8 @@ impl Engine {
         };
     }
 
-    /// Goes on at the tip. Outcomes of transactions outlast the changes, so none of these is lost.
+    /// Drops pending frames of slots and roots and continues at the tip. The store keeps outcomes of
+    /// transactions longer than changes, so no outcome is lost.
     fn lose(&mut self, snapshot: &Snapshot<'_>) -> Result<()> {
         let settled = self.slot.take().map(|slot| slot.settled);
         self.pending

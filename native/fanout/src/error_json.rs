@@ -1,12 +1,12 @@
-//! Why a transaction failed, as JSON-RPC shows it.
+//! Formats transaction errors and log lines as JSON.
 
 use solana_transaction_error::TransactionError;
 
 use primitives::encoding::push_base64;
 use wire::account_json::push_str;
 
-/// Appends `null` for success, or the error. `error` is the feed's bincode of a TransactionError;
-/// one that this build does not know is shown as `{"Unknown":"<base64 of it>"}`, never as success.
+/// Appends `null` for success, or the error. `error` is the bincode of a TransactionError. An error
+/// unknown to this build is written as `{"Unknown":"<base64>"}`, never as success.
 pub fn push_error(out: &mut Vec<u8>, error: Option<&[u8]>) {
     let Some(bytes) = error else {
         out.extend_from_slice(b"null");
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_shown_as_the_validator_shows_them() {
+    fn writes_errors_as_the_validator() {
         let cases = [
             (TransactionError::AccountInUse, r#""AccountInUse""#),
             (
@@ -57,7 +57,7 @@ mod tests {
             assert_eq!(shown(Some(&bincode::serialize(&error).unwrap())), json);
         }
         assert_eq!(shown(None), "null");
-        // The bytes of a feed: variant 8, instruction, variant of its error, code.
+        // Bincode: variant 8, instruction index, variant of its error, code.
         let custom = [8, 0, 0, 0, 2, 25, 0, 0, 0, 0x71, 0x17, 0, 0];
         let json = r#"{"InstructionError":[2,{"Custom":6001}]}"#;
         assert_eq!(shown(Some(&custom)), json);
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_error_is_no_success() {
+    fn unknown_error_is_not_success() {
         assert_eq!(shown(Some(&[250, 0, 0, 0])), r#"{"Unknown":"+gAAAA=="}"#);
         assert_eq!(shown(Some(&[8])), r#"{"Unknown":"CA=="}"#);
     }

@@ -1,4 +1,4 @@
-//! Frames on their way out: whole notifications, one after the other.
+//! Writes frames: whole notifications, concatenated.
 
 use std::ops::Range;
 
@@ -12,17 +12,16 @@ use wire::account_json::{AccountWriter, Accounts, Mints, View, push_u64};
 /// Flag in [`Frames::index`]: the last frame of its subscription.
 pub const IS_LAST: u32 = 1;
 
-/// Views of one account that are remembered as text: more are rare, and would have to be looked
-/// through.
+/// Cached views of one account. More are rare, and the cache is searched linearly.
 const WRITTEN_MAX: usize = 16;
 
-/// What a pass has written.
+/// The frames that a pass has written.
 pub struct Frames {
     pub bytes: Vec<u8>,
     /// For each frame: subscription, length, flags.
     pub index: Vec<u32>,
     bytes_max: usize,
-    /// The account of the change at hand, as it was written in each view: where in `bytes`.
+    /// Text of the current account in each view, as ranges of `bytes`.
     written: Vec<(View, bool, Range<usize>)>,
 }
 
@@ -36,13 +35,12 @@ impl Frames {
         }
     }
 
-    /// Whether the pass should end here. An empty one always has room, however large its first
-    /// frame.
+    /// Whether the pass should end. An empty buffer always accepts one frame of any size.
     pub fn is_full(&self) -> bool {
         self.bytes.len() >= self.bytes_max && !self.bytes.is_empty()
     }
 
-    /// Another change is at hand.
+    /// Clears the cache for the next change.
     pub fn next_change(&mut self) {
         self.written.clear();
     }
@@ -116,7 +114,7 @@ impl Frames {
         })
     }
 
-    /// The outcome, after which the subscription is gone.
+    /// Writes the outcome, the last frame of the subscription.
     pub fn outcome(&mut self, id: u32, slot: u64, error: Option<&[u8]>) -> Result<()> {
         self.frame("signature", id, IS_LAST, |frames| {
             push_context(&mut frames.bytes, slot);
@@ -150,7 +148,7 @@ impl Frames {
         })
     }
 
-    /// Writes a frame around its result, or nothing of it.
+    /// Writes a frame around its result. On failure, writes nothing.
     fn frame(
         &mut self,
         kind: &str,
@@ -177,7 +175,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Appends the account in a view: written once, then copied.
+    /// Appends the account in a view. Repeats of a view are copied from the first.
     fn account_value<A: Accounts>(
         &mut self,
         account: &AccountRef<'_>,
@@ -194,7 +192,7 @@ impl Frames {
             return Ok(());
         }
         let start = self.bytes.len();
-        // As in the reads of the same name: a list knows the native mint without a look.
+        // As in the reads of the same name: pages know the native mint without a look-up.
         let mints = if is_in_page {
             Mints::in_pages(accounts)
         } else {

@@ -1,4 +1,4 @@
-//! Which subscriptions a change meets.
+//! Finds the subscriptions that match a change.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use primitives::Pubkey;
 use store::AccountRef;
 use wire::account_json::View;
 
-/// What one frame of a change will be.
+/// The kind of frame that a change causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Account(View),
@@ -18,14 +18,14 @@ pub enum Kind {
     Logs,
 }
 
-/// A subscription that wants to hear of a change.
+/// A subscription that matches a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
     pub id: u32,
     pub kind: Kind,
 }
 
-/// What is needed to find a subscription's entries again.
+/// The keys under which a subscription is indexed.
 enum Held {
     Account(Pubkey),
     Program(Pubkey, FilterKey),
@@ -35,7 +35,7 @@ enum Held {
     Root,
 }
 
-/// Every subscription, by what a change is looked up by.
+/// All subscriptions, indexed by what changes are looked up by.
 #[derive(Default)]
 pub struct Index {
     held: HashMap<u32, Held>,
@@ -47,7 +47,7 @@ pub struct Index {
     pub signatures: Signatures,
     pub slots: Subs<()>,
     pub roots: Subs<()>,
-    /// Look-ups and comparisons so far.
+    /// Number of look-ups and comparisons.
     pub comparisons: u64,
 }
 
@@ -130,7 +130,7 @@ impl Index {
         self.wants_logs() || self.signatures.has_unseen()
     }
 
-    /// The subscriptions to an account, then those to its program. A closed account is of no
+    /// Returns the subscriptions to an account, then those to its program. A closed account has no
     /// program.
     pub fn account_hits(&mut self, pubkey: &Pubkey, account: &AccountRef<'_>) -> Vec<Hit> {
         let mut hits = Vec::new();
@@ -160,7 +160,7 @@ impl Index {
         hits
     }
 
-    /// The subscriptions to the logs of a transaction that names these accounts.
+    /// Returns the subscriptions to the logs of a transaction that names these accounts.
     pub fn logs_hits(&mut self, is_vote: bool, keys: &[Pubkey]) -> Vec<Hit> {
         let mut hits = Vec::new();
         let mut push = |subs: &Subs<()>| {

@@ -1,4 +1,4 @@
-//! What a subscription wants to hear of.
+//! What a subscription subscribes to.
 
 use std::sync::Arc;
 
@@ -6,38 +6,38 @@ use primitives::Pubkey;
 use store::Filter;
 use wire::account_json::View;
 
-/// One subscription, as its client asked for it.
+/// One subscription, with the client's parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Interest {
     Account {
         pubkey: Pubkey,
         view: View,
     },
-    /// All filters must hold.
+    /// An account must match all filters.
     Program {
         program: Pubkey,
         filters: Arc<[Filter]>,
         view: View,
     },
     Logs(LogsOf),
-    /// Ends by itself, with the frame of the outcome.
+    /// Ends after the frame of the outcome.
     Signature {
         signature: [u8; 64],
         /// Wait until the transaction's slot is final.
         is_finalized: bool,
-        /// One more frame before the outcome's.
+        /// Send one frame before the outcome's.
         wants_received: bool,
     },
     Slot,
     Root,
 }
 
-/// The transactions whose logs are wanted.
+/// Transactions whose logs are subscribed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogsOf {
-    /// All but votes.
+    /// All except votes.
     All,
     AllWithVotes,
-    /// Those that name this account, votes too.
+    /// Those that name this account, including votes.
     Mentions(Pubkey),
 }

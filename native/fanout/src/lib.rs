@@ -1,10 +1,10 @@
-//! Turns what a store gains into the frames of subscriptions: whole JSON-RPC notifications.
+//! Turns the changes of a store into subscription frames: whole JSON-RPC notifications.
 //!
-//! An edge has one fan-out for each store. The event loop adds and removes subscriptions, which
-//! only queues them; a pass, on a thread of its own, takes the queue, looks at the slots that came
-//! since the last pass, and writes frames. A change meets the subscriptions that name it by hash
-//! look-ups, so that a pass costs what changed and what was hit, not their product. Nothing is left
-//! out unnoticed: where the store no longer holds a slot, the pass says so.
+//! An edge has one fan-out for each store. The event loop only queues added and removed
+//! subscriptions. A pass runs on a separate thread: it takes the queue, reads the slots since the
+//! last pass and writes frames. Changes find subscriptions by hash look-ups, so a pass costs the
+//! sum of changes and matches, not the product of changes and subscriptions. Where the store has
+//! already deleted a slot, the pass reports the loss.
 
 mod engine;
 mod error_json;
@@ -47,21 +47,21 @@ impl Fanout {
         }
     }
 
-    /// Queues a subscription; never waits for a pass. Fails where the id is in use, or where there
-    /// are too many.
+    /// Queues a subscription. Never waits for a pass. Fails where the id is in use or the
+    /// subscriptions are at their maximum.
     pub fn add(&self, id: u32, interest: Interest) -> Result<()> {
         lock(&self.queue).add(id, interest)
     }
 
-    /// Queues the end of a subscription; never waits for a pass. An unknown id is no fault.
+    /// Queues the end of a subscription. Never waits for a pass. An unknown id is not an error.
     pub fn remove(&self, id: u32) {
         lock(&self.queue).remove(id);
     }
 
-    /// Looks at what the store has gained since the last pass. Its snapshot ends with it.
+    /// Reads what the store has gained since the last pass. The snapshot ends with the pass.
     pub fn pass(&self, store: &Store) -> Result<Pass> {
         let mut engine = lock(&self.engine);
-        // First: what is queued before a block's commit must be there when its slot is looked at.
+        // Take the queue before the snapshot: a subscription queued before a commit must see it.
         let snapshot = store.snapshot()?;
         let queued = lock(&self.queue).take();
         let passed = engine.pass(&snapshot, queued, &self.options);
@@ -79,7 +79,7 @@ impl Fanout {
     }
 }
 
-/// A pass that panicked leaves an engine that knows it; the others hold plain values.
+/// Ignores poisoning: a panicked pass leaves `is_torn` set, and the other values stay valid.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

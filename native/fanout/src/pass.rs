@@ -1,4 +1,4 @@
-//! What a pass is asked for, and what it makes.
+//! Options and results of passes.
 
 pub use super::frames::IS_LAST;
 
@@ -6,32 +6,32 @@ pub use super::frames::IS_LAST;
 #[derive(Debug, Clone, Copy)]
 pub struct FanoutOptions {
     pub subscriptions_max: usize,
-    /// Bytes of frames after which a pass ends; one frame may be larger.
+    /// A pass ends after this many bytes of frames. One frame may be larger.
     pub chunk_bytes_max: usize,
 }
 
-/// What a pass made.
+/// The result of a pass.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pass {
-    /// The newest slot whose frames have all been given.
+    /// The newest slot whose frames have all been written.
     pub slot: Option<u64>,
-    /// Slots were missed that the store no longer holds. What comes next begins at the tip.
+    /// The store deleted slots before they were read. The next pass continues at the tip.
     pub is_lost: bool,
-    /// More is waiting.
+    /// More frames are pending.
     pub has_more: bool,
-    /// Whole frames, one after the other.
+    /// Whole frames, concatenated.
     pub frames: Vec<u8>,
-    /// For each: subscription, length, flags.
+    /// For each frame: subscription, length, flags.
     pub index: Vec<u32>,
 }
 
-/// A fan-out in numbers.
+/// Counters of a fan-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FanoutStats {
     pub subscriptions: usize,
-    /// Changes of slots looked at.
+    /// Changes read.
     pub changes: u64,
-    /// Look-ups and comparisons that these took.
+    /// Look-ups and comparisons for these changes.
     pub comparisons: u64,
     pub frames: u64,
     pub bytes: u64,

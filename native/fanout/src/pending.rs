@@ -1,11 +1,11 @@
-//! Frames that depend on no change: of slots, roots and signatures.
+//! Frames of slots, roots and signatures, which wait for room in a pass.
 
 use super::frames::{Frames, IS_LAST};
 use super::signatures::{Outcome, Settled};
 use store::Tip;
 use sys::error::Result;
 
-/// One frame that waits for room in a pass.
+/// A frame that waits for room in a pass.
 pub enum PendingFrame {
     Slot(u32, Tip),
     Root(u32, u64),
@@ -13,7 +13,7 @@ pub enum PendingFrame {
 }
 
 impl PendingFrame {
-    /// The subscription.
+    /// The id of the subscription.
     pub fn id(&self) -> u32 {
         match self {
             PendingFrame::Slot(id, _) | PendingFrame::Root(id, _) => *id,
@@ -21,7 +21,7 @@ impl PendingFrame {
         }
     }
 
-    /// Writes the frame and answers its flags.
+    /// Writes the frame and returns its flags.
     pub fn give(&self, frames: &mut Frames) -> Result<u32> {
         match self {
             PendingFrame::Slot(id, block) => {

@@ -1,5 +1,5 @@
-//! The subscriptions to one program, indexed by their filters, so that an account is not
-//! compared with each of them.
+//! The subscriptions to one program, indexed by their filters, so that an account is not compared
+//! with every subscription.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use super::subs::Subs;
 use store::Filter;
 use wire::account_json::View;
 
-/// What a subscription to a program is found by: one of its filters.
+/// The filter under which a subscription to a program is indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FilterKey {
-    /// No filter that an account could be looked up by.
+    /// No filter that can be looked up.
     Plain,
     Size(u64),
     Bytes {
@@ -20,9 +20,9 @@ pub enum FilterKey {
     },
 }
 
-/// Where a comparison looks, and how far. Each one that is in use costs every account a look-up.
+/// Offset and length of a comparison. Each shape in use costs every account one look-up.
 type Shape = (u64, usize);
-/// Subscriptions under one key that are worth one more shape.
+/// A new shape costs as much as this many subscriptions under one key.
 const SHAPE_WORTH: usize = 8;
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub struct ProgramGroup {
 }
 
 impl ProgramGroup {
-    /// Adds a subscription, and answers where it was put.
+    /// Adds a subscription and returns its key.
     pub fn insert(&mut self, id: u32, filters: &Arc<[Filter]>, view: View) -> FilterKey {
         let place = self.choose(filters);
         let sub = Sub {
@@ -91,7 +91,7 @@ impl ProgramGroup {
         self.plain.is_empty() && self.by_size.is_empty() && self.by_bytes.is_empty()
     }
 
-    /// Visits the subscriptions that want an account with this data. Counts look-ups and
+    /// Visits the subscriptions that match an account with this data. Counts look-ups and
     /// comparisons.
     pub fn hits(&self, data: &[u8], comparisons: &mut u64, mut hit: impl FnMut(u32, View)) {
         let mut test = |subs: &Subs<Sub>, comparisons: &mut u64| {
@@ -120,9 +120,8 @@ impl ProgramGroup {
         }
     }
 
-    /// The comparison of bytes under whose key the fewest others lie: of those alike the longest,
-    /// which the fewest accounts will meet. A new shape must be worth its look-up for every
-    /// account.
+    /// Chooses the comparison whose key holds the fewest subscriptions, and of those the longest,
+    /// which matches the fewest accounts. A new shape must outweigh its look-up for every account.
     fn choose(&self, filters: &[Filter]) -> FilterKey {
         let by_bytes = filters.iter().filter_map(|filter| match filter {
             Filter::Memcmp { offset, bytes } if !bytes.is_empty() => Some((*offset, bytes)),

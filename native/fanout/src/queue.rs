@@ -1,17 +1,17 @@
-//! What the event loop wants changed, until the next pass takes it. It has a lock of its own, which
-//! no pass holds while it works.
+//! Subscription changes queued for the next pass. The queue has a separate lock, which a pass holds
+//! only while it takes the queue.
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::interest::Interest;
 use sys::error::{Error, Result};
 
-/// By id: the subscription to add, or `None` for the one to remove.
+/// For each id, the subscription to add, or `None` to remove it.
 pub type Queued = BTreeMap<u32, Option<Interest>>;
 
 pub struct Queue {
     queued: Queued,
-    /// Ids that are subscribed, or queued to be.
+    /// Ids that are subscribed or queued to be.
     known: HashSet<u32>,
     subscriptions_max: usize,
 }
@@ -44,7 +44,7 @@ impl Queue {
         if !self.known.remove(&id) {
             return;
         }
-        // What no pass has seen yet need not be taken back.
+        // Where no pass has taken it yet, there is nothing to remove.
         if self.queued.remove(&id).is_none() {
             self.queued.insert(id, None);
         }
@@ -54,7 +54,7 @@ impl Queue {
         std::mem::take(&mut self.queued)
     }
 
-    /// These ended by themselves.
+    /// Forgets subscriptions that ended in a pass.
     pub fn forget(&mut self, ended: &[u32]) {
         for id in ended {
             self.known.remove(id);

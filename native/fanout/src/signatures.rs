@@ -1,41 +1,41 @@
-//! Subscriptions to signatures, from being added to their last frame.
+//! Subscriptions to signatures and their state.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::subs::Subs;
 
-/// What the client of a signature waits for.
+/// What a client of a signature waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Awaited {
     pub is_finalized: bool,
     pub wants_received: bool,
 }
 
-/// A transaction whose outcome is known.
+/// The outcome of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     pub slot: u64,
-    /// As in the feed; `None` is success.
+    /// Encoded as in the feed; `None` is success.
     pub error: Option<Box<[u8]>>,
 }
 
-/// A frame that is pending for a signature.
+/// A pending frame of a signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
     pub id: u32,
-    /// Before the one of the outcome.
+    /// The frame that precedes the outcome's.
     pub is_received: bool,
     pub outcome: Outcome,
 }
 
-/// How far a subscription is.
+/// The state of a subscription.
 enum Stage {
     Unseen([u8; 64]),
-    /// Its slot is not final yet.
+    /// The transaction's slot is not final yet.
     Waiting {
         slot: u64,
     },
-    /// Its last frame is pending.
+    /// The last frame is pending.
     Settled,
 }
 
@@ -43,7 +43,7 @@ enum Stage {
 pub struct Signatures {
     stages: HashMap<u32, Stage>,
     unseen: HashMap<[u8; 64], Subs<Awaited>>,
-    /// By slot and subscription.
+    /// Keyed by slot and subscription.
     waiting: BTreeMap<(u64, u32), Option<Box<[u8]>>>,
 }
 
@@ -81,8 +81,8 @@ impl Signatures {
         self.unseen.keys().copied().collect()
     }
 
-    /// A transaction was seen: appends the frames that are pending for it now, where `root` is the
-    /// newest final slot.
+    /// Records a transaction and appends the frames that it causes. `root` is the newest final
+    /// slot.
     pub fn see(
         &mut self,
         signature: &[u8; 64],
@@ -114,7 +114,7 @@ impl Signatures {
         }
     }
 
-    /// Appends the frames that waited for these slots to be final.
+    /// Appends the frames of slots that are now final.
     pub fn finalize(&mut self, root: u64, pending: &mut Vec<Settled>) {
         let later = self.waiting.split_off(&(root.saturating_add(1), 0));
         let now = std::mem::replace(&mut self.waiting, later);

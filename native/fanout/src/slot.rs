@@ -1,4 +1,4 @@
-//! One slot whose frames are being given, perhaps over several passes.
+//! One slot whose frames are being written, over one or more passes.
 
 use std::ops::ControlFlow;
 
@@ -8,32 +8,30 @@ use super::signatures::{Outcome, Settled};
 use store::{Change, FeedEnd, FeedPosition, Snapshot, Tip};
 use sys::error::Result;
 
-/// Bytes of changes that one pass looks at: a snapshot must not live long, or its pages cannot be
-/// reused.
+/// Bytes of changes that one pass reads. A long-lived snapshot keeps its pages from reuse.
 const LOOKED_AT_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// What a change counts in that beside its data or keys.
+/// Overhead of a change in that count, beside its data or keys.
 const CHANGE_BYTES: usize = 128;
 
-/// How far a slot is.
+/// Progress in a slot.
 pub struct Slot {
     pub block: Tip,
-    /// The next change, and the subscriptions that have still to hear of it where it has been
-    /// begun.
+    /// The next change. Where it was begun, the subscriptions that still need its frame.
     at: FeedPosition,
     begun: Option<Vec<Hit>>,
-    /// Frames of signatures, which come after all others.
+    /// Frames of signatures, written after all others.
     pub settled: Vec<Settled>,
-    /// Whether all its changes have been sent.
+    /// Whether all changes have been written.
     pub is_told: bool,
 }
 
-/// How a look at a slot's changes ended.
+/// How reading the changes of a slot ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fed {
     Whole,
-    /// The pass should end here.
+    /// The pass is full.
     Full,
-    /// The store no longer holds them.
+    /// The store has deleted the slot's changes.
     Lost,
 }
 
@@ -48,7 +46,7 @@ impl Slot {
         }
     }
 
-    /// Writes the frames of the changes from where it stands. `changes` counts those looked at.
+    /// Writes the frames of the next changes. `changes` counts the changes read.
     pub fn feed(
         &mut self,
         index: &mut Index,
@@ -82,7 +80,7 @@ impl Slot {
                     rest = Some(hits[done..].to_vec());
                     return Ok(ControlFlow::Break(()));
                 }
-                // Also ids that were removed since the change was begun.
+                // Some ids may have been removed since the change was begun.
                 if index.contains(hit.id) {
                     write(frames, hit, &change, slot, snapshot)?;
                 }
@@ -110,7 +108,7 @@ fn bytes_of(change: &Change<'_>) -> usize {
         }
 }
 
-/// The subscriptions that a change meets. Those to its signature go to `settled`.
+/// Returns the subscriptions that match a change. Frames of its signature go to `settled`.
 fn match_subscriptions(
     index: &mut Index,
     change: &Change<'_>,
@@ -171,7 +169,7 @@ fn write(
                 ..
             },
         ) => frames.logs(hit.id, slot, signature, *error, *logs),
-        // A hit is of the change that it was found by.
+        // A hit always has the kind of its change.
         _ => Ok(()),
     }
 }

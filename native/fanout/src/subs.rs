@@ -1,6 +1,6 @@
-//! Subscriptions that one look-up finds together.
+//! Subscriptions under one key.
 
-/// Ids in ascending order, each with what its frames need. Most hold one.
+/// Ids in ascending order, each with the data for its frames. Most keys hold one.
 #[derive(Debug)]
 pub struct Subs<T>(Vec<(u32, T)>);
 

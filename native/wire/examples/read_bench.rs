@@ -1,12 +1,10 @@
-//! What reads cost in the kernel, with nothing around them. Each answer is checked before it is
-//! timed.
+//! Measures the kernel's reads without transport. Each answer is checked before it is timed.
 //!
 //! `cargo run --release -p wire --example read_bench -- [accounts] [mints]`
 //!
-//! The sketch: a point read begins a read transaction, reads the tip, looks one key up in a B-tree
-//! of three to four levels, and writes about 420 bytes: two base58 texts (one in, one out), 220
-//! characters of base64. A page of 10,000 does the same 10,000 times but walks an index beside the
-//! look-ups.
+//! Estimate: a point read begins a read transaction, reads the tip, looks up one key in a B-tree of
+//! three to four levels and writes about 420 bytes: two base58 texts (one in, one out) and 220
+//! characters of base64. A page of 10,000 does the same 10,000 times and also walks an index.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -20,11 +18,11 @@ use wire::account_json::{AccountWriter, Encoding, Mints, View};
 use wire::fast_lane::{self, Recent};
 use wire::reads::{self, PageView, ReadLimits};
 
-/// Accounts of one block while the store is filled.
+/// Accounts per block while the store is filled.
 const BLOCK_ACCOUNTS: usize = 50_000;
 const PAGE_ACCOUNTS: usize = 10_000;
 
-/// A fixed permutation of the u64 (splitmix64): keys without order, the same in each run.
+/// A fixed permutation of the u64 (splitmix64): unordered keys, the same in each run.
 fn scatter(index: u64) -> u64 {
     let mut z = index.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -91,8 +89,8 @@ fn fill(store: &Store, accounts: u64, mints: u64) {
     }
 }
 
-/// Runs for about a second and prints the best tenth and the median of rounds: on a machine that
-/// others use too, the first is the code and the second is the day.
+/// Runs for about a second and prints the best tenth and the median of the rounds. On a shared
+/// machine the best tenth measures the code, and the median includes other load.
 fn time(name: &str, unit: &str, per: f64, mut run: impl FnMut(u64)) {
     let mut rounds = Vec::new();
     let mut index = 0;
@@ -238,7 +236,7 @@ fn main() {
         ("getAccountInfo", r#",{"encoding":"jsonParsed"}"#),
         ("getTokenAccountBalance", ""),
     ];
-    // What is timed is reading: nothing is kept.
+    // Only reads are timed, so no results are cached.
     let mut recent = Recent::new(0);
     for (method, rest) in lanes {
         let bodies = (0..4096)

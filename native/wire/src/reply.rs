@@ -1,6 +1,5 @@
-//! A reply on its way from a pool thread to the event loop: a bounded pipe of byte pieces, and one
-//! budget for all replies in flight, so that readers which stop reading cost a bounded amount of
-//! memory.
+//! A reply from a pool thread to the event loop: a bounded pipe of byte pieces, and one budget for
+//! all replies in flight, which bounds the memory of replies whose readers stop reading.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,7 +9,7 @@ use sys::error::{Error, Result};
 
 type Waker = Box<dyn FnOnce() + Send>;
 
-/// Bytes of replies that were produced and are still held, over all replies of a process.
+/// Bytes of replies produced but not yet read, over all replies of a process.
 pub struct InFlight {
     used: Mutex<usize>,
     freed: Condvar,
@@ -34,8 +33,8 @@ impl InFlight {
         self.used() >= self.bytes_max
     }
 
-    /// Waits until there is room at all, then takes `bytes`. A single piece may pass the bound:
-    /// what is in flight is at most the bound and one piece for each producing thread.
+    /// Waits for any room, then takes `bytes`. One piece may exceed the bound, so at most the bound
+    /// and one piece for each producing thread are in flight.
     fn take(&self, bytes: usize, deadline: Instant) -> Result<()> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         while *used >= self.bytes_max {
@@ -60,7 +59,7 @@ impl InFlight {
 
 struct State {
     pieces: VecDeque<Vec<u8>>,
-    /// Bytes of the first piece that the reader has taken already.
+    /// Bytes of the first piece that the reader has already taken.
     taken: usize,
     queued: usize,
     outcome: Option<Result<()>>,
@@ -81,28 +80,28 @@ impl Pipe {
     }
 }
 
-/// The producing end. Dropping it without [`ReplyWriter::finish`] is a failure that the reader hears of.
+/// The producing end. Dropping it without [`ReplyWriter::finish`] fails the reply for the reader.
 pub struct ReplyWriter {
     pipe: Arc<Pipe>,
     deadline: Instant,
     is_finished: bool,
 }
 
-/// The taking end, on the event loop: never blocks.
+/// The reading end, on the event loop. Never blocks.
 pub struct ReplyReader {
     pipe: Arc<Pipe>,
 }
 
-/// What [`ReplyReader::read`] found.
+/// The result of [`ReplyReader::read`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Read {
     Bytes(usize),
-    /// Nothing yet: [`ReplyReader::wake`] calls back when there is more.
+    /// No data yet: [`ReplyReader::wake`] calls back when there is.
     Pending,
     End,
 }
 
-/// A pipe whose writer waits while `queue_bytes_max` are untaken, until `deadline`.
+/// A pipe whose writer waits until `deadline` while `queue_bytes_max` are unread.
 pub fn pipe(
     queue_bytes_max: usize,
     deadline: Instant,
@@ -132,7 +131,7 @@ pub fn pipe(
 }
 
 impl ReplyWriter {
-    /// Hands one piece over. Waits for room; fails at the deadline, or at once when the reader has
+    /// Queues one piece. Waits for room. Fails at the deadline, or at once if the reader has
     /// closed.
     pub fn push(&mut self, piece: Vec<u8>) -> Result<()> {
         let bytes = piece.len();
@@ -153,8 +152,8 @@ impl ReplyWriter {
         if is_closed {
             return Err(Error::ReadTimeout);
         }
-        // Where the budget is what is full, only takers can make space: they must not wait for this
-        // pipe to fill.
+        // If the budget is full, only readers can free it, so wake this one before its pipe is
+        // full.
         if self.pipe.in_flight.is_full() {
             self.wake_reader();
         }
@@ -167,8 +166,7 @@ impl ReplyWriter {
         }
         state.pieces.push_back(piece);
         state.queued += bytes;
-        // The first look is worth taking when the whole reply, or as much as the pipe holds, is
-        // there.
+        // Wake the reader only when the pipe is full or the reply has ended.
         let waker = if state.queued >= self.pipe.queue_bytes_max {
             state.waker.take()
         } else {
@@ -188,7 +186,7 @@ impl ReplyWriter {
         }
     }
 
-    /// Ends the reply, well or with the failure that stopped it.
+    /// Ends the reply, with success or the failure that stopped it.
     pub fn finish(mut self, outcome: Result<()>) {
         self.end(outcome);
     }
@@ -216,8 +214,8 @@ impl Drop for ReplyWriter {
 }
 
 impl ReplyReader {
-    /// Calls `waker` (from the writer's thread) once: when the pipe or the budget is full, or the
-    /// reply has ended. At once, where that is so already.
+    /// Calls `waker` once, from the writer's thread, when the pipe or the budget is full or the
+    /// reply has ended. If that is already so, calls it at once.
     pub fn wake(&self, waker: impl FnOnce() + Send + 'static) {
         let mut state = self.pipe.lock();
         if state.outcome.is_some() || state.queued >= self.pipe.queue_bytes_max {
@@ -228,7 +226,7 @@ impl ReplyReader {
         }
     }
 
-    /// Bytes in all, where the reply has ended well.
+    /// The number of unread bytes, if the reply has ended with success.
     pub fn bytes_left(&self) -> Option<usize> {
         let state = self.pipe.lock();
         matches!(state.outcome, Some(Ok(()))).then_some(state.queued)
@@ -249,7 +247,7 @@ impl ReplyReader {
         }
     }
 
-    /// Copies what is there into `into`.
+    /// Copies available bytes into `into`.
     pub fn read(&self, into: &mut [u8]) -> Result<Read> {
         let mut state = self.pipe.lock();
         let mut count = 0;
@@ -263,8 +261,7 @@ impl ReplyReader {
             into[count..count + bytes].copy_from_slice(&piece[taken..taken + bytes]);
             count += bytes;
             if taken + bytes == piece.len() {
-                // Memory is free when the last byte of a piece is taken, not sooner: a page is one
-                // piece.
+                // A piece is freed only when its last byte is read: a page is one piece.
                 freed += piece.len();
                 state.pieces.pop_front();
                 state.taken = 0;
@@ -291,7 +288,7 @@ impl ReplyReader {
         }
     }
 
-    /// Frees what is queued and stops the writer at its next piece.
+    /// Frees the queue and stops the writer at its next piece.
     pub fn close(&self) {
         let mut state = self.pipe.lock();
         state.is_closed = true;

@@ -1,5 +1,5 @@
-//! Every reply of a real Agave 3.1 to the fixture accounts that the kernel answers too, compared in
-//! value. [`expected_error`] and [`as_contract`] hold every difference that the contract makes.
+//! Compares replies with those of a real Agave 3.1 for the fixture accounts, by value.
+//! [`expected_error`] and [`as_contract`] list every difference that the contract makes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -17,7 +17,7 @@ use wire::reads::{self, Outcome, PageView, ReadLimits};
 
 const SLOT: u64 = 120;
 
-/// `None` where the checks in front of the kernel refuse.
+/// `None` where checks outside the kernel reject the options.
 fn view_of(options: &Value) -> Option<View> {
     let encoding = options["encoding"].as_str().unwrap_or("base64");
     let slice = match &options["dataSlice"] {
@@ -96,8 +96,7 @@ fn page(
     })
 }
 
-/// Our `value`, or the name of our error; `None` where the parameters are not the kernel's to
-/// judge.
+/// Our `value`, or the name of our error; `None` where the kernel does not check the parameters.
 fn ours(snapshot: &Snapshot<'_>, method: &str, params: &Value) -> Option<Result<Value>> {
     if method == "getAccountInfo" && params.as_array()?.len() > 2 {
         return None;
@@ -133,14 +132,14 @@ fn ours(snapshot: &Snapshot<'_>, method: &str, params: &Value) -> Option<Result<
     }))
 }
 
-/// Rows of a page without regard to their order.
+/// The rows of a page, sorted.
 fn by_pubkey(rows: &Value) -> Value {
     let rows = rows.as_array().unwrap().iter();
     let rows = rows.map(|row| (row["pubkey"].as_str().unwrap(), &row["account"]));
     json!(rows.collect::<BTreeMap<_, _>>())
 }
 
-/// The validator also has accounts of its own.
+/// Drops accounts that only the validator has.
 fn only_known(mut rows: Value, known: &BTreeSet<String>) -> Value {
     rows.as_object_mut()
         .unwrap()
@@ -160,13 +159,13 @@ fn only_parsed(mut rows: Value) -> Value {
 fn expected_error(method: &str, message: &str) -> &'static str {
     match (method, message) {
         (_, "Invalid param: WrongSize") => "pubkeySize",
-        // The contract names the key: `could not decode pubkey <value>`.
+        // The contract includes the key: `could not decode pubkey <value>`.
         (_, "Invalid param: Invalid") => "pubkeyDecode",
         (_, "Invalid param: could not find account") => "accountMissing",
         (_, "Invalid param: could not find mint") => "mintMissing",
         (_, "Invalid param: not a Token account") => "notTokenAccount",
         (_, "Invalid param: not a Token mint") => "notTokenMint",
-        // Anything but a mint is `not a Token mint` (contract: largest-holders).
+        // All accounts that are not mints are `not a Token mint` (contract: largest-holders).
         ("getTokenSupply", "Invalid param: mint could not be unpacked")
         | ("getTokenLargestAccounts", "Invalid param: Token mint could not be unpacked") => {
             "notTokenMint"
@@ -213,7 +212,7 @@ fn replies_equal_agave() {
     ) else {
         return;
     };
-    // The validator has it from its genesis.
+    // The validator has it since genesis.
     accounts.push(native_mint());
     let known = accounts
         .iter()
@@ -236,10 +235,10 @@ fn replies_equal_agave() {
             continue;
         };
         if params[0] == encode_pubkey(&TOKEN_PROGRAM) && !method.ends_with("ProgramAccounts") {
-            continue; // The program itself is the validator's own too.
+            continue; // The validator has this program too.
         }
         if params[0].as_array().is_some_and(|keys| keys.len() > 100) {
-            // No cap on the count (contract: multiple-accounts).
+            // No maximum count (contract: multiple-accounts).
             assert!(ours.is_ok(), "{method} {params}");
             continue;
         }

@@ -1,4 +1,5 @@
-//! The fast lane allocates nothing once its buffer is warm: what LMDB does in C is its own affair.
+//! The fast lane allocates nothing in Rust once its buffer is warm. LMDB's allocations in C are not
+//! counted.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -14,17 +15,17 @@ thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: every call goes to the system allocator unchanged; the counter is a plain thread-local
-// cell.
+// SAFETY: every call is passed unchanged to the system allocator; the counter is a plain
+// thread-local cell.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are passed on as they are.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on as they are.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

@@ -1,5 +1,4 @@
-//! Real jsonParsed replies whose raw bytes are known, and raw Token-2022 accounts whose extensions
-//! are known.
+//! Real jsonParsed replies with known raw bytes, and raw Token-2022 accounts with known extensions.
 
 use primitives::encoding::decode_pubkey;
 use primitives::token::{
@@ -34,7 +33,7 @@ fn mint(pubkey: [u8; 32], decimals: u8) -> AccountUpdate {
     }
 }
 
-/// A mint for a token account that comes without one, with the decimals that its reply shows.
+/// A mint for a token account without one, with the decimals of its reply.
 fn mint_for(account: &AccountUpdate, reply: &Value) -> Option<AccountUpdate> {
     let mint_key = mint_of(&account.data).filter(|_| is_account(&account.data))?;
     let decimals = reply["data"]["parsed"]["info"]["tokenAmount"]["decimals"]
@@ -43,7 +42,7 @@ fn mint_for(account: &AccountUpdate, reply: &Value) -> Option<AccountUpdate> {
     Some(mint(*mint_key, decimals as u8))
 }
 
-/// `100.0` and `100` are one JSON number; those files hold either.
+/// Normalises `100.0` to `100`: the files use both.
 fn whole(value: &Value) -> Value {
     match value {
         Value::Object(members) => members
@@ -58,7 +57,7 @@ fn whole(value: &Value) -> Value {
     }
 }
 
-/// Objects and arrays, with leaves by type only: what another slot may not change.
+/// Keeps objects and arrays, and replaces values by their types, since values change between slots.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Object(members) => members
@@ -73,7 +72,7 @@ fn shape(value: &Value) -> Value {
 }
 
 #[test]
-fn replies_of_other_nodes() {
+fn replies_equal_those_of_other_nodes() {
     let Some(files) = fixtures::files("json-parsed") else {
         return;
     };
@@ -106,7 +105,7 @@ fn replies_of_other_nodes() {
 }
 
 #[test]
-fn extensions_in_their_order() {
+fn extensions_keep_their_order() {
     let Some(files) = fixtures::files("token-2022") else {
         return;
     };
@@ -175,7 +174,7 @@ fn wrapped_sol_by_address_reads_its_mint() {
     assert_eq!(with["data"]["parsed"]["info"]["tokenAmount"]["decimals"], 9);
 }
 
-/// The rows of a table, below its comments and its head.
+/// The rows of a table, without its comments and header.
 fn table(part: &str) -> Option<Vec<Vec<String>>> {
     let text = std::fs::read_to_string(fixtures::path(part)?).unwrap();
     let rows = text.lines().filter(|line| !line.starts_with('#')).skip(1);
@@ -205,11 +204,11 @@ fn parsed_extensions(data: Vec<u8>) -> Vec<Value> {
     parsed["extensions"].as_array().cloned().unwrap_or_default()
 }
 
-/// Ordinal of an extension that the decoder of Agave 3.1 does not know: it shows no extension then.
+/// Ordinal of an extension unknown to Agave 3.1's decoder, which then shows no extensions.
 const PERMISSIONED_BURN: u16 = 28;
 
 #[test]
-fn every_extension_is_named() {
+fn every_extension_has_its_name() {
     let Some(rows) = table("token-2022/solana-token2022-extensions.tsv") else {
         return;
     };
@@ -252,11 +251,11 @@ fn every_extension_is_named() {
 }
 
 #[test]
-fn many_extensions_at_once() {
+fn multiple_extensions() {
     let Some(rows) = table("token-2022/solana-token2022-accounts.tsv") else {
         return;
     };
-    // The mint holds a permissioned burn beside others.
+    // The mint has a permissioned burn beside other extensions.
     let counts = rows
         .iter()
         .map(|row| parsed_extensions(bytes_of(&row[5])).len());

@@ -1,4 +1,4 @@
-//! One rule, one test; frames as they stand on the wire.
+//! One rule per test, with exact frames.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn to_program(filters: Vec<Filter>) -> Interest {
 }
 
 #[test]
-fn frames_as_they_stand_on_the_wire() {
+fn exact_frames() {
     let bench = Bench::new();
     bench.apply(&block(1, vec![account([1; 32], 5, [9; 32], b"old")]));
     bench.add(1, to_account(1));
@@ -67,7 +67,7 @@ fn frames_as_they_stand_on_the_wire() {
 }
 
 #[test]
-fn a_closed_account_is_zeroes_for_itself_and_nothing_for_its_program() {
+fn closed_account_is_zeroed_for_account_and_silent_for_program() {
     let bench = Bench::new();
     bench.apply_accounts(1, vec![account([1; 32], 5, [9; 32], b"old")]);
     bench.add(1, to_account(1));
@@ -85,7 +85,7 @@ fn a_closed_account_is_zeroes_for_itself_and_nothing_for_its_program() {
 }
 
 #[test]
-fn each_slot_is_told_as_it_was() {
+fn each_slot_has_its_state() {
     let bench = Bench::new();
     bench.add(1, to_account(1));
     bench.frames();
@@ -96,7 +96,7 @@ fn each_slot_is_told_as_it_was() {
             block(slot, vec![write(0), write(slot as u8)])
         })
         .collect();
-    // The first one begins an empty store, the others share a commit.
+    // The first block begins an empty store. The others share a commit.
     bench.apply(&blocks[0]);
     bench.temporary.store.apply_all(&blocks[1..]).unwrap();
     let seen: Vec<(u64, u64)> = bench
@@ -113,7 +113,7 @@ fn each_slot_is_told_as_it_was() {
 }
 
 #[test]
-fn a_slice_and_an_encoding_are_kept_to() {
+fn applies_slice_and_encoding() {
     let bench = Bench::new();
     let view = |encoding, offset, length| View {
         encoding,
@@ -168,7 +168,7 @@ fn data() -> Vec<u8> {
 }
 
 #[test]
-fn logs_are_told_to_who_asked_for_them() {
+fn logs_reach_matching_subscriptions() {
     let bench = Bench::new();
     bench.apply_accounts(1, vec![]);
     bench.add(1, Interest::Logs(LogsOf::All));
@@ -187,7 +187,7 @@ fn logs_are_told_to_who_asked_for_them() {
 }
 
 #[test]
-fn subscriptions_are_bounded_and_ids_are_used_once() {
+fn subscriptions_are_bounded_and_ids_unique() {
     let fanout = Fanout::new(FanoutOptions {
         subscriptions_max: 2,
         chunk_bytes_max: 1,

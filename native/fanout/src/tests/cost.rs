@@ -1,4 +1,4 @@
-//! A pass costs what changed and what was hit, not their product.
+//! A pass costs the sum of changes and matches, not the product of changes and subscriptions.
 
 use std::sync::Arc;
 
@@ -44,9 +44,9 @@ fn cost(filters: impl Fn(u32) -> Vec<Filter>) -> (u64, u64) {
 }
 
 #[test]
-fn distinct_filters_on_one_program() {
+fn cost_of_distinct_filters_on_one_program() {
     let distinct = |id: u32| memcmp(32, &number(u64::from(id) * 2));
-    // A filter that all share, in any place among them, hides no other.
+    // A filter shared by all subscriptions, in any position, does not hide the others.
     let cases: [Box<dyn Fn(u32) -> Vec<Filter>>; 4] = [
         Box::new(|id| vec![distinct(id)]),
         Box::new(|id| vec![memcmp(0, &[1; 32]), distinct(id)]),
@@ -57,14 +57,14 @@ fn distinct_filters_on_one_program() {
         let (comparisons, frames) = cost(filters);
         assert_eq!(frames, CHANGES / 2, "case {case}");
         let filters_each = filters(1).len() as u64;
-        // Under a key that all share nine lie before another shape is worth its look-up.
+        // Nine subscriptions lie under the shared key before another shape is used.
         let most = CHANGES * (3 + 9 * filters_each) + frames * filters_each;
         assert!(comparisons <= most, "case {case}: {comparisons}");
     }
 }
 
 #[test]
-fn accounts_signatures_and_mentions_nobody_changes() {
+fn cost_of_subscriptions_without_changes() {
     let bench = Bench::new();
     bench.apply_accounts(1, vec![]);
     for id in 1..=SUBSCRIPTIONS {

@@ -1,4 +1,4 @@
-//! Tests of the fan-out, and what they share: a store with a fan-out, and transactions.
+//! Tests of the fan-out and their shared helpers.
 
 mod cases;
 mod cost;
@@ -22,7 +22,7 @@ const BASE64: View = View {
 /// A frame: subscription, flags, text.
 type Frame = (u32, u32, String);
 
-/// A store and a fan-out of it.
+/// A store and its fan-out.
 struct Bench {
     temporary: Temporary,
     fanout: Fanout,
@@ -60,7 +60,7 @@ impl Bench {
         self.fanout.pass(&self.temporary.store).unwrap()
     }
 
-    /// Passes until nothing more is waiting.
+    /// Runs passes until nothing is pending.
     fn frames(&self) -> Vec<Frame> {
         let mut frames = Vec::new();
         loop {
@@ -106,7 +106,7 @@ fn signature(n: u8) -> [u8; 64] {
     [n; 64]
 }
 
-/// Without an error, a success; without details, only its outcome.
+/// No error is a success. No details means that only the outcome is known.
 fn transaction(
     n: u8,
     error: Option<&[u8]>,

@@ -1,4 +1,4 @@
-//! The fan-out as loops over everything, with `serde_json` for the frames.
+//! A reference fan-out: plain loops, with `serde_json` for the frames.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ pub type Told = (u32, u32, Value);
 #[derive(Default)]
 pub struct Naive {
     subscriptions: BTreeMap<u32, Interest>,
-    /// Once it has begun, the last slot that was sent.
+    /// The last slot written, once begun.
     slot: Option<u64>,
     has_begun: bool,
     root: u64,
-    /// Every block so far, with its root as stored.
+    /// All blocks, each with its stored root.
     blocks: Vec<(Block, u64)>,
-    /// Subscriptions to final outcomes that wait: by slot and id.
+    /// Subscriptions that wait for a final outcome, by slot and id.
     waiting: BTreeMap<(u64, u32), Value>,
 }
 
@@ -41,7 +41,7 @@ fn at(slot: u64, value: &Value) -> Value {
 
 fn error_of(transaction: &TransactionUpdate) -> Value {
     match &transaction.error {
-        // The errors of these tests: variants without members.
+        // These tests use only variants without members.
         Some(bytes) => match bytes[0] {
             0 => json!("AccountInUse"),
             _ => json!("AccountLoadedTwice"),
@@ -91,7 +91,7 @@ impl Naive {
             .clone()
             .into_iter()
             .partition(|(block, _)| Some(block.slot) <= self.slot);
-        // In order of ids, as they are added.
+        // In order of ids, as the fan-out adds them.
         for id in self.subscriptions.keys().copied().collect::<Vec<_>>() {
             for (block, _) in &past {
                 for transaction in &block.transactions {
@@ -204,7 +204,7 @@ impl Naive {
         }
     }
 
-    /// A transaction meets the subscriptions to it that have not seen it, or only one of them.
+    /// Settles the subscriptions to a transaction that have not seen it, or only one of them.
     fn see(
         &mut self,
         only: Option<u32>,

@@ -1,4 +1,4 @@
-//! Where a pass begins and ends, and what it calls lost.
+//! Limits of a pass, and losses.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use super::*;
 use store::testing::account;
 
 #[test]
-fn what_the_feed_no_longer_holds_is_called_lost() {
+fn deleted_slots_are_reported_lost() {
     let kept = Options {
         feed_slots_max: 2,
         ..options()
@@ -27,7 +27,7 @@ fn what_the_feed_no_longer_holds_is_called_lost() {
     assert!(pass.frames.is_empty());
     bench.apply_accounts(5, vec![account([1; 32], 5, [9; 32], b"")]);
     assert_eq!(bench.frames().len(), 1, "and goes on at the tip");
-    // A slot that is too large to be held at all is a hole like any other.
+    // A slot that is too large to store is a hole too.
     let small = Options {
         feed_bytes_max: 1_000,
         ..options()
@@ -41,7 +41,7 @@ fn what_the_feed_no_longer_holds_is_called_lost() {
 }
 
 #[test]
-fn slots_that_the_chain_skips_are_no_loss() {
+fn skipped_slots_are_not_lost() {
     let bench = Bench::new();
     bench.apply_accounts(1, vec![]);
     bench.add(1, to_account(1));
@@ -56,7 +56,7 @@ fn slots_that_the_chain_skips_are_no_loss() {
 }
 
 #[test]
-fn nobody_who_needs_changes_loses_none() {
+fn nothing_is_lost_without_subscriptions_to_changes() {
     let kept = Options {
         feed_slots_max: 1,
         ..options()
@@ -84,7 +84,7 @@ fn nobody_who_needs_changes_loses_none() {
 }
 
 #[test]
-fn without_subscriptions_nothing_is_missed() {
+fn nothing_is_lost_without_subscriptions() {
     let kept = Options {
         feed_slots_max: 1,
         ..options()
@@ -97,7 +97,7 @@ fn without_subscriptions_nothing_is_missed() {
             assert_eq!((pass.slot, pass.is_lost), (Some(slot), false));
         }
     }
-    // The first one comes long after the last pass.
+    // The first block comes long after the last pass.
     bench.add(1, to_account(1));
     assert!(bench.frames().is_empty());
     bench.apply_accounts(10, vec![account([1; 32], 1, [9; 32], b"")]);
@@ -105,7 +105,7 @@ fn without_subscriptions_nothing_is_missed() {
 }
 
 #[test]
-fn a_pass_ends_where_it_is_full_and_goes_on_there() {
+fn full_pass_resumes_where_it_ended() {
     let large = 9 << 20;
     for chunk in [1, 500, 1 << 20] {
         let bench = Bench::with(chunk, &options());
@@ -120,9 +120,9 @@ fn a_pass_ends_where_it_is_full_and_goes_on_there() {
             (first.index.len(), first.has_more, first.slot),
             (3, true, Some(1))
         );
-        // Removed while it waits for its frame.
+        // Removed while its frame is pending.
         bench.fanout.remove(3);
-        // Another one hears of the next slot on.
+        // A new subscription begins with the next slot.
         bench.add(9, to_account(1));
         let ids: Vec<u32> = bench.frames().iter().map(|(id, _, _)| *id).collect();
         assert_eq!(ids, [2, 4]);
@@ -131,7 +131,7 @@ fn a_pass_ends_where_it_is_full_and_goes_on_there() {
 }
 
 #[test]
-fn a_failed_pass_is_a_loss() {
+fn failed_pass_is_a_loss() {
     let bench = Bench::new();
     bench.apply_accounts(1, vec![]);
     bench.add(1, to_account(1));
@@ -146,7 +146,7 @@ fn a_failed_pass_is_a_loss() {
 }
 
 #[test]
-fn a_subscription_hears_of_every_block_committed_after_it() {
+fn subscription_gets_every_later_block() {
     const SLOTS: u64 = 150;
     let bench = Bench::with(3_000, &options());
     bench.apply_accounts(1, vec![]);
@@ -166,7 +166,7 @@ fn a_subscription_hears_of_every_block_committed_after_it() {
         for slot in 2..=SLOTS {
             bench.add(slot as u32, to_account(1));
             bench.apply_accounts(slot, vec![account([1; 32], slot, [9; 32], b"")]);
-            // Its end may come at any time, too.
+            // The subscription may be removed at any time.
             bench.fanout.remove(slot as u32 - 20);
         }
         is_done.store(true, Ordering::Release);
@@ -180,7 +180,8 @@ fn a_subscription_hears_of_every_block_committed_after_it() {
     }
     for id in 2..=SLOTS {
         let heard = heard.remove(&(id as u32)).unwrap_or_default();
-        // A slot that was not looked at yet when it was added may come first; then each slot once.
+        // The first frame may be of a slot that was unread when it was added. Then each slot comes
+        // once.
         let first = heard.first().copied().unwrap_or(id);
         let in_turn: Vec<u64> = (first..).take(heard.len()).collect();
         assert!(

@@ -1,5 +1,4 @@
-//! Random chains and subscriptions that come and go: the frames equal those of plain loops, in
-//! pieces of any size.
+//! Random chains, subscriptions and chunk sizes: the frames equal those of plain loops.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use wire::account_json::DataSlice;
 #[derive(Debug, Clone)]
 enum Step {
     Add(Interest),
-    /// One of those that were ever added.
+    /// Removes one of the subscriptions ever added.
     Remove(prop::sample::Index),
     Block {
         accounts: Vec<AccountUpdate>,
@@ -118,7 +117,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn frames_equal_those_of_plain_loops(
+    fn frames_equal_the_reference(
         steps in vec(step(), 1..60),
         chunk in prop_oneof![Just(1usize), 1usize..3_000, Just(1 << 20)],
     ) {

@@ -1,4 +1,4 @@
-//! Subscriptions to signatures: seen before, seen later, final at once and only later.
+//! Subscriptions to signatures: seen before or after they are added, and final at once or later.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn to_signature(n: u8, is_finalized: bool, wants_received: bool) -> Interest {
     }
 }
 
-/// Subscription, whether it was the last frame, slot, and the value.
+/// Subscription, whether the frame is its last, slot and value.
 fn told(bench: &Bench) -> Vec<(u32, bool, u64, String)> {
     bench
         .frames()
@@ -29,7 +29,7 @@ const SUCCESS: &str = r#"{"err":null}"#;
 const RECEIVED: &str = r#""receivedSignature""#;
 
 #[test]
-fn an_outcome_is_told_once_and_ends_its_subscription() {
+fn outcome_is_sent_once_and_ends_the_subscription() {
     let bench = Bench::new();
     bench.apply_accounts(1, vec![]);
     bench.add(1, to_signature(1, false, false));
@@ -56,7 +56,7 @@ fn an_outcome_is_told_once_and_ends_its_subscription() {
 }
 
 #[test]
-fn what_is_confirmed_already_is_told_at_once() {
+fn confirmed_outcome_is_sent_at_once() {
     let bench = Bench::new();
     bench.apply(&with_transactions(1, vec![transaction(1, None, None)]));
     bench.apply(&with_transactions(2, vec![transaction(2, None, None)]));
@@ -69,7 +69,7 @@ fn what_is_confirmed_already_is_told_at_once() {
         (2, true, 2, SUCCESS.to_string()),
     ];
     assert_eq!(told(&bench), expected);
-    // In the order in which they were added, also where two await the same one.
+    // In the order in which they were added, even for the same signature.
     bench.add(4, to_signature(2, false, true));
     bench.add(5, to_signature(1, false, false));
     bench.add(6, to_signature(2, false, false));
@@ -80,14 +80,14 @@ fn what_is_confirmed_already_is_told_at_once() {
         (6, true, 2, SUCCESS.to_string()),
     ];
     assert_eq!(told(&bench), expected);
-    // Added before the pass that reads its slot: sent once.
+    // Added before the pass that reads its slot: written once.
     bench.add(3, to_signature(3, false, false));
     bench.apply(&with_transactions(3, vec![transaction(3, None, None)]));
     assert_eq!(told(&bench), [(3, true, 3, SUCCESS.to_string())]);
 }
 
 #[test]
-fn a_final_outcome_waits_for_the_root() {
+fn final_outcome_waits_for_the_root() {
     let bench = Bench::new();
     bench.apply(&with_transactions(1, vec![transaction(1, None, None)]));
     bench.frames();
@@ -112,7 +112,7 @@ fn a_final_outcome_waits_for_the_root() {
 }
 
 #[test]
-fn a_hole_in_the_feed_loses_no_outcome() {
+fn hole_in_the_feed_loses_no_outcome() {
     let kept = Options {
         feed_slots_max: 1,
         ..options()

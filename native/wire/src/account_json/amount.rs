@@ -21,7 +21,7 @@ pub fn push_amount(out: &mut Vec<u8>, amount: u64, mint: &MintData) {
         push_str(out, &ui.ui_amount_string);
         return;
     }
-    // 10²⁰ does not fit 64 bits: from there on Agave answers null.
+    // 10²⁰ does not fit 64 bits: from there on Agave writes null.
     match 10u64.checked_pow(u32::from(mint.decimals)) {
         Some(unit) => push_f64(out, amount as f64 / unit as f64),
         None => out.extend_from_slice(b"null"),

@@ -1,4 +1,4 @@
-//! What a mint says about its amounts.
+//! Mint data for token amounts.
 
 use std::collections::HashMap;
 
@@ -13,18 +13,18 @@ use primitives::Pubkey;
 use primitives::token::{MINT_BYTES, NATIVE_MINT, mint_decimals};
 use sys::error::Result;
 
-/// Mints remembered within one reply. A reply of more distinct mints forgets all and starts again.
+/// Mints cached within one reply. When the cache is full, it is cleared.
 const MINTS_KEPT: usize = 4096;
 /// Decimals of wrapped SOL.
 const NATIVE_DECIMALS: u8 = 9;
 
-/// Decimals of a mint, and its interest or scale together with the time they are computed for.
+/// Decimals of a mint, and its interest or scale with the time they are computed for.
 #[derive(Clone, Copy)]
 pub struct MintData(pub(super) SplTokenAdditionalDataV2);
 
 impl MintData {
-    /// Reads a mint's bytes; `None` where they do not unpack. `now` is asked only by an
-    /// interest-bearing or scaled mint. The owner of the account does not matter, as in Agave.
+    /// Decodes a mint; `None` where the data is invalid. Only an interest-bearing or scaled mint
+    /// calls `now`. The owner of the account is not checked, as in Agave.
     pub fn of(data: &[u8], now: impl Fn() -> i64) -> Option<Self> {
         let mut mint = SplTokenAdditionalDataV2::with_decimals(mint_decimals(data)?);
         if data.len() > MINT_BYTES {
@@ -37,13 +37,13 @@ impl MintData {
         Some(MintData(mint))
     }
 
-    /// Wrapped SOL, whose mint account list reads do not look at.
+    /// Wrapped SOL. Page reads do not look up its mint account.
     pub fn native() -> Self {
         MintData(SplTokenAdditionalDataV2::with_decimals(NATIVE_DECIMALS))
     }
 }
 
-/// Looks mints up for token accounts, each once.
+/// Looks up the mints of token accounts, each once.
 pub struct Mints<'a, A: Accounts> {
     accounts: &'a A,
     is_native_known: bool,
@@ -52,7 +52,7 @@ pub struct Mints<'a, A: Accounts> {
 }
 
 impl<'a, A: Accounts> Mints<'a, A> {
-    /// For reads by address: the native mint is an account like any other.
+    /// For reads by address: the native mint is looked up like any other account.
     pub fn by_address(accounts: &'a A) -> Self {
         Mints {
             accounts,
@@ -62,7 +62,7 @@ impl<'a, A: Accounts> Mints<'a, A> {
         }
     }
 
-    /// For pages: the native mint has nine decimals, whether it is in the store or not.
+    /// For pages: the native mint has nine decimals, whether or not it is in the store.
     pub fn in_pages(accounts: &'a A) -> Self {
         Mints {
             is_native_known: true,
@@ -70,12 +70,12 @@ impl<'a, A: Accounts> Mints<'a, A> {
         }
     }
 
-    /// Bytes of mint accounts looked at so far.
+    /// Bytes of mint accounts read.
     pub fn read_bytes(&self) -> usize {
         self.read_bytes
     }
 
-    /// The mint at this address; `None` where there is none, or no mint there.
+    /// The mint at this address; `None` where there is no account or it is not a mint.
     pub fn get(&mut self, mint: &Pubkey) -> Result<Option<MintData>> {
         if self.is_native_known && *mint == NATIVE_MINT {
             return Ok(Some(MintData::native()));

@@ -1,5 +1,5 @@
-//! One account as JSON. Written here and not in JavaScript because lamports and rentEpoch are u64
-//! and must never pass through a double.
+//! Writes one account as JSON. This is not done in JavaScript because lamports and rentEpoch are
+//! u64, which a double cannot hold exactly.
 
 mod amount;
 mod mint;
@@ -17,7 +17,7 @@ use primitives::encoding::{
 use store::AccountRef;
 use sys::error::Result;
 
-/// What the validator writes in place of data of over 128 bytes.
+/// The validator's text in place of base58 data of over 128 bytes.
 const TOO_LONG: &[u8] = b"error: data too large for bs58 encoding";
 
 /// How `data` is written.
@@ -38,19 +38,19 @@ impl Encoding {
         Encoding::JsonParsed,
     ];
 
-    /// The encoding with this code: base64 0, base58 1, base64+zstd 2, jsonParsed 3.
+    /// The encoding of a code: base64 0, base58 1, base64+zstd 2, jsonParsed 3.
     pub fn of_code(code: u32) -> Option<Self> {
         Self::ALL.get(code as usize).copied()
     }
 
-    /// The encoding that a client names so.
+    /// The encoding of a client's name for it.
     pub fn of_name(name: &[u8]) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|encoding| encoding.name().as_bytes() == name)
     }
 
-    /// As on the wire.
+    /// The name on the wire.
     pub fn name(self) -> &'static str {
         match self {
             Encoding::Base64 => "base64",
@@ -61,14 +61,14 @@ impl Encoding {
     }
 }
 
-/// The part of `data` that a client wants.
+/// The part of `data` that a client requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataSlice {
     pub offset: u64,
     pub length: u64,
 }
 
-/// What a client wants to see of each account.
+/// Encoding and slice of `data`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View {
     pub encoding: Encoding,
@@ -76,8 +76,8 @@ pub struct View {
 }
 
 impl View {
-    /// The bytes that this view encodes. jsonParsed ignores the slice, in its base64 fallback too;
-    /// an offset past the end leaves nothing.
+    /// The bytes that this view encodes. jsonParsed ignores the slice, even where it falls back to
+    /// base64. An offset past the end leaves no bytes.
     pub fn bytes<'a>(&self, data: &'a [u8]) -> &'a [u8] {
         let Some(slice) = self.slice.filter(|_| self.encoding != Encoding::JsonParsed) else {
             return data;
@@ -91,14 +91,14 @@ impl View {
     }
 }
 
-/// What jsonParsed looks at beside the account itself, at one snapshot.
+/// What jsonParsed reads beside the account, at one snapshot.
 pub trait Accounts {
     fn account(&self, pubkey: &Pubkey) -> Result<Option<AccountRef<'_>>>;
-    /// Seconds since 1970 on the chain's own clock.
+    /// Seconds since 1970 by the chain's clock.
     fn unix_timestamp(&self) -> i64;
 }
 
-/// Writes accounts of one reply in one view; it remembers the mints it has met.
+/// Writes the accounts of one reply in one view. Caches their mints.
 pub struct AccountWriter<'a, A: Accounts> {
     view: View,
     mints: Mints<'a, A>,
@@ -116,8 +116,8 @@ impl<'a, A: Accounts> AccountWriter<'a, A> {
         }
     }
 
-    /// For where nobody could be refused: data too long for base58 become the validator's words for
-    /// that.
+    /// For notifications, which cannot return an error: writes the validator's text in place of
+    /// data too long for base58.
     pub fn telling_what_is_too_long(self) -> Self {
         AccountWriter {
             tells_too_long: true,
@@ -125,7 +125,7 @@ impl<'a, A: Accounts> AccountWriter<'a, A> {
         }
     }
 
-    /// Bytes of account data looked at so far, mints included.
+    /// Bytes of account data read, including mints.
     pub fn read_bytes(&self) -> usize {
         self.read_bytes + self.mints.read_bytes()
     }

@@ -8,8 +8,8 @@ use primitives::token::{TokenProgram, is_account, is_mint, mint_of};
 use store::AccountRef;
 use sys::error::{Error, Result};
 
-/// Appends the parsed object and answers true, or appends nothing and answers false: no token
-/// account or mint, or a token account whose mint is missing or is none.
+/// Appends the parsed object and returns true. Appends nothing and returns false where the account
+/// is not a token account or mint, or its mint is missing or invalid.
 pub(super) fn push_parsed<A: Accounts>(
     out: &mut Vec<u8>,
     account: &AccountRef<'_>,
@@ -21,7 +21,7 @@ pub(super) fn push_parsed<A: Accounts>(
     let mint = match mint_of(account.data) {
         Some(mint) if is_account(account.data) => mints.get(mint)?,
         _ if is_mint(account.data) => None,
-        // Multisigs too: only token accounts and mints parse (contract: parsed-accounts).
+        // Multisigs fall back too: only token accounts and mints parse (contract: parsed-accounts).
         _ => return Ok(false),
     };
     let Ok(token) = parse_token_v3(account.data, mint.as_ref().map(|mint| &mint.0)) else {

@@ -1,4 +1,4 @@
-//! JSON scalars into a byte buffer.
+//! Writes JSON scalars into a byte buffer.
 
 /// Appends a JSON integer, exact over the whole u64.
 pub fn push_u64(out: &mut Vec<u8>, number: u64) {
@@ -6,7 +6,7 @@ pub fn push_u64(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(decimal_digits(number, &mut digits));
 }
 
-/// The decimal digits of a number, in the end of the given buffer.
+/// Writes the decimal digits of a number to the end of the given buffer.
 pub(super) fn decimal_digits(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
     let mut start = digits.len();
     for (index, digit) in digits.iter_mut().enumerate().rev() {
@@ -25,7 +25,8 @@ pub fn push_bool(out: &mut Vec<u8>, value: bool) {
     out.extend_from_slice(if value { b"true" } else { b"false" });
 }
 
-/// Appends a JSON number as Agave writes it (`100.0`), or `null` for what JSON cannot hold.
+/// Appends a JSON number as Agave writes it (`100.0`), or `null` for values that JSON cannot
+/// represent.
 pub(super) fn push_f64(out: &mut Vec<u8>, number: f64) {
     if serde_json::to_writer(&mut *out, &number).is_err() {
         out.extend_from_slice(b"null");

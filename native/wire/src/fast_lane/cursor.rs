@@ -1,7 +1,7 @@
-//! The little of JSON that canonical requests are made of. Whatever is not strictly valid, or needs
-//! more than a look at each byte, is `None`: the ordinary way reads it then.
+//! A parser for the subset of JSON in canonical requests. Input that is invalid, or that needs more
+//! than one pass over its bytes, is `None`: the ordinary path parses it.
 
-/// A place in the body. Every method moves it past what it has read, or answers `None`.
+/// A position in the body. Each method advances past what it reads, or returns `None`.
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
 }
@@ -11,7 +11,7 @@ impl<'a> Cursor<'a> {
         Cursor { rest: text }
     }
 
-    /// What has not been read yet.
+    /// The unread part.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -24,7 +24,7 @@ impl<'a> Cursor<'a> {
         self.rest.first().copied()
     }
 
-    /// Reads this one byte, after white space.
+    /// Reads the given byte, after white space.
     pub fn eat(&mut self, byte: u8) -> Option<()> {
         (self.peek()? == byte).then(|| self.rest = &self.rest[1..])
     }
@@ -43,13 +43,13 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Opens a list and returns whether it has a first item; an empty one is read to its end.
+    /// Opens a list and returns whether it has an item. Reads an empty list to its end.
     pub fn open(&mut self, open: u8, close: u8) -> Option<bool> {
         self.eat(open)?;
         Some(self.peek()? != close || self.eat(close).is_none())
     }
 
-    /// The inside of a string without escapes.
+    /// The content of a string without escapes.
     pub fn string(&mut self) -> Option<&'a [u8]> {
         self.eat(b'"')?;
         let text = self.rest;
@@ -71,14 +71,14 @@ impl<'a> Cursor<'a> {
         Some(name)
     }
 
-    /// `null`, if it is what comes next.
+    /// Reads `null`.
     pub fn null(&mut self) -> Option<()> {
         self.peek()?;
         self.rest = self.rest.strip_prefix(b"null")?;
         Some(())
     }
 
-    /// The text of a number. Negative zero is left to the ordinary way.
+    /// The text of a number. Negative zero is `None`: the ordinary path reads it.
     pub fn number(&mut self) -> Option<&'a [u8]> {
         self.peek()?;
         let start = self.rest;
@@ -106,7 +106,7 @@ impl<'a> Cursor<'a> {
         start.get(..start.len() - self.rest.len())
     }
 
-    /// One digit or more.
+    /// One or more digits.
     fn digits(&mut self) -> Option<()> {
         let count = self
             .rest

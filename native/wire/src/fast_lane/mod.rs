@@ -1,6 +1,6 @@
-//! The fast lane: from the bytes of a request to the bytes of its reply, for single
-//! point reads in canonical form. It never answers an error; whatever it does not recognise takes
-//! the ordinary way, which writes the same bytes through the same reads.
+//! The fast lane: turns the bytes of a single point read in canonical form into the bytes of its
+//! reply. It never writes an error. It leaves unrecognised requests to the ordinary path, which
+//! writes the same bytes by the same reads.
 
 mod cursor;
 mod recent;
@@ -14,7 +14,7 @@ use crate::reads::{self, Outcome, ReadLimits};
 use store::{Snapshot, Store};
 use sys::error::Result;
 
-/// The methods of the lane. Their numbers are those at the native boundary.
+/// The methods of the fast lane. Their numbers are those at the native boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     LatestBlockhash = 0,
@@ -25,13 +25,12 @@ pub enum Method {
     TokenLargestAccounts = 5,
 }
 
-/// Appends the whole JSON-RPC reply and answers true, or appends nothing and answers false.
+/// Appends the whole JSON-RPC reply and returns true, or appends nothing and returns false.
 pub fn answer(body: &[u8], store: &Store, recent: &mut Recent, out: &mut Vec<u8>) -> bool {
     answer_method(body, store, recent, out).is_some()
 }
 
-/// Like [`answer`], and says what was answered, for whoever counts. `recent` must be of this store
-/// alone.
+/// Like [`answer`], but returns the method, for metrics. `recent` must belong to this store.
 pub fn answer_method(
     body: &[u8],
     store: &Store,

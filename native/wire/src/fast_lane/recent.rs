@@ -1,23 +1,23 @@
-//! Results that were just written. Clients ask for the same few accounts again and again, and until
-//! the next commit the answer is the same.
+//! A cache of results. Clients often repeat reads of the same few accounts, and a result is valid
+//! until the next commit.
 
 use super::request::Read;
 use crate::account_json::{Encoding, View};
 use primitives::Pubkey;
 
-/// Longer results are made anew each time: copying them costs as much as reading.
+/// Longer results are not cached: copying them costs as much as reading.
 const RESULT_BYTES_MAX: usize = 2048;
 /// 2^64 divided by the golden ratio: spreads keys that differ in few bits.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Method, encoding, whether there is a slice, its offset and length, address.
+/// Method, encoding, presence of a slice, its offset and length, address.
 const KEY_BYTES: usize = 51;
 
-/// What was asked for, without the id of the call.
+/// A read without the id of its call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key([u8; KEY_BYTES]);
 
 impl Key {
-    /// `None` for reads of which no result is kept.
+    /// `None` for reads whose results are not cached.
     pub fn of(read: &Read<'_>) -> Option<Key> {
         let base64 = View {
             encoding: Encoding::Base64,
@@ -28,7 +28,7 @@ impl Key {
             Read::TokenAccountBalance(pubkey)
             | Read::TokenSupply(pubkey)
             | Read::TokenLargestAccounts(pubkey) => (pubkey, &base64),
-            // The first is no search, the second is long and seldom asked for twice.
+            // The first needs no look-up. The second is long and seldom repeated.
             Read::LatestBlockhash | Read::MultipleAccounts(..) => return None,
         };
         let (offset, length) = view
@@ -49,7 +49,7 @@ impl Key {
         Some(Key(key))
     }
 
-    /// A number that spreads keys evenly over places.
+    /// A hash that distributes keys evenly over slots.
     fn spread(&self) -> usize {
         let [kind, encoding, ..] = self.0;
         let address = self
@@ -63,19 +63,19 @@ impl Key {
 
 struct Kept {
     key: Key,
-    /// Id of the last commit that the result's snapshot saw.
+    /// Id of the last commit in the result's snapshot.
     commit: usize,
     result: Vec<u8>,
 }
 
-/// The kept results of one reader. Each key has one place, and whoever comes last has it: no key
-/// can push out more than one other, whatever clients ask for.
+/// The cached results of one reader. The cache is direct-mapped: each key has one slot, and a new
+/// result replaces the old one there. So a key can evict at most one other.
 pub struct Recent {
     places: Vec<Option<Kept>>,
 }
 
 impl Recent {
-    /// Keeps at most so many results, each of at most 2 KiB; 0 keeps none.
+    /// Caches at most `results_max` results, each of at most 2 KiB; 0 disables the cache.
     pub fn new(results_max: usize) -> Recent {
         let mut places = Vec::new();
         places.resize_with(results_max, || None);
@@ -86,13 +86,13 @@ impl Recent {
         key.spread() % self.places.len().max(1)
     }
 
-    /// The result, where it is of the store's last commit.
+    /// The result, if it is of the store's last commit.
     pub(super) fn get(&self, key: &Key, last_commit: usize) -> Option<&[u8]> {
         let kept = self.places.get(self.place(key))?.as_ref()?;
         (kept.commit == last_commit && kept.key == *key).then_some(&kept.result)
     }
 
-    /// Keeps a result of the snapshot that saw this commit.
+    /// Caches a result of the snapshot with this last commit.
     pub(super) fn put(&mut self, key: Key, commit: usize, result: &[u8]) {
         if result.len() > RESULT_BYTES_MAX {
             return;

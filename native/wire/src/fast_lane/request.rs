@@ -6,12 +6,12 @@ use crate::account_json::{DataSlice, Encoding, View};
 use primitives::Pubkey;
 use primitives::encoding::decode_pubkey_bytes;
 
-/// Integers up to here are the same in JavaScript, where the ordinary way reads them.
+/// Larger integers are not exact in JavaScript, where the ordinary path parses them.
 const SAFE_INTEGER_MAX: u64 = (1 << 53) - 1;
 
 /// A recognised request.
 pub(super) struct Request<'a> {
-    /// The raw JSON token.
+    /// The raw JSON token of the id.
     pub id: &'a [u8],
     pub read: Read<'a>,
 }
@@ -39,15 +39,16 @@ impl Read<'_> {
     }
 }
 
-/// An array of strings, not decoded yet.
+/// An array of strings, not yet decoded.
 #[derive(Clone, Copy)]
 pub(super) struct Addresses<'a> {
-    /// From the opening bracket on.
+    /// The text from the opening bracket on.
     text: &'a [u8],
 }
 
 impl Addresses<'_> {
-    /// Decodes into `keys` and answers how many; `None` for a bad one, or too many.
+    /// Decodes into `keys` and returns the count; `None` if an address is invalid or there are too
+    /// many.
     pub fn decode(&self, keys: &mut [Pubkey]) -> Option<usize> {
         let mut count = 0;
         let mut cursor = Cursor::new(self.text);
@@ -61,7 +62,7 @@ impl Addresses<'_> {
     }
 }
 
-/// Reads a whole body. `None` is not an error: it says that the ordinary way must look.
+/// Parses a whole body. `None` is not an error: the ordinary path must parse it.
 pub(super) fn recognise(body: &[u8]) -> Option<Request<'_>> {
     let mut cursor = Cursor::new(body);
     let (mut jsonrpc, mut id, mut method, mut params) = (None, None, None, None);
@@ -102,7 +103,7 @@ enum First<'a> {
     Texts(Addresses<'a>),
 }
 
-/// `params` of any point read: an address or several, and options.
+/// `params` of any point read: one or more addresses, and options.
 #[derive(Default)]
 struct Params<'a> {
     first: First<'a>,
@@ -146,7 +147,8 @@ impl<'a> Params<'a> {
             (b"getMultipleAccounts", First::Texts(addresses)) => {
                 Read::MultipleAccounts(addresses, view.unwrap_or(DEFAULT_VIEW))
             }
-            // The rest has no encoding: whether one is an error is not for the fast lane to say.
+            // The other methods have no encoding. The ordinary path decides whether one is an
+            // error.
             _ if view.is_some() => return None,
             (b"getLatestBlockhash", First::Absent) => Read::LatestBlockhash,
             (b"getTokenAccountBalance", First::Text(key)) => {
@@ -171,13 +173,13 @@ fn read_addresses<'a>(cursor: &mut Cursor<'a>) -> Option<Addresses<'a>> {
     Some(Addresses { text })
 }
 
-/// The encoding of a request that names none (contract: account-encodings).
+/// The encoding of a request without one (contract: account-encodings).
 const DEFAULT_VIEW: View = View {
     encoding: Encoding::Base64,
     slice: None,
 };
 
-/// The options object. `view` is there once `encoding` or `dataSlice` was named, be it as `null`.
+/// The options object. `view` is set if `encoding` or `dataSlice` is present, even as `null`.
 #[derive(Default)]
 struct Options {
     view: Option<View>,
@@ -249,7 +251,7 @@ fn read_slice(cursor: &mut Cursor<'_>) -> Option<DataSlice> {
     })
 }
 
-/// A non-negative integer in plain digits.
+/// A non-negative integer, digits only.
 fn read_integer(cursor: &mut Cursor<'_>) -> Option<u64> {
     let text = std::str::from_utf8(cursor.number()?).ok()?;
     text.parse()

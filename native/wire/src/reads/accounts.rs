@@ -8,9 +8,9 @@ use primitives::token::{self, NATIVE_MINT, TokenProgram};
 use store::{AccountRef, PREFETCH_KEYS, Scope, Snapshot};
 use sys::error::{Error, Result};
 
-/// Addresses that one call of [`multiple_accounts`] answers at once.
+/// Maximum addresses of one call of [`multiple_accounts`].
 pub const ADDRESSES_AT_ONCE_MAX: usize = 128;
-/// A streamed reply leaves in pieces of at least this.
+/// Minimum size of a piece of a streamed reply.
 const PIECE_BYTES: usize = 256 * 1024;
 
 /// getAccountInfo: the account, or `null`.
@@ -33,7 +33,7 @@ pub fn account_info(
     })
 }
 
-/// getMultipleAccounts of at most 128 addresses, in their order; more are too large.
+/// getMultipleAccounts of at most 128 addresses, in their order. More are too large.
 pub fn multiple_accounts(
     snapshot: &Snapshot<'_>,
     pubkeys: &[Pubkey],
@@ -67,7 +67,7 @@ pub fn multiple_accounts(
     })
 }
 
-/// jsonParsed reads the mint of each token account, every one once.
+/// jsonParsed reads the mint of each token account, each mint once.
 fn prefetch_mints(snapshot: &Snapshot<'_>, found: &[Option<AccountRef<'_>>]) {
     let mut mints = [NATIVE_MINT; PREFETCH_KEYS];
     let mut count = 0;
@@ -85,7 +85,7 @@ fn prefetch_mints(snapshot: &Snapshot<'_>, found: &[Option<AccountRef<'_>>]) {
     snapshot.prefetch(mints.get(..count).unwrap_or_default());
 }
 
-/// Whether the data to be written is over the limits. Lengths are all it looks at.
+/// Whether the data to be written is over the limits. Reads only lengths.
 fn is_over(found: &[Option<AccountRef<'_>>], view: View, limits: &ReadLimits) -> bool {
     let bytes = found
         .iter()
@@ -112,7 +112,7 @@ fn push_accounts(
             Some(account) => writer.write(out, account)?,
             None => out.extend_from_slice(b"null"),
         }
-        // The mints that jsonParsed needs come to light only here.
+        // The sizes of the mints for jsonParsed are known only after writing.
         if writer.read_bytes() > limits.records_bytes_max {
             return Ok(Outcome::TooLarge);
         }
@@ -120,7 +120,7 @@ fn push_accounts(
     Ok(Outcome::Written)
 }
 
-/// getAccountInfo of an account of any size, through bounded memory.
+/// getAccountInfo of an account of any size, in bounded memory.
 pub fn stream_account(
     snapshot: &Snapshot<'_>,
     pubkey: &Pubkey,
@@ -137,8 +137,8 @@ pub fn stream_account(
     )
 }
 
-/// getMultipleAccounts of any count, through bounded memory: the sink gets pieces of about 256 KiB.
-/// What the client must hear as an error fails before the first piece.
+/// getMultipleAccounts of any count, in bounded memory: the sink gets pieces of about 256 KiB.
+/// Errors for the client are returned before the first piece.
 pub fn stream_accounts(
     snapshot: &Snapshot<'_>,
     pubkeys: &[Pubkey],
@@ -149,7 +149,7 @@ pub fn stream_accounts(
     stream(snapshot, pubkeys, view, [b"[", b"]}"], sink)
 }
 
-/// Half a reply cannot be taken back, so everything that can be refused is looked at before.
+/// Checks everything that can fail, because a partly sent reply cannot become an error.
 fn check_first(snapshot: &Snapshot<'_>, pubkeys: &[Pubkey], view: View) -> Result<()> {
     let is_bounded = view.encoding == Encoding::Base58;
     if !is_bounded && *snapshot.scope() == Scope::All {

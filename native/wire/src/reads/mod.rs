@@ -1,5 +1,5 @@
-//! One function for each read method. Each writes the JSON of `result` alone: the envelope belongs
-//! to who asked.
+//! One function for each read method. Each writes only the JSON of `result`; the caller adds the
+//! envelope.
 
 mod accounts;
 mod pages;
@@ -18,25 +18,24 @@ use primitives::encoding::push_pubkey;
 use store::{AccountRef, Snapshot};
 use sys::error::{Error, Result};
 
-/// Blocks for which a blockhash is good: MAX_PROCESSING_AGE of the validator.
+/// Blocks for which a blockhash is valid: MAX_PROCESSING_AGE of the validator.
 const BLOCKHASH_AGE_MAX: u64 = 150;
 
-/// How a read that has limits ended.
+/// The outcome of a read with limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Outcome {
     Written,
-    /// Over the limits: nothing was written, and a pool should do it.
+    /// Over the limits: nothing was written, and the read must run on a pool.
     TooLarge,
 }
 
-/// How much a read may do before it belongs on a pool. The defaults are the event loop's.
+/// Limits of a read outside a pool. The defaults are the event loop's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadLimits {
-    /// Account data to be read, mints that jsonParsed needs included. 256 KiB are about 50 µs of
-    /// base64.
+    /// Account data to read, including mints for jsonParsed. 256 KiB take about 50 µs of base64.
     pub records_bytes_max: usize,
-    /// Account data to be compressed. 16 KiB are about 100 µs of zstd.
+    /// Account data to compress. 16 KiB take about 100 µs of zstd.
     pub zstd_bytes_max: usize,
 }
 
@@ -50,17 +49,17 @@ impl Default for ReadLimits {
 }
 
 impl ReadLimits {
-    /// For a pool's thread.
+    /// For pool threads.
     pub const NONE: ReadLimits = ReadLimits {
         records_bytes_max: usize::MAX,
         zstd_bytes_max: usize::MAX,
     };
 }
 
-/// Where a reply of any size goes, piece by piece.
+/// The receiver of a streamed reply.
 pub trait ReplySink {
-    /// Takes the next bytes; it may wait for room, and fails where nobody listens any more or time
-    /// is up.
+    /// Takes the next bytes. It may wait for room. It fails if the reader has closed or the
+    /// deadline has passed.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
 }
 
@@ -87,7 +86,7 @@ impl Accounts for Snapshot<'_> {
     }
 }
 
-/// getLatestBlockhash: the tip's hash, and the last block height at which it is good.
+/// getLatestBlockhash: the tip's hash, and the last block height at which it is valid.
 pub fn latest_blockhash(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<()> {
     let tip = snapshot.tip().ok_or(Error::NoIndex)?;
     push_context(snapshot, out)?;
@@ -108,7 +107,7 @@ pub fn balance(snapshot: &Snapshot<'_>, pubkey: &Pubkey, out: &mut Vec<u8>) -> R
     Ok(())
 }
 
-/// isBlockhashValid: whether a transaction that names this hash may still land.
+/// isBlockhashValid: whether a transaction with this blockhash may still land.
 pub fn blockhash_validity(
     snapshot: &Snapshot<'_>,
     blockhash: &[u8; 32],
@@ -120,7 +119,7 @@ pub fn blockhash_validity(
     Ok(())
 }
 
-/// Appends `{"context":{"slot":…},"value":`. A store without a block has no slot to answer for.
+/// Appends `{"context":{"slot":…},"value":`. Fails for a store without a block, which has no slot.
 fn push_context(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<()> {
     let tip = snapshot.tip().ok_or(Error::NoIndex)?;
     out.extend_from_slice(b"{\"context\":{\"slot\":");
@@ -129,7 +128,7 @@ fn push_context(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// The account, or the fact that there is none: a scoped store does not know that of every address.
+/// The account, or `None` if there is none. Fails for an address outside of the store's scope.
 fn find<'t>(snapshot: &'t Snapshot<'_>, pubkey: &Pubkey) -> Result<Option<AccountRef<'t>>> {
     snapshot.tip().ok_or(Error::NoIndex)?;
     let found = snapshot.account(pubkey)?;
@@ -139,7 +138,7 @@ fn find<'t>(snapshot: &'t Snapshot<'_>, pubkey: &Pubkey) -> Result<Option<Accoun
     Ok(found)
 }
 
-/// What a write left: whether it is the whole answer.
+/// Whether a written answer is whole.
 trait Ended {
     fn is_whole(&self) -> bool;
 }
@@ -156,7 +155,7 @@ impl Ended for Outcome {
     }
 }
 
-/// Takes back what was written, unless it is the whole answer.
+/// Removes what was written, unless it is the whole answer.
 fn all_or_nothing<T: Ended>(
     out: &mut Vec<u8>,
     write: impl FnOnce(&mut Vec<u8>) -> Result<T>,

@@ -10,14 +10,14 @@ use primitives::token::TokenProgram;
 use store::{AccountRef, Budget, Filter, OwnerFilter, OwnerQuery, PageEnd, ProgramQuery, Snapshot};
 use sys::error::{Error, Result};
 
-/// Account data encoded between two looks at the clock: about 10 ms of zstd.
+/// Account data encoded between two checks of the clock: about 10 ms of zstd.
 const BYTES_PER_LOOK: usize = 2 * 1024 * 1024;
 
-/// How the rows of a page are written, and how long the page may become.
+/// How the rows of a page are written, and its maximum length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageView {
     pub view: View,
-    /// Over it the read ends with [`Error::ReadBudget`]: a row is never dropped.
+    /// Beyond it the read fails with [`Error::ReadBudget`]: no row is dropped.
     pub reply_bytes_max: usize,
 }
 
@@ -65,7 +65,7 @@ pub fn token_accounts_by_owner(
     })
 }
 
-/// Whether the store holds every account that could match: all of the program, or all of one mint.
+/// Whether the store has every account that could match: all of the program, or all of one mint.
 fn covers(snapshot: &Snapshot<'_>, query: &ProgramQuery) -> bool {
     let is_covered_mint = |filter: &Filter| match filter {
         Filter::Memcmp { offset: 0, bytes } => bytes
@@ -101,7 +101,7 @@ fn push_page(
         out.extend_from_slice(b"\",\"account\":");
         writer.write(out, &account)?;
         out.push(b'}');
-        // The scan counts rows; large ones are counted here.
+        // The scan limits rows; this limits bytes.
         let is_late = writer.read_bytes() >= next_look && {
             next_look = writer.read_bytes() + BYTES_PER_LOOK;
             Instant::now() >= deadline

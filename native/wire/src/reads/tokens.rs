@@ -8,7 +8,7 @@ use primitives::token::{NATIVE_MINT, TokenProgram, amount_of, is_account, mint_o
 use store::{AccountRef, Snapshot};
 use sys::error::{Error, Result};
 
-/// Entries of getTokenLargestAccounts.
+/// Maximum entries of getTokenLargestAccounts.
 const HOLDERS_MAX: usize = 20;
 
 /// getTokenAccountBalance: the amount in one token account.
@@ -55,8 +55,8 @@ pub fn token_supply(
     push_value(snapshot, supply, &mint, out)
 }
 
-/// getTokenLargestAccounts: the 20 token accounts that hold most of a mint; of equal ones the
-/// higher address.
+/// getTokenLargestAccounts: the 20 token accounts with the largest balances of a mint. Of equal
+/// balances the higher address is first.
 pub fn token_largest_accounts(
     snapshot: &Snapshot<'_>,
     mint: &Pubkey,
@@ -100,7 +100,7 @@ fn mint_data(snapshot: &Snapshot<'_>, mint: &AccountRef<'_>) -> Option<MintData>
     MintData::of(mint.data, || snapshot.unix_timestamp())
 }
 
-/// A mint's extensions are walked one by one, so its length is the work.
+/// The cost of decoding a mint grows with its length, because its extensions are a list.
 fn is_over(mint: &AccountRef<'_>, limits: &ReadLimits) -> bool {
     mint.data.len() > limits.records_bytes_max
 }

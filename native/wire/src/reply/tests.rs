@@ -6,7 +6,7 @@ fn soon() -> Instant {
 }
 
 #[test]
-fn gives_every_byte_in_order_and_frees_the_budget() {
+fn returns_every_byte_in_order_and_frees_the_budget() {
     let in_flight = InFlight::new(1 << 20);
     let (mut writer, reader) = pipe(64, soon(), Arc::clone(&in_flight));
     let producer = std::thread::spawn(move || {
@@ -30,7 +30,7 @@ fn gives_every_byte_in_order_and_frees_the_budget() {
 }
 
 #[test]
-fn a_reader_that_stops_ends_the_writer_at_its_deadline() {
+fn writer_fails_at_its_deadline_if_the_reader_stops() {
     let in_flight = InFlight::new(1 << 20);
     let deadline = Instant::now() + Duration::from_millis(30);
     let (mut writer, reader) = pipe(10, deadline, Arc::clone(&in_flight));
@@ -59,7 +59,7 @@ fn a_piece_counts_until_its_last_byte_is_taken() {
 }
 
 #[test]
-fn replies_over_the_budget_wait_and_then_refuse() {
+fn replies_over_the_budget_wait_and_then_fail() {
     let in_flight = InFlight::new(10);
     let (mut first, reader) = pipe(100, soon(), Arc::clone(&in_flight));
     first.push(vec![0; 10]).unwrap();
@@ -71,7 +71,7 @@ fn replies_over_the_budget_wait_and_then_refuse() {
 }
 
 #[test]
-fn half_full_pipes_do_not_hold_each_other() {
+fn half_full_pipes_do_not_block_each_other() {
     let in_flight = InFlight::new(10);
     let (mut first, first_reader) = pipe(100, soon(), Arc::clone(&in_flight));
     let (mut second, second_reader) = pipe(100, soon(), Arc::clone(&in_flight));

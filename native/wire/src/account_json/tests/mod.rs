@@ -50,7 +50,7 @@ fn written(chain: &Chain, view: View, account: &AccountRef<'_>) -> Value {
     serde_json::from_slice(&write(chain, view, account, false).unwrap()).unwrap()
 }
 
-/// As a reader of the text sees it: serde_json reads some doubles one bit off.
+/// The value after a round trip through text: serde_json parses some doubles one bit off.
 fn through_text(value: &impl serde::Serialize) -> Value {
     serde_json::from_str(&serde_json::to_string(value).unwrap()).unwrap()
 }
@@ -87,7 +87,7 @@ const fn sliced(encoding: Encoding, offset: u64, length: u64) -> View {
 }
 
 #[test]
-fn members_in_order_and_exact() {
+fn writes_exact_members_in_order() {
     let chain = Chain::default();
     let owner = [0; 32];
     let account = AccountRef {
@@ -104,7 +104,7 @@ fn members_in_order_and_exact() {
 }
 
 #[test]
-fn slices_and_the_base58_bound() {
+fn slices_and_base58_bound() {
     use Encoding::{Base58, Base64, JsonParsed};
     let too_long = Err("base58TooLong");
     let cases: [(&str, usize, View, std::result::Result<usize, &str>); 16] = [
@@ -161,7 +161,7 @@ fn slices_and_the_base58_bound() {
 }
 
 #[test]
-fn what_parses_and_what_falls_back() {
+fn parsed_accounts_and_fallbacks() {
     let mint = [7; 32];
     let foreign = [8; 32];
     let chain = Chain(BTreeMap::from([
@@ -217,7 +217,7 @@ fn what_parses_and_what_falls_back() {
 }
 
 #[test]
-fn native_mint_needs_no_account_in_pages_only() {
+fn only_pages_know_the_native_mint() {
     let chain = Chain::default();
     let data = plain_account(&NATIVE_MINT, 1_500_000_000);
     let account = account(&TOKEN_PROGRAM, &data);
@@ -233,7 +233,7 @@ fn native_mint_needs_no_account_in_pages_only() {
 }
 
 #[test]
-fn names_and_codes() {
+fn encoding_names_and_codes() {
     for (code, encoding) in Encoding::ALL.into_iter().enumerate() {
         assert_eq!(Encoding::of_code(code as u32), Some(encoding));
         assert_eq!(

@@ -6,7 +6,7 @@ use spl_token_2022_interface::state::{Account, Mint};
 
 use super::*;
 
-/// Data lengths of the extension types 0 to 28; odd ones come from the generator.
+/// Data lengths of the extension types 0 to 28. Other lengths come from the generator.
 const EXTENSION_BYTES: [u16; 29] = [
     0, 108, 8, 32, 65, 295, 1, 0, 1, 0, 52, 1, 32, 0, 64, 1, 129, 64, 64, 90, 64, 80, 64, 72, 196,
     56, 33, 0, 32,
@@ -46,7 +46,7 @@ fn agave(chain: &Chain, view: View, account: &AccountRef<'_>) -> Value {
     through_text(&ui)
 }
 
-/// Compression may differ from run to run of the library's versions; what it holds may not.
+/// Decompresses zstd data, because library versions may compress differently.
 fn unzipped(mut account: Value) -> Value {
     if account["data"][1] == "base64+zstd" {
         let frame = base64_simd::STANDARD
@@ -74,7 +74,7 @@ fn any_view() -> impl Strategy<Value = View> {
     })
 }
 
-/// Type, length and value: mostly of a known type with its right length.
+/// Type, length and value: mostly a known type with its correct length.
 fn any_extension() -> impl Strategy<Value = Vec<u8>> {
     let known = (1u16..29).prop_map(|kind| (kind, EXTENSION_BYTES[usize::from(kind)]));
     let odd = (0u16..40, 0u16..120);
@@ -88,7 +88,8 @@ fn any_extension() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Bytes that are often a token account or a mint, with extensions, and sometimes cut or spoilt.
+/// Bytes that are often a token account or a mint, with extensions, and sometimes truncated or
+/// corrupted.
 fn any_token_data(mint: Pubkey) -> impl Strategy<Value = Vec<u8>> {
     let option = || prop_oneof![8 => 0u8..2, 1 => any::<u8>()];
     let account = (
@@ -147,7 +148,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn any_bytes_as_the_validator_writes_them(
+    fn any_account_equals_the_validator(
         owner in any_owner(),
         view in any_view(),
         data in prop_oneof![
@@ -179,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn amounts_as_the_validator_writes_them(amount: u64, decimals: u8, shift in 0u32..64) {
+    fn amounts_equal_the_validator(amount: u64, decimals: u8, shift in 0u32..64) {
         let amount = amount >> shift;
         let mint = MintData::of(&plain_mint(decimals), || NOW).unwrap();
         let mut out = b"{".to_vec();

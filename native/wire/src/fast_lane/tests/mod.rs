@@ -71,8 +71,8 @@ fn answered_with(recent: &mut Recent, store: &Store, body: &[u8]) -> Option<Stri
     is_answered.then(|| String::from_utf8(out[4..].to_vec()).unwrap())
 }
 
-/// The ordinary way in small: reads the body by serde_json, checks, reads, and lays the envelope
-/// around. `None` where it would answer an error, or nothing, or from a pool.
+/// A reference for the ordinary path: parses the body by serde_json, checks it, reads, and adds the
+/// envelope. `None` where it would return an error, no reply, or a reply from a pool.
 fn ordinary(store: &Store, body: &[u8]) -> Option<String> {
     let body: Map<String, Value> = serde_json::from_slice(body).ok()?;
     let id = body.get("id")?.to_string();

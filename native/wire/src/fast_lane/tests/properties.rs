@@ -111,7 +111,7 @@ fn edited(mut text: Vec<u8>, edits: &[(prop::sample::Index, Edit)]) -> Vec<u8> {
     text
 }
 
-/// Where the fast lane answers, the ordinary way answers the same, and the id is the client's own
+/// Where the fast lane answers, the ordinary path answers the same, and the id is the client's
 /// token.
 fn check(store: &Store, body: &[u8]) {
     let Some(reply) = answered(store, body) else {
@@ -120,7 +120,7 @@ fn check(store: &Store, body: &[u8]) {
     let text = String::from_utf8_lossy(body);
     let request = match serde_json::from_slice::<Value>(body) {
         Ok(request) => request,
-        // Valid JSON, though more than a double holds: the id is echoed as it is.
+        // Valid JSON with a number that a double cannot hold: the id is echoed unchanged.
         Err(error) if error.to_string().starts_with("number out of range") => return,
         Err(error) => panic!("answered what is no JSON, {error}: {text}"),
     };
@@ -132,8 +132,7 @@ fn check(store: &Store, body: &[u8]) {
         expected.rsplit_once(",\"id\":").unwrap().0,
         "{text}"
     );
-    // One reader for both: serde_json reads a long number a bit off, and writes it otherwise than
-    // it came.
+    // Parse both with serde_json, which reads a long number a bit off and writes it differently.
     let id = id.strip_suffix('}').unwrap();
     assert!(text.contains(id), "{id} in {text}");
     assert_eq!(
@@ -144,7 +143,7 @@ fn check(store: &Store, body: &[u8]) {
 }
 
 #[test]
-fn any_request_whole_or_spoilt() {
+fn valid_and_corrupted_requests() {
     let (_dir, store) = open();
     let config = ProptestConfig::with_cases(4000);
     let cases = (any_request(), prop::collection::vec(any_edit(), 0..3));
@@ -166,7 +165,7 @@ fn any_request_whole_or_spoilt() {
 }
 
 #[test]
-fn any_bytes_are_declined_or_right() {
+fn any_bytes_are_declined_or_answered_correctly() {
     let (_dir, store) = open();
     let bytes = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..200),

@@ -29,7 +29,7 @@ fn bodies() -> Vec<String> {
     bodies
 }
 
-/// The holder with another amount, or closed.
+/// Changes the amount of the holder, or closes it.
 fn change(store: &Store, amount: u64) {
     let tip = store.tip().unwrap().unwrap();
     let mut data = [&MINT[..], &[3; 32], &amount.to_le_bytes(), &[0; 93]].concat();
@@ -56,8 +56,7 @@ fn change(store: &Store, amount: u64) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Whatever was asked and changed before, and however few places there are: a reply is that of
-    /// the newest block.
+    /// After any requests and changes, and with any cache size, a reply is of the newest block.
     #[test]
     fn never_older_than_the_store(
         places in 0usize..40,
@@ -83,7 +82,7 @@ proptest! {
 }
 
 #[test]
-fn keeps_results_but_not_ids() {
+fn caches_results_without_ids() {
     let (_dir, store) = open();
     let mut recent = Recent::new(8);
     let one = body("getAccountInfo", &HOLDER, "");

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A body with `KEY`, `MINT` and `LARGE` filled in.
+/// A body with `KEY`, `MINT` and `LARGE` replaced.
 fn body(text: &str) -> String {
     let large = encode_pubkey(&LARGE);
     text.replace("KEY", &encode_pubkey(&HOLDER))
@@ -9,7 +9,7 @@ fn body(text: &str) -> String {
 }
 
 #[test]
-fn answers_as_the_ordinary_way() {
+fn answers_equal_the_ordinary_path() {
     let (_dir, store) = open();
     let many = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"getMultipleAccounts","params":[[{}]]}}"#,
@@ -39,7 +39,7 @@ fn answers_as_the_ordinary_way() {
         let body = body(text);
         let reply = answered(&store, body.as_bytes());
         assert!(reply.is_some(), "declined: {text}");
-        // serde_json writes such numbers in its own way; the raw token is the rule.
+        // serde_json reformats such numbers; the reply must keep the raw token.
         let expected = ordinary(&store, body.replace("-1.5e+3", "\"?\"").as_bytes()).unwrap();
         assert_eq!(
             reply.unwrap(),
@@ -50,7 +50,7 @@ fn answers_as_the_ordinary_way() {
 }
 
 #[test]
-fn declines_what_is_not_its_own() {
+fn declines_unrecognised_requests() {
     let (_dir, store) = open();
     let many = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"getMultipleAccounts","params":[[{}]]}}"#,
@@ -216,7 +216,7 @@ fn json_test_suite_is_declined() {
         let path = file.unwrap().path();
         let text = std::fs::read(&path).unwrap();
         assert_eq!(answered(&store, &text), None, "{}", path.display());
-        // The same as an id: only what is valid JSON may be echoed.
+        // The same text as an id: only valid JSON may be echoed.
         let (before, after) = good.split_once("ID").unwrap();
         let body = [before.as_bytes(), &text, after.as_bytes()].concat();
         if answered(&store, &body).is_some() {

@@ -22,7 +22,7 @@ fn balance_of(snapshot: &Snapshot<'_>, pubkey: &Pubkey) -> String {
 }
 
 #[test]
-fn balances_take_all_64_bits() {
+fn balances_use_all_64_bits() {
     let mut rich = account(1, WALLET, Vec::new());
     rich.lamports = u64::MAX;
     let (_dir, store) = open(vec![rich], Scope::All);
@@ -34,7 +34,7 @@ fn balances_take_all_64_bits() {
 }
 
 #[test]
-fn a_balance_outside_the_scope_is_not_guessed() {
+fn balance_outside_the_scope_is_an_error() {
     let scope = Scope::Listed {
         programs: Vec::new(),
         mints: Vec::new(),
@@ -71,13 +71,13 @@ fn a_blockhash_is_valid_for_150_blocks() {
                 ..Block::default()
             })
             .unwrap();
-        // It lands up to the height that getLatestBlockhash named for it: 40 + 150.
+        // It is valid up to the height that getLatestBlockhash returned for it: 40 + 150.
         assert_eq!(validity([9; 32]), height <= 190, "height {height}");
     }
 }
 
 #[test]
-fn a_store_without_a_block_answers_nothing() {
+fn store_without_a_block_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options {
         map_bytes: 1 << 26,
@@ -121,7 +121,7 @@ fn a_store_without_a_block_answers_nothing() {
 }
 
 #[test]
-fn many_accounts_in_their_order() {
+fn multiple_accounts_keep_their_order() {
     let accounts = vec![
         account(1, [5; 32], b"a".to_vec()),
         account(2, [5; 32], b"b".to_vec()),
@@ -210,7 +210,7 @@ fn too_large_for_the_event_loop() {
     assert_eq!(value_of(ended, &out), "too large");
 }
 
-/// Counts what it gets, and fails after some pieces.
+/// Counts the pieces, and fails after some.
 struct Pieces {
     bytes: Vec<u8>,
     longest: usize,
@@ -255,7 +255,7 @@ fn streams_large_replies_in_pieces() {
 }
 
 #[test]
-fn a_stream_refuses_before_its_first_piece() {
+fn stream_fails_before_its_first_piece() {
     let accounts = vec![
         account(1, [5; 32], vec![1; 9]),
         account(2, [5; 32], vec![1; 129]),
@@ -277,7 +277,7 @@ fn a_stream_refuses_before_its_first_piece() {
 }
 
 #[test]
-fn several_accounts_are_looked_ahead_to() {
+fn multiple_accounts_are_prefetched() {
     let accounts: Vec<AccountUpdate> = (1..=200).map(|n| account(n, WALLET, vec![n])).collect();
     let (_dir, store) = open(accounts, Scope::All);
     let snapshot = store.snapshot().unwrap();
@@ -300,7 +300,7 @@ fn several_accounts_are_looked_ahead_to() {
 }
 
 #[test]
-fn mints_of_parsed_accounts_are_looked_ahead_to() {
+fn mints_of_parsed_accounts_are_prefetched() {
     let mut accounts: Vec<AccountUpdate> = (1..=10)
         .map(|n| account(n, TOKEN_PROGRAM, token_data(&[100 + n % 3; 32], 5)))
         .collect();

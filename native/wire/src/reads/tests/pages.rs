@@ -28,10 +28,10 @@ fn owner_page(
 }
 
 #[test]
-fn pages_end_keep_their_rows_and_stay_bounded() {
+fn pages_end_keep_all_rows_and_are_bounded() {
     let mut accounts = vec![account(7, TOKEN_PROGRAM, mint_data(2, 1))];
     accounts.extend((1..=4).map(|key| {
-        // The third has no mint: its row stays, in base64.
+        // The third has no mint, so its row is in base64.
         let mint = if key == 3 { [99; 32] } else { MINT };
         account(key, TOKEN_PROGRAM, token_data(&mint, 100))
     }));
@@ -95,7 +95,7 @@ fn a_program_page_has_no_context() {
 }
 
 #[test]
-fn a_scoped_store_does_not_guess() {
+fn page_outside_the_scope_is_an_error() {
     let scope = Scope::Listed {
         programs: vec![[5; 32]],
         mints: vec![MINT],

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn token_reads_and_their_refusals() {
+fn token_reads_and_their_errors() {
     let amount = |amount: &str, ui: f64, text: &str| json!({"amount": amount, "decimals": 2, "uiAmount": ui, "uiAmountString": text});
     let accounts = vec![
         account(7, TOKEN_PROGRAM, mint_data(2, 12_345)),
@@ -77,7 +77,7 @@ fn token_reads_and_their_refusals() {
 }
 
 #[test]
-fn twenty_holders_the_largest_and_highest_first() {
+fn twenty_holders_by_balance_then_highest_address() {
     let mut accounts = vec![account(7, TOKEN_PROGRAM, mint_data(0, 1))];
     accounts.extend((100..130).map(|key| {
         account(
@@ -107,8 +107,8 @@ fn twenty_holders_the_largest_and_highest_first() {
 }
 
 #[test]
-fn interest_and_scale_at_the_clock_of_the_store() {
-    // One year at 5 %: from 0 to the year the clock says.
+fn interest_and_scale_use_the_clock_of_the_store() {
+    // One year at 5 %, by the store's clock.
     let year = 31_556_736i64;
     let interest = [
         &[0; 32][..],
