@@ -27,7 +27,7 @@ const setUp = async (t: Test) => {
   return { dir, control, access, scope, text: token.reveal(), tokenId, reader }
 }
 
-t.test('a token opens its scope, from memory too', async t => {
+t.test('a token gives access to its scope, also from the cache', async t => {
   const { access, text, tokenId, reader } = await setUp(t)
   const authenticate = createAuthenticate(reader, () => 1)
   const grant = authenticate(text, 'fra', ADDRESS, NOW_MS)
@@ -46,7 +46,7 @@ t.test('a token opens its scope, from memory too', async t => {
   t.notMatch(JSON.stringify(grant), text)
 })
 
-t.test('ten thousand guesses open nothing', async t => {
+t.test('ten thousand random tokens are refused', async t => {
   const { text, reader } = await setUp(t)
   const authenticate = createAuthenticate(reader, () => 1)
   const guess = fc.oneof(
@@ -63,7 +63,7 @@ t.test('ten thousand guesses open nothing', async t => {
   t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)), 'the true one still does')
 })
 
-t.test('a token of one scope opens no other', async t => {
+t.test('a token of one scope is refused at every other', async t => {
   const { control, access, reader } = await setUp(t)
   const texts = new Map<string, string>()
   const scopes = [
@@ -76,7 +76,7 @@ t.test('a token of one scope opens no other', async t => {
     texts.set(token.reveal(), `${scope.network} ${scope.location}`)
   }
   const authenticate = createAuthenticate(reader, () => 1)
-  // Twice: the second time each is known from memory, which must refuse alike.
+  // Twice: the second time each token is cached, and must be refused as well.
   for (const round of [1, 2])
     for (const [text, scope] of texts)
       for (const location of ['fra', 'nyc', 'FRA', '', '-']) {
@@ -87,7 +87,7 @@ t.test('a token of one scope opens no other', async t => {
       }
 })
 
-t.test('an access holds from its first instant to before its last', async t => {
+t.test('an access is valid from its start, inclusive, to its end, exclusive', async t => {
   const { control, reader } = await setUp(t)
   const [validFromMs, validUntilMs] = [NOW_MS - 10, NOW_MS + 10]
   const access = await control.accessManager.grant({ ...NEW_ACCESS, validFromMs, validUntilMs })
@@ -124,7 +124,7 @@ t.test('a restricted token is refused from another address', async t => {
   t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)))
 })
 
-t.test('only so many tokens are kept, and the rest are looked up again', async t => {
+t.test('the token cache is bounded, and evicted tokens are read again', async t => {
   const { control, text, reader } = await setUp(t)
   const texts = [text]
   for (let count = 0; count < 4; count++) {
@@ -142,9 +142,9 @@ t.test('only so many tokens are kept, and the rest are looked up again', async t
   t.not(again, grant, 'forgotten in between')
 })
 
-t.test('a change of another process counts once the version was raised', async t => {
-  // The writer is only ever in the other process: two opens in one process would share what this
-  // tests.
+t.test('a change by another process applies once the version was raised', async t => {
+  // Only the other process opens the writer: two opens in one process would share the state that
+  // this test checks.
   const dir = t.testdir()
   const script = fileURLToPath(new URL('../fixtures/access/access-writer.ts', import.meta.url))
   const writer = spawn(process.execPath, [...process.execArgv, script, dir], {
@@ -166,7 +166,7 @@ t.test('a change of another process counts once the version was raised', async t
   t.equal(isGrant(before) && before.tokenId, first.tokenId)
   for (const network of ['main', 'dev']) {
     const { text, tokenId } = await ask({ generate: { accessId, network, location: 'nyc' } })
-    // Pins the newest snapshot but one, as a read of this very tick would.
+    // Pins the last snapshot but one, as a read in this tick would.
     t.ok(isGrant(authenticate(first.text, 'fra', ADDRESS, NOW_MS)))
     version[0] = (version[0] ?? 0) + 1
     const grant = authenticate(text, 'nyc', ADDRESS, NOW_MS)
@@ -184,7 +184,7 @@ t.test('a change of another process counts once the version was raised', async t
   await new Promise(resolve => writer.once('close', resolve))
 })
 
-t.test('a snapshot taken before a change is not used after the version was raised', async t => {
+t.test('a snapshot from before a change is not used after the version was raised', async t => {
   const { control, access, text, reader } = await setUp(t)
   let version = 1
   const authenticate = createAuthenticate(reader, () => version)
@@ -193,7 +193,7 @@ t.test('a snapshot taken before a change is not used after the version was raise
   const { token } = await control.tokenManager.generate(scope)
   version++
   t.ok(isGrant(authenticate(token.reveal(), 'nyc', ADDRESS, NOW_MS)))
-  // Taken away as a revocation will: digest gone, version raised.
+  // Removes the token as a revocation does: deletes the digest, then raises the version.
   const { tokens, digests } = control.store
   const record = tokens.get([access.accessId, 'main', 'fra'])
   if (record === undefined) return t.fail('no record')

@@ -3,7 +3,7 @@ import { createAccessService } from '../../src/access/service.js'
 import { RpcError } from '../../src/shared/errors.js'
 import { NEW_ACCESS, openControl } from '../fixtures/access/access.js'
 
-t.test('a change is stored first, then in effect, and only then answered', async t => {
+t.test('a change is stored, then applied, then answered', async t => {
   const { store, accessManager, tokenManager } = await openControl(t.testdir())
   const events: string[] = []
   let awaitAcknowledged = (): void => {}
@@ -60,7 +60,7 @@ t.test('a change is stored first, then in effect, and only then answered', async
   await store.close()
 })
 
-t.test('what could not be confirmed is confirmed by whoever asks again', async t => {
+t.test('a retry confirms an unconfirmed change', async t => {
   const { store, accessManager, tokenManager } = await openControl(t.testdir())
   const notConfirmed = new RpcError('notConfirmed')
   let failuresLeft = 0

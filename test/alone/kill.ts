@@ -6,14 +6,14 @@ import { conservationQuestions, startPoller, type Poller } from '../fixtures/pro
 import { until } from '../fixtures/until.js'
 import { foundPid } from '../fixtures/processes/found-pid.js'
 
-/** A repair takes no longer than this. */
+/** Upper bound of a recovery. */
 const REPAIR_MS = 2_000
-/** Kills of one process before a machine that is busy with other things is no excuse. */
+/** Attempts per process, because a busy machine may delay a recovery. */
 const KILLS_MAX = 4
 
 const ARGS = ['--edges', '2', '--slot-ms', '50', '--traffic', '100']
 
-/** Process names on the metrics page with their tip's slot: each answered just now. */
+/** Process names on the metrics page with the slot of their tip; each process has just answered. */
 const metricsOf = async ({ description }: Deployment): Promise<ReadonlyMap<string, number>> => {
   const page = await (await fetch(description.metricsUrl)).text()
   const rows = page.matchAll(/^slotline_tip_slot\{process="([^"]+)",[^}]*\} (\d+)$/gm)
@@ -29,8 +29,7 @@ const onlyPid = (deployment: Deployment, role: string): number => {
 }
 
 /**
- * Kills and waits for the repair, again where it took too long. Never judges a run that another one
- * beats.
+ * Kills and waits for the recovery; repeats if it took too long. Fails only if every attempt did.
  */
 const checkRepair = async (t: Test, what: string, kill: () => Promise<void>): Promise<void> => {
   const times: number[] = []
@@ -43,7 +42,7 @@ const checkRepair = async (t: Test, what: string, kill: () => Promise<void>): Pr
   t.ok(Math.min(...times) < REPAIR_MS, `${what} is repaired within ${REPAIR_MS} ms`)
 }
 
-/** A client that asks all the time while `run` does its worst; nothing it hears may be wrong. */
+/** A client that sends requests while `run` injects faults; every answer must be correct. */
 const whilePolling = async (
   t: Test,
   deployment: Deployment,
@@ -61,7 +60,7 @@ const whilePolling = async (
   t.strictSame(poller.faults.slice(0, 5), [], 'no wrong answer')
 }
 
-t.test('what is killed comes back, and nobody hears a wrong answer', async t => {
+t.test('killed processes recover, and no client receives a wrong answer', async t => {
   const deployment = await startDeployment(t, { args: ARGS })
 
   await t.test('an edge', t =>
@@ -115,10 +114,10 @@ t.test('what is killed comes back, and nobody hears a wrong answer', async t => 
     ),
   )
 
-  await t.test('a stopped edge holds up nobody else', t =>
+  await t.test('a stopped edge does not delay clients of other edges', t =>
     whilePolling(t, deployment, async poller => {
       const stopped = foundPid(deployment.pidsOf('edge')[0])
-      // Enough connections that not all of them lie with the one that stops.
+      // Enough connections that not all of them belong to the stopped edge.
       const questions = conservationQuestions(deployment.description.samples)
       const crowd = startPoller(deployment.url, questions, 24)
       try {
@@ -153,10 +152,10 @@ t.test('what is killed comes back, and nobody hears a wrong answer', async t => 
     }),
   )
 
-  await t.test('the sandbox, and with it the chain', async t => {
+  await t.test('the sandbox with its chain', async t => {
     const generation = generationOf(deployment)
     process.kill(onlyPid(deployment, 'sandbox'), 'SIGKILL')
-    // The slots of another chain are others: only now may they go back.
+    // The new chain has other slots: only here may slots decrease.
     await until('another chain is indexed', () => {
       const now = generationOf(deployment)
       return now !== undefined && now !== generation

@@ -9,31 +9,28 @@ import { until } from '../fixtures/until.js'
 import { isSoak } from '../fixtures/soak.js'
 
 const ROUNDS = isSoak ? 200 : 4
-/** In one of so many rounds an edge is stopped while the token is taken away. */
+/** One round in this many stops an edge during the revocation. */
 const STOP_EVERY = 3
 const PER_SECOND = 5_000
 const LANES = 48
-/** WebSockets of the token, and what they ask together beside the rest. */
+/** WebSockets of the token, and their total rate besides the other requests. */
 const SOCKETS = 500
 const SOCKETS_PER_SECOND = 500
-/** They are closed by then. */
+/** Time by which they are closed. */
 const CLOSED_MS = 1_000
-/**
- * A reply that left in time has been read by then, on a machine that is busy with other things,
- * too.
- */
+/** Time by which a reply sent before the revocation has been read, also on a busy machine. */
 const ON_ITS_WAY_MS = 1_000
 
 const call = (method: string, params: unknown): string =>
   JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
 
-t.test('a token that was taken away opens nothing, at no edge, from the answer on', async t => {
+t.test('after the answer to a revocation no edge accepts the token', async t => {
   t.setTimeout(ROUNDS * 15_000 + 60_000)
   const deployment = await startDeployment(t, { args: ['--edges', '2', '--traffic', '0'] })
   const { samples } = deployment.description
   const { tokenPath } = await grantScope(deployment, 'fra', { socketsMax: 10_000 })
   const small = call('getAccountInfo', [samples['tokenAccount'], { encoding: 'base64' }])
-  // Answered on a pool: let in before the change, answered after it.
+  // Answered by a pool: admitted before the change, answered after it.
   const page = call('getProgramAccountsV2', [samples['program'], { limit: 100 }])
   const hammer = startHammer({
     port: deployment.port,
@@ -47,7 +44,7 @@ t.test('a token that was taken away opens nothing, at no edge, from the answer o
     const { body } = await askAdmin(deployment, 'POST', path)
     return String(body['token'])
   }
-  /** A request whose headers an edge has let in, and whose body is not whole. */
+  /** A request whose headers an edge has admitted, and whose body is incomplete. */
   const openSlowly = async (token: string) => {
     const { socket, until: heard } = await connect(deployment.port)
     const head = `POST /${token} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json`
@@ -83,7 +80,7 @@ t.test('a token that was taken away opens nothing, at no edge, from the answer o
     const finish = await openSlowly(token)
     const isStopping = round % STOP_EVERY === STOP_EVERY - 1
     const stopped = deployment.pidsOf('edge')[round % 2]
-    // A machine that is too busy may have ended one in the round before.
+    // A busy machine may have killed an edge in the previous round.
     if (stopped === undefined) throw new Error('there are not two edges')
     if (isStopping) process.kill(stopped, 'SIGSTOP')
 
@@ -108,7 +105,7 @@ t.test('a token that was taken away opens nothing, at no edge, from the answer o
       const how = `${code} ${reason}`.trim()
       closes.set(how, (closes.get(how) ?? 0) + 1)
       lastClosedMs = Math.max(lastClosedMs, atMs - endMs)
-      // Its connection is cut where its edge was ended.
+      // The connection breaks if its edge was killed.
       if (how !== '1008 token revoked' && !(isStopping && code === 1006))
         wrong.push(`round ${round}: a WebSocket was closed with ${how}`)
       if (atMs > endMs + CLOSED_MS)
@@ -123,7 +120,7 @@ t.test('a token that was taken away opens nothing, at no edge, from the answer o
     }
 
     const slow = await finish()
-    // Its connection is cut where its edge was ended.
+    // The connection breaks if its edge was killed.
     if (slow !== '401' && slow !== '') wrong.push(`round ${round}: a slow body: ${slow}`)
     await until(
       'it is asked on',

@@ -27,7 +27,7 @@ const open = async (t: Test) => {
   return { prepared, files, file, stores }
 }
 
-t.test('an archive over a bound ends its load, and the setting is named', async t => {
+t.test('an archive over a limit fails its load, and the error names the option', async t => {
   const { file, files, prepared, stores } = await open(t)
   const url = `${files.url}/${basename(file)}?${SECRET}`
   const plain = parse(readFileSync(prepared.configFile, 'utf8'))
@@ -72,7 +72,7 @@ t.test('an archive over a bound ends its load, and the setting is named', async 
       t.strictSame(left.filter(isOther), [], 'nothing is left behind')
     })
 
-  await t.test('tries of a server that is silent', async t => {
+  await t.test('attempts at a server that sends nothing', async t => {
     files.hold(true)
     const impatient = { silenceMs: 300, attemptsMax: 2, backoffInitialMs: 10 }
     const { code, output } = await load(impatient, url)
@@ -93,7 +93,7 @@ t.test('an archive over a bound ends its load, and the setting is named', async 
   t.strictSame(examineStore(prepared, 'one').differences, [])
 })
 
-t.test('what is no bound is refused when the configuration is read', async t => {
+t.test('invalid limits are refused when the configuration is read', async t => {
   const { configFile } = await prepareServe(t, { one: { endpoint: 'http://127.0.0.1:1' } })
   const plain = parse(readFileSync(configFile, 'utf8'))
   const cases: [archive: object, says: string][] = [

@@ -17,13 +17,13 @@ import { isSoak } from '../fixtures/soak.js'
 
 const SECRET = 'qzx11'
 
-/** What the system of each process that is started from here on trusts. */
+/** Certificate authorities of the system for each process started from here on. */
 const trust = (file: string | undefined): void => {
   for (const name of ['SSL_CERT_FILE', 'SSL_CERT_DIR']) delete process.env[name]
   if (file !== undefined) process.env['SSL_CERT_FILE'] = file
 }
 
-t.test('whom an operator trusts, and whom the system trusts', async t => {
+t.test('configured certificate authorities and those of the system', async t => {
   const { caPem, tls } = makeAuthority()
   const chain = await startSandboxChain({ slotMs: 40, trafficPerSecond: 50 })
   t.teardown(() => chain.close())
@@ -107,9 +107,9 @@ t.test('whom an operator trusts, and whom the system trusts', async t => {
   }
   t.equal(asked, 0, 'nothing was asked of a server that is not trusted')
 
-  // Of a snapshot's own authority is test/ingest/bootstrap/snapshot-server.ts.
+  // test/ingest/bootstrap/snapshot-server.ts tests the authority of a snapshot server.
   const [ofSnapshot = [], ofRpc = []] = refused.map(([, words]) => words)
-  await t.test('by their files', async t => {
+  await t.test('configured files', async t => {
     for (const words of isSoak ? [ofSnapshot, ofRpc] : [ofRpc]) {
       const { code, output } = await run('own', ...words)
       t.equal(code, 0, output)
@@ -117,7 +117,7 @@ t.test('whom an operator trusts, and whom the system trusts', async t => {
     }
   })
 
-  await t.test('by the system', async t => {
+  await t.test('the system', async t => {
     trust(caFile)
     t.strictSame(systemAuthorities(), [caPem])
     for (const words of isSoak ? [ofSnapshot, ofRpc] : [ofSnapshot]) {
@@ -125,13 +125,13 @@ t.test('whom an operator trusts, and whom the system trusts', async t => {
       t.equal(code, 0, output)
       t.strictSame(examineStore(prepared, 'plain').differences, [])
     }
-    // One of one's own takes the place of the system's.
+    // A configured authority replaces those of the system.
     writeFileSync(caFile, makeAuthority().caPem)
     const other = await run('own', 'snapshot', 'load', place)
     t.equal(other.code, 1, other.output)
   })
 
-  await t.test('a file that is none', async t => {
+  await t.test('a file that is no certificate', async t => {
     trust(undefined)
     writeFileSync(caFile, 'no PEM')
     const none = await run('own', 'bootstrap', 'rpc')

@@ -11,7 +11,7 @@ import { prepareServe } from '../fixtures/processes/serve.js'
 import { recordChain } from '../fixtures/ingest/snapshot-archive.js'
 import { until } from '../fixtures/until.js'
 
-/** Another way to the same server, which can be cut. */
+/** A proxy of the same server whose connections the test can cut. */
 const openWay = async (t: Test, port: number) => {
   const sockets = new Set<Socket>()
   const server = net.createServer(socket => {
@@ -35,7 +35,7 @@ const openWay = async (t: Test, port: number) => {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, cut }
 }
 
-t.test('a bootstrap goes on with the next server where the first one dies', async t => {
+t.test('a bootstrap continues with the next server when the first one fails', async t => {
   const chain = await startSandboxChain({
     slotMs: 60,
     trafficPerSecond: 50,
@@ -72,7 +72,7 @@ t.test('a bootstrap goes on with the next server where the first one dies', asyn
   await until('the live feed has turned away', () => /switching to source 2/.test(service.output()))
   const { slot } = chain.chain.tip
   await until('the chain goes on', () => chain.chain.tip.slot > slot + 10)
-  // Only the second server brings what comes after it.
+  // Only the second server sends later slots.
   const late = chain.chain.tip.slot
   files.redirects.set(name, basename(await record.writeFull(archives, late)))
   const loaded = await loading

@@ -11,12 +11,12 @@ import { recordChain } from '../fixtures/ingest/snapshot-archive.js'
 import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
-/** Of the 15 s that a drain may take. */
+/** Share of the 15 s that a drain may take. */
 const STOP_MS = 8_000
 const GOES_ON =
   /^slotline: stopped at load: the same command, or the service at its start, resumes it; slotline bootstrap cancel removes it$/m
 
-t.test('a bootstrap that is told to stop', async t => {
+t.test('SIGTERM stops a bootstrap', async t => {
   const chain = await startSandboxChain({ slotMs: 40, trafficPerSecond: 50 })
   t.teardown(() => chain.close())
   const record = await recordChain(chain)
@@ -71,7 +71,7 @@ t.test('a bootstrap that is told to stop', async t => {
   const shown = await runToEnd(t, ['status', '--config', prepared.configFile])
   t.match(shown.output, /: stopped at load; the next start resumes it$/m)
 
-  // Nothing but what that left is there.
+  // Only files of that bootstrap exist.
   files.hold(false)
   let service = await prepared.start()
   await untilDone()
@@ -109,7 +109,7 @@ t.test('a bootstrap that is told to stop', async t => {
   const other = await loadHeld()
   other.child.kill('SIGINT')
   t.equal(await other.exit, 1)
-  // The plan of the one before would wait for ever.
+  // The previous plan would wait for ever.
   const last = load(full)
   t.equal(await last.exit, 0, last.output())
   t.match(statusOf(), { locations: [full], state: 'done', attempts: 1 })

@@ -21,7 +21,7 @@ type Answer = { readonly context: { readonly slot: number }; readonly value: (He
 
 const BOOTSTRAP = { pollMs: 50, firstBlockMs: 10_000, snapshotPollMs: 100, snapshotWaitMs: 20_000 }
 
-/** A chain that lives, what it told, and a service to be on it. */
+/** A running chain, its recorded states, and a data directory for a service. */
 const open = async (
   t: Test,
   options: Parameters<typeof startSandboxChain>[0] = {},
@@ -50,15 +50,15 @@ const open = async (
   return { chain, record, prepared, archives, stores, slotline, load }
 }
 
-/** Each of these is a deployment of its own. */
-
 const slotOf = async (url: string): Promise<number> => {
   const key = 'SysvarC1ock11111111111111111111111111111111'
   const { context } = (await call(url, 'getMultipleAccounts', [[key]])) as Answer
   return context.slot
 }
 
-/** Accounts that a service has otherwise than the chain told them, once both stand still. */
+/**
+ * Accounts whose state in the service differs from the chain's, once both have stopped changing.
+ */
 const wrongAt = async (
   url: string,
   { chain, record }: { chain: SandboxChain; record: Awaited<ReturnType<typeof recordChain>> },
@@ -128,53 +128,50 @@ soakTest('a snapshot becomes the store of a running service', {}, async t => {
   t.equal(verified.code, 0, verified.output)
 })
 
-t.test(
-  'kill -9 in the middle of a bootstrap: it goes on, and ends at the chain’s own state',
-  async t => {
-    const world = await open(t, { slotMs: 0, trafficPerSecond: 0 })
-    const { archives, chain, prepared, record, load, slotline, stores } = world
-    const tick = (count: number): void => {
-      for (let left = count; left > 0; left -= 1) {
-        chain.chain.airdrop(Buffer.alloc(32, 100 + (chain.chain.tip.slot % 20)), 1_000_000n)
-        chain.chain.tick()
-      }
+t.test('a bootstrap interrupted by kill -9 resumes and ends at the chain’s state', async t => {
+  const world = await open(t, { slotMs: 0, trafficPerSecond: 0 })
+  const { archives, chain, prepared, record, load, slotline, stores } = world
+  const tick = (count: number): void => {
+    for (let left = count; left > 0; left -= 1) {
+      chain.chain.airdrop(Buffer.alloc(32, 100 + (chain.chain.tip.slot % 20)), 1_000_000n)
+      chain.chain.tick()
     }
-    const files = await serveArchives(t)
-    files.serve(archives)
-    tick(6)
-    const base = chain.chain.tip.slot
-    files.redirects.set('snapshot.tar.bz2', basename(await record.writeFull(archives, base)))
-    tick(5)
-    const service = await prepared.start()
-    const url = prepared.urlOf('one')
-    files.hold(true)
-    const loading = load(`${files.url}/snapshot.tar.bz2?api-key=qzx11`)
-    const ticking = setInterval(() => tick(1), 40)
-    await until('an archive is being read', () => files.waiting.length === 1)
-    t.match(readStatus(stores)?.bootstrap, { step: 'load', attempts: 1 })
-    // What is read meanwhile holds what changed since the service began, and nothing else.
-    const health = async () => (await fetch(new URL('/health', url))).text()
-    await until('no edge calls itself healthy', async () => (await health()) === 'unknown')
-    await t.rejects(call(url, 'getHealth', []), { message: /-32005.*Node is unhealthy/ })
-    const reason = 'its first complete store is being loaded'
-    t.match(readStatus(stores), { isHealthy: false, reason })
-    t.match((await slotline('status')).output, `network one: not healthy: ${reason}`)
-    process.kill(service.pidsOf('indexer')[0] ?? 0, 'SIGKILL')
-    files.hold(false)
-    const loaded = await loading.finally(() => clearInterval(ticking))
-    t.equal(loaded.code, 0, loaded.output)
-    t.match(readStatus(stores)?.bootstrap, { step: 'live', state: 'done', attempts: 2 })
-    t.notMatch(JSON.stringify(readStatus(stores)), /qzx11/)
-    t.notMatch(service.output() + loaded.output, /qzx11/)
-    await until('every block is there', async () => (await slotOf(url)) === chain.chain.tip.slot)
-    t.strictSame(await wrongAt(url, { chain, record }), [])
-    await until('it is healthy only then', async () => (await health()) === 'ok')
-    t.equal(await call(url, 'getHealth', []), 'ok')
-    t.match(readStatus(stores), { isHealthy: true })
-    t.equal(await service.stop(), 0)
-    t.equal((await slotline('verify')).code, 0)
-  },
-)
+  }
+  const files = await serveArchives(t)
+  files.serve(archives)
+  tick(6)
+  const base = chain.chain.tip.slot
+  files.redirects.set('snapshot.tar.bz2', basename(await record.writeFull(archives, base)))
+  tick(5)
+  const service = await prepared.start()
+  const url = prepared.urlOf('one')
+  files.hold(true)
+  const loading = load(`${files.url}/snapshot.tar.bz2?api-key=qzx11`)
+  const ticking = setInterval(() => tick(1), 40)
+  await until('an archive is being read', () => files.waiting.length === 1)
+  t.match(readStatus(stores)?.bootstrap, { step: 'load', attempts: 1 })
+  // Reads during the bootstrap see only what changed since the service started.
+  const health = async () => (await fetch(new URL('/health', url))).text()
+  await until('no edge calls itself healthy', async () => (await health()) === 'unknown')
+  await t.rejects(call(url, 'getHealth', []), { message: /-32005.*Node is unhealthy/ })
+  const reason = 'its first complete store is being loaded'
+  t.match(readStatus(stores), { isHealthy: false, reason })
+  t.match((await slotline('status')).output, `network one: not healthy: ${reason}`)
+  process.kill(service.pidsOf('indexer')[0] ?? 0, 'SIGKILL')
+  files.hold(false)
+  const loaded = await loading.finally(() => clearInterval(ticking))
+  t.equal(loaded.code, 0, loaded.output)
+  t.match(readStatus(stores)?.bootstrap, { step: 'live', state: 'done', attempts: 2 })
+  t.notMatch(JSON.stringify(readStatus(stores)), /qzx11/)
+  t.notMatch(service.output() + loaded.output, /qzx11/)
+  await until('every block is there', async () => (await slotOf(url)) === chain.chain.tip.slot)
+  t.strictSame(await wrongAt(url, { chain, record }), [])
+  await until('it is healthy only then', async () => (await health()) === 'ok')
+  t.equal(await call(url, 'getHealth', []), 'ok')
+  t.match(readStatus(stores), { isHealthy: true })
+  t.equal(await service.stop(), 0)
+  t.equal((await slotline('verify')).code, 0)
+})
 
 soakTest('without a service: the command does the work', {}, async t => {
   const world = await open(t)

@@ -5,7 +5,7 @@ import { injectFeedFault } from '../fixtures/ingest/feed-world.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'
 
-t.test('a service turns to the next server, says so, and hides what opens it', async t => {
+t.test('a service switches to the next server, logs it, and prints no secrets', async t => {
   const first = await startSandboxChain({ slotMs: 0 })
   t.teardown(() => first.close())
   const feed = {
@@ -18,7 +18,7 @@ t.test('a service turns to the next server, says so, and hides what opens it', a
     backoffLongMs: 50,
     gapAttemptsMax: 1,
     fallbacks: [
-      // Nobody listens there.
+      // No server listens there.
       { endpoint: 'http://127.0.0.1:9/key-qzx13', xToken: 'canary-qzx14' },
       { endpoint: first.geyserUrl },
     ],
@@ -40,7 +40,7 @@ t.test('a service turns to the next server, says so, and hides what opens it', a
   await until('the first source is healthy', async () => (await status()).isHealthy)
   t.match(await status(), { tipSlot: 1, source: first.geyserUrl, repair: null })
 
-  // The one subscription is ended, and so are its two successors; whoever comes then is served.
+  // The first subscription and its two successors are closed; later ones are served.
   await injectFeedFault(first.geyserUrl, {
     fault: 'refuse',
     code: 13,
@@ -62,10 +62,10 @@ t.test('a service turns to the next server, says so, and hides what opens it', a
   t.equal(await service.stop(), 0)
 })
 
-t.test('a replay that is being tried is told with its reason, and so is its end', async t => {
+t.test('the status shows a replay with its reason, and its end', async t => {
   const { chain, close, geyserUrl: endpoint } = await startSandboxChain({ slotMs: 0 })
   t.teardown(close)
-  // So many that the feed counts as healthy all the time.
+  // Frequent enough that the feed always counts as healthy.
   const patient = { failuresMax: 1_000, backoffInitialMs: 10, backoffMaxMs: 50 }
   const prepared = await prepareServe(
     t,

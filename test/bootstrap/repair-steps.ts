@@ -23,7 +23,7 @@ type Held = {
 }
 
 const SLOT_MS = 50
-/** A validator makes one each 100 slots or so. */
+/** A validator makes one about every 100 slots. */
 const SLOTS_PER_ARCHIVE = 8
 const TOKEN = bs58.encode(ADDRESSES.token)
 const QUICK = { failuresMax: 2, gapAttemptsMax: 1, backoffInitialMs: 10, backoffMaxMs: 40 }
@@ -80,7 +80,9 @@ const open = async (
     const newest = record.writeIncremental(archives, base, chain.tip.slot)
     await write('incremental-snapshot.tar.bz2', newest)
   }
-  /** Loses slots that the service has not, and lets the chain go on. Answers the first of them. */
+  /**
+   * Drops slots that the service does not have and lets the chain continue. Returns the first one.
+   */
   const lose = (count: number): number => {
     lossy.dropStreams()
     const first = chain.slot
@@ -113,7 +115,7 @@ const open = async (
       const { value } = (await call(url, 'getAccountInfo', params)) as { value: Held | null }
       return value ?? undefined
     } catch (error) {
-      // Nothing is there, and nothing may be.
+      // The folder does not exist, and must not.
       if (isScoped && String(error).includes('-32')) return undefined
       throw error
     }
@@ -130,7 +132,8 @@ const open = async (
           Buffer.from(held.data[0], 'base64').equals(state.data)
   }
   /**
-   * Accounts that the service has otherwise than the chain. The clock of a scope is the feed's own.
+   * Accounts whose state in the service differs from the chain's. In a scoped store the Clock comes
+   * from the feed.
    */
   const wrong = async (): Promise<readonly string[]> => {
     const found: string[] = []
@@ -150,7 +153,7 @@ const open = async (
 
 type World = Awaited<ReturnType<typeof open>>
 
-/** A validator that makes archives as the chain goes on, until it is told to stop. */
+/** A validator that makes archives of the running chain until it is stopped. */
 const publishing = (t: Test, { chain, publish }: World, base: number, isFull = false) => {
   let isOver = false
   const over = (): void => void (isOver = true)
@@ -169,11 +172,11 @@ const publishing = (t: Test, { chain, publish }: World, base: number, isFull = f
   }
 }
 
-/** Follows a repair to its end, and compares all that there is. */
+/** Follows a repair to its end and compares every account. */
 const end = async (t: Test, world: World, service: Service, kind: string): Promise<void> => {
   const { arrived, chain, goOn, prepared, slots, stores, wrong } = world
   const stop = goOn()
-  /** What the status showed as being tried, with the reason at that time. */
+  /** Steps that the status showed as running, each with its reason. */
   const shown = new Map<string, string>()
   await until(
     `a ${kind} is live`,
@@ -205,7 +208,7 @@ const end = async (t: Test, world: World, service: Service, kind: string): Promi
   t.match(tip, { slot: chain.tip.slot, blockhash: chain.tip.blockhash })
 }
 
-/** Starts the service, and waits until it has what the chain has. */
+/** Starts the service and waits until it equals the chain. */
 const begin = async ({ arrived, prepared, slots }: World): Promise<Service> => {
   slots(6)
   const service = await prepared.start()
@@ -213,7 +216,7 @@ const begin = async ({ arrived, prepared, slots }: World): Promise<Service> => {
   return service
 }
 
-/** A service that has lost slots and needs an archive, of which it gets nothing yet. */
+/** A service that has lost slots and needs an archive that is not available yet. */
 const openHeld = async (t: Test, repair: object = {}) => {
   const world = await open(t, ['incremental'], false, repair)
   const service = await begin(world)
@@ -225,17 +228,20 @@ const openHeld = async (t: Test, repair: object = {}) => {
   return { service, stop, stopPublishing, world }
 }
 
-t.test('a gap beyond replay: a copy of the store catches up from an incremental one', async t => {
-  const world = await open(t, ['incremental', 'snapshot'])
-  const { chain, lose } = world
-  const service = await begin(world)
-  const stopPublishing = publishing(t, world, chain.tip.slot - 2)
-  lose(9)
-  await end(t, world, service, 'incremental')
-  await stopPublishing()
-  t.match(service.output(), /repair: starting incremental, because gap after slot \d+/)
-  t.notMatch(service.output(), /repair: starting snapshot/)
-})
+t.test(
+  'a gap beyond replay: a copy of the store catches up from an incremental archive',
+  async t => {
+    const world = await open(t, ['incremental', 'snapshot'])
+    const { chain, lose } = world
+    const service = await begin(world)
+    const stopPublishing = publishing(t, world, chain.tip.slot - 2)
+    lose(9)
+    await end(t, world, service, 'incremental')
+    await stopPublishing()
+    t.match(service.output(), /repair: starting incremental, because gap after slot \d+/)
+    t.notMatch(service.output(), /repair: starting snapshot/)
+  },
+)
 
 for (const kind of ['snapshot', 'rpc'] as const)
   soakTest(`an incremental one that does not continue the store: ${kind} is next`, {}, async t => {
@@ -322,7 +328,7 @@ soakTest('a command brings a store up to date, or says why it cannot', {}, async
   await arrived()
   const held = chain.tip.slot
   lose(9)
-  // A node names its newest one again and again.
+  // A node repeats the name of its newest archive.
   await publish(held)
   const stopPublishing = publishing(t, world, held)
   const stop = goOn()
@@ -336,7 +342,7 @@ soakTest('a command brings a store up to date, or says why it cannot', {}, async
   t.strictSame(await world.wrong(), [])
   t.equal(await service.stop(), 0)
   slots(3)
-  // Without a service the feed is asked from the archive's slot on.
+  // Without a service the feed is requested from the archive's slot on.
   await publish(chain.tip.slot - 5)
   const ticking = goOn()
   const alone = await load()

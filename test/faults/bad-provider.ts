@@ -9,7 +9,7 @@ import { isSoak } from '../fixtures/soak.js'
 const ROUNDS = isSoak ? 300 : 3
 /** Rounds between two comparisons of every account. */
 const COMPARE_ROUNDS = 3
-/** A provider that never recovers is a gap for whoever comes back to it. */
+/** A provider that never recovers causes a gap when the reader returns to it. */
 const CASES: readonly [plan: Plan, scope: StoreOptions['scope']][] = [
   ['blocks', undefined],
   ['accounts', undefined],
@@ -17,7 +17,7 @@ const CASES: readonly [plan: Plan, scope: StoreOptions['scope']][] = [
   ['narrow', SCOPE],
 ]
 
-/** The same faults from the same seed (mulberry32). */
+/** Seeded generator (mulberry32): the same seed gives the same faults. */
 const createRandom = (seed: number) => {
   let state = seed
   return (below: number): number => {
@@ -44,7 +44,7 @@ t.test(`${ROUNDS} rounds of random faults at two providers`, async t => {
       sources: [{ endpoint: first.url }, { endpoint: second.url }],
     }),
   }))
-  /** What a replay mends, or another try. */
+  /** Faults that a replay or a retry repairs. */
   const passing = (): object => {
     const slot = chain.slot + random(3)
     const faults = [
@@ -62,7 +62,7 @@ t.test(`${ROUNDS} rounds of random faults at two providers`, async t => {
     ]
     return faults[random(faults.length)] ?? {}
   }
-  /** What nothing mends at this provider. */
+  /** Faults that nothing repairs at this provider. */
   const lasting = (): object => {
     const slot = chain.slot + random(3)
     const faults = [
@@ -82,7 +82,7 @@ t.test(`${ROUNDS} rounds of random faults at two providers`, async t => {
     if (random(2) === 0) await order(second.url, passing())
     slots(1 + random(8), random(6))
     if (round % COMPARE_ROUNDS !== 0) continue
-    // Enough for what is out of order, and for the slots ahead that a fault was ordered for.
+    // Enough slots for reordered messages, and for slots with a scheduled fault.
     slots(6)
     for (const { plan, follower } of followers) {
       await follower.arrived(60_000)

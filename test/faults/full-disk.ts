@@ -9,7 +9,7 @@ import { until } from '../fixtures/until.js'
 
 const DISK_BYTES = 48 * MIB
 
-/** The same on a disk of its own. */
+/** The same on a separate disk. */
 const openOnDisk = async (t: Test, store: object) => {
   const disks: ReturnType<typeof mountDisk>[] = []
   const before = (accounts: string) => void disks.push(mountDisk(t, accounts, DISK_BYTES))
@@ -36,14 +36,14 @@ soakTest('a disk below its reserve stops the writer, and nobody else', { skip },
 })
 
 t.test('a full disk', { skip }, async t => {
-  // Changes that are kept for long need room that no block frees.
+  // Changes that are kept for long need space that no block frees.
   const service = await openOnDisk(t, { feedSlotsMax: 10_000 })
   const { accounts, disk, indexerPid, poller, said } = service
   const pid = indexerPid()
-  // One page, which is more than the reserve, and less than a block.
+  // One page: more than the reserve, less than a block.
   disk?.fill(4_096)
   await until('the reason is told', () => {
-    // A block that takes just this leaves nothing, which is less than the reserve: another word.
+    // A block of exactly this size leaves less than the reserve, which gives another message.
     disk?.leave(4_096)
     return said('feed unhealthy: the store cannot be written, its disk is full')
   })
@@ -51,7 +51,6 @@ t.test('a full disk', { skip }, async t => {
   t.equal(indexerPid(), pid)
   t.equal(poller.brokenCount, 0)
 
-  // On the full disk.
   process.kill(pid, 'SIGKILL')
   await until('another opens the same store', () => {
     try {

@@ -15,7 +15,7 @@ import { examineStore } from '../fixtures/sandbox/chain-state.js'
 import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
-/** The load of a snapshot is killed by test/bootstrap/bootstrap.ts. */
+/** test/bootstrap/bootstrap.ts kills the load of a snapshot. */
 const KILLS: readonly (readonly [Kind, Step])[] = isSoak ? PLACES : [['rpc', 'load']]
 
 t.test('kill -9 at each step of a bootstrap', async t => {
@@ -38,7 +38,7 @@ t.test('kill -9 at each step of a bootstrap', async t => {
     })
 
   for (const kind of isSoak ? (['snapshot', 'rpc'] as const) : (['snapshot'] as const))
-    await t.test(`${kind}, its store is live, and nobody has said so yet`, async t => {
+    await t.test(`${kind}, store is live but completion is not recorded`, async t => {
       const stores = storesOf(kind)
       const before = String(generations[kind])
       const left = join(prepared.dataDir, '..', `left-${kind}`)
@@ -50,7 +50,7 @@ t.test('kill -9 at each step of a bootstrap', async t => {
       t.equal((await loading).code, 0)
       stand()
       t.equal(await service.stop(), 0)
-      // What a kill leaves between the store's new name and the word that all is done.
+      // State after a kill between the rename of the store and the record of completion.
       writeFileSync(join(stores, 'bootstrap.json'), state)
       cpSync(left, join(stores, 'bootstrap'), { recursive: true })
       mkdirSync(join(stores, before))

@@ -15,9 +15,9 @@ import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 const BOOTSTRAPS = isSoak ? 20 : 1
-/** Kills of the indexer in one of them, if it takes long enough for so many. */
+/** Kills of the indexer in one bootstrap, if it takes long enough. */
 const KILLS_MAX = 5
-/** About what a start and the load take. */
+/** Approximate duration of a start and the load. */
 const INSTANT_MS = 1_500
 const SLOT_MS = 60
 const BOOTSTRAP = {
@@ -28,7 +28,7 @@ const BOOTSTRAP = {
   snapshotWaitMs: 20_000,
 }
 
-t.test('kill -9 of the indexer at random instants of bootstraps', async t => {
+t.test('kill -9 of the indexer at random times during bootstraps', async t => {
   const sandbox = await startSandboxChain({ seed: 'boot', firstSlot: 1, slotMs: 0 })
   t.teardown(() => sandbox.close())
   const { chain, sampleAccounts, samples } = sandbox

@@ -6,12 +6,12 @@ import { until } from '../fixtures/until.js'
 import { isSoak } from '../fixtures/soak.js'
 
 const ROUNDS = isSoak ? 200 : 4
-/** A change is over by then where nothing else runs: kills fall before, into and after it. */
+/** Upper bound of a change on an idle machine: kills occur before, during and after it. */
 const CHANGE_MS = 16
-/** Where a change was not made, it takes longer here: the next kill comes later by so much. */
+/** Factor of the next kill's delay after a change that was not made: it takes longer here. */
 const LATER = 1.5
 
-t.test('control is killed amid changes: each is whole or was never made', async t => {
+t.test('kill -9 of control during changes: each change is complete or absent', async t => {
   t.setTimeout(ROUNDS * 15_000 + 60_000)
   const deployment = await startDeployment(t, { args: ['--edges', '2', '--traffic', '0'] })
   const { tokenPath, accessId } = await grantScope(deployment)
@@ -36,7 +36,7 @@ t.test('control is killed amid changes: each is whole or was never made', async 
   const outcomes = { answered: 0, made: 0, notMade: 0 }
   let changeMs = CHANGE_MS
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Revoked where there is a token, in two of three rounds replaced instead.
+    // Revokes an existing token; in two of three rounds replaces it instead.
     const path = current === undefined ? tokenPath : `${tokenPath}/regenerate`
     const change: Promise<AdminAnswer> =
       current !== undefined && round % 3 === 2
@@ -64,7 +64,7 @@ t.test('control is killed amid changes: each is whole or was never made', async 
     if (now !== undefined && (await statusOf(now)) !== 200)
       wrong.push(`round ${round}: the token that is shown does not work`)
     for (const token of dead) {
-      // Both edges, most likely: each connection is a new one.
+      // Each connection is new, so both edges are most likely reached.
       const statuses = await Promise.all([statusOf(token), statusOf(token), statusOf(token)])
       if (statuses.some(status => status !== 401))
         wrong.push(`round ${round}: a dead token answered ${statuses.join(' ')}`)

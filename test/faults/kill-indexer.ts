@@ -10,15 +10,15 @@ import { until } from '../fixtures/until.js'
 import { isSoak } from '../fixtures/soak.js'
 
 const ROUNDS = isSoak ? 700 : 12
-// A round takes a second, and some where others are at work.
+// A round takes one second, or several on a busy machine.
 t.setTimeout(ROUNDS * 5_000 + 60_000)
 const SLOT_MS = 30
 const TRANSFERS_PER_SECOND = 200
-/** Every other kill falls into a start, which takes about this long; the others among commits. */
+/** Every second kill hits a start, which takes about this long; the others hit commits. */
 const START_MS = 800
 const COMMITS_MS = 5 * SLOT_MS
 t.test(`kill -9 of the indexer at ${ROUNDS} random instants`, async t => {
-  // The clock is the test's own, so that it can end while the feed goes on.
+  // The test controls the clock, so that it can end while the feed continues.
   const sandbox = await startSandboxChain({ seed: 'kill', firstSlot: 1, slotMs: 0 })
   t.teardown(() => sandbox.close())
   const { chain, sampleAccounts, samples } = sandbox
@@ -53,7 +53,7 @@ t.test(`kill -9 of the indexer at ${ROUNDS} random instants`, async t => {
       }
       await sleep(Math.random() * (round % 2 === 0 ? COMMITS_MS : START_MS))
       killed = service.pidsOf('indexer')[0] ?? 0
-      // It may be just now that the last one has not been started again.
+      // The last indexer may not have been restarted yet.
       if (killed > 0) process.kill(killed, 'SIGKILL')
       differences.push(...recomputeBeside(prepared, 'dev'))
     }

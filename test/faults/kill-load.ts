@@ -15,7 +15,7 @@ const ROUNDS = isSoak ? 100 : 3
 const SCRIPT = fileURLToPath(new URL('../fixtures/ingest/load-writer.ts', import.meta.url))
 const DISK_BYTES = 64 * 1024 ** 2
 
-/** What a load made is all of it, and nothing is left beside it. */
+/** The store of a completed load is whole, and no temporary file is left. */
 const examine = (t: Test, dir: string): void => {
   const indexer = openIndexer(join(dir, 'store'), STORE)
   t.match(indexer.tip(), { slot: BASE.slot, blockHeight: BASE.blockHeight })
@@ -26,7 +26,7 @@ const examine = (t: Test, dir: string): void => {
 
 t.test(`kill -9 of a load at ${ROUNDS} random instants`, async t => {
   const dir = ownDir(t)
-  // As tap's own hook is of no use to what is killed.
+  // A killed process cannot use tap's hook.
   const flags = process.execArgv.filter(flag => !flag.includes('processinfo'))
   const run = async (killMs: number): Promise<number> => {
     const startMs = performance.now()
@@ -42,7 +42,7 @@ t.test(`kill -9 of a load at ${ROUNDS} random instants`, async t => {
   let whole = 0
   for (let round = 0; round < ROUNDS; round += 1) {
     rmSync(join(dir, 'store'), { recursive: true, force: true })
-    // What the one before left in its folder stays: the next load has to cope with it.
+    // Files of the previous load stay in the folder: the next load must handle them.
     await run(wholeMs * (0.3 + 0.75 * Math.random()))
     if (!existsSync(join(dir, 'store'))) continue
     whole += 1
@@ -57,7 +57,7 @@ t.test(`kill -9 of a load at ${ROUNDS} random instants`, async t => {
 
 const skip = canMount(t) ? false : 'a disk cannot be mounted here'
 
-t.test('a disk that fills up during a load', { skip }, async t => {
+t.test('a load fails cleanly when the disk fills up', { skip }, async t => {
   const dir = join(ownDir(t), 'disk')
   const disk = mountDisk(t, dir, DISK_BYTES)
   // From too little for the first run to nearly enough.

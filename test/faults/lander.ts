@@ -13,7 +13,7 @@ const OK = '{"result":"ok"}'
 
 const later = (write: () => void, ms: number): void => void setTimeout(write, ms)
 
-/** What the lander does, most of it right. */
+/** Behaviours of the lander, most of them correct. */
 const SCRIPTS: readonly Script[] = [
   ...Array<Script>(12).fill(s => s.write(answer(OK))),
   s => s.write(answer(OK, { status: '400 Bad Request' })),
@@ -29,7 +29,7 @@ const SCRIPTS: readonly Script[] = [
   s => later(() => s.write(answer(OK)), 3),
 ]
 
-t.test('10,000 submissions, faults and clients that leave: none is sent twice', async t => {
+t.test('10,000 submissions with faults and disconnecting clients: none is sent twice', async t => {
   let seed = 11
   const random = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647
   const raw = await openRawUpstream(t, (socket, request) =>
@@ -44,8 +44,7 @@ t.test('10,000 submissions, faults and clients that leave: none is sent twice', 
   const call = (id: number, method: string, sent: unknown): string =>
     JSON.stringify({ jsonrpc: '2.0', id, method, params: [sent] })
   /**
-   * Each route in turn. In a batch the number stands where a call would have its id: in its first
-   * record.
+   * Uses each route in turn. A call has the number as its id; a batch has it in its first record.
    */
   const bodyOf = (id: number): string | Buffer => {
     if (id % 3 === 0) return call(id, 'sendTransaction', transaction)

@@ -13,13 +13,13 @@ import {
 
 const isFull = process.env['SLOTLINE_SOAK'] === 'full'
 const BUNDLES = isFull ? 5_000 : 300
-/** Bundles that are under way at once. */
+/** Bundles in flight at once. */
 const AT_ONCE = 40
-/** The engine answers after this, so that all who send a bundle at once find it in flight. */
+/** Delay of the engine's answer, so that concurrent senders of a bundle find it in flight. */
 const HOLD_MS = 60
 const SEED = 20_261_121
 
-/** A small generator, so that a failure can be had again. */
+/** Seeded generator, so that a failure can be reproduced. */
 const createRandom = (seed: number) => {
   let state = seed
   return (count: number): number => {
@@ -31,7 +31,7 @@ const createRandom = (seed: number) => {
 type Heard = { readonly code?: number; readonly result?: unknown }
 
 /**
- * Sends a body and reads the answer; undefined where the client leaves first, or the connection
+ * Sends a body and reads the answer; undefined if the client disconnects first or the connection
  * breaks.
  */
 const send = (port: number, body: string, leavesAfterMs: number | undefined) =>
@@ -52,7 +52,9 @@ const send = (port: number, body: string, leavesAfterMs: number | undefined) =>
     if (leavesAfterMs !== undefined) setTimeout(() => sent.destroy(), leavesAfterMs)
   })
 
-/** What the engine may do with a bundle that it has read, and what clients then hear. */
+/**
+ * What the engine may do with a bundle that it has read, and the answers that clients then receive.
+ */
 const DEEDS = [
   ['accept', undefined],
   ['accept', undefined],
@@ -64,7 +66,7 @@ const DEEDS = [
   ['silence', -32_603],
 ] as const
 
-t.test('whatever the engine and the clients do, no bundle reaches it twice', async t => {
+t.test('no engine fault or client disconnect sends a bundle twice', async t => {
   const random = createRandom(SEED)
   const seen = new Map<string, number>()
   const deeds = new Map<string, (typeof DEEDS)[number]>()
@@ -114,7 +116,7 @@ t.test('whatever the engine and the clients do, no bundle reaches it twice', asy
         faults.push(`${name}: ${String(deed)}, and ${JSON.stringify(one)}`)
     }
     const times = seen.get(text) ?? 0
-    // All of its clients may leave before their bodies are read.
+    // All clients of a bundle may disconnect before their bodies are read.
     if (times > 1 || (times === 0 && heard.some(one => one !== undefined)))
       faults.push(`${name}: ${times} times at the engine`)
   }

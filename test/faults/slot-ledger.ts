@@ -21,13 +21,13 @@ const RUN_MS = isFull ? 60_000 : 8_000
 const SOCKETS = 5
 const ARGS = ['--edges', '2', '--traffic', '200', '--slot-ms', isFull ? '400' : '200']
 
-/** One life of a socket: what it subscribed to, and all that it heard. */
+/** One connection: its subscriptions and all messages that it received. */
 type Life = {
   readonly subscriber: Subscriber
   readonly ids: readonly (readonly [id: number, spec: Spec])[]
   readonly slotId: number
   readonly rootId: number
-  /** How many of the messages came before the last reply. */
+  /** Number of messages that came before the last reply. */
   readonly early: number
 }
 
@@ -40,7 +40,7 @@ const begin = async (url: string, specs: readonly Spec[]): Promise<Life> => {
   return { subscriber, ids, slotId, rootId, early: subscriber.order.lastIndexOf('reply') }
 }
 
-/** Keeps a socket for each part of the specs, and opens another one whenever one has ended. */
+/** Keeps one socket open for each part of the specs, and replaces it when it closes. */
 const keep = (url: string, specs: readonly Spec[]) => {
   const lives: Life[] = []
   let isStopped = false
@@ -51,7 +51,7 @@ const keep = (url: string, specs: readonly Spec[]) => {
         lives.push(life)
         await life.subscriber.ended
       } catch (error) {
-        // An edge that ends amid the subscribing tells so by the end of the socket, too.
+        // An edge that ends while a client subscribes closes the socket, too.
         if (!String(error).includes('closed with')) throw error
         await sleep(20)
       }
@@ -68,7 +68,9 @@ const keep = (url: string, specs: readonly Spec[]) => {
   }
 }
 
-/** Slots of which a life must have heard all: after its first one, and before its last. */
+/**
+ * Slots that a connection must have received completely: after its first and before its last one.
+ */
 const windowOf = ({ subscriber, slotId }: Life): readonly [number, number] | undefined => {
   const slots = heardBy(subscriber.notifications, slotId, SLOTS).map(([slot]) => slot)
   const [first] = slots
@@ -100,7 +102,7 @@ const checkRoots = (
   return faults
 }
 
-t.test('what subscribers hear is what the chain changed, over the end of each edge', async t => {
+t.test('notifications equal the chain’s changes across the end of each edge', async t => {
   t.setTimeout(RUN_MS + 120_000)
   const { description, pidsOf, stop } = await startDeployment(t, { args: ARGS })
   const truth = followChain(description.geyserUrl)
@@ -122,7 +124,7 @@ t.test('what subscribers hear is what the chain changed, over the end of each ed
 
   const [one = 0, other = 0] = pidsOf('edge')
   await sleep(RUN_MS / 4)
-  // A stop of a second: late, but whole.
+  // After a stop of one second notifications are late but complete.
   process.kill(one, 'SIGSTOP')
   await sleep(1_000)
   process.kill(one, 'SIGCONT')

@@ -13,29 +13,29 @@ import { isSoak, soakTest } from '../fixtures/soak.js'
 import { ownerOfConnection } from '../fixtures/processes/socket-owner.js'
 import { until } from '../fixtures/until.js'
 
-/** Faster than an operator has them; the last test has them as they are. */
+/** Shorter than the defaults, which the last test uses. */
 const READER_SECONDS_MAX = 1
 const CHECKS = { readersCheckMs: 200, answerMs: 500 }
 const ANSWERED_MS = 1_500
-/** Longest that the machine is left to itself after the edge was stopped. */
+/** Longest time without intervention after the edge was stopped. */
 const STOP_MS = isSoak ? 60_000 : 15_000
-/** Addresses whose reply is more than the sockets and the pipe of a reply take. */
+/** Addresses whose reply exceeds the socket buffers and the pipe of a reply. */
 const ADDRESSES = 60_000
-/** What blocks may write in all that time beside the store itself: each some tens of pages. */
+/** Pages that blocks may write during the test besides the store: some tens per block. */
 const GROWTH_MAX = isSoak ? 256 * MIB : 64 * MIB
 
-t.test('an edge that is stopped in the middle of a read', async t => {
+t.test('an edge stopped during a read is restarted', async t => {
   const service = await openBusyService(
     t,
     { readerSecondsMax: READER_SECONDS_MAX },
-    // A client that takes nothing is cut off as soon as its read would be told of.
+    // A client that does not read is disconnected as soon as its read would be reported.
     { processes: { edgeCount: 2, ...CHECKS }, server: { replyStallMs: 60_000 } },
   )
   const { accounts, chain, edgePids, indexerPid, metric, output, poller, prepared } = service
   const indexer = indexerPid()
   const file = join(accounts, 'dev', '1', 'data.mdb')
 
-  // A client that takes nothing of a large reply holds one read, and its edge is well.
+  // A client that does not read a large reply keeps one read open; its edge stays healthy.
   const { port, pathname } = new URL(prepared.urlOf('dev'))
   const client = await connect(Number(port))
   client.socket.pause()
@@ -67,14 +67,14 @@ t.test('an edge that is stopped in the middle of a read', async t => {
     try {
       process.kill(stopped, 'SIGKILL')
     } catch {
-      // It has been ended, which is what this test is about.
+      // The edge was killed, as this test expects.
     }
   })
   const stoppedMs = performance.now()
   const { slot } = poller
   await until('it is restarted', () => output().includes('restarting its process'), STOP_MS)
   const seconds = Math.round((performance.now() - stoppedMs) / 1_000)
-  // It hears of the end when it reads on: of the reply cut short, and no more.
+  // On its next read the client sees a truncated reply and the end of the connection.
   client.socket.resume()
   await client.closed
   await until('another is there', () => edgePids().length === 2 && !edgePids().includes(stopped))
@@ -91,7 +91,7 @@ t.test('an edge that is stopped in the middle of a read', async t => {
   await service.examine()
 })
 
-/** The poller’s own patience is 15 s: an edge that is stopped must be gone by then. */
+/** The poller times out after 15 s: a stopped edge must be killed before that. */
 const DEFAULT_STOP_MS = 15_000
 
 soakTest('an edge that is stopped for a minute, by the settings of the product', {}, async t => {
@@ -104,7 +104,7 @@ soakTest('an edge that is stopped for a minute, by the settings of the product',
   const { accounts, edgePids, indexerPid, metric, output, poller, prepared } = service
   const indexer = indexerPid()
   const file = join(accounts, 'dev', '1', 'data.mdb')
-  // Changes are kept for so many slots: until then the file grows by itself.
+  // The store keeps changes for a number of slots: until then the file grows anyway.
   await until('the feed is full', () => poller.slot > storeDefaults.feedSlotsMax + 5, 60_000)
 
   const { port, pathname } = new URL(prepared.urlOf('dev'))
@@ -113,7 +113,7 @@ soakTest('an edge that is stopped for a minute, by the settings of the product',
   const params = [Array.from({ length: ADDRESSES }, () => service.samples['mint'])]
   const ask = { jsonrpc: '2.0', id: 1, method: 'getMultipleAccounts', params }
   client.socket.write(post(pathname, JSON.stringify(ask)))
-  // Before the client that takes nothing is cut off.
+  // Before the client that does not read is disconnected.
   await until(
     'its read is open',
     async () => (await metric('slotline_store_reader_lag_transactions')) > 20,
@@ -127,7 +127,7 @@ soakTest('an edge that is stopped for a minute, by the settings of the product',
     try {
       process.kill(stopped, 'SIGKILL')
     } catch {
-      // It has been ended, which is what this test is about.
+      // The edge was killed, as this test expects.
     }
   })
   await until('it is told of', () => output().includes('a read stays open'), DEFAULT_STOP_MS)
@@ -152,10 +152,7 @@ soakTest('an edge that is stopped for a minute, by the settings of the product',
 })
 
 const COPY_STOP_MS = 60_000
-/**
- * What one block of that chain writes: about as many pages as it changes rows, and those above
- * them.
- */
+/** Pages that one block of that chain writes: about one per changed row, and their parent pages. */
 const BLOCK_PAGES_MAX = 150
 const PAGE_BYTES = 4_096
 
@@ -168,7 +165,7 @@ soakTest('a command that is stopped for a minute in the middle of a read', {}, a
   const target = join(dir, 'copy')
   const draft = join(dir, '.copy.unfinished', 'data.mdb')
   const args = ['--config', prepared.configFile, '--network', 'dev', '--to', target]
-  /** A backup that stands still with its read open; undefined where it was through by then. */
+  /** A backup that is stopped with its read open; undefined if it had already ended. */
   const stopOne = async () => {
     rmSync(target, { recursive: true, force: true })
     const [command, words] = commandLine('backup', ...args)

@@ -19,7 +19,7 @@ t.test('an access is found by its id and by its subject, after a restart too', a
   await store.close()
 })
 
-t.test('an access ends at its time, or before it by hand', async t => {
+t.test('an access ends at its end time, or earlier by request', async t => {
   const { store, accessManager } = await openControl(t.testdir())
   const access = await accessManager.grant(NEW_ACCESS)
   const cases: [validUntilMs: number | null, endedAtMs: number | null, endMs: number][] = [
@@ -66,7 +66,7 @@ t.test('an access is extended, ended and extended again', async t => {
   await store.close()
 })
 
-t.test('what is not an access does not reach the disk', async t => {
+t.test('an invalid access is not stored', async t => {
   const { store, accessManager } = await openControl(t.testdir())
   await t.rejects(accessManager.grant({ ...NEW_ACCESS, validFromMs: -1 }))
   await t.rejects(accessManager.grant({ ...NEW_ACCESS, validUntilMs: NOW_MS - 1 }), {
@@ -77,7 +77,7 @@ t.test('what is not an access does not reach the disk', async t => {
   await store.close()
 })
 
-t.test('pages of accesses hold each one once, in the order of their ids', async t => {
+t.test('pages contain each access once, in the order of ids', async t => {
   const { store, accessManager } = await openControl(t.testdir())
   const ids: string[] = []
   for (let count = 0; count < 7; count++) ids.push((await accessManager.grant(NEW_ACCESS)).accessId)
@@ -95,7 +95,7 @@ t.test('pages of accesses hold each one once, in the order of their ids', async 
   await store.close()
 })
 
-t.test('a store without the index of subjects gets it when it is opened', async t => {
+t.test('a store without the subject index gets it when opened', async t => {
   const dir = t.testdir()
   const before = await openControl(dir)
   const subjects = ['ada', 'a', 'ada\0b', '']

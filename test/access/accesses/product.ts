@@ -15,7 +15,7 @@ const REQUEST: GrantRequest = { subject: 'ada', kind: 'pass', product: 'node' }
 const grant = (more: Partial<GrantRequest>) =>
   toNewAccess([PRODUCT], { ...REQUEST, ...more }, NOW_MS)
 
-t.test('what is left out is as the product has it', t => {
+t.test('omitted values are those of the product', t => {
   const { networks, locations, limits } = PRODUCT
   const whole = { subject: 'ada', kind: 'pass', product: 'node', networks, locations, limits }
   t.strictSame(grant({}), { ...whole, validFromMs: NOW_MS, validUntilMs: null })
@@ -34,7 +34,7 @@ t.test('what is left out is as the product has it', t => {
   t.end()
 })
 
-t.test('what the product does not have cannot be granted', t => {
+t.test('scopes outside the product cannot be granted', t => {
   const cases: [more: Partial<GrantRequest>, message: string][] = [
     [{ product: 'gold' }, 'There is no product gold'],
     [{ networks: ['main', 'moon'] }, 'The product does not offer the network moon'],

@@ -13,33 +13,30 @@ const GRANT = {
   address: undefined,
 }
 
-t.test(
-  'requests are counted as they come, batches by their calls where they are let in',
-  async t => {
-    const dir = t.testdir()
-    const limiter = openUsageLimiter(dir)
-    const principal = limiter.principalOf(GRANT)
-    t.equal(limiter.principalOf(GRANT), principal, 'found once for a grant')
-    const counts = () => {
-      const { requests, rateLimited } = readUsage(dir, 'tok_1', NOW_MS).minutes.at(-1) ?? {}
-      return [requests, rateLimited]
-    }
-    t.equal(limiter.acquire(principal, NOW_MS), undefined)
-    t.match(limiter.acquireBatch(principal, { calls: 4, atOnce: 1 }, NOW_MS), {
-      limit: 'requestsBurstMax',
-    })
-    limiter.release(principal, 1)
-    t.strictSame(counts(), [1, 1])
-    t.equal(limiter.acquire(principal, NOW_MS), undefined)
-    t.equal(limiter.acquireBatch(principal, { calls: 3, atOnce: 2 }, NOW_MS), undefined)
-    limiter.release(principal, 2)
-    t.strictSame(counts(), [4, 1])
-    t.match(limiter.acquire(principal, NOW_MS), { limit: 'requestsPerSecondMax' })
-    t.strictSame(counts(), [5, 2])
-  },
-)
+t.test('requests are counted on arrival, batches by their calls once admitted', async t => {
+  const dir = t.testdir()
+  const limiter = openUsageLimiter(dir)
+  const principal = limiter.principalOf(GRANT)
+  t.equal(limiter.principalOf(GRANT), principal, 'found once for a grant')
+  const counts = () => {
+    const { requests, rateLimited } = readUsage(dir, 'tok_1', NOW_MS).minutes.at(-1) ?? {}
+    return [requests, rateLimited]
+  }
+  t.equal(limiter.acquire(principal, NOW_MS), undefined)
+  t.match(limiter.acquireBatch(principal, { calls: 4, atOnce: 1 }, NOW_MS), {
+    limit: 'requestsBurstMax',
+  })
+  limiter.release(principal, 1)
+  t.strictSame(counts(), [1, 1])
+  t.equal(limiter.acquire(principal, NOW_MS), undefined)
+  t.equal(limiter.acquireBatch(principal, { calls: 3, atOnce: 2 }, NOW_MS), undefined)
+  limiter.release(principal, 2)
+  t.strictSame(counts(), [4, 1])
+  t.match(limiter.acquire(principal, NOW_MS), { limit: 'requestsPerSecondMax' })
+  t.strictSame(counts(), [5, 2])
+})
 
-t.test('sockets stay within their limit, and are counted', async t => {
+t.test('sockets are limited and counted', async t => {
   const dir = t.testdir()
   const limiter = openUsageLimiter(dir)
   const principal = limiter.principalOf({ ...GRANT, limits: { ...LIMITS, socketsMax: 1 } })
@@ -50,7 +47,7 @@ t.test('sockets stay within their limit, and are counted', async t => {
   t.match(readUsage(dir, 'tok_1', NOW_MS).minutes.at(-1), { requests: 3, rateLimited: 1 })
 })
 
-t.test('a token of another grant has the same access, and counts of its own', async t => {
+t.test('two tokens of one access share its limits and have separate counts', async t => {
   const dir = t.testdir()
   const limiter = openUsageLimiter(dir)
   const other = { ...GRANT, tokenId: 'tok_2', location: 'nyc' }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { allocateFile } from '../../../src/access/store/allocate-file.js'
 
-t.test('a file is made, lengthened, and never cut', async t => {
+t.test('a file is created and extended, never truncated', async t => {
   const path = join(t.testdir(), 'file')
   allocateFile(path, 100_000)
   const { size, blocks, mode } = statSync(path)

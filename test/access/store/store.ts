@@ -14,7 +14,7 @@ t.test('the writer creates the store, and the same build opens it again', async 
   await reader.close()
 })
 
-t.test('a store of another layout is refused with what mends it', async t => {
+t.test('a store of another layout is refused with the remedy', async t => {
   const dir = t.testdir()
   const store = await openWriter(dir)
   await store.transaction(() => store.meta.put('store', { schema: SCHEMA + 1, sealingKeyId: null }))
@@ -24,7 +24,7 @@ t.test('a store of another layout is refused with what mends it', async t => {
   await t.rejects(openReader(dir), { message })
 })
 
-t.test('a transaction that throws leaves nothing behind', async t => {
+t.test('a transaction that throws changes nothing', async t => {
   const store = await openWriter(t.testdir())
   const digest = new Uint8Array(32).fill(7)
   const record = { tokenId: 't', accessId: 'a', network: 'n', location: 'l', address: null }
@@ -43,14 +43,14 @@ t.test('a transaction that throws leaves nothing behind', async t => {
   await store.close()
 })
 
-t.test('a value of another shape is refused, not guessed at', async t => {
+t.test('a value of another shape is refused', async t => {
   const store = await openWriter(t.testdir())
   const bytes = store.meta.encode({ schema: 1, sealingKeyId: 'k' })
   t.throws(() => store.digests.decode(bytes), { message: /table digests: tokenId is not of/ })
   await store.close()
 })
 
-t.test('its use is known', async t => {
+t.test('the store reports its use', async t => {
   const store = await openWriter(t.testdir())
   const { usedBytes, mapBytes, readers } = store.stats()
   t.ok(usedBytes > 0 && usedBytes < 1024 ** 2, `${usedBytes}`)
@@ -60,7 +60,7 @@ t.test('its use is known', async t => {
   await store.close()
 })
 
-t.test('on a full disk changes fail, and nothing else does', async t => {
+t.test('on a full disk only changes fail', async t => {
   const dir = t.testdir()
   const said = await runOnFullDisk('access/access-full-disk.ts', dir)
   t.match(said, { kept: Number, failed: 5 })

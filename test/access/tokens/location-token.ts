@@ -27,7 +27,7 @@ t.test('a token is slt_, 32 random characters and the CRC-32 of both', t => {
   t.end()
 })
 
-t.test('any single changed character is caught', t => {
+t.test('every single changed character is detected', t => {
   fc.assert(
     fc.property(
       anyToken,
@@ -43,7 +43,7 @@ t.test('any single changed character is caught', t => {
   t.end()
 })
 
-t.test('exchanged neighbours, missing and added characters are caught', t => {
+t.test('swapped, missing and added characters are detected', t => {
   fc.assert(
     fc.property(anyToken, fc.nat(TOKEN_CHARS - 2), (token, index) => {
       const swapped =
@@ -65,12 +65,12 @@ t.test('exchanged neighbours, missing and added characters are caught', t => {
   t.end()
 })
 
-t.test('every character comes equally often, at every position', t => {
+t.test('characters are evenly distributed at every position', t => {
   const count = 62_000
   const text = randomBase62(count, randomBytes)
   t.equal(text.length, count)
-  // Chi-square with 61 degrees of freedom: over 130 comes once in a million runs. A byte taken
-  // modulo 62 would give the first eight characters 5/4 of the rest, which is over 600.
+  // Chi-square with 61 degrees of freedom exceeds 130 once in a million runs. A byte modulo 62
+  // would give the first eight characters 5/4 of the frequency of the rest, which exceeds 600.
   let chiSquare = 0
   for (const char of ALPHABET) {
     const seen = text.split(char).length - 1
@@ -80,7 +80,7 @@ t.test('every character comes equally often, at every position', t => {
   t.end()
 })
 
-t.test('bytes that would bias the alphabet are thrown away', t => {
+t.test('bytes that would bias the alphabet are discarded', t => {
   const bytes = [248, 249, 255, 247, 0, 61, 62, 255, 1, 2, 3, 4, 5, 6, 7, 8]
   t.equal(
     randomBase62(4, count => Uint8Array.from(bytes.slice(0, count))),

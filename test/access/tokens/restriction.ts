@@ -11,7 +11,7 @@ const answerOf = (text: string): string => {
   }
 }
 
-t.test('one public IPv4 address, and nothing else', t => {
+t.test('a restriction is exactly one public IPv4 address', t => {
   const cases: [text: string, answer: string | RegExp][] = [
     ['8.8.8.8', '8.8.8.8'],
     [' 1.1.1.1 ', '1.1.1.1'],
@@ -69,8 +69,8 @@ t.test('one public IPv4 address, and nothing else', t => {
 })
 
 /**
- * First and last address of each special range, and the two beside it that are not in one (empty
- * where they are).
+ * First and last address of each special range, and the adjacent addresses outside of it (empty if
+ * these are special, too).
  */
 const RANGES: readonly [before: string, first: string, last: string, after: string][] = [
   ['', '0.0.0.0', '0.255.255.255', '1.0.0.0'],
@@ -96,7 +96,7 @@ const RANGES: readonly [before: string, first: string, last: string, after: stri
 const numberOf = (address: string): number =>
   address.split('.').reduce((number, part) => number * 256 + Number(part), 0)
 
-t.test('the special ranges of IANA are refused up to their edges', t => {
+t.test('every special range of IANA is refused, with exact bounds', t => {
   for (const [before, first, last, after] of RANGES) {
     for (const address of [first, last]) t.match(answerOf(address), /is reserved for/, address)
     for (const address of [before, after].filter(Boolean)) t.equal(answerOf(address), address)
@@ -104,7 +104,7 @@ t.test('the special ranges of IANA are refused up to their edges', t => {
   t.end()
 })
 
-t.test('ten thousand texts: accepted is exactly what is written as edges write a peer', t => {
+t.test('ten thousand texts: only the edges’ notation of a peer is accepted', t => {
   const part = fc.oneof(
     fc.nat(255).map(String),
     fc.nat(400).map(String),

@@ -20,7 +20,7 @@ import { NEW_ACCESS, NOW_MS, openControl } from '../../fixtures/access/access.js
 
 const scopeOf = (accessId: string, location = 'fra') => ({ accessId, network: 'main', location })
 
-t.test('a scope has one token at most', async t => {
+t.test('a scope has at most one token', async t => {
   const { store, accessManager, tokenManager } = await openControl(t.testdir())
   const { accessId } = await accessManager.grant(NEW_ACCESS)
   const scope = scopeOf(accessId)
@@ -48,107 +48,111 @@ t.test('a scope has one token at most', async t => {
   await store.close()
 })
 
-/** One step of the model: what is asked for, of which of the scopes. */
+/** One step of the model: an operation and its scope. */
 const step = fc.record({
   verb: fc.constantFrom('generate', 'regenerate', 'revoke', 'restrict', 'lift', 'end', 'extend'),
   at: fc.nat(5),
 })
 
-t.test('any sequence of changes: a dead secret stays dead, other scopes are untouched', async t => {
-  const dir = t.testdir()
-  const { store, accessManager, tokenManager } = await openControl(dir)
-  const reader = await openReader(dir)
-  let version = 0
-  const authenticate = createAuthenticate(reader, () => version)
-  type Token = { readonly text: string; readonly address: string | undefined }
-  const run = async (steps: readonly { verb: string; at: number }[]): Promise<void> => {
-    const accessIds: string[] = []
-    for (let count = 0; count < 2; count++)
-      accessIds.push((await accessManager.grant(NEW_ACCESS)).accessId)
-    const scopes = accessIds.flatMap(accessId => [
-      scopeOf(accessId),
-      scopeOf(accessId, 'nyc'),
-      { ...scopeOf(accessId), network: 'dev' },
-    ])
-    const active = new Map<number, Token>()
-    const dead = new Set<string>()
-    const ended = new Set<string>()
-    for (const { verb, at } of steps) {
-      const scope = scopes[at] ?? scopeOf('')
-      const token = active.get(at)
-      const isEnded = ended.has(scope.accessId)
-      const make = async (
-        create: typeof tokenManager.generate,
-        address: string | undefined,
-        refusal: string | undefined,
-      ): Promise<void> => {
-        if (refusal !== undefined) return void (await t.rejects(create(scope), { name: refusal }))
-        if (token !== undefined) dead.add(token.text)
-        active.set(at, { text: (await create(scope)).token.reveal(), address })
+t.test(
+  'any sequence of changes: a revoked secret stays invalid, other scopes are unchanged',
+  async t => {
+    const dir = t.testdir()
+    const { store, accessManager, tokenManager } = await openControl(dir)
+    const reader = await openReader(dir)
+    let version = 0
+    const authenticate = createAuthenticate(reader, () => version)
+    type Token = { readonly text: string; readonly address: string | undefined }
+    const run = async (steps: readonly { verb: string; at: number }[]): Promise<void> => {
+      const accessIds: string[] = []
+      for (let count = 0; count < 2; count++)
+        accessIds.push((await accessManager.grant(NEW_ACCESS)).accessId)
+      const scopes = accessIds.flatMap(accessId => [
+        scopeOf(accessId),
+        scopeOf(accessId, 'nyc'),
+        { ...scopeOf(accessId), network: 'dev' },
+      ])
+      const active = new Map<number, Token>()
+      const dead = new Set<string>()
+      const ended = new Set<string>()
+      for (const { verb, at } of steps) {
+        const scope = scopes[at] ?? scopeOf('')
+        const token = active.get(at)
+        const isEnded = ended.has(scope.accessId)
+        const make = async (
+          create: typeof tokenManager.generate,
+          address: string | undefined,
+          refusal: string | undefined,
+        ): Promise<void> => {
+          if (refusal !== undefined) return void (await t.rejects(create(scope), { name: refusal }))
+          if (token !== undefined) dead.add(token.text)
+          active.set(at, { text: (await create(scope)).token.reveal(), address })
+        }
+        const none = token === undefined ? { name: 'noToken' } : undefined
+        if (verb === 'generate')
+          await make(
+            tokenManager.generate,
+            undefined,
+            isEnded ? 'accessEnded' : token && 'tokenActive',
+          )
+        else if (verb === 'regenerate')
+          await make(tokenManager.regenerate, token?.address, isEnded ? 'accessEnded' : none?.name)
+        else if (verb === 'end') {
+          await accessManager.end(scope.accessId)
+          ended.add(scope.accessId)
+        } else if (verb === 'extend') {
+          await accessManager.extend(scope.accessId, null)
+          ended.delete(scope.accessId)
+        } else if (none !== undefined)
+          await t.rejects(async () => {
+            if (verb === 'revoke') await tokenManager.revoke(scope)
+            else await tokenManager.restrict(scope, '')
+          }, none)
+        else if (verb === 'revoke') {
+          await tokenManager.revoke(scope)
+          dead.add(token?.text ?? '')
+          active.delete(at)
+        } else {
+          const address = verb === 'lift' ? undefined : `8.8.8.${at}`
+          await tokenManager.restrict(scope, address ?? ' ')
+          active.set(at, { text: token?.text ?? '', address })
+        }
+        version++
+        // From 8.8.8.0: only the first scope is ever restricted to it.
+        const open = (text: string, location: string) =>
+          authenticate(text, location, { address: '8.8.8.0' }, NOW_MS)
+        for (const text of dead)
+          for (const location of ['fra', 'nyc'])
+            if (open(text, location) !== 'unauthorized') throw new Error('a dead secret lives')
+        for (const [index, { text, address }] of active) {
+          const { accessId, network, location } = scopes[index] ?? scopeOf('')
+          const answer = open(text, location)
+          const isOpen = !ended.has(accessId) && (address === undefined || index === 0)
+          if (isOpen ? typeof answer === 'string' : answer !== 'forbidden')
+            throw new Error(`scope ${index} after ${verb} of ${at}: ${JSON.stringify(answer)}`)
+          if (typeof answer !== 'string' && answer.network !== network) throw new Error('network')
+        }
+        const kept = accessIds.flatMap(accessId => tokenManager.list(accessId))
+        if (kept.length !== active.size)
+          throw new Error(`${kept.length}, not ${active.size} tokens`)
       }
-      const none = token === undefined ? { name: 'noToken' } : undefined
-      if (verb === 'generate')
-        await make(
-          tokenManager.generate,
-          undefined,
-          isEnded ? 'accessEnded' : token && 'tokenActive',
-        )
-      else if (verb === 'regenerate')
-        await make(tokenManager.regenerate, token?.address, isEnded ? 'accessEnded' : none?.name)
-      else if (verb === 'end') {
-        await accessManager.end(scope.accessId)
-        ended.add(scope.accessId)
-      } else if (verb === 'extend') {
-        await accessManager.extend(scope.accessId, null)
-        ended.delete(scope.accessId)
-      } else if (none !== undefined)
-        await t.rejects(async () => {
-          if (verb === 'revoke') await tokenManager.revoke(scope)
-          else await tokenManager.restrict(scope, '')
-        }, none)
-      else if (verb === 'revoke') {
-        await tokenManager.revoke(scope)
-        dead.add(token?.text ?? '')
-        active.delete(at)
-      } else {
-        const address = verb === 'lift' ? undefined : `8.8.8.${at}`
-        await tokenManager.restrict(scope, address ?? ' ')
-        active.set(at, { text: token?.text ?? '', address })
-      }
-      version++
-      // From 8.8.8.0, which only the first scope is ever restricted to.
-      const open = (text: string, location: string) =>
-        authenticate(text, location, { address: '8.8.8.0' }, NOW_MS)
-      for (const text of dead)
-        for (const location of ['fra', 'nyc'])
-          if (open(text, location) !== 'unauthorized') throw new Error('a dead secret lives')
-      for (const [index, { text, address }] of active) {
-        const { accessId, network, location } = scopes[index] ?? scopeOf('')
-        const answer = open(text, location)
-        const isOpen = !ended.has(accessId) && (address === undefined || index === 0)
-        if (isOpen ? typeof answer === 'string' : answer !== 'forbidden')
-          throw new Error(`scope ${index} after ${verb} of ${at}: ${JSON.stringify(answer)}`)
-        if (typeof answer !== 'string' && answer.network !== network) throw new Error('network')
-      }
-      const kept = accessIds.flatMap(accessId => tokenManager.list(accessId))
-      if (kept.length !== active.size) throw new Error(`${kept.length}, not ${active.size} tokens`)
     }
-  }
-  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 30 }), run), {
-    numRuns: 12,
-    endOnFailure: true,
-  })
-  const [...digests] = store.digests.from(new Uint8Array())
-  const count = accessManager
-    .page('', 10_000)
-    .flatMap(({ accessId }) => tokenManager.list(accessId)).length
-  t.equal(digests.length, count, 'each token has its digest, and no digest is alone')
-  t.ok(count > 0)
-  await reader.close()
-  await store.close()
-})
+    await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 30 }), run), {
+      numRuns: 12,
+      endOnFailure: true,
+    })
+    const [...digests] = store.digests.from(new Uint8Array())
+    const count = accessManager
+      .page('', 10_000)
+      .flatMap(({ accessId }) => tokenManager.list(accessId)).length
+    t.equal(digests.length, count, 'each token has its digest, and no digest is alone')
+    t.ok(count > 0)
+    await reader.close()
+    await store.close()
+  },
+)
 
-t.test('a token can be revoked after its access ended, but not made', async t => {
+t.test('after an access ended its token can be revoked, but not created', async t => {
   let nowMs = NOW_MS
   const { store, accessManager, tokenManager } = await openControl(t.testdir(), () => nowMs)
   const later = await accessManager.grant({ ...NEW_ACCESS, validFromMs: NOW_MS + 1 })
@@ -167,7 +171,7 @@ t.test('a token can be revoked after its access ended, but not made', async t =>
   await store.close()
 })
 
-t.test('a token needs an access that holds and offers the scope', async t => {
+t.test('a token needs a valid access that offers the scope', async t => {
   let nowMs = NOW_MS
   const { store, accessManager, tokenManager } = await openControl(t.testdir(), () => nowMs)
   const access = await accessManager.grant({ ...NEW_ACCESS, validUntilMs: NOW_MS + 10 })
@@ -197,7 +201,7 @@ t.test('a token needs an access that holds and offers the scope', async t => {
   await store.close()
 })
 
-t.test('a token can be shown again after a restart', async t => {
+t.test('a token can be shown after a restart', async t => {
   const dir = t.testdir()
   const before = await openControl(dir)
   const { accessId } = await before.accessManager.grant(NEW_ACCESS)
@@ -212,7 +216,7 @@ t.test('a token can be shown again after a restart', async t => {
   await after.store.close()
 })
 
-t.test('without its key a token works but cannot be shown', async t => {
+t.test('without the sealing key a token is valid but cannot be shown', async t => {
   const dir = t.testdir()
   const first = await openControl(dir)
   const { accessId } = await first.accessManager.grant(NEW_ACCESS)
@@ -254,61 +258,58 @@ t.test('without its key a token works but cannot be shown', async t => {
   await control.store.close()
 })
 
-t.test(
-  'a writer that is killed loses nothing it has answered, and leaves nothing half',
-  async t => {
-    const dir = t.testdir()
-    const script = fileURLToPath(new URL('../../fixtures/access-writer.ts', import.meta.url))
-    const first = await openControl(dir)
-    const { accessId } = await first.accessManager.grant({
-      ...NEW_ACCESS,
-      locations: Array.from({ length: 1_000 }, (_, n) => `l${n}`),
+t.test('a killed writer keeps every answered change, and no partial one', async t => {
+  const dir = t.testdir()
+  const script = fileURLToPath(new URL('../../fixtures/access-writer.ts', import.meta.url))
+  const first = await openControl(dir)
+  const { accessId } = await first.accessManager.grant({
+    ...NEW_ACCESS,
+    locations: Array.from({ length: 1_000 }, (_, n) => `l${n}`),
+  })
+  await first.store.close()
+
+  const answered = new Map<string, string>()
+  for (const killAfter of [0, 1, 7, 40]) {
+    const stdio = ['pipe', 'pipe', 'inherit'] as const
+    const writer = spawn(process.execPath, [...process.execArgv, script, dir], {
+      stdio: [...stdio],
     })
-    await first.store.close()
-
-    const answered = new Map<string, string>()
-    for (const killAfter of [0, 1, 7, 40]) {
-      const stdio = ['pipe', 'pipe', 'inherit'] as const
-      const writer = spawn(process.execPath, [...process.execArgv, script, dir], {
-        stdio: [...stdio],
-      })
-      writer.stdin.on('error', () => {}) // its end is what is tested
-      const left = Array.from({ length: 200 }, (_, n) => `l${answered.size + n}`)
-      for (const location of left)
-        writer.stdin.write(`${JSON.stringify({ generate: scopeOf(accessId, location) })}\n`)
-      // It is amid the next one or two when it is killed.
-      let count = 0
-      for await (const line of createInterface({ input: writer.stdout })) {
-        const { location, text } = JSON.parse(line)
-        answered.set(location, text)
-        if (count++ === killAfter) writer.kill('SIGKILL')
-      }
-
-      const { store, tokenManager } = await openControl(dir)
-      const reader = await openReader(dir)
-      const authenticate = createAuthenticate(reader, () => 1)
-      for (const [location, text] of answered) {
-        const grant = authenticate(text, location, { address: '192.0.2.1' }, NOW_MS)
-        if (typeof grant === 'string') t.fail(`${location}: ${grant}`)
-      }
-      const kept = tokenManager.list(accessId)
-      const [...digests] = store.digests.from(new Uint8Array())
-      t.equal(digests.length, kept.length, 'each token has its digest, and no digest is alone')
-      t.ok(kept.length >= answered.size && kept.length <= answered.size + 2, `${kept.length} kept`)
-      for (const scope of kept) {
-        const text = (await tokenManager.reveal(scope))?.reveal() ?? ''
-        t.match(authenticate(text, scope.location, { address: '' }, NOW_MS), {
-          tokenId: scope.tokenId,
-        })
-        answered.set(scope.location, text)
-      }
-      await reader.close()
-      await store.close()
+    writer.stdin.on('error', () => {}) // its end is what is tested
+    const left = Array.from({ length: 200 }, (_, n) => `l${answered.size + n}`)
+    for (const location of left)
+      writer.stdin.write(`${JSON.stringify({ generate: scopeOf(accessId, location) })}\n`)
+    // The writer is in the next one or two changes when it is killed.
+    let count = 0
+    for await (const line of createInterface({ input: writer.stdout })) {
+      const { location, text } = JSON.parse(line)
+      answered.set(location, text)
+      if (count++ === killAfter) writer.kill('SIGKILL')
     }
-  },
-)
 
-t.test('a sealed token moved to another scope does not open', async t => {
+    const { store, tokenManager } = await openControl(dir)
+    const reader = await openReader(dir)
+    const authenticate = createAuthenticate(reader, () => 1)
+    for (const [location, text] of answered) {
+      const grant = authenticate(text, location, { address: '192.0.2.1' }, NOW_MS)
+      if (typeof grant === 'string') t.fail(`${location}: ${grant}`)
+    }
+    const kept = tokenManager.list(accessId)
+    const [...digests] = store.digests.from(new Uint8Array())
+    t.equal(digests.length, kept.length, 'each token has its digest, and no digest is alone')
+    t.ok(kept.length >= answered.size && kept.length <= answered.size + 2, `${kept.length} kept`)
+    for (const scope of kept) {
+      const text = (await tokenManager.reveal(scope))?.reveal() ?? ''
+      t.match(authenticate(text, scope.location, { address: '' }, NOW_MS), {
+        tokenId: scope.tokenId,
+      })
+      answered.set(scope.location, text)
+    }
+    await reader.close()
+    await store.close()
+  }
+})
+
+t.test('a sealed token moved to another scope cannot be opened', async t => {
   const { store, accessManager, tokenManager } = await openControl(t.testdir())
   const { accessId } = await accessManager.grant(NEW_ACCESS)
   await tokenManager.generate(scopeOf(accessId, 'fra'))
@@ -320,7 +321,7 @@ t.test('a sealed token moved to another scope does not open', async t => {
   await store.close()
 })
 
-t.test('a token stands in no file and in nothing that prints', async t => {
+t.test('no file and no printed object contains a token', async t => {
   const dir = t.testdir()
   const { store, accessManager, tokenManager, keyFile } = await openControl(dir)
   const { accessId } = await accessManager.grant(NEW_ACCESS)

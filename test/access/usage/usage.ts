@@ -13,7 +13,7 @@ const onFault = (fault: unknown): never => {
 const open = (dir: string, edge = 0, tokensMax = defaults.tokensMax): Usage =>
   openUsage(dir, edge, { options: { ...defaults, tokensMax }, onFault })
 
-/** Minutes in which something was counted, counted back from the present one. */
+/** Minutes with counts, as minutes before the present one. */
 const countedOf = (dir: string, nowMs: number, token = TOKEN) =>
   readUsage(dir, token, nowMs)
     .minutes.map(({ startMs, requests, errors, rateLimited, refused }) => ({
@@ -31,7 +31,7 @@ const setUp = (t: Test) => {
   return { dir, meter: open(dir).meterOf(TOKEN) }
 }
 
-t.test('what is counted can be read at once, and after the edge was killed', async t => {
+t.test('counts can be read at once, and after a kill of the edge', async t => {
   const { dir, meter } = setUp(t)
   meter.addRequests(3, NOW_MS)
   meter.addError()
@@ -43,12 +43,12 @@ t.test('what is counted can be read at once, and after the edge was killed', asy
   t.strictSame(readUsage(dir, TOKEN, NOW_MS).refused, [
     { atMs: NOW_MS + 5, address: '192.0.2.7', reason: 'address' },
   ])
-  // Nothing was closed: this is what a killed edge leaves.
+  // Nothing was closed: this is the state after a kill.
   open(dir).meterOf(TOKEN).addRequests(1, NOW_MS)
   t.match(countedOf(dir, NOW_MS), [{ requests: 4, errors: 1 }])
 })
 
-t.test('minutes are kept for a day, and no longer', async t => {
+t.test('minutes are kept for one day', async t => {
   const { dir, meter } = setUp(t)
   for (const [count, minute] of [
     [1, 0],
@@ -84,14 +84,14 @@ t.test('minutes are kept for a day, and no longer', async t => {
   t.strictSame(read(9_000), [[0, 1]], 'after days of rest nothing of old is left')
 })
 
-t.test('a clock that is set back counts on in the newest minute', async t => {
+t.test('after the clock is set back, the newest minute is counted in', async t => {
   const { dir, meter } = setUp(t)
   meter.addRequests(1, NOW_MS)
   meter.addRequests(1, NOW_MS - 10 * MINUTE_MS)
   t.match(countedOf(dir, NOW_MS), [{ age: 0, requests: 2 }])
 })
 
-t.test('edges are added up, and the newest of their refusals are kept', async t => {
+t.test('counts of edges are added, and the newest refusals are kept', async t => {
   const dir = t.testdir()
   const [one, two] = [open(dir, 0).meterOf(TOKEN), open(dir, 1).meterOf(TOKEN)]
   one.addRequests(30, NOW_MS)
@@ -108,7 +108,7 @@ t.test('edges are added up, and the newest of their refusals are kept', async t 
   t.strictSame(readUsage(join(dir, 'nowhere'), TOKEN, NOW_MS).refused, [])
 })
 
-t.test('the rate is that of the last minute, without what was refused', async t => {
+t.test('the rate covers the last minute without refused requests', async t => {
   const { dir, meter } = setUp(t)
   const minuteMs = Math.floor(NOW_MS / MINUTE_MS) * MINUTE_MS
   meter.addRequests(600, minuteMs)
@@ -120,7 +120,7 @@ t.test('the rate is that of the last minute, without what was refused', async t 
   t.equal(readRate(dir, [TOKEN], minuteMs), 599 / 60)
 })
 
-t.test('only so many tokens are counted at a time, and none is forgotten', async t => {
+t.test('the number of open counters is bounded, and no count is lost', async t => {
   const dir = t.testdir()
   const usage = open(dir, 0, 2)
   for (const [nth, token] of ['tok_1', 'tok_2', 'tok_3', 'tok_1'].entries())
@@ -130,7 +130,7 @@ t.test('only so many tokens are counted at a time, and none is forgotten', async
   t.match(countedOf(dir, nowMs, 'tok_2'), [{ age: 2 }])
 })
 
-t.test('files of tokens that rested for a day are removed', async t => {
+t.test('files of tokens unused for a day are removed', async t => {
   const dir = t.testdir()
   const usage = open(dir)
   usage.meterOf('tok_old').addRequests(1, NOW_MS)
@@ -144,7 +144,7 @@ t.test('files of tokens that rested for a day are removed', async t => {
   t.match(countedOf(dir, NOW_MS + 1_442 * MINUTE_MS, 'tok_old'), [{ age: 0, requests: 1 }])
 })
 
-t.test('where counts cannot be kept, requests go on', async t => {
+t.test('requests continue if counts cannot be stored', async t => {
   const dir = t.testdir({ edges: { 0: { usage: { tok_1: {} } } } })
   const faults: unknown[] = []
   const usage = openUsage(dir, 0, { onFault: fault => faults.push(fault) })
@@ -152,7 +152,7 @@ t.test('where counts cannot be kept, requests go on', async t => {
   t.equal(faults.length, 1)
 })
 
-t.test('a file of another layout begins anew', async t => {
+t.test('a file of another layout is reset', async t => {
   const dir = t.testdir({ edges: { 0: { usage: { [TOKEN]: Buffer.alloc(30_000, 7) } } } })
   t.strictSame(countedOf(dir, NOW_MS), [])
   open(dir).meterOf(TOKEN).addRequests(1, NOW_MS)
