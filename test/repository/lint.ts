@@ -1,9 +1,17 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { ownDir } from '../fixtures/own-dir.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const CONFIGURATION = [
@@ -17,9 +25,13 @@ const SCRIPT = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scri
 
 type Result = { readonly code: number; readonly output: string }
 
-/** A checkout with the configuration of this one and only these files. */
+/**
+ * A checkout with the configuration of this one and only these files. Outside this one: the tools
+ * pass over a folder that its .gitignore names, as that of tap is.
+ */
 const openCheckout = (t: Test, files: Readonly<Record<string, string>>): string => {
-  const dir = ownDir(t)
+  const dir = mkdtempSync(join(tmpdir(), 'slotline-lint-'))
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }))
   for (const name of CONFIGURATION) cpSync(join(root, name), join(dir, name))
   symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'))
   for (const [name, text] of Object.entries(files)) {
