@@ -1,9 +1,8 @@
-//! The thread that writes blocks, and the queue before it. The stream's reader never waits for a
-//! commit.
+//! The writer thread and its queue. The stream's reader never waits for a commit.
 //!
-//! A commit waits for the disk, mostly for pages that the next block would change again. So a
-//! writer that is behind commits several blocks at once, and one that is not commits each block as
-//! it comes.
+//! A commit waits for the disk, mostly for pages that the next block changes again. A writer with a
+//! backlog therefore commits several blocks at once. Without a backlog it commits each block on
+//! arrival.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,11 +20,11 @@ use super::group::{Group, GroupBounds};
 use store::{Block, Store, Tip};
 use sys::error::{Error, Result};
 
-/// Where blocks go: the store, in service.
+/// Destination of blocks. In production this is the store.
 pub trait BlockSink: Send + Sync + 'static {
     fn tip(&self) -> Result<Option<Tip>>;
-    /// Writes consecutive blocks at once: all are durable when it returns, or nothing of any is
-    /// written. Blocks at or before the tip are passed over.
+    /// Writes consecutive blocks atomically: on return all are durable, on failure none is written.
+    /// Skips blocks at or before the tip.
     fn apply(&self, blocks: &[Block]) -> Result<()>;
 }
 
@@ -41,11 +40,11 @@ impl BlockSink for Store {
 
 pub type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
 
-/// The queue is full: its bound in bytes.
+/// The queue is full. Holds its limit in bytes.
 #[derive(Debug)]
 pub struct QueueFull(pub usize);
 
-/// How far the writer is.
+/// The writer's progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
     /// Slot and blockhash.
@@ -54,13 +53,13 @@ pub struct Progress {
     pub has_failed: bool,
 }
 
-/// One reader's writer thread. It ends when this is stopped or dropped.
+/// The writer thread of one reader. It ends when this value is stopped or dropped.
 pub struct Applier {
     shared: Arc<Shared>,
     thread: JoinHandle<()>,
 }
 
-/// The applier as the stream's reader sees it.
+/// The stream reader's handle to the applier.
 #[derive(Clone)]
 pub struct ApplierHandle {
     shared: Arc<Shared>,
@@ -70,29 +69,29 @@ struct Shared {
     state: Mutex<State>,
     /// Wakes the writer.
     wake: Condvar,
-    /// Wakes the reader: progress, failure, or an empty queue.
+    /// Wakes the reader on progress, on failure and when the queue becomes empty.
     news: Notify,
     queue_bytes_max: usize,
     bounds: GroupBounds,
-    /// Held in incomplete slots, for the events.
+    /// Bytes buffered in incomplete slots, reported in events.
     slots_bytes: AtomicUsize,
 }
 
 #[derive(Default)]
 struct State {
     blocks: VecDeque<Ready>,
-    /// Of `blocks` and of those that are being written.
+    /// Bytes of `blocks` and of the blocks being written.
     bytes: usize,
     is_busy: bool,
     is_stopping: bool,
     progress: Progress,
-    /// Set by the block that failed; the blocks behind it are dropped, and so are later ones until
-    /// [`ApplierHandle::settle`] takes it.
+    /// Set when a block fails. Queued and later blocks are dropped until [`ApplierHandle::settle`]
+    /// takes the error.
     failure: Option<Error>,
 }
 
 impl Applier {
-    /// Reads the sink's tip on the new thread, so call [`ApplierHandle::settle`] before the first
+    /// Reads the sink's tip on the new thread. Call [`ApplierHandle::settle`] before the first
     /// block.
     pub fn start<S: BlockSink>(
         sink: Arc<S>,
@@ -124,7 +123,7 @@ impl Applier {
         }
     }
 
-    /// Lets the commit under way end and drops the rest; a replay brings them again.
+    /// Finishes the current commit and drops the queued blocks. A replay delivers them again.
     pub fn stop(&self) {
         let mut state = self.shared.lock();
         state.is_stopping = true;
@@ -134,7 +133,7 @@ impl Applier {
         self.shared.news.notify_one();
     }
 
-    /// Whether the thread has ended, so that nothing more is written.
+    /// Whether the thread has ended. After that nothing more is written.
     pub fn is_finished(&self) -> bool {
         self.thread.is_finished()
     }
@@ -147,13 +146,14 @@ impl Drop for Applier {
 }
 
 impl ApplierHandle {
-    /// Queues a block. After a failure it is dropped, because it cannot continue the tip.
+    /// Queues a block. Drops it after a failure, because it cannot continue the tip.
     pub fn offer(&self, ready: Ready) -> std::result::Result<(), QueueFull> {
         let mut state = self.shared.lock();
         if state.is_stopping || state.failure.is_some() {
             return Ok(());
         }
-        // An idle writer takes any block: one larger than the queue must not be refused every time.
+        // An idle writer accepts any block. Otherwise a block larger than the queue would always be
+        // rejected.
         if state.bytes > 0 && state.bytes.saturating_add(ready.bytes) > self.shared.queue_bytes_max
         {
             return Err(QueueFull(self.shared.queue_bytes_max));
@@ -177,13 +177,13 @@ impl ApplierHandle {
         self.shared.slots_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Resolves at the next news: progress, failure, or an empty queue. One waiter at a time.
+    /// Resolves on progress, on failure and when the queue becomes empty. Supports one waiter at a
+    /// time.
     pub async fn news(&self) {
         self.shared.news.notified().await;
     }
 
-    /// Waits until everything queued is written or dropped, and takes the failure, if there was
-    /// one.
+    /// Waits until all queued blocks are written or dropped, then takes the error, if any.
     pub async fn settle(&self) -> Option<Error> {
         loop {
             {
@@ -206,8 +206,7 @@ impl State {
 }
 
 impl Shared {
-    /// A panic elsewhere while the lock was held leaves plain numbers behind, which are still
-    /// right.
+    /// The state contains only plain values, which stay valid when a panic poisons the lock.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -238,15 +237,15 @@ impl Shared {
         }
     }
 
-    /// Writes a group, and says of each block that it is committed.
+    /// Writes a group and sends one event per committed block.
     fn write<S: BlockSink>(&self, group: &Group, sink: &S, on_event: &OnEvent) {
         let begun = Instant::now();
         let mut outcome = apply(sink, &group.blocks);
         let mut done = group.blocks.len();
         if outcome.is_err() {
             done = 0;
-            // A group that failed wrote nothing. One by one, the blocks before the one at fault go
-            // through, and it fails with its own words.
+            // A failed group wrote nothing. Applying blocks singly commits those before the faulty
+            // block and returns that block's own error.
             if group.blocks.len() > 1 {
                 (done, outcome) = self.apply_singly(&group.blocks, sink);
             }
@@ -258,7 +257,7 @@ impl Shared {
         }
     }
 
-    /// Answers how many blocks were written, and why no more.
+    /// Returns the number of blocks written and the error that stopped it, if any.
     fn apply_singly<S: BlockSink>(&self, blocks: &[Block], sink: &S) -> (usize, Result<()>) {
         for (done, block) in blocks.iter().enumerate() {
             if self.lock().is_stopping {
@@ -272,7 +271,7 @@ impl Shared {
     }
 
     fn finish<S: BlockSink>(&self, bytes: usize, done: usize, sink: &S, outcome: Result<()>) {
-        // Also after a failure: somebody else may have written.
+        // Read the tip after a failure too: another process may have written.
         let tip = guard("reading the tip", || sink.tip());
         let mut state = self.lock();
         state.is_busy = false;
@@ -309,7 +308,7 @@ fn apply<S: BlockSink>(sink: &S, blocks: &[Block]) -> Result<()> {
     guard("applying a block", || sink.apply(blocks))
 }
 
-/// A panic must not end the writer without a word.
+/// Converts a panic into an error so that the writer reports it.
 fn guard<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err(Error::Internal(format!("{what} panicked"))))

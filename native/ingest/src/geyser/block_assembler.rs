@@ -1,9 +1,10 @@
-//! Turns the messages of a feed into whole blocks, in chain order. No I/O and no clock.
+//! Assembles feed messages into complete blocks in chain order. No I/O and no clock.
 //!
 //! At CONFIRMED a server sends a slot's accounts, then its block meta, then its status. A slot is
-//! whole when its meta and its status are here, or its meta and a whole descendant: servers have
-//! been known to miss a status. Whole blocks leave only as a chain from the tip, so that neither
-//! the order of slots on the wire nor a doubled, forked or dead one changes what is applied.
+//! complete when its meta and its status have arrived, or its meta and a complete descendant,
+//! because some servers omit a status. Complete blocks are released only as a chain from the tip.
+//! The order of slots on the wire and duplicated, forked or dead slots therefore do not change the
+//! result.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +14,7 @@ use super::pending_slot::PendingSlot;
 use primitives::Pubkey;
 use store::{AccountUpdate, Block, TransactionUpdate};
 
-/// A block's marker.
+/// Block metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockMeta {
     pub slot: u64,
@@ -26,18 +27,18 @@ pub struct BlockMeta {
     pub created_ms: Option<u64>,
 }
 
-/// What a slot status means to the buffer; the others mean nothing to it.
+/// Slot statuses that the assembler uses. Others are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlotState {
     Confirmed,
-    /// Every slot up to this one is final, so it is no data of a slot that is under way.
+    /// All slots up to this one are final. Not data of a slot in progress.
     Finalized,
-    /// The slot is built anew: what was sent for it before is void.
+    /// The slot restarts: data sent for it earlier is invalid.
     CreatedBank,
     Dead,
 }
 
-/// One message of the feed, checked.
+/// One validated feed message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Update {
     Account {
@@ -45,13 +46,13 @@ pub enum Update {
         write_version: u64,
         account: AccountUpdate,
     },
-    /// `index` is the transaction's place in its block.
+    /// `index` is the transaction's position in its block.
     Transaction {
         slot: u64,
         index: u64,
         transaction: TransactionUpdate,
     },
-    /// Accounts that a transaction of the slot left without lamports.
+    /// Accounts whose lamports a transaction of the slot reduced to zero.
     Closed {
         slot: u64,
         pubkeys: Vec<Pubkey>,
@@ -75,7 +76,7 @@ impl Update {
     }
 }
 
-/// Why the stream cannot go on from here; a new one, from the tip, must be opened.
+/// Why the stream cannot continue. A new one must be opened from the tip.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     BufferFull {
@@ -83,7 +84,7 @@ pub enum Fault {
         buffer_bytes_max: usize,
     },
     Gap(Gap),
-    /// A message that contradicts the protocol. Dropping it could lose an account's state.
+    /// A message that violates the protocol. Ignoring it could lose account state.
     Malformed {
         slot: u64,
         what: String,
@@ -112,46 +113,45 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A whole block that continues the last one.
+/// A complete block that continues the previous one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ready {
-    /// Accounts ascend by pubkey, signatures by their place in the block.
+    /// Accounts are sorted by pubkey, transactions by position in the block.
     pub block: Block,
     pub created_ms: Option<u64>,
     pub bytes: usize,
 }
 
-/// Bounds of [`BlockAssembler`]; see `GeyserConfig`.
+/// Limits of [`BlockAssembler`]. See `GeyserConfig`.
 #[derive(Debug, Clone, Copy)]
 pub struct BufferLimits {
     pub buffer_bytes_max: usize,
     pub reorder_blocks_max: usize,
 }
 
-/// Whether the first slot of the stream may lack its beginning.
+/// Whether the stream's first slot may be incomplete.
 enum Join {
     Whole,
     Midway,
-    /// This slot was under way when we came, so it is not taken.
+    /// This slot was in progress when the stream opened, so it is ignored.
     Skipped(u64),
 }
 
-/// The buffer of one subscription. A new subscription needs a new one: write versions of two
-/// servers, or of two runs of one, do not compare.
+/// Buffer of one subscription. Each subscription needs a new one, because write versions of
+/// different servers, or of different runs of a server, are not comparable.
 pub struct BlockAssembler {
     tip: Option<(u64, [u8; 32])>,
     limits: BufferLimits,
     join: Join,
     open: BTreeMap<u64, PendingSlot>,
     bytes: usize,
-    /// The newest slot that was called finalized.
+    /// The newest finalized slot.
     root: Option<u64>,
 }
 
 impl BlockAssembler {
-    /// `tip` is the last applied slot and its blockhash. `is_replayed` claims that the stream was
-    /// opened with a `from_slot`; without, the slot that is under way when the stream opens is not
-    /// taken.
+    /// `tip` is the last applied slot and its blockhash. `is_replayed` is true when the stream was
+    /// opened with a `from_slot`. Otherwise the slot in progress when the stream opens is ignored.
     pub fn new(
         tip: Option<(u64, [u8; 32])>,
         is_replayed: bool,
@@ -172,12 +172,12 @@ impl BlockAssembler {
         }
     }
 
-    /// Bytes held, by the same measure as `buffer_bytes_max`.
+    /// Buffered bytes, measured as for `buffer_bytes_max`.
     pub fn buffered_bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Takes one message and appends the blocks that became ready, also where it then fails.
+    /// Processes one message and appends the blocks that became ready, even if it then fails.
     pub fn push(&mut self, update: Update, ready: &mut Vec<Ready>) -> Result<(), Fault> {
         let slot = update.slot();
         if let Update::Slot {
@@ -200,7 +200,7 @@ impl BlockAssembler {
         if let Some((tip_slot, tip_blockhash)) = self.tip
             && slot <= tip_slot
         {
-            // A replay overlaps what we have. Its block in the tip's slot must be ours.
+            // A replay overlaps applied blocks. Its block in the tip's slot must match the tip.
             return match update {
                 Update::Meta(meta) if slot == tip_slot && meta.blockhash != tip_blockhash => {
                     Err(gap(tip_slot, &meta, GapKind::OtherTip))
@@ -282,7 +282,7 @@ impl BlockAssembler {
         }
     }
 
-    /// Lets go of every chain of blocks that begins at the tip and ends in a confirmed one.
+    /// Releases every chain of blocks from the tip to a confirmed block.
     fn release(&mut self, ready: &mut Vec<Ready>) -> Result<(), Fault> {
         loop {
             let mut linked = None;
@@ -313,8 +313,8 @@ impl BlockAssembler {
         }
     }
 
-    /// BlockAssembler from the tip's child up to `slot`, or `None` while one between is not here. Without a
-    /// tip the chain begins at the oldest ancestor that is here.
+    /// Slots from the tip's child to `slot`, or `None` if one between them is missing. Without a
+    /// tip the chain starts at the oldest buffered ancestor.
     fn path_from_tip(&self, slot: u64, meta: &BlockMeta) -> Result<Option<Vec<u64>>, Fault> {
         let mut path = vec![slot];
         let mut meta = meta;
@@ -346,7 +346,7 @@ impl BlockAssembler {
         Ok(Some(path))
     }
 
-    /// Makes the slot's block the tip, and forgets whatever else lies at or before it.
+    /// Makes the slot's block the tip and removes all other slots at or before it.
     fn take(&mut self, slot: u64) -> Option<Ready> {
         let mut open = self.open.remove(&slot)?;
         let meta = open.meta.take()?;

@@ -1,4 +1,4 @@
-//! Every bound of the reader, each with its unit and its reason.
+//! The reader's limits, with units and reasons.
 
 use std::fmt;
 
@@ -6,22 +6,22 @@ use super::subscription_plan::SubscriptionPlan;
 use primitives::Pubkey;
 use sys::error::{Error, Result};
 
-/// The accounts that the store wants. How they are asked for is the [`SubscriptionPlan`].
+/// The accounts that the store keeps. [`SubscriptionPlan`] sets how they are requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountsFilter {
     All,
-    /// What a scoped store holds.
+    /// The accounts of a scoped store.
     Listed {
         /// Every account of these programs.
         programs: Vec<Pubkey>,
-        /// Both token programs' accounts of these mints, and the mints.
+        /// These mints and their accounts under both token programs.
         mints: Vec<Pubkey>,
         pubkeys: Vec<Pubkey>,
     },
 }
 
 impl AccountsFilter {
-    /// A listed filter from base58 texts. Fails with the text that is no address.
+    /// Builds a listed filter from base58 texts. Fails with the first text that is not an address.
     pub fn from_base58(
         programs: &[String],
         mints: &[String],
@@ -48,19 +48,19 @@ fn decode_all(texts: &[String]) -> Result<Vec<Pubkey>> {
         .collect()
 }
 
-/// What the feed is asked for about transactions.
+/// Transaction data to request from the feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transactions {
     None,
-    /// The outcome of each that is no vote: signature subscriptions need it.
+    /// The result of each non-vote transaction. Signature subscriptions need it.
     Status,
-    /// The same, with keys and logs: log subscriptions need them.
+    /// Results with keys and logs. Log subscriptions need them.
     Logs,
     LogsAndVotes,
 }
 
 impl Transactions {
-    /// The choice that an operator names so.
+    /// Parses the configuration value.
     pub fn of_name(name: &str) -> Option<Transactions> {
         match name {
             "none" => Some(Transactions::None),
@@ -72,74 +72,77 @@ impl Transactions {
     }
 }
 
-/// How to reach a feed, what to ask of it, and how much of it to hold. `Default` has no endpoint.
+/// Connection, subscription and buffer settings of a feed. `Default` has no endpoint.
 #[derive(Clone)]
 pub struct GeyserConfig {
     /// `http://host:port` or `https://host:port`.
     pub endpoint: String,
-    /// Sent as metadata `x-token`. Never shown: `Debug`, events and errors are free of it.
+    /// Sent as metadata `x-token`. Never included in `Debug` output, events or errors.
     pub x_token: Option<String>,
-    /// PEM of a private certificate authority, in place of the system's.
+    /// PEM of a private certificate authority. Replaces the system's certificates.
     pub ca_certificate_pem: Option<String>,
     pub accounts: AccountsFilter,
-    /// How those accounts are asked for.
+    /// How these accounts are requested.
     pub plan: SubscriptionPlan,
-    /// Where an empty store begins; `None` is the live head. The first whole block becomes its
-    /// base.
+    /// Start slot of an empty store. `None` means the live head. The first complete block becomes
+    /// the store's base.
     pub start_slot: Option<u64>,
     pub transactions: Transactions,
-    /// Tell the server that zstd is welcome. Account data shrinks to a quarter; a server may ignore
-    /// it.
+    /// Accept zstd compression. Account data shrinks to a quarter. A server may ignore this.
     pub accept_zstd: bool,
 
-    /// Time for TCP, TLS and HTTP/2 to come up. A far provider needs under 1 s; more is an outage.
+    /// Timeout for TCP, TLS and HTTP/2 setup. A distant provider needs under 1 s.
     pub connect_timeout_ms: u64,
-    /// No message of any kind for this long: reconnect. Servers ping each 10 s, so six were lost.
+    /// Reconnect after this time without any message. Servers ping every 10 s, so the default
+    /// equals six lost pings.
     pub silence_ms: u64,
-    /// Messages, but no block for this long: reconnect, and unhealthy. 150 slots at 400 ms, after
-    /// which no blockhash that we hand out is still valid.
+    /// Reconnect and report unhealthy after this time without a block. The default is 150 slots of
+    /// 400 ms, after which no returned blockhash is still valid.
     pub block_silence_ms: u64,
-    /// HTTP/2 keep-alive. Shorter than the idle limit of common load balancers.
+    /// HTTP/2 keep-alive interval. Shorter than the idle timeout of common load balancers.
     pub keepalive_interval_ms: u64,
-    /// A peer that leaves a keep-alive unanswered this long is gone.
+    /// Close the connection when a keep-alive is unanswered for this time.
     pub keepalive_timeout_ms: u64,
 
-    /// First pause after a failure: above a server's restart of its listener, below two slots.
+    /// First pause after a failure: longer than a server needs to restart its listener, close to
+    /// one slot.
     pub backoff_initial_ms: u64,
-    /// Each further failure without a block between multiplies the pause.
+    /// Factor by which each further failure without a block multiplies the pause.
     pub backoff_factor: u32,
-    /// Longest pause of an ordinary failure: one request in ten seconds harms no server.
+    /// Maximum pause after a temporary failure. One request per ten seconds does not overload a
+    /// server.
     pub backoff_max_ms: u64,
-    /// Pause after a failure that waiting alone does not mend (gap, refusal). A new try costs a
+    /// Pause after a failure that a retry rarely resolves (gap, refusal). Each retry costs a
     /// replay.
     pub backoff_long_ms: u64,
-    /// Failures in a row, without a block between, that make the feed unhealthy. Five are about 8
-    /// s.
+    /// Consecutive failures without a block that make the feed unhealthy. Five take about 8 s.
     pub failures_max: u32,
-    /// Replays that may try to close one gap before it makes the feed unhealthy.
+    /// Replays allowed for one gap before the feed becomes unhealthy.
     pub gap_attempts_max: u32,
-    /// Whole blocks that wait for an earlier one before that is called a gap: 1.6 s of blocks.
-    /// Servers send parents first, but older ones fill in a missed status late.
+    /// Complete blocks that may wait for a missing parent before a gap is reported: 1.6 s of
+    /// blocks. Servers send parents first, but old versions send an omitted status late.
     pub reorder_blocks_max: usize,
 
-    /// Bytes of all slots that are not whole yet. A mainnet block is tens of MB. Over it:
-    /// reconnect.
+    /// Maximum bytes of all incomplete slots. A mainnet block is tens of MB. Reconnect when
+    /// exceeded.
     pub buffer_bytes_max: usize,
-    /// Bytes of whole blocks that wait for the writer. Over it: reconnect once they are written.
+    /// Maximum bytes of complete blocks queued for the writer. When exceeded, reconnect after they
+    /// are written.
     pub queue_bytes_max: usize,
-    /// Waiting blocks that one commit takes when the writer is behind. More of them are cheaper
-    /// together, but readers see none before all: so many take a second or two.
+    /// Maximum blocks per commit when the writer has a backlog. Larger groups cost less per block,
+    /// but readers see no block before the commit ends. 64 blocks take one to two seconds.
     pub group_blocks_max: usize,
-    /// Bytes of the same; a larger block is committed alone. `accounts` and `feed` both hold them,
-    /// and over 512 MiB of changed pages LMDB would begin to write pages out before the commit.
+    /// Maximum bytes per commit. A larger block is committed alone. Both `accounts` and `feed`
+    /// store these bytes, and over 512 MiB of changed pages LMDB would write pages before the
+    /// commit.
     pub group_bytes_max: usize,
-    /// Largest single message. An account is up to 10 MiB and tonic's own limit is 4 MiB.
+    /// Maximum message size. An account is up to 10 MiB and tonic's default limit is 4 MiB.
     pub decode_bytes_max: usize,
-    /// HTTP/2 window of the stream: what may be under way, so 16 MiB lets 50 MB/s cross 300 ms.
+    /// HTTP/2 window of the stream, in bytes. 16 MiB allows 50 MB/s at a round trip of 300 ms.
     pub window_bytes: u32,
-    /// Time for `stop` to finish the commit under way.
+    /// Time for `stop` to finish the current commit.
     pub stop_timeout_ms: u64,
-    /// Threads of the reader's runtime: one for the socket's frames, one that decodes.
+    /// Threads of the reader's runtime: one for the socket, one for decoding.
     pub threads: usize,
 }
 
@@ -179,7 +182,7 @@ impl Default for GeyserConfig {
 }
 
 impl GeyserConfig {
-    /// Refuses values that could not work, each by name.
+    /// Rejects invalid values and names the setting.
     pub fn check(&self) -> Result<()> {
         let faults = [
             (
@@ -221,7 +224,7 @@ impl GeyserConfig {
         }
     }
 
-    /// Scheme, host and port. Some providers put a secret into the path or before an `@`.
+    /// Scheme, host and port only. Some providers put a secret into the path or before an `@`.
     pub fn shown_endpoint(&self) -> String {
         let (scheme, rest) = self
             .endpoint
@@ -282,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_address_is_named() {
+    fn an_invalid_address_is_named_in_the_error() {
         let wrong = AccountsFilter::from_base58(&["0OIl".into()], &[], &[]);
         assert!(matches!(wrong, Err(Error::PubkeyDecode(text)) if text == "0OIl"));
     }

@@ -1,15 +1,15 @@
-//! Events that the reader sends to its process.
+//! Events that the reader sends to its caller.
 
 use std::fmt;
 
 /// Why a block does not continue the tip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GapKind {
-    /// Blocks between the tip and this one never came.
+    /// Blocks between the tip and this block did not arrive.
     Missing,
-    /// Its parent is the tip's slot with another blockhash, or a slot before the tip.
+    /// Its parent has the tip's slot and another blockhash, or a slot before the tip.
     OtherParent,
-    /// The feed has another block in the tip's slot: another cluster, or a chain that began anew.
+    /// The feed has another block in the tip's slot: another cluster, or a restarted chain.
     OtherTip,
 }
 
@@ -47,18 +47,19 @@ impl fmt::Display for Gap {
     }
 }
 
-/// What kind of trouble makes the tip stale, and so what may mend it.
+/// The type of fault that makes the tip stale. It determines the possible remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// Connections fail or end again and again. Another source may be up.
+    /// Connections fail or end repeatedly. Another source may be available.
     Unreachable,
-    /// The server will not serve what we ask for. Another source may.
+    /// The server rejects the request. Another source may accept it.
     Refused,
-    /// Messages come, but no blocks. Another source may bring them.
+    /// Messages arrive, but no blocks. Another source may send blocks.
     Stalled,
-    /// Blocks are missing, and this server cannot replay them. Another source may, or a bootstrap.
+    /// Blocks are missing and this server cannot replay them. Another source or a bootstrap may
+    /// help.
     Gap,
-    /// Our own store does not take blocks. No other source helps.
+    /// The local store rejects blocks. Another source does not help.
     Store,
 }
 
@@ -74,44 +75,47 @@ impl Cause {
     }
 }
 
-/// One thing that happened. Texts never hold the x-token.
+/// An event of the reader. Texts never contain the x-token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The subscription stands. `None` is the live head.
+    /// The subscription is open. `None` means the live head.
     Connected { from_slot: Option<u64> },
     /// A block is durable in the store.
     Committed {
         slot: u64,
         block_height: u64,
         accounts: u64,
-        /// Its share of the commit's time: a writer that is behind commits several blocks at once.
+        /// The block's share of the commit time. A writer with a backlog commits several blocks at
+        /// once.
         apply_micros: u64,
-        /// From the server's stamp on the block's marker to the commit, by both clocks.
+        /// Time from the server's creation of the block's metadata to the commit, by the two
+        /// clocks.
         feed_lag_ms: Option<u64>,
-        /// Held in incomplete slots and in the queue, after this block.
+        /// Bytes buffered in incomplete slots and in the queue after this block.
         buffered_bytes: u64,
     },
-    /// The subscription ended; the next try follows.
+    /// The subscription ended. The reader retries.
     Disconnected { reason: String, retry_in_ms: u64 },
-    /// A block did not continue the tip; a replay will try to close the gap.
+    /// A block did not continue the tip. The reader requests a replay to close the gap.
     Gap(Gap),
-    /// The tip no longer follows the chain, and why. Sent again only with another reason.
+    /// The tip no longer follows the chain. Sent again only when the reason changes.
     Unhealthy { reason: String, cause: Cause },
     /// A block was committed after [`Event::Unhealthy`], or the first one after the start.
     Healthy,
 }
 
-/// [`Event`] as one flat record for a foreign boundary. Members that a kind has no use for are 0 or
-/// empty.
+/// [`Event`] as one flat record for a foreign function interface. Fields that a kind does not use
+/// are 0 or empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FlatEvent {
     /// `connected`, `committed`, `disconnected`, `gap`, `unhealthy` or `healthy`.
     pub kind: &'static str,
-    /// The reason; for `gap` the sentence.
+    /// The reason, or the description of a `gap`.
     pub text: String,
     /// `unhealthy` only: the name of its [`Cause`].
     pub cause: &'static str,
-    /// `committed`: the block. `connected`: `from_slot`. `gap`: the block that did not fit.
+    /// `committed`: the block. `connected`: `from_slot`. `gap`: the block that did not continue the
+    /// tip.
     pub slot: Option<u64>,
     /// `gap` only.
     pub tip_slot: u64,

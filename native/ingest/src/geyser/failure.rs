@@ -1,4 +1,4 @@
-//! Why a subscription ended, in words for an operator.
+//! Reasons why a subscription ended, described for an operator.
 
 use std::error::Error as StdError;
 
@@ -10,23 +10,24 @@ use super::config::GeyserConfig;
 use super::event::{Cause, Gap};
 use super::subscription_plan::SubscriptionPlan;
 
-/// Longest text taken over from a server.
+/// Maximum number of characters copied from a server's message.
 const TEXT_CHARS_MAX: usize = 300;
 
 /// Why a subscription ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// May be over at the next try: network, restart, silence, a full buffer, a malformed message.
+    /// Temporary: network error, restart, silence, full buffer or malformed message. A retry may
+    /// succeed.
     Passing(String),
-    /// Messages come, but no blocks.
+    /// Messages arrive, but no blocks.
     Stuck(String),
-    /// The store refuses to write.
+    /// The store rejected a write.
     Store(String),
-    /// Will be the same at every try until somebody changes a setting.
+    /// Permanent until a setting changes.
     Refused(String),
-    /// The server no longer has the slot that was asked for.
+    /// The server no longer has the requested slot.
     ReplayGone(String),
-    /// The server keeps no slots at all.
+    /// The server stores no slots for replay.
     ReplayUnsupported(String),
     Gap(Gap),
 }
@@ -71,14 +72,14 @@ impl Failure {
     pub fn from_builder(config: &GeyserConfig, error: &GeyserGrpcBuilderError) -> Failure {
         match error {
             GeyserGrpcBuilderError::TonicError(error) => Failure::from_source(config, error),
-            // The error's own text quotes the value.
+            // The error's own text contains the token.
             GeyserGrpcBuilderError::MetadataValueError(_) => {
                 Failure::Refused("x_token holds characters that a header cannot".to_string())
             }
         }
     }
 
-    /// A connection that did not come up, with the causes below it: the outermost says only
+    /// Describes a failed connection with all source errors: the outermost error says only
     /// "transport error".
     fn from_source(config: &GeyserConfig, error: &(dyn StdError + 'static)) -> Failure {
         let mut text = format!("no connection to {}", config.shown_endpoint());
@@ -94,8 +95,8 @@ impl Failure {
     pub fn from_status(config: &GeyserConfig, status: &Status) -> Failure {
         let text = clean(config, status.message());
         let has = |part: &str| text.contains(part);
-        // Servers answer a lost from_slot as OUT_OF_RANGE or INTERNAL; tonic's own limit is
-        // OUT_OF_RANGE too.
+        // Servers report an unavailable from_slot as OUT_OF_RANGE or INTERNAL. tonic's message size
+        // limit is OUT_OF_RANGE too.
         if has("message length too large") || has("message too large") {
             return Failure::Refused(format!("{text}: raise decodeBytesMax"));
         }
@@ -119,13 +120,14 @@ impl Failure {
                 "{} does not speak geyser.Geyser: {text}",
                 config.shown_endpoint()
             )),
-            // Asked again soon, it would only count as one more.
+            // A quick retry would only add another request over the limit.
             Code::ResourceExhausted => Failure::Refused(format!(
                 "{} serves us no further subscription: end another one of this x_token, or ask for \
                  a higher limit. It said: {text}",
                 config.shown_endpoint()
             )),
-            // Its queue for us ran over: the way to us is too slow, or we are.
+            // The server's send queue for this client overflowed: the network or this reader is too
+            // slow.
             _ if has("lagged") => Failure::Passing(format!(
                 "the feed is faster than the way to us: see acceptZstd and windowBytes. It said: \
                  {text}"
@@ -135,7 +137,7 @@ impl Failure {
     }
 }
 
-/// Names the setting of the server's plugin that forbids what we ask for.
+/// Names the server plugin's setting that rejects the request.
 fn explain_filter(config: &GeyserConfig, text: &str) -> String {
     let plan = config.plan.resolve(&config.accounts);
     let is_any = text.contains("full stream") || text.contains("`any`");
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_are_told_apart_by_code_and_text() {
+    fn statuses_are_classified_by_code_and_text() {
         let gone = "broadcast from 5 is not available, last available: 9";
         assert_eq!(
             explain(Status::out_of_range(gone)),
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_filter_names_the_setting() {
+    fn a_rejected_filter_names_the_plugin_setting() {
         let cases = [
             (
                 "Subscribe on full stream with `any` is not allowed",
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_cut_out_of_a_server_s_text() {
+    fn the_token_is_removed_from_server_messages() {
         let text = explain(Status::unauthenticated("token s3cret\nis unknown")).text();
         assert_eq!(
             text,

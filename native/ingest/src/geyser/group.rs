@@ -1,29 +1,29 @@
-//! Blocks that one commit makes durable.
+//! A group of blocks written in one commit.
 
 use std::collections::VecDeque;
 
 use super::block_assembler::Ready;
 use store::Block;
 
-/// Bounds of [`Group`]; see `GeyserConfig`.
+/// Limits of [`Group`]. See `GeyserConfig`.
 #[derive(Debug, Clone, Copy)]
 pub struct GroupBounds {
     pub blocks_max: usize,
     pub bytes_max: usize,
 }
 
-/// Consecutive blocks, oldest first, at least one.
+/// At least one block; consecutive, oldest first.
 #[derive(Debug, Default)]
 pub struct Group {
     pub blocks: Vec<Block>,
-    /// The server's stamp on each of them.
+    /// The server's creation time of each block.
     pub created_ms: Vec<Option<u64>>,
     pub bytes: usize,
 }
 
 impl Group {
-    /// Takes what waits, as far as the bounds allow, and `None` where nothing does. The first block
-    /// is taken however large it is. Never waits for more: a block that is alone is written alone.
+    /// Takes queued blocks within the limits. Returns `None` when the queue is empty. Takes the
+    /// first block regardless of its size, and does not wait for more blocks.
     pub fn take(waiting: &mut VecDeque<Ready>, bounds: GroupBounds) -> Option<Group> {
         let mut group = Group::default();
         while let Some(ready) = waiting.pop_front_if(|ready| group.has_room(ready.bytes, bounds)) {
@@ -57,7 +57,7 @@ mod tests {
         (1..).zip(bytes).map(ready).collect()
     }
 
-    /// The sizes of the groups that these blocks make, one after the other.
+    /// Sizes of the groups formed from these blocks, in order.
     fn sizes(bytes: &[usize], blocks_max: usize, bytes_max: usize) -> Vec<usize> {
         let bounds = GroupBounds {
             blocks_max,
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_bounded_by_blocks_and_by_bytes() {
+    fn a_group_is_limited_by_blocks_and_by_bytes() {
         assert_eq!(sizes(&[], 3, 100), [0; 0]);
         assert_eq!(sizes(&[1], 3, 100), [1]);
         assert_eq!(sizes(&[1; 7], 3, 100), [3, 3, 1]);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_over_the_bound_is_written_alone() {
+    fn a_block_over_the_byte_limit_is_written_alone() {
         assert_eq!(sizes(&[500, 1, 1], 9, 100), [1, 2]);
         assert_eq!(sizes(&[1, 500, usize::MAX, 1], 9, 100), [1, 1, 1, 1]);
     }

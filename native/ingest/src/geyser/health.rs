@@ -1,11 +1,10 @@
-//! What follows a failure: how long to wait, where to resume, and whether the tip still counts as
-//! fresh. No I/O and no clock.
+//! Decides the pause, the resume slot and the health state after a failure. No I/O and no clock.
 
 use super::config::GeyserConfig;
 use super::event::Event;
 use super::failure::Failure;
 
-/// The memory over all subscriptions of one reader.
+/// State that lasts across all subscriptions of one reader.
 pub struct Health {
     backoff_initial_ms: u64,
     backoff_factor: u64,
@@ -15,7 +14,7 @@ pub struct Health {
     gap_attempts_max: u32,
     start_slot: Option<u64>,
 
-    /// In a row, without a block between.
+    /// Consecutive failures since the last committed block.
     failures: u32,
     gaps: u32,
     is_after_tip: bool,
@@ -45,8 +44,8 @@ impl Health {
         }
     }
 
-    /// Where the next subscription begins. The tip's own slot, so that its blockhash can be
-    /// compared; the one after it where the server no longer has that.
+    /// Slot at which the next subscription starts: the tip's slot, so that its blockhash can be
+    /// compared, or the slot after it when the server no longer has the tip's slot.
     pub fn resume_slot(&self, tip_slot: Option<u64>) -> Option<u64> {
         match tip_slot {
             Some(slot) => Some(slot.saturating_add(u64::from(self.is_after_tip))),
@@ -54,7 +53,7 @@ impl Health {
         }
     }
 
-    /// A block was committed.
+    /// Records a committed block.
     pub fn on_committed(&mut self) -> Option<Event> {
         self.failures = 0;
         self.gaps = 0;
@@ -65,7 +64,8 @@ impl Health {
         }
     }
 
-    /// Events to send, in order; the last event is [`Event::Disconnected`] with the pause.
+    /// Returns the events to send, in order, and the pause in ms. The last event is
+    /// [`Event::Disconnected`] with that pause.
     pub fn on_failure(&mut self, failure: &Failure, tip_slot: Option<u64>) -> (Vec<Event>, u64) {
         self.failures = self.failures.saturating_add(1);
         let mut events = Vec::new();
@@ -82,7 +82,7 @@ impl Health {
                 Some(text.clone())
             }
             Failure::ReplayGone(_) if tip_slot.is_some() && !self.is_after_tip => {
-                // The oldest slot of the server may be the tip's child.
+                // The server's oldest slot may be the tip's child.
                 self.is_after_tip = true;
                 retry_in_ms = self.backoff_initial_ms;
                 None
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pause_grows_to_its_bound_and_a_block_resets_it() {
+    fn the_pause_doubles_up_to_the_maximum_and_resets_after_a_block() {
         let mut health = health();
         let drop = Failure::Passing("drop".into());
         let pauses: Vec<u64> = (0..8)
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn passing_failures_become_unhealthy_once_and_heal_with_a_block() {
+    fn repeated_failures_report_unhealthy_once_and_a_block_reports_healthy() {
         let mut health = health();
         assert_eq!(health.on_committed(), Some(Event::Healthy));
         assert_eq!(health.on_committed(), None);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_tip_is_asked_for_once_more_from_its_child() {
+    fn a_tip_missing_on_the_server_is_retried_once_from_the_next_slot() {
         let mut health = health();
         let gone = Failure::ReplayGone("last available: 9".into());
         assert_eq!(health.resume_slot(Some(8)), Some(8));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_store_begins_at_its_start_slot() {
+    fn an_empty_store_starts_at_start_slot() {
         let mut health = health();
         assert_eq!(health.resume_slot(None), Some(3));
         let (events, _) = health.on_failure(&Failure::ReplayUnsupported("no".into()), None);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_gets_its_replays_and_then_is_named() {
+    fn a_gap_is_reported_unhealthy_after_the_allowed_replays() {
         let mut health = health();
         let gap = Failure::Gap(Gap {
             tip_slot: 5,

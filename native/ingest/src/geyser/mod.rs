@@ -1,11 +1,10 @@
-//! The Yellowstone reader: one gRPC subscription at CONFIRMED, buffered by slot, applied block by
-//! block.
+//! The Yellowstone reader: one gRPC subscription at CONFIRMED, buffered by slot and applied block
+//! by block.
 //!
-//! The stream is read on a small runtime of its own; blocks go through a queue that is bounded in
-//! bytes to a thread that writes them, so that a slow commit never holds up the socket. A block is
-//! applied only where it continues the tip's chain; everything else reconnects with `from_slot`,
-//! and what that cannot mend is reported as [`Event::Unhealthy`] with its reason, while the store
-//! goes on answering with its true tip.
+//! A separate runtime reads the stream. A queue limited in bytes passes blocks to a writer thread,
+//! so a slow commit does not block the socket. A block is applied only if it continues the tip's
+//! chain. On any other block the reader reconnects with `from_slot`. If that does not help, it
+//! reports [`Event::Unhealthy`] with the reason, and the store continues to serve its current tip.
 
 mod applier;
 mod block_assembler;

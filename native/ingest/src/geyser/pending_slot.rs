@@ -1,4 +1,4 @@
-//! The content of one slot while it is under way.
+//! The content of one incomplete slot.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -7,23 +7,24 @@ use super::block_assembler::{BlockMeta, Ready};
 use primitives::Pubkey;
 use store::{AccountUpdate, Block, TransactionUpdate};
 
-/// What an open slot costs beside its content.
+/// Fixed memory cost of an open slot, in bytes.
 const SLOT_BYTES: usize = 512;
-/// What an account costs beside its data: record, key, hash table at its fullest.
+/// Memory cost of an account without its data, in bytes: record, key, and hash table at its maximum
+/// load.
 const ACCOUNT_BYTES: usize = 384;
-/// What a transaction costs beside its error, keys and logs.
+/// Memory cost of a transaction without its error, keys and logs, in bytes.
 const TRANSACTION_BYTES: usize = 320;
-/// What a log line costs beside its text.
+/// Memory cost of a log line without its text, in bytes.
 const LINE_BYTES: usize = 24;
 
-/// A slot whose block has not left yet.
+/// A slot whose block is not yet released.
 pub struct PendingSlot {
     accounts: HashMap<Pubkey, (u64, AccountUpdate)>,
     transactions: HashMap<[u8; 64], (u64, TransactionUpdate)>,
     closed: HashSet<Pubkey>,
     pub meta: Option<BlockMeta>,
     pub is_confirmed: bool,
-    /// What it costs, by the measure of `buffer_bytes_max`.
+    /// Memory cost, measured as for `buffer_bytes_max`.
     pub bytes: usize,
 }
 
@@ -39,7 +40,7 @@ impl PendingSlot {
         }
     }
 
-    /// The higher write version wins, and of equals the later message.
+    /// Keeps the higher write version, or the later message if they are equal.
     pub fn put_account(&mut self, write_version: u64, account: AccountUpdate) {
         let bytes = ACCOUNT_BYTES + account.data.capacity();
         match self.accounts.entry(account.pubkey) {
@@ -65,7 +66,7 @@ impl PendingSlot {
         }
     }
 
-    /// Counts each as the deletion that may become of it.
+    /// Counts each pubkey as a possible deletion.
     pub fn put_closed(&mut self, pubkeys: Vec<Pubkey>) {
         for pubkey in pubkeys {
             if self.closed.insert(pubkey) {
@@ -75,8 +76,8 @@ impl PendingSlot {
     }
 
     pub fn into_ready(mut self, meta: BlockMeta, root: Option<u64>) -> Ready {
-        // An account that is in scope again at the end of the slot came as an update of its own.
-        // One without is gone, or somebody else's by now.
+        // An account that is in scope at the end of the slot arrived as its own update. An account
+        // without one is deleted or now has another owner.
         for pubkey in self.closed {
             let closed = || (0, deletion_of(pubkey));
             self.accounts.entry(pubkey).or_insert_with(closed);

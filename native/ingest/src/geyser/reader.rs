@@ -1,4 +1,4 @@
-//! Runs one subscription after another until it is stopped.
+//! Runs subscriptions one after another until stopped.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use super::health::Health;
 use super::session::Session;
 use sys::error::{Error, Result};
 
-/// How often `stop` looks whether the threads have ended.
+/// Interval at which `stop` checks whether the threads have ended.
 const STOP_POLL_MS: u64 = 5;
 
-/// A running reader. Dropping it stops the threads without waiting for them.
+/// A running reader. Drop signals the threads to stop and does not wait for them.
 pub struct FeedReader {
     stop: watch::Sender<bool>,
     applier: Applier,
@@ -29,16 +29,15 @@ pub struct FeedReader {
     stop_timeout: Duration,
 }
 
-/// Begins to read the feed into `sink`, on threads of its own. `on_event` is called from two of
-/// them, never at the same time for the same block, and must return quickly: the writer waits for
-/// it.
+/// Starts reading the feed into `sink` on new threads. Two of them call `on_event`, never at the
+/// same time for the same block. `on_event` must return quickly because the writer waits for it.
 pub fn start<S: BlockSink>(
     config: GeyserConfig,
     sink: Arc<S>,
     on_event: impl Fn(Event) + Send + Sync + 'static,
 ) -> Result<FeedReader> {
     config.check()?;
-    // A listener that panics must end neither the reader nor the writer.
+    // A panic in the listener must not end the reader or the writer.
     let on_event: OnEvent = Arc::new(move |event| {
         let _ = catch_unwind(AssertUnwindSafe(|| on_event(event)));
     });
@@ -73,8 +72,8 @@ pub fn start<S: BlockSink>(
 }
 
 impl FeedReader {
-    /// Ends the subscription, lets the commit under way become durable and drops the rest, which a
-    /// later replay brings again. Fails when the writer is not done within `stop_timeout_ms`.
+    /// Ends the subscription, finishes the current commit and drops the queued blocks, which a
+    /// later replay delivers again. Fails when the writer does not finish within `stop_timeout_ms`.
     pub fn stop(self) -> Result<()> {
         self.signal();
         let begun = Instant::now();
@@ -105,12 +104,12 @@ impl Drop for FeedReader {
 fn run(runtime: Runtime, mut supervisor: Supervisor, mut stopped: watch::Receiver<bool>) {
     runtime.block_on(async {
         tokio::select! {
-            // Fails only when the reader itself is gone, which means the same.
+            // Fails only when the reader was dropped, which also means stop.
             _ = stopped.wait_for(|is_stopped| *is_stopped) => {}
             () = supervisor.supervise() => {}
         }
     });
-    // A name look-up may hang in a thread of the runtime; it is not worth waiting for.
+    // A DNS lookup may block a runtime thread. Do not wait for it.
     runtime.shutdown_background();
 }
 
@@ -119,17 +118,16 @@ struct Supervisor {
     applier: ApplierHandle,
     health: Health,
     on_event: OnEvent,
-    /// Blocks that `health` has heard of.
+    /// Committed blocks already reported to `health`.
     committed: u64,
 }
 
 impl Supervisor {
-    /// Never returns; it is dropped at an await.
+    /// Never returns. The caller drops the future at an await point.
     async fn supervise(&mut self) {
         let mut failure = None;
         loop {
-            // Only a settled tip is one to resume from, and a full queue must first become an empty
-            // one.
+            // Resume only from a settled tip, and wait until a full queue is empty.
             let apply_error = self.applier.settle().await;
             self.note_progress();
             let tip = self.applier.progress().tip;
@@ -173,8 +171,8 @@ impl Supervisor {
     }
 }
 
-/// What a refused block means. The buffer links blocks to the tip by itself, so a refusal for the
-/// chain's sake means that somebody else wrote.
+/// Converts a store error. The assembler already links blocks to the tip, so a chain error means
+/// that another process wrote to the store.
 fn from_apply_error(error: Error) -> Failure {
     match error {
         Error::NotNextBlock(found) => Failure::Gap(Gap {

@@ -1,4 +1,4 @@
-//! What is asked of the server.
+//! Builds the subscription request.
 
 use std::collections::HashMap;
 
@@ -18,10 +18,10 @@ use super::subscription_plan::{SubscriptionPlan, closing_programs};
 use primitives::Pubkey;
 use primitives::token::{CLOCK_SYSVAR, SYSVAR_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 
-/// The subscription. Members of one filter are joined by "and", filters by "or".
+/// Builds the subscription. Conditions within a filter are joined by "and", filters by "or".
 pub fn subscribe_request(config: &GeyserConfig, from_slot: Option<u64>) -> SubscribeRequest {
-    // Every level's statuses: FINALIZED gives the root. The others say that a slot is dead, or is
-    // built anew, and that what was sent for it is void.
+    // Request statuses of all levels. FINALIZED gives the root. Others report that a slot is dead
+    // or restarts, so data sent for it is invalid.
     let slots = SubscribeRequestFilterSlots {
         filter_by_commitment: Some(false),
         interslot_updates: Some(true),
@@ -51,7 +51,7 @@ pub fn subscribe_request(config: &GeyserConfig, from_slot: Option<u64>) -> Subsc
 }
 
 fn ask_transactions(config: &GeyserConfig, plan: SubscriptionPlan, request: &mut SubscribeRequest) {
-    // Failed ones too.
+    // Includes failed transactions.
     let all = SubscribeRequestFilterTransactions {
         vote: (config.transactions != Transactions::LogsAndVotes).then_some(false),
         ..SubscribeRequestFilterTransactions::default()
@@ -60,7 +60,7 @@ fn ask_transactions(config: &GeyserConfig, plan: SubscriptionPlan, request: &mut
     match config.transactions {
         Transactions::None => None,
         Transactions::Status => request.transactions_status.insert(label, all),
-        // Every close is among them.
+        // These include every close.
         Transactions::Logs | Transactions::LogsAndVotes => {
             request.transactions.insert(label, all);
             return;
@@ -77,7 +77,7 @@ fn ask_transactions(config: &GeyserConfig, plan: SubscriptionPlan, request: &mut
     }
 }
 
-/// The answer to a ping. A request with a ping is read for nothing else, so it holds nothing else.
+/// The answer to a ping. Servers ignore all other fields of a request with a ping.
 pub fn ping_request(id: i32) -> SubscribeRequest {
     SubscribeRequest {
         ping: Some(SubscribeRequestPing { id }),
@@ -102,8 +102,8 @@ fn accounts(
     };
     let mut filters = HashMap::new();
     let is_narrow = plan == SubscriptionPlan::Narrow;
-    // The Clock is always in scope: amounts of some mints depend on its time. Where one filter is
-    // all that a provider allows, it comes with its owner.
+    // The Clock is always in scope: amounts of some mints depend on its time. With a single filter
+    // it is requested through its owner, for providers that allow only one.
     let is_one = is_narrow && !programs.is_empty() && mints.is_empty() && pubkeys.is_empty();
     if !programs.is_empty() {
         let sysvars = is_one.then_some(&SYSVAR_PROGRAM);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_one_empty_filter() {
+    fn all_accounts_are_requested_with_one_empty_filter() {
         let request = subscribe_request(&config(AccountsFilter::All), Some(9));
         assert_eq!(request.accounts.len(), 1);
         assert_eq!(
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_are_asked_for_once_and_votes_only_where_they_are_wanted() {
+    fn transactions_are_requested_once_and_votes_only_if_configured() {
         let cases = [
             (Transactions::None, None, None),
             (Transactions::Status, Some(Some(false)), None),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scope_asks_for_closes_and_the_clock_too() {
+    fn a_scope_also_requests_closes_and_the_clock() {
         let listed = AccountsFilter::Listed {
             programs: vec![[1; 32]],
             mints: vec![[2; 32]],
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_blocks_need_no_other_filter_of_accounts() {
+    fn plan_blocks_sets_no_account_filter() {
         let config = GeyserConfig {
             plan: SubscriptionPlan::Blocks,
             transactions: Transactions::Logs,
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn every_account_can_be_asked_for_by_a_scope_too() {
+    fn plan_accounts_requests_all_accounts_for_a_scope() {
         let config = GeyserConfig {
             plan: SubscriptionPlan::Accounts,
             ..config(listed(vec![[1; 32]], vec![], vec![]))
@@ -272,13 +272,13 @@ mod tests {
     }
 
     #[test]
-    fn narrow_limits_are_kept() {
+    fn plan_narrow_uses_one_filter_of_each_kind() {
         let narrow = |accounts, transactions| GeyserConfig {
             plan: SubscriptionPlan::Narrow,
             transactions,
             ..config(accounts)
         };
-        // One filter of each kind, as sample configurations of the plugin allow.
+        // One filter of each kind, the limit in the plugin's sample configurations.
         let one = listed(vec![[1; 32]], vec![], vec![]);
         let request = subscribe_request(&narrow(one.clone(), Transactions::None), None);
         assert_eq!(request.accounts.len(), 1);
@@ -295,15 +295,15 @@ mod tests {
             (closes.failed, request.transactions.len()),
             (Some(false), 1)
         );
-        // Outcomes beside them are another kind.
+        // Transaction statuses are another kind of filter.
         let request = subscribe_request(&narrow(one.clone(), Transactions::Status), None);
         assert!(request.transactions.contains_key("closes"));
         assert_eq!(request.transactions_status.len(), 1);
-        // All transactions hold the closes.
+        // All transactions include the closes.
         let request = subscribe_request(&narrow(one, Transactions::Logs), None);
         let labels: Vec<_> = request.transactions.keys().collect();
         assert_eq!(labels, ["transactions"]);
-        // Addresses alone see their own close.
+        // A filter by address delivers the close itself.
         let keys = listed(vec![], vec![], vec![[3; 32]]);
         let request = subscribe_request(&narrow(keys, Transactions::None), None);
         assert!(request.transactions.is_empty() && !request.accounts.contains_key("closed"));
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_scope_does_not_ask_for_everything() {
+    fn an_empty_scope_does_not_request_all_accounts() {
         let none = AccountsFilter::Listed {
             programs: vec![],
             mints: vec![],

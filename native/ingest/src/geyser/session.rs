@@ -1,4 +1,4 @@
-//! One subscription, from connect to its end.
+//! One subscription, from connect to end.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use super::failure::Failure;
 use super::request::{ping_request, subscribe_request};
 use super::translate::{Message, Taken, translate};
 
-/// Messages taken in one go while they lie ready, before timers and the writer are looked at again.
+/// Maximum messages to read in one batch before timers and the writer are checked again.
 const BATCH_MESSAGES_MAX: usize = 256;
 
 /// One subscription's state.
@@ -36,7 +36,7 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Connects and subscribes. The tip must be the applier's, settled.
+    /// Connects and subscribes. `tip` must be the applier's settled tip.
     pub async fn open(
         config: &'a GeyserConfig,
         applier: &'a ApplierHandle,
@@ -63,8 +63,8 @@ impl<'a> Session<'a> {
         Ok((session, stream))
     }
 
-    /// Reads until the stream ends or must be ended. `Ok` means that the applier failed and knows
-    /// why. `on_news` is called whenever the applier has moved.
+    /// Reads until the stream ends or a limit ends it. `Ok` means that the applier failed and
+    /// stores the error. `on_news` is called on each applier notification.
     pub async fn run(
         mut self,
         mut stream: GeyserStream,
@@ -91,8 +91,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Takes what is ready already: a turn through the timers for each message would cost more than
-    /// it.
+    /// Reads messages that are already available. Polling the timers for each message would cost
+    /// more than the message.
     fn take_batch(&mut self, stream: &mut GeyserStream) -> Result<(), Failure> {
         for _ in 0..BATCH_MESSAGES_MAX {
             match stream.next().now_or_never() {
@@ -143,8 +143,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Middleboxes close what looks idle from our side. Where the request channel is full there is
-    /// traffic.
+    /// Middleboxes close connections without outgoing traffic. A full request channel already has
+    /// outgoing traffic, so a failed send is ignored.
     fn answer_ping(&mut self) {
         self.pings = self.pings.wrapping_add(1);
         let _ = self.requests.send(ping_request(self.pings)).now_or_never();
@@ -177,8 +177,8 @@ async fn subscribe(
 ) -> Result<(SubscribeRequestSink, GeyserStream), Failure> {
     let builder = builder(config)?;
     let connect_ms = config.connect_timeout_ms;
-    // The client's own limit covers TCP only; a peer that accepts and then says nothing must not
-    // hold us.
+    // The client's own timeout covers TCP only. This one covers a peer that accepts and sends
+    // nothing.
     let mut client = timeout(Duration::from_millis(connect_ms), builder.connect())
         .await
         .map_err(|_| {

@@ -1,34 +1,38 @@
-//! The ways to ask a server for accounts: what it must allow, and what each of them misses.
+//! Subscription plans for accounts: what each requires from the server and which changes it misses.
 
 use super::config::AccountsFilter;
 use primitives::Pubkey;
 use primitives::token::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 
-/// Owner of wallets. Anybody's transaction may close one, so plan [`SubscriptionPlan::Narrow`] cannot see it.
+/// Owner of wallets. Any transaction may close a wallet, so plan [`SubscriptionPlan::Narrow`]
+/// cannot detect the close.
 const SYSTEM_PROGRAM: Pubkey = [0; 32];
 
-/// How accounts are asked for.
+/// How accounts are requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SubscriptionPlan {
-    /// [`SubscriptionPlan::Accounts`] for a store of everything, [`SubscriptionPlan::Scoped`] for another.
+    /// [`SubscriptionPlan::Accounts`] for an unscoped store, [`SubscriptionPlan::Scoped`] for a
+    /// scoped one.
     #[default]
     Auto,
-    /// Whole blocks with every account in one message. Exact. What is out of scope is dropped here.
+    /// Whole blocks with all accounts in one message. Exact. The reader drops accounts out of
+    /// scope.
     Blocks,
-    /// Every account, each in a message of its own. Exact. What is out of scope is dropped here.
+    /// All accounts, one message each. Exact. The reader drops accounts out of scope.
     Accounts,
-    /// The scope's accounts, and every account with no lamports: a close arrives under the System
-    /// Program's name and would be lost by the owner filter. Missed: an account that is handed over
-    /// alive to another program, or closed and made anew under one within a slot.
+    /// Accounts in scope, and every account with zero lamports: a closed account is owned by the
+    /// System Program, so the owner filter would miss the close. Misses an account that changes
+    /// owner to another program without closing, or that is closed and recreated under another
+    /// program within one slot.
     Scoped,
-    /// The scope's accounts by owner or address, and the transactions that name its programs: a
-    /// close is inside one of them. Missed: what [`SubscriptionPlan::Scoped`] misses; of the second half only
-    /// what happens within one transaction.
+    /// Accounts in scope by owner or address, and the transactions that mention its programs,
+    /// because these contain every close. Misses owner changes as [`SubscriptionPlan::Scoped`]
+    /// does. Misses a close and recreation only within one transaction.
     Narrow,
 }
 
 impl SubscriptionPlan {
-    /// The choice that an operator names so.
+    /// Parses the configuration value.
     pub fn of_name(name: &str) -> Option<SubscriptionPlan> {
         match name {
             "auto" => Some(SubscriptionPlan::Auto),
@@ -40,7 +44,7 @@ impl SubscriptionPlan {
         }
     }
 
-    /// The plan itself, where it was left to us.
+    /// Resolves `Auto` to a concrete plan.
     pub fn resolve(self, accounts: &AccountsFilter) -> SubscriptionPlan {
         match (self, accounts) {
             (SubscriptionPlan::Auto, AccountsFilter::All) => SubscriptionPlan::Accounts,
@@ -49,7 +53,7 @@ impl SubscriptionPlan {
         }
     }
 
-    /// Why the plan cannot serve these accounts, if it cannot.
+    /// Why the plan cannot serve these accounts, or `None` if it can.
     pub fn fault(self, accounts: &AccountsFilter) -> Option<&'static str> {
         match (self, accounts) {
             (SubscriptionPlan::Scoped | SubscriptionPlan::Narrow, AccountsFilter::All) => {
@@ -68,9 +72,9 @@ impl SubscriptionPlan {
     }
 }
 
-/// Programs in whose transactions every close of an account in scope happens: only an account's
-/// owner can take its last lamports. Listed addresses need none, their own filter delivers their
-/// close.
+/// Programs whose transactions contain every close of an account in scope: only the owner program
+/// can take an account's last lamports. Listed addresses need no program, because their own filter
+/// delivers the close.
 pub fn closing_programs(accounts: &AccountsFilter) -> Vec<Pubkey> {
     let AccountsFilter::Listed {
         programs, mints, ..
@@ -100,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_a_plan_and_auto_follows_the_scope() {
+    fn each_name_is_parsed_and_auto_depends_on_the_scope() {
         let names = ["auto", "blocks", "accounts", "scoped", "narrow"];
         assert!(
             names
@@ -124,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_that_would_miss_accounts_is_refused() {
+    fn a_plan_that_would_miss_accounts_is_rejected() {
         let scope = listed(vec![[1; 32]], vec![]);
         let wallets = listed(vec![[1; 32], SYSTEM_PROGRAM], vec![]);
         for (plan, accounts, is_right) in [
@@ -142,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_of_a_mint_close_in_transactions_of_the_token_programs() {
+    fn closes_of_mint_accounts_use_the_token_programs() {
         assert_eq!(closing_programs(&AccountsFilter::All), [[0; 32]; 0]);
         assert_eq!(closing_programs(&listed(vec![[1; 32]], vec![])), [[1; 32]]);
         let both = closing_programs(&listed(vec![TOKEN_PROGRAM], vec![[2; 32]]));

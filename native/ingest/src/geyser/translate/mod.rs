@@ -1,5 +1,4 @@
-//! From the protocol's messages to [`Update`]s: every field of a fixed length is checked here,
-//! once.
+//! Converts protocol messages to [`Update`]s and checks the length of every fixed-length field.
 
 mod transaction;
 
@@ -19,12 +18,12 @@ use super::subscription_plan::SubscriptionPlan;
 use store::AccountUpdate;
 use transaction::{translate_status, translate_transaction};
 
-/// What is taken from a transaction.
+/// Which data to extract from a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
-    /// Itself, for the store's feed. Off where it was asked for because of its closes only.
+    /// The transaction itself, for the store's feed. False if it was requested only for its closes.
     pub transactions: bool,
-    /// The accounts that it left without lamports.
+    /// The accounts whose lamports it reduced to zero.
     pub closes: bool,
 }
 
@@ -38,19 +37,19 @@ impl Taken {
     }
 }
 
-/// What a message asks of the reader.
+/// A converted message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
     Update(Update),
-    /// One after the other.
+    /// Several updates, in order.
     Updates(Vec<Update>),
-    /// The server wants to see traffic.
+    /// The server expects an answer.
     Ping,
-    /// Nothing: a kind that was not asked for, or that changes no account.
+    /// Ignored: not requested, or changes no account.
     Other,
 }
 
-/// Checks one message. Account data is moved, not copied.
+/// Checks and converts one message. Account data is moved, not copied.
 pub fn translate(update: SubscribeUpdate, taken: Taken) -> Result<Message, Fault> {
     let created_ms = update.created_at.and_then(to_ms);
     let update = match update.update_oneof {
@@ -72,7 +71,7 @@ pub fn translate(update: SubscribeUpdate, taken: Taken) -> Result<Message, Fault
 
 fn translate_account(update: SubscribeUpdateAccount) -> Result<Option<Update>, Fault> {
     let slot = update.slot;
-    // A start-up copy belongs to no block. Validators no longer send any.
+    // A startup copy belongs to no block. Current validators do not send any.
     if update.is_startup {
         return Ok(None);
     }
@@ -97,13 +96,13 @@ fn translate_state(slot: u64, account: SubscribeUpdateAccountInfo) -> Result<Upd
     })
 }
 
-/// Every account, then the marker.
+/// Returns all accounts, then the block metadata.
 fn translate_block(
     block: SubscribeUpdateBlock,
     created_ms: Option<u64>,
 ) -> Result<Vec<Update>, Fault> {
     let slot = block.slot;
-    // Each block writes sysvars: one without accounts comes from a server that leaves them out.
+    // Every block writes sysvars. A block without accounts comes from a server that omits them.
     if block.accounts.is_empty() && block.updated_account_count > 0 {
         return Err(malformed(slot, "a block without its accounts"));
     }
@@ -129,7 +128,7 @@ fn translate_meta(
     created_ms: Option<u64>,
 ) -> Result<Update, Fault> {
     let slot = meta.slot;
-    // Without a height no lastValidBlockHeight could be answered.
+    // lastValidBlockHeight requires the block height.
     let height = meta
         .block_height
         .ok_or_else(|| malformed(slot, "a block without its height"))?;
@@ -150,7 +149,7 @@ fn translate_slot(update: &SubscribeUpdateSlot) -> Option<Update> {
         Ok(SlotStatus::SlotFinalized) => SlotState::Finalized,
         Ok(SlotStatus::SlotCreatedBank) => SlotState::CreatedBank,
         Ok(SlotStatus::SlotDead) => SlotState::Dead,
-        // PROCESSED is earlier than anything here, and an unknown status is a newer server's.
+        // PROCESSED precedes all statuses used here. Unknown statuses come from newer servers.
         _ => return None,
     };
     Some(Update::Slot {

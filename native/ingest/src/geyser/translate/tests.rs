@@ -1,4 +1,4 @@
-//! Each message in its forms, and whatever bytes there may be.
+//! Tests of message conversion with valid, malformed and random input.
 
 use proptest::prelude::*;
 use yellowstone_grpc_proto::geyser::{SubscribeUpdateTransaction, SubscribeUpdateTransactionInfo};
@@ -26,7 +26,7 @@ fn wrap(update: UpdateOneof) -> SubscribeUpdate {
 }
 
 #[test]
-fn a_field_of_another_length_is_named() {
+fn a_field_of_wrong_length_is_named_in_the_error() {
     let account = |pubkey: usize, owner: usize| {
         wrap(UpdateOneof::Account(SubscribeUpdateAccount {
             account: Some(SubscribeUpdateAccountInfo {
@@ -123,7 +123,7 @@ fn block(accounts: usize, updated: u64) -> SubscribeUpdate {
 }
 
 #[test]
-fn a_block_is_its_accounts_and_then_its_marker() {
+fn a_block_becomes_account_updates_followed_by_its_metadata() {
     let Ok(Message::Updates(updates)) = translate(block(2, 2), ALL) else {
         panic!("no updates")
     };
@@ -174,7 +174,7 @@ fn transfer(before: Vec<u64>, after: Vec<u64>) -> SubscribeUpdate {
 }
 
 #[test]
-fn what_a_transaction_emptied_is_closed() {
+fn accounts_emptied_by_a_transaction_are_closed() {
     let closed = |before, after| translate(transfer(before, after), CLOSES);
     let one = |key: u8| {
         let pubkeys = vec![[key; 32]];
@@ -182,7 +182,7 @@ fn what_a_transaction_emptied_is_closed() {
     };
     assert_eq!(closed(vec![9, 9, 9], vec![9, 0, 9]), one(2));
     assert_eq!(closed(vec![9, 9, 9], vec![9, 9, 0]), one(4), "a loaded key");
-    // Nothing was there, or nothing went.
+    // The balance was zero before, or is not zero after.
     assert_eq!(
         closed(vec![9, 0, 1], vec![1, 0, 9]),
         Ok(Message::Updates(vec![]))
@@ -199,7 +199,7 @@ fn what_a_transaction_emptied_is_closed() {
 
 proptest! {
     #[test]
-    fn any_bytes_have_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn random_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         if let Ok(update) = SubscribeUpdate::decode(bytes.as_slice()) {
             let _ = translate(update.clone(), ALL);
             let _ = translate(update, CLOSES);
@@ -207,7 +207,7 @@ proptest! {
     }
 
     #[test]
-    fn any_account_fields_have_an_answer(
+    fn accounts_are_valid_only_with_fields_of_32_bytes(
         pubkey in prop::collection::vec(any::<u8>(), 0..40),
         owner in prop::collection::vec(any::<u8>(), 0..40),
     ) {

@@ -1,4 +1,4 @@
-//! What a transaction came to, what it said, and which accounts it emptied.
+//! Converts a transaction's status, logs and closed accounts.
 
 use yellowstone_grpc_proto::geyser::{
     SubscribeUpdateTransaction, SubscribeUpdateTransactionStatus,
@@ -69,11 +69,11 @@ pub(super) fn translate_transaction(
     Ok(updates)
 }
 
-/// The keys that had lamports before and have none after.
+/// Keys whose lamports the transaction reduced to zero.
 fn closed(slot: u64, keys: &[Pubkey], balances: (&[u64], &[u64])) -> Result<Vec<Pubkey>, Fault> {
     let (before, after) = balances;
     if before.len() != keys.len() || after.len() != keys.len() {
-        // Passing it over could miss a close.
+        // Ignoring it could miss a close.
         return Err(malformed(slot, "a transaction without its balances"));
     }
     let closed = keys.iter().zip(before).zip(after);
