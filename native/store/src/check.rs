@@ -1,4 +1,4 @@
-//! Whether every index is what `accounts` says it should be.
+//! Checks every index against `accounts`.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ use primitives::Pubkey;
 use primitives::token::TokenProgram;
 use sys::error::Result;
 
-/// Differences after which a check stops: the store is wrong, and one more line says nothing new.
+/// A check stops after this many differences; more would not help.
 const DIFFERENCES_MAX: usize = 100;
 
 impl Store {
-    /// Recomputes every index from `accounts`, looks at what is kept of the past, and answers the
-    /// differences as sentences, at most 100. One read transaction after another and a walk over
-    /// each table; only the counts of programs are held in memory.
+    /// Recomputes every index from `accounts`, checks the retained history, and returns the
+    /// differences as sentences, at most 100. Uses one read transaction after another and walks
+    /// each table; keeps only the programs' counts in memory.
     pub fn check(&self) -> Result<Vec<String>> {
         let txn = self.env.read_txn()?;
         let mut check = Check {
@@ -36,7 +36,7 @@ impl Store {
         check.changed()?;
         check.programs(counts)?;
         let mut found = check.found;
-        // A thread holds one read transaction at a time.
+        // A thread can have only one read transaction at a time.
         drop(txn);
         self.check_kept(&mut found)?;
         found.truncate(DIFFERENCES_MAX);
@@ -44,14 +44,14 @@ impl Store {
     }
 }
 
-/// The row that an account should have in an index, if any.
+/// Computes the row that an account requires in an index, if any.
 pub(super) type Expect = fn(&Indexed, &Pubkey) -> Option<(Vec<u8>, Vec<u8>)>;
 
 fn bare(key: &[u8]) -> (Vec<u8>, Vec<u8>) {
     (key.to_vec(), Vec::new())
 }
 
-/// The indexes with exactly one row for each account that belongs in them.
+/// The indexes with exactly one row for each account they cover.
 pub(super) fn indexes(tables: &Tables) -> [(&'static str, Db, Expect); 4] {
     [
         ("by_program", tables.by_program, |i, key| {
@@ -74,7 +74,7 @@ struct Check<'c> {
     store: &'c Store,
     tables: &'c Tables,
     txn: &'c RoTxn<'c>,
-    /// Rows that each of [`indexes`] should have.
+    /// The expected number of rows of each of [`indexes`].
     rows: [u64; 4],
     found: Vec<String>,
 }
@@ -84,7 +84,7 @@ impl Check<'_> {
         self.found.len() >= DIFFERENCES_MAX
     }
 
-    /// Every row that an account should have is there. Answers how many accounts each program owns.
+    /// Every row that an account requires exists. Returns the number of accounts of each program.
     fn accounts(&mut self) -> Result<HashMap<Pubkey, u64>> {
         let indexes = indexes(self.tables);
         let mut counts = HashMap::new();
@@ -127,7 +127,7 @@ impl Check<'_> {
         Ok(counts)
     }
 
-    /// A write after its program's floor has a row in `changed`.
+    /// Each write after its program's floor has a row in `changed`.
     fn is_logged(&mut self, pubkey: &Pubkey, indexed: &Indexed) -> Result<()> {
         let (owner, slot) = (&indexed.owner, indexed.slot);
         if self.store.options.changed.covers(owner)
@@ -146,7 +146,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// No index has a row too many: walked only where the number of rows says so.
+    /// No index has an extra row; an index is walked only if its number of rows is wrong.
     fn indexes(&mut self) -> Result<()> {
         for (i, (name, table, expect)) in indexes(self.tables).iter().enumerate() {
             if self.is_full() || table.len(self.txn)? == self.rows[i] {
@@ -181,7 +181,7 @@ impl Check<'_> {
             .map(|account| Indexed::of(&account)))
     }
 
-    /// Each mint's row holds its largest accounts, and no other mint has a row.
+    /// Each mint's row lists its largest accounts, and no other mint has a row.
     fn holders(&mut self) -> Result<()> {
         let (mut last, mut rows) = (None, 0);
         for row in self.tables.by_mint.iter(self.txn)? {
@@ -209,7 +209,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// No row of `changed` lies before its program's floor or after its account's last write.
+    /// No row of `changed` is before its program's floor or after its account's last write.
     fn changed(&mut self) -> Result<()> {
         let mut last: Option<(Pubkey, ProgramRow, u64)> = None;
         for row in self.tables.changed.iter(self.txn)? {
@@ -280,8 +280,8 @@ impl Check<'_> {
     }
 }
 
-/// Whether a stored row is as good as the recomputed one: a row may hold fewer accounts, but
-/// enough.
+/// Whether a stored row is valid against the recomputed one: it may list fewer accounts, but enough
+/// of them.
 fn is_top(stored: &Row, wanted: &Row) -> bool {
     let count = stored.entries.len();
     if stored.is_complete {
@@ -304,7 +304,7 @@ pub(super) fn split_changed(key: &[u8]) -> Option<(&Pubkey, u64, &Pubkey)> {
     Some((program, u64::from_be_bytes(*slot), pubkey.first_chunk()?))
 }
 
-/// A key as people know it.
+/// Formats a key for messages.
 pub(super) fn text(key: &[u8]) -> String {
     match key.first_chunk::<32>() {
         Some(pubkey) => primitives::encoding::encode_pubkey(pubkey),

@@ -1,4 +1,4 @@
-//! Whether what is kept of the past is whole: the last blocks, and the feed of changes.
+//! Checks the retained history: the last blocks and the feed of changes.
 
 use std::ops::ControlFlow;
 
@@ -11,7 +11,7 @@ use super::{keys, record};
 use sys::error::{Error, Result};
 
 impl Store {
-    /// Appends the differences as sentences. Holds one change in memory at a time.
+    /// Appends the differences as sentences. Keeps one change in memory at a time.
     pub(super) fn check_kept(&self, found: &mut Vec<String>) -> Result<()> {
         let snapshot = self.snapshot()?;
         check_blocks(&snapshot, found)?;
@@ -19,7 +19,7 @@ impl Store {
     }
 }
 
-/// Each block follows the one before, and roots neither go back nor lie ahead.
+/// Each block follows its predecessor; roots never decrease and never exceed the block's slot.
 pub(super) fn check_blocks(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> Result<()> {
     let mut before: Option<Tip> = None;
     for row in snapshot.tables().blocks.iter(&snapshot.txn)? {
@@ -48,7 +48,7 @@ pub(super) fn check_blocks(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> 
     Ok(())
 }
 
-/// Each slot of the feed is a block's, and holds as many changes and bytes as it says.
+/// Each feed slot belongs to a block, and its number of changes and bytes match its first row.
 fn check_feed(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> Result<()> {
     let mut next = snapshot.feed_oldest_slot()?;
     while let Some(slot) = next {
@@ -58,7 +58,7 @@ fn check_feed(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> Result<()> {
     check_feed_bytes(snapshot, found)
 }
 
-/// Changes and bytes of a slot, as its first row says.
+/// The number of changes and bytes recorded in a slot's first row.
 fn head_of(snapshot: &Snapshot<'_>, slot: u64) -> Result<Option<(u32, u64)>> {
     let key = keys::piece(slot, 0);
     let head = snapshot.tables().feed.get(&snapshot.txn, &key)?;
@@ -69,7 +69,7 @@ fn head_of(snapshot: &Snapshot<'_>, slot: u64) -> Result<Option<(u32, u64)>> {
     }))
 }
 
-/// One slot of the feed.
+/// Checks one feed slot.
 pub(super) fn check_feed_slot(
     snapshot: &Snapshot<'_>,
     slot: u64,
@@ -95,7 +95,7 @@ pub(super) fn check_feed_slot(
     Ok(())
 }
 
-/// The slots of the feed hold together what `meta` says.
+/// The sizes of all feed slots add up to the total in `meta`.
 pub(super) fn check_feed_bytes(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> Result<()> {
     let mut held = 0;
     let mut next = snapshot.feed_oldest_slot()?;
@@ -116,7 +116,7 @@ pub(super) fn check_feed_bytes(snapshot: &Snapshot<'_>, found: &mut Vec<String>)
     Ok(())
 }
 
-/// Changes of a slot and their bytes.
+/// Counts a slot's changes and their bytes.
 fn count(snapshot: &Snapshot<'_>, slot: u64) -> Result<(u32, u64)> {
     let (mut changes, mut last) = (0, FeedPosition::default());
     let end = snapshot.feed_from(slot, last, &mut |_| {

@@ -1,5 +1,5 @@
-//! Room on the disk. What is mapped and has no place of its own there ends the process that touches
-//! it, on a full disk; so it gets its place first.
+//! Reserves disk space. On a full disk, writing to a mapped page without allocated blocks kills the
+//! process, so blocks are allocated beforehand.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -10,11 +10,10 @@ use std::path::Path;
 
 use sys::error::{Error, Result};
 
-/// What the files of a store without a block take, and something more: the first pages, and the
-/// readers' slots.
+/// An upper bound for the files of an empty store: the first pages and the reader slots.
 const FIRST_BYTES: u64 = 1 << 20;
 
-/// Refuses while the disk of this folder has less free than the reserve.
+/// Fails if the disk of this folder has less free space than the reserve.
 pub fn keep_reserve(dir: &Path, reserve_bytes: u64) -> Result<()> {
     let free_bytes = free_bytes(dir)?;
     if free_bytes < reserve_bytes {
@@ -23,8 +22,8 @@ pub fn keep_reserve(dir: &Path, reserve_bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to begin the files of a store where they would not fit: LMDB maps its lock file before
-/// the disk has given it a place.
+/// Fails if a new store's files would not fit: LMDB maps its lock file before its blocks are
+/// allocated.
 pub(super) fn before_opening(dir: &Path) -> Result<()> {
     if dir.join("lock.mdb").exists() && dir.join("data.mdb").exists() {
         return Ok(());
@@ -38,19 +37,20 @@ pub(super) fn before_opening(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Gives every reader's slot its place on the disk: a thread takes one when it first reads, and the
-/// disk may be full by then. The file stays open: closing any descriptor of it ends LMDB's locks.
+/// Allocates disk blocks for all reader slots: a thread claims a slot at its first read, when the
+/// disk may be full. The file stays open: closing any descriptor of it releases LMDB's locks.
 pub(super) fn for_readers(lock_file: &File) -> Result<()> {
     let bytes = lock_file.metadata()?.len();
     let bytes = libc::off_t::try_from(bytes)
         .map_err(|_| Error::Internal(format!("a lock file of {bytes} bytes")))?;
-    // SAFETY: an open file and plain integers. What the file holds stays as it is.
+    // SAFETY: the file is open and the other arguments are integers. The file's contents do not
+    // change.
     if unsafe { libc::fallocate(lock_file.as_raw_fd(), 0, 0, bytes) } == 0 {
         return Ok(());
     }
     let error = std::io::Error::last_os_error();
     match error.raw_os_error() {
-        // A file system that cannot do this has room or has not; nothing more can be done.
+        // The file system does not support allocation; nothing more can be done.
         Some(libc::EOPNOTSUPP | libc::ENOSYS) => Ok(()),
         _ => Err(heed::Error::Io(error).into()),
     }

@@ -1,5 +1,5 @@
-//! What changed in a slot, kept for a while, so that a subscriber's edge which is some slots late
-//! still sends each slot as it was then.
+//! Stores the changes of recent slots, so that an edge whose subscribers are a few slots behind can
+//! still send each slot's changes as of that slot.
 
 use std::ops::Bound;
 
@@ -12,14 +12,14 @@ use super::record::{self, AccountUpdate, Block};
 use super::tables::Db;
 use sys::error::Result;
 
-/// Two such rows fill a page of LMDB; longer ones would take pages of their own, which leave gaps
+/// Two rows of this size fill an LMDB page. Longer rows would need overflow pages, which leave gaps
 /// when dropped.
 pub(super) const PIECE_BYTES: usize = 2016;
-/// Key in `meta` of the bytes that the feed holds.
+/// The key in `meta` of the feed's total size in bytes.
 pub(super) const FEED_BYTES: &[u8] = b"feedBytes";
 
 impl Store {
-    /// Adds a block's changes and drops what the bounds no longer allow.
+    /// Adds a block's changes and drops the slots that exceed the limits.
     pub(super) fn write_feed(
         &self,
         txn: &mut RwTxn<'_>,
@@ -48,8 +48,8 @@ impl Store {
             }
             held = held.saturating_sub(drop_slot(feed, txn, oldest)?);
         }
-        // A slot that alone is over the bound is absent, which a reader can tell from one without
-        // changes.
+        // A slot that alone exceeds the limit is left out; a reader can distinguish it from a slot
+        // without changes.
         if bytes <= options.feed_bytes_max {
             write_slot(feed, txn, block, accounts, bytes)?;
             held += bytes;
@@ -102,7 +102,7 @@ fn write_slot(
     out.flush(txn)
 }
 
-/// A slot's run of bytes on its way into rows.
+/// Splits a slot's bytes into rows.
 struct Pieces<'f> {
     feed: &'f Db,
     slot: u64,
@@ -131,7 +131,7 @@ impl Pieces<'_> {
     fn flush(&mut self, txn: &mut RwTxn<'_>) -> Result<()> {
         if !self.piece.is_empty() {
             let key = keys::piece(self.slot, self.sequence);
-            // Slots only grow, so every row comes after the last.
+            // Slots only increase, so every row is appended.
             self.feed
                 .put_with_flags(txn, PutFlags::APPEND, &key, &self.piece)?;
             self.sequence += 1;
@@ -141,7 +141,7 @@ impl Pieces<'_> {
     }
 }
 
-/// Drops a slot and answers the bytes that it held.
+/// Drops a slot and returns its size in bytes.
 fn drop_slot(feed: &Db, txn: &mut RwTxn<'_>, slot: u64) -> Result<u64> {
     let first = keys::piece(slot, 0);
     let last = keys::piece(slot, u32::MAX);

@@ -1,4 +1,4 @@
-//! Reading what changed in a slot, from its beginning or from where an earlier reading stopped.
+//! Reads the changes of a slot, from the first one or from a saved position.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -8,34 +8,34 @@ use super::keys;
 use super::snapshot::Snapshot;
 use sys::error::{Error, Result};
 
-/// A place before one of a slot's changes; the default is before the first.
+/// A position before one of a slot's changes; the default is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FeedPosition(u64);
 
 impl FeedPosition {
-    /// Bytes of the changes before it.
+    /// The total size in bytes of the changes before this position.
     pub fn bytes(self) -> u64 {
         self.0
     }
 }
 
-/// How the reading of a slot's changes ended.
+/// How a read of a slot's changes ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeedEnd {
-    /// The slot is not held: dropped, not yet applied, or skipped by the chain.
+    /// The slot is not stored: it was dropped, is not yet applied, or was skipped by the chain.
     Absent,
-    /// Every change was visited; the place after the last.
+    /// Every change was visited; the position after the last change.
     Whole(FeedPosition),
-    /// The visitor stopped at the change that begins here.
+    /// The visitor stopped; the position before the change it stopped at.
     Stopped(FeedPosition),
 }
 
-/// What is done with a change: go on after it, or stop before it.
+/// Handles one change: continues after it, or stops before it.
 pub type FeedVisit<'v> = dyn FnMut(Change<'_>) -> Result<ControlFlow<()>> + 'v;
 
 impl Snapshot<'_> {
-    /// Visits the changes of a slot, accounts in order of pubkeys before transactions. Answers
-    /// false where the slot is not held.
+    /// Visits the changes of a slot: accounts in order of pubkeys, then transactions. Returns false
+    /// if the slot is not stored.
     pub fn feed(&self, slot: u64, visit: &mut dyn FnMut(Change<'_>) -> Result<()>) -> Result<bool> {
         let end = self.feed_from(slot, FeedPosition::default(), &mut |change| {
             visit(change)?;
@@ -44,7 +44,7 @@ impl Snapshot<'_> {
         Ok(end != FeedEnd::Absent)
     }
 
-    /// Visits the changes of a slot from `place` on. Holds one change in memory at a time.
+    /// Visits the changes of a slot from `place` on. Keeps one change in memory at a time.
     pub fn feed_from(
         &self,
         slot: u64,
@@ -55,7 +55,7 @@ impl Snapshot<'_> {
         if feed.get(&self.txn, &keys::piece(slot, 0))?.is_none() {
             return Ok(FeedEnd::Absent);
         }
-        // Every piece but the last is full, so a place says in which one it lies.
+        // Every piece but the last is full, so the position determines the piece.
         let piece_bytes = PIECE_BYTES as u64;
         let sequence = u32::try_from(at / piece_bytes + 1).unwrap_or(u32::MAX);
         let first = keys::piece(slot, sequence);
@@ -92,7 +92,7 @@ impl Snapshot<'_> {
         }
     }
 
-    /// The oldest slot whose changes are held.
+    /// The oldest slot whose changes are stored.
     pub fn feed_oldest_slot(&self) -> Result<Option<u64>> {
         Ok(self
             .tables()
@@ -101,7 +101,7 @@ impl Snapshot<'_> {
             .map(|(key, _)| keys::slot_of(key)))
     }
 
-    /// The next slot whose changes are held.
+    /// The next slot whose changes are stored.
     pub(super) fn feed_slot_after(&self, slot: u64) -> Result<Option<u64>> {
         let last = keys::piece(slot, u32::MAX);
         let range = (Bound::Excluded(&last[..]), Bound::Unbounded);

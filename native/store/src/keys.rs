@@ -1,5 +1,5 @@
-//! Keys of the tables, and which of them an account has. Removing an account from an index always
-//! starts from the stored record, never from the update.
+//! Encodes the keys of the tables, and determines an account's index keys. Removing an account from
+//! an index always uses the stored record, never the update.
 
 use super::holders::{Entry, MintId};
 use super::record::AccountRef;
@@ -13,7 +13,7 @@ pub(super) type TokenOwnerKey = [u8; 65];
 pub(super) type ChangedKey = [u8; 72];
 pub(super) type PieceKey = [u8; 12];
 
-/// Joins the parts of a key. Every caller's parts add up to `N`, which the tests of the keys hold.
+/// Joins the parts of a key. The parts' lengths must add up to `N`; the tests of the keys check it.
 #[inline]
 fn join<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
     let mut key = [0; N];
@@ -55,42 +55,42 @@ pub(super) fn changed(program: &Pubkey, slot: u64, pubkey: &Pubkey) -> ChangedKe
     join(&[program, &slot.to_be_bytes(), pubkey])
 }
 
-/// A row of `feed`.
+/// A key of `feed`.
 pub(super) fn piece(slot: u64, sequence: u32) -> PieceKey {
     join(&[&slot.to_be_bytes(), &sequence.to_be_bytes()])
 }
 
-/// A signature within its group of slots.
+/// A key of `signatures`: the group, then the signature.
 pub(super) fn signature(group: u64, signature: &[u8; 64]) -> [u8; 72] {
     join(&[&group.to_be_bytes(), signature])
 }
 
-/// The number that starts a key of `blocks`, `feed` or `signatures`.
+/// The big-endian number at the start of a key of `blocks`, `feed` or `signatures`.
 pub(super) fn slot_of(key: &[u8]) -> u64 {
     key.first_chunk()
         .map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }
 
-/// The first bytes of a pubkey as a number of the same order.
+/// The first 8 bytes of a pubkey as an integer with the same order.
 pub(super) fn prefix_of(pubkey: &Pubkey) -> u64 {
     slot_of(pubkey)
 }
 
-/// The pubkey that ends every index key.
+/// The pubkey at the end of an index key.
 #[inline]
 pub(super) fn pubkey_of(key: &[u8]) -> Option<&Pubkey> {
     key.last_chunk()
 }
 
-/// What a record's bytes put into the indexes of its owner program's kind.
+/// The index fields of a record, by the kind of its owner program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Shorter than any index looks at.
+    /// Too short for any index.
     Short,
     /// Not a token program: the first 8 bytes.
     Plain { first: [u8; 8] },
-    /// A token program: bytes 0–32, 32–64 where there are so many, and the balance where it is a
-    /// token account.
+    /// A token program: bytes 0–32, bytes 32–64 if present, and the balance if it is a token
+    /// account.
     Token {
         program: TokenProgram,
         mint: Pubkey,
@@ -99,7 +99,7 @@ pub(super) enum Kind {
     },
 }
 
-/// All that the indexes know of one account besides its pubkey; small, so that old and new can be
+/// All indexed fields of an account except its pubkey; small, so that old and new values can be
 /// compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Indexed {
@@ -154,7 +154,7 @@ impl Indexed {
         }
     }
 
-    /// The key, and the mint that is its value.
+    /// The key in `by_token_owner`, and the mint that is its value.
     pub fn token_owner_key(&self, pubkey: &Pubkey) -> Option<(TokenOwnerKey, Pubkey)> {
         match &self.kind {
             Kind::Token {
@@ -167,7 +167,7 @@ impl Indexed {
         }
     }
 
-    /// The mint, and this account's place among its holders.
+    /// The mint, and this account's entry among its holders.
     pub fn holder(&self, pubkey: &Pubkey) -> Option<(MintId, Entry)> {
         match &self.kind {
             Kind::Token {

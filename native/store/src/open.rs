@@ -1,4 +1,4 @@
-//! Opening a store, and what an operator wants to know of it.
+//! Opens a store and reports its statistics.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -17,9 +17,10 @@ use super::tables::{SCHEMA, TABLES, Tables};
 use sys::error::{Error, Result};
 
 /// One LMDB environment: the accounts as of one block, with their indexes. Dropping it closes it; a
-/// process must not open the same folder twice at a time.
+/// process must not open the same folder twice at the same time.
 pub struct Store {
-    // Dropped before `env`: closing any descriptor of the lock file ends the process's locks on it.
+    // Dropped before `env`: closing any descriptor of the lock file releases the process's locks on
+    // it.
     pub(super) lock_file: File,
     pub(super) env: Env,
     pub(super) tables: Tables,
@@ -27,34 +28,34 @@ pub struct Store {
     pub(super) dir: PathBuf,
     /// The mapping for prefetches, if the system exposes it.
     pub(super) mapped: Option<Mapped>,
-    /// The tip of the transaction with this id: looked up once a block, not once a read.
+    /// The tip as of the transaction with this id: read once per block instead of once per read.
     last_tip: Mutex<(usize, Option<Tip>)>,
-    /// What the next block corrects.
+    /// Corrections to apply with the next block.
     pub(super) corrections: Mutex<Corrections>,
 }
 
-/// The state of a store in numbers.
+/// Statistics of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats {
-    /// Pages that hold something, in bytes; freed pages that wait for reuse are not in it.
+    /// Bytes of pages in use, without free pages.
     pub used_bytes: u64,
     /// Size of the file, free pages included.
     pub file_bytes: u64,
     pub map_bytes: u64,
-    /// Reader slots with a transaction open now.
+    /// Reader slots with an open transaction.
     pub readers: u32,
     pub readers_max: u32,
-    /// Blocks written since the oldest open read began: what it keeps from being reused.
+    /// Blocks written since the oldest open read began; it prevents the reuse of their pages.
     pub oldest_reader_lag: u64,
     /// Rows by table.
     pub entries: Vec<(&'static str, u64)>,
 }
 
 impl Store {
-    /// Opens a store for writing, and makes it where there is none. One process at a time; the
-    /// caller holds a lock.
+    /// Opens a store for writing, and creates it if absent. Only one process may write; the caller
+    /// holds a lock.
     pub fn open_writer(dir: &Path, options: &Options) -> Result<Store> {
-        // What cannot be written is refused with the folder's name: there may be many.
+        // The error names the folder, because there may be several stores.
         let refuse = |error| match error {
             Error::StoreStopped(text) => unusable(dir, &text),
             other => other,
@@ -85,7 +86,7 @@ impl Store {
         Self::finish(env, lock_file, tables, dir, options)
     }
 
-    /// Opens a store that a writer has made, for reading only.
+    /// Opens an existing store read-only.
     pub fn open_reader(dir: &Path, options: &Options) -> Result<Store> {
         if !dir.join("data.mdb").exists() {
             return Err(unusable(
@@ -101,15 +102,15 @@ impl Store {
             let found = tables.meta.get(&txn, word.as_bytes())?.unwrap_or_default();
             check_identity(dir, word, found, &wanted)?;
         }
-        // LMDB keeps table handles that a committed transaction opened, and forgets those of an
+        // LMDB keeps table handles opened by a committed transaction, and discards those of an
         // aborted one.
         txn.commit()?;
         let lock_file = File::open(dir.join("lock.mdb"))?;
         Self::finish(env, lock_file, tables, dir, options)
     }
 
-    /// `lock_file` must not have been closed meanwhile: that would end LMDB's locks, and other
-    /// processes would take this one for dead.
+    /// No descriptor of the lock file may have been closed since LMDB opened the environment: that
+    /// would release LMDB's locks, and other processes would treat this one as dead.
     fn finish(
         env: Env,
         lock_file: File,
@@ -136,20 +137,20 @@ impl Store {
         tip_of(&self.tables, &txn)
     }
 
-    /// One moment of the store: nothing in it changes until it is dropped. Keep it short, and hold
-    /// only one per thread: pages that it sees cannot be reused.
+    /// A consistent view of the store that does not change until it is dropped. Keep it short, and
+    /// open only one per thread: the pages that it reads cannot be reused.
     pub fn snapshot(&self) -> Result<Snapshot<'_>> {
         Snapshot::begin(self)
     }
 
-    /// Number of the store's last commit. A snapshot taken after this call sees that one or a later
-    /// one, but for the instant in which a commit is being published; then it sees the one before.
+    /// The number of the store's last commit. A snapshot taken after this call sees that commit or
+    /// a later one, except while a commit is being published, when it may see the previous one.
     pub fn last_commit(&self) -> usize {
         self.env.info().last_txn_id
     }
 
     /// The tip as this transaction sees it. A transaction's id is that of the last commit it sees,
-    /// so equal ids see equal tips.
+    /// so transactions with equal ids see the same tip.
     pub(super) fn tip_at(&self, txn: &RoTxn<'_>) -> Result<Option<Tip>> {
         let id = txn.id();
         let mut last = self.last_tip.lock().unwrap_or_else(PoisonError::into_inner);
@@ -159,28 +160,28 @@ impl Store {
         Ok(last.1)
     }
 
-    /// What the store was opened with.
+    /// The options the store was opened with.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Frees the reader slots of processes that died, and answers how many there were.
+    /// Frees the reader slots of dead processes, and returns their number.
     pub fn clear_stale_readers(&self) -> Result<usize> {
         Ok(self.env.clear_stale_readers()?)
     }
 
-    /// The reads that are open now, of every process, with the commit that each of them sees.
+    /// The open read transactions of all processes, with the commit that each one sees.
     pub fn open_reads(&self) -> Result<Vec<OpenRead>> {
         readers::open_reads(&self.lock_file, self.env.info().number_of_readers)
     }
 
-    /// The state of the store in numbers, for metrics.
+    /// Statistics of the store, for metrics.
     pub fn stats(&self) -> Result<Stats> {
-        // Before our own transaction, which would count as a reader.
+        // Read before our own transaction opens, which would count as a reader.
         let info = self.env.info();
         let readers = self.open_reads()?;
         let newest = info.last_txn_id as u64;
-        // heed begins a transaction of its own for this, and a thread may hold only one.
+        // heed opens its own transaction here, and a thread may have only one.
         let used_bytes = self.env.non_free_pages_size()?;
         let txn = self.env.read_txn()?;
         Ok(Stats {
@@ -201,13 +202,14 @@ impl Store {
 
 pub(super) fn open_env(dir: &Path, options: &Options, flags: EnvFlags) -> Result<Env> {
     let mut open = EnvOpenOptions::new();
-    // SAFETY: the flags are READ_ONLY or none, so LMDB keeps its locks and its ordering of writes;
-    // or those of a bulk load, whose file is nobody else's until it has waited for the disk.
+    // SAFETY: the flags are READ_ONLY or none, so LMDB keeps its locks and its write ordering; or
+    // they are those of a bulk load, whose file no other process opens before it is synced.
     unsafe { open.flags(flags) };
     open.map_size(options.map_bytes)
         .max_readers(options.readers_max)
         .max_dbs(TABLES.len() as u32);
-    // SAFETY: the folder is ours alone (a store generation), local, and changed through LMDB only.
+    // SAFETY: only Slotline uses the folder (a store generation); it is local, and changed only
+    // through LMDB.
     match unsafe { open.open(dir) } {
         Ok(env) => Ok(env),
         Err(heed::Error::Mdb(MdbError::Invalid | MdbError::VersionMismatch)) => Err(unusable(
@@ -222,7 +224,7 @@ pub(super) fn open_env(dir: &Path, options: &Options, flags: EnvFlags) -> Result
     }
 }
 
-/// What a store was built for: opened for anything else, its tables would be wrong or incomplete.
+/// The options a store was built for. With different ones its tables would be wrong or incomplete.
 pub(super) fn identity(options: &Options) -> [(&'static str, Vec<u8>); 3] {
     [
         ("schema", SCHEMA.to_be_bytes().to_vec()),

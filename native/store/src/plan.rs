@@ -1,5 +1,5 @@
-//! Which index a program page goes through. Whatever is chosen, each record is tested again, so the
-//! choice is about time only.
+//! Chooses the index that a program page reads. Every record is tested again, so the choice affects
+//! only speed.
 
 use std::ops::Bound;
 
@@ -12,14 +12,14 @@ use primitives::Pubkey;
 use primitives::token::TokenProgram;
 use sys::error::Result;
 
-/// Rows of an index that are counted; of a longer run the rest is estimated.
+/// Index rows counted at most; the length of a longer run is estimated.
 const PROBE_ROWS: u64 = 1024;
-/// What a row costs through an index, which looks its record up, in rows of a walk over `accounts`.
+/// The cost of an index row, which includes a record look-up, in rows of a walk over `accounts`.
 const INDEX_ROW_COST: u64 = 6;
-/// The same for a row of `changed`, which is gathered and sorted before.
+/// The cost of a row of `changed`, which is first collected and sorted.
 const CHANGED_ROW_COST: u64 = 7;
 
-/// The way to a page's candidates.
+/// How a page finds its candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScanPlan {
     /// Nothing can match.
@@ -27,24 +27,24 @@ pub enum ScanPlan {
     ByDiscriminator([u8; 8]),
     ByMint(TokenProgram, Pubkey),
     ByTokenOwner(TokenProgram, Pubkey),
-    /// Gather the changed pubkeys, then sort them.
+    /// Collect the changed pubkeys, then sort them.
     Changed {
         since: u64,
     },
     ByProgram,
-    /// Every account of the store in order: for a program that owns a large share of it, where a
-    /// cursor over neighbours beats one look-up per row.
+    /// Every account of the store in order: for a program that owns a large share of the store,
+    /// where a sequential cursor is faster than one look-up per row.
     Walk,
 }
 
-/// A run of index keys that begin alike and end in a pubkey.
+/// A run of index keys that share a prefix and end in a pubkey.
 pub(super) struct Run {
     pub table: Db,
     pub prefix: Vec<u8>,
 }
 
 impl Run {
-    /// The keys strictly after a pubkey, as the bounds of a range.
+    /// The range of the keys after a pubkey, exclusive.
     pub fn bounds(&self, after: Option<&Pubkey>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
         let end = Bound::Included([&self.prefix, &[0xFF; 32][..]].concat());
         match after {
@@ -55,7 +55,7 @@ impl Run {
 }
 
 impl Snapshot<'_> {
-    /// The plan that [`Snapshot::program_page`] follows: the one that would be done first if no row
+    /// The plan that [`Snapshot::program_page`] uses: the one that would finish first if no row
     /// matched.
     pub fn plan(&self, query: &ProgramQuery) -> Result<ScanPlan> {
         let program = programs::read(self.tables(), &self.txn, &query.program)?;
@@ -70,8 +70,8 @@ impl Snapshot<'_> {
             (ScanPlan::Walk, walk)
         };
         let filtered = candidates(query);
-        // One index of a small program is never worse than all of the program: counting would only
-        // cost.
+        // For a small program a single index is never worse than reading all its accounts, so
+        // counting would only add cost.
         let is_contest =
             filtered.len() > 1 || query.changed_since.is_some() || best == ScanPlan::Walk;
         for plan in filtered {
@@ -104,8 +104,8 @@ impl Snapshot<'_> {
         Ok(best)
     }
 
-    /// How many rows a run has: counted as far as [`PROBE_ROWS`], and beyond that taken from how
-    /// densely those lie, because pubkeys are spread evenly.
+    /// The number of rows of a run: counted up to [`PROBE_ROWS`], then estimated from the density
+    /// of the counted rows, because pubkeys are evenly distributed.
     fn estimate(&self, run: &Run, after: Option<&Pubkey>) -> Result<u64> {
         let (mut count, mut last) = (0, [0; 32]);
         for row in run
@@ -124,7 +124,7 @@ impl Snapshot<'_> {
         Ok(u64::try_from((u128::from(count) << 63) / u128::from(spread + 1)).unwrap_or(u64::MAX))
     }
 
-    /// The index keys of a plan that has a run of them.
+    /// The run of index keys of a plan, if it has one.
     pub(super) fn run_of(&self, query: &ProgramQuery, plan: &ScanPlan) -> Option<Run> {
         let tables = self.tables();
         let (table, prefix) = match plan {
@@ -163,14 +163,14 @@ impl Snapshot<'_> {
     }
 }
 
-/// Where a pubkey lies among all, by its first bytes.
+/// The position of a pubkey in the key space, from its first bytes.
 fn place(pubkey: &Pubkey) -> u64 {
     pubkey
         .first_chunk()
         .map_or(0, |bytes| u64::from_be_bytes(*bytes) >> 1)
 }
 
-/// The rows of `changed` of a program that lie strictly after a slot.
+/// The rows of `changed` of a program after a slot, exclusive.
 pub(super) fn changed_bounds(query: &ProgramQuery, since: u64) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     let first = keys::changed(&query.program, since, &[0xFF; 32]);
     let last = keys::changed(&query.program, u64::MAX, &[0xFF; 32]);
@@ -180,7 +180,7 @@ pub(super) fn changed_bounds(query: &ProgramQuery, since: u64) -> (Bound<Vec<u8>
     )
 }
 
-/// What `heed` takes as a range.
+/// Converts bounds to the range type of `heed`.
 pub(super) fn as_slices(bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> (Bound<&[u8]>, Bound<&[u8]>) {
     fn one(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
         bound.as_ref().map(|key| &key[..])
@@ -188,7 +188,7 @@ pub(super) fn as_slices(bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> (Bound<&[u
     (one(&bounds.0), one(&bounds.1))
 }
 
-/// The indexes that a query's filters open, the usually narrower first.
+/// The indexes usable for a query's filters, the usually narrower ones first.
 pub(super) fn candidates(query: &ProgramQuery) -> Vec<ScanPlan> {
     let memcmps = || {
         query.filters.iter().filter_map(|filter| match filter {

@@ -1,10 +1,8 @@
-//! What the store knows of each program: how many accounts it owns, and how far back `changed`
-//! goes.
+//! The store's data per program: how many accounts it owns, and which slots `changed` covers.
 //!
-//! `changed` is a log of the newest writes and not an index of all accounts: a row is added for
-//! each write, at the end, and the oldest slots of a program are dropped. Moving one row per
-//! account instead would touch a page at a random place for each write, and a range longer than
-//! what is kept here is never walked.
+//! `changed` is a log of the newest writes and not an index of all accounts: each write appends a
+//! row, and a program's oldest slots are dropped. Moving one row per account instead would touch a
+//! random page for each write, and ranges longer than the retained log are never walked.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -16,8 +14,8 @@ use super::tables::Tables;
 use primitives::Pubkey;
 use sys::error::Result;
 
-/// Rows of `changed` that are kept for a program, at most; a page never gathers more. Of a smaller
-/// program, as many as it has accounts: more would cost more than to look at each.
+/// Maximum rows of `changed` per program; a page never collects more. A program with fewer accounts
+/// keeps at most one row per account: reading more rows would cost more than reading each account.
 pub const CHANGED_ROWS_MAX: u64 = 50_000;
 
 /// The value of a row of `programs`.
@@ -25,7 +23,7 @@ pub const CHANGED_ROWS_MAX: u64 = 50_000;
 pub(super) struct ProgramRow {
     pub accounts: u64,
     pub changed_rows: u64,
-    /// Every account of the program that was written after this slot has a row in `changed` at its
+    /// Every account of the program that was written after this slot has a row in `changed` for its
     /// last write.
     pub changed_floor: u64,
 }
@@ -54,16 +52,16 @@ impl ProgramRow {
     }
 }
 
-/// What blocks do to one program.
+/// The changes that blocks make to one program.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ProgramMove {
-    /// Accounts won, less accounts lost.
+    /// Accounts gained minus accounts lost.
     pub accounts: i64,
-    /// The slot of each account's last write, where the program is watched.
+    /// The slot of each account's last write, if the program is watched.
     pub written: Vec<(u64, Pubkey)>,
 }
 
-/// The row of a program, all zeros where it owns nothing.
+/// The row of a program, all zeros if it owns no accounts.
 pub(super) fn read(tables: &Tables, txn: &RoTxn<'_>, program: &Pubkey) -> Result<ProgramRow> {
     Ok(tables
         .programs
@@ -72,7 +70,7 @@ pub(super) fn read(tables: &Tables, txn: &RoTxn<'_>, program: &Pubkey) -> Result
         .unwrap_or_default())
 }
 
-/// Brings the programs' rows and `changed` up to date.
+/// Updates the programs' rows and `changed`.
 pub(super) fn write(
     tables: &Tables,
     txn: &mut RwTxn<'_>,
@@ -82,19 +80,19 @@ pub(super) fn write(
         let stored = read(tables, txn, &program)?;
         let mut row = stored;
         row.accounts = row.accounts.saturating_add_signed(moved.accounts);
-        // The store may be loaded ahead of its tip: up to the floor no row is promised.
+        // A store may be loaded ahead of its tip: rows up to the floor are not guaranteed.
         moved.written.retain(|(slot, _)| *slot > row.changed_floor);
         moved.written.sort_unstable();
         let (kept, floor) = newest_slots(&moved.written, row.changed_rows_max());
         if let Some(floor) = floor {
-            // Everything up to it would be dropped again.
+            // All rows up to the floor would be dropped again.
             let dropped = drop_rows(tables, txn, &program, floor)?;
             row.changed_rows = row.changed_rows.saturating_sub(dropped);
             row.changed_floor = floor;
         }
         for (slot, pubkey) in kept {
             let key = keys::changed(&program, *slot, pubkey);
-            // A store that catches up may meet a slot again that it has already.
+            // A store that catches up may receive a slot that it already has.
             let known = tables.changed.get_or_put(txn, &key, &[])?;
             row.changed_rows += u64::from(known.is_none());
         }
@@ -108,8 +106,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The writes of the newest whole slots that are no more than `rows_max`, and the newest slot that
-/// is left out.
+/// The writes of the newest whole slots that fit into `rows_max`, and the newest slot left out.
 fn newest_slots(written: &[(u64, Pubkey)], rows_max: u64) -> (&[(u64, Pubkey)], Option<u64>) {
     let mut kept = written.len();
     for of_slot in written.chunk_by(|a, b| a.0 == b.0).rev() {
@@ -122,7 +119,7 @@ fn newest_slots(written: &[(u64, Pubkey)], rows_max: u64) -> (&[(u64, Pubkey)], 
     (written, None)
 }
 
-/// Drops whole slots from the oldest on, until no more rows are left than are useful.
+/// Drops the oldest whole slots until only useful rows are left.
 fn trim(
     tables: &Tables,
     txn: &mut RwTxn<'_>,
@@ -151,7 +148,7 @@ fn slot_of(key: &[u8]) -> Option<u64> {
         .map(|bytes| u64::from_be_bytes(*bytes))
 }
 
-/// Drops a program's rows up to a slot, and answers how many there were.
+/// Drops a program's rows up to a slot, and returns their number.
 fn drop_rows(
     tables: &Tables,
     txn: &mut RwTxn<'_>,

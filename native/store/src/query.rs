@@ -1,4 +1,4 @@
-//! What a page asks for, and how much it may look at.
+//! Page queries and their limits.
 
 use std::time::Instant;
 
@@ -7,15 +7,15 @@ use primitives::Pubkey;
 use primitives::token::TokenProgram;
 use sys::error::{Error, Result};
 
-/// Rows between two looks at the clock.
+/// Rows between two reads of the clock.
 const ROWS_PER_LOOK: u64 = 256;
 
-/// One condition on an account's data; all of a query's must hold.
+/// A condition on an account's data. An account must satisfy all conditions of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filter {
     DataSize(u64),
-    /// An offset beyond the data does not match; no bytes match wherever the offset is within or at
-    /// the end.
+    /// An offset beyond the data does not match; an empty pattern matches at any offset up to the
+    /// end.
     Memcmp {
         offset: u64,
         bytes: Vec<u8>,
@@ -42,14 +42,14 @@ pub struct ProgramQuery {
     pub program: Pubkey,
     pub filters: Vec<Filter>,
     pub limit: usize,
-    /// Strictly after this pubkey, whether or not it still exists.
+    /// Only pubkeys greater than this one, which need not exist.
     pub after: Option<Pubkey>,
-    /// Last written strictly after this slot.
+    /// Only accounts last written after this slot.
     pub changed_since: Option<u64>,
 }
 
 impl ProgramQuery {
-    /// Where in an account's data the first comparison of bytes looks, if any does.
+    /// The data offset of the first byte comparison, if the query has one.
     pub(super) fn first_bytes_looked_at(&self) -> Option<usize> {
         self.filters.iter().find_map(|filter| match filter {
             Filter::Memcmp { offset, .. } => usize::try_from(*offset).ok(),
@@ -57,7 +57,7 @@ impl ProgramQuery {
         })
     }
 
-    /// Whether a record belongs on the page, whichever index led to it.
+    /// Whether a record belongs on the page, for any index.
     #[inline]
     pub(super) fn matches(&self, account: &AccountRef<'_>) -> bool {
         *account.owner == self.program
@@ -69,10 +69,10 @@ impl ProgramQuery {
     }
 }
 
-/// Which of a wallet's token accounts.
+/// Selects among a wallet's token accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnerFilter {
-    /// Of this mint, whichever token program it belongs to.
+    /// Those of this mint, under either token program.
     Mint(Pubkey),
     Program(TokenProgram),
 }
@@ -83,19 +83,19 @@ pub struct OwnerQuery {
     pub wallet: Pubkey,
     pub filter: OwnerFilter,
     pub limit: usize,
-    /// Strictly after this pubkey, whether or not it still exists.
+    /// Only pubkeys greater than this one, which need not exist.
     pub after: Option<Pubkey>,
 }
 
-/// How a page ended.
+/// The result of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageEnd {
     pub count: usize,
-    /// The last pubkey, exactly when the page is full.
+    /// The last pubkey if the page is full, otherwise `None`.
     pub last: Option<Pubkey>,
 }
 
-/// The time that a read may take, and the rows it has looked at.
+/// The deadline of a read, and the number of rows it has read.
 #[derive(Debug, Clone)]
 pub struct Budget {
     deadline: Instant,
@@ -103,7 +103,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A read that ends with [`Error::ReadBudget`] soon after `deadline`.
+    /// A read that fails with [`Error::ReadBudget`] soon after `deadline`.
     pub fn until(deadline: Instant) -> Self {
         Budget {
             deadline,
@@ -111,17 +111,17 @@ impl Budget {
         }
     }
 
-    /// When the read must end.
+    /// The deadline of the read.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// Rows looked at so far, the ones that did not match included.
+    /// Rows read, including those that did not match.
     pub fn scanned(&self) -> u64 {
         self.scanned
     }
 
-    /// Counts one row; looks at the clock each 256 rows.
+    /// Counts one row; reads the clock every 256 rows.
     #[inline]
     pub(super) fn count(&mut self) -> Result<()> {
         self.scanned += 1;

@@ -1,5 +1,5 @@
 //! Pages: accounts of a program, token accounts of a wallet. Always in ascending order of pubkey
-//! bytes, always tested on the record.
+//! bytes; every record is tested against the query.
 
 use std::iter::Peekable;
 use std::ops::Bound;
@@ -14,10 +14,10 @@ use primitives::Pubkey;
 use primitives::token::{self, TokenProgram};
 use sys::error::Result;
 
-/// Rows of a walk whose memory is on its way while those before them are tested.
+/// Rows of a walk that are prefetched before the first of them is tested.
 const ROWS_AHEAD: usize = 16;
 
-/// Receives the rows of a page; its failure ends the page.
+/// Receives the rows of a page; an error ends the page.
 pub type Visit<'v> = dyn FnMut(&Pubkey, AccountRef<'_>) -> Result<()> + 'v;
 
 /// Counts the rows of a page and remembers the last.
@@ -38,7 +38,7 @@ impl<'v, 'f> Page<'v, 'f> {
         }
     }
 
-    /// Whether the page is full with this row.
+    /// Visits a row. Returns whether the page is full.
     fn push(&mut self, pubkey: &Pubkey, account: AccountRef<'_>) -> Result<bool> {
         (self.visit)(pubkey, account)?;
         self.count += 1;
@@ -68,7 +68,7 @@ impl Snapshot<'_> {
         self.program_page_by(&plan, query, budget, visit)
     }
 
-    /// The same by a given plan, which must be one that the query allows.
+    /// The same with a given plan, which must be valid for the query.
     pub(super) fn program_page_by(
         &self,
         plan: &ScanPlan,
@@ -107,8 +107,8 @@ impl Snapshot<'_> {
         let looked_at = query.first_bytes_looked_at();
         let mut ahead: [(&[u8], &[u8]); ROWS_AHEAD] = [(&[], &[]); ROWS_AHEAD];
         loop {
-            // A walk waits for memory, not for the processor: the lines of some rows are asked for
-            // before the first of them is looked at.
+            // A walk is bound by memory latency, so it prefetches several rows before it tests the
+            // first.
             let mut count = 0;
             for slot in &mut ahead {
                 let Some(row) = rows.next().transpose()? else {
@@ -123,7 +123,7 @@ impl Snapshot<'_> {
             }
             for (key, value) in ahead.iter().take(count) {
                 budget.count()?;
-                // Most rows of a foreign owner end here.
+                // Rejects rows of other programs.
                 if value.get(OWNER_AT..HEAD_BYTES) != Some(&query.program) {
                     continue;
                 }
@@ -183,7 +183,7 @@ impl Snapshot<'_> {
             );
         }
         pubkeys.sort_unstable();
-        // An account has a row for each of its writes.
+        // An account has one row per write.
         pubkeys.dedup();
         for pubkey in self.prefetched_keys(pubkeys.iter().map(Ok), query.limit) {
             let pubkey = pubkey?;
@@ -227,7 +227,7 @@ impl Snapshot<'_> {
         Ok(page.end())
     }
 
-    /// Both programs' runs, merged: the rows of another mint are passed over without a look at
+    /// Merges the runs of both token programs; rows of other mints are skipped without reading
     /// their records.
     fn owner_page_of_mint(
         &self,
@@ -277,12 +277,12 @@ impl Snapshot<'_> {
 
 type Row<'t> = heed::Result<(&'t [u8], &'t [u8])>;
 
-/// The pubkey at the end of an index's key; a failed row stays one.
+/// The pubkey at the end of an index key; an error stays an error.
 fn pubkey_of_row<'t>(row: Row<'t>) -> Option<heed::Result<&'t Pubkey>> {
     row.map(|(key, _)| keys::pubkey_of(key)).transpose()
 }
 
-/// The row with the smaller pubkey; a failed row comes at once.
+/// The row with the smaller pubkey; an error is returned immediately.
 fn next_of_two<'t, I: Iterator<Item = Row<'t>>>(
     left: &mut Peekable<I>,
     right: &mut Peekable<I>,

@@ -1,5 +1,6 @@
-//! Outcomes of recent transactions. Signatures are random, so a table ordered by them alone would
-//! touch a page for each: they are grouped by a few slots, and a look-up asks each group.
+//! Stores outcomes of recent transactions. Signatures are random, so a table ordered by signature
+//! alone would touch one page per row. They are grouped by slot range, and a look-up searches each
+//! group.
 
 use std::ops::Bound;
 
@@ -11,19 +12,19 @@ use super::record::Block;
 use super::snapshot::Snapshot;
 use sys::error::Result;
 
-/// Slots of a group: a larger one makes look-ups cheaper and writes dearer.
+/// Slots of a group: a larger value makes look-ups cheaper and writes more expensive.
 pub(super) const GROUP_SLOTS: u64 = 16;
 
-/// What became of a recent transaction.
+/// The outcome of a recent transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignatureRef<'a> {
     pub slot: u64,
-    /// The feed's bincode of a TransactionError; `None` is success.
+    /// The feed's bincode of a TransactionError; `None` means success.
     pub error: Option<&'a [u8]>,
 }
 
 impl Store {
-    /// Adds a block's outcomes and drops the groups of which every slot is too old.
+    /// Adds a block's outcomes and drops the groups whose slots are all too old.
     pub(super) fn write_signatures(&self, txn: &mut RwTxn<'_>, block: &Block) -> Result<()> {
         let signatures = &self.tables.signatures;
         let group = block.slot / GROUP_SLOTS;
@@ -50,7 +51,7 @@ impl Snapshot<'_> {
         let Some((first, _)) = signatures.first(&self.txn)? else {
             return Ok(None);
         };
-        // The newest first: what is asked for is seldom old.
+        // Newest first: clients seldom ask for old ones.
         for group in (keys::slot_of(first)..=self.slot() / GROUP_SLOTS).rev() {
             if let Some(value) = signatures.get(&self.txn, &keys::signature(group, signature))? {
                 let found = value.split_first_chunk().map(|(slot, error)| SignatureRef {

@@ -1,5 +1,5 @@
-//! A growing file on its way to the disk while it is written. The system itself begins only when
-//! gigabytes wait, and whoever then asks for all of it to be there waits for them.
+//! Starts the write-back of a growing file while it is being written. The kernel itself starts only
+//! when gigabytes are dirty, and a later sync would wait for all of them.
 
 use std::fs::File;
 use std::path::Path;
@@ -27,8 +27,8 @@ impl WriteBack {
         })
     }
 
-    /// What the file has by now. Does not wait: where the thread is behind, its next turn has this
-    /// too.
+    /// Requests write-back of the file's current contents. Does not wait: if the thread is busy,
+    /// its next pass includes them.
     pub fn ask(&self) {
         if let Some(asks) = &self.asks {
             let _ = asks.try_send(());
@@ -54,7 +54,8 @@ fn work(file: &File, asked: &Receiver<()>) {
 #[cfg(target_os = "linux")]
 fn begin(file: &File) {
     use std::os::fd::AsRawFd;
-    // SAFETY: an open file and plain integers. A failure is reported by the sync at the end.
+    // SAFETY: the file is open and the other arguments are integers. The final sync reports a
+    // failure.
     unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) };
 }
 

@@ -1,4 +1,4 @@
-//! Where LMDB's map of the file lies in this process.
+//! Finds the address range of LMDB's memory map in this process.
 
 use std::fs;
 use std::marker::PhantomData;
@@ -10,25 +10,25 @@ use heed::{Env, RoTxn};
 use super::walk::{Pages, Tree};
 use crate::tables::Db;
 
-/// Pages 0 and 1 belong to no table: each commit writes one of them anew.
+/// Pages 0 and 1 are the meta pages: each commit rewrites one of them.
 const META_PAGES: u64 = 2;
 
-/// The map of an open store. LMDB moves it on `mdb_env_set_mapsize` alone, which is not called here.
+/// The map of an open store. Only `mdb_env_set_mapsize` moves it, which is not called here.
 pub struct Mapped {
-    /// The unnamed table, which holds a row for each named one.
+    /// The unnamed table, which has a row for each named table.
     main: Db,
     addresses: Range<usize>,
     page_bytes: usize,
 }
 
 impl Mapped {
-    /// Finds the map of this environment, in which there is a table of this name; `None` where the
-    /// system does not tell it. The calling thread has no other transaction.
+    /// Finds the map of this environment, which contains a table of this name; `None` if the system
+    /// does not expose it. The calling thread must have no other transaction.
     pub fn of(env: &Env, table: &str) -> Option<Mapped> {
         let txn = env.read_txn().ok()?;
         let main = env.open_database::<Bytes, Bytes>(&txn, None).ok()??;
         let row = main.get(&txn, table.as_bytes()).ok()??;
-        // What is on a page could be damaged; where the map begins and ends is asked of the system.
+        // Page contents may be damaged, so the map's bounds are read from the operating system.
         let maps = fs::read_to_string("/proc/self/maps").ok()?;
         let addresses = mapping_of(&maps, row.as_ptr().expose_provenance())?;
         let page_bytes = usize::try_from(env.stat().page_size).ok()?;
@@ -44,7 +44,7 @@ impl Mapped {
         Tree::of(self.main.get(txn, table.as_bytes()).ok()??)
     }
 
-    /// The pages that this transaction sees, and those that were written since. `page_last` is the
+    /// The pages visible to this transaction, and those written since. `page_last` is the
     /// environment's last page, read after the transaction began.
     pub fn pages<'t>(&self, _txn: &'t RoTxn<'_>, page_last: usize) -> MappedPages<'t> {
         let room = self.addresses.len() / self.page_bytes;
@@ -57,7 +57,7 @@ impl Mapped {
     }
 }
 
-/// Pages of the map while a transaction lives.
+/// The pages of the map during a transaction.
 pub struct MappedPages<'t> {
     base: usize,
     page_bytes: usize,
@@ -84,7 +84,7 @@ impl Pages for MappedPages<'_> {
     }
 }
 
-/// The mapping that holds this address, if it is of a file from its first byte on.
+/// The mapping that contains this address, if it maps a file from offset 0.
 pub fn mapping_of(maps: &str, address: usize) -> Option<Range<usize>> {
     maps.lines().find_map(|line| {
         let mut words = line.split_ascii_whitespace();
@@ -93,7 +93,7 @@ pub fn mapping_of(maps: &str, address: usize) -> Option<Range<usize>> {
         if !addresses.contains(&address) {
             return None;
         }
-        // Permissions, the place in the file, device, inode: 0 is no file.
+        // Permissions, file offset, device, inode: inode 0 means no file.
         let (place, inode) = (words.nth(1)?, words.nth(1)?);
         (number_of(place)? == 0 && inode != "0").then_some(addresses)
     })

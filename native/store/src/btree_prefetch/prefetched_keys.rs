@@ -1,17 +1,17 @@
-//! Keys whose records are read one after the other, as a page does with an index: some are looked
-//! ahead to.
+//! An iterator over index keys whose records are read one after the other: it prefetches the
+//! records of upcoming keys.
 
 use super::PREFETCH_KEYS;
 use crate::snapshot::Snapshot;
 use primitives::Pubkey;
 use sys::error::{Error, Result};
 
-/// Gives the keys of `keys` as they come. A failure comes where it was.
+/// Yields the keys of `keys` unchanged. An error is yielded at its original position.
 pub struct PrefetchedKeys<'t, 's, I> {
     snapshot: &'t Snapshot<'s>,
     keys: I,
-    /// Keys that are enough where every record belongs on the page: no more are taken before they
-    /// were given.
+    /// The number of keys needed if every record belongs on the page: no more keys are read until
+    /// these were yielded.
     wanted: usize,
     group: [&'t Pubkey; PREFETCH_KEYS],
     next: usize,
@@ -20,7 +20,7 @@ pub struct PrefetchedKeys<'t, 's, I> {
 }
 
 impl<'s> Snapshot<'s> {
-    /// The same keys, with their records on the way. A page of `limit` rows is made of them.
+    /// Yields the same keys, with their records prefetched, for a page of `limit` rows.
     pub(crate) fn prefetched_keys<'t, I>(
         &'t self,
         keys: I,

@@ -1,9 +1,9 @@
-//! The way of several keys down one of LMDB's trees, all of them a step at a time: what a key's
-//! next step reads is asked for, and comes while the others take theirs.
+//! Walks several keys down one LMDB tree in lockstep. Each step prefetches the memory that the
+//! key's next step reads, while the other keys take their steps.
 //!
 //! Layouts are those of liblmdb 0.9.70 on 64 bits (`MDB_db`, `MDB_page`, `MDB_node` in mdb.c), in
-//! the machine's byte order. Each read is checked: from bytes that are no tree comes another end of
-//! the walk, and nothing worse.
+//! the machine's byte order. Every read is bounds-checked: invalid bytes end the walk or give a
+//! wrong hint, but cause no other fault.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -11,12 +11,11 @@ use std::cmp::Ordering;
 use super::{prefetch, prefetch_run};
 use primitives::Pubkey;
 
-/// Keys that go down together. Their pages have to stay in the first cache until they are read
-/// again.
+/// Keys walked together. Their pages must stay in the L1 cache until they are read again.
 pub const KEYS_AT_ONCE: usize = 16;
-/// Levels of a tree. LMDB's own bound is 32; a tree of 16 levels would hold more than the disk.
+/// Maximum depth of a tree. LMDB's own limit is 32; a tree of 16 levels would not fit on a disk.
 const DEPTH_MAX: u16 = 16;
-/// What is asked for of a found record: an account's head and the data of a token account.
+/// Bytes prefetched of a found record: an account's head and the data of a token account.
 const RECORD_BYTES: usize = 256;
 
 /// `MDB_db`, a table's row in the unnamed table.
@@ -25,31 +24,31 @@ const ROW_FLAGS_AT: usize = 4;
 const ROW_DEPTH_AT: usize = 6;
 const ROW_ROOT_AT: usize = 40;
 
-/// `MDB_page`: a head, then the place in the page of each node.
+/// `MDB_page`: a header, then the offset of each node within the page.
 const FLAGS_AT: usize = 10;
 const LOWER_AT: usize = 12;
 const PLACES_AT: usize = 16;
 const BRANCH: u16 = 0x01;
 const LEAF: u16 = 0x02;
-/// Heads and places of a full branch page of 32-byte keys, and of a leaf of small records.
+/// Header and offsets of a full branch page of 32-byte keys, and of a leaf of small records.
 const BRANCH_HEAD_BYTES: usize = 256;
 const LEAF_HEAD_BYTES: usize = 128;
 
-/// `MDB_node`: a head, the key, the value.
+/// `MDB_node`: a header, the key, the value.
 const NODE_FLAGS_AT: usize = 4;
 const NODE_KEY_BYTES_AT: usize = 6;
 const NODE_KEY_AT: usize = 8;
 const NODE_VALUE_AT: usize = NODE_KEY_AT + size_of::<Pubkey>();
-/// The value is the number of the page that it begins on.
+/// The value is the number of the overflow page on which the data starts.
 const NODE_IS_ELSEWHERE: u16 = 0x01;
 
-/// Where pages come from.
+/// Gives access to pages.
 pub trait Pages {
-    /// A page by its number, whole; `None` where there is none.
+    /// A whole page by its number; `None` if it does not exist.
     fn page(&self, number: u64) -> Option<&[u8]>;
 }
 
-/// Where a tree of 32-byte keys in the order of their bytes begins.
+/// The root of a tree of 32-byte keys in byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tree {
     root: u64,
@@ -57,7 +56,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree of a table by its row; `None` where it has no page or another order.
+    /// The tree described by a table's row; `None` if it is empty or has another key order.
     pub fn of(row: &[u8]) -> Option<Tree> {
         let is_plain = row.len() == ROW_BYTES && u16_at(row, ROW_FLAGS_AT)? == 0;
         let depth = u16_at(row, ROW_DEPTH_AT)?;
@@ -66,11 +65,10 @@ impl Tree {
     }
 }
 
-/// One key's place: between `low` and `high` of this page, next to be compared with the node at
-/// `node`.
+/// The search state of one key: between `low` and `high` of this page; `node` is compared next.
 #[derive(Clone, Copy)]
 struct Walk<'p> {
-    /// Empty where the walk has ended.
+    /// Empty once the walk has ended.
     page: &'p [u8],
     low: usize,
     high: usize,
@@ -95,13 +93,13 @@ impl<'p> Walk<'p> {
         }
         let lower = usize::from(u16_at(self.page, LOWER_AT)?);
         self.high = lower.checked_sub(PLACES_AT)? / 2;
-        // A branch's first node stands for all keys below the second's.
+        // The first node of a branch covers all keys below the second node's key.
         self.low = usize::from(kind == BRANCH);
         self.is_found = false;
         self.aim()
     }
 
-    /// Asks for the node that LMDB's own search looks at next.
+    /// Prefetches the node that LMDB's own search would read next.
     #[inline]
     fn aim(&mut self) -> Option<()> {
         if self.low < self.high {
@@ -120,8 +118,8 @@ impl<'p> Walk<'p> {
         if usize::from(u16_at(head, NODE_KEY_BYTES_AT)?) != theirs.len() {
             return None;
         }
-        // The first bytes nearly always differ, and as numbers they are compared without a jump
-        // that nobody could foretell.
+        // The first 8 bytes nearly always differ; comparing them as integers avoids an
+        // unpredictable branch.
         let order = match prefix(key)?.cmp(&prefix(theirs)?) {
             Ordering::Equal => key[..].cmp(theirs),
             order => order,
@@ -145,7 +143,8 @@ impl<'p> Walk<'p> {
         self.aim()
     }
 
-    /// Goes to the page that the search of a branch ended at, and asks for its first lines.
+    /// Moves to the child page that the search of a branch selected, and prefetches its first
+    /// lines.
     fn descend(&mut self, pages: &'p impl Pages, head_bytes: usize) -> Option<()> {
         let node = self.page.get(self.node_at(self.low.checked_sub(1)?)?..)?;
         let high = u64::from(u16_at(node, NODE_FLAGS_AT)?) << 32;
@@ -154,7 +153,7 @@ impl<'p> Walk<'p> {
         Some(())
     }
 
-    /// The first bytes of the value that the search of a leaf ended at, which are asked for.
+    /// Returns and prefetches the first bytes of the value that the search of a leaf found.
     fn value(&self, pages: &'p impl Pages) -> Option<&'p [u8]> {
         if !self.is_found {
             return None;
@@ -165,7 +164,7 @@ impl<'p> Walk<'p> {
         let place = if u16_at(node, NODE_FLAGS_AT)? & NODE_IS_ELSEWHERE == 0 {
             inside
         } else {
-            // Only its place is known: the page itself is not waited for.
+            // Computes the address only; does not wait for the page.
             pages.page(u64_at(inside, 0)?)?.get(PLACES_AT..)?
         };
         let value = place.get(..bytes.min(place.len()))?;
@@ -177,7 +176,7 @@ impl<'p> Walk<'p> {
         u16_at(self.page, PLACES_AT + 2 * index).map(usize::from)
     }
 
-    /// Ends the walk where a step did.
+    /// Ends the walk if the step failed.
     #[inline]
     fn or_end(&mut self, step: Option<()>) {
         if step.is_none() {
@@ -186,8 +185,8 @@ impl<'p> Walk<'p> {
     }
 }
 
-/// Goes down with the first [`KEYS_AT_ONCE`] keys. Answers the first bytes of each one's value, as
-/// far as its first page holds them.
+/// Walks the first [`KEYS_AT_ONCE`] keys. Returns the part of each key's value that is on the
+/// value's first page.
 pub fn walk<'p>(
     pages: &'p impl Pages,
     tree: Tree,
@@ -211,7 +210,7 @@ pub fn walk<'p>(
             let begun = walk.begin_page(kind);
             walk.or_end(begun);
         }
-        // A search halves what is left of a page, so this ends.
+        // Each step halves the remaining range, so the loop ends.
         loop {
             let mut is_done = true;
             for (walk, key) in walks.iter_mut().zip(keys) {
@@ -256,8 +255,8 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*found))
 }
 
-/// LMDB keeps these as halves, the lower first on a little-endian machine: together they are one
-/// number.
+/// LMDB stores these as two 16-bit halves, the lower first on a little-endian machine, so one
+/// 32-bit read is correct.
 #[inline]
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let found = bytes.get(at..)?.first_chunk()?;

@@ -1,4 +1,4 @@
-//! What each row of a store must hold against the others, at one moment.
+//! Checks each row of a store against the other tables within one snapshot.
 
 use std::ops::Bound;
 
@@ -14,23 +14,23 @@ use crate::tables::{Db, Tables};
 use primitives::Pubkey;
 use sys::error::Result;
 
-/// One slice.
+/// The checks of one slice.
 pub(super) struct Look<'l> {
     snapshot: &'l Snapshot<'l>,
     indexes: [(&'static str, Db, Expect); 4],
     limits: &'l VerifyLimits,
-    /// The row of the mint that was looked at last.
+    /// The most recently checked mint and its row.
     holders: Option<(MintId, Row)>,
-    /// The slot of the feed that was looked at last.
+    /// The most recently checked feed slot.
     feed_slot: Option<u64>,
     pub found: Vec<String>,
-    /// Rows that it looked at, those of other tables included.
+    /// Rows read, including those of other tables.
     pub rows: u64,
     pub uncounted: u64,
 }
 
 impl<'l> Look<'l> {
-    /// Of one moment; `after` is the last row that the slice before looked at.
+    /// Begins a slice on a snapshot; `after` is the last row that the previous slice checked.
     pub fn new(snapshot: &'l Snapshot<'l>, limits: &'l VerifyLimits, after: &[u8]) -> Look<'l> {
         Look {
             snapshot,
@@ -71,7 +71,7 @@ impl<'l> Look<'l> {
             .map(|account| Indexed::of(&account)))
     }
 
-    /// Every row that an account should have is there.
+    /// Every row that an account requires exists.
     fn account(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let (Ok(account), Ok(pubkey)) = (decode(value), <&Pubkey>::try_from(key)) else {
             self.found
@@ -101,7 +101,7 @@ impl<'l> Look<'l> {
         self.of_program(pubkey, &indexed)
     }
 
-    /// The owner has a row, and a write after its floor one in `changed`.
+    /// The owner has a row, and each write after its floor has a row in `changed`.
     fn of_program(&mut self, pubkey: &Pubkey, indexed: &Indexed) -> Result<()> {
         let (owner, slot) = (&indexed.owner, indexed.slot);
         let txn = &self.snapshot.txn;
@@ -127,7 +127,7 @@ impl<'l> Look<'l> {
         Ok(())
     }
 
-    /// The account of an index's row carries it.
+    /// The account of an index row has the indexed value.
     fn index(&mut self, i: usize, key: &[u8]) -> Result<()> {
         let Some((name, _, expect)) = self.indexes.get(i).copied() else {
             return Ok(());
@@ -150,7 +150,7 @@ impl<'l> Look<'l> {
         }
     }
 
-    /// A token account is among its mint's holders, or too small for that.
+    /// A token account is among its mint's holders, or is too small to be.
     fn holder(&mut self, indexed: &Indexed, pubkey: &Pubkey) -> Result<()> {
         let Some((mint, entry)) = indexed.holder(pubkey) else {
             return Ok(());
@@ -177,7 +177,7 @@ impl<'l> Look<'l> {
         }
     }
 
-    /// A row of holders holds accounts as they are, in order, and enough of them.
+    /// A `holders` row lists enough accounts, in order and with their current balances.
     fn holders(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let Some(mint) = mint_of(key) else {
             self.found.push(format!("holders: {} is no key", text(key)));
@@ -198,8 +198,7 @@ impl<'l> Look<'l> {
         Ok(())
     }
 
-    /// A row of `changed` lies neither before its program's floor nor after its account's last
-    /// write.
+    /// A `changed` row is neither before its program's floor nor after its account's last write.
     fn changed(&mut self, key: &[u8]) -> Result<()> {
         let Some((program, slot, pubkey)) = split_changed(key) else {
             self.found.push(format!("changed: {} is no key", text(key)));
@@ -222,7 +221,7 @@ impl<'l> Look<'l> {
         Ok(())
     }
 
-    /// The numbers of a program are those of its rows.
+    /// A program's counts match its rows.
     fn program(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let Ok(program) = <&Pubkey>::try_from(key) else {
             self.found
@@ -253,7 +252,8 @@ impl<'l> Look<'l> {
             keys::changed(program, u64::MAX, &last),
         );
         let stored = row.changed_rows;
-        // The writer keeps no more: a number beyond is wrong, and not worth a long walk.
+        // The writer never stores a larger number: one above the limit is wrong, so counting stops
+        // there.
         let count_max = stored.min(programs::CHANGED_ROWS_MAX);
         let counted = self.count(self.tables().changed, &range.0, &range.1, count_max)?;
         if counted != stored {
@@ -266,7 +266,7 @@ impl<'l> Look<'l> {
         Ok(())
     }
 
-    /// Rows of a range, up to one more than there should be.
+    /// Counts the rows of a range, up to one more than expected.
     fn count(&mut self, db: Db, first: &[u8], last: &[u8], wanted: u64) -> Result<u64> {
         let range = (Bound::Included(first), Bound::Included(last));
         let mut counted = 0;
@@ -281,7 +281,7 @@ impl<'l> Look<'l> {
         Ok(counted)
     }
 
-    /// What must be right in sum at one moment, and the blocks: all of it is little.
+    /// Checks the blocks and the totals in one slice; they are small.
     pub fn sums(&mut self) -> Result<()> {
         let txn = &self.snapshot.txn;
         let accounts = self.tables().accounts.len(txn)?;
@@ -310,7 +310,7 @@ impl<'l> Look<'l> {
         check_feed_slot(self.snapshot, slot, &mut self.found)
     }
 
-    /// An outcome stands in the group of its slot, and is not of the future.
+    /// A transaction outcome is in the group of its slot, and its slot is not after the tip.
     fn signature(&mut self, key: &[u8], value: &[u8]) {
         let (group, slot) = (keys::slot_of(key), keys::slot_of(value));
         if slot / GROUP_SLOTS != group || slot > self.snapshot.slot() {
@@ -322,7 +322,7 @@ impl<'l> Look<'l> {
     }
 }
 
-/// A count that may have been broken off.
+/// Formats a count that may have stopped early.
 fn at_least(counted: u64, wanted: u64) -> String {
     if counted > wanted {
         format!("more than {wanted}")

@@ -1,6 +1,6 @@
-//! The check of a store that is in use. It goes along every table in slices, each in a read
-//! transaction of its own that is short. Within a slice both sides of a comparison are of one
-//! block, so whatever differs there is a difference, however many blocks are applied meanwhile.
+//! Verifies a store while it is in use. It walks every table in slices; each slice has its own
+//! short read transaction. All comparisons within a slice read the same block, so blocks applied
+//! between slices cause no false differences.
 
 mod look;
 
@@ -13,44 +13,44 @@ use super::tables::{Db, Tables};
 use look::Look;
 use sys::error::Result;
 
-/// Bounds of one verification.
+/// Limits of one verification.
 #[derive(Debug, Clone)]
 pub struct VerifyLimits {
-    /// Rows of one slice.
+    /// Maximum rows per slice.
     pub slice_rows_max: u64,
-    /// Time of one slice; only the counting of one program may take longer.
+    /// Maximum duration of a slice; only counting one program's accounts may exceed it.
     pub slice_max: Duration,
-    /// A program with more accounts is not counted: that would be one long read.
+    /// Programs with more accounts are not counted, to avoid a long read transaction.
     pub program_rows_max: u64,
-    /// Differences after which it ends.
+    /// The verification ends after this many differences.
     pub differences_max: usize,
 }
 
-/// What one slice did.
+/// The result of one slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifySlice {
     pub table: &'static str,
-    /// Rows that it looked at.
+    /// Rows read.
     pub rows: u64,
-    /// Nothing is left to look at.
+    /// No rows are left to verify.
     pub is_last: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Accounts,
-    /// One of [`indexes`].
+    /// An index into [`indexes`].
     Index(usize),
     Holders,
     Changed,
     Programs,
-    /// The blocks, and what one moment must hold in sum.
+    /// The blocks, and totals that must match within one snapshot.
     Blocks,
     Feed,
     Signatures,
 }
 
-/// The one of [`indexes`] along which the holders of a mint are looked at.
+/// The entry of [`indexes`] that the check of `holders` walks.
 const BY_MINT: usize = 2;
 
 const STEPS: [Step; 11] = [
@@ -85,11 +85,11 @@ impl Step {
     }
 }
 
-/// A verification under way.
+/// The state of a running verification.
 pub struct Verifier {
     limits: VerifyLimits,
     step: usize,
-    /// The last row of this step that was looked at; empty before the first.
+    /// The last row verified in this step; empty before the first.
     after: Vec<u8>,
     found: Vec<String>,
     uncounted: u64,
@@ -106,10 +106,10 @@ impl Verifier {
         }
     }
 
-    /// Rows that there are to look at; blocks that are applied change it.
+    /// The number of rows to verify; applied blocks change it.
     pub fn rows_total(store: &Store) -> Result<u64> {
         let txn = store.env.read_txn()?;
-        // The accounts of programs are counted along this one once more.
+        // Programs' accounts are counted by a second walk over this index.
         let mut rows = store.tables.by_program.len(&txn)?;
         for step in STEPS {
             rows += step.table(&store.tables).1.len(&txn)?;
@@ -117,17 +117,18 @@ impl Verifier {
         Ok(rows)
     }
 
-    /// The differences so far, as sentences, each once.
+    /// The differences found, as sentences without duplicates.
     pub fn found(&self) -> &[String] {
         &self.found
     }
 
-    /// Programs that own too many accounts to be counted: only the sum over all was compared.
+    /// The number of programs with too many accounts to count; for these only the total over all
+    /// programs was compared.
     pub fn uncounted(&self) -> u64 {
         self.uncounted
     }
 
-    /// Looks at the next rows.
+    /// Verifies the next rows.
     pub fn slice(&mut self, store: &Store) -> Result<VerifySlice> {
         let snapshot = store.snapshot()?;
         let Some(step) = STEPS.get(self.step).copied() else {
