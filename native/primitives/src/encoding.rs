@@ -1,5 +1,5 @@
-//! Base58, base64 and zstd as the wire wants them. Everything here is bounded: base58 takes
-//! quadratic time, so longer input is refused before any work.
+//! Base58, base64 and zstd encodings of the RPC protocol. All inputs are limited: base58 takes
+//! quadratic time, so longer input is rejected first.
 
 use std::cell::RefCell;
 
@@ -9,24 +9,23 @@ use crate::Pubkey;
 use crate::token::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 use sys::error::{Error, Result};
 
-/// Characters of the longest base58 text of 32 bytes; a longer key is refused undecoded, as Agave
-/// does.
+/// Maximum characters of the base58 text of 32 bytes; a longer key is rejected without decoding, as
+/// in Agave.
 pub const PUBKEY_CHARS_MAX: usize = 44;
-/// Bytes that one `base58` answer, or one `memcmp`, may hold: Agave's bound.
+/// Maximum bytes of a `base58` answer or a `memcmp` filter: Agave's limit.
 pub const BASE58_BYTES_MAX: usize = 128;
-/// Characters of a `memcmp` text that can still be 128 bytes: Agave's bounds, looked at before
-/// decoding.
+/// Maximum characters of a `memcmp` text of 128 bytes: Agave's limits, checked before decoding.
 const MEMCMP_BASE58_CHARS_MAX: usize = 175;
 const MEMCMP_BASE64_CHARS_MAX: usize = 172;
-/// What one call of [`push_base64_pieces`] encodes before it offers the buffer. A multiple of
-/// three, so that the joined pieces are one base64 text; 256 KiB encoded.
+/// Bytes that [`push_base64_pieces`] encodes before it offers the buffer. A multiple of three, so
+/// that the pieces join to one base64 text; 256 KiB encoded.
 const PIECE_BYTES: usize = 192 * 1024;
-/// A thread keeps its compression buffer between calls up to this size; one 10 MiB account must not
-/// stay.
+/// Maximum size of the compression buffer that a thread keeps between calls, so that one 10 MiB
+/// account does not keep its memory allocated.
 const ZSTD_BUFFER_KEPT_BYTES: usize = 256 * 1024;
 
 const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
-/// Digit of each byte, 255 for what is no digit.
+/// The value of each base58 digit, 255 for other bytes.
 const DIGITS: [u8; 256] = {
     let mut table = [255u8; 256];
     let mut digit = 0;
@@ -41,8 +40,8 @@ const LIMB: u64 = 58 * 58 * 58 * 58 * 58;
 /// Limbs of 58⁵ that hold 128 bytes: 175 digits.
 const LIMBS: usize = 35;
 
-/// Decodes one address. Not base58 is [`Error::PubkeyDecode`], anything but 32 bytes
-/// [`Error::PubkeySize`].
+/// Decodes one address. Fails with [`Error::PubkeyDecode`] if the text is not base58, and with
+/// [`Error::PubkeySize`] if it is not 32 bytes.
 pub fn decode_pubkey(text: &str) -> Result<Pubkey> {
     decode_pubkey_bytes(text.as_bytes()).ok_or_else(|| {
         let is_base58 = text.bytes().all(|byte| DIGITS[byte as usize] != 255);
@@ -54,7 +53,7 @@ pub fn decode_pubkey(text: &str) -> Result<Pubkey> {
     })
 }
 
-/// Decodes one address from the bytes of its text; `None` gives no reason.
+/// Decodes one address from the bytes of its text; `None` if it is invalid.
 pub fn decode_pubkey_bytes(text: &[u8]) -> Option<Pubkey> {
     if text.len() > PUBKEY_CHARS_MAX {
         return None;
@@ -64,7 +63,7 @@ pub fn decode_pubkey_bytes(text: &[u8]) -> Option<Pubkey> {
     Some(pubkey)
 }
 
-/// Decodes many addresses in order; the first bad one is the error.
+/// Decodes several addresses in order; fails with the error of the first invalid one.
 pub fn decode_pubkeys<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Pubkey>> {
     texts
         .iter()
@@ -72,14 +71,14 @@ pub fn decode_pubkeys<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Pubkey>> {
         .collect()
 }
 
-/// How the `bytes` of a `memcmp` filter are written.
+/// The encoding of the `bytes` of a `memcmp` filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BytesEncoding {
     Base58,
     Base64,
 }
 
-/// Decodes the `bytes` of a `memcmp` filter: at most 128 bytes, empty ones allowed.
+/// Decodes the `bytes` of a `memcmp` filter: at most 128 bytes, possibly none.
 pub fn decode_memcmp(text: &str, encoding: BytesEncoding) -> Result<Vec<u8>> {
     let (chars_max, name) = match encoding {
         BytesEncoding::Base58 => (MEMCMP_BASE58_CHARS_MAX, "base58"),
@@ -114,7 +113,7 @@ const KNOWN: [(&Pubkey, &[u8]); 3] = [
 
 /// Appends the base58 text of 32 bytes.
 pub fn push_pubkey(out: &mut Vec<u8>, pubkey: &Pubkey) {
-    // Owners of most accounts: their texts are known.
+    // Cached texts of the programs that own most accounts.
     for (known, text) in &KNOWN {
         if pubkey == *known {
             return out.extend_from_slice(text);
@@ -197,14 +196,14 @@ fn decode_base58(text: &[u8]) -> Option<Vec<u8>> {
 
 /// Appends standard, padded base64.
 pub fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
-    // The crate reserves exactly what it needs; growing by doubling keeps a page of many rows
-    // linear.
+    // The crate reserves exactly what it needs; reserving here grows the buffer by doubling, which
+    // keeps a page of many rows linear.
     out.reserve(STANDARD.encoded_length(bytes.len()));
     STANDARD.encode_append(bytes, out);
 }
 
-/// Appends base64 in pieces of 256 KiB and offers the buffer after each but the last, so that a
-/// reply of any size can leave through a small buffer.
+/// Appends base64 in pieces of 256 KiB and offers the buffer after each piece but the last, so that
+/// a reply of any size can be sent through a small buffer.
 pub fn push_base64_pieces(
     out: &mut Vec<u8>,
     bytes: &[u8],
@@ -221,7 +220,7 @@ pub fn push_base64_pieces(
 }
 
 thread_local! {
-    /// A compressor costs more to make than a small account to compress.
+    /// Reused, because creating a compressor costs more than compressing a small account.
     static ZSTD: RefCell<Option<Zstd>> = const { RefCell::new(None) };
 }
 
@@ -230,7 +229,8 @@ struct Zstd {
     buffer: Vec<u8>,
 }
 
-/// Appends base64 of one zstd frame at the library's default level. No bytes are a valid frame too.
+/// Appends base64 of one zstd frame at the library's default level. Empty input gives a valid
+/// frame.
 pub fn push_base64_zstd(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     ZSTD.with_borrow_mut(|zstd| {
         let zstd = match zstd {

@@ -5,5 +5,5 @@
 pub mod encoding;
 pub mod token;
 
-/// A Solana address: 32 raw bytes. Pages follow the order of these bytes.
+/// A Solana address: 32 raw bytes. Pages are ordered by these bytes.
 pub type Pubkey = [u8; 32];

@@ -1,5 +1,5 @@
-//! The byte layout of the two token programs: which accounts are token accounts or mints, and where
-//! the fields lie that the store indexes. Both programs share it; Token-2022 appends extensions.
+//! The byte layouts of the two token programs: recognises token accounts and mints, and reads the
+//! fields that the store indexes. Both programs share the layout; Token-2022 appends extensions.
 
 use crate::Pubkey;
 
@@ -11,20 +11,20 @@ const fn id(text: &str) -> Pubkey {
 pub const TOKEN_PROGRAM: Pubkey = id("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA");
 /// The Token-2022 program.
 pub const TOKEN_2022_PROGRAM: Pubkey = id("TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb");
-/// The mint of wrapped SOL; list reads know its decimals without looking.
+/// The mint of wrapped SOL; its decimals need no look-up.
 pub const NATIVE_MINT: Pubkey = id("So11111111111111111111111111111111111111112");
-/// The Clock sysvar: its time is "now" for interest-bearing and scaled mints.
+/// The Clock sysvar: its time is the current time for interest-bearing and scaled mints.
 pub const CLOCK_SYSVAR: Pubkey = id("SysvarC1ock11111111111111111111111111111111");
-/// Owner of the Clock and its like.
+/// The owner of the Clock and the other sysvars.
 pub const SYSVAR_PROGRAM: Pubkey = id("Sysvar1111111111111111111111111111111111111");
 
 /// Length of a token account without extensions; the account-type byte follows it.
 pub const ACCOUNT_BYTES: usize = 165;
 /// Length of a mint without extensions.
 pub const MINT_BYTES: usize = 82;
-/// Length of a multisig, which no account or mint may have, extensions included.
+/// Length of a multisig; token accounts and mints never have this length, with extensions included.
 const MULTISIG_BYTES: usize = 355;
-/// What byte 165 says when extensions follow.
+/// The account type in byte 165 when extensions follow.
 const TYPE_MINT: u8 = 1;
 const TYPE_ACCOUNT: u8 = 2;
 
@@ -39,7 +39,7 @@ impl TokenProgram {
     /// Both, in the order of their tags.
     pub const ALL: [TokenProgram; 2] = [TokenProgram::Token, TokenProgram::Token2022];
 
-    /// The token program at this address, if it is one.
+    /// The token program with this address, if any.
     #[inline]
     pub fn of(owner: &Pubkey) -> Option<Self> {
         if *owner == TOKEN_PROGRAM {
@@ -59,7 +59,7 @@ impl TokenProgram {
         }
     }
 
-    /// The one byte that stands for the program in index keys.
+    /// The byte that identifies the program in index keys.
     #[inline]
     pub fn tag(self) -> u8 {
         match self {
@@ -79,30 +79,30 @@ fn u64_at(data: &[u8], offset: usize) -> Option<u64> {
         .map(|bytes| u64::from_le_bytes(*bytes))
 }
 
-/// A COption's tag is exactly 0 or 1, little-endian in four bytes.
+/// Whether the tag of a COption is valid: 0 or 1 as a little-endian u32.
 fn has_option_tag(data: &[u8], offset: usize) -> bool {
     matches!(data.get(offset..offset + 4), Some([0 | 1, 0, 0, 0]))
 }
 
-/// Bytes 0–32: the mint of a token account. Says nothing about whether it is one.
+/// Bytes 0–32: the mint of a token account. Does not check that it is a token account.
 #[inline]
 pub fn mint_of(data: &[u8]) -> Option<&Pubkey> {
     key_at(data, 0)
 }
 
-/// Bytes 32–64: the wallet of a token account. Says nothing about whether it is one.
+/// Bytes 32–64: the wallet of a token account. Does not check that it is a token account.
 #[inline]
 pub fn wallet_of(data: &[u8]) -> Option<&Pubkey> {
     key_at(data, 32)
 }
 
-/// Bytes 64–72: the raw amount of a token account. Says nothing about whether it is one.
+/// Bytes 64–72: the raw amount of a token account. Does not check that it is a token account.
 #[inline]
 pub fn amount_of(data: &[u8]) -> Option<u64> {
     u64_at(data, 64)
 }
 
-/// Whether these bytes unpack as an initialised token account, by the rules of the validator's
+/// Whether these bytes decode as an initialised token account, by the rules of the validator's
 /// decoder.
 pub fn is_account(data: &[u8]) -> bool {
     data.len() >= ACCOUNT_BYTES
@@ -114,7 +114,7 @@ pub fn is_account(data: &[u8]) -> bool {
         && (data.len() == ACCOUNT_BYTES || data.get(ACCOUNT_BYTES) == Some(&TYPE_ACCOUNT))
 }
 
-/// Whether these bytes unpack as an initialised mint, by the rules of the validator's decoder.
+/// Whether these bytes decode as an initialised mint, by the rules of the validator's decoder.
 pub fn is_mint(data: &[u8]) -> bool {
     data.len() >= MINT_BYTES
         && data.len() != MULTISIG_BYTES
@@ -128,12 +128,12 @@ pub fn is_mint(data: &[u8]) -> bool {
                     .is_some_and(|gap| gap.iter().all(|b| *b == 0))))
 }
 
-/// Raw supply of a mint; `None` where these bytes are no mint.
+/// The raw supply of a mint; `None` if the bytes are not a mint.
 pub fn mint_supply(data: &[u8]) -> Option<u64> {
     is_mint(data).then(|| u64_at(data, 36)).flatten()
 }
 
-/// Decimals of a mint; `None` where these bytes are no mint.
+/// The decimals of a mint; `None` if the bytes are not a mint.
 pub fn mint_decimals(data: &[u8]) -> Option<u8> {
     is_mint(data).then(|| data.get(44).copied()).flatten()
 }

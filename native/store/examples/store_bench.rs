@@ -1,10 +1,10 @@
-//! How fast the store applies blocks, scans and pages, on accounts made from a seed. Checks answers
-//! before it times them. `cargo run --release -p store --example store_bench -- [accounts]
-//! [folder] [apply]`: with the last word, only applying is timed.
+//! Measures how fast the store applies blocks, scans and pages, on accounts generated from a seed.
+//! Checks answers before it measures. `cargo run --release -p store --example store_bench --
+//! [accounts] [folder] [apply]`: with `apply`, only applying is measured.
 //!
-//! Sketch of one update that changes a token balance, all indexes on: one look-up and one overwrite
-//! in `accounts`, a delete and a put in `holders` and in `changed`, and about 260 bytes appended to
-//! `feed`. One commit per block, with LMDB's two syncs.
+//! Work of one update that changes a token balance, with all indexes on: one look-up and one
+//! overwrite in `accounts`, a delete and a put in `holders` and in `changed`, and about 260 bytes
+//! appended to `feed`. One commit per block, with LMDB's two syncs.
 
 use fixtures::seeded;
 
@@ -100,8 +100,8 @@ fn load(store: &Store, accounts: u64) {
     );
 }
 
-/// Applies blocks of token balances, `group` to a commit, and answers updates per second; the
-/// blocks are made outside the time.
+/// Applies blocks of token balances, `group` per commit, and returns updates per second; generating
+/// the blocks is not measured.
 fn apply(store: &Store, name: &str, groups: u64, group: u64, pick: impl Fn(u64) -> u64) {
     let (mut spent, mut slowest, mut updates) = (Duration::ZERO, Duration::ZERO, 0);
     let mut busy = Duration::ZERO;
@@ -137,17 +137,17 @@ fn apply(store: &Store, name: &str, groups: u64, group: u64, pick: impl Fn(u64) 
     );
 }
 
-/// Processor time of this process: what a shared machine cannot blur.
+/// Processor time of this process, which other load on the machine affects little.
 fn cpu() -> Duration {
-    // SAFETY: rusage is plain numbers, for which zero is a value.
+    // SAFETY: rusage consists of integers, for which zero is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: getrusage writes to the local that it is given.
+    // SAFETY: getrusage writes only to the local passed to it.
     unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
     let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1_000);
     time(usage.ru_utime) + time(usage.ru_stime)
 }
 
-/// Runs a page and answers (rows on it, rows looked at, best time of five).
+/// Runs a page and returns (rows returned, rows read, best time of five runs).
 fn page(store: &Store, query: &ProgramQuery) -> (usize, u64, Duration) {
     let snapshot = store.snapshot().unwrap();
     let mut best = (0, 0, Duration::MAX);
@@ -339,7 +339,7 @@ fn main() {
         load(&store, accounts);
     }
     let uniform = |n: u64| n % accounts;
-    // Nine updates of ten go to one account in fifty: still far more spread than a real block.
+    // Nine of ten updates use one account in fifty: still much less concentrated than a real block.
     let skewed = |n: u64| {
         if n.is_multiple_of(10) {
             mix(n) % accounts

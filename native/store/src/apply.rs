@@ -1,4 +1,4 @@
-//! Blocks in one durable write transaction: one, or several where the feed is behind.
+//! Applies blocks in a durable write transaction: one block, or several if the feed is behind.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -18,27 +18,27 @@ use primitives::Pubkey;
 use primitives::token::{self, TokenProgram};
 use sys::error::{ChainBreak, Error, Result};
 
-/// What blocks did to the store.
+/// The result of applying blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Applied {
-    /// False where every block is at or before the tip: known already, and nothing was written.
+    /// False if every block is at or before the tip, so that nothing was written.
     pub is_new: bool,
     /// Accounts written.
     pub accounts: u64,
-    /// Accounts removed: closed, or no longer in scope.
+    /// Accounts removed because they were closed or left the scope.
     pub deleted: u64,
-    /// Updates passed over because they are not in scope.
+    /// Updates skipped because they are outside the scope.
     pub out_of_scope: u64,
     /// Bytes of account data written.
     pub bytes: u64,
-    /// Updates passed over because the account is stored as of the same or a later slot: a store
-    /// that was loaded holds accounts that are ahead of its tip.
+    /// Updates skipped because the stored account has the same or a later slot: a loaded store may
+    /// contain accounts newer than its tip.
     pub outdated: u64,
-    /// Accounts that a sweep found to be wrong, and that are right now.
+    /// Accounts corrected after a sweep found them wrong.
     pub corrected: u64,
 }
 
-/// What an update means for the store.
+/// How an update changes the store.
 enum Outcome {
     Write,
     Delete,
@@ -46,15 +46,15 @@ enum Outcome {
 }
 
 impl Store {
-    /// Writes a block with all its indexes and makes it the tip: all of it or, on any failure,
-    /// none. When this returns, the block is on the disk.
+    /// Writes a block with all its indexes and makes it the tip. On any failure it writes nothing.
+    /// When this returns, the block is on disk.
     pub fn apply(&self, block: &Block) -> Result<Applied> {
         self.apply_all(slice::from_ref(block))
     }
 
-    /// Writes consecutive blocks in one transaction, all of them or none; for a feed that is
-    /// behind. No reader sees the store between them, so of several writes of an account only the
-    /// last one reaches its tables; `feed` holds each. Their pages go to the disk once.
+    /// Writes consecutive blocks in one transaction, all or none; used when the feed is behind. No
+    /// reader sees an intermediate state, so of several writes of an account only the last one
+    /// reaches its tables; `feed` stores each of them. The pages are synced once.
     pub fn apply_all(&self, blocks: &[Block]) -> Result<Applied> {
         disk_space::keep_reserve(&self.dir, self.options.disk_reserve_bytes)?;
         let mut txn = self.env.write_txn()?;
@@ -65,14 +65,14 @@ impl Store {
             Some(tip) if !new.is_empty() => self.take_corrections(&txn, tip.slot)?,
             _ => Vec::new(),
         };
-        // What a scope keeps of a block may depend on what the blocks before it left.
+        // With a scope, what is kept of a block may depend on the blocks before it.
         let together = match self.options.scope {
             Scope::All => new.len().max(1),
             Scope::Listed { .. } => 1,
         };
         for blocks in new.chunks(together) {
             self.apply_in(&mut txn, blocks, &corrections, &mut sum)?;
-            // They belong to the first block.
+            // Corrections are applied with the first block.
             sum.corrected += corrections.len() as u64;
             corrections.clear();
         }
@@ -206,7 +206,7 @@ impl Store {
         })
     }
 
-    /// A mint outside the scope whose token accounts are inside it: without it they have no
+    /// Whether this is a mint outside the scope that has token accounts inside it, which need its
     /// decimals.
     fn is_mint_of_stored(&self, txn: &RwTxn<'_>, update: &AccountUpdate) -> Result<bool> {
         if self.options.scope == Scope::All || !token::is_mint(&update.data) {
@@ -215,7 +215,7 @@ impl Store {
         self.has_accounts_of(txn, &update.pubkey, &update.owner)
     }
 
-    /// Whether accounts of a mint are in the store, by the token program that owns it.
+    /// Whether the store has token accounts of a mint, by the token program that owns it.
     pub(super) fn has_accounts_of(
         &self,
         txn: &RwTxn<'_>,
@@ -237,7 +237,7 @@ impl Store {
             .is_some())
     }
 
-    /// The mints of this block's own token accounts in scope.
+    /// The mints of this block's token accounts that are in scope.
     fn mints_needed(&self, writes: &[LastWrite<'_>]) -> HashSet<Pubkey> {
         let scope = &self.options.scope;
         if *scope == Scope::All {
@@ -255,7 +255,7 @@ impl Store {
     }
 }
 
-/// The blocks after the tip, each of which must continue the one before.
+/// The blocks after the tip; each must continue its predecessor.
 fn not_known(mut tip: Option<Tip>, blocks: &[Block]) -> Result<Vec<&Block>> {
     let mut new = Vec::with_capacity(blocks.len());
     for block in blocks {
@@ -271,8 +271,8 @@ fn not_known(mut tip: Option<Tip>, blocks: &[Block]) -> Result<Vec<&Block>> {
     Ok(new)
 }
 
-/// A root never goes back, and a feed that is ahead of us may call a slot final that is not here
-/// yet.
+/// The tip after a block. Its root never decreases, and is limited to the block's slot, because a
+/// feed that is ahead may report a later root.
 fn tip_after(block: &Block, root_before: u64) -> Tip {
     Tip {
         slot: block.slot,
@@ -297,17 +297,17 @@ fn check_chain(tip: &Tip, block: &Block) -> Result<()> {
     })))
 }
 
-/// One account as a block left it.
+/// The state of one account after a block.
 struct LastWrite<'b> {
-    /// The first bytes of the pubkey: most comparisons end there, without a look at the update.
+    /// The first bytes of the pubkey: most comparisons need no access to the update.
     prefix: u64,
     block_index: usize,
     slot: u64,
     update: &'b AccountUpdate,
 }
 
-/// What the blocks left of each account: in ascending order of pubkeys, so that sorted keys meet
-/// the same pages in turn, and of blocks.
+/// The last write of each account per block, in ascending order of pubkeys, then of blocks; sorted
+/// keys touch the same pages consecutively.
 ///
 /// Corrections count as the first writes of the first block.
 fn last_writes<'b>(
@@ -342,12 +342,12 @@ fn last_writes<'b>(
             });
         }
     }
-    // The sort is stable, so of equal pubkeys the later update comes last.
+    // The sort is stable, so the later of two updates of a pubkey comes last.
     sorted.sort_by(|a, b| {
         let by_prefix = a.prefix.cmp(&b.prefix);
         by_prefix.then_with(|| a.update.pubkey.cmp(&b.update.pubkey))
     });
-    // Of neighbours that are alike, the later one stays.
+    // Keeps the last of several equal neighbours.
     sorted.reverse();
     sorted.dedup_by(|a, b| a.block_index == b.block_index && a.update.pubkey == b.update.pubkey);
     sorted.reverse();

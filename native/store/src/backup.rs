@@ -1,4 +1,4 @@
-//! A copy of a store that is in use.
+//! Copies a store that is in use.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,9 +9,9 @@ use super::open::Store;
 use sys::error::Result;
 
 impl Store {
-    /// Writes the store as of its last commit into a new file, without the pages that are free, and
-    /// waits for the disk. Blocks are applied meanwhile; the pages that they free cannot be reused
-    /// before this ends. What it leaves behind when it fails is the caller's to remove.
+    /// Writes the store as of its last commit to a new file, without the free pages, and syncs it.
+    /// Blocks may be applied during the copy; the pages they free cannot be reused before it ends.
+    /// The caller removes the incomplete file after a failure.
     pub fn copy_to(&self, path: &Path) -> Result<()> {
         let mut file = File::options().write(true).create_new(true).open(path)?;
         self.env

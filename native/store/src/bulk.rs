@@ -1,6 +1,6 @@
-//! A new store written from sorted rows, table by table, each row at its table's end: pages come
-//! out full, and none is touched twice. Nothing waits for the disk until the end, so the folder
-//! must not be called a store before [`Bulk::finish`] has answered.
+//! Writes a new store from sorted rows, table by table, appending each row to its table: pages are
+//! full and each is written once. Nothing is synced until the end, so the folder must not be used
+//! as a store before [`Bulk::finish`] returns.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::tables::{Db, Tables};
 use super::write_back::WriteBack;
 use sys::error::Result;
 
-/// A store that is being made.
+/// A store under construction.
 pub struct Bulk {
     env: Env,
     tables: Tables,
@@ -24,7 +24,7 @@ pub struct Bulk {
     write_back: WriteBack,
 }
 
-/// The tables that are filled from rows.
+/// The tables filled from rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BulkTable {
     Accounts,
@@ -38,7 +38,7 @@ pub enum BulkTable {
 }
 
 impl Bulk {
-    /// Begins in a folder that holds nothing yet.
+    /// Begins in an empty folder.
     pub fn create(dir: &Path, options: &Options) -> Result<Bulk> {
         fs::create_dir_all(dir)?;
         let env = open_env(dir, options, EnvFlags::NO_SYNC | EnvFlags::NO_META_SYNC)?;
@@ -54,7 +54,7 @@ impl Bulk {
         })
     }
 
-    /// What writes into it: one at a time.
+    /// A writer to this store; only one at a time.
     pub fn writer(&self, transaction_bytes: usize) -> BulkWriter<'_> {
         BulkWriter {
             bulk: self,
@@ -64,8 +64,8 @@ impl Bulk {
         }
     }
 
-    /// Makes it a store whose tip is this block, waits for the disk, and closes it. Answers the
-    /// bytes of its file.
+    /// Makes this block the tip, syncs, and closes the store. Returns the size of its file in
+    /// bytes.
     pub fn finish(self, tip: &Tip) -> Result<u64> {
         let mut txn = self.env.write_txn()?;
         let blocks = &self.tables.blocks;
@@ -77,7 +77,7 @@ impl Bulk {
         drop(self.write_back);
         self.env.force_sync()?;
         let bytes = self.env.real_disk_size()?;
-        // What opens the folder next must not meet this environment in the same process.
+        // This environment must be closed before the same process opens the folder again.
         self.env.prepare_for_closing().wait();
         Ok(bytes)
     }
@@ -97,7 +97,7 @@ impl Bulk {
     }
 }
 
-/// Rows on their way into the tables, in transactions of a bounded size.
+/// Appends rows to the tables in transactions of limited size.
 pub struct BulkWriter<'b> {
     bulk: &'b Bulk,
     txn: Option<RwTxn<'b>>,
@@ -111,7 +111,7 @@ impl<'b> BulkWriter<'b> {
         &self.bulk.options.changed
     }
 
-    /// Adds a row after all rows of its table.
+    /// Appends a row to its table.
     pub fn append(&mut self, table: BulkTable, key: &[u8], value: &[u8]) -> Result<()> {
         let bulk = self.bulk;
         let txn = match &mut self.txn {
@@ -127,7 +127,7 @@ impl<'b> BulkWriter<'b> {
         Ok(())
     }
 
-    /// Lets go of what is held in memory. Without it the last rows are lost.
+    /// Commits the pending rows. Without it the last rows are lost.
     pub fn commit(&mut self) -> Result<()> {
         self.bytes = 0;
         let Some(txn) = self.txn.take() else {

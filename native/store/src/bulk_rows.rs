@@ -1,6 +1,6 @@
-//! What a bulk load sorts for the indexes: one row of a fixed length for each account and index,
-//! which begins with the bytes to sort by. Rows are made in ascending order of pubkeys, so that a
-//! stable sort by a row's group puts it where its key belongs.
+//! The index rows that a bulk load sorts: one fixed-length row per account and index, starting with
+//! its sort key. Rows are created in ascending order of pubkeys, so a stable sort by the row's
+//! group gives the order of the index keys.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -15,7 +15,7 @@ use super::snapshot::decode;
 use primitives::Pubkey;
 use sys::error::{Error, Result};
 
-/// The indexes whose rows are sorted.
+/// The indexes built from sorted rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexKind {
     /// program ‖ slot ‖ pubkey: `by_program`, `changed` and `programs`.
@@ -44,12 +44,12 @@ impl IndexKind {
         }
     }
 
-    /// Whether the rows of `holders` follow from these.
+    /// Whether the rows of `holders` are built from these.
     pub fn has_holders(self) -> bool {
         self == IndexKind::Mint
     }
 
-    /// Bytes at a row's begin that say where it belongs; rows alike in them stay as they came.
+    /// Length of the prefix to sort by; rows with equal prefixes keep their order.
     pub fn group_bytes(self) -> usize {
         match self {
             IndexKind::Program => 32,
@@ -59,7 +59,7 @@ impl IndexKind {
     }
 }
 
-/// Makes the rows of one stored record.
+/// Creates the index rows of one stored record.
 pub fn rows_of(
     pubkey: &Pubkey,
     record: &[u8],
@@ -83,7 +83,7 @@ pub fn rows_of(
     Ok(())
 }
 
-/// Writes the sorted rows of one index, and the tables that follow from them.
+/// Writes the sorted rows of one index and the tables derived from them.
 pub enum IndexWriter<'o> {
     Program(Programs<'o>),
     Discriminator,
@@ -130,7 +130,7 @@ impl<'o> IndexWriter<'o> {
         }
     }
 
-    /// Writes what is known only after the last row.
+    /// Writes the data that is complete only after the last row.
     pub fn end(self, out: &mut BulkWriter<'_>) -> Result<()> {
         match self {
             IndexWriter::Program(Programs { current, .. }) => {
@@ -146,7 +146,7 @@ fn damaged() -> Error {
     Error::Internal("a sorted row has another length than it should".to_string())
 }
 
-/// The program whose rows come now.
+/// The program whose rows are being read.
 pub struct Programs<'o> {
     changed: &'o Changed,
     current: Option<Program>,
@@ -208,7 +208,8 @@ impl Program {
     }
 }
 
-/// The newest whole slots of a program's writes that fit; pubkeys come in ascending order.
+/// The newest whole slots of a program's writes that fit the limit; pubkeys come in ascending
+/// order.
 #[derive(Default)]
 struct ChangedLog {
     slots: BTreeMap<u64, Vec<Pubkey>>,
@@ -234,7 +235,7 @@ impl ChangedLog {
     }
 }
 
-/// The largest accounts of the mint whose rows come now.
+/// The largest accounts of the mint whose rows are being read.
 pub struct Mint {
     mint: MintId,
     accounts: usize,

@@ -1,5 +1,6 @@
-//! A copy of a store brought up to date from the newest versions of many accounts, without the
-//! blocks between: transactions of a bounded size, so nothing of it may be served before the end.
+//! Updates a copy of a store from the newest versions of many accounts, without the intermediate
+//! blocks. It uses several transactions of limited size, so the copy must not be served before the
+//! end.
 
 use heed::RwTxn;
 
@@ -12,23 +13,23 @@ use super::snapshot::{decode, tip_of};
 use primitives::Pubkey;
 use sys::error::{Error, Result};
 
-/// Accounts of one transaction: their index keys are held in memory.
+/// Maximum accounts per transaction: their index keys are kept in memory.
 const ACCOUNTS_MAX: usize = 20_000;
-/// Bytes of their records.
+/// Maximum bytes of their records.
 const BYTES_MAX: usize = 64 << 20;
 
-/// What the newest version of an account says.
+/// The newest version of an account.
 #[derive(Debug, Clone, Copy)]
 pub enum Newest<'r> {
-    /// It is closed, or outside the scope.
+    /// The account is closed or outside the scope.
     Gone,
-    /// The store's record.
+    /// The record to store.
     Kept(&'r [u8]),
-    /// A mint outside the scope, which is kept where accounts of it are here.
+    /// A mint outside the scope; it is stored only if the store has token accounts of it.
     OtherMint(&'r [u8]),
 }
 
-/// A store that catches up.
+/// A store being caught up.
 pub struct CatchUp<'s> {
     store: &'s Store,
     txn: Option<RwTxn<'s>>,
@@ -38,7 +39,7 @@ pub struct CatchUp<'s> {
 }
 
 impl Store {
-    /// Begins to bring the store up to date with every change after `from_slot`, as of `base`.
+    /// Begins to apply all changes after `from_slot`, up to the block `base`.
     pub fn catch_up(&self, from_slot: u64, base: &Tip) -> Result<CatchUp<'_>> {
         let tip = self.tip()?.map_or(0, |tip| tip.slot);
         if tip < from_slot || tip > base.slot {
@@ -58,8 +59,8 @@ impl Store {
 }
 
 impl CatchUp<'_> {
-    /// Takes the newest version of an account, in ascending order of pubkeys. Answers whether it
-    /// was written; what the store knows better stays.
+    /// Applies the newest version of an account; accounts come in ascending order of pubkeys.
+    /// Returns whether a record was written; a newer stored version is not overwritten.
     pub fn take(&mut self, pubkey: &Pubkey, slot: u64, newest: Newest<'_>) -> Result<bool> {
         let store = self.store;
         let txn = match &mut self.txn {
@@ -106,7 +107,8 @@ impl CatchUp<'_> {
         super::disk_space::keep_reserve(&self.store.dir, self.store.options.disk_reserve_bytes)
     }
 
-    /// Makes this block the tip. What is kept of blocks before it would not lead to it, so it goes.
+    /// Makes this block the tip. Drops the retained history before it, which does not connect to
+    /// it.
     pub fn finish(mut self, tip: &Tip) -> Result<()> {
         self.commit()?;
         let (tables, mut txn) = (&self.store.tables, self.store.env.write_txn()?);

@@ -1,16 +1,16 @@
-//! One change of a slot, as it lies in `feed`.
+//! One change of a slot, as encoded in `feed`.
 
 use super::record::{self, AccountRef, AccountUpdate, HEAD_BYTES, TransactionUpdate};
 use primitives::Pubkey;
 
-/// Kind and length before each change.
+/// Bytes of the kind and length before each change.
 pub(super) const CHANGE_HEAD_BYTES: usize = 5;
 pub(super) const KIND_ACCOUNT: u8 = 1;
 pub(super) const KIND_STATUS: u8 = 2;
 pub(super) const KIND_TRANSACTION: u8 = 3;
 const IS_VOTE: u8 = 1;
 
-/// One change of a slot, with the state after that slot.
+/// One change of a slot; an account has its state after that slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change<'a> {
     /// A closed account has 0 lamports, no data, and the System program as its owner.
@@ -18,7 +18,7 @@ pub enum Change<'a> {
         pubkey: &'a Pubkey,
         account: AccountRef<'a>,
     },
-    /// A transaction of which only the outcome is known; `error` as in [`TransactionUpdate`].
+    /// A transaction with only its outcome; `error` as in [`TransactionUpdate`].
     Status {
         signature: &'a [u8; 64],
         error: Option<&'a [u8]>,
@@ -27,7 +27,7 @@ pub enum Change<'a> {
         signature: &'a [u8; 64],
         error: Option<&'a [u8]>,
         is_vote: bool,
-        /// Every account that it names, loaded ones included.
+        /// All accounts of the transaction, including loaded ones.
         keys: &'a [Pubkey],
         logs: Logs<'a>,
     },
@@ -38,7 +38,7 @@ pub enum Change<'a> {
 pub struct Logs<'a>(&'a [u8]);
 
 impl Logs<'_> {
-    /// Bytes of the lines that are left, with their lengths.
+    /// Bytes of the remaining lines, including their length prefixes.
     pub fn byte_count(&self) -> usize {
         self.0.len()
     }
@@ -54,14 +54,14 @@ impl<'a> Iterator for Logs<'a> {
     }
 }
 
-/// Bytes of the first change of a run; `None` where there are too few.
+/// The length of the first change in these bytes; `None` if they are too short.
 pub(super) fn first_length(bytes: &[u8]) -> Option<usize> {
     let (_, rest) = bytes.split_first()?;
     let (length, _) = rest.split_first_chunk()?;
     Some(CHANGE_HEAD_BYTES + u32::from_be_bytes(*length) as usize)
 }
 
-/// Reads one change from exactly its bytes.
+/// Decodes exactly one change.
 pub(super) fn decode(bytes: &[u8]) -> Option<Change<'_>> {
     let (head, body) = bytes.split_first_chunk::<CHANGE_HEAD_BYTES>()?;
     match head[0] {
@@ -103,7 +103,7 @@ fn split_sized(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(u32::from_be_bytes(*length) as usize)
 }
 
-/// A closed account shows nothing of what it was, as the chain itself reports it.
+/// A closed account keeps none of its former fields, as on the chain.
 pub(super) fn state_after(update: &AccountUpdate, slot: u64) -> AccountRef<'_> {
     if update.lamports == 0 {
         return AccountRef {
@@ -118,12 +118,12 @@ pub(super) fn state_after(update: &AccountUpdate, slot: u64) -> AccountRef<'_> {
     update.at(slot)
 }
 
-/// Bytes of an account's change, without kind and length.
+/// Bytes of an account change, without kind and length.
 pub(super) fn account_bytes(account: &AccountRef<'_>) -> usize {
     32 + HEAD_BYTES + account.data.len()
 }
 
-/// The same of a transaction's change.
+/// Bytes of a transaction change, without kind and length.
 pub(super) fn transaction_bytes(update: &TransactionUpdate) -> usize {
     let error = update.error.as_ref().map_or(0, Vec::len);
     let Some(details) = &update.details else {
@@ -133,7 +133,7 @@ pub(super) fn transaction_bytes(update: &TransactionUpdate) -> usize {
     64 + 1 + 4 + error + 4 + 32 * details.keys.len() + logs.sum::<usize>()
 }
 
-/// Appends a transaction's change, without kind and length, and answers its kind.
+/// Appends a transaction change, without kind and length, and returns its kind.
 pub(super) fn push_transaction(out: &mut Vec<u8>, update: &TransactionUpdate) -> u8 {
     let error = update.error.as_deref().unwrap_or_default();
     out.extend_from_slice(&update.signature);

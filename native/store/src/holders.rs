@@ -1,5 +1,5 @@
-//! The largest token accounts of each mint: one row per mint, in which most transfers change
-//! nothing. A full order of all balances would move two keys at random places for each transfer.
+//! The largest token accounts of each mint, in one row per mint; most transfers leave it unchanged.
+//! A full index by balance would move two keys at random pages per transfer.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -14,25 +14,26 @@ use primitives::Pubkey;
 use primitives::token::{self, TokenProgram};
 use sys::error::Result;
 
-/// Entries of a row: as many as fit one page of LMDB. A row is made anew when fewer than
-/// [`HOLDERS_MIN`] are left, so the difference is how many accounts may leave the top before that.
+/// Maximum entries of a row, chosen so that a row fits one LMDB page. A row is recomputed when
+/// fewer than [`HOLDERS_MIN`] entries are left, so the difference is the number of accounts that
+/// may leave the row before that.
 pub const HOLDERS_MAX: usize = 100;
-/// What a read may ask for: getTokenLargestAccounts answers 20.
+/// Maximum entries that a read may request: getTokenLargestAccounts returns 20.
 pub const HOLDERS_MIN: usize = 20;
 
 const ENTRY_BYTES: usize = 40;
 
-/// A balance and its account; the order of entries is the order of the method, reversed.
+/// A balance and its account; the entry order is the reverse of the RPC method's order.
 pub(super) type Entry = (u64, Pubkey);
 
 /// The mint of a row: the program's tag, then the mint.
 pub(super) type MintId = (TokenProgram, Pubkey);
 
-/// One row: the largest accounts in descending order. Every account that is not in it is smaller
-/// than its last.
+/// The largest accounts of a mint in descending order. Every account not in it is smaller than its
+/// last entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
-    /// Whether it holds every account of the mint.
+    /// Whether it contains every account of the mint.
     pub is_complete: bool,
     pub entries: Vec<Entry>,
 }
@@ -45,7 +46,7 @@ pub(super) fn key(mint: &MintId) -> [u8; 33] {
 }
 
 impl Row {
-    /// What no row means: a mint without accounts, of which nothing is missing.
+    /// The meaning of a missing row: a mint without accounts, with nothing left out.
     pub fn empty() -> Row {
         Row {
             is_complete: true,
@@ -76,11 +77,10 @@ impl Row {
         value
     }
 
-    /// The row after these accounts changed; `None` where too few entries are left to know the
-    /// largest.
+    /// The row after these changes; `None` if too few entries are left to know the largest.
     fn after(mut self, changes: &[Move]) -> Option<Row> {
-        // Accounts outside the row are below this, before and after: it holds even where that entry
-        // leaves.
+        // Accounts outside the row are below this entry before and after the changes, even if the
+        // entry itself leaves the row.
         let floor = if self.is_complete {
             None
         } else {
@@ -102,7 +102,7 @@ impl Row {
     }
 }
 
-/// One account of a mint: what it was there before and after a block.
+/// One account of a mint before and after a block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Move {
     pub old: Option<Entry>,
@@ -114,7 +114,7 @@ fn decode_entry(bytes: &[u8]) -> Option<Entry> {
     Some((u64::from_be_bytes(*amount), *pubkey.first_chunk()?))
 }
 
-/// The smallest entry of a stored row that is not complete, without reading the rest.
+/// The last entry of a stored row that is not complete, without decoding the rest.
 fn floor_of(value: &[u8]) -> Option<Entry> {
     if *value.first()? != 0 {
         return None;
@@ -124,8 +124,8 @@ fn floor_of(value: &[u8]) -> Option<Entry> {
         .and_then(|bytes| decode_entry(bytes))
 }
 
-/// Brings the rows up to date. The accounts and `by_mint` of this block must be written already,
-/// because a row that ran short is made from them.
+/// Updates the rows. The accounts and `by_mint` of this block must be written first, because rows
+/// with too few entries are recomputed from them.
 pub(super) fn write(
     tables: &Tables,
     txn: &mut RwTxn<'_>,
@@ -160,7 +160,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// A row from every account of the mint.
+/// Recomputes a row from every account of the mint.
 pub(super) fn recompute(tables: &Tables, txn: &RoTxn<'_>, mint: &MintId) -> Result<Row> {
     let first = keys::by_mint(mint.0, &mint.1, &[0; 32]);
     let last = keys::by_mint(mint.0, &mint.1, &[0xFF; 32]);
@@ -186,7 +186,7 @@ pub(super) fn recompute(tables: &Tables, txn: &RoTxn<'_>, mint: &MintId) -> Resu
             }
         }
     }
-    // Ascending in `Reverse` is descending in entries.
+    // Ascending order of `Reverse` is descending order of entries.
     let entries = largest
         .into_sorted_vec()
         .into_iter()

@@ -1,5 +1,5 @@
-//! What blocks change in the indexes: gathered, sorted, and written table by table, so that
-//! neighbours are written together and each page is touched once.
+//! Collects the index changes of blocks, sorts them, and writes them table by table, so that
+//! adjacent keys are written together and each page is touched once.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use super::tables::{Db, Tables};
 use primitives::Pubkey;
 use sys::error::Result;
 
-/// Keys to put (true) and to delete (false). One pubkey comes once, so no key is in it twice.
+/// Keys to put (true) or delete (false). Each pubkey is pushed once, so keys are unique.
 type Moves<K> = Vec<(K, bool)>;
 
-/// The differences that one block makes, or several as if they were one.
+/// The index changes of one block, or of several blocks combined.
 pub(super) struct IndexDelta<'o> {
     watched: &'o Changed,
     program: Moves<ProgramKey>,
     discriminator: Moves<DiscriminatorKey>,
     mint: Moves<MintKey>,
-    /// The value is the mint; no value deletes.
+    /// The value is the mint; `None` deletes the key.
     token_owner: Vec<(TokenOwnerKey, Option<Pubkey>)>,
     holders: BTreeMap<MintId, Vec<holders::Move>>,
     programs: BTreeMap<Pubkey, ProgramMove>,
@@ -49,8 +49,8 @@ impl<'o> IndexDelta<'o> {
         }
     }
 
-    /// Adds the differences of one account between its stored record and its new one. Accounts come
-    /// in ascending order of pubkeys.
+    /// Adds the differences between an account's stored record and its new one. Accounts come in
+    /// ascending order of pubkeys.
     pub fn push(&mut self, pubkey: &Pubkey, old: Option<&Indexed>, new: Option<&Indexed>) {
         if let Some(new) = new
             && self.watched.covers(&new.owner)
@@ -61,7 +61,7 @@ impl<'o> IndexDelta<'o> {
                 .written
                 .push((new.slot, *pubkey));
         }
-        // Many updates of a block change only lamports, or bytes that no index holds.
+        // Many updates change only lamports or bytes that no index uses.
         if let (Some(old), Some(new)) = (old, new)
             && old.owner == new.owner
             && old.kind == new.kind
@@ -114,7 +114,7 @@ impl<'o> IndexDelta<'o> {
         if old == new {
             return;
         }
-        // Under the same key only the value changes: one put.
+        // If the key is unchanged, a single put replaces the value.
         if let Some((key, _)) = old
             && new.is_none_or(|(new_key, _)| new_key != key)
         {
@@ -158,7 +158,7 @@ impl<'o> IndexDelta<'o> {
         }
     }
 
-    /// Writes everything. The accounts must be written already.
+    /// Writes all changes. The accounts must be written first.
     pub fn write(mut self, tables: &Tables, txn: &mut RwTxn<'_>) -> Result<()> {
         write_moves(&tables.by_program, txn, &mut self.program)?;
         write_moves(&tables.by_discriminator, txn, &mut self.discriminator)?;

@@ -1,35 +1,35 @@
-//! How a store is opened: its bounds, what it indexes and what it keeps of the past.
+//! Options of a store: its limits, indexes and retained history.
 
 use primitives::Pubkey;
 use primitives::token::{self, CLOCK_SYSVAR, TokenProgram};
 
-/// The chain's own limit for the data of one account.
+/// The chain's limit for the data of one account.
 pub const ACCOUNT_DATA_BYTES_MAX: usize = 10 * 1024 * 1024;
-/// Blocks whose hash, height and time are kept: `isBlockhashValid` and block heights need 150,
-/// slots may be skipped.
+/// Number of blocks whose hash, height and time are kept. `isBlockhashValid` and block heights need
+/// 150; some slots may be skipped.
 pub const BLOCKS_KEPT: u64 = 512;
 
-/// How to open a store. Every process that opens one must pass the same `map_bytes` and
+/// Options for opening a store. All processes that open a store must pass the same `map_bytes` and
 /// `readers_max`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Address space of the memory map. Sparse: it costs nothing until it is filled, and no process
-    /// ever meets a resized map.
+    /// Address space of the memory map. It is sparse and uses no memory or disk until filled; it is
+    /// never resized while a process has it open.
     pub map_bytes: usize,
-    /// Reader slots of all processes together: one for each thread that ever reads.
+    /// Reader slots for all processes together: one for each thread that ever reads.
     pub readers_max: u32,
-    /// The writer refuses blocks while the disk has less than this free, so that an operator has
-    /// room to act.
+    /// The writer rejects blocks while the disk has less free space than this, so that an operator
+    /// has time to act.
     pub disk_reserve_bytes: u64,
     /// The programs whose `changed` index is kept. Part of the store's identity.
     pub changed: Changed,
-    /// The accounts that are kept. Part of the store's identity.
+    /// The accounts to keep. Part of the store's identity.
     pub scope: Scope,
-    /// Newest slots whose changes are kept for subscribers that are a little late.
+    /// Number of newest slots whose changes are kept, for subscribers that are slightly behind.
     pub feed_slots_max: u64,
-    /// Bytes of changes kept for the same; 0 switches the feed off.
+    /// Maximum bytes of these changes; 0 disables the feed.
     pub feed_bytes_max: u64,
-    /// Newest slots whose transaction outcomes are kept.
+    /// Number of newest slots whose transaction outcomes are kept.
     pub signature_slots_max: u64,
 }
 
@@ -48,8 +48,8 @@ impl Default for Options {
     }
 }
 
-/// The programs whose accounts are indexed by the slot of their last write. Without it
-/// `changedSinceSlot` is still right, only slower.
+/// The programs whose accounts are indexed by the slot of their last write. For other programs
+/// `changedSinceSlot` gives the same results, but slower.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Changed {
     All,
@@ -68,7 +68,7 @@ impl Changed {
         }
     }
 
-    /// One text for one meaning, so that two openings can be compared.
+    /// A canonical encoding, so that the options of two openings can be compared.
     pub(super) fn identity(&self) -> Vec<u8> {
         match self {
             Changed::All => b"all".to_vec(),
@@ -82,8 +82,8 @@ impl Changed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
     All,
-    /// Accounts of these programs, these mints with their token accounts, and these addresses. The
-    /// Clock and the mints of kept token accounts come with them.
+    /// Accounts of these programs, these mints with their token accounts, and these addresses. Also
+    /// keeps the Clock and the mints of kept token accounts.
     Listed {
         programs: Vec<Pubkey>,
         mints: Vec<Pubkey>,
@@ -92,7 +92,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Whether an absent account at this address is known not to exist.
+    /// Whether the absence of this address proves that the account does not exist.
     pub fn covers_pubkey(&self, pubkey: &Pubkey) -> bool {
         match self {
             Scope::All => true,
@@ -122,8 +122,8 @@ impl Scope {
         }
     }
 
-    /// Whether an account is kept for what it is itself; the mints that kept accounts need come on
-    /// top.
+    /// Whether an account is in scope by itself. Mints needed by kept accounts are kept in
+    /// addition.
     pub fn covers_account(&self, pubkey: &Pubkey, owner: &Pubkey, data: &[u8]) -> bool {
         self.covers_pubkey(pubkey)
             || self.covers_program(owner)
@@ -132,7 +132,7 @@ impl Scope {
                 && token::mint_of(data).is_some_and(|mint| self.covers_mint(mint)))
     }
 
-    /// One text for one meaning, so that two openings can be compared.
+    /// A canonical encoding, so that the options of two openings can be compared.
     pub(super) fn identity(&self) -> Vec<u8> {
         match self {
             Scope::All => b"all".to_vec(),
@@ -145,7 +145,7 @@ impl Scope {
     }
 }
 
-/// A word, then each list sorted, without repeats, after its length.
+/// The word, then for each list its length and its sorted, unique entries.
 fn identity_of(word: &[u8], lists: &[&[Pubkey]]) -> Vec<u8> {
     let mut bytes = word.to_vec();
     for list in lists {

@@ -1,7 +1,7 @@
-//! What a sweep finds: accounts that an upstream RPC shows otherwise than they are stored, because
-//! the feed never sent a change. A correction waits for the next block and becomes part of it,
-//! so that there is still one transaction for each block, the tip does not move without one, and
-//! subscribers hear of the change.
+//! Handles the findings of a sweep: accounts whose stored state differs from an upstream RPC's,
+//! because the feed never sent a change. A correction waits for the next block and is applied as
+//! part of it. So there is one transaction per block and none without a block, and subscribers are
+//! notified of the change.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -16,7 +16,7 @@ use crate::row_codec::{PackedRow, PackedRows};
 use primitives::Pubkey;
 use sys::error::Result;
 
-/// What a waiting correction takes beside its data.
+/// Estimated bytes of a waiting correction besides its data.
 const OVERHEAD_BYTES: usize = 128;
 
 /// The corrections of one store.
@@ -27,33 +27,34 @@ pub(super) struct Corrections {
     corrected: u64,
 }
 
-/// An account as it was in a slot.
+/// An account as of a slot.
 struct Correction {
     slot: u64,
     update: AccountUpdate,
 }
 
-/// What a comparison of rows with the store said of them.
+/// The result of comparing rows with the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Compared {
     pub equal: u64,
-    /// Written, or removed, after the slot that the row is of.
+    /// The stored account was written or removed after the row's slot.
     pub newer: u64,
-    /// Other than the row: corrected with the next block, unless a block before it explains it.
+    /// Differs from the row: corrected with the next block, unless an earlier block explains the
+    /// difference.
     pub different: u64,
-    /// Different, but too many corrections wait.
+    /// Different, but dropped because too many corrections are waiting.
     pub dropped: u64,
 }
 
-/// The corrections so far.
+/// Statistics of corrections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CorrectionStats {
     pub waiting: u64,
-    /// Accounts that were corrected since the store was opened.
+    /// Accounts corrected since the store was opened.
     pub corrected: u64,
 }
 
-/// What the store says to a row.
+/// The result of comparing one row.
 enum Verdict {
     Equal,
     Newer,
@@ -61,8 +62,9 @@ enum Verdict {
 }
 
 impl Store {
-    /// Compares rows with the stored accounts, and keeps those that differ until the next block;
-    /// at most `bytes_max` of them. Rows are of addresses that were stored a moment ago.
+    /// Compares rows with the stored accounts and queues those that differ until the next block, at
+    /// most `bytes_max` bytes. The rows' addresses must have been read from the store shortly
+    /// before.
     pub fn compare(&self, rows: PackedRows<'_>, bytes_max: usize) -> Result<Compared> {
         let snapshot = self.snapshot()?;
         let mut sum = Compared::default();
@@ -88,8 +90,8 @@ impl Store {
         }
     }
 
-    /// Takes the corrections of slots up to the tip that are still called for. What was read at a
-    /// later slot stays: blocks that explain it may be under way.
+    /// Takes the queued corrections of slots up to the tip that still apply. Corrections read at a
+    /// later slot stay queued: blocks on the way may explain them.
     pub(super) fn take_corrections(
         &self,
         txn: &RoTxn<'_>,
@@ -117,7 +119,7 @@ impl Store {
         self.corrections().corrected += count;
     }
 
-    /// Plain numbers and whole entries, which are right also after a panic elsewhere.
+    /// The corrections are consistent even after a panic of another thread.
     fn corrections(&self) -> MutexGuard<'_, Corrections> {
         self.corrections
             .lock()
@@ -126,8 +128,9 @@ impl Store {
 }
 
 impl Snapshot<'_> {
-    /// The next stored addresses in order, after one or from the first on: at most `keys_max`,
-    /// whose data together is at most `bytes_max` but for the first. None is the end of the table.
+    /// The next stored addresses in order, after the given one or from the start: at most
+    /// `keys_max`, with at most `bytes_max` bytes of data in total (the first address may exceed
+    /// it). An empty result marks the end of the table.
     pub fn keys_after(
         &self,
         after: Option<&Pubkey>,
@@ -196,13 +199,13 @@ impl Corrections {
     }
 }
 
-/// Whether the store and a row agree. The rent epoch says nothing: it is the largest number for
+/// Compares the stored account with a row. Ignores the rent epoch: it is the largest number for
 /// nearly all accounts, and proxies round it.
 fn verdict(stored: Option<&AccountRef<'_>>, row: &PackedRow<'_>) -> Verdict {
     let read = &row.account;
     match stored {
         None if read.lamports == 0 => Verdict::Equal,
-        // A block removed it since the addresses were listed.
+        // A block removed the account after the addresses were listed.
         None => Verdict::Newer,
         Some(stored) if stored.slot > read.slot => Verdict::Newer,
         Some(stored)

@@ -1,8 +1,8 @@
-//! What the store holds and what a feed gives it.
+//! The records of the store and the updates of a feed.
 
 use primitives::Pubkey;
 
-/// An account as it lies in the store, borrowed from the read transaction's memory map: no copy.
+/// A stored account, borrowed without a copy from the read transaction's memory map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccountRef<'a> {
     /// Slot of the last write.
@@ -14,7 +14,7 @@ pub struct AccountRef<'a> {
     pub data: &'a [u8],
 }
 
-/// One account as it is at the end of a block. `lamports == 0` deletes it, whatever the rest says.
+/// An account at the end of a block. `lamports == 0` deletes it, regardless of the other fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountUpdate {
     pub pubkey: Pubkey,
@@ -26,7 +26,7 @@ pub struct AccountUpdate {
 }
 
 impl AccountUpdate {
-    /// The account as it is after this update, written in `slot`.
+    /// The account after this update, written in `slot`.
     pub fn at(&self, slot: u64) -> AccountRef<'_> {
         AccountRef {
             slot,
@@ -39,27 +39,26 @@ impl AccountUpdate {
     }
 }
 
-/// One transaction's outcome; `error` is the feed's bincode of a TransactionError, `None` is
+/// The outcome of a transaction; `error` is the feed's bincode of a TransactionError, `None` means
 /// success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransactionUpdate {
     pub signature: [u8; 64],
     pub error: Option<Vec<u8>>,
-    /// Present where the feed gives more than outcomes.
+    /// Present if the feed sends more than outcomes.
     pub details: Option<TransactionDetails>,
 }
 
-/// What subscribers to logs need of a transaction.
+/// The details of a transaction that log subscriptions need.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TransactionDetails {
     pub is_vote: bool,
-    /// Every account that it names: static ones, then loaded ones.
+    /// All accounts of the transaction: static keys, then loaded ones.
     pub keys: Vec<Pubkey>,
     pub logs: Vec<String>,
 }
 
-/// One confirmed block: everything that changed in it. A pubkey may appear twice; the later one
-/// wins.
+/// The changes of a confirmed block. If a pubkey appears twice, the later update is used.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Block {
     pub slot: u64,
@@ -67,11 +66,11 @@ pub struct Block {
     pub blockhash: [u8; 32],
     pub parent_blockhash: [u8; 32],
     pub block_height: u64,
-    /// Seconds since 1970, where the feed gives them.
+    /// Seconds since 1970, if the feed sends them.
     pub block_time: Option<i64>,
     pub accounts: Vec<AccountUpdate>,
     pub transactions: Vec<TransactionUpdate>,
-    /// The newest slot that the feed called finalized by then, where it has called any so.
+    /// The newest slot that the feed had reported as finalized by this block, if any.
     pub root: Option<u64>,
 }
 
@@ -83,17 +82,17 @@ pub struct Tip {
     pub blockhash: [u8; 32],
     pub block_height: u64,
     pub block_time: Option<i64>,
-    /// The newest finalized slot that was known with this block, at most its own; 0 is none yet.
+    /// The newest finalized slot known with this block, at most the block's own slot; 0 if none.
     pub root: u64,
 }
 
 /// Bytes of a stored record before its data.
 pub const HEAD_BYTES: usize = 57;
-/// Where the owner lies in a stored record; scans test it before anything else.
+/// The offset of the owner in a stored record; scans test it first.
 pub(super) const OWNER_AT: usize = 25;
 const EXECUTABLE: u8 = 1;
 
-/// The fixed part of a stored record. Its data follows.
+/// Encodes the fixed-size head of a stored record. The data follows it.
 #[inline]
 pub fn encode_head(account: &AccountRef<'_>) -> [u8; HEAD_BYTES] {
     let mut head = [0; HEAD_BYTES];
@@ -105,7 +104,7 @@ pub fn encode_head(account: &AccountRef<'_>) -> [u8; HEAD_BYTES] {
     head
 }
 
-/// Reads a stored record; `None` where the bytes are too few to be one.
+/// Decodes a stored record; `None` if it is too short.
 #[inline]
 pub(super) fn decode(record: &[u8]) -> Option<AccountRef<'_>> {
     let (head, data) = record.split_first_chunk::<HEAD_BYTES>()?;

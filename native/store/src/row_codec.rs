@@ -1,18 +1,19 @@
-//! Accounts as one run of bytes: how rows that were read elsewhere cross the native boundary.
+//! Encodes accounts as bytes, to pass rows from other sources across the native boundary.
 
 use crate::{ACCOUNT_DATA_BYTES_MAX, AccountRef};
 use primitives::Pubkey;
 use sys::error::{Error, Result};
 
 /// Bytes of a row before its data: slot 8 ‖ pubkey 32 ‖ owner 32 ‖ lamports 8 ‖ rentEpoch 8 ‖
-/// executable 1 ‖ length of the data 4, integers little-endian: what a loader takes.
+/// executable 1 ‖ length of the data 4, with little-endian integers: the format that a loader
+/// accepts.
 pub const PACKED_HEAD_BYTES: usize = 93;
 
-/// One account as it was in a slot. No lamports: at that slot there is no such account.
+/// An account as of a slot. Zero lamports mean that the account did not exist at that slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackedRow<'a> {
     pub pubkey: &'a Pubkey,
-    /// What is known of the account; `account.slot` is the slot that it was read at.
+    /// The account; `account.slot` is the slot it was read at.
     pub account: AccountRef<'a>,
 }
 
@@ -27,14 +28,14 @@ impl PackedRow<'_> {
         out.extend_from_slice(&account.lamports.to_le_bytes());
         out.extend_from_slice(&account.rent_epoch.to_le_bytes());
         out.push(u8::from(account.executable));
-        // No account of the chain is so long that this could cut it; readers refuse longer ones.
+        // Account data never reaches u32::MAX bytes; readers reject longer data.
         let data_bytes = u32::try_from(account.data.len()).unwrap_or(u32::MAX);
         out.extend_from_slice(&data_bytes.to_le_bytes());
         out.extend_from_slice(account.data);
     }
 }
 
-/// The rows of a run, in order. A run that is cut or no run ends with an error.
+/// Iterates over the rows in order. Truncated or invalid bytes end it with an error.
 #[derive(Debug, Clone)]
 pub struct PackedRows<'a> {
     rest: &'a [u8],

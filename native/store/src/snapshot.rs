@@ -1,4 +1,4 @@
-//! One moment of the store, and the point reads on it.
+//! A consistent view of the store, and its point reads.
 
 use std::cell::OnceCell;
 use std::ops::Bound;
@@ -16,12 +16,12 @@ use primitives::Pubkey;
 use primitives::token::{CLOCK_SYSVAR, TokenProgram};
 use sys::error::{Error, Result};
 
-/// A read transaction: every answer of one snapshot is of the same slot.
+/// A read transaction: all answers of a snapshot are as of the same slot.
 pub struct Snapshot<'s> {
     pub(super) store: &'s Store,
     pub(super) txn: RoTxn<'s, WithTls>,
     tip: Option<Tip>,
-    /// Looked up at the first prefetch.
+    /// Read at the first prefetch.
     pub(super) accounts_tree: OnceCell<Option<Tree>>,
 }
 
@@ -46,18 +46,18 @@ impl<'s> Snapshot<'s> {
         self.tip.as_ref()
     }
 
-    /// The slot that every answer of this snapshot is of; 0 in an empty store.
+    /// The slot of the snapshot; 0 in an empty store.
     pub fn slot(&self) -> u64 {
         self.tip.map_or(0, |tip| tip.slot)
     }
 
-    /// Number of the last commit that it sees; of two snapshots with the same one all answers are
-    /// equal.
+    /// The number of the last commit that it sees; two snapshots with the same number give equal
+    /// answers.
     pub fn commit(&self) -> usize {
         self.txn.id()
     }
 
-    /// The account at this address, borrowed from the memory map.
+    /// The account with this address, borrowed from the memory map.
     #[inline]
     pub fn account(&self, pubkey: &Pubkey) -> Result<Option<AccountRef<'_>>> {
         match self.tables().accounts.get(&self.txn, pubkey)? {
@@ -66,7 +66,7 @@ impl<'s> Snapshot<'s> {
         }
     }
 
-    /// The chain's own time: the Clock sysvar's, or the tip's block time, or 0.
+    /// The current time of the chain: that of the Clock sysvar, else the tip's block time, else 0.
     pub fn unix_timestamp(&self) -> i64 {
         let clock = self.account(&CLOCK_SYSVAR).ok().flatten();
         clock
@@ -81,8 +81,9 @@ impl<'s> Snapshot<'s> {
             .unwrap_or(0)
     }
 
-    /// The largest token accounts of a mint, at most [`HOLDERS_MIN`]; frozen and empty ones too,
-    /// amount, then pubkey, both descending. Only accounts of `program` count: the mint's own.
+    /// The largest token accounts of a mint, at most [`HOLDERS_MIN`], including frozen and empty
+    /// ones; sorted by amount, then pubkey, both descending. Counts only accounts of `program`,
+    /// which must be the mint's.
     pub fn holders(
         &self,
         program: TokenProgram,
@@ -100,13 +101,13 @@ impl<'s> Snapshot<'s> {
         Ok(entries)
     }
 
-    /// One of the last blocks.
+    /// The block of this slot, if it is one of the last blocks.
     pub fn block(&self, slot: u64) -> Result<Option<Tip>> {
         let found = self.tables().blocks.get(&self.txn, &slot.to_be_bytes())?;
         Ok(found.and_then(|value| record::decode_block(slot, value)))
     }
 
-    /// The first block after this slot; `None` means before all.
+    /// The first block after this slot; `None` means the oldest stored block.
     pub fn block_after(&self, slot: Option<u64>) -> Result<Option<Tip>> {
         let key = slot.map(u64::to_be_bytes);
         let from = match &key {
@@ -121,7 +122,7 @@ impl<'s> Snapshot<'s> {
         Ok(found.and_then(|(key, value)| record::decode_block(keys::slot_of(key), value)))
     }
 
-    /// Whether this is the hash of one of the last `height_max` blocks by height, and of which.
+    /// The block with this hash, if it is one of the last `height_max` blocks by height.
     pub fn block_of_hash(&self, blockhash: &[u8; 32], height_max: u64) -> Result<Option<Tip>> {
         let Some(tip) = self.tip else { return Ok(None) };
         for row in self.tables().blocks.rev_iter(&self.txn)? {
@@ -144,8 +145,8 @@ impl<'s> Snapshot<'s> {
         &self.store.options.scope
     }
 
-    /// Whether the store's answer for this address is the chain's: it is there, or its absence
-    /// means that there is no such account. Where this is false, `null` would be a guess.
+    /// Whether the store knows the chain's state of this address: the account is stored, or its
+    /// absence proves that the chain has none. Otherwise the answer `null` could be wrong.
     pub fn in_scope(&self, pubkey: &Pubkey) -> Result<bool> {
         Ok(self.scope().covers_pubkey(pubkey) || self.account(pubkey)?.is_some())
     }

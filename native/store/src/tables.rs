@@ -1,18 +1,18 @@
-//! Every table of the store, declared once. Keys are raw bytes and integers big-endian, so that
-//! LMDB's order is the order that pages promise.
+//! Declares every table of the store once. Keys are raw bytes with big-endian integers, so that
+//! LMDB's order is the order of pages.
 
 use heed::types::Bytes;
 use heed::{Database, Env, RoTxn, RwTxn};
 
 use sys::error::{Error, Result};
 
-/// A table as LMDB sees it: bytes to bytes.
+/// A table as LMDB stores it: bytes to bytes.
 pub(super) type Db = Database<Bytes, Bytes>;
 
-/// Raised whenever a build could misread a store that another build wrote.
+/// Increased when a build could misread a store written by another build.
 pub const SCHEMA: u32 = 2;
 
-/// What one table holds, in words. The documentation is printed from these.
+/// Describes a table. The documentation is generated from these descriptions.
 #[derive(Debug, Clone, Copy)]
 pub struct Table {
     pub name: &'static str,
@@ -23,7 +23,7 @@ pub struct Table {
 
 macro_rules! tables {
     ($($field:ident: $key:literal => $value:literal, $meaning:literal;)*) => {
-        /// Every table: its name, the layout of key and value, and what it serves.
+        /// Every table: its name, the layout of key and value, and its use.
         pub const TABLES: &[Table] = &[
             $(Table { name: stringify!($field), key: $key, value: $value, meaning: $meaning },)*
         ];
@@ -35,17 +35,17 @@ macro_rules! tables {
         }
 
         impl Tables {
-            /// Makes the tables that are not there yet.
+            /// Creates the missing tables.
             pub fn create(env: &Env, txn: &mut RwTxn<'_>) -> Result<Tables> {
                 Ok(Tables { $($field: env.create_database(txn, Some(stringify!($field)))?,)* })
             }
 
-            /// Opens what a writer has made.
+            /// Opens the tables of an existing store.
             pub fn open(env: &Env, txn: &RoTxn<'_>) -> Result<Tables> {
                 Ok(Tables { $($field: open_one(env, txn, stringify!($field))?,)* })
             }
 
-            /// Rows of each table.
+            /// The number of rows of each table.
             pub fn entries(&self, txn: &RoTxn<'_>) -> Result<Vec<(&'static str, u64)>> {
                 Ok(vec![$((stringify!($field), self.$field.len(txn)?),)*])
             }

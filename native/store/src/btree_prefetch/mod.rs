@@ -1,8 +1,7 @@
-//! Hints to the processor. A look-up goes down a tree page by page, and in a store that no cache
-//! holds it waits for memory at each; look-ups one after the other wait one after the other. Before
-//! several of them their keys go down together, and the memory of all comes at the same time.
-//! Nothing is decided here: each record is still found by LMDB, so that a wrong hint could cost
-//! time and nothing else.
+//! Processor prefetch hints. A look-up descends a tree page by page, and in a store larger than the
+//! caches it waits for memory at each page; consecutive look-ups add up these waits. Before several
+//! look-ups, their keys are walked down together, so that their memory loads overlap. The hints do
+//! not affect results: LMDB still finds each record, so a wrong hint costs only time.
 
 mod mapped;
 mod prefetched_keys;
@@ -16,20 +15,19 @@ use std::borrow::Borrow;
 use super::snapshot::Snapshot;
 use primitives::Pubkey;
 
-/// Keys that one walk takes together; a caller with more takes them in such
-/// groups.
+/// Keys that one walk takes; callers with more keys split them into groups of this size.
 pub const PREFETCH_KEYS: usize = walk::KEYS_AT_ONCE;
-/// A key alone has nothing to wait beside: the walk would cost a fifth of the read.
+/// A single key has no other load to overlap with: its walk would add a fifth to the read.
 const KEYS_MIN: usize = 2;
-/// What a processor fetches at once.
+/// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
 
 /// The table whose records are prefetched.
 pub(super) const TABLE: &str = "accounts";
 
 impl Snapshot<'_> {
-    /// Asks for the memory of these accounts, at most [`PREFETCH_KEYS`], and of the way to them:
-    /// the next [`Snapshot::account`] of each finds it in the processor's caches.
+    /// Prefetches these accounts, at most [`PREFETCH_KEYS`], and the tree pages above them: the
+    /// next [`Snapshot::account`] of each finds them in the processor's caches.
     pub fn prefetch<K: Borrow<Pubkey>>(&self, pubkeys: &[K]) {
         if pubkeys.len() < KEYS_MIN {
             return;
@@ -50,20 +48,20 @@ impl Snapshot<'_> {
     }
 }
 
-/// Asks for the line of memory at `at`, which is only a hint: nothing is read here.
+/// Prefetches the cache line at `at`; reads nothing.
 #[inline]
 pub(super) fn prefetch(value: &[u8], at: usize) {
     #[cfg(target_arch = "x86_64")]
     if at < value.len() {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch is a hint for any address and reads nothing that a program sees.
+        // SAFETY: a prefetch is valid for any address and has no effect visible to the program.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(value.as_ptr().wrapping_add(at).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (value, at);
 }
 
-/// Asks for the lines of `bytes` from `at` on.
+/// Prefetches the cache lines of `bytes` bytes from `at` on.
 #[inline]
 fn prefetch_run(value: &[u8], at: usize, bytes: usize) {
     let end = at.saturating_add(bytes).min(value.len());

@@ -1,4 +1,4 @@
-//! A writer that dies in the middle of its work leaves the last whole block.
+//! A writer killed during its work leaves the last whole block.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ const CHILD: &str = "SLOTLINE_TEST_STORE";
 const ROUND: &str = "SLOTLINE_TEST_ROUND";
 const INSPECTOR: &str = "SLOTLINE_TEST_INSPECTOR";
 
-/// The updates of a slot, the same in both processes.
+/// The updates of a slot, equal in both processes.
 fn updates(slot: u64) -> Vec<AccountUpdate> {
     let one = |n: u64| {
         let id = n.wrapping_mul(slot * 7 + 3) % 900;
@@ -22,10 +22,10 @@ fn updates(slot: u64) -> Vec<AccountUpdate> {
     (0..400).map(one).collect()
 }
 
-/// Kills in `npm run soak`, where `SLOTLINE_SOAK` is `full`; a few everywhere else.
+/// Kills in `npm run soak`, where `SLOTLINE_SOAK` is `full`; other runs use a few.
 const ROUNDS_SOAK: u64 = 300;
 const ROUNDS: u64 = 6;
-/// The map that a round's processes open with: it grows with every other round.
+/// The initial map size of the processes; it grows every other round.
 const MAP_BYTES: usize = 256 << 20;
 const MAP_GROWTH_BYTES: usize = 8 << 20;
 
@@ -37,7 +37,7 @@ fn options_of(round: u64) -> Options {
     }
 }
 
-/// Not a test of its own: the writer that the test below kills.
+/// Not a test: the writer process that the test below kills.
 #[test]
 fn writer() {
     let (Some(dir), Ok(round)) = (std::env::var_os(CHILD), std::env::var(ROUND)) else {
@@ -68,8 +68,8 @@ fn a_killed_writer_leaves_a_whole_block() {
                 .spawn()
                 .unwrap()
         };
-        // In every third round a reader stands still from before the writer's start until after its
-        // end: nothing that it sees may be written over.
+        // In every third round a reader stays open from before the writer's start until after its
+        // end: the pages it sees must not be overwritten.
         let reader = (round % 3 == 2).then(|| Store::open_reader(dir.path(), &options).unwrap());
         let stalled = reader.as_ref().map(|reader| reader.snapshot().unwrap());
         let mut child = start();
@@ -95,7 +95,7 @@ fn a_killed_writer_leaves_a_whole_block() {
     assert!(tip > 0);
 }
 
-/// Not a test of its own: a process that frees the slots of readers that it takes for dead.
+/// Not a test: a process that frees the slots of readers it finds dead.
 #[test]
 fn inspector() {
     let Some(dir) = std::env::var_os(INSPECTOR) else {
@@ -106,7 +106,7 @@ fn inspector() {
 }
 
 #[test]
-fn a_living_writer_is_not_taken_for_dead() {
+fn a_live_writer_is_not_treated_as_dead() {
     let temporary = super::open(&options());
     let snapshot = temporary.store.snapshot().unwrap();
     let status = Command::new(std::env::current_exe().unwrap())
@@ -122,7 +122,7 @@ fn a_living_writer_is_not_taken_for_dead() {
 }
 
 #[test]
-fn readers_of_dead_processes_are_cleared_and_living_ones_counted() {
+fn slots_of_dead_readers_are_cleared_and_live_readers_counted() {
     let temporary = super::open(&options());
     let store = &temporary.store;
     store.apply(&block(1, vec![])).unwrap();
@@ -132,7 +132,7 @@ fn readers_of_dead_processes_are_cleared_and_living_ones_counted() {
             let snapshot = store.snapshot().unwrap();
             ready.wait();
             wait.wait();
-            // Three blocks later it still sees its own slot.
+            // Three blocks later it still sees its slot.
             assert_eq!((snapshot.slot(), snapshot.block(2).unwrap()), (1, None));
         });
         ready.wait();

@@ -50,7 +50,7 @@ enum Step {
     Signatures,
 }
 
-/// The entry of [`indexes`] that the check of `holders` walks.
+/// The entry of [`indexes`] that contains the mints' accounts.
 const BY_MINT: usize = 2;
 
 const STEPS: [Step; 11] = [
