@@ -7,20 +7,20 @@ use std::fmt;
 /// text for the operator's log.
 #[derive(Debug)]
 pub enum Error {
-    /// The text is not base58. Holds the text.
+    /// Not base58. Holds the given text.
     PubkeyDecode(String),
     /// Base58, but not 32 bytes (or over 44 characters, which is never decoded).
     PubkeySize,
     /// `memcmp.bytes` did not decode. Holds `base58` or `base64`.
     MemcmpBytes(&'static str),
-    /// `memcmp.bytes` holds over 128 bytes.
+    /// `memcmp.bytes` decodes to over 128 bytes.
     MemcmpTooLarge,
-    /// Over 128 bytes were to be written as base58.
+    /// Over 128 bytes to encode as base58.
     Base58TooLong,
     /// `getTokenAccountBalance`, `getTokenSupply`: no such account.
     AccountMissing,
-    /// `getTokenLargestAccounts`: no such account. `getTokenAccountBalance`: the account's mint is
-    /// gone.
+    /// `getTokenLargestAccounts`: no such account. `getTokenAccountBalance`: the account's mint
+    /// does not exist.
     MintMissing,
     /// `getTokenAccountBalance`: the account's mint does not unpack.
     MintUnpack,
@@ -28,42 +28,42 @@ pub enum Error {
     NotTokenAccount,
     /// `getTokenSupply`, `getTokenLargestAccounts`: not an initialised mint of a token program.
     NotTokenMint,
-    /// A paged read passed its time or its reply bytes. Holds the rows looked at so far.
+    /// A paged read exceeded its time or its reply bytes. Holds the number of rows scanned.
     ReadBudget { scanned: u64 },
-    /// A read was not done after its time-out (contract: read-timeout).
+    /// A read exceeded its time-out (contract: read-timeout).
     ReadTimeout,
     /// The pool's queue, or the budget of replies in flight, is full.
     Overloaded,
-    /// The queue before the pool that checks signatures is full.
+    /// The queue of the signature check pool is full.
     ChecksOverloaded,
-    /// There is no block in the store yet.
+    /// The store has no block yet.
     NoIndex,
-    /// The store's scope leaves out what was asked for, so that no answer would be a guess.
+    /// The store's scope excludes the requested data, so the answer is unknown.
     OutsideScope,
-    /// A block that does not continue the tip's chain. Nothing was written.
+    /// The block does not continue the chain of the tip. Nothing was written.
     NotNextBlock(Box<ChainBreak>),
-    /// The store cannot be opened by this build: the text says why and what mends it.
+    /// This build cannot open the store. Holds the reason and the remedy.
     StoreUnusable(String),
     /// The writer stopped at its disk reserve. Holds the free bytes.
     DiskReserve(u64),
-    /// The store cannot be written as it is: the text says why and what mends it. Reads go on, and
-    /// so does the writer once that is mended.
+    /// The store cannot be written for now. Holds the reason and the remedy. Reads continue, and
+    /// the writer resumes after the remedy.
     StoreStopped(String),
-    /// LMDB gave this opening of the store up: the process must open it again.
+    /// LMDB invalidated this open store: the process must reopen it.
     StoreBroken(String),
-    /// A snapshot that is not what it must be: reading it again ends alike. Holds the reason.
+    /// An invalid snapshot. Another read would fail too. Holds the reason.
     SnapshotInvalid(String),
-    /// A snapshot that could not be fetched to its end. Another try, or another place, may mend it.
+    /// An incomplete snapshot transfer. A retry or another source may succeed.
     SnapshotTransfer(String),
-    /// A load cannot go on: the text says why and what mends it.
+    /// A load cannot continue. Holds the reason and the remedy.
     LoadFailed(String),
     /// The work was cancelled.
     Cancelled,
-    /// LMDB or the operating system refused. Never shown to a client.
+    /// An error of LMDB or the operating system. Never shown to a client.
     Internal(String),
 }
 
-/// What the tip demanded and what came instead.
+/// What the tip required, and what the block contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainBreak {
     pub tip_slot: u64,
@@ -108,7 +108,7 @@ impl Error {
         }
     }
 
-    /// The value of the row's one `{field}`, or words for the log; empty where the row has neither.
+    /// The value of the row's one `{field}`, or a text for the log; empty if the row has neither.
     pub fn detail(&self) -> String {
         match self {
             Error::PubkeyDecode(text)
@@ -176,7 +176,7 @@ impl From<heed::Error> for Error {
                 Some(libc::EROFS | libc::EACCES | libc::EPERM) => {
                     stopped("cannot be written, it may only be read: mend its mount or its modes")
                 }
-                // LMDB calls a write that was cut short by a full disk so, too.
+                // LMDB also reports a write that a full disk cut short as EIO.
                 Some(libc::EIO) => stopped("cannot be written, its disk is full or broken"),
                 _ => Error::Internal(error.to_string()),
             },

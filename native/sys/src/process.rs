@@ -105,7 +105,7 @@ pub fn bound_unsent(bytes: u32) -> Result<u32> {
         if !is_ours {
             continue;
         }
-        // SAFETY: the kernel only reads `bytes`.
+        // SAFETY: the kernel only reads `value`.
         let status = unsafe {
             libc::setsockopt(
                 descriptor,

@@ -1,5 +1,6 @@
-//! Versions of accounts on their way into sorted runs. While one part of the memory is filled,
-//! threads of their own sort and write the others: to read an archive takes a third of that.
+//! Sorts versions of accounts into runs. While one part of the memory fills, other threads sort and
+//! write the other parts. Reading an archive takes a third of the time that sorting and writing
+//! takes.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,17 +13,17 @@ use primitives::Pubkey;
 use store::AccountRef;
 use sys::error::{Error, Result};
 
-/// What an entry of an arena takes beside its bytes.
+/// Memory of an arena entry in addition to its bytes.
 const ENTRY_BYTES: usize = size_of::<Entry>();
 
-/// The first bytes of a key as a number, and where its record begins: most comparisons end with the
-/// number, without a look at the record.
+/// The first bytes of a key as a number, and the offset of its record. Most comparisons need only
+/// the number.
 type Entry = (u64, u64);
 
-/// Threads that sort.
+/// Number of sorting threads.
 const SORTERS: usize = 2;
 
-/// A part of the memory: one for each sorter, and one that is filled.
+/// A part of the memory. There is one for each sorter and one that fills.
 #[derive(Default)]
 struct Arena {
     bytes: Vec<u8>,
@@ -34,7 +35,7 @@ impl Arena {
         self.bytes.len() + self.entries.len() * ENTRY_BYTES
     }
 
-    /// Writes everything as one run, and empties it.
+    /// Writes all records as one run, and empties the arena.
     fn spill(&mut self, out: &Mutex<SpillWriter>) -> Result<Span> {
         let bytes = &self.bytes;
         let from = |at: u64| bytes.get(at as usize..).unwrap_or_default();
@@ -80,7 +81,7 @@ impl AccountSorter {
         let to_sort = Arc::new(Mutex::new(to_sort));
         let mut threads = Vec::with_capacity(SORTERS);
         for _ in 0..SORTERS {
-            // Another one waits for its turn.
+            // A spare arena for each thread.
             let _ = give_back.send(Arena::default());
             let (to_sort, give_back) = (Arc::clone(&to_sort), give_back.clone());
             let out = Arc::clone(&out);
@@ -111,7 +112,7 @@ impl AccountSorter {
         }
         let arena = &mut self.current;
         if arena.bytes.capacity() == 0 {
-            // Growing would copy what is there, and take twice the room meanwhile.
+            // Growth would copy the records and need twice the memory during the copy.
             arena.bytes.reserve_exact(self.part_bytes);
         }
         let at = arena.bytes.len() as u64;
@@ -120,7 +121,7 @@ impl AccountSorter {
         Ok(())
     }
 
-    /// Ends the last run. Answers where all of them are.
+    /// Ends the last run. Returns the file and the spans of all runs.
     pub fn finish(mut self) -> Result<(SpillFile, Vec<Span>)> {
         if !self.current.entries.is_empty() {
             self.hand_over()?;
@@ -130,7 +131,7 @@ impl AccountSorter {
     }
 
     fn hand_over(&mut self) -> Result<()> {
-        // By itself a thread ends only where it failed.
+        // A thread ends early only if it failed.
         if !self.threads.iter().any(JoinHandle::is_finished)
             && let (Ok(empty), Some(full)) = (self.emptied.recv(), &self.full)
         {
@@ -182,7 +183,7 @@ fn sort_all(
             return Ok(spans);
         };
         spans.push(arena.spill(out)?);
-        // Nobody waits for it after the last one.
+        // The receiver is gone after the last arena.
         let _ = give_back.send(arena);
     }
 }

@@ -1,4 +1,4 @@
-//! A store made of sorted runs.
+//! Builds a store from sorted runs.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,10 +13,10 @@ use primitives::token::TokenProgram;
 use store::{self, Bulk, BulkTable, IndexKind, Newest, Options, Store};
 use sys::error::{Error, Result};
 
-/// Records between two looks at whether the work was cancelled.
+/// Records between two checks for cancellation.
 const CHECK_EVERY: u64 = 4096;
 
-/// Counts rows for progress reports, and ends the work once it is cancelled.
+/// Counts rows for progress reports, and stops the work after cancellation.
 pub(super) struct Meter<'p> {
     progress: &'p Progress,
     rows: u64,
@@ -49,14 +49,14 @@ impl Drop for Meter<'_> {
     }
 }
 
-/// What the newest version of an account says.
+/// The newest version of an account.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum LatestVersion<'r> {
-    /// It is closed, or outside the scope.
+    /// Closed, or outside the scope.
     Gone,
     /// The store's record.
     Kept(&'r [u8]),
-    /// A mint outside the scope that none of the accounts here needs.
+    /// A mint outside the scope that no kept account needs.
     OtherMint(&'r [u8]),
 }
 
@@ -77,7 +77,7 @@ impl<'s> LatestVersions<'s> {
         })
     }
 
-    /// Visits each with its slot. Answers how many versions were older ones.
+    /// Visits each version with its slot. Returns the number of superseded versions.
     pub fn visit(
         mut self,
         visit: &mut dyn FnMut(&Pubkey, u64, LatestVersion<'_>) -> Result<()>,
@@ -116,7 +116,7 @@ fn short() -> Error {
     Error::Internal("a key of a sorted run is too short".to_string())
 }
 
-/// Makes the store in a folder that holds nothing yet. When this returns it is on the disk.
+/// Builds the store in an empty folder. On return it is durable.
 pub(super) fn build(
     sorted: &Sorted,
     dir: &Path,
@@ -153,7 +153,7 @@ pub(super) fn build(
     Ok(loaded)
 }
 
-/// Brings a copy of a store up to date: what is newer than it, and all of it as of `base`.
+/// Updates a copy of a store: writes the newer versions, and sets the tip to `base`.
 pub(super) fn update(
     sorted: &Sorted,
     copy: &Store,

@@ -1,4 +1,4 @@
-//! How large a store would become, without making it.
+//! Estimates the size of a store without building it.
 
 use std::collections::HashMap;
 
@@ -11,23 +11,23 @@ use sys::error::Result;
 /// Bytes of an LMDB page.
 const PAGE_BYTES: u64 = 4096;
 const PAGE_HEAD_BYTES: u64 = 16;
-/// A row's head and its place in its page.
+/// A row's header and its pointer in the page.
 const NODE_BYTES: u64 = 8 + 2;
-/// A longer row has its value in pages of its own.
+/// A longer row has its value in separate pages.
 const NODE_BYTES_MAX: u64 = 2038;
-/// What stands for such a value in the row.
+/// The reference to such a value in the row.
 const OVERFLOW_BYTES: u64 = 8;
-/// An entry of `holders`, at most with a row of its own.
+/// An entry of `holders`, at most with a row for itself.
 const HOLDER_BYTES: u64 = NODE_BYTES + 34 + 40;
-/// A row of `changed`, and one of `programs` for an account that is alone in its program.
+/// A row of `changed`, or one of `programs` for the only account of a program.
 const CHANGED_BYTES: u64 = NODE_BYTES + 72;
 const PROGRAM_BYTES: u64 = NODE_BYTES + 32 + 24;
-/// Programs that are counted each by itself: what the count may take of memory.
+/// Programs that are counted separately. Bounds the memory of the count.
 const PROGRAMS_MAX: usize = 100_000;
-/// Of 100 bytes, what is left at the ends of pages and taken by the pages above them.
+/// Percentage of space that is unused at page ends or used by branch pages.
 const SLACK_PERCENT: u64 = 6;
 
-/// Goes through the newest versions and adds up what their rows take.
+/// Sums the size of the rows of all newest versions.
 pub(super) fn estimate(sorted: &Sorted, progress: &Progress) -> Result<Loaded> {
     let mut loaded = Loaded::default();
     let mut changed = Changed::default();
@@ -61,14 +61,14 @@ pub(super) fn estimate(sorted: &Sorted, progress: &Progress) -> Result<Loaded> {
     Ok(loaded)
 }
 
-/// What programs add to `changed` and `programs`.
+/// Bytes that programs add to `changed` and `programs`.
 #[derive(Default)]
 struct Changed {
     accounts: HashMap<Pubkey, u64>,
 }
 
 impl Changed {
-    /// Of programs beyond the bound each account counts as if it were the first of its program.
+    /// Over the bound, each account counts as the first of its program.
     fn bytes_for(&mut self, owner: &Pubkey) -> u64 {
         if self.accounts.len() >= PROGRAMS_MAX && !self.accounts.contains_key(owner) {
             return CHANGED_BYTES + PROGRAM_BYTES;

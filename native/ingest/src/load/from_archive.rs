@@ -1,4 +1,4 @@
-//! A whole snapshot archive into a load.
+//! Loads a whole snapshot archive.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use crate::progress::Progress;
 use store::AccountRef;
 use sys::error::{Error, Result};
 
-/// Pushes every account of an archive. Answers the slot that an incremental one builds on, and what
-/// the archive was.
+/// Pushes every account of an archive. Returns the base slot of an incremental archive, and a
+/// summary of the archive.
 pub fn load_archive(
     loader: &mut Loader,
     place: &str,
@@ -20,7 +20,7 @@ pub fn load_archive(
     load_source(loader, source, order, &ArchiveLimits::default(), progress)
 }
 
-/// The same of an archive that was opened with options of its own, within bounds of its own.
+/// Like [`load_archive`], for an opened source with given limits.
 pub fn load_source(
     loader: &mut Loader,
     source: Source,

@@ -1,5 +1,5 @@
-//! The rows of all indexes: sorted by a thread of their own while accounts are written, then
-//! written table by table while a thread of its own reads on.
+//! The rows of all indexes. One thread sorts them while accounts are written. Then the tables are
+//! written one after another while another thread reads ahead.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -13,17 +13,17 @@ use super::{LoadOptions, Progress};
 use store::{BulkWriter, IndexKind, IndexWriter};
 use sys::error::{Error, Result};
 
-/// Bytes of rows that go from one thread to another at a time.
+/// Bytes of rows in one batch between threads.
 const BATCH_BYTES: usize = 64 << 10;
-/// Batches that may wait between two threads.
+/// Batches queued between two threads.
 const BATCHES_MAX: usize = 16;
-/// Parts of the memory beside one of each index that is filled: one is sorted, one waits for that.
+/// Parts of the memory besides the one that fills per index: one is sorted, one is queued.
 const PARTS_SORTED: usize = 2;
 
-/// Rows of an index, in the order that they came.
+/// Rows of an index, in order of arrival.
 type Part = (IndexKind, Vec<u8>);
 
-/// Takes rows of all indexes and sorts them on a thread of its own.
+/// Collects rows of all indexes and sorts them on a separate thread.
 pub(super) struct IndexSorter {
     current: [Part; 4],
     part_bytes: usize,
@@ -54,7 +54,7 @@ impl IndexSorter {
     pub fn start(work_dir: &Path, options: &LoadOptions) -> Result<IndexSorter> {
         let out = SpillWriter::create(work_dir, "indexes", options.disk_reserve_bytes)?;
         let memory = options.sort_memory_bytes / 4 * 3 / (IndexKind::ALL.len() + PARTS_SORTED);
-        // What is sorted takes an entry for each row beside it.
+        // Sorting needs one entry for each row.
         let row_bytes = IndexKind::ALL.iter().map(|kind| kind.row_bytes()).min();
         let row_bytes = row_bytes.unwrap_or(ENTRY_BYTES);
         let part_bytes = memory / (row_bytes + ENTRY_BYTES) * row_bytes;
@@ -73,7 +73,7 @@ impl IndexSorter {
         })
     }
 
-    /// Takes one row, in parts.
+    /// Adds one row, given in parts.
     #[inline]
     pub fn push(&mut self, kind: IndexKind, parts: &[&[u8]]) -> Result<()> {
         let part_bytes = self.part_bytes;
@@ -92,7 +92,7 @@ impl IndexSorter {
         self.hand_over(kind)
     }
 
-    /// Answers where all sorted rows are.
+    /// Returns the runs of all sorted rows.
     pub fn finish(mut self) -> Result<IndexRuns> {
         for kind in IndexKind::ALL {
             self.hand_over(kind)?;
@@ -100,7 +100,7 @@ impl IndexSorter {
         self.end_thread()
     }
 
-    /// Gives away the rows of an index, and takes an empty part for those to come.
+    /// Sends the rows of an index to the sorting thread, and takes an empty part for the next ones.
     fn hand_over(&mut self, kind: IndexKind) -> Result<()> {
         if let Some((_, rows)) = self.current.iter_mut().find(|(of, _)| *of == kind)
             && let (Ok(empty), Some(full)) = (self.emptied.recv(), &self.full)
@@ -143,7 +143,7 @@ fn sort_all(
             spans.push(row_run::write_run(kind, &rows, &mut out)?);
         }
         rows.clear();
-        // Nobody waits for it after the last one.
+        // The receiver is gone after the last part.
         let _ = give_back.send(rows);
     }
     Ok(IndexRuns {
@@ -172,8 +172,8 @@ pub(super) fn write(
         let reading = thread::Builder::new()
             .name("load-merge".into())
             .spawn_scoped(scope, move || read(merge, &full))?;
-        // Where this ends early the thread is told by its channel, so the batches are dropped
-        // first.
+        // `write_batches` drops the channel before the join, so an early end also stops the reading
+        // thread.
         let written = write_batches(batches, kind, &mut writer, out, &mut meter);
         let read = reading
             .join()
@@ -190,7 +190,7 @@ fn read(mut merge: Merge, full: &SyncSender<Vec<u8>>) -> Result<()> {
         if batch.len() + row.len() > BATCH_BYTES {
             let rows = std::mem::replace(&mut batch, Vec::with_capacity(BATCH_BYTES));
             if full.send(rows).is_err() {
-                // Whoever wrote has failed, and says so.
+                // The writer failed and reports its error.
                 return Ok(());
             }
         }

@@ -1,19 +1,19 @@
-//! Sorted runs as one sequence.
+//! Merges sorted runs into one sequence.
 
 use super::record::{self, HEAD_BYTES};
 use super::spill::{Span, SpillFile};
 use sys::error::{Error, Result};
 
-/// The least that is worth reading at a time.
+/// Minimum size of a read.
 const BLOCK_BYTES_MIN: usize = 16 << 10;
 const BLOCK_BYTES_MAX: usize = 4 << 20;
 
-/// How the records of a run are cut, and what they are sorted by.
+/// The record layout of a run and its sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Versions of accounts, by their keys, which are all different.
+    /// Versions of accounts, sorted by key. Keys are unique.
     Accounts,
-    /// Rows of one length, by their first bytes. Equal ones keep their order.
+    /// Rows of equal length, sorted by their first bytes. The sort is stable.
     Rows {
         row_bytes: usize,
         group_bytes: usize,
@@ -28,7 +28,7 @@ impl Layout {
         }
     }
 
-    /// Bytes that must be at hand to know a record's key and length.
+    /// Bytes needed to determine a record's key and length.
     fn head_bytes(self) -> usize {
         match self {
             Layout::Accounts => HEAD_BYTES,
@@ -54,16 +54,17 @@ fn cut_off() -> Error {
 /// One run, read in blocks.
 struct Run {
     file: SpillFile,
-    /// What is not in `buffer` yet.
+    /// The part that is not in `buffer` yet.
     rest: Span,
     buffer: Vec<u8>,
-    /// Where the current record begins in `buffer`.
+    /// Offset of the current record in `buffer`.
     at: usize,
     block_bytes: usize,
 }
 
 impl Run {
-    /// Has `count` bytes from the current record's begin in the buffer; false at the run's end.
+    /// Ensures `count` bytes from the start of the current record in the buffer. Returns false at
+    /// the end of the run.
     fn ensure(&mut self, count: usize) -> Result<bool> {
         let held = self.buffer.len() - self.at;
         if held >= count {
@@ -93,7 +94,7 @@ impl Run {
         bytes.get(..count).unwrap_or(bytes)
     }
 
-    /// Goes on after the current record, which may not be in the buffer as a whole.
+    /// Skips the current record, which may be only partly in the buffer.
     fn skip(&mut self, count: usize) -> Result<()> {
         let held = self.buffer.len() - self.at;
         if count <= held {
@@ -111,20 +112,20 @@ impl Run {
     }
 }
 
-/// The records of all runs in order; of equal keys those of earlier runs come first.
+/// The records of all runs in order. Records with equal keys keep the order of their runs.
 pub(super) struct Merge {
     layout: Layout,
     runs: Vec<Run>,
     /// A heap with the next record on top: the first bytes of its key as a number, and its run.
     heap: Vec<(u64, usize)>,
-    /// For a record that is longer than a block.
+    /// Buffer for a record that is longer than a block.
     long: Vec<u8>,
-    /// Bytes of the record that was answered last.
+    /// Bytes of the last returned record.
     current: Option<usize>,
 }
 
 impl Merge {
-    /// Takes about `memory_bytes`.
+    /// Uses about `memory_bytes` of memory.
     pub fn new(
         file: &SpillFile,
         spans: &[Span],
@@ -161,7 +162,7 @@ impl Merge {
         Ok(merge)
     }
 
-    /// Goes to the next record and answers its key; `None` after the last.
+    /// Moves to the next record and returns its key; `None` after the last.
     pub fn next_key(&mut self) -> Result<Option<&[u8]>> {
         if let Some(bytes) = self.current.take() {
             self.advance(bytes)?;
@@ -177,7 +178,7 @@ impl Merge {
         Ok(head.get(..self.layout.key_bytes()))
     }
 
-    /// The whole record that [`Merge::next_key`] went to.
+    /// Returns the whole record of the last [`Merge::next_key`].
     pub fn record(&mut self) -> Result<&[u8]> {
         let (Some(bytes), Some(&(_, top))) = (self.current, self.heap.first()) else {
             return Err(cut_off());
@@ -187,7 +188,7 @@ impl Merge {
             run.ensure(bytes)?;
             return Ok(run.head(bytes));
         }
-        // A buffer for each run that has room for the longest account would not be bounded.
+        // Buffers that fit the longest account for each run would need unbounded memory.
         let held = run.buffer.len() - run.at;
         let from_buffer = held.min(bytes);
         self.long.clear();
@@ -253,7 +254,7 @@ impl Merge {
     }
 }
 
-/// The first bytes of a key as a number of the same order.
+/// The first bytes of a key as a number with the same order.
 pub(super) fn prefix_of(key: &[u8]) -> u64 {
     key.first_chunk()
         .map_or(0, |bytes| u64::from_be_bytes(*bytes))

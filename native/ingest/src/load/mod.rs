@@ -1,5 +1,6 @@
-//! Versions of accounts, in any order and more than memory holds, into a new store: sorted on the
-//! disk, the newest version of each kept, and every table written from its begin to its end.
+//! Loads versions of accounts into a new store. They come in any order and may exceed memory, so
+//! they are sorted on disk. The newest version of each account is kept, and every table is written
+//! sequentially.
 
 mod account_sorter;
 mod build;
@@ -36,41 +37,41 @@ use primitives::Pubkey;
 use store::{ACCOUNT_DATA_BYTES_MAX, AccountRef, Options, Scope, Store, Tip};
 use sys::error::{Error, Result};
 
-/// The block that a loaded store begins with: what its tip will be.
+/// The tip of the loaded store.
 pub type Base = Tip;
 
-/// What was pushed so far.
+/// Counters of pushed versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Versions of accounts, those that a scope leaves out included.
+    /// Versions of accounts, including those outside the scope.
     pub versions: u64,
-    /// Those that would be kept, were each the newest of its account.
+    /// Versions that would be kept if each were the newest of its account.
     pub kept: u64,
     /// Closed accounts.
     pub tombstones: u64,
-    /// Versions that the scope leaves out.
+    /// Versions outside the scope.
     pub out_of_scope: u64,
     /// Bytes of the sorted runs.
     pub run_bytes: u64,
 }
 
-/// What a store was loaded with, or would be.
+/// The size of a loaded store, or an estimate of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Loaded {
     pub accounts: u64,
     pub lamports: u128,
-    /// Bytes of their data.
+    /// Bytes of account data.
     pub data_bytes: u64,
-    /// Versions that a newer one replaced.
+    /// Versions replaced by newer ones.
     pub superseded: u64,
-    /// Bytes of the store's file; of one that was not made, the most that it would have.
+    /// Bytes of the store's file; for an estimate, an upper bound.
     pub file_bytes: u64,
-    /// Bytes that the sorted runs took on the disk, those of indexes included.
+    /// Bytes of the sorted runs on disk, including indexes.
     pub run_bytes: u64,
 }
 
 impl Loaded {
-    /// Takes one account of the store into the sums.
+    /// Adds one account of the store to the sums.
     fn count(&mut self, account: &AccountRef<'_>) {
         self.accounts += 1;
         self.lamports += u128::from(account.lamports);
@@ -78,7 +79,7 @@ impl Loaded {
     }
 }
 
-/// Takes versions of accounts and makes a store of the newest ones.
+/// Collects versions of accounts and builds a store from the newest ones.
 pub struct Loader {
     work_dir: PathBuf,
     options: LoadOptions,
@@ -86,13 +87,13 @@ pub struct Loader {
     filter: ScopeFilter,
     sorter: AccountSorter,
     counts: Counts,
-    /// Lamports of all accounts together, as a bank says them.
+    /// Total lamports of all accounts according to the bank.
     capitalization: Option<u64>,
 }
 
 impl Loader {
-    /// Begins in a folder of the load's own; it is emptied. Runs lie there in files without a name,
-    /// so that their room is free again as soon as the process has ended, however it does.
+    /// Starts a load in a dedicated folder, which is emptied. Runs are in unnamed files, so that
+    /// the system frees their space when the process ends, even after a crash.
     pub fn create(work_dir: &Path, scope: &Scope, options: &LoadOptions) -> Result<Loader> {
         remove(work_dir)?;
         fs::create_dir_all(work_dir)?;
@@ -108,8 +109,8 @@ impl Loader {
         })
     }
 
-    /// Takes a version of an account, as of its slot. The newest one wins: the highest slot, then
-    /// the highest `order`, then the one that came last. `lamports` 0 is a closed account.
+    /// Adds a version of an account as of its slot. The newest version wins: the highest slot, then
+    /// the highest `order`, then the last pushed. `lamports` 0 is a closed account.
     pub fn push(&mut self, order: u8, pubkey: &Pubkey, account: &AccountRef<'_>) -> Result<()> {
         if account.data.len() > ACCOUNT_DATA_BYTES_MAX {
             return Err(Error::LoadFailed(format!(
@@ -131,8 +132,8 @@ impl Loader {
         Ok(())
     }
 
-    /// What was pushed is all accounts of a bank that says this of them: a load of every account
-    /// ends with [`Error::SnapshotInvalid`] where they hold something else. 0 is not said.
+    /// Sets the capitalization of the bank if every account is pushed. If a load of all accounts
+    /// has another sum, it fails with [`Error::SnapshotInvalid`]. 0 means unknown.
     pub fn expect_lamports(&mut self, capitalization: u64) {
         self.capitalization = Some(capitalization).filter(|lamports| *lamports > 0);
     }
@@ -141,8 +142,8 @@ impl Loader {
         self.counts
     }
 
-    /// Makes a store at `store_dir`, which must be on the disk of the work folder and hold nothing.
-    /// All of it is there, on the disk, or nothing: the folder gets its name last.
+    /// Builds a store at `store_dir`, which must be empty and on the disk of the work folder. The
+    /// operation is atomic and durable: the store is renamed to `store_dir` last.
     pub fn finish(
         self,
         store_dir: &Path,
@@ -159,10 +160,10 @@ impl Loader {
         Ok(loaded)
     }
 
-    /// Brings a store up to date, and makes it the one at `store_dir`: `copy_dir` holds a copy that
-    /// nobody else has opened, on the disk of `store_dir`, which must hold nothing. What was pushed
-    /// must be every change after `from_slot`, as an incremental snapshot has it, and the copy must
-    /// not be older than that. After a failure the copy is of no use.
+    /// Updates a store and renames it to `store_dir`, which must be empty. `copy_dir` is a copy on
+    /// the same disk that no other process has open. The pushed versions must include every change
+    /// after `from_slot`, as in an incremental snapshot, and the copy must not be older than
+    /// `from_slot`. After a failure the copy is unusable.
     pub fn update(
         self,
         copy_dir: &Path,
@@ -180,7 +181,7 @@ impl Loader {
         Ok(loaded)
     }
 
-    /// Counts what [`Loader::finish`] would write, and writes nothing.
+    /// Counts what [`Loader::finish`] would write, without writing.
     pub fn finish_dry(self, progress: &Progress) -> Result<Loaded> {
         let sorted = self.sort()?;
         let loaded = estimate::estimate(&sorted, progress)?;
@@ -188,7 +189,7 @@ impl Loader {
         Ok(loaded)
     }
 
-    /// A store of another scope would miss accounts, or hold some that are never updated.
+    /// A store with another scope would miss accounts, or keep some that are never updated.
     fn check_scope(&self, options: &Options) -> Result<()> {
         if options.scope == self.scope {
             return Ok(());
@@ -213,7 +214,7 @@ impl Loader {
     }
 }
 
-/// Everything that was pushed, in sorted runs.
+/// All pushed versions in sorted runs.
 struct Sorted {
     work_dir: PathBuf,
     options: LoadOptions,
@@ -221,12 +222,12 @@ struct Sorted {
     counts: Counts,
     file: SpillFile,
     spans: Vec<Span>,
-    /// Only where every account is kept.
+    /// Set only if every account is kept.
     capitalization: Option<u64>,
 }
 
 impl Sorted {
-    /// Goes through the newest version of each account that is kept.
+    /// Iterates over the newest version of each kept account.
     fn latest_versions<'s>(&'s self, progress: &'s Progress) -> Result<LatestVersions<'s>> {
         let rows_before = progress.rows_total.load(Ordering::Relaxed);
         let rows = rows_before + self.counts.versions;
@@ -234,8 +235,8 @@ impl Sorted {
         LatestVersions::open(self, progress)
     }
 
-    /// Lamports come from nowhere and go nowhere: another sum is accounts that are missing, or too
-    /// many.
+    /// The lamports of all accounts equal the capitalization. Another sum means missing or extra
+    /// accounts.
     fn check_lamports(&self, loaded: &Loaded) -> Result<()> {
         match self.capitalization {
             Some(said) if u128::from(said) != loaded.lamports => {
@@ -256,7 +257,7 @@ fn remove(dir: &Path) -> Result<()> {
     }
 }
 
-/// Gives a whole store its name, durably.
+/// Renames a complete store to its final path, durably.
 fn publish(draft: &Path, store_dir: &Path) -> Result<()> {
     File::open(draft)?.sync_all()?;
     fs::rename(draft, store_dir).map_err(|error| {

@@ -1,17 +1,17 @@
 //! Bounds of a load.
 
-/// The least memory that a load sorts in: below, runs become too many and too short.
+/// Minimum sort memory. With less, there are too many short runs.
 pub const SORT_MEMORY_BYTES_MIN: usize = 8 << 20;
 
-/// How much a load may take.
+/// Resource limits of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Bytes that are sorted in memory at a time; what is more goes to the disk in sorted runs. A
-    /// load takes about this much memory, and the largest account on top.
+    /// Bytes sorted in memory at a time; the rest is written to disk in sorted runs. A load uses
+    /// about this much memory plus the size of the largest account.
     pub sort_memory_bytes: usize,
-    /// Rows of one transaction of the new store: what it holds in memory before it is written.
+    /// Bytes of rows per transaction of the new store, which are in memory until the commit.
     pub transaction_bytes: usize,
-    /// The load ends while the disk of its runs has less than this free.
+    /// The load fails if the disk of its runs has less than this free.
     pub disk_reserve_bytes: u64,
 }
 

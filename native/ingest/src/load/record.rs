@@ -1,20 +1,18 @@
-//! One version of an account as it lies in a run: first the bytes to sort by, then what the store
-//! will hold.
+//! One version of an account in a run: first the sort key, then the store's record.
 
 use primitives::Pubkey;
 use store::{AccountRef, encode_head};
 use sys::error::{Error, Result};
 
-/// pubkey 32 ‖ newest first 16.
+/// pubkey 32 ‖ descending version order 16.
 pub(super) const KEY_BYTES: usize = 48;
-/// The key, and in four bytes the kind and how long the value is.
+/// The key, then four bytes with the kind and the length of the value.
 pub(super) const HEAD_BYTES: usize = KEY_BYTES + 4;
 const KIND_SHIFT: u32 = 30;
 const LENGTH_MASK: u32 = (1 << KIND_SHIFT) - 1;
 const ORDER_SHIFT: u32 = 56;
 
-/// Which of two versions of an account is the newer one: slot, then order of sources and place
-/// within them.
+/// The order of versions of an account: slot, then order of sources, then position in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct VersionOrder {
     pub slot: u64,
@@ -30,13 +28,13 @@ impl VersionOrder {
     }
 }
 
-/// What a version is to the load, where it is the newest.
+/// What the load does with a version if it is the newest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Closed, or outside the scope: it only keeps older versions from coming back.
+    /// Closed, or outside the scope: only supersedes older versions.
     Gone,
     Kept,
-    /// A mint outside the scope, kept where a kept account needs it.
+    /// A mint outside the scope, kept only if a kept account needs it.
     Mint,
 }
 
@@ -44,11 +42,11 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Record<'r> {
     pub kind: Kind,
-    /// The store's record; empty where the kind is `Gone`.
+    /// The store's record; empty for `Gone`.
     pub value: &'r [u8],
 }
 
-/// Bytes that a version will take in a run.
+/// Bytes of a version in a run.
 pub(super) fn bytes_of(kind: Kind, account: &AccountRef<'_>) -> usize {
     match kind {
         Kind::Gone => HEAD_BYTES,
@@ -66,7 +64,7 @@ pub(super) fn append(
 ) {
     let length = bytes_of(kind, account) - HEAD_BYTES;
     out.extend_from_slice(pubkey);
-    // Newer ones sort first.
+    // Newer versions sort first.
     out.extend_from_slice(&(!version_order.slot).to_be_bytes());
     out.extend_from_slice(&(!version_order.place).to_be_bytes());
     let packed = (kind as u32) << KIND_SHIFT | length as u32 & LENGTH_MASK;
@@ -77,7 +75,7 @@ pub(super) fn append(
     }
 }
 
-/// Bytes of the record that begins with this head.
+/// Length in bytes of the record with this head.
 pub(super) fn length_at(head: &[u8; HEAD_BYTES]) -> usize {
     HEAD_BYTES + (packed_at(head) & LENGTH_MASK) as usize
 }

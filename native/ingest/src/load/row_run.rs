@@ -1,15 +1,15 @@
-//! Sorted runs of an index's rows. They come in ascending order of pubkeys and keep it within their
-//! group, so only the group is compared.
+//! Sorted runs of an index's rows. Rows arrive in ascending order of pubkeys and keep that order
+//! within their group, so only groups are compared.
 
 use super::merge::{Layout, prefix_of};
 use super::spill::{Span, SpillWriter};
 use store::IndexKind;
 use sys::error::Result;
 
-/// The first bytes of a row as a number, and which row it is.
+/// The first bytes of a row as a number, and the row's index.
 type Entry = (u64, u32);
 
-/// What the sort of a row takes beside the row.
+/// Sort memory per row, in addition to the row.
 pub(super) const ENTRY_BYTES: usize = size_of::<Entry>();
 
 pub(super) fn layout(kind: IndexKind) -> Layout {
@@ -19,7 +19,7 @@ pub(super) fn layout(kind: IndexKind) -> Layout {
     }
 }
 
-/// Sorts whole rows, at most `u32::MAX` of them, and writes them as one run.
+/// Sorts at most `u32::MAX` rows and writes them as one run.
 pub(super) fn write_run(kind: IndexKind, rows: &[u8], out: &mut SpillWriter) -> Result<Span> {
     let row_bytes = kind.row_bytes();
     let prefixes = rows.chunks_exact(row_bytes).map(prefix_of);
@@ -31,7 +31,7 @@ pub(super) fn write_run(kind: IndexKind, rows: &[u8], out: &mut SpillWriter) -> 
     };
     let group = |entry: &Entry| row(entry).get(..kind.group_bytes()).unwrap_or_default();
     for alike in entries.chunk_by_mut(|a, b| a.0 == b.0) {
-        // Mostly a whole group, and in order already.
+        // Mostly the prefix is the whole group and the rows are already sorted.
         if !alike.is_sorted_by(|a, b| group(a) <= group(b)) {
             alike.sort_by(|a, b| group(a).cmp(group(b)));
         }

@@ -1,4 +1,4 @@
-//! Which versions of accounts a scope keeps, decided one at a time and before any other is known.
+//! Decides for one version at a time whether a scope keeps it, without knowledge of the others.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use primitives::Pubkey;
 use primitives::token::{self, CLOCK_SYSVAR, TokenProgram};
 use store::{AccountRef, Scope};
 
-/// A scope in a form that is quick to ask, and what it has learnt so far.
+/// A scope in a form for fast checks, and the state collected from versions.
 pub(super) struct ScopeFilter {
     /// `None` keeps every account.
     listed: Option<Listed>,
@@ -18,7 +18,7 @@ struct Listed {
     mints: HashSet<Pubkey>,
     pubkeys: HashSet<Pubkey>,
     has_token_programs: bool,
-    /// The newest version of each listed address that was seen, and the mint that it names.
+    /// The newest seen version of each listed address, and the mint that it refers to.
     seen: HashMap<Pubkey, (VersionOrder, Option<(TokenProgram, Pubkey)>)>,
 }
 
@@ -43,7 +43,7 @@ impl ScopeFilter {
         }
     }
 
-    /// What this version is to the load, were it the newest.
+    /// The kind of this version, if it is the newest.
     pub fn kind_of(
         &mut self,
         pubkey: &Pubkey,
@@ -69,7 +69,7 @@ impl ScopeFilter {
         }
     }
 
-    /// The mints that kept token accounts name. Known when every version has been seen.
+    /// The mints that kept token accounts refer to. Complete after every version was seen.
     pub fn needed_mints(&self) -> HashSet<(TokenProgram, Pubkey)> {
         let listed = self.listed.iter();
         listed
@@ -90,8 +90,8 @@ impl Listed {
                     .is_some_and(|mint| self.has_token_programs || self.mints.contains(mint)))
     }
 
-    /// The mint of an account that is kept for its program or its mint is in the scope itself. So
-    /// only listed addresses can ask for one that is not, and no more than there are of them.
+    /// The mint of an account that is kept for its program or its mint is in the scope. So only
+    /// listed addresses can need another mint, at most one per address.
     fn may_need(&self, account: &AccountRef<'_>) -> bool {
         !(self.pubkeys.is_empty() && self.mints.is_empty())
             && TokenProgram::of(account.owner).is_some()

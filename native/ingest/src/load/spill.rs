@@ -1,5 +1,4 @@
-//! Sorted runs on the disk: one file, which has no name, so that nothing of it outlives the
-//! process.
+//! Sorted runs on disk, in one unnamed file, which the system deletes when the process ends.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -11,24 +10,24 @@ use store::disk_space::keep_reserve;
 use sys::error::{Error, Result};
 
 const WRITE_BYTES: usize = 1 << 20;
-/// Bytes between two looks at the disk's room.
+/// Bytes written between two checks of free disk space.
 const RESERVE_EVERY_BYTES: u64 = 64 << 20;
 
-/// A run's place in the file.
+/// The range of a run in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub start: u64,
     pub end: u64,
 }
 
-/// Where runs are read from.
+/// Reads runs.
 #[derive(Debug, Clone)]
 pub(super) struct SpillFile {
     file: Arc<File>,
     dir: Arc<PathBuf>,
 }
 
-/// Where runs are written, one after the other.
+/// Writes runs sequentially.
 pub(super) struct SpillWriter {
     spill: SpillFile,
     out: BufWriter<Arc<File>>,
@@ -38,7 +37,7 @@ pub(super) struct SpillWriter {
 }
 
 impl SpillWriter {
-    /// Makes the file in a folder.
+    /// Creates the file in a folder.
     pub fn create(dir: &Path, name: &str, reserve_bytes: u64) -> Result<SpillWriter> {
         let path = dir.join(name);
         let explained = |error: io::Error| failed(dir, &error);
@@ -101,7 +100,7 @@ impl SpillWriter {
 }
 
 impl SpillFile {
-    /// Fills `buffer` from a place of the file.
+    /// Fills `buffer` from an offset of the file.
     pub fn read_exact_at(&self, buffer: &mut [u8], at: u64) -> Result<()> {
         self.file
             .read_exact_at(buffer, at)

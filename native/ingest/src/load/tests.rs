@@ -1,4 +1,4 @@
-//! Loads against the model of the store, with so little memory that every run is short.
+//! Tests of loads against a model of the store, with little memory so that all runs are short.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use store::testing::{account, block, hash, mint_data, number, options, strategy,
 use store::{AccountUpdate, Options, Scope, Store};
 use sys::error::{Error, Result};
 
-/// A version of an account: its slot, which source it is of, and what it says.
+/// A version of an account: slot, source and content.
 pub(super) type Version = (u64, u8, AccountUpdate);
 
 pub(super) const BASE: Base = Base {
@@ -56,7 +56,7 @@ pub(super) fn load_into(dir: &Path, options: &Options, versions: &[Version]) -> 
     loader.finish(&dir.join("store"), options, &BASE, &Progress::default())
 }
 
-/// The newest versions of what a scope keeps, by the plainest means.
+/// The newest versions of what a scope keeps, computed in the simplest way.
 pub(super) fn expected(scope: &Scope, versions: &[Version]) -> Model {
     let mut newest: BTreeMap<Pubkey, (u64, u8, usize, &AccountUpdate)> = BTreeMap::new();
     for (position, (slot, order, update)) in versions.iter().enumerate() {
@@ -94,7 +94,7 @@ pub(super) fn assert_holds(dir: &Path, options: &Options, model: &Model) {
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
     model.assert_in(&store.snapshot().unwrap());
     assert_eq!(store.tip().unwrap(), Some(BASE));
-    // The chain goes on from its base, on every index.
+    // The chain continues from its base, on every index.
     let mut next = block(51, vec![account(number(1), 1, TOKEN_PROGRAM, &[0; 165])]);
     (next.parent_slot, next.parent_blockhash) = (BASE.slot, BASE.blockhash);
     assert!(store.apply(&next).unwrap().is_new);
@@ -114,11 +114,11 @@ fn scope() -> impl Strategy<Value = Scope> {
     ]
 }
 
-/// So many cases, or as many as `PROPTEST_CASES` says. What fails is kept beside the crate's
+/// Runs `count` cases, or `PROPTEST_CASES` if set. Failing cases are saved beside the crate's
 /// sources.
 pub(super) fn cases(count: u32) -> ProptestConfig {
     match std::env::var("PROPTEST_CASES") {
-        // The default has read it.
+        // The default reads it.
         Ok(_) => ProptestConfig::default(),
         Err(_) => ProptestConfig::with_cases(count),
     }
@@ -141,11 +141,11 @@ proptest! {
     }
 
     #[test]
-    fn no_order_of_sources_changes_the_store(
+    fn the_order_of_sources_does_not_change_the_store(
         versions in vec((1u64..200, strategy::update()), 1..60),
         places in vec(any::<Index>(), 60),
     ) {
-        // Slots all differ, so nothing hangs on positions.
+        // Slots are unique, so positions do not matter.
         let mut slots = std::collections::BTreeSet::new();
         let versions: Vec<Version> = versions
             .into_iter()
@@ -164,7 +164,7 @@ proptest! {
 }
 
 #[test]
-fn an_account_that_left_the_scope_does_not_come_back() {
+fn an_account_that_left_the_scope_is_not_restored() {
     let scope = Scope::Listed {
         programs: vec![TOKEN_PROGRAM],
         mints: vec![],
@@ -188,7 +188,7 @@ fn an_account_that_left_the_scope_does_not_come_back() {
 }
 
 #[test]
-fn long_accounts_and_large_programs_and_mints_are_whole() {
+fn long_accounts_and_large_programs_and_mints_are_complete() {
     let (mint, program) = (number(70_000), [8; 32]);
     let mut versions: Vec<Version> = (0..300)
         .map(|n| {
@@ -196,7 +196,7 @@ fn long_accounts_and_large_programs_and_mints_are_whole() {
             (n % 40, 0, account(number(n), 1, TOKEN_2022_PROGRAM, &data))
         })
         .collect();
-    // Of the last slot alone there are more than a log keeps.
+    // Slot 45 alone has more rows than a log keeps.
     versions.extend((0..51_000).map(|n| {
         let slot = if n < 400 { 46 + n % 4 } else { 45 };
         (slot, 0, account(number(1_000 + n), 1, program, &[1; 9]))
@@ -214,13 +214,13 @@ fn long_accounts_and_large_programs_and_mints_are_whole() {
         let entries = store.stats().unwrap().entries;
         entries.iter().find(|(name, _)| *name == wanted).unwrap().1
     };
-    // 400 of the program, those of Token-2022 after slot 0, and what the block after the base
-    // brought.
+    // 400 of the program, those of Token-2022 after slot 0, and the changes of the block after the
+    // base.
     assert_eq!((rows("changed"), rows("holders")), (400 + 293 + 1, 1));
 }
 
 #[test]
-fn a_dry_run_says_at_most_what_a_store_takes() {
+fn a_dry_run_gives_an_upper_bound_of_the_store_size() {
     let versions: Vec<Version> = (0..20_000)
         .map(|n| {
             let data = token_data(&hash(n % 700), &hash(n % 5_000), n, 1);
@@ -247,13 +247,13 @@ fn a_dry_run_says_at_most_what_a_store_takes() {
         dry.file_bytes < loaded.file_bytes * 13 / 10,
         "{dry:?} {loaded:?}"
     );
-    // Account, three keys and a mint: what the rows themselves take.
+    // Account, three keys and a mint: the size of the rows themselves.
     let raw = loaded.accounts * (32 + 57 + 165 + 64 + 65 + 65 + 32);
     assert!(loaded.file_bytes < raw * 16 / 10, "{loaded:?}, raw {raw}");
 }
 
 #[test]
-fn what_stops_a_load_leaves_no_store() {
+fn a_failed_load_leaves_no_store() {
     let versions: Vec<Version> = (0..20_000)
         .map(|n| (n, 0, account(hash(n), 1, [8; 32], &[1; 200])))
         .collect();
@@ -288,7 +288,7 @@ fn what_stops_a_load_leaves_no_store() {
 }
 
 #[test]
-fn a_store_that_is_there_is_not_replaced() {
+fn an_existing_store_is_not_replaced() {
     let dir = TempDir::new().unwrap();
     let one = |n| vec![(1, 0, account(number(n), 1, [8; 32], b"one"))];
     load_into(dir.path(), &options(), &one(1)).unwrap();
@@ -299,7 +299,7 @@ fn a_store_that_is_there_is_not_replaced() {
 }
 
 #[test]
-fn accounts_that_hold_another_sum_than_their_bank_says_are_no_store() {
+fn accounts_with_another_sum_than_their_bank_are_refused() {
     let versions: Vec<Version> = vec![
         (1, 0, account(number(1), 10, [8; 32], b"one")),
         (2, 0, account(number(1), 7, [8; 32], b"one")),
@@ -311,7 +311,7 @@ fn accounts_that_hold_another_sum_than_their_bank_says_are_no_store() {
         mints: vec![],
         pubkeys: vec![],
     };
-    // 0 is not said, and of a scope the bank says nothing.
+    // 0 means unknown. The sum of a bank does not apply to a scope.
     for (scope, said, is_sound) in [
         (Scope::All, 12, true),
         (Scope::All, 0, true),

@@ -1,4 +1,4 @@
-//! A copy of a store that is brought up to date, and loads that are killed.
+//! Tests of updates of a store's copy, and of killed loads.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -23,7 +23,7 @@ const OLD: Base = Base {
     ..BASE
 };
 
-/// A store of the first versions, brought up to date with the others.
+/// Builds a store of the first versions and updates it with the others.
 fn updated(
     dir: &Path,
     options: &Options,
@@ -43,7 +43,7 @@ proptest! {
     #![proptest_config(cases(32))]
 
     #[test]
-    fn a_copy_catches_up_with_what_changed(
+    fn an_updated_copy_has_all_changes(
         programs in prop::option::of(vec(strategy::program(), 1..3)),
         before in vec((1u64..=10, strategy::update()), 0..80),
         after in vec((9u64..20, strategy::update()), 0..80),
@@ -58,7 +58,7 @@ proptest! {
             let versions = versions.into_iter();
             versions.map(|(slot, update)| (slot, order, update)).collect()
         };
-        // An archive of what changed after slot 8 holds all of it, closed accounts included.
+        // An archive of the changes after slot 8 holds all of them, including closed accounts.
         let again = before.iter().filter(|(slot, _)| *slot > 8).cloned();
         let after = again.chain(after).collect();
         let (before, after) = (of(0, before), of(1, after));
@@ -70,7 +70,7 @@ proptest! {
 }
 
 #[test]
-fn a_slot_that_is_known_already_may_say_something_else() {
+fn a_known_slot_may_have_other_content() {
     let program = [80; 32];
     let before = vec![(10, 0, account(number(1), 1, program, &[]))];
     let after = vec![
@@ -112,7 +112,7 @@ fn a_mint_outside_the_scope_is_kept_up_to_date_with_its_accounts() {
 }
 
 #[test]
-fn what_does_not_continue_a_store_is_refused() {
+fn an_update_that_does_not_continue_the_store_is_refused() {
     let one: Vec<Version> = vec![(11, 1, account(number(1), 1, [8; 32], b"one"))];
     let dir = TempDir::new().unwrap();
     let error = updated(dir.path(), &options(), &[], &one, 11).unwrap_err();
@@ -122,7 +122,7 @@ fn what_does_not_continue_a_store_is_refused() {
 
 const CHILD: &str = "SLOTLINE_TEST_LOAD";
 
-/// The versions of a load, the same in both processes.
+/// The versions of a load, equal in both processes.
 fn many() -> Vec<Version> {
     let one = |n: u64| {
         let data = token_data(&number(n % 50), &number(n % 900), n, 1);
@@ -132,7 +132,7 @@ fn many() -> Vec<Version> {
     (0..20_000).map(one).collect()
 }
 
-/// Not a test of its own: the load that the test below kills.
+/// Not a separate test: the load that the test below kills.
 #[test]
 fn loading() {
     let Some(dir) = std::env::var_os(CHILD) else {
@@ -152,7 +152,7 @@ fn a_killed_load_leaves_a_whole_store_or_none() {
     load_into(dir.path(), &options(), &versions).unwrap();
     let whole = begun.elapsed().as_micros() as u64;
     for round in 0..rounds {
-        // Some after its end, so that a whole one is met as well.
+        // Some kills come after the load's end, so that complete stores occur too.
         let micros = whole * 5 / 4 * (round + 1) / rounds;
         let dir = TempDir::new().unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
@@ -166,7 +166,7 @@ fn a_killed_load_leaves_a_whole_store_or_none() {
         child.wait().unwrap();
         let store = dir.path().join("store");
         if !store.exists() {
-            // What it left behind is in no one's way.
+            // The remains of the killed load do not block a new one.
             load_into(dir.path(), &options(), &versions).unwrap();
         }
         assert_holds(&store, &options(), &model);
@@ -176,7 +176,7 @@ fn a_killed_load_leaves_a_whole_store_or_none() {
 }
 
 #[test]
-fn subscribers_cannot_read_on_over_a_gap() {
+fn subscribers_cannot_continue_over_a_gap() {
     let one: Vec<Version> = vec![(11, 1, account(number(1), 1, [8; 32], b"one"))];
     let dir = TempDir::new().unwrap();
     updated(dir.path(), &options(), &one, &one, 10).unwrap();
