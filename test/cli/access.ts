@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { freePorts, runToEnd, startDeployment } from '../fixtures/processes/deployment.js'
 
-/** Status of a read through an RPC URL, by a client that may come from any loopback address. */
+/** Status of a read through an RPC URL; the client may use any loopback address. */
 const statusOf = (
   url: string,
   { localAddress = '127.0.0.1', headers = {} }: { localAddress?: string; headers?: object } = {},
@@ -26,7 +26,7 @@ const statusOf = (
     sent.end('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
   })
 
-t.test('an operator grants, restricts, ends and extends, and each edge obeys at once', async t => {
+t.test('changes by an operator apply at each edge at once', async t => {
   const { dataDir, description } = await startDeployment(t, { args: ['--edges', '2'] })
   const target = ['--url', description.dashboardUrl, '--token-file', join(dataDir, 'admin.token')]
   const slotline = (...args: readonly string[]) => runToEnd(t, ['access', ...args, ...target])
@@ -35,7 +35,7 @@ t.test('an operator grants, restricts, ends and extends, and each edge obeys at 
     if (code !== 0) throw new Error(output)
     return output === '' ? undefined : JSON.parse(output)
   }
-  /** Eight connections: with two edges behind the port, all of them at one in 128 runs. */
+  /** Eight connections: with two edges, all of them reach the same edge in 1 of 128 runs. */
   const statuses = async (url: string, options?: Parameters<typeof statusOf>[1]) => {
     const all = await Promise.all(Array.from({ length: 8 }, () => statusOf(url, options)))
     return [...new Set(all)]
@@ -97,7 +97,7 @@ t.test('an operator grants, restricts, ends and extends, and each edge obeys at 
     t.match(await ask('token', 'generate', ...scope), { address: null }, 'deleted by revoke')
   })
 
-  await t.test('an end', async t => {
+  await t.test('end', async t => {
     t.match(await ask('end', accessId), { state: 'ended' })
     t.strictSame(await statuses(nyc.rpcUrl), [403])
     t.match(await slotline('token', 'regenerate', ...scope), {
@@ -114,7 +114,7 @@ t.test('an operator grants, restricts, ends and extends, and each edge obeys at 
     t.match(await ask('show', accessId), { state: 'ended', tokens: [{}, {}] })
   })
 
-  await t.test('what cannot be done is one line', async t => {
+  await t.test('an error is one line', async t => {
     const cases: [args: readonly string[], line: string][] = [
       [['show', 'acc_none'], 'No such access'],
       [['show', '../x'], 'Not found'],
@@ -143,7 +143,7 @@ t.test('an operator grants, restricts, ends and extends, and each edge obeys at 
     })
   })
 
-  await t.test('the admin API is for who has its token', async t => {
+  await t.test('the admin API requires its token', async t => {
     const url = `${description.dashboardUrl}admin/accesses`
     const cases: [name: string, headers: Record<string, string>, status: number][] = [
       ['its token', { authorization: `Bearer ${description.adminToken}` }, 200],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { collect, instant, instantOrNever, integer, line } from '../../src/cli/arguments.js'
 
-t.test('integers within bounds', t => {
+t.test('integers are bounded', t => {
   const read = integer(1, 10)
   for (const value of ['1', '10']) t.equal(read(value), Number(value))
   for (const value of ['0', '11', '1.5', 'x', 'NaN', '1e9'])
@@ -9,7 +9,7 @@ t.test('integers within bounds', t => {
   t.end()
 })
 
-t.test('words of a person are one line', t => {
+t.test('free text must be one line', t => {
   t.equal(line(' the wrong cluster '), 'the wrong cluster')
   t.equal(line('x'.repeat(200)).length, 200)
   for (const value of ['', ' ', 'a\nb', 'a\u001b[2J', 'a\u202eb', 'x'.repeat(201)])
@@ -17,7 +17,7 @@ t.test('words of a person are one line', t => {
   t.end()
 })
 
-t.test('times are UTC, whole, and of days that there are', t => {
+t.test('times are UTC, complete, and of existing days', t => {
   const right: [value: string, iso: string][] = [
     ['2027-01-31', '2027-01-31T00:00:00.000Z'],
     ['2027-01-31T12:00Z', '2027-01-31T12:00:00.000Z'],

@@ -37,7 +37,7 @@ const openBusyService = async (t: Test) => {
     const { context } = (await call(prepared.urlOf('one'), 'getAccountInfo', [mint])) as Slotted
     return context.slot
   }
-  // There may be no block yet, which is an error to the one who asks.
+  // Before the first block the call fails.
   await until('slots are indexed', async () => (await slot().catch(() => 0)) > 5)
   const { configFile, dataDir } = prepared
   const stores = join(dataDir, 'accounts', 'one')
@@ -46,13 +46,13 @@ const openBusyService = async (t: Test) => {
   return { chain, configFile, prepared, service, slot, stores, slotline }
 }
 
-/** The stores in a folder, with what names the live one, and who writes it. */
+/** The stores in a folder, the name of the live one, and its writer. */
 const generationsIn = (stores: string): readonly string[] =>
   readdirSync(stores)
     .filter(name => !name.startsWith('status.json'))
     .sort()
 
-/** Changes a byte of an index's key wherever it stands in the file of a store. */
+/** Changes a byte of an index's key at each occurrence in a store's file. */
 const tamper = (file: string, key: Uint8Array): number => {
   const bytes = readFileSync(file)
   let count = 0
@@ -65,17 +65,17 @@ const tamper = (file: string, key: Uint8Array): number => {
   return count
 }
 
-t.test('verify, beside a busy service and without it', async t => {
+t.test('verify with and without a running service', async t => {
   const { chain, service, slot, stores, slotline } = await openBusyService(t)
   const before = await slot()
-  // Slow enough for many blocks to come between the slices.
+  // Slow enough for many blocks between the slices.
   const beside = await slotline('verify', '--rate', '4000', '--json')
   t.equal(beside.code, 0, beside.output)
   const result = JSON.parse(beside.output)
   t.match(result, { isSound: true, networks: [{ network: 'one', generation: '1' }] })
   const { rows, seconds, slot: from } = result.networks[0]
   t.ok(rows > 500 && from >= before)
-  // The last slice is of no pause.
+  // No pause follows the last slice.
   t.ok((rows - 1_000) / seconds <= 4_000, `${rows} rows in ${seconds} s`)
   t.ok((await slot()) > before + 5, 'blocks were applied meanwhile')
   t.equal(await service.stop(), 0)
@@ -85,7 +85,7 @@ t.test('verify, beside a busy service and without it', async t => {
   t.match(without.output, /^network one, store 1: no differences \([\d,]+ rows in [\d.]+ s\)\n$/)
 
   const { mint, tokenAccount } = chain.samples
-  // A row of by_mint: the tag of the token program, the mint, the account.
+  // A row of by_mint: token program tag, mint, account.
   const row = Buffer.concat([Buffer.of(1), decodePubkey(mint), decodePubkey(tokenAccount)])
   t.ok(tamper(join(stores, '1', 'data.mdb'), row) > 0)
   const tampered = await slotline('verify')
@@ -97,7 +97,7 @@ t.test('verify, beside a busy service and without it', async t => {
   t.ok(json.networks[0].differences.length >= 2)
 })
 
-t.test('what cannot be verified is one line, and no verdict', async t => {
+t.test('verify without a readable store prints one line and no verdict', async t => {
   const prepared = await prepareServe(t, { one: { endpoint: 'http://127.0.0.1:1' } })
   const verify = (...args: string[]) => runToEnd(t, ['verify', ...args])
   const cases: [args: string[], says: RegExp][] = [
@@ -117,7 +117,7 @@ t.test('what cannot be verified is one line, and no verdict', async t => {
 const labelOf = (dir: string): { readonly slot: number } =>
   JSON.parse(readFileSync(join(dir, 'backup.json'), 'utf8'))
 
-t.test('a backup under load is a whole store, and serves the same answers', async t => {
+t.test('a backup under load is a complete store and gives the same answers', async t => {
   const busy = await openBusyService(t)
   const { chain, configFile, prepared, service, slot, stores, slotline } = busy
   const dir = join(prepared.dataDir, '..', 'backups')
@@ -149,10 +149,10 @@ t.test('a backup under load is a whole store, and serves the same answers', asyn
   t.match(full.output, /bytes free, but \d+ are needed/)
   t.strictSame(readdirSync(dir).sort(), ['loaded', 'narrow.toml'], 'nothing is left')
 
-  await t.test('killed in the middle, it leaves no target', async t => {
+  await t.test('a killed backup leaves no target', async t => {
     const target = join(dir, 'killed')
     const draft = join(dir, '.killed.unfinished')
-    /** Ends a backup once its file is begun; false where it was through by then, and whole. */
+    /** Kills a backup once its file exists; false if it was complete by then. */
     const kill = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<boolean> => {
       const child = spawn(process.execPath, [
         ...[MAIN, 'backup', '--config', configFile, '--network', 'one', '--to', target],
@@ -202,7 +202,7 @@ t.test('a backup under load is a whole store, and serves the same answers', asyn
   t.equal(store.tip()?.slot, labelOf(loaded).slot)
   store.close()
 
-  // A bootstrap that was interrupted, whose store would have the number of the restored one.
+  // An interrupted bootstrap whose store would have the number of the restored one.
   const atMs = Date.now()
   const times = { begunAtMs: atMs, stepAtMs: atMs, attempts: 1 }
   writeState(stores, {
@@ -216,7 +216,7 @@ t.test('a backup under load is a whole store, and serves the same answers', asyn
   t.strictSame(await answers(), answered)
   t.equal(await second.stop(), 0)
 
-  await t.test('what is no backup of this network is refused', async t => {
+  await t.test('a folder that is no backup of this network is refused', async t => {
     const wrong = async (says: RegExp): Promise<void> => {
       const { code, output } = await slotline('restore', '--from', settled)
       t.equal(code, 1)

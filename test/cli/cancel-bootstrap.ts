@@ -20,7 +20,7 @@ const STEPS: readonly (readonly [Kind, Step])[] = isSoak ? PLACES : [['snapshot'
 const REASON = 'of the wrong cluster'
 const NOTHING = (kind: Kind): string => `slotline: no bootstrap of network ${kind} runs\n`
 
-t.test('a bootstrap that is cancelled', async t => {
+t.test('a bootstrap can be cancelled', async t => {
   const world = await openBootstrapWorld(t)
   const { examine, files, leftIn, prepared, stand, statusOf, storesOf } = world
   const slotline = (...args: readonly string[]) =>
@@ -34,7 +34,7 @@ t.test('a bootstrap that is cancelled', async t => {
   let service = await prepared.start()
 
   for (const [kind, step] of STEPS)
-    await t.test(`${kind}, at the step ${step}`, async t => {
+    await t.test(`${kind}, at step ${step}`, async t => {
       const { loading } = await bringTo(world, kind, step)
       t.ok(existsSync(pathOf(kind, 'INCOMPLETE')), 'no edge calls itself healthy')
       t.strictSame(await cancel(kind, '--reason', REASON), {
@@ -53,7 +53,7 @@ t.test('a bootstrap that is cancelled', async t => {
       t.strictSame(await cancel(kind), { code: 1, output: NOTHING(kind) }, 'only once')
     })
 
-  await t.test('kill -9 before it has heard of it', async t => {
+  await t.test('kill -9 before the process reads the request', async t => {
     const { loading } = await bringTo(world, 'snapshot', 'load')
     const pid = indexerOf(world, service, 'snapshot')
     process.kill(pid, 'SIGSTOP')
@@ -69,7 +69,7 @@ t.test('a bootstrap that is cancelled', async t => {
     t.notOk(existsSync(pathOf('snapshot', 'INCOMPLETE')), 'nor is it left by a killed one')
   })
 
-  await t.test('it is counted, and no failure', async t => {
+  await t.test('the metrics count it as cancelled, not as failed', async t => {
     const metrics = await (await fetch(prepared.metricsUrl)).text()
     const counts = metrics.split('\n').filter(line => line.startsWith('slotline_bootstraps_total'))
     t.ok(counts.some(line => /network="snapshot".*outcome="cancelled"/.test(line)))
@@ -79,13 +79,13 @@ t.test('a bootstrap that is cancelled', async t => {
     t.notMatch(service.output(), 'bootstrap failed')
   })
 
-  await t.test('kill -9 in the middle of it', async t => {
+  await t.test('kill -9 during the cancellation', async t => {
     const { loading } = await bringTo(world, 'snapshot', 'load')
     const state = readFileSync(pathOf('snapshot', 'bootstrap.json'), 'utf8')
     t.equal((await cancel('snapshot')).code, 0)
     t.equal((await loading).code, 1)
     t.equal(await service.stop(), 0)
-    // What a kill leaves between the end of its files and the word that it was cancelled.
+    // State after a kill between the removal of the files and the record of the cancellation.
     const { id } = JSON.parse(state).request
     writeFileSync(pathOf('snapshot', 'bootstrap.json'), state)
     writeFileSync(
@@ -98,7 +98,7 @@ t.test('a bootstrap that is cancelled', async t => {
     t.match(statusOf('snapshot'), { reason: REASON, attempts: 1 })
     await examine(t, 'snapshot', '1')
     if (!isSoak) return
-    // Of a bootstrap that is no more: it is not to end the next.
+    // A request to cancel an earlier bootstrap must not cancel the next one.
     writeFileSync(
       pathOf('snapshot', 'bootstrap.cancel.json'),
       JSON.stringify({ id, reason: REASON }),

@@ -12,7 +12,7 @@ import { prepareServe } from '../fixtures/processes/serve.js'
 import { recordChain } from '../fixtures/ingest/snapshot-archive.js'
 import { until } from '../fixtures/until.js'
 
-/** An output that records what is written to it. */
+/** An output that records writes. */
 const createOutput = (isTTY: boolean) => {
   const written: string[] = []
   const stream = new Writable({
@@ -25,7 +25,7 @@ const createOutput = (isTTY: boolean) => {
   return { output, written }
 }
 
-t.test('a terminal has one line, which is redrawn and then removed', async t => {
+t.test('on a terminal one line is redrawn and then removed', async t => {
   const { output, written } = createOutput(true)
   const progress = createProgress('rows', output)
   progress.show(2_500, 10_000, 'verify one')
@@ -40,17 +40,17 @@ t.test('a terminal has one line, which is redrawn and then removed', async t => 
   )
   t.match(text, /verify one: 50 %, \d+ s left, 5,000 of about 10,000 rows/)
   t.notMatch(text, '\n')
-  // Nothing is left of it: the cursor is at the start of an empty line.
+  // The line is removed: the cursor is at the start of an empty line.
   t.match(text, /\x1b\[1G\x1b\[2K$/)
 })
 
-t.test('a progress that never showed anything ends', async t => {
+t.test('a progress without updates can end', async t => {
   const { output, written } = createOutput(true)
   createProgress('rows', output).end()
   t.strictSame(written, [])
 })
 
-t.test('durations in their largest units', async t => {
+t.test('durations are formatted in their largest units', async t => {
   const cases: [seconds: number, text: string][] = [
     [0, '0 s'],
     [119, '119 s'],
@@ -62,7 +62,7 @@ t.test('durations in their largest units', async t => {
   for (const [seconds, text] of cases) t.equal(formatDuration(seconds), text)
 })
 
-t.test('an output that is no terminal has a line every 10 s', async t => {
+t.test('other outputs get a line every 10 s', async t => {
   const { output, written } = createOutput(false)
   let nowMs = 0
   const progress = createProgress('rows', output, () => nowMs)
@@ -87,7 +87,7 @@ t.test('an output that is no terminal has a line every 10 s', async t => {
 const hasTerminal = spawnSync('script', ['--version']).status === 0
 const skip = hasTerminal ? false : 'there is no `script` that makes a terminal'
 
-t.test('a load on a terminal shows bytes, accounts, rate and time left', { skip }, async t => {
+t.test('a load on a terminal shows bytes, accounts, rate and remaining time', { skip }, async t => {
   const chain = await startSandboxChain({ slotMs: 40 })
   t.teardown(() => chain.close())
   const record = await recordChain(chain)

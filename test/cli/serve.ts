@@ -5,7 +5,7 @@ import { call, callText, runToEnd } from '../fixtures/processes/deployment.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'
 
-/** A chain whose slots end when the test says so. */
+/** A chain whose slots are ended by the test. */
 const openChain = async (t: Test, seed: string, firstSlot = 1) => {
   const chain = await startSandboxChain({ seed, firstSlot, slotMs: 0 })
   t.teardown(() => chain.close())
@@ -14,7 +14,7 @@ const openChain = async (t: Test, seed: string, firstSlot = 1) => {
 
 type Slotted = { readonly context: { readonly slot: number }; readonly value: unknown }
 
-t.test('two networks, each from its own feed, by tokens that open nothing else', async t => {
+t.test('two networks with separate feeds and tokens', async t => {
   const one = await openChain(t, 'one')
   const two = await openChain(t, 'two', 1_000)
   const feeds = {
@@ -63,7 +63,7 @@ t.test('two networks, each from its own feed, by tokens that open nothing else',
   t.equal(await again.stop(), 0)
 })
 
-t.test('without its feed it starts, and answers from what it has', async t => {
+t.test('without its feed a service starts and answers from its store', async t => {
   const chain = await openChain(t, 'one')
   const { samples } = chain
   const prepared = await prepareServe(
@@ -84,7 +84,7 @@ t.test('without its feed it starts, and answers from what it has', async t => {
   t.equal(await second.stop(), 0)
 })
 
-t.test('what is wrong with a configuration is one line', async t => {
+t.test('a configuration error is one line', async t => {
   const prepared = await prepareServe(t, { one: { endpoint: 'http://127.0.0.1:1' } })
   writeFileSync(prepared.configFile, 'dataDirs = "x"\n')
   const { code, output } = await runToEnd(t, ['serve', '--config', prepared.configFile])

@@ -6,7 +6,7 @@ import { runToEnd } from '../fixtures/processes/deployment.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'
 
-t.test('status of a network: healthy, without its feed, without its service', async t => {
+t.test('status of a network: healthy, without feed, without service', async t => {
   const chain = await startSandboxChain({ slotMs: 0 })
   t.teardown(() => chain.close())
   const endpoint = `${chain.geyserUrl}/api-key-qzx11`
@@ -48,7 +48,7 @@ t.test('status of a network: healthy, without its feed, without its service', as
   t.equal(other.code, 2)
   t.match(other.output, 'slotline: no network two\n')
 
-  // One that hangs, and one that cannot be read.
+  // A process that no longer writes its status, and a file that cannot be parsed.
   const file = join(prepared.dataDir, 'accounts', 'one', 'status.json')
   const said = JSON.parse(readFileSync(file, 'utf8'))
   writeFileSync(file, JSON.stringify({ ...said, pid: process.pid, atMs: said.atMs - 60_000 }))

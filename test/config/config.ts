@@ -49,7 +49,7 @@ const given = {
   locations: [{ id: 'l', name: 'L', listeners: [{ host: '::', port: 1 }] }],
 }
 
-t.test('what is not given has its default', t => {
+t.test('an omitted option has its default', t => {
   const config = parseConfig(FILE, 'slotline.toml')
   t.equal(config.processes.drainMs, 5_000)
   t.equal(config.processes.tipPollMs, 200)
@@ -65,7 +65,7 @@ t.test('what is not given has its default', t => {
   t.end()
 })
 
-t.test('a wrong line is named with what would be right', t => {
+t.test('an error names the line and a valid value', t => {
   const cases: [from: string, to: string, message: string][] = [
     ['drainMs =', 'drainMx =', '23: processes.drainMx is unknown; did you mean drainMs?'],
     ['drainMs =', 'whatever =', '23: processes.whatever is unknown'],
@@ -198,7 +198,7 @@ t.test('a wrong line is named with what would be right', t => {
   t.end()
 })
 
-/** Every number among the options, by its path. */
+/** Every number among the options, with its path. */
 const numbersOf = (value: unknown, path: readonly string[] = []): [string[], number][] =>
   typeof value === 'number'
     ? [[[...path], value]]
@@ -209,7 +209,7 @@ const numbersOf = (value: unknown, path: readonly string[] = []): [string[], num
 const withValue = (path: readonly string[], value: unknown): unknown =>
   path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)
 
-t.test('every number is bounded on both sides', t => {
+t.test('every number has a lower and an upper bound', t => {
   const numbers = numbersOf(EXAMPLE)
   t.ok(numbers.length > 25, `${numbers.length} numbers`)
   for (const [path, value] of numbers) {
@@ -236,7 +236,7 @@ t.test('every number is bounded on both sides', t => {
   t.end()
 })
 
-t.test('no key passes that is not known', t => {
+t.test('unknown keys are refused', t => {
   const tables = ['', 'store', 'pools', 'access', 'access.store', 'processes', 'metrics', 'log']
   fc.assert(
     fc.property(
@@ -260,7 +260,7 @@ t.test('no key passes that is not known', t => {
   t.end()
 })
 
-/** A whole relay section; what is given differs. */
+/** A complete relay section with the given changes. */
 const relayWith = (given: object = {}) => ({
   upstream: { urls: ['https://engine.example'], credential: 'canary-of-the-engine' },
   serviceTipAddresses: ['tr7c9YdFm5pTx8xVp8XMRPrAFGSND7xmumTqPPJchHe'],
@@ -270,7 +270,7 @@ const relayWith = (given: object = {}) => ({
 const withRelays = (relay?: object, relayBundle?: object) =>
   toConfig({ ...given, networks: [{ ...given.networks[0], relay, relayBundle }] })
 
-t.test('each relay route has an engine of its own, with defaults that suit it', t => {
+t.test('each relay route has a separate engine, with its own defaults', t => {
   const [network] = withRelays(relayWith(), relayWith()).networks
   t.match(network?.relay, {
     path: '/iris',
@@ -289,7 +289,7 @@ t.test('each relay route has an engine of its own, with defaults that suit it', 
   t.end()
 })
 
-t.test('a relay section that cannot be used is refused', t => {
+t.test('an invalid relay section is refused', t => {
   const own = relayWith().serviceTipAddresses
   const cases: [given: object, message: string][] = [
     [{ engineTipAddresses: own }, `: ${own[0]} is a tip address of both kinds`],
@@ -315,7 +315,7 @@ t.test('a relay section that cannot be used is refused', t => {
   t.end()
 })
 
-t.test('what is dumped parses to the same', t => {
+t.test('a dumped configuration parses to the same', t => {
   const config = parseConfig(FILE, 'f')
   const dumped = formatConfig(config)
   t.notMatch(dumped, 'canary')
@@ -338,7 +338,7 @@ t.test('what is dumped parses to the same', t => {
   t.end()
 })
 
-t.test('our secret at the identity provider is not printed', t => {
+t.test('the secret at the identity provider is not printed', t => {
   const identity = { issuer: 'https://id.example', clientId: 'us', clientSecret: 'canary' }
   const config = toConfig({ ...given, dashboard: { identity } })
   t.equal(config.dashboard.identity?.clientSecret, 'canary')
@@ -353,7 +353,7 @@ t.test('our secret at the identity provider is not printed', t => {
   t.end()
 })
 
-t.test('a secret of a feed is not printed, wherever its provider puts it', t => {
+t.test('a secret of a feed is not printed from any part of its options', t => {
   const cases: [endpoint: string, shown: string][] = [
     ['https://feed.example', 'https://feed.example'],
     ['https://feed.example:443/', 'https://feed.example:443/'],
@@ -371,7 +371,7 @@ t.test('a secret of a feed is not printed, wherever its provider puts it', t => 
   t.end()
 })
 
-t.test('a key at an upstream is not printed, wherever it was put', t => {
+t.test('a key of an upstream is not printed from any part of its options', t => {
   const tips = ['11111111111111111111111111111111']
   const paths = {
     transactionPath: '/send?key=canary',
@@ -410,7 +410,7 @@ t.test('a key at an upstream is not printed, wherever it was put', t => {
   t.end()
 })
 
-t.test('a configuration cannot be changed, and can be sent to another process', t => {
+t.test('a configuration is immutable and can be sent to another process', t => {
   const config = parseConfig(FILE, 'f')
   const check = (value: unknown): boolean =>
     typeof value !== 'object' ||

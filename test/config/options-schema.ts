@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { closestWord } from '../../src/config/closest-word.js'
 import { integer, oneOf, optionsSchema } from '../../src/config/options-schema.js'
 
-t.test('a default gives its kind, its unit and its bounds', t => {
+t.test('a default determines kind, unit and bounds', t => {
   const schema = optionsSchema(
     { waitMs: 5, sizeBytesMax: 7, spareCount: 0, ratio: 0.5, isOn: true, name: '', word: 'a' },
     { word: oneOf(['a', 'b']), sizeBytesMax: integer(2, 9, 'bytes') },
@@ -40,7 +40,7 @@ t.test('a default gives its kind, its unit and its bounds', t => {
   t.end()
 })
 
-t.test('the closest word is near, or none', t => {
+t.test('the closest word is similar, or none is returned', t => {
   const known = ['drainMs', 'drainNoticeMs', 'startMs', 'level']
   const cases: [word: string, closest: string | undefined][] = [
     ['drainMx', 'drainMs'],

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { isPubkey } from '../../src/config/pubkey.js'
 
-t.test('a public key is what decodes to 32 bytes', t => {
+t.test('a public key decodes to 32 bytes', t => {
   const cases: [text: string, is: boolean][] = [
     ['So11111111111111111111111111111111111111112', true],
     ['1'.repeat(32), true],
@@ -14,7 +14,7 @@ t.test('a public key is what decodes to 32 bytes', t => {
     ['So11111111111111111111111111111111111111112 ', false],
     ['é'.repeat(32), false],
     [bs58.encode(new Uint8Array(32).fill(255)), true],
-    // The next number after the largest: 33 bytes, also of 44 characters.
+    // The largest key plus one: 33 bytes, also 44 characters.
     ['JEKNVnkbo3jma5nREBBJCDoXFVeKkD56V3xKrvRmWxFH', false],
     ['z'.repeat(44), false],
   ]
@@ -22,7 +22,7 @@ t.test('a public key is what decodes to 32 bytes', t => {
   t.end()
 })
 
-t.test('as bs58 says', t => {
+t.test('the result equals that of bs58', t => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 30, maxLength: 34 }), bytes => {
       const text = bs58.encode(bytes)

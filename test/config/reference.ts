@@ -11,7 +11,7 @@ const sources = readdirSync(pathOf('src'), { recursive: true, encoding: 'utf8' }
   .map(name => read(`src/${name}`))
   .filter(source => source.includes('export const defaults = '))
 
-t.test('every option says what it must be and why it is so', t => {
+t.test('every option has a kind and a reason', t => {
   const sections = toConfigReference(sources)
   t.ok(sections.length > 10)
   for (const { title, rows } of sections)
@@ -26,7 +26,7 @@ t.test('every option says what it must be and why it is so', t => {
   t.end()
 })
 
-t.test('docs/configuration.md is what the code says', t => {
+t.test('docs/configuration.md matches the code', t => {
   const printed = formatConfiguration(sources)
   if (process.env['SLOTLINE_DOCS'] === 'write')
     writeFileSync(pathOf('docs/configuration.md'), printed)

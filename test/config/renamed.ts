@@ -8,7 +8,7 @@ const table = withRenamed(v.strictObject({ after: v.number(), below: v.strictObj
   gone: { removed: 'the platform does it' },
 })
 
-t.test('a former option is explained by what replaces it', t => {
+t.test('the error of a former option names its replacement', t => {
   t.equal(explainRenamed(table, 'networks[0]', 'before'), 'is now networks[0].after')
   t.equal(explainRenamed(table, '', 'before'), 'is now after')
   t.equal(explainRenamed(table, 'x', 'gone'), 'was removed: the platform does it')
@@ -28,7 +28,7 @@ const unwrap = (node: Node): Node => {
   return inner === undefined ? node : unwrap(inner)
 }
 
-/** Checks one table of the schema and those below it; returns how many former options there are. */
+/** Checks a table of the schema and the tables below it; returns the number of former options. */
 const check = (t: Test, node: Node, path: string): number => {
   const { entries } = node
   if (entries === undefined) return 0
@@ -46,7 +46,7 @@ const check = (t: Test, node: Node, path: string): number => {
   )
 }
 
-t.test('every former option of the configuration leads to one that exists', t => {
+t.test('every replacement of a former option exists', t => {
   t.ok(check(t, configSchema as unknown as Node, '') > 0)
   t.end()
 })

@@ -11,7 +11,7 @@ const KEY = 'So11111111111111111111111111111111111111112'
 
 const isRight = (given: object): boolean => v.safeParse(configSchema, { ...BASE, ...given }).success
 
-t.test('trusted proxies are addresses or ranges of them', t => {
+t.test('trusted proxies are addresses or ranges', t => {
   const cases: [given: unknown, right: boolean][] = [
     ['127.0.0.9', true],
     ['10.0.0.0/8', true],
@@ -32,7 +32,7 @@ t.test('trusted proxies are addresses or ranges of them', t => {
   t.end()
 })
 
-t.test('names become folders: nothing in them is special', t => {
+t.test('names used as folders have no special characters', t => {
   const cases: [id: unknown, right: boolean][] = [
     ['mainnet', true],
     ['a', true],
@@ -55,7 +55,7 @@ t.test('names become folders: nothing in them is special', t => {
   t.end()
 })
 
-t.test('what is indexed is named by public keys', t => {
+t.test('a scope consists of public keys', t => {
   const network = { id: 'n', feed: { endpoint: 'http://x:1' } }
   const cases: [more: object, right: boolean][] = [
     [{ changedPrograms: [] }, true],
@@ -72,7 +72,7 @@ t.test('what is indexed is named by public keys', t => {
   t.end()
 })
 
-t.test('what is sold is made of networks and locations that are there', t => {
+t.test('a product consists of existing networks and locations', t => {
   const product = { id: 'p', name: 'P' }
   const cases: [products: unknown, right: boolean][] = [
     [[], true],
@@ -115,7 +115,7 @@ t.test('the public URL of a location is an origin', t => {
   t.end()
 })
 
-t.test('the dashboard and its provider are found by https, or without leaving the machine', t => {
+t.test('URLs of the dashboard and its provider use https or loopback', t => {
   const publicUrls: [given: unknown, right: boolean][] = [
     ['https://dashboard.example', true],
     ['https://dashboard.example:8443', true],
@@ -158,7 +158,7 @@ t.test('the dashboard and its provider are found by https, or without leaving th
   t.end()
 })
 
-t.test('the RPC that accounts are read from has its secrets in their places', t => {
+t.test('secrets of the accounts RPC are allowed only in their options', t => {
   const network = { id: 'n', feed: { endpoint: 'http://x:1' } }
   const cases: [accountsRpc: object, right: boolean][] = [
     [{ endpoint: 'https://rpc.example/path' }, true],

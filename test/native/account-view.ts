@@ -21,7 +21,7 @@ for (const [value, answer] of encodings)
     ),
   )
 
-t.test('a slice of data, which jsonParsed does not have', async t => {
+t.test('a data slice, which jsonParsed ignores', async t => {
   t.equal(toDataSlice(null, 'base64'), undefined)
   t.strictSame(toDataSlice({ offset: 1, length: 2 }, 'base58'), { offset: 1, length: 2 })
   t.equal(toDataSlice({ offset: 1, length: 2 }, 'jsonParsed'), undefined)

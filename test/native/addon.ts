@@ -303,7 +303,7 @@ const methodOf = (target: object, name: string): Call => {
 
 const BRIEFLY = { depth: 5, maxStringLength: 50, maxArrayLength: 3, breakLength: Infinity }
 
-/** Each wrong call must throw an Error; answers those that did not. */
+/** Makes each wrong call, which must throw an Error; returns those that did not. */
 const notRefused = (target: object, name: string, calls: unknown[][]): string[] =>
   calls.flatMap(args => {
     try {
@@ -359,7 +359,7 @@ t.test('wrong arguments are refused', async t => {
     Reader: (...args: [string, addon.StoreOptions, addon.PoolOptions]) =>
       new addon.Reader(...args).close(),
   }
-  // Before any pool is open: the first reader's options make them, and only those are looked at.
+  // No pool exists yet: the first reader's options create the pools, and only those are checked.
   const path = text(join(dir, 'a'), '/dev/null/store', '\0')
   t.strictSame(notRefused(constructors, 'Reader', wrongCalls([path, storeSpec, poolsSpec])), [])
   t.strictSame(notRefused(constructors, 'Indexer', wrongCalls([path, storeSpec])), [])
@@ -425,7 +425,7 @@ t.test('wrong arguments of a spool are refused', async t => {
       new addon.Spool(...args).close(),
   }
   const path = text(join(dir, 'spool'), '/dev/null/spool', '\0')
-  // What a store is opened with is looked at when there is one.
+  // A store's options are checked only if the store exists.
   const specs = [path, spoolSpec, { right: STORE, wrong: [undefined, null, 5, {}] }]
   t.strictSame(notRefused(constructors, 'Spool', wrongCalls(specs)), [])
   const bounds = spoolSpec.right as addon.SpoolOptions
@@ -491,7 +491,7 @@ t.test('wrong arguments of transaction checks are refused', async t => {
   )
 })
 
-t.test('a method is refused another object', async t => {
+t.test('a method called on another object is refused', async t => {
   const { indexer, reader } = openBoth(t)
   for (const prototype of [addon.Indexer.prototype, addon.Reader.prototype])
     for (const name of membersOf(prototype))
@@ -500,7 +500,7 @@ t.test('a method is refused another object', async t => {
   t.throws(() => Reflect.construct(addon.NativeReply, []))
 })
 
-t.test('the fast lane declines whatever is no body', async t => {
+t.test('the fast lane declines values that are no body', async t => {
   const { indexer, reader } = openBoth(t)
   indexer.applyBlock(blockSpec.right as addon.BlockData)
   const known = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
@@ -524,7 +524,7 @@ t.test('the fast lane declines whatever is no body', async t => {
   t.equal(small(known), 0, 'a reply that does not fit')
 })
 
-t.test('what is closed answers nothing', async t => {
+t.test('closed objects throw', async t => {
   const { indexer, reader } = openBoth(t)
   indexer.applyBlock(blockSpec.right as addon.BlockData)
   const { reply } = await reader.accountsTask(KEY, true, 0, -1, 0, 1_000)

@@ -11,7 +11,7 @@ const decode58 = (text: string): Uint8Array | undefined => {
     return undefined
   }
 }
-/** A short reference: what the text decodes to, or the name of the failure. */
+/** A short reference decoder: the bytes, or the name of the failure. */
 const pubkeyOf = (text: string): Uint8Array | string => {
   if (Buffer.byteLength(text) > 44) return 'pubkeySize'
   const bytes = decode58(text)
@@ -21,11 +21,11 @@ const BASE64 = /^(?:[\w+/]{4})*(?:[\w+/]{2}==|[\w+/]{3}=)?$/
 const decode64 = (text: string): Uint8Array | undefined => {
   if (text.includes('_') || !BASE64.test(text)) return undefined
   const bytes = Buffer.from(text, 'base64')
-  // Bits that no byte needs must be zero.
+  // Unused bits must be zero.
   return bytes.toString('base64') === text ? new Uint8Array(bytes) : undefined
 }
 const memcmpOf = (text: string, encoding: 'base58' | 'base64'): Uint8Array | string => {
-  // What 128 bytes need at most.
+  // The longest encoding of 128 bytes.
   if (Buffer.byteLength(text) > (encoding === 'base58' ? 175 : 172)) return 'memcmpTooLarge'
   const bytes = encoding === 'base58' ? decode58(text) : decode64(text)
   if (bytes === undefined) return 'memcmpBytes'
@@ -69,7 +69,7 @@ const RUNS = { numRuns: 3_000 }
 const texts58 = fc.oneof(any58, spoil(any58))
 const texts64 = fc.oneof(any64, spoil(any64))
 
-t.test('addresses decode and encode as by a short reference', async t => {
+t.test('addresses decode and encode like a short reference', async t => {
   const check = (text: string): void =>
     assert.deepEqual(
       outcomeOf(() => addon.decodePubkey(text)),
@@ -97,7 +97,7 @@ t.test('addresses decode and encode as by a short reference', async t => {
   t.pass(`${3 * RUNS.numRuns} cases`)
 })
 
-t.test('bytes to compare decode as by a short reference', async t => {
+t.test('bytes to compare decode like a short reference', async t => {
   for (const [encoding, texts] of [
     ['base58', texts58],
     ['base64', texts64],

@@ -7,7 +7,7 @@ import { decodeMemcmp, decodePubkey, encodePubkey } from '../../src/native/encod
 import { NativeError } from '../../src/native/errors.js'
 import { openStoreAt, STORE } from '../fixtures/rpc/store.js'
 
-/** Kernel failures that never reach a client: the indexer's, named in its log. */
+/** Kernel failures that never reach a client; the indexer logs their names. */
 const OPERATOR_ONLY = [
   'notNextBlock',
   'storeUnusable',
@@ -25,7 +25,7 @@ t.test('names of kernel failures', async t => {
   const names = Array.from(source.matchAll(/Error::\w+.* => "(\w+)"/g), match => match[1] ?? '')
   t.ok(names.length >= 19, `${names.length} names`)
   t.strictSame(names.filter(name => !Object.hasOwn(ERRORS, name)).sort(), [...OPERATOR_ONLY].sort())
-  // The wrapper fills one field of two rows; a row with more would lose its text on the way.
+  // The wrapper fills one field of two rows; a row with more fields would lose its text.
   const fields = Object.entries(ERRORS)
     .filter(([name]) => names.includes(name))
     .flatMap(([name, { message }]) => (/\{(\w+)\}/.exec(message) ? [[name, message]] : []))
@@ -42,7 +42,7 @@ const block: BlockData = {
   accounts: [],
 }
 
-t.test('failures as TypeScript hears them', async t => {
+t.test('failures as seen in TypeScript', async t => {
   const dir = t.testdir({ store: {} })
   const { indexer, close } = openStoreAt(join(dir, 'store'))
   const next = {

@@ -21,7 +21,7 @@ const account = (byte: number, lamports: bigint, data = Buffer.from('abc')) => (
 
 const signature = (byte: number): Uint8Array => new Uint8Array(64).fill(byte)
 
-/** Blocks whose slots follow each other, from slot 1 on. */
+/** Blocks with consecutive slots from 1. */
 const blocksOf = (indexer: Indexer) => {
   let slot = 0
   return (more: Partial<BlockData> = {}): void => {
@@ -73,7 +73,7 @@ const passAll = async (fanout: Fanout): Promise<Frame[]> => {
   }
 }
 
-t.test('every kind of subscription', async t => {
+t.test('every kind of subscription gets its frames', async t => {
   const { fanout, apply } = open(t)
   apply()
   fanout.addAccount(1, key(1), BASE64)
@@ -148,7 +148,7 @@ t.test('every kind of subscription', async t => {
   t.match(fanout.stats(), { subscriptions: 10, changes: 3, frames: 14 })
 })
 
-t.test('an outcome that is known already comes with the next pass', async t => {
+t.test('a known outcome is sent with the next pass', async t => {
   const { fanout, apply } = open(t)
   apply({ transactions: [{ signature: signature(1) }] })
   await passAll(fanout)
@@ -156,7 +156,7 @@ t.test('an outcome that is known already comes with the next pass', async t => {
   t.match(await passAll(fanout), [{ id: 1, isLast: true, text: /"value":{"err":null}/ }])
 })
 
-t.test('frames come in pieces', async t => {
+t.test('frames are returned in chunks', async t => {
   const { fanout, apply } = open(t, { ...OPTIONS, chunkBytesMax: 1_000 })
   apply()
   for (let id = 1; id <= 50; id++) fanout.addAccount(id, key(1), BASE64)
@@ -173,7 +173,7 @@ t.test('frames come in pieces', async t => {
   t.match(await fanout.pass(), { slot: 2, hasMore: false })
 })
 
-t.test('what the store no longer holds is lost', async t => {
+t.test('changes that the store no longer holds are reported as lost', async t => {
   const { fanout, apply } = open(t)
   apply()
   fanout.addAccount(1, key(1), BASE64)
@@ -184,7 +184,7 @@ t.test('what the store no longer holds is lost', async t => {
   t.equal((await passAll(fanout)).length, 1, 'and it goes on')
 })
 
-t.test('one pass at a time, and none after the end', async t => {
+t.test('passes are not concurrent, and fail after close', async t => {
   const { fanout, reader, apply } = open(t, { ...OPTIONS, subscriptionsMax: 2 })
   apply()
   fanout.addSlot(1)

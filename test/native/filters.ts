@@ -90,7 +90,7 @@ for (const [json, filters] of lists)
     t.strictSame(answer, filters)
   })
 
-t.test('any bytes come through in either encoding', async () => {
+t.test('arbitrary bytes decode in either encoding', async () => {
   const anyBytes = fc.uint8Array({ maxLength: 128 })
   fc.assert(
     fc.property(anyBytes, fc.nat(), (bytes, offset) => {

@@ -34,7 +34,7 @@ const version = (slot: number, byte: number, lamports: bigint, text = ''): Accou
   data: Buffer.from(text),
 })
 
-t.test('the newest versions make a store that an indexer goes on with', async t => {
+t.test('the newest versions form a store that an indexer can continue', async t => {
   const dir = t.testdir()
   const store = join(dir, 'store')
   const loader = openStoreLoader(join(dir, 'work'), STORE, BOUNDS)
@@ -88,7 +88,7 @@ t.test('a copy is brought up to date', async t => {
   t.notOk(existsSync(copy))
 })
 
-t.test('what cannot be loaded leaves no store', async t => {
+t.test('a failed load leaves no store', async t => {
   const dir = t.testdir()
   const store = join(dir, 'store')
   const open = () => openStoreLoader(join(dir, 'work'), STORE, BOUNDS)
@@ -118,7 +118,7 @@ const anyVersion = fc.record({
   data: fc.uint8Array({ maxLength: 300 }),
 })
 
-t.test('packed accounts are those that were packed', async t => {
+t.test('packed accounts can be unpacked', async t => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyVersion, { maxLength: 20 }), async versions => {
       const loader = openStoreLoader(join(t.testdir(), 'work'), STORE, BOUNDS)

@@ -16,15 +16,15 @@ import { applyAccounts, openStore, openStoreAt } from '../fixtures/rpc/store.js'
 import { readVectors, VECTOR_SLOT } from '../fixtures/rpc/vectors.js'
 
 const MIB = 1024 * 1024
-/** What a leak of 16 bytes in a million calls would pass. */
+/** A leak of 16 bytes per call exceeds this in a million calls. */
 const HEAP_MAX_MIB = 12
-/** Allocators keep what they once had; a leak of 80 bytes in a million calls would pass this. */
+/** Allocators keep freed memory; a leak of 80 bytes per call exceeds this in a million calls. */
 const RSS_MAX_MIB = 64
 
 setFlagsFromString('--expose-gc')
 const collect: unknown = runInNewContext('gc')
 
-/** Memory when nothing is left to collect; finalisers of the addon run in turns of their own. */
+/** Memory after all garbage is collected; finalisers of the addon run in later turns. */
 const settled = async (): Promise<{ heapMib: number; rssMib: number }> => {
   if (typeof collect !== 'function') throw new Error('no collector to call')
   for (let turn = 0; turn < 6; turn++) {
@@ -35,10 +35,10 @@ const settled = async (): Promise<{ heapMib: number; rssMib: number }> => {
   return { heapMib: (heapUsed + external) / MIB, rssMib: rss / MIB }
 }
 
-/** Of which the first two warm up. */
+/** The first two are a warm-up. */
 const ROUNDS = 10
 
-/** Runs again and again: memory must be what it was after the first rounds. */
+/** Repeats `run`: memory must return to that after the first rounds. */
 const returnsToBaseline = async (t: Test, run: () => unknown): Promise<void> => {
   await run()
   await run()
@@ -107,7 +107,7 @@ t.test('refusals', async t => {
   await returnsToBaseline(t, () => kinds.forEach(run => repeat(1_000, run)))
 })
 
-t.test('tasks, read to their end, closed half way, and forgotten', async t => {
+t.test('tasks that are read, closed early, or never read', async t => {
   const { reads, reader } = open(t)
   const page = { encoding: 'base64', dataSlice: undefined, limit: 100, after: undefined } as const
   const many = Buffer.concat(new Array<Uint8Array>(200).fill(holder))
@@ -132,7 +132,7 @@ t.test('tasks, read to their end, closed half way, and forgotten', async t => {
   t.strictSame([replyBytesInFlight, scanRunning, streamRunning], [0, 0, 0], 'nothing is held')
 })
 
-t.test('stores and cells, opened and closed', async t => {
+t.test('opened and closed stores and cells', async t => {
   const { reader, indexer } = openStore(t)
   applyAccounts(indexer, accounts, VECTOR_SLOT)
   const dir = t.testdir({ cells: '' })
@@ -152,8 +152,7 @@ t.test('two hundred thousand transaction checks', async t => {
     { tipClasses: [], exemptPrograms: [] },
     { verifyThreads: 1, verifyNiceness: 0, verifyQueueMax: 1_024 },
   )
-  // Refused before any signature: what could leak is the buffer, the texts, the promise and the
-  // verdict.
+  // Refused before any signature check: possible leaks are the buffer, texts, promise and verdict.
   const record = Buffer.concat([Uint8Array.of(0, 66), Buffer.alloc(66, 1)])
   const text = Buffer.alloc(1_232, 1).toString('base64')
   await returnsToBaseline(t, async () => {
@@ -164,13 +163,13 @@ t.test('two hundred thousand transaction checks', async t => {
         return checks.checkBatch(body)
       })
       const bundles = Array.from({ length: 1_000 }, () => checks.checkBundle([text, text], 1_232))
-      // Some of so many at once are refused, which must leave nothing either.
+      // Some of the concurrent checks are refused, which must not leak either.
       await Promise.allSettled([...batches, ...bundles])
     }
   })
 })
 
-t.test('subscriptions that come and go, and their frames', async t => {
+t.test('added and removed subscriptions, and their frames', async t => {
   const { indexer, reader } = openStore(t)
   const fill = (byte: number): Uint8Array => new Uint8Array(32).fill(byte)
   const big = {
@@ -231,7 +230,7 @@ t.test('subscriptions that come and go, and their frames', async t => {
   t.equal(fanout.stats().subscriptions, 0)
 })
 
-t.test('an answer of an upstream that does not end, and answers that are left', async t => {
+t.test('an endless upstream answer, and abandoned answers', async t => {
   const account = `{"lamports":1,"data":["${'A'.repeat(4_000)}","base64"],"owner":"${bs58.encode(absent)}","executable":false,"rentEpoch":0,"space":3000}`
   const row = `{"pubkey":"${bs58.encode(absent)}","account":${account}},`
   const rows = Buffer.from(row.repeat(2_000))

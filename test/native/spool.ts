@@ -15,7 +15,7 @@ const SPOOL = {
   groupBytesMax: 2 ** 20,
 }
 
-/** A chain, and a store of it as of a slot, as a snapshot would make it. */
+/** A chain, and a store of it as of a slot, like one from a snapshot. */
 const openBehind = async (t: Test, slot: number) => {
   const chain = await startSandboxChain({ slotMs: 0 })
   t.teardown(() => chain.close())
@@ -34,7 +34,7 @@ const openBehind = async (t: Test, slot: number) => {
   return { chain, feed, dir, store, spoolDir: join(dir, 'spool') }
 }
 
-t.test('a feed is spooled, replayed over a store, and goes on into it', async t => {
+t.test('a feed is spooled, replayed over a store, and continued into it', async t => {
   const { chain, dir, feed, spoolDir, store } = await openBehind(t, 3)
   const first = openSpool(spoolDir, SPOOL, STORE)
   first.startFeed(feed(2), () => {})
@@ -71,21 +71,24 @@ t.test('a feed is spooled, replayed over a store, and goes on into it', async t 
   t.ok(dir)
 })
 
-t.test('a store that the feed does not continue is refused, and a replay can be ended', async t => {
-  const { chain, feed, spoolDir, store } = await openBehind(t, 2)
-  chain.chain.tick()
-  chain.chain.tick()
-  const spool = openSpool(spoolDir, SPOOL, STORE)
-  t.teardown(() => spool.close())
-  // From the live head on: slots 3 and 4 are missed.
-  spool.startFeed(feed(), () => {})
-  await until('the feed is open', () => {
+t.test(
+  'a store that the feed does not continue is refused, and a replay can be cancelled',
+  async t => {
+    const { chain, feed, spoolDir, store } = await openBehind(t, 2)
     chain.chain.tick()
-    return spool.stats().first !== undefined
-  })
-  await t.rejects(spool.replay({ dir: store, baseSlot: 2 }), {
-    message: /as of slot 2, but the feed was read from slot \d+ on.*what lies between is missing/,
-  })
-  const later = spool.replay({ dir: join(spoolDir, '..', 'none'), baseSlot: 2 })
-  await t.rejects(later, { message: /has no block/ })
-})
+    chain.chain.tick()
+    const spool = openSpool(spoolDir, SPOOL, STORE)
+    t.teardown(() => spool.close())
+    // The subscription starts at the live head, so slots 3 and 4 are missing.
+    spool.startFeed(feed(), () => {})
+    await until('the feed is open', () => {
+      chain.chain.tick()
+      return spool.stats().first !== undefined
+    })
+    await t.rejects(spool.replay({ dir: store, baseSlot: 2 }), {
+      message: /as of slot 2, but the feed was read from slot \d+ on.*what lies between is missing/,
+    })
+    const later = spool.replay({ dir: join(spoolDir, '..', 'none'), baseSlot: 2 })
+    await t.rejects(later, { message: /has no block/ })
+  },
+)

@@ -61,7 +61,7 @@ t.test('a store is verified in slices and copied', async t => {
   copied.close()
 })
 
-t.test('where there is no store, it says so', t => {
+t.test('a missing store is reported', t => {
   const dir = join(t.testdir(), 'none')
   mkdirSync(dir)
   t.throws(() => openStoreInspector(dir, STORE), {

@@ -41,7 +41,7 @@ const readFixtures = (folder: string): [name: string, fixture: Fixture][] =>
     JSON.parse(readFileSync(join(folder, name), 'utf8')) as Fixture,
   ])
 
-/** A legacy transaction of one signer: two tips and one instruction of an application. */
+/** A legacy transaction of one signer: two tips and one application instruction. */
 const signed = (seed: Uint8Array, lamports: readonly [bigint, bigint], data: Uint8Array) => {
   const { publicKey, secretKey } = nacl.sign.keyPair.fromSeed(seed)
   const keys = [publicKey, bs58.decode(SERVICE_TIP), bs58.decode(ENGINE_TIP)]
@@ -74,7 +74,7 @@ const frame = (bytes: Uint8Array): Uint8Array =>
   Buffer.concat([Uint8Array.of(bytes.length >> 8, bytes.length & 255), bytes])
 const member = (nonce: number): Buffer =>
   signed(new Uint8Array(32).fill(1), [1_000_000n, 1_000n], Uint8Array.of(nonce)).bytes
-/** Too large for Buffer's shared pool: memory of its own, which the collector could free. */
+/** Too large for Buffer's shared pool: its own memory, which the collector could free. */
 const fullBody = (): Buffer =>
   Buffer.concat(Array.from({ length: 16 }, (_, nonce) => frame(member(nonce))))
 const checkOne = (text: string): Promise<Verdict> => checks.checkBundle([text], 4_096)
@@ -92,7 +92,7 @@ t.test('every real transaction gets its verdict', async t => {
   }
 })
 
-t.test('tweetnacl and the kernel agree on honest keys, and on what is spoilt', async t => {
+t.test('tweetnacl and the kernel agree on valid and on corrupted signatures', async t => {
   const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })
   await fc.assert(
     fc.asyncProperty(
@@ -102,7 +102,7 @@ t.test('tweetnacl and the kernel agree on honest keys, and on what is spoilt', a
       async (seed, data, spoilt) => {
         const made = signed(seed, [1_000_000n, 1_000n], data)
         const signedBytes = made.bytes.length - 1
-        // One bit of the signature: the layout stays right.
+        // Flips one bit of the signature: the layout stays valid.
         const at = spoilt === undefined ? undefined : 1 + (spoilt % 64)
         if (at !== undefined) made.bytes[at] = (made.bytes[at] ?? 0) ^ 1
         const signature = made.bytes.subarray(1, 65)
@@ -117,7 +117,7 @@ t.test('tweetnacl and the kernel agree on honest keys, and on what is spoilt', a
   )
 })
 
-t.test('a bundle, member by member', async t => {
+t.test('verdicts of the members of a bundle', async t => {
   const poor = signed(new Uint8Array(32).fill(2), [999_999n, 2n ** 64n - 1n], Uint8Array.of(1))
   const texts = [member(1), poor.bytes].map(bytes => bytes.toString('base64'))
   const verdict = await checks.checkBundle(texts, 1_232)
@@ -173,7 +173,7 @@ t.test('a bundle with forged, repeated and malformed members', async t => {
   t.equal(broken.bundleId, undefined)
 })
 
-t.test('texts that are no canonical base64, or too long', async t => {
+t.test('non-canonical or oversized base64', async t => {
   const right = member(1).toString('base64')
   const cases: [name: string, text: string, problem: string | undefined][] = [
     ['as it should be', right, undefined],
@@ -197,7 +197,7 @@ t.test('texts that are no canonical base64, or too long', async t => {
   }
 })
 
-t.test('frames, and the records in them', async t => {
+t.test('frames and their records', async t => {
   const records = [member(1), member(2), member(3)]
   const body = Buffer.concat(records.map(frame))
   t.strictSame(checks.frameBatch(body), { count: 3, problem: undefined })
@@ -219,18 +219,18 @@ t.test('frames, and the records in them', async t => {
   t.ok(members.every(({ isSigned, qualifies }) => isSigned === true && qualifies))
   t.match(bundleId, /^[0-9a-f]{64}$/)
   t.equal(duplicate, undefined)
-  // In a larger buffer, as bodies lie.
+  // A view into a larger buffer, like the bodies of requests.
   const view = Buffer.concat([Buffer.alloc(7), body, Buffer.alloc(9)]).subarray(7, -9)
   t.strictSame((await checks.checkBatch(view)).members, members)
 })
 
-t.test('a body that nobody holds any more stays until it is judged', async t => {
+t.test('an unreferenced body is kept until its check ends', async t => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const start = () => checks.checkBatch(fullBody())
   const running = Array.from({ length: QUEUE_MAX }, start)
   collect()
-  // What comes into memory that was freed too early.
+  // These would reuse memory that was freed too early.
   const filled = Array.from({ length: 64 }, () => Buffer.alloc(64 * 1024, 0xff))
   await setImmediate()
   collect()
@@ -242,7 +242,7 @@ t.test('a body that nobody holds any more stays until it is judged', async t => 
   t.equal(filled.length, 64)
 })
 
-t.test('a full queue refuses, and what waits is still judged', async t => {
+t.test('a full queue refuses further checks, and queued ones complete', async t => {
   const body = fullBody()
   const outcomes = await Promise.allSettled(
     Array.from({ length: 64 }, () => checks.checkBatch(body)),
@@ -258,7 +258,7 @@ t.test('a full queue refuses, and what waits is still judged', async t => {
   t.equal(checks.stats().verifyWaiting, 0)
 })
 
-t.test('a process may end while its transactions are checked', async t => {
+t.test('a process may exit during a check', async t => {
   const script = fileURLToPath(new URL('../fixtures/native/check-and-exit.ts', import.meta.url))
   for (let nth = 0; nth < 2; nth++) {
     const child = spawn(
@@ -270,7 +270,7 @@ t.test('a process may end while its transactions are checked', async t => {
   }
 })
 
-t.test('rules that cannot be right', async t => {
+t.test('invalid rules are refused', async t => {
   const make = (addresses: string[][], exemptPrograms: string[] = []) =>
     createTransactionChecks(
       {
@@ -283,12 +283,12 @@ t.test('rules that cannot be right', async t => {
   t.throws(() => make([['x'.repeat(20)]]), { name: 'pubkeySize' })
   t.throws(() => make([], ['l'.repeat(32)]), { name: 'pubkeyDecode' })
   t.doesNotThrow(() => make([[SERVICE_TIP, SERVICE_TIP]], [SYSTEM, SYSTEM]))
-  // Without a class there is nothing to pay.
+  // Without a class no tip is required.
   const free = await make([]).checkBundle([member(1).toString('base64')], 1_232)
   t.match(free.members, [{ tips: [], qualifies: true }])
 })
 
-t.test('bodies of any kind are judged, and never crash', async t => {
+t.test('arbitrary bodies get a verdict without a crash', async t => {
   const records = fc.array(
     fc.oneof(
       fc.uint8Array({ maxLength: 200 }),

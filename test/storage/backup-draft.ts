@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { openDraft, removeAbandonedDrafts } from '../../src/storage/backup-draft.js'
 import { lockFile } from '../../src/native/os.js'
 
-/** A folder of stores, and one of backups with what killed backups left. */
+/** A folder of stores, and a folder of backups with remains of killed backups. */
 const setUp = (t: Test) => {
   const dir = t.testdir({ stores: {}, backups: {} })
   const [stores, backups] = [join(dir, 'stores'), join(dir, 'backups')]
@@ -50,7 +50,7 @@ t.test('a draft leaves a note and removes abandoned drafts beside it', t => {
   t.end()
 })
 
-t.test('abandoned drafts are removed by their notes, and nothing else is', t => {
+t.test('only abandoned drafts are removed, by their notes', t => {
   const { leave, note, stores } = setUp(t)
   const left = leave('.a.unfinished', LEFT)
   const living = leave('.b.unfinished', LEFT)
@@ -66,7 +66,7 @@ t.test('abandoned drafts are removed by their notes, and nothing else is', t => 
   t.end()
 })
 
-t.test('a backup works where the note cannot be written', t => {
+t.test('a backup succeeds if the note cannot be written', t => {
   const { backups, stores } = setUp(t)
   const draft = openDraft(join(backups, 'a'), join(stores, 'none'))
   t.ok(existsSync(draft.dir))

@@ -9,7 +9,7 @@ import { until } from '../fixtures/until.js'
 
 const CHECK_MS = 5
 
-/** A store of which the test says what it holds; its clock is the test's. */
+/** A store whose reads the test sets; the test also controls its clock. */
 const watch = (t: { teardown(run: () => void): void; testdir(): string }) => {
   let nowMs = 0
   let commit = 1
@@ -48,7 +48,7 @@ const watch = (t: { teardown(run: () => void): void; testdir(): string }) => {
     const { samples } = await metrics.snapshot()
     return samples.find(({ metric }) => metric === 'storeReaderAge')?.cells[0]
   }
-  /** Lets some checks pass. */
+  /** Waits for some checks. */
   const turn = () => sleep(CHECK_MS * 6)
   return {
     ageOf,
@@ -64,7 +64,7 @@ const watch = (t: { teardown(run: () => void): void; testdir(): string }) => {
 }
 
 t.test(
-  'a read counts from the first commit after it, and is reported once it is overdue',
+  'a read’s age starts with the first commit after it, and is reported once overdue',
   async t => {
     const { ageOf, cleared, commit, pass, reads, events, turn } = watch(t)
     reads.push({ processId: 7, thread: 70, transaction: 1 })
@@ -83,7 +83,7 @@ t.test(
     t.match(events[0], { pid: 7, seconds: 10.001 })
     t.ok(cleared() > before, 'the read may belong to a dead process')
 
-    // The thread reads again: another read.
+    // The thread reads again: this is another read.
     reads[0] = { processId: 7, thread: 70, transaction: 2 }
     await turn()
     const count = events.length
@@ -95,7 +95,7 @@ t.test(
   },
 )
 
-t.test('a process is told of once in a check, with its oldest read', async t => {
+t.test('a process is reported once per check, with its oldest read', async t => {
   const { commit, pass, reads, events, turn } = watch(t)
   reads.push({ processId: 7, thread: 70, transaction: 1 })
   commit()
@@ -112,7 +112,7 @@ t.test('a process is told of once in a check, with its oldest read', async t => 
   ])
 })
 
-t.test('a store that cannot be looked at ends nobody; a broken one ends its process', async t => {
+t.test('an unreadable store ends no process; a corrupt one ends its own', async t => {
   const { broken, commit, fail, pass, reads, events, turn } = watch(t)
   fail(new NativeError('storeStopped', 'full'))
   reads.push({ processId: 7, thread: 70, transaction: 1 })

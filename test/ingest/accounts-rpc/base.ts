@@ -11,7 +11,7 @@ const result = (value: unknown): ProviderFault => ({
 })
 const error = (code: number): ProviderFault => ({ error: { code, message: 'Slot 9 was skipped' } })
 
-/** Answers one fault after the other, the last one again and again. */
+/** Returns one fault after the other, then repeats the last one. */
 const open = async (t: Test, faults: readonly ProviderFault[]) => {
   const provider = await openProvider(t, {
     accounts: [],
@@ -25,7 +25,7 @@ const open = async (t: Test, faults: readonly ProviderFault[]) => {
   return { provider, read: () => readBase(rpc, { newestSlot: 9, oldestSlot: 7 }) }
 }
 
-t.test('the base is the newest block there is', async t => {
+t.test('the base is the newest available block', async t => {
   const { read } = await open(t, [result(block)])
   t.match(await read(), { slot: 9, parentSlot: 8, blockHeight: 7, blockTime: 1_700_000_000 })
   const skipped = await open(t, [
@@ -36,7 +36,7 @@ t.test('the base is the newest block there is', async t => {
   t.match(await skipped.read(), { slot: 7, blockTime: undefined })
 })
 
-t.test('a block that is not there yet is waited for', async t => {
+t.test('a block that is not available yet is awaited', async t => {
   const { provider, read } = await open(t, [error(-32004), error(-32004), result(block)])
   t.match(await read(), { slot: 9 })
   t.equal(provider.asked.length, 3)

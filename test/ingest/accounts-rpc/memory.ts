@@ -13,13 +13,10 @@ const PROGRAM = bs58.encode(Buffer.alloc(32, 9))
 const DATA_BYTES = 165
 const ROWS_PER_CHUNK = 2_000
 const CHUNKS = 300
-/**
- * Less than half of the answer: buffers of sockets, chunks under way, and what is not collected
- * yet.
- */
+/** Less than half of the answer: socket buffers, chunks in progress and uncollected garbage. */
 const GROWTH_MAX = 80 * MIB
 
-t.test('an answer of 200 MB passes in the memory of some chunks', async t => {
+t.test('an answer of 200 MB needs the memory of a few chunks', async t => {
   const account = {
     lamports: 1,
     data: [Buffer.alloc(DATA_BYTES, 7).toString('base64'), 'base64'],
@@ -33,7 +30,7 @@ t.test('an answer of 200 MB passes in the memory of some chunks', async t => {
     pubkey.writeUInt32BE(index)
     return JSON.stringify({ pubkey: bs58.encode(pubkey), account })
   })
-  // The same each time: what is measured is what the reader keeps.
+  // The same chunk each time, so that only the reader's memory is measured.
   const chunk = Buffer.from(`${rows.join(',')},`)
   let bytes = 0
   const server = createServer((request, response) => {
@@ -65,7 +62,7 @@ t.test('an answer of 200 MB passes in the memory of some chunks', async t => {
   const end = await rpc.ask(question, async packed => {
     for (const { data } of unpackRows(packed)) if (data.length === DATA_BYTES) taken += 1
     peak = Math.max(peak, process.memoryUsage.rss())
-    // Whoever takes them is slower than who sends.
+    // The consumer is slower than the sender.
     if (taken % 100 === 0) await sleep(1)
   })
   t.ok(bytes > 190 * MIB, `${bytes} bytes`)

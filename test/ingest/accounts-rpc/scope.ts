@@ -58,7 +58,7 @@ type Given = {
   readonly push?: ScopeReadParts['push']
 }
 
-/** Reads a scope from a provider. Rows are by address, the newest of each. */
+/** Reads a scope from a provider. Returns the newest row of each address. */
 const open = async (t: Test, scope: Partial<ListedScope>, given: Given = {}) => {
   const { accounts = [], slot = 100, fault, hasContext = false } = given
   const provider = await openProvider(t, {
@@ -74,7 +74,7 @@ const open = async (t: Test, scope: Partial<ListedScope>, given: Given = {}) => 
   }
   const slept: number[] = []
   const end = new AbortController()
-  // What keeps to a rate is no pause of the kind that is looked at.
+  // Pauses of the rate limit are not recorded.
   const sleep = async (ms: number): Promise<void> => void (ms >= 1 && slept.push(ms))
   const rpc = openRpc({ endpoint: provider.url, ...given.target }, options, {
     signal: end.signal,
@@ -106,7 +106,7 @@ const several = Array.from({ length: 40 }, (_, i) =>
 )
 const textOf = ({ pubkey }: ProviderAccount): string => bs58.encode(pubkey)
 
-t.test('a scope is read with all that belongs to it', async t => {
+t.test('a read of a scope returns all of its accounts and their mints', async t => {
   const [mint, mint2022, gone, ours] = [key(3), key(4), key(5), key(6)]
   const accounts = [
     account(mint, TOKEN, mintData()),
@@ -146,7 +146,7 @@ t.test('a scope is read with all that belongs to it', async t => {
   t.ok(provider.asked.every(({ config }) => config['commitment'] === 'confirmed'))
 })
 
-t.test('pages are stamped with a slot that they are not older than', async t => {
+t.test('rows of pages without a slot get a lower bound of it', async t => {
   const options = { isPaged: true, pageRowsMax: 7, slackSlots: 5 }
   const told = await open(t, wholeProgram, { accounts: several, options, hasContext: true })
   t.match(await told.read(), { lowestSlot: 100, highestSlot: 105 })
@@ -183,7 +183,7 @@ const REFUSALS: readonly [name: string, fault: ProviderFault][] = [
   ['a gateway that does not wait', { status: 504, body: '<html>' }],
 ]
 for (const [name, fault] of REFUSALS)
-  t.test(`what a provider refuses is split: ${name}`, async t => {
+  t.test(`a refused request is split: ${name}`, async t => {
     const accounts = Array.from({ length: 60 }, (_, i) =>
       account(key(2, i), PROGRAM, Buffer.alloc(i % 5 === 0 ? i / 5 : 12, i)),
     )
@@ -199,7 +199,7 @@ for (const [name, fault] of REFUSALS)
     t.ok(provider.asked.every(({ filters }) => filters.length <= FILTERS_MAX))
   })
 
-t.test('a provider that refuses the list of lengths too is split by bytes', async t => {
+t.test('a provider that also refuses the list of lengths is split by bytes', async t => {
   const { rows, read, provider } = await open(t, wholeProgram, {
     accounts: several,
     fault: ({ count }) =>
@@ -210,7 +210,7 @@ t.test('a provider that refuses the list of lengths too is split by bytes', asyn
   t.ok(provider.asked.some(({ filters }) => filters[0]?.memcmp?.offset === 8))
 })
 
-t.test('a provider that refuses for ever is told so, with the settings', async t => {
+t.test('a provider that always refuses causes an error that names the options', async t => {
   const { read } = await open(t, wholeProgram, {
     accounts: several,
     options: { splitPrefixBytesMax: 1 },
@@ -222,7 +222,7 @@ t.test('a provider that refuses for ever is told so, with the settings', async t
   await t.rejects(read(), /cannot be split further: raise networks.accountsRpc.splitPrefixBytesMax/)
 })
 
-t.test('parts are the whole, and no account is in two', t => {
+t.test('parts cover all accounts, and none twice', t => {
   const root: Part = {
     program: 'p',
     what: 'p',
@@ -303,7 +303,7 @@ const REFUSED: readonly [name: string, fault: ProviderFault, says: RegExp, tries
   ['no server behind the gateway', { status: 503, body: '{}' }, /HTTP 503/, 8],
 ]
 for (const [name, fault, says, tries] of REFUSED)
-  t.test(`a failure and its tries: ${name}`, async t => {
+  t.test(`attempts after a failure: ${name}`, async t => {
     const given = { accounts: several, fault: gpa(fault) }
     const { read, provider, slept } = await open(t, wholeProgram, given)
     await t.rejects(read(), { name: 'RpcReadFailure', message: says })
@@ -311,7 +311,7 @@ for (const [name, fault, says, tries] of REFUSED)
     t.ok(slept.every(ms => ms <= defaults.backoffMaxMs))
   })
 
-t.test('what passes is waited for', async t => {
+t.test('temporary failures are retried after a pause', async t => {
   let calls = 0
   const { read, rows, slept, provider } = await open(t, wholeProgram, {
     accounts: several,
@@ -333,7 +333,7 @@ t.test('what passes is waited for', async t => {
   t.strictSame(slept, [3_000, 1_000])
 })
 
-t.test('a Retry-After is seconds or a date', t => {
+t.test('Retry-After is seconds or a date', t => {
   const date = 'Sun, 22 Nov 2026 00:00:10 GMT'
   t.equal(parseRetryAfter('7', 0), 7_000)
   t.equal(parseRetryAfter(date, Date.parse(date) - 2_000), 2_000)
@@ -343,7 +343,7 @@ t.test('a Retry-After is seconds or a date', t => {
   t.end()
 })
 
-t.test('an answer before the first slot of the feed is not taken', async t => {
+t.test('an answer before the first slot of the feed is rejected', async t => {
   const { read, rows } = await open(t, wholeProgram, {
     slot: 5,
     minContextSlot: 90,
@@ -356,7 +356,7 @@ t.test('an answer before the first slot of the feed is not taken', async t => {
   t.equal(rows.size, 0)
 })
 
-t.test('what fails where the rows go is not asked for again', async t => {
+t.test('a failure of the row consumer is not retried', async t => {
   const full = new Error('the disk is full')
   const push = () => Promise.reject(full)
   const { read, provider } = await open(t, wholeProgram, { accounts: several, push })
@@ -364,7 +364,7 @@ t.test('what fails where the rows go is not asked for again', async t => {
   t.equal(provider.asked.length, 1)
 })
 
-t.test('a secret goes to the upstream and nowhere else', async t => {
+t.test('a secret is sent to the upstream only, and never printed', async t => {
   const secret = 's3cr3t/+key'
   for (const credentialIn of ['header', 'query']) {
     const { read, provider } = await open(t, wholeProgram, {
@@ -384,7 +384,7 @@ t.test('a secret goes to the upstream and nowhere else', async t => {
   }
 })
 
-t.test('an end from outside ends it at once', async t => {
+t.test('an abort ends the read at once', async t => {
   const { read, end } = await open(t, wholeProgram, {
     fault: () => {
       end.abort(new Error('stopped'))
@@ -394,7 +394,7 @@ t.test('an end from outside ends it at once', async t => {
   await t.rejects(read(), { message: 'stopped' })
 })
 
-t.test('requests are bounded', async t => {
+t.test('the number of requests is limited', async t => {
   const options = { requestsMax: 4, splitPrefixBytesMax: 2 }
   const { read, provider } = await open(t, wholeProgram, {
     accounts: several,

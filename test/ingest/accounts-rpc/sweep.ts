@@ -31,7 +31,7 @@ const held = (first: number, data: number, owner = PROGRAM): ProviderAccount => 
   data: Buffer.alloc(9, data),
 })
 
-/** A store with these accounts at slot 10, and a provider of others. */
+/** A store with these accounts at slot 10, and a provider with other accounts. */
 const open = async (
   t: Test,
   stored: readonly ProviderAccount[],
@@ -58,7 +58,7 @@ const open = async (
   })
   const lines: FeedLine[] = []
   const seen = { compared: 0, corrected: 0, rounds: 0, failures: 0 }
-  /** Sweeps until it has been along the store so many times, or has failed so often. */
+  /** Sweeps until the given number of rounds or failures is reached. */
   const sweep = async (rounds: number, options: Partial<Options> = {}): Promise<number[]> => {
     const end = new AbortController()
     const { signal } = end
@@ -68,7 +68,7 @@ const open = async (
       if (seen.rounds >= rounds || seen.failures >= rounds) end.abort()
     }
     const all = { ...defaults, requestsPerSecondMax: 1_000_000, attemptsMax: 1, ...options }
-    // Its own waiting is none of the sweep's.
+    // Pauses of the client are not those of the sweep.
     const rpc = openRpc({ endpoint: provider.url }, all, { signal, sleep: async () => {} })
     await runSweep(all, {
       rpc,
@@ -100,7 +100,7 @@ const open = async (
       const reply = reader.reads(limits).account(key(first), 'base64', undefined)
       return (JSON.parse(Buffer.from(reply as Uint8Array).toString()) as { value: unknown }).value
     } catch (error) {
-      // What a scoped store does not hold it says nothing about.
+      // A scoped store answers `outsideScope` for accounts outside its scope.
       t.match(error, { name: 'outsideScope' })
       return 'gone'
     }
@@ -109,7 +109,7 @@ const open = async (
   return { indexer, apply, provider, sweep, seen, lines, account, spoil }
 }
 
-t.test('what the feed missed is corrected with the next block', async t => {
+t.test('changes that the feed missed are corrected with the next block', async t => {
   const stored = [held(1, 1), held(2, 2), held(3, 3), held(4, 4)]
   const upstream = [held(1, 1), held(3, 33), held(4, 4, OTHER)]
   const { indexer, apply, sweep, seen, lines, account } = await open(t, stored, upstream)
@@ -131,7 +131,7 @@ t.test('what the feed missed is corrected with the next block', async t => {
   t.match(lines, [{ level: 'warn', text: 'sweep corrected 3 accounts that the feed had missed' }])
 })
 
-t.test('an upstream ahead of the tip is no difference once the blocks are here', async t => {
+t.test('an upstream ahead of the tip counts as no difference once the blocks arrive', async t => {
   const { indexer, apply, provider, sweep, seen, lines } = await open(t, [held(1, 1)], [held(1, 2)])
   provider.options.slot = 12
   await sweep(1)
@@ -143,7 +143,7 @@ t.test('an upstream ahead of the tip is no difference once the blocks are here',
   t.strictSame(lines, [])
 })
 
-t.test('a store is swept in order, at its rate, again and again', async t => {
+t.test('a store is swept repeatedly, in key order, at the configured rate', async t => {
   const stored = Array.from({ length: 25 }, (_, i) => held(i + 1, i))
   const { provider, sweep, seen } = await open(t, stored, stored)
   const slept = await sweep(2, { keysPerCallMax: 10, sweepKeysPerSecond: 50 })
@@ -158,7 +158,7 @@ t.test('a store is swept in order, at its rate, again and again', async t => {
   t.equal(seen.compared, 50)
 })
 
-t.test('a provider that fails is told once, and the sweep continues where it was', async t => {
+t.test('a provider failure is reported once, and the sweep resumes at the same key', async t => {
   const stored = Array.from({ length: 4 }, (_, i) => held(i + 1, i))
   const { provider, sweep, seen, lines, spoil } = await open(t, stored, stored)
   spoil({ status: 401, body: '' })

@@ -58,7 +58,7 @@ const open = (t: Test, given: Partial<Options> = {}) => {
   return { done, runner, slots }
 }
 
-t.test('a new store that is behind the live one waits before it replaces it', async t => {
+t.test('a new store behind the live one waits before it replaces it', async t => {
   const { done, runner, slots } = open(t)
   const running = runner.run({ kind: 'rpc' })
   await sleep(200)

@@ -43,12 +43,12 @@ const LIMITS = {
 
 for (const isPaged of [false, true])
   t.test(
-    `a scope that is read while blocks go on becomes the chain’s state: ${isPaged ? 'pages' : 'whole programs'}`,
+    `a scope read during new blocks equals the chain’s state: ${isPaged ? 'pages' : 'whole programs'}`,
     async t => {
       const { chain, feeds, slots } = await startFeedWorld(t)
       const rpc = await openRpc(chain)
       t.teardown(() => rpc.close())
-      // In each slot accounts change, come, go, and come back.
+      // Each slot changes, creates, closes and recreates accounts.
       const blocks = setInterval(() => slots(1, 5), 20)
       t.teardown(() => clearInterval(blocks))
       const dir = t.testdir({ work: {} })
@@ -64,7 +64,7 @@ for (const isPaged of [false, true])
       const { slot, rowsSlot } = await loadScope(
         {
           target: { endpoint: rpc.url },
-          // So slow that each request is of another slot.
+          // Slow enough that each request sees another slot.
           options: {
             ...defaults,
             requestsPerSecondMax: 20,
@@ -90,7 +90,7 @@ for (const isPaged of [false, true])
       t.ok((indexer.tip()?.slot ?? 0) >= rowsSlot, 'all rows are of the past')
       t.strictSame(indexer.check(), [])
 
-      // The chain stands still, and the store is compared with it account by account.
+      // The chain has stopped; every account of the store is compared with it.
       indexer.startFeed(feed, () => {})
       clearInterval(blocks)
       await until('the tip is the chain’s', () => indexer.tip()?.slot === chain.tip.slot)

@@ -9,7 +9,7 @@ import { ownDir } from '../../fixtures/own-dir.js'
 import { until } from '../../fixtures/until.js'
 
 const REQUESTS = 60
-/** Another process writes requests by the same rename, at random times. */
+/** Another process that writes requests by the same rename, at random times. */
 const WRITER = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { renameSync, writeFileSync } = require('node:fs')
@@ -21,7 +21,7 @@ parentPort.on('message', id => {
 })
 `
 
-t.test('no request for a bootstrap is lost, whenever it is written', async t => {
+t.test('no request for a bootstrap is lost', async t => {
   const stores = ownDir(t)
   const { log } = openLog('indexer', {
     level: 'silent',
@@ -33,7 +33,7 @@ t.test('no request for a bootstrap is lost, whenever it is written', async t => 
   }
   const runner = new BootstrapRunner({
     stores,
-    // So that most of the time is spent polling.
+    // Most of the time is spent polling.
     options: { ...defaults, pollMs: 1, attemptsMax: 1 },
     log,
     openSpool: none,

@@ -10,7 +10,7 @@ import { listen } from '../../fixtures/listen.js'
 
 const HASH = '5pgMpQj4MZYWauD1VnoNfmGAdUQCe6VVCSCQMNbDoxf7'
 
-t.test('names of archives', t => {
+t.test('archive names are parsed', t => {
   const cases: [name: string, found: ReturnType<typeof parseSnapshotName>][] = [
     [`snapshot-1-${HASH}.tar.zst`, { slot: 1, base: undefined }],
     [`snapshot-440284702-${HASH}.tar.lz4`, { slot: 440_284_702, base: undefined }],
@@ -34,7 +34,7 @@ t.test('names of archives', t => {
   t.end()
 })
 
-t.test('a server’s newest snapshot is where its redirects lead to', async t => {
+t.test('a server’s newest snapshot is the target of its redirects', async t => {
   let location: string | undefined
   const server = createServer((request, response) => {
     if (request.url?.startsWith('/hang')) return

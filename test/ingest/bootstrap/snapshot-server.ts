@@ -14,14 +14,11 @@ import { prepareServe } from '../../fixtures/processes/serve.js'
 import { recordChain } from '../../fixtures/ingest/snapshot-archive.js'
 
 const TLS = new URL('../../../native/ingest/tests/geyser_reader/tls/', import.meta.url)
-/** Of 127.0.0.1, signed by itself. */
+/** A self-signed certificate of 127.0.0.1. */
 const CA_FILE = fileURLToPath(new URL('cert.pem', TLS))
 const SECRET = 'api-key=qzx11'
 
-/**
- * Serves one archive in TLS. Of a transfer from its beginning it sends so much, and resets the
- * connection.
- */
+/** Serves one archive over TLS. A transfer from the beginning is reset after some bytes. */
 const serveInTls = async (t: Test, archive: string) => {
   const ranges: (string | undefined)[] = []
   let cutAt = Infinity
@@ -52,14 +49,14 @@ const serveInTls = async (t: Test, archive: string) => {
     body.pipe(response, { end: !isCut })
     if (!isCut) return
     const raw = sockets.get(request.socket.remotePort ?? 0)
-    // What was written is to arrive before the reset takes the rest away.
+    // Delays the reset, which would discard bytes that have not arrived.
     body.on('end', () => setTimeout(() => raw?.resetAndDestroy(), 200))
   })
   const port = await listen(t, server)
   return { url: `https://127.0.0.1:${port}`, ranges, cut: (at: number) => (cutAt = at) }
 }
 
-t.test('a snapshot over https, from a server of an authority of one’s own', async t => {
+t.test('a snapshot over https from a server with a private certificate authority', async t => {
   const chain = await startSandboxChain({ slotMs: 40, trafficPerSecond: 50 })
   t.teardown(() => chain.close())
   const record = await recordChain(chain)
@@ -98,7 +95,7 @@ t.test('a snapshot over https, from a server of an authority of one’s own', as
   const { location } = await askHead(place, { archive, caCertificatePem, resolveMs }, signal)
   t.match(location ?? '', /^\/snapshot-\d+-\w+\.tar\.zst\?/)
 
-  await t.test('a connection that is reset in the middle', async t => {
+  await t.test('a connection that is reset during the transfer', async t => {
     cut(Math.floor(size / 2))
     const dry = await load(place, 'one', '--dry-run')
     t.equal(dry.code, 0, dry.output)

@@ -15,7 +15,7 @@ type Told = {
   readonly params: { readonly subscription: number; readonly result: unknown }
 }
 
-/** From the chain through its feed into a store, and out of it as frames. */
+/** The path from the chain through its feed into a store, and out as frames. */
 const follow = async (test: Test, transactions: Transactions) => {
   const clock = createClock()
   const sandbox = await startSandboxChain({ slotMs: 0, seed: 'test' }, clock.now)
@@ -32,7 +32,7 @@ const follow = async (test: Test, transactions: Transactions) => {
   indexer.startFeed(options, () => {})
   const arrived = (slot: number) =>
     until(`slot ${slot} is in the store`, () => (indexer.tip()?.slot ?? 0) >= slot)
-  /** Everything up to the chain's newest block. */
+  /** Reads the frames up to the chain's newest block. */
   const told = async (): Promise<Told[]> => {
     await arrived(chain.tip.slot)
     const found: Told[] = []
@@ -53,7 +53,7 @@ const follow = async (test: Test, transactions: Transactions) => {
   return { ...sandbox, fanout, told, transfer: createTransfers(chain, sandbox.sampleAccounts) }
 }
 
-t.test('what the chain did is what its subscribers hear', async t => {
+t.test('subscribers receive the chain’s changes', async t => {
   const { chain, sampleAccounts, fanout, told, transfer } = await follow(t, 'logs')
   const [holder, other] = sampleAccounts.holders
   if (holder === undefined || other === undefined) throw new Error('nobody holds anything')
@@ -100,7 +100,7 @@ t.test('what the chain did is what its subscribers hear', async t => {
   t.match(await told(), [{ params: { subscription: 6, result: { value: 'receivedSignature' } } }])
   const later: Told[] = []
   const { finalizedAfterSlots } = chain.options
-  // One for it to be said, and one for the block that brings it.
+  // One slot to finalize it, and one for the block that reports it.
   for (let count = 0; count < finalizedAfterSlots + 2; count++) {
     chain.tick()
     later.push(...(await told()))
@@ -122,7 +122,7 @@ t.test('what the chain did is what its subscribers hear', async t => {
   t.ok(outcome > rootedAt, 'after its slot became a root')
 })
 
-t.test('a feed that tells outcomes alone', async t => {
+t.test('a feed with transaction outcomes only', async t => {
   const { chain, fanout, told, transfer } = await follow(t, 'status')
   fanout.addLogs(1, 'all')
   transfer()

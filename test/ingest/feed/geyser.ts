@@ -117,7 +117,7 @@ for (const [name, event, expected] of cases)
     t.strictSame(said, expected)
   })
 
-t.test('health begins bad, follows the events, and is there to ask', async t => {
+t.test('health starts false, follows the events, and can be queried', async t => {
   const { source, hear } = open()
   t.equal(source.health().isHealthy, false)
   hear({ kind: 'healthy' })
@@ -132,13 +132,13 @@ t.test('health begins bad, follows the events, and is there to ask', async t => 
   })
 })
 
-t.test('the reader gets every option, and stops', async t => {
+t.test('the reader gets every option and stops', async t => {
   const { source, given, options } = open()
   source.stop()
   t.strictSame(given, [options, 'stopped'])
 })
 
-t.test('the kernel’s own defaults are the same', async t => {
+t.test('the kernel has the same defaults', async t => {
   const path = new URL('../../../native/ingest/src/geyser/config.rs', import.meta.url)
   const [, body = ''] =
     /GeyserConfig \{\n(\s+endpoint: String::new[^}]*)\}/.exec(readFileSync(path, 'utf8')) ?? []

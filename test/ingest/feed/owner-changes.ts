@@ -17,11 +17,11 @@ import { SCOPE, startFeedWorld } from '../../fixtures/ingest/feed-world.js'
 import { key } from '../../fixtures/sandbox/sandbox.js'
 import { until } from '../../fixtures/until.js'
 
-/** What happens to a token account, each within one slot. */
+/** Changes of a token account, each within one slot. */
 const FATES = ['closed', 'handed', 'moved', 'movedAtOnce'] as const
 type Fate = (typeof FATES)[number]
 
-/** What each plan cannot see (docs/operations.md). */
+/** Changes that each plan misses (docs/operations.md). */
 const CASES: readonly [plan: Plan, scope: StoreOptions['scope'], missed: readonly Fate[]][] = [
   ['blocks', undefined, []],
   ['accounts', undefined, []],
@@ -60,63 +60,66 @@ const sweep = (t: Test, endpoint: string, store: Indexer): void => {
   })
 }
 
-t.test('closes and owner changes by each plan, and the sweep for what one cannot see', async t => {
-  const { chain, sampleAccounts, slots, follow } = await startFeedWorld(t)
-  const server = await serveRpc(chain)
-  t.teardown(() => server.close())
-  const [holder] = sampleAccounts.holders
-  if (holder === undefined) throw new Error('nobody holds anything')
-  const { wallet } = holder
-  const { payer } = sampleAccounts
-  const lamports = chain.rentExemptLamports(BYTES)
-  const accounts = new Map(FATES.map(fate => [fate, key(fate)]))
-  const of = (fate: Fate): Keypair => accounts.get(fate) ?? key('nobody')
-  const create = ({ publicKey }: Keypair, owner: Uint8Array) =>
-    createAccount(payer.publicKey, publicKey, { lamports, space: BYTES, owner })
-  const close = ({ publicKey }: Keypair) =>
-    closeAccount(publicKey, wallet.publicKey, wallet.publicKey)
-  for (const account of accounts.values())
-    chain.submit(
-      [
-        create(account, ADDRESSES.token),
-        initializeAccount(account.publicKey, sampleAccounts.mint, wallet.publicKey),
-      ],
-      [payer, account],
-    )
-  slots(1)
-  const dir = t.testdir()
-  const followers = CASES.map(([plan, scope, missed], index) => ({
-    name: `${plan}${scope === undefined ? '' : ' for a scope'}`,
-    missed: missed.map(fate => bs58.encode(of(fate).publicKey)).sort(),
-    follower: follow(join(dir, plan + index), { options: { plan }, scope }),
-  }))
-  const arrived = () => Promise.all(followers.map(({ follower }) => follower.arrived()))
-  await arrived()
-  for (const { name, follower } of followers) t.strictSame(await follower.wrong(), [], name)
+t.test(
+  'closes and owner changes by each plan, and the sweep for those that a plan misses',
+  async t => {
+    const { chain, sampleAccounts, slots, follow } = await startFeedWorld(t)
+    const server = await serveRpc(chain)
+    t.teardown(() => server.close())
+    const [holder] = sampleAccounts.holders
+    if (holder === undefined) throw new Error('nobody holds anything')
+    const { wallet } = holder
+    const { payer } = sampleAccounts
+    const lamports = chain.rentExemptLamports(BYTES)
+    const accounts = new Map(FATES.map(fate => [fate, key(fate)]))
+    const of = (fate: Fate): Keypair => accounts.get(fate) ?? key('nobody')
+    const create = ({ publicKey }: Keypair, owner: Uint8Array) =>
+      createAccount(payer.publicKey, publicKey, { lamports, space: BYTES, owner })
+    const close = ({ publicKey }: Keypair) =>
+      closeAccount(publicKey, wallet.publicKey, wallet.publicKey)
+    for (const account of accounts.values())
+      chain.submit(
+        [
+          create(account, ADDRESSES.token),
+          initializeAccount(account.publicKey, sampleAccounts.mint, wallet.publicKey),
+        ],
+        [payer, account],
+      )
+    slots(1)
+    const dir = t.testdir()
+    const followers = CASES.map(([plan, scope, missed], index) => ({
+      name: `${plan}${scope === undefined ? '' : ' for a scope'}`,
+      missed: missed.map(fate => bs58.encode(of(fate).publicKey)).sort(),
+      follower: follow(join(dir, plan + index), { options: { plan }, scope }),
+    }))
+    const arrived = () => Promise.all(followers.map(({ follower }) => follower.arrived()))
+    await arrived()
+    for (const { name, follower } of followers) t.strictSame(await follower.wrong(), [], name)
 
-  chain.submit([close(of('closed'))], [wallet])
-  const held = chain.account(of('handed').publicKey)
-  if (held === undefined) throw new Error('it is not there')
-  // Only its program itself can do that: here the chain does it for it.
-  chain.load(of('handed').publicKey, { ...held, owner: OTHER })
-  chain.submit([close(of('moved'))], [wallet])
-  chain.submit([create(of('moved'), OTHER)], [payer, of('moved')])
-  const movedAtOnce = of('movedAtOnce')
-  chain.submit([close(movedAtOnce), create(movedAtOnce, OTHER)], [payer, wallet, movedAtOnce])
-  slots(2)
-  await arrived()
-  for (const { name, missed, follower } of followers)
-    t.strictSame((await follower.wrong()).sort(), missed, `${name}: what it says it misses`)
+    chain.submit([close(of('closed'))], [wallet])
+    const held = chain.account(of('handed').publicKey)
+    if (held === undefined) throw new Error('it is not there')
+    // Only its program can do that: the chain does it in its stead.
+    chain.load(of('handed').publicKey, { ...held, owner: OTHER })
+    chain.submit([close(of('moved'))], [wallet])
+    chain.submit([create(of('moved'), OTHER)], [payer, of('moved')])
+    const movedAtOnce = of('movedAtOnce')
+    chain.submit([close(movedAtOnce), create(movedAtOnce, OTHER)], [payer, wallet, movedAtOnce])
+    slots(2)
+    await arrived()
+    for (const { name, missed, follower } of followers)
+      t.strictSame((await follower.wrong()).sort(), missed, `${name}: what it says it misses`)
 
-  for (const { name, missed, follower } of followers) {
-    if (missed.length === 0) continue
-    sweep(t, server.url, follower.store)
-    await until(`${name}: the sweep finds them`, async () => {
-      // Each block takes along what was found by then.
-      slots(1)
-      await follower.arrived()
-      return (await follower.wrong()).length === 0
-    })
-    t.pass(`${name}: nothing is wrong any more`)
-  }
-})
+    for (const { name, missed, follower } of followers) {
+      if (missed.length === 0) continue
+      sweep(t, server.url, follower.store)
+      await until(`${name}: the sweep finds them`, async () => {
+        // Each block applies the corrections found before it.
+        slots(1)
+        await follower.arrived()
+        return (await follower.wrong()).length === 0
+      })
+      t.pass(`${name}: nothing is wrong any more`)
+    }
+  },
+)

@@ -14,7 +14,7 @@ const CASES: readonly [name: string, plan: Plan, scope: StoreOptions['scope']][]
   ['a scope with transactions', 'narrow', SCOPE],
 ]
 
-t.test('a bad provider changes nothing about what each plan stores', async t => {
+t.test('with every plan, provider faults do not change the stored accounts', async t => {
   const { chain, feeds, slots, follow } = await startFeedWorld(t)
   const [feed] = feeds
   if (feed === undefined) throw new Error('no feed')
@@ -46,13 +46,13 @@ t.test('a bad provider changes nothing about what each plan stores', async t => 
   ]
   for (const [name, fault] of faults) {
     await fault()
-    // Enough for what is out of order to be a gap, and for what is held back to come.
+    // Enough slots for reordered messages to be a gap, and for delayed ones to arrive.
     slots(10)
     await arrived()
     for (const { name: plan, follower } of followers)
       t.strictSame(await follower.wrong(), [], `${plan}: ${name}`)
   }
-  // All at once, in one stretch.
+  // All faults within one range of slots.
   await order({ fault: 'double' })
   await order({ fault: 'fork', slot: chain.slot + 1 })
   await order({ fault: 'swap', slot: chain.slot + 2 })
@@ -64,7 +64,7 @@ t.test('a bad provider changes nothing about what each plan stores', async t => 
     t.strictSame(await follower.wrong(), [], `${name}: at last`)
 })
 
-t.test('a gap beyond the replay is told, and nothing is skipped', async t => {
+t.test('a gap beyond the replay is reported, and no slot is skipped', async t => {
   const { feeds, slots, follow } = await startFeedWorld(t)
   const [server] = feeds
   if (server === undefined) throw new Error('no feed')
@@ -89,7 +89,7 @@ t.test('a gap beyond the replay is told, and nothing is skipped', async t => {
   t.strictSame(await wrong(), [], 'what is there is right for its slot')
 })
 
-t.test('limits of a provider are told by the setting to change', async t => {
+t.test('errors of provider limits name the option to change', async t => {
   const sample = { max: 1, any: false, pubkeysMax: 10, include_accounts: false }
   const { slots, follow } = await startFeedWorld(t, [{ filters: sample }])
   slots(4)
@@ -107,7 +107,7 @@ t.test('limits of a provider are told by the setting to change', async t => {
     })
     stop()
   }
-  // Within exactly these limits, the narrow plan holds the same accounts.
+  // At exactly these limits the narrow plan stores the same accounts.
   const { arrived, wrong } = follow(join(dir, 'narrow'), {
     options: { plan: 'narrow' },
     scope: SCOPE,

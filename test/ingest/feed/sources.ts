@@ -13,7 +13,7 @@ const feedOf = (feed: object) => {
   return network.feed
 }
 
-t.test('each server has its own secrets, and no other’s', async t => {
+t.test('each server gets its own secrets only', async t => {
   const pem = '-----BEGIN CERTIFICATE-----\n…'
   const dir = t.testdir({ 'ca.pem': pem, 'other.pem': 'no certificate' })
   const caFile = join(dir, 'ca.pem')
@@ -50,14 +50,14 @@ t.test('each server has its own secrets, and no other’s', async t => {
   }
 })
 
-t.test('a dev chain has its own server only', async t => {
+t.test('a dev chain has one server', async t => {
   const feed = feedOf({ endpoint: 'http://one.example', xToken: 'canary', fallbacks: [] })
   const chain = { id: 'x', endpoint: 'http://127.0.0.1:5', firstSlot: 3 }
   const { sources } = toFeedSources(feed, chain)
   t.strictSame(sources, [{ endpoint: 'http://127.0.0.1:5', startSlot: 3 }])
 })
 
-t.test('a repair step without what it needs is no configuration', async t => {
+t.test('a repair step without the options it needs is refused', async t => {
   const token = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
   const open = (network: object) => () =>
     toConfig({
@@ -77,7 +77,7 @@ t.test('a repair step without what it needs is no configuration', async t => {
   t.doesNotThrow(open({ repairSteps: ['snapshot'], snapshots: ['/snapshots/a'] }))
 })
 
-t.test('a plan that would miss accounts is no configuration', async t => {
+t.test('a plan that would miss accounts is refused', async t => {
   const open = (feed: object, scope?: object) => () =>
     toConfig({
       networks: [{ id: 'dev', feed: { endpoint: 'http://a', ...feed }, scope }],

@@ -32,7 +32,7 @@ const assign = (pubkey: Uint8Array, owner: Uint8Array) => {
   return { programId: ADDRESSES.system, accounts: [writableSigner(pubkey)], data }
 }
 
-t.test('an account that is handed to another program is found by the sweep', async t => {
+t.test('the sweep finds an account whose owner program changed', async t => {
   const sandbox = await startSandboxChain({ slotMs: 0, seed: 'test' }, createClock().now)
   t.teardown(() => sandbox.close())
   const { chain, geyserUrl } = sandbox
@@ -85,8 +85,7 @@ t.test('an account that is handed to another program is found by the sweep', asy
       log: () => undefined,
     },
   })
-  // The dev chain's RPC shows the Clock of the slot that is open, so that it differs from each
-  // block's.
+  // The dev chain's RPC returns the Clock of the open slot, which differs from each block's.
   await until('both wait for a block', () => indexer.correctionCounts().waiting === 2)
   await tick()
   t.notOk(stored().includes(name))
@@ -97,7 +96,7 @@ t.test('an account that is handed to another program is found by the sweep', asy
   await rpc.close()
 })
 
-t.test('a scope of a live chain is read to exactly its accounts', async t => {
+t.test('a read of a live chain’s scope returns exactly its accounts', async t => {
   const sandbox = await startSandboxChain({ slotMs: 0, seed: 'test' }, createClock().now)
   t.teardown(() => sandbox.close())
   const { chain, sampleAccounts } = sandbox

@@ -20,12 +20,12 @@ const open = (sourceCount: number, steps: readonly RepairStepName[] = []) => {
 const source = (index: number): RepairAction => ({ kind: 'source', index })
 const pause: RepairAction = { kind: 'pause', ms: defaults.sourcesPauseMs }
 
-t.test('one source without steps is left to its reader, whatever the cause', async t => {
+t.test('a single source without steps is never replaced', async t => {
   for (const cause of ['gap', 'unreachable', 'refused', 'stalled', 'store', ''])
     t.strictSame(open(1).policy.onUnhealthy(cause), { kind: 'wait' }, cause)
 })
 
-t.test('each source has its turn once, then all of them wait', async t => {
+t.test('each source is tried once, then all pause', async t => {
   const { policy } = open(3)
   t.strictSame(policy.onUnhealthy('unreachable'), source(1))
   t.strictSame(policy.onUnhealthy('gap'), source(2))
@@ -37,13 +37,13 @@ t.test('each source has its turn once, then all of them wait', async t => {
   t.strictSame(policy.onUnhealthy('stalled'), source(2))
 })
 
-t.test('a store that takes no blocks moves nothing', async t => {
+t.test('a store that rejects blocks causes no switch', async t => {
   const { policy } = open(2, REPAIR_STEPS)
   t.strictSame(policy.onUnhealthy('store'), { kind: 'wait' })
   t.equal(policy.sourceIndex, 0)
 })
 
-t.test('a gap climbs the steps, each a bounded number of times', async t => {
+t.test('a gap causes the steps in order, each with limited attempts', async t => {
   const { policy, wait } = open(2, ['incremental', 'snapshot'])
   const step = (name: RepairStepName): RepairAction => ({ kind: 'step', step: name })
   t.strictSame(policy.onUnhealthy('gap'), source(1))
@@ -61,7 +61,7 @@ t.test('a gap climbs the steps, each a bounded number of times', async t => {
   t.strictSame(policy.onUnhealthy('gap'), step('incremental'), 'from the first again')
 })
 
-t.test('after a step was cancelled none is taken, until a block came', async t => {
+t.test('after a cancelled step none is taken until a block arrives', async t => {
   const { suspend, policy, wait } = open(1, ['incremental', 'snapshot'])
   t.match(policy.onUnhealthy('gap'), { kind: 'step', step: 'incremental' })
   suspend(true)
@@ -76,7 +76,7 @@ t.test('after a step was cancelled none is taken, until a block came', async t =
   t.match(policy.onUnhealthy('gap'), { kind: 'step', step: 'incremental' })
 })
 
-t.test('what cannot be reached is no reason for a bootstrap', async t => {
+t.test('an unreachable source causes no bootstrap', async t => {
   const { policy } = open(1, REPAIR_STEPS)
   t.strictSame(policy.onUnhealthy('unreachable'), pause)
   policy.onUnhealthy('gap')
@@ -84,7 +84,7 @@ t.test('what cannot be reached is no reason for a bootstrap', async t => {
   t.strictSame(policy.onUnhealthy('stalled'), pause, 'the gap was closed')
 })
 
-t.test('a success that does not suspend is not repeated within the pause', async t => {
+t.test('a step that succeeded without suspending is not repeated within the pause', async t => {
   const { policy, wait } = open(1, ['snapshot'])
   t.strictSame(policy.onUnhealthy('gap'), { kind: 'step', step: 'snapshot' })
   policy.onHealthy()
@@ -94,7 +94,7 @@ t.test('a success that does not suspend is not repeated within the pause', async
   t.strictSame(policy.onUnhealthy('gap'), { kind: 'step', step: 'snapshot' })
 })
 
-t.test('any history is bounded: no source out of range, no step beyond its tries', async () => {
+t.test('any history is bounded: sources stay in range, steps within their attempts', async () => {
   const event = fc.constantFrom('healthy', 'pauseEnd', 'gap', 'unreachable', 'store', 'stepFailed')
   fc.assert(
     fc.property(
@@ -121,7 +121,7 @@ t.test('any history is bounded: no source out of range, no step beyond its tries
           }
           if (action.kind === 'source' && action.index >= sourceCount) return false
         }
-        // The clock stands still, so there is one run through the steps.
+        // The clock does not advance, so the steps run once.
         return runs <= steps.length * defaults.stepAttemptsMax
       },
     ),

@@ -4,13 +4,15 @@ import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
 import { injectFeedFault, SCOPE, startFeedWorld } from '../../fixtures/ingest/feed-world.js'
 import { until } from '../../fixtures/until.js'
 
-/** A chain that stands still is silent, and a reader asks anew: replays may come at any time. */
+/**
+ * A chain without new slots is silent, and a reader subscribes again: replays may come at any time.
+ */
 const turnsIn = (repairs: readonly (string | undefined)[]) =>
   repairs.filter(step => step !== undefined && step !== 'replay')
 
 const PLANS = ['blocks', 'accounts', 'scoped', 'narrow'] as const
 
-t.test('what one provider cannot mend, the next one does, for every plan', async t => {
+t.test('with every plan, the next provider repairs faults of the current one', async t => {
   const { chain, feeds, slots, follow } = await startFeedWorld(t, [{}, {}])
   const [bad, good] = feeds
   if (bad === undefined || good === undefined) throw new Error('two feeds')
@@ -21,8 +23,7 @@ t.test('what one provider cannot mend, the next one does, for every plan', async
       plan,
       ...follow(join(dir, name + plan), {
         sources,
-        // None of the faults is silence, and while the chain stands still the good source is silent
-        // as well.
+        // No fault here is silence, and without new slots the good source is silent as well.
         options: { plan, silenceMs: 60_000, blockSilenceMs: 60_000 },
         ...(plan === 'scoped' || plan === 'narrow' ? { scope: SCOPE } : {}),
       }),
@@ -72,12 +73,12 @@ t.test('what one provider cannot mend, the next one does, for every plan', async
 
 type Order = (fault: object) => Promise<void>
 
-t.test('no source is left: the steps, with their reasons, then the feed goes on', async t => {
+t.test('after all sources the steps run, with their reasons, then the feed resumes', async t => {
   const { feeds, slots, follow, chain } = await startFeedWorld(t, [{}, {}])
   const [lost, whole] = feeds
   if (lost === undefined || whole === undefined) throw new Error('two feeds')
   const dir = t.testdir()
-  // What a step would make: a store that another feed brought to a newer block.
+  // Result of a step: a store that another feed brought to a newer block.
   const made = follow(join(dir, 'made'), { sources: [{ endpoint: whole.url }] })
   const taken: string[] = []
   const target = { endpoint: lost.url }
@@ -88,7 +89,7 @@ t.test('no source is left: the steps, with their reasons, then the feed goes on'
     run: async step => {
       taken.push(step)
       if (step === 'incremental') throw new Error('no snapshot covers the hole')
-      // The feed has slots again that continue the tip.
+      // The feed again has slots that follow the tip.
       await injectFeedFault(lost.url, { fault: 'refuse', code: 14, times: 0 })
     },
   })
@@ -118,9 +119,9 @@ t.test('no source is left: the steps, with their reasons, then the feed goes on'
   t.equal(made.tipSlot(), chain.tip.slot)
 })
 
-t.test('ten times the rate that its queue is for: it comes again, and nothing is lost', async t => {
+t.test('ten times the rate of its queue: the feed reconnects and loses nothing', async t => {
   const bytes = 512 * 1024
-  // Three blocks of six such accounts; without a bound it would hold all ten.
+  // Three blocks of six such accounts; without a limit the queue would buffer all ten.
   const { chain, feeds, slots, follow } = await startFeedWorld(t)
   const queueBytesMax = 11 * 1024 ** 2
   const options = { queueBytesMax, bufferBytesMax: queueBytesMax, groupBlocksMax: 1 }
@@ -140,15 +141,15 @@ t.test('ten times the rate that its queue is for: it comes again, and nothing is
     slots(1, 10)
   }
   await arrived(40_000)
-  // A commit is in the store before it is told.
+  // The store has a commit before its event is emitted.
   await until('each commit was told', () => buffered.length >= chain.tip.slot)
   t.equal(buffered.length, chain.tip.slot)
-  // One block may be in the queue beyond the bound, and one that is not whole beside it.
+  // The queue may exceed the limit by one block and one incomplete block.
   t.ok(Math.max(...buffered) <= queueBytesMax + 2 * 7 * bytes, `${Math.max(...buffered)} bytes`)
   t.strictSame(await wrong(), [])
 })
 
-t.test('a store that took the place of another is fed from its own tip', async t => {
+t.test('a replaced store is fed from the tip of the new one', async t => {
   const { slots, follow } = await startFeedWorld(t)
   const { feed, arrived, wrong, tipSlot, repairs } = follow(t.testdir())
   await arrived()
@@ -161,7 +162,7 @@ t.test('a store that took the place of another is fed from its own tip', async t
   t.strictSame(turnsIn(repairs), [], 'that is no repair')
 })
 
-t.test('what runs when it is stopped is not heard any more', async t => {
+t.test('the outcome of a step running at the stop is ignored', async t => {
   const { feeds, slots, follow } = await startFeedWorld(t)
   const [server] = feeds
   if (server === undefined) throw new Error('no feed')
