@@ -1,5 +1,5 @@
-//! What the reading of an archive and the making of a store take of memory, measured in processes
-//! of their own: several times the accounts, and the same memory.
+//! Measures the memory of reading an archive and of loading a store, in child processes. The memory
+//! must not grow with the number of accounts.
 
 mod measuring;
 #[path = "../src/archive/tests/writer.rs"]
@@ -19,13 +19,13 @@ use writer::{Bank, Row, Tar, hash_of};
 const TASK: &str = "SLOTLINE_TEST_TASK";
 const COUNT: &str = "SLOTLINE_TEST_COUNT";
 const MIB: u64 = 1 << 20;
-/// The largest account that the chain allows: one of each storage.
+/// The maximum account size on the chain, in bytes. Each storage contains one such account.
 const LARGEST: usize = 10 << 20;
-/// Storages of this many small accounts.
+/// Number of small accounts per storage.
 const STORAGE_ACCOUNTS: u64 = 4_000;
 const SMALL: usize = 1_000;
 
-/// An archive that is made while it is read: nobody holds more of it than one storage.
+/// An archive generated while it is read. At most one storage is in memory.
 struct Made {
     storages: u64,
     next: u64,
@@ -43,7 +43,7 @@ impl Made {
         }
     }
 
-    /// The next frame: the head, a storage, or the end mark.
+    /// Generates the next frame: the header, a storage or the end mark.
     fn make(&mut self) -> Option<Vec<u8>> {
         let mut tar = Tar::new(Vec::new());
         let tar = match self.next {
@@ -106,7 +106,7 @@ fn read_made(storages: u64, is_packed: bool) {
     assert_eq!(bytes, storages as usize * each);
 }
 
-/// Token accounts of many mints and wallets: rows in every index.
+/// Loads token accounts of many mints and wallets, with rows in every index.
 fn load_made(count: u64) {
     let dir = tempfile::tempdir().unwrap();
     let load = LoadOptions {
@@ -155,7 +155,7 @@ fn load_made(count: u64) {
     assert!(entries.contains(&("by_mint", count)), "{entries:?}");
 }
 
-/// Not a test of its own: what the tests below measure.
+/// Child process of the tests below: runs the measured task.
 #[test]
 fn measured() {
     let (Ok(task), Ok(count)) = (std::env::var(TASK), std::env::var(COUNT)) else {
@@ -178,10 +178,10 @@ fn measure(task: &str, count: u64) -> u64 {
 }
 
 #[test]
-fn an_archive_of_any_size_is_read_in_the_memory_of_its_largest_account() {
+fn the_memory_of_reading_an_archive_does_not_depend_on_its_size() {
     for task in ["zstd", "tar"] {
-        // 42 MiB and 840 MiB of tar, of which the maker holds a storage of 14 MiB, twice while it
-        // grows.
+        // 42 MiB and 840 MiB of tar. The generator keeps one storage of 14 MiB, and two copies
+        // while it grows.
         let (few, many) = (measure(task, 3), measure(task, 60));
         assert!(few < 128 * MIB, "{task}: {few} bytes");
         assert!(
@@ -192,8 +192,8 @@ fn an_archive_of_any_size_is_read_in_the_memory_of_its_largest_account() {
 }
 
 #[test]
-fn a_load_takes_the_memory_that_it_is_given_however_many_accounts() {
-    // 8 MiB to sort in; the rows of the larger one are 14 times that.
+fn the_memory_of_a_load_does_not_depend_on_the_number_of_accounts() {
+    // 8 MiB of sort memory. The rows of the larger load take 14 times that.
     let (few, many) = (measure("load", 80_000), measure("load", 400_000));
     assert!(few < 64 * MIB, "{few} bytes");
     assert!(many < few + 16 * MIB, "{many} bytes, and {few} for a fifth");

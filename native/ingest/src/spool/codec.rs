@@ -1,4 +1,5 @@
-//! A block as bytes. Integers are little-endian, lists and texts come after their length as u32.
+//! Binary encoding of a block. Integers are little-endian. Lists and texts follow their length as
+//! u32.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -6,7 +7,7 @@ use store::{AccountUpdate, Block, TransactionDetails, TransactionUpdate};
 
 const HAS_TIME: u8 = 1;
 const HAS_ROOT: u8 = 2;
-/// Places taken for a list before its elements are there: a length that lies costs no memory.
+/// Maximum list capacity to reserve before reading elements, so that a wrong length uses no memory.
 const RESERVED_MAX: usize = 1024;
 
 pub fn encode(block: &Block, to: &mut impl Write) -> io::Result<()> {
@@ -60,7 +61,7 @@ fn encode_transaction(transaction: &TransactionUpdate, to: &mut impl Write) -> i
         .try_for_each(|line| write_bytes(to, line.as_bytes()))
 }
 
-/// Reads what [`encode`] wrote, and nothing behind it.
+/// Reads one block written by [`encode`] and no bytes after it.
 pub fn decode(from: &mut impl Read) -> io::Result<Block> {
     let (slot, parent_slot, block_height) = (read_u64(from)?, read_u64(from)?, read_u64(from)?);
     let (blockhash, parent_blockhash) = (read_array(from)?, read_array(from)?);

@@ -1,5 +1,5 @@
-//! The files of a spool: segments of consecutive blocks, written at the end of the last one, read
-//! from the first.
+//! The files of a spool: segments of consecutive blocks, appended to the last segment and read from
+//! the first.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -15,24 +15,24 @@ const ENDING: &str = ".spool";
 
 struct Segment {
     number: u64,
-    /// Bytes of whole records.
+    /// Bytes of complete records.
     bytes: u64,
 }
 
-/// The writer's side. One process at a time; the caller holds a lock.
+/// The writer of a spool. Only one process may use it; the caller takes a lock.
 pub struct Files {
     dir: PathBuf,
     options: SpoolOptions,
     segments: VecDeque<Segment>,
-    /// The last segment's.
+    /// File of the last segment.
     file: Option<File>,
     first: Option<Link>,
     last: Option<Tip>,
     blocks: u64,
 }
 
-/// A place between two records. It stays right while the spool grows, and while what lies before it
-/// is removed.
+/// A position between two records. It stays valid when the spool grows and when earlier segments
+/// are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RecordPosition {
     segment: u64,
@@ -40,8 +40,8 @@ pub struct RecordPosition {
 }
 
 impl Files {
-    /// Opens a spool, and makes it where there is none. Of the last segment only whole records are
-    /// kept: a kill may have torn the last one.
+    /// Opens or creates a spool. Truncates the last segment after its last complete record, because
+    /// a kill may leave a partial one.
     pub fn open(dir: &Path, options: SpoolOptions) -> Result<Files> {
         fs::create_dir_all(dir)?;
         let mut numbers: Vec<u64> = Vec::new();
@@ -115,8 +115,8 @@ impl Files {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// Appends consecutive blocks; those at or before the last one are passed over. They are on the
-    /// disk when this returns. On a failure what was written of them is cut off.
+    /// Appends consecutive blocks and syncs them to disk. Skips blocks at or before the last one. A
+    /// failed write is truncated.
     pub fn append(&mut self, blocks: &[Block]) -> Result<()> {
         let mut is_new = false;
         for block in blocks {
@@ -159,7 +159,8 @@ impl Files {
             return Err(Error::Internal("the spool has no segment".into()));
         };
         if let Err(error) = file.write_all_at(record, segment.bytes) {
-            // The next block is written there: what is left of this one would make it look torn.
+            // The next block is written at this offset. A partial record would make it appear
+            // damaged.
             file.set_len(segment.bytes)?;
             return Err(error.into());
         }
@@ -218,8 +219,7 @@ impl Files {
         Ok(())
     }
 
-    /// The segment that holds what follows this place: its number, its path and where its records
-    /// end.
+    /// The segment with the next record after this position: its number, path and length in bytes.
     pub fn following(&self, place: RecordPosition) -> Option<(u64, PathBuf, u64)> {
         let found = self.segments.iter().find(|segment| {
             segment.number > place.segment
@@ -228,7 +228,7 @@ impl Files {
         Some((found.number, self.path_of(found.number), found.bytes))
     }
 
-    /// Removes segments that lie wholly before this place.
+    /// Removes segments that end before this position.
     pub fn remove_before(&mut self, place: RecordPosition) -> Result<()> {
         while self.segments.len() > 1
             && let Some(oldest) = self.segments.front().map(|oldest| oldest.number)
@@ -241,7 +241,7 @@ impl Files {
     }
 }
 
-/// Reads a spool while it grows.
+/// Reads a spool while it is written.
 #[derive(Default)]
 pub struct RecordReader {
     place: RecordPosition,
@@ -253,8 +253,8 @@ impl RecordReader {
         self.place
     }
 
-    /// The next block and its bytes, or `None` at the end. `following` answers for the reader's
-    /// place.
+    /// Returns the next block and its size in bytes, or `None` at the end. `following` returns the
+    /// segment for the reader's position.
     pub fn next(
         &mut self,
         dir: &Path,

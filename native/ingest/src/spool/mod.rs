@@ -1,9 +1,9 @@
-//! Blocks of a feed on disk, until there is a store that they continue.
+//! Stores blocks of a feed on disk until a store can apply them.
 //!
-//! A store that is made from a snapshot is hours behind the chain when it is there, and no feed
-//! keeps so much. So the feed is read first, into a spool; the store is loaded; the spool is
-//! replayed over it; and what the feed brings from then on goes into the store, without a block
-//! lost or duplicated, while the subscription continues.
+//! A store loaded from a snapshot is hours behind the chain, longer than any feed can replay. The
+//! feed is therefore read into a spool first, then the store is loaded, then the spool is replayed
+//! into the store. After that the feed's blocks go directly to the store. No block is lost or
+//! duplicated, and the subscription continues throughout.
 
 mod codec;
 mod files;
@@ -22,18 +22,18 @@ use crate::geyser::BlockSink;
 use store::{Block, Store, Tip};
 use sys::error::{Error, Result};
 
-/// Bounds of a spool.
+/// Limits of a spool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpoolOptions {
-    /// Bytes on disk. Over them the spool takes no further block, and says so.
+    /// Maximum bytes on disk. When exceeded, the spool rejects blocks with an error.
     pub bytes_max: u64,
-    /// Bytes after which another file is begun. Files whose blocks are all applied are removed.
+    /// Size in bytes at which a new file starts. Files whose blocks are all applied are removed.
     pub segment_bytes_max: u64,
-    /// As the store's: what must stay free.
+    /// Disk space to leave free, in bytes, as for the store.
     pub disk_reserve_bytes: u64,
 }
 
-/// The first block of a spool, as what must come before it sees it.
+/// The first block of a spool, with the link to its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
     pub slot: u64,
@@ -53,17 +53,17 @@ impl Link {
     }
 }
 
-/// The state of a spool in numbers.
+/// Statistics of a spool.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SpoolStats {
-    /// The oldest block since the spool was opened or made, also where its file is gone by now.
+    /// The oldest block since the spool was opened or created, even if its file is already removed.
     pub first: Option<Link>,
     pub last_slot: Option<u64>,
-    /// Newest block that is in the store; of the replay, and of the feed after it.
+    /// Newest block in the store, from the replay or from the feed after it.
     pub applied_slot: Option<u64>,
     pub blocks: u64,
     pub bytes: u64,
-    /// Why it took no further block, until it takes one.
+    /// Error of the last rejected block. Cleared when a block is accepted.
     pub failure: Option<String>,
 }
 
@@ -72,18 +72,19 @@ enum Phase {
     Live(Arc<Store>),
 }
 
-/// A sink that keeps blocks on disk, and hands over to a store.
+/// A sink that stores blocks on disk and later forwards them to a store.
 pub struct Spool {
     dir: PathBuf,
     phase: Mutex<Phase>,
-    /// Apart from `phase`, which is held for as long as a commit takes.
+    /// Separate from `phase`, whose lock lasts for a whole commit.
     stats: Mutex<SpoolStats>,
     /// Wakes the replay.
     grown: Condvar,
 }
 
 impl Spool {
-    /// Opens a spool, with what a killed process left of it, or makes one. One process at a time.
+    /// Opens a spool with the complete blocks of an earlier process, or creates one. Only one
+    /// process may use it.
     pub fn open(dir: &Path, options: SpoolOptions) -> Result<Spool> {
         let files = Files::open(dir, options)?;
         let spool = Spool {
@@ -110,7 +111,7 @@ impl Spool {
         stats.bytes = files.bytes();
     }
 
-    /// A panic elsewhere while a lock was held leaves whole values behind.
+    /// Values behind a poisoned lock are complete, so the poison is ignored.
     fn lock(&self) -> MutexGuard<'_, Phase> {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! One block in a file: a head of 32 bytes, then the block in zstd.
+//! Record format: a header of 32 bytes, then the block compressed with zstd.
 //!
 //! | bytes | hold |
 //! |---|---|
@@ -20,11 +20,10 @@ use sys::error::{Error, Result};
 
 pub const HEAD_BYTES: usize = 32;
 const MAGIC: [u8; 4] = *b"SLSB";
-/// Account data shrinks to a quarter at the fastest level already; a stronger one costs the feed
-/// time.
+/// Account data shrinks to a quarter at the fastest level. A higher level would slow the feed.
 const LEVEL: i32 = 1;
 
-/// What a head says.
+/// A record header.
 #[derive(Debug, Clone, Copy)]
 pub struct Head {
     pub payload_bytes: u32,
@@ -33,7 +32,7 @@ pub struct Head {
     bytes: [u8; HEAD_BYTES],
 }
 
-/// A whole record, ready to be appended.
+/// Encodes a block as a complete record.
 pub fn to_record(block: &Block) -> Result<Vec<u8>> {
     let mut encoder = zstd::Encoder::new(vec![0; HEAD_BYTES], LEVEL)?;
     let mut counted = Counted {
@@ -58,7 +57,8 @@ pub fn to_record(block: &Block) -> Result<Vec<u8>> {
     Ok(record)
 }
 
-/// The head at this place; `None` where there is none, or not all of its record.
+/// Reads the header at this offset. Returns `None` if there is no header or the record is
+/// incomplete.
 pub fn head_at(file: &File, at: u64, end: u64) -> Result<Option<Head>> {
     let Some(left) = end
         .checked_sub(at)
@@ -78,7 +78,7 @@ pub fn head_at(file: &File, at: u64, end: u64) -> Result<Option<Head>> {
     Ok((part(&bytes, 0) == MAGIC && is_whole).then_some(head))
 }
 
-/// The block behind a head; `None` where the bytes are not those that were written.
+/// Reads the block after a header. Returns `None` if the checksum does not match.
 pub fn block_at(file: &File, at: u64, head: &Head) -> Result<Option<Block>> {
     let mut payload = vec![0; head.payload_bytes as usize];
     file.read_exact_at(&mut payload, at + HEAD_BYTES as u64)?;
@@ -91,7 +91,7 @@ pub fn block_at(file: &File, at: u64, head: &Head) -> Result<Option<Block>> {
 }
 
 impl Head {
-    /// Head and payload.
+    /// Length of header and payload.
     pub fn record_bytes(&self) -> u64 {
         HEAD_BYTES as u64 + u64::from(self.payload_bytes)
     }
@@ -104,13 +104,13 @@ fn check_of(head: &[u8; HEAD_BYTES], payload: &[u8]) -> [u8; 8] {
     part(&hash.finalize(), 0)
 }
 
-/// `N` bytes from `at` on; zeros where there are fewer, which no caller asks for.
+/// Returns `N` bytes from `at`, or zeros if there are fewer, which does not occur.
 fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let found = bytes.get(at..).and_then(|rest| rest.first_chunk());
     found.copied().unwrap_or([0; N])
 }
 
-/// Counts what passes through.
+/// A writer that counts the bytes written.
 struct Counted<'a, W> {
     to: &'a mut W,
     bytes: u64,

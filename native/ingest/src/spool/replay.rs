@@ -1,4 +1,4 @@
-//! From the spool into a store, and from then on straight into it.
+//! Replays a spool into a store, then makes the store the sink.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,31 +10,30 @@ use primitives::encoding::encode_pubkey;
 use store::{Block, Store, Tip};
 use sys::error::{Error, Result};
 
-/// How long the replay sleeps at most while the feed brings nothing, before it looks whether it is
-/// to stop.
+/// Maximum sleep of the replay without new blocks before it checks for cancellation.
 const IDLE: Duration = Duration::from_millis(100);
 
-/// Bounds of what one commit of a replay holds, as those of a feed that is behind.
+/// Limits of one commit of a replay, as for a feed with a backlog.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplayLimits {
     pub blocks_max: usize,
     pub bytes_max: u64,
 }
 
-/// What a replay must know.
+/// Parameters of a replay.
 pub struct Replaying<'a> {
-    /// Loaded, and not written by anybody else. Its tip is what the blocks must continue.
+    /// The loaded store, without another writer. The blocks must continue its tip.
     pub store: Arc<Store>,
-    /// Slot of the store as it was loaded: a replay that goes on after a kill finds a later tip.
+    /// Slot at which the store was loaded. A replay resumed after a kill finds a later tip.
     pub base_slot: u64,
-    /// The store is as of one slot only from this one on: rows were read up to it.
+    /// Newest slot of the rows read during the load. The store is consistent from this slot on.
     pub rows_slot: Option<u64>,
     pub limits: ReplayLimits,
-    /// Set from elsewhere to end it.
+    /// Set by another thread to cancel the replay.
     pub is_cancelled: &'a AtomicBool,
 }
 
-/// What a replay did.
+/// Result of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Replayed {
     pub blocks: u64,
@@ -43,9 +42,9 @@ pub struct Replayed {
 }
 
 impl Spool {
-    /// Applies what was spooled after the store's tip, follows the feed until nothing is left, and
-    /// makes the store the sink. Ends when at least one block has continued the store's base.
-    /// Fails, and leaves the spool as it is, where the first block does not.
+    /// Applies the spooled blocks after the store's tip until none is left, then makes the store
+    /// the sink. Returns after at least one block continued the store's base. If the first block
+    /// does not continue it, fails and leaves the spool unchanged.
     pub fn replay(&self, replaying: &Replaying<'_>) -> Result<Replayed> {
         let mut reader = RecordReader::default();
         let mut done = Replayed::default();
@@ -53,7 +52,7 @@ impl Spool {
             if replaying.is_cancelled.load(Ordering::Relaxed) {
                 return Err(Error::Internal("the replay was ended".into()));
             }
-            // Without the lock, so that the feed goes on meanwhile.
+            // Apply without the lock, so that the feed can continue.
             if self.apply_next(&mut reader, replaying, &mut done, None)? {
                 continue;
             }
@@ -74,7 +73,7 @@ impl Spool {
         }
     }
 
-    /// Applies the next blocks; false where there are none.
+    /// Applies the next blocks. Returns false if there are none.
     fn apply_next(
         &self,
         reader: &mut RecordReader,
@@ -128,8 +127,8 @@ fn tip_of(store: &Store) -> Result<Tip> {
         .ok_or_else(|| Error::StoreUnusable("the loaded store has no block".into()))
 }
 
-/// The first block after the tip must be the tip's child, and a block in its slot must be the tip
-/// itself.
+/// Checks that the first block after the tip is the tip's child and that a block in the tip's slot
+/// is the tip.
 fn check_continues(tip: &Tip, blocks: &[Block]) -> Result<()> {
     let same = blocks.iter().find(|block| block.slot == tip.slot);
     if let Some(same) = same.filter(|same| same.blockhash != tip.blockhash) {

@@ -1,4 +1,4 @@
-//! A real capture of a mainnet stream at PROCESSED, with all six statuses and no accounts.
+//! A recorded mainnet stream at PROCESSED, with all six statuses and no accounts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,19 @@ use yellowstone_grpc_proto::geyser::subscribe_update::UpdateOneof;
 use yellowstone_grpc_proto::geyser::{SlotStatus, SubscribeUpdate};
 use yellowstone_grpc_proto::prost::Message as _;
 
-/// Messages of the capture.
+/// Number of messages in the recording.
 const MESSAGES: usize = 24_112;
 
 pub struct Capture {
     pub updates: Vec<SubscribeUpdate>,
-    /// The chain up to its newest confirmed block, by the capture's own statuses.
+    /// The chain up to its newest confirmed block, according to the recorded statuses.
     pub chain: Vec<u64>,
-    /// The newest finalized slot when that block was whole, and the newest of all.
+    /// The newest finalized slot when that block was complete, and the newest in the recording.
     finalized: (Option<u64>, u64),
 }
 
 impl Capture {
-    /// None, said so, where the shared fixtures are not beside the checkout.
+    /// Returns `None` and prints a message if the shared fixtures are not beside the checkout.
     pub fn read() -> Option<Capture> {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../../shared/fixtures/geyser/richat-sample-part1.bin");
@@ -42,8 +42,7 @@ impl Capture {
         })
     }
 
-    /// These blocks are where the capture's statuses say that the chain ends, each linked to the
-    /// one before.
+    /// Checks that the blocks match the recorded chain and that each is linked to the previous one.
     pub fn assert_is(&self, blocks: &[Block]) {
         let chain = &self.chain;
         assert!(chain.len() >= 20, "{} blocks", chain.len());
@@ -52,7 +51,7 @@ impl Capture {
         let last = blocks.last().expect("a block");
         let (finalized, newest_finalized) = self.finalized;
         assert_eq!(last.root, finalized);
-        // What the chain's own validators finalized is on it, wherever the capture shows the block.
+        // Finalized slots must be on the chain if the recording contains the block.
         assert!(newest_finalized <= last.slot);
         assert!(newest_finalized < chain[0] || chain.contains(&newest_finalized));
         for pair in blocks.windows(2) {
@@ -63,7 +62,7 @@ impl Capture {
     }
 }
 
-/// Told without the reader.
+/// Computes the chain without the reader.
 fn chain_of(updates: &[SubscribeUpdate]) -> (Vec<u64>, (Option<u64>, u64)) {
     let (mut parents, mut confirmed) = (BTreeMap::new(), BTreeSet::new());
     let (mut finalized, mut last) = (None, (0, None));

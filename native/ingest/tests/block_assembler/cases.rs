@@ -1,4 +1,4 @@
-//! One rule, one test; and a recorded stream.
+//! Tests of single rules, and of a recorded stream.
 
 use ingest::geyser::{
     BlockAssembler, Fault, Gap, GapKind, Message, SlotState, Taken, Update, translate,
@@ -9,7 +9,7 @@ use crate::capture::Capture;
 use crate::messages::*;
 
 #[test]
-fn a_block_waits_for_both_markers() {
+fn a_block_waits_for_its_meta_and_its_status() {
     let updates = [
         account(11, 1, 1, 4),
         signature(11, 0),
@@ -40,12 +40,12 @@ fn a_block_waits_for_both_markers() {
 }
 
 #[test]
-fn a_close_deletes_what_the_slot_does_not_bring_again() {
+fn a_closed_account_is_deleted_unless_the_slot_recreates_it() {
     let closed = |keys: &[u8]| Update::Closed {
         slot: 11,
         pubkeys: keys.iter().map(|key| [*key; 32]).collect(),
     };
-    // Key 2 is made anew in the same slot, before or after we hear of its close.
+    // Key 2 is recreated in the same slot. Its update arrives before or after the close.
     for updates in [
         [
             closed(&[1, 2, 1]),
@@ -71,7 +71,7 @@ fn a_close_deletes_what_the_slot_does_not_bring_again() {
 }
 
 #[test]
-fn closes_count_as_bytes() {
+fn closes_count_towards_the_buffer_limit() {
     let pubkeys = (0..4_000u64).map(|key| {
         let mut pubkey = [0; 32];
         pubkey[..8].copy_from_slice(&key.to_be_bytes());
@@ -86,7 +86,7 @@ fn closes_count_as_bytes() {
 }
 
 #[test]
-fn the_higher_write_version_wins_and_of_equals_the_later() {
+fn the_higher_write_version_wins_or_the_later_message_if_equal() {
     let cases = [([1, 2], 2), ([2, 1], 2), ([3, 3], 3)];
     for (versions, latest) in cases {
         let updates = [
@@ -105,7 +105,7 @@ fn the_higher_write_version_wins_and_of_equals_the_later() {
 }
 
 #[test]
-fn a_missed_status_is_made_up_for_by_a_descendant() {
+fn a_confirmed_descendant_replaces_a_missing_status() {
     let updates = [
         account(11, 1, 1, 4),
         meta(11, 10),
@@ -132,7 +132,7 @@ fn a_later_block_waits_for_its_parent() {
 }
 
 #[test]
-fn blocks_that_wait_too_long_are_a_gap() {
+fn too_many_waiting_blocks_are_a_gap() {
     let updates: Vec<Update> = (12..=16)
         .flat_map(|slot| [meta(slot, slot - 1), confirmed(slot)])
         .collect();
@@ -188,7 +188,7 @@ fn another_chain_is_a_gap_at_once() {
 }
 
 #[test]
-fn a_finalized_slot_is_the_root_of_the_next_block_and_no_data() {
+fn a_finalized_slot_becomes_the_root_of_the_next_block() {
     let finalized = |slot| status(slot, SlotState::Finalized);
     let updates = [
         finalized(4),
@@ -207,7 +207,7 @@ fn a_finalized_slot_is_the_root_of_the_next_block_and_no_data() {
         .iter()
         .map(|ready| (ready.block.slot, ready.block.root))
         .collect();
-    // The last one missed its confirmation, which being final makes up for.
+    // Slot 13 has no CONFIRMED status; its FINALIZED status replaces it.
     assert_eq!(roots, [(11, Some(4)), (12, Some(7)), (13, Some(13))]);
 
     let mut slots = BlockAssembler::new(None, false, LIMITS);
@@ -226,7 +226,7 @@ fn a_finalized_slot_is_the_root_of_the_next_block_and_no_data() {
 }
 
 #[test]
-fn dead_and_restarted_slots_are_forgotten() {
+fn data_of_dead_and_restarted_slots_is_dropped() {
     for state in [SlotState::Dead, SlotState::CreatedBank] {
         let updates = [
             account(11, 1, 1, 4),
@@ -248,7 +248,7 @@ fn dead_and_restarted_slots_are_forgotten() {
 }
 
 #[test]
-fn without_a_replay_the_slot_under_way_is_not_taken() {
+fn without_a_replay_the_slot_in_progress_is_skipped() {
     let updates = [
         account(11, 1, 1, 4),
         meta(11, 10),
@@ -269,7 +269,7 @@ fn without_a_replay_the_slot_under_way_is_not_taken() {
 }
 
 #[test]
-fn the_buffer_is_bounded_in_bytes_and_a_better_version_frees_the_old() {
+fn the_buffer_is_limited_in_bytes_and_a_newer_version_frees_the_old_one() {
     let full = |updates: &[Update]| run(LIMITS, updates).1.is_err();
     assert!(!full(&[account(11, 1, 1, 1_000_000)]));
     assert!(full(&[
@@ -296,7 +296,7 @@ fn the_buffer_is_bounded_in_bytes_and_a_better_version_frees_the_old() {
 }
 
 #[test]
-fn a_parent_that_is_not_earlier_is_refused() {
+fn a_parent_that_is_not_earlier_is_rejected() {
     for parent_slot in [11, 12, u64::MAX] {
         let outcome = run(LIMITS, &[meta(11, parent_slot)]).1;
         assert!(matches!(outcome, Err(Fault::Malformed { slot: 11, .. })));
@@ -308,9 +308,8 @@ fn a_parent_that_is_not_earlier_is_refused() {
     assert_eq!(slots_of(&ready), [0]);
 }
 
-/// A real capture of a mainnet stream at PROCESSED, with all six statuses and no accounts.
 #[test]
-fn a_real_capture_becomes_a_chain() {
+fn a_recorded_stream_becomes_a_chain() {
     let Some(capture) = Capture::read() else {
         return;
     };

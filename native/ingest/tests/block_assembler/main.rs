@@ -1,4 +1,4 @@
-//! The slot buffer: whatever the order on the wire, the same blocks come out.
+//! Tests of the block assembler: the order of messages does not change the blocks.
 
 mod capture;
 mod cases;

@@ -1,4 +1,4 @@
-//! Messages of a made-up chain, and a buffer to push them into.
+//! Messages of a synthetic chain, and a function that runs them through a block assembler.
 
 use ingest::geyser::{BlockAssembler, BlockMeta, BufferLimits, Fault, Ready, SlotState, Update};
 use store::{AccountUpdate, TransactionUpdate};
@@ -65,7 +65,7 @@ pub fn confirmed(slot: u64) -> Update {
     status(slot, SlotState::Confirmed)
 }
 
-/// Runs messages through a buffer whose tip is slot 10.
+/// Runs messages through a block assembler whose tip is slot 10.
 pub fn run(limits: BufferLimits, updates: &[Update]) -> (Vec<Ready>, Result<(), Fault>) {
     let mut slots = BlockAssembler::new(Some((10, hash(10))), true, limits);
     let mut ready = Vec::new();

@@ -1,4 +1,4 @@
-//! Random deliveries of random chains.
+//! Property tests with random chains and random message orders.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,21 @@ use proptest::prelude::*;
 
 use crate::messages::*;
 
-/// A chain with skipped slots from the tip 10 on, and beside it forks and dead slots.
+/// Messages of a chain after tip 10 with skipped slots, forks and dead slots, and its expected
+/// blocks.
 #[derive(Debug, Clone)]
 struct Delivery {
     updates: Vec<Update>,
     blocks: BTreeMap<u64, Vec<(u8, u64)>>,
 }
 
-/// BlockAssembler interleave, accounts of a slot come in any order before its meta, statuses may come at any
-/// time after it and twice, and whole slots may come again.
+/// Slots interleave. Accounts of a slot arrive in any order before its meta. Statuses may arrive at
+/// any later time and twice. Complete slots may be repeated.
 fn deliveries() -> impl Strategy<Value = Delivery> {
     let slot = (
         1u64..4,                                            // distance to the parent
         prop::collection::vec((0u8..6, 1u64..1_000), 0..8), // accounts
-        0u8..10,                                            // fork, dead, doubled …
+        0u8..10,                                            // kind: fork, dead, duplicate
     );
     (prop::collection::vec(slot, 1..5), any::<u64>()).prop_map(|(slots, seed)| {
         let mut streams: Vec<Vec<Update>> = Vec::new();
@@ -36,7 +37,7 @@ fn deliveries() -> impl Strategy<Value = Delivery> {
                     .map(|(key, version)| account(slot, *key, *version, 3))
                     .collect()
             };
-            // A slot between that the chain skips: a fork without a status, or a dead one.
+            // A slot that the chain skips: a fork without a status, or a dead slot.
             if distance > 1 {
                 let mut lost = data(slot - 1);
                 lost.push(match kind {
@@ -101,7 +102,7 @@ fn interleave(streams: Vec<Vec<Update>>, mut seed: u64) -> Vec<Update> {
 
 proptest! {
     #[test]
-    fn any_interleaving_gives_the_same_blocks(delivery in deliveries()) {
+    fn any_interleaving_produces_the_same_blocks(delivery in deliveries()) {
         let (ready, outcome) = run(LIMITS, &delivery.updates);
         prop_assert_eq!(outcome, Ok(()));
         let expected: Vec<u64> = delivery.blocks.keys().copied().collect();
@@ -120,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn any_messages_leave_the_count_of_bytes_right(
+    fn any_messages_keep_the_byte_count_correct(
         messages in prop::collection::vec((8u64..20, 0u8..7, 0u64..20, 0u8..4), 0..200)
     ) {
         let mut slots = BlockAssembler::new(None, true, LIMITS);
@@ -135,7 +136,7 @@ proptest! {
                 4 => signature(slot, number),
                 _ => account(slot, key, number, number as usize),
             };
-            // A fault ends the buffer's life.
+            // The assembler is not usable after a fault.
             if slots.push(update, &mut ready).is_err() {
                 return Ok(());
             }

@@ -1,4 +1,4 @@
-//! A made-up chain: slot N follows slot N − 1, and each slot writes one account.
+//! Messages of a synthetic chain: slot N follows slot N − 1, and each slot writes one account.
 
 use std::time::SystemTime;
 
@@ -70,7 +70,7 @@ pub fn transaction_status(slot: u64, error: Option<Vec<u8>>) -> Step {
     ))
 }
 
-/// A transaction that names two keys itself and loads two more.
+/// A transaction with two static keys and two loaded keys.
 pub fn transaction(slot: u64, error: Option<Vec<u8>>, logs: &[&str]) -> Step {
     let message = Message {
         account_keys: vec![vec![1; 32], vec![2; 32]],
@@ -119,7 +119,7 @@ pub fn meta(slot: u64) -> Step {
     }))
 }
 
-/// A whole slot whose account holds `data` bytes.
+/// A complete slot with one account of `data` bytes.
 pub fn block_of(slot: u64, data: usize) -> Vec<Step> {
     vec![
         account(slot, data),
@@ -132,12 +132,12 @@ pub fn block(slot: u64) -> Vec<Step> {
     block_of(slot, 100)
 }
 
-/// Whole slots, one after the other.
+/// Complete slots in order.
 pub fn blocks(slots: std::ops::RangeInclusive<u64>) -> Vec<Step> {
     slots.flat_map(block).collect()
 }
 
-/// What follows, and then silence.
+/// The steps, then an open stream without messages.
 pub fn then_hang(mut steps: Vec<Step>) -> Vec<Step> {
     steps.push(Step::Hang);
     steps

@@ -1,4 +1,4 @@
-//! What a faulty feed, a wrong setting or a full disk leads to.
+//! Tests of faulty feeds, wrong settings and a full disk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn count_unhealthy(events: &[Event]) -> usize {
 }
 
 #[test]
-fn a_lost_replay_is_unhealthy_with_its_reason_until_it_heals() {
+fn an_unavailable_replay_is_unhealthy_until_a_block_arrives() {
     let server = FeedServer::start(|_, index| match index {
         0 => Ok(block(11)),
         1..=5 => Err(Status::out_of_range(
@@ -41,7 +41,7 @@ fn a_lost_replay_is_unhealthy_with_its_reason_until_it_heals() {
             .count()
             == 2
     });
-    // The tip's own slot first, then its child.
+    // The reader requests the tip's slot first, then the next slot.
     assert_eq!(
         server.asked_slots()[..4],
         [Some(11), Some(11), Some(12), Some(12)]
@@ -50,7 +50,7 @@ fn a_lost_replay_is_unhealthy_with_its_reason_until_it_heals() {
 }
 
 #[test]
-fn a_feed_without_replay_is_unhealthy_with_the_name_of_its_setting() {
+fn a_feed_without_replay_is_unhealthy_and_names_the_setting() {
     let server = FeedServer::start(|_, index| match index {
         0 => Ok(block(11)),
         _ => Err(Status::internal("from_slot is not supported")),
@@ -63,7 +63,7 @@ fn a_feed_without_replay_is_unhealthy_with_the_name_of_its_setting() {
 }
 
 #[test]
-fn a_gap_that_stays_is_unhealthy_and_never_skipped() {
+fn a_permanent_gap_is_unhealthy_and_never_skipped() {
     let server = FeedServer::start(|_, _| {
         let mut steps = block(11);
         steps.extend(blocks(13..=18));
@@ -81,7 +81,7 @@ fn a_gap_that_stays_is_unhealthy_and_never_skipped() {
 }
 
 #[test]
-fn a_chain_that_began_anew_is_unhealthy() {
+fn a_restarted_chain_is_unhealthy() {
     let server = FeedServer::start(|request, index| {
         let from = request.from_slot.unwrap_or(0);
         if index == 0 {
@@ -105,7 +105,7 @@ fn a_chain_that_began_anew_is_unhealthy() {
 }
 
 #[test]
-fn an_endless_internal_error_is_asked_at_a_bounded_rate() {
+fn a_permanent_internal_error_is_retried_at_a_limited_rate() {
     let server = FeedServer::start(|_, _| Err(Status::internal("the node is catching up")));
     let h = read(&server, |config| config.backoff_max_ms = 200);
     h.events.wait_text(
@@ -122,7 +122,7 @@ fn an_endless_internal_error_is_asked_at_a_bounded_rate() {
 }
 
 #[test]
-fn a_refused_filter_names_the_setting_and_no_event_holds_the_token() {
+fn a_rejected_filter_names_the_setting_and_no_event_contains_the_token() {
     let server = FeedServer::start(|_, index| {
         Err(match index {
             0 => Status::invalid_argument(
@@ -146,11 +146,11 @@ fn a_refused_filter_names_the_setting_and_no_event_holds_the_token() {
 }
 
 #[test]
-fn a_burst_over_the_buffer_is_replayed() {
+fn a_burst_larger_than_the_buffer_is_replayed() {
     let server = FeedServer::start(|_, index| {
         let mut steps = block(11);
         if index == 0 {
-            // Three slots side by side that never end, 8 MB each: over 20 MB together.
+            // Three incomplete slots of 8 MB each, over 20 MB together.
             steps.extend((12..15).map(|slot| account(slot, 8_000_000)));
             return Ok(then_hang(steps));
         }
@@ -169,7 +169,7 @@ fn a_burst_over_the_buffer_is_replayed() {
 }
 
 #[test]
-fn a_slow_writer_bounds_the_queue_and_loses_nothing() {
+fn a_slow_writer_does_not_exceed_the_queue_limit_or_lose_blocks() {
     let server = FeedServer::start(|request, _| {
         let from = request.from_slot.unwrap_or(0);
         Ok(then_hang(
@@ -181,7 +181,7 @@ fn a_slow_writer_bounds_the_queue_and_loses_nothing() {
     let sink = MemorySink::default();
     sink.hold(true);
     let h = read_into(sink, &server, |config| config.queue_bytes_max = 12_000_000);
-    // The queue is drained before the failure is sent, so the writer must first continue.
+    // The writer drains the queue before the failure is sent, so it must continue first.
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(
         server.seen().len(),
@@ -221,7 +221,7 @@ fn a_malformed_message_ends_the_stream_and_not_the_process() {
 }
 
 #[test]
-fn a_message_over_the_decode_limit_names_the_limit() {
+fn a_message_over_the_decode_limit_names_the_setting() {
     let server = FeedServer::start(|_, _| Ok(then_hang(block_of(11, 13 << 20))));
     let h = read(&server, |config| {
         config.decode_bytes_max = 12 << 20;
@@ -232,7 +232,7 @@ fn a_message_over_the_decode_limit_names_the_limit() {
 }
 
 #[test]
-fn a_writer_that_refuses_or_panics_is_unhealthy_and_recovers() {
+fn a_writer_that_fails_or_panics_is_unhealthy_and_recovers() {
     for (refusal, reason) in [
         (
             Refusal::DiskFull,
@@ -253,12 +253,12 @@ fn a_writer_that_refuses_or_panics_is_unhealthy_and_recovers() {
 }
 
 #[test]
-fn endpoints_that_do_not_speak_the_protocol_are_failures_not_panics() {
+fn endpoints_without_the_protocol_cause_failures_not_panics() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
     let server = FeedServer::start(|_, _| Ok(vec![status(11, SlotStatus::SlotConfirmed)]));
     let cases = [
-        // Accepts by the backlog and never says a word.
+        // The listen backlog accepts the connection and nothing answers.
         (
             format!("http://{address}"),
             "no answer to Subscribe for 300 ms",
@@ -267,7 +267,7 @@ fn endpoints_that_do_not_speak_the_protocol_are_failures_not_panics() {
             format!("https://{address}"),
             "no connection to https://127.0.0.1",
         ),
-        // TLS to a server without.
+        // TLS to a server without TLS.
         (
             format!("https://{}", server.address),
             "no connection to https://127.0.0.1",
@@ -286,7 +286,7 @@ fn endpoints_that_do_not_speak_the_protocol_are_failures_not_panics() {
 }
 
 #[test]
-fn a_listener_that_panics_ends_nothing() {
+fn a_panic_in_the_listener_does_not_stop_the_reader() {
     let server = FeedServer::start(|_, _| Ok(then_hang(blocks(11..=13))));
     let sink = Arc::new(MemorySink::default());
     let config = quick(format!("http://{}", server.address));

@@ -1,4 +1,4 @@
-//! A writer that is behind: several blocks to a commit, and what stays of them when one fails.
+//! Tests of a writer with a backlog: group commits and failures within a group.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,8 +10,8 @@ use crate::chain::*;
 use crate::harness::*;
 use crate::server::FeedServer;
 
-/// A reader whose writer stands still until all of slots 11 to `last` have arrived behind the first
-/// commit. The feed brings them one after the other, so the first commit is of slot 11 alone.
+/// A reader whose writer is blocked until slots 11 to `last` have arrived. The first commit
+/// contains slot 11 alone, because the feed sends the others later.
 fn behind(
     last: u64,
     prepare: impl FnOnce(&MemorySink),
@@ -32,7 +32,7 @@ fn behind(
     while h.sink.applies_begun.load(Ordering::Relaxed) == 0 {
         std::thread::yield_now();
     }
-    // It is not visible from outside when the queue has the last block.
+    // The queue's content is not observable, so wait for a fixed time.
     std::thread::sleep(Duration::from_millis(600));
     (server, h)
 }
@@ -48,7 +48,7 @@ fn apply_micros(events: &[Event]) -> Vec<u64> {
 }
 
 #[test]
-fn blocks_that_wait_are_committed_together_and_told_one_by_one() {
+fn queued_blocks_are_committed_in_groups_with_one_event_per_block() {
     let (server, h) = behind(20, |_| {}, |config| config.group_blocks_max = 4);
     h.sink.hold(false);
     let events = h.events.wait_committed(20);
@@ -74,7 +74,7 @@ fn blocks_that_wait_are_committed_together_and_told_one_by_one() {
 }
 
 #[test]
-fn a_group_is_bounded_in_bytes() {
+fn a_group_is_limited_by_bytes() {
     let (_server, h) = behind(14, |_| {}, |config| config.group_bytes_max = 1);
     h.sink.hold(false);
     h.events.wait_committed(14);
@@ -84,7 +84,7 @@ fn a_group_is_bounded_in_bytes() {
 }
 
 #[test]
-fn blocks_before_the_one_that_fails_stay_and_it_fails_with_its_own_words() {
+fn blocks_before_a_failed_block_are_kept_and_its_error_is_reported() {
     let cases = [
         (
             Refusal::DiskFull,
@@ -126,7 +126,7 @@ fn blocks_before_the_one_that_fails_stay_and_it_fails_with_its_own_words() {
 }
 
 #[test]
-fn stop_drops_the_blocks_that_wait() {
+fn stop_drops_queued_blocks() {
     let (_server, h) = behind(16, |_| {}, |_| {});
     let sink = Arc::clone(&h.sink);
     let release = std::thread::spawn(move || {
@@ -139,7 +139,7 @@ fn stop_drops_the_blocks_that_wait() {
 }
 
 #[test]
-fn stop_lets_a_group_end_and_begins_no_retry_of_it() {
+fn stop_finishes_the_current_group_without_retrying_it() {
     for (refusal, slots) in [
         (None, vec![11, 12, 13, 14]),
         (Some((14, Refusal::DiskFull)), vec![11]),

@@ -1,4 +1,4 @@
-//! A reader under test: its sink, its events, and waiting for them.
+//! Test harness: a reader, its sink, its events and functions that wait for them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -10,26 +10,25 @@ use sys::error::{ChainBreak, Error, Result};
 
 use crate::server::{FeedServer, PATIENCE};
 
-/// A store in memory with the same gate as the real one, which can be told to wait, refuse or
-/// panic.
+/// A store in memory with the same chain check as the real one. It can block, fail or panic.
 #[derive(Default)]
 pub struct MemorySink {
     pub blocks: Mutex<Vec<Block>>,
-    /// The slots of each commit that was tried.
+    /// The slots of each attempted commit.
     pub tried: Mutex<Vec<Vec<u64>>>,
-    /// Meets every commit with this slot in it, until it is taken back.
+    /// The refusal for every commit that contains this slot, until reset.
     pub refuse: Mutex<Option<(u64, Refusal)>>,
-    /// How many more commits may pass; `None` is any number.
+    /// Number of commits that may still pass. `None` means no limit.
     pub passes: Mutex<Option<usize>>,
     pub released: Condvar,
     pub applies_begun: AtomicUsize,
 }
 
-/// What a commit does instead.
+/// How a commit fails.
 #[derive(Clone, Copy)]
 pub enum Refusal {
     DiskFull,
-    /// Somebody else wrote: the block does not continue the tip.
+    /// Another process wrote: the block does not continue the tip.
     OtherTip,
     Panic,
 }
@@ -113,7 +112,7 @@ impl BlockSink for MemorySink {
     }
 }
 
-/// Everything the reader said so far.
+/// All events of the reader.
 #[derive(Default)]
 pub struct Events {
     list: Mutex<Vec<Event>>,
@@ -130,7 +129,7 @@ impl Events {
         self.list.lock().unwrap().clone()
     }
 
-    /// Waits until `is_here` holds of the whole list.
+    /// Waits until `is_here` returns true for the whole list.
     pub fn wait(&self, what: &str, is_here: impl Fn(&[Event]) -> bool) -> Vec<Event> {
         let begun = Instant::now();
         let mut list = self.list.lock().unwrap();
@@ -148,7 +147,7 @@ impl Events {
         })
     }
 
-    /// Waits for an event of this kind whose text holds `part`, and returns the text.
+    /// Waits for an event of this kind whose text contains `part`, and returns the text.
     pub fn wait_text(&self, kind: &str, part: &str) -> String {
         let find = |events: &[Event]| {
             events.iter().find_map(|event| {
@@ -173,7 +172,7 @@ pub fn committed(events: &[Event]) -> Vec<u64> {
         .collect()
 }
 
-/// Short times, so that a test of a back-off takes no longer than it must.
+/// Short timeouts and pauses, to keep back-off tests fast.
 pub fn quick(endpoint: String) -> GeyserConfig {
     GeyserConfig {
         endpoint,

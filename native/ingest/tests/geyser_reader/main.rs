@@ -1,4 +1,4 @@
-//! The reader against a real gRPC server in this process.
+//! Tests of the reader against a real gRPC server in this process.
 
 #[path = "../block_assembler/capture.rs"]
 mod capture;

@@ -1,5 +1,4 @@
-//! A feed that is many times faster than the writer, and the memory that the reader's process takes
-//! meanwhile.
+//! Measures the memory of a reader whose feed is many times faster than its writer.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,14 +21,14 @@ const FIRST: u64 = 11;
 const LAST: u64 = 90;
 const ACCOUNTS: u64 = 2_000;
 const DATA_BYTES: usize = 1_000;
-/// What a slot takes in the writer at least: some times what it takes on the wire.
+/// Minimum time of a slot in the writer, several times its time on the wire.
 const SLOT_MS: u64 = 10;
-/// Queue of the reader that is bounded, and of the one that holds all.
+/// Queue sizes: one that limits the reader, and one that can contain the whole feed.
 const QUEUES_MIB: [usize; 2] = [16, 512];
-/// All of the feed, which a queue without a bound would hold nearly all of.
+/// Bytes of the whole feed. A queue without a limit would contain almost all of them.
 const FEED_BYTES: u64 = (LAST - FIRST + 1) * ACCOUNTS * DATA_BYTES as u64;
-/// Beside queue, buffer and window: the runtime, the store's own pages of one block, messages under
-/// way.
+/// Memory besides queue, buffer and window: the runtime, the store's own pages of one block, and
+/// messages in transit.
 const OTHER_BYTES: u64 = 40 << 20;
 
 fn pubkey(index: u64) -> [u8; 32] {
@@ -49,14 +48,15 @@ fn slot_of(slot: u64) -> Vec<Step> {
     steps
 }
 
-/// A real store whose disk hangs at its first block, until what the feed may bring meanwhile is
-/// here.
+/// A real store whose first commit blocks until half of the feed is in memory or a time limit
+/// passes.
 struct Slow {
     store: Store,
     has_hung: AtomicBool,
-    /// Memory at the start.
+    /// Memory at the start, in bytes.
     before: u64,
-    /// The longest that it hangs: where all is held, as long as a busy machine takes to bring it.
+    /// Maximum time that the first commit blocks. With the large queue it allows a busy machine to
+    /// receive the feed.
     hangs: Duration,
 }
 
@@ -77,7 +77,7 @@ impl BlockSink for Slow {
     }
 }
 
-/// Not a test of its own: the reader whose memory the test below looks at.
+/// Child process of the test below: runs the reader and reports its memory.
 #[test]
 fn measured() {
     let (Ok(endpoint), Ok(queue)) = (std::env::var(ENDPOINT), std::env::var(QUEUE)) else {
@@ -129,7 +129,7 @@ fn measured() {
     tell(&[peak.saturating_sub(before), replays as u64]);
 }
 
-/// Bytes that a reader with such a queue grew by, and the streams that it opened.
+/// Memory growth in bytes of a reader with this queue, and the number of streams it opened.
 fn run(server: &FeedServer, queue_mib: usize) -> (u64, u64) {
     let variables = [
         (ENDPOINT, format!("http://{}", server.address)),
@@ -140,20 +140,20 @@ fn run(server: &FeedServer, queue_mib: usize) -> (u64, u64) {
 }
 
 #[test]
-fn a_feed_far_over_the_writer_s_rate_takes_the_memory_of_its_bounds() {
+fn a_feed_faster_than_the_writer_stays_within_the_memory_limits() {
     let server = FeedServer::start(|request, _| {
         let from = request.from_slot.unwrap_or(FIRST);
         Ok(then_hang((from..=LAST).flat_map(slot_of).collect()))
     });
     let (bounded, streams) = run(&server, QUEUES_MIB[0]);
-    // Queue, buffer, and the stream's window.
+    // Queue, buffer and stream window.
     let bounds = (16 + 16 + 1) << 20;
     assert!(bounded < bounds + OTHER_BYTES, "{bounded} bytes");
     assert!(
         streams > 1,
         "the feed was never too fast, and nothing is shown"
     );
-    // What is bounded is the queue: with a larger one the same feed fills it.
+    // The queue is the limit: with a larger one, the same feed fills it.
     let (unbounded, streams) = run(&server, QUEUES_MIB[1]);
     assert_eq!(streams, 1);
     assert!(

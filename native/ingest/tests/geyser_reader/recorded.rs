@@ -1,4 +1,4 @@
-//! A real stream, played by a server into the reader.
+//! Test of the reader with a recorded stream.
 
 use ingest::geyser::Transactions;
 
@@ -8,7 +8,7 @@ use crate::harness::*;
 use crate::server::{FeedServer, Step};
 
 #[test]
-fn a_recorded_stream_ends_where_its_own_statuses_say() {
+fn a_recorded_stream_ends_at_its_newest_confirmed_block() {
     let Some(capture) = Capture::read() else {
         return;
     };
@@ -20,7 +20,7 @@ fn a_recorded_stream_ends_where_its_own_statuses_say() {
         Ok(then_hang(steps.collect()))
     });
     let h = read(&server, |config| {
-        // Whole from its first message on, as a replay is.
+        // A replay makes the first slot of the stream complete.
         config.start_slot = Some(1);
         config.transactions = Transactions::LogsAndVotes;
     });

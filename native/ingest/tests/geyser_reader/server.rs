@@ -1,4 +1,4 @@
-//! A `geyser.Geyser` server in this process that plays what a test writes down.
+//! A `geyser.Geyser` server in this process that plays the steps of a test.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -13,14 +13,14 @@ use yellowstone_grpc_proto::tonic::transport::server::TcpIncoming;
 use yellowstone_grpc_proto::tonic::transport::{Identity, Server, ServerTlsConfig};
 use yellowstone_grpc_proto::tonic::{Request, Response, Status, Streaming, async_trait};
 
-/// Of 127.0.0.1, signed by itself, for these tests alone. Valid until 2126.
+/// Self-signed certificate of 127.0.0.1 for these tests only. Valid until 2126.
 pub const CERTIFICATE: &str = include_str!("tls/cert.pem");
 const KEY: &str = include_str!("tls/key.pem");
 
-/// Longest wait of a test for what must come.
+/// Maximum time that a test waits for an expected event.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the server does next. After the last step it closes the stream.
+/// One step of the server. After the last step it closes the stream.
 #[derive(Debug, Clone)]
 pub enum Step {
     Send(Box<SubscribeUpdate>),
@@ -29,7 +29,7 @@ pub enum Step {
     Hang,
 }
 
-/// One subscription as the server saw it.
+/// One subscription received by the server.
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub request: SubscribeRequest,
@@ -38,7 +38,7 @@ pub struct Seen {
     pub pings: Vec<i32>,
 }
 
-/// From a request and how many came before it to what follows.
+/// Maps a request and the number of earlier requests to the steps of the stream.
 type Play = dyn Fn(&SubscribeRequest, usize) -> Result<Vec<Step>, Status> + Send + Sync;
 
 #[derive(Clone)]
@@ -47,7 +47,7 @@ struct Feed {
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
-/// A server on a port of its own, until it is dropped.
+/// A server on a free port. It stops on drop.
 pub struct FeedServer {
     pub address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -61,7 +61,7 @@ impl FeedServer {
         FeedServer::start_with(Server::builder(), play)
     }
 
-    /// Speaks TLS under [`CERTIFICATE`].
+    /// Starts a server with TLS and [`CERTIFICATE`].
     pub fn start_tls(
         play: impl Fn(&SubscribeRequest, usize) -> Result<Vec<Step>, Status> + Send + Sync + 'static,
     ) -> FeedServer {
@@ -102,7 +102,8 @@ impl FeedServer {
         self.seen.lock().unwrap().clone()
     }
 
-    /// Waits until `is_here` holds of what was seen: what a reader sends comes here when it comes.
+    /// Waits until `is_here` returns true for the received subscriptions, because requests arrive
+    /// asynchronously.
     pub fn wait_seen(&self, what: &str, is_here: impl Fn(&[Seen]) -> bool) -> Vec<Seen> {
         let begun = Instant::now();
         loop {

@@ -1,4 +1,4 @@
-//! What a sound feed brings, and how interruptions are bridged.
+//! Tests of valid feeds and of interruptions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -120,7 +120,7 @@ fn logs_and_roots_reach_the_store() {
 }
 
 #[test]
-fn an_account_of_10_mib_passes() {
+fn an_account_of_10_mib_is_applied() {
     let server = FeedServer::start(|_, _| Ok(then_hang(block_of(11, 10 << 20))));
     for accept_zstd in [true, false] {
         let h = read(&server, |config| config.accept_zstd = accept_zstd);
@@ -134,7 +134,7 @@ fn an_account_of_10_mib_passes() {
 }
 
 #[test]
-fn a_drop_in_the_middle_of_a_slot_is_replayed_from_the_tip() {
+fn a_disconnect_within_a_slot_is_replayed_from_the_tip() {
     let server = FeedServer::start(|_, index| {
         let mut steps = blocks(11..=12);
         match index {
@@ -163,7 +163,7 @@ fn a_drop_in_the_middle_of_a_slot_is_replayed_from_the_tip() {
 }
 
 #[test]
-fn a_silent_stream_is_given_up() {
+fn a_silent_stream_is_reconnected() {
     let server = FeedServer::start(|_, index| match index {
         0 => Ok(then_hang(block(11))),
         _ => Ok(then_hang(blocks(11..=12))),
@@ -196,7 +196,7 @@ fn a_stream_of_pings_without_blocks_is_unhealthy() {
 }
 
 #[test]
-fn doubled_slots_and_statuses_are_applied_once() {
+fn duplicate_slots_and_statuses_are_applied_once() {
     let server = FeedServer::start(|_, _| {
         let mut steps = blocks(11..=12);
         steps.extend(blocks(11..=12));
@@ -236,7 +236,7 @@ fn a_gap_is_closed_by_a_replay() {
 }
 
 #[test]
-fn an_empty_store_begins_at_the_live_head_with_a_whole_slot() {
+fn an_empty_store_starts_at_the_live_head_with_a_complete_slot() {
     let server = FeedServer::start(|_, _| {
         let mut steps = vec![meta(11), status(11, SlotStatus::SlotConfirmed)];
         steps.extend(blocks(12..=13));
@@ -277,7 +277,7 @@ fn stop_is_quick_in_a_silent_stream_and_in_a_back_off() {
 }
 
 #[test]
-fn stop_waits_for_the_block_under_way_and_for_no_other() {
+fn stop_waits_only_for_the_current_commit() {
     let server = FeedServer::start(|_, _| Ok(then_hang(blocks(11..=15))));
     for (is_released, outcome) in [(true, true), (false, false)] {
         let sink = MemorySink::default();
@@ -306,7 +306,7 @@ fn a_real_store_follows_the_feed() {
         let from = request.from_slot.unwrap_or(0);
         let mut steps = blocks(from..=from + 4);
         if index == 0 {
-            // Ends in the middle of a slot; what came before is durable.
+            // Ends within a slot. Earlier slots are durable.
             steps.push(account(from + 5, 100));
             return Ok(steps);
         }
@@ -345,7 +345,7 @@ fn a_real_store_follows_the_feed() {
 }
 
 #[test]
-fn a_feed_over_tls_is_read_and_a_stranger_s_is_not() {
+fn a_tls_feed_is_read_only_with_a_trusted_certificate() {
     let server = FeedServer::start_tls(|_, _| Ok(then_hang(block(11))));
     let endpoint = format!("https://{}", server.address);
     let known = read_from(

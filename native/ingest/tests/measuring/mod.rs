@@ -1,15 +1,14 @@
-//! What something takes of memory, measured in a process of its own: a test binary runs one of its
-//! tests alone.
+//! Memory measurement in a child process that runs a single test of the test binary.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// What the figures of a measured process stand behind.
+/// Prefix of the figures in the child's output.
 const MARK: &str = "figures: ";
 
-/// Memory of this process that is no file's, in bytes.
+/// Anonymous memory of this process, in bytes.
 pub fn anonymous_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status
@@ -24,11 +23,11 @@ pub fn anonymous_bytes() -> u64 {
     kib * 1024
 }
 
-/// What `run` answers, and the most memory that this process has while it runs.
+/// Returns the result of `run` and the peak anonymous memory in bytes during it.
 pub fn peak_of<T>(run: impl FnOnce() -> T) -> (T, u64) {
     let peak = AtomicU64::new(0);
     let answer = std::thread::scope(|scope| {
-        // Dropped where `run` panics, too: the scope waits for its thread.
+        // Also dropped when `run` panics, because the scope waits for its thread.
         let (over, is_over) = mpsc::channel::<()>();
         let peak = &peak;
         scope.spawn(move || {
@@ -45,14 +44,13 @@ pub fn peak_of<T>(run: impl FnOnce() -> T) -> (T, u64) {
     (answer, peak.into_inner())
 }
 
-/// Tells who called `measure` what was measured.
+/// Prints the figures for the caller of `measure`.
 pub fn tell(figures: &[u64]) {
     let words: Vec<String> = figures.iter().map(u64::to_string).collect();
     println!("{MARK}{}", words.join(" "));
 }
 
-/// Runs one test of this binary alone, in a process that has these variables, and returns what it
-/// told.
+/// Runs one test of this binary in a child process with these variables and returns its figures.
 pub fn measure(test: &str, variables: &[(&str, String)]) -> Vec<u64> {
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])

@@ -1,4 +1,4 @@
-//! Real archives as stores: through the sort and the tables of a load, to exactly what they hold.
+//! Tests that load real archives into stores and compare all accounts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn base_of(end: &ArchiveEnd) -> Base {
     }
 }
 
-/// A load that holds these archives, and the last one's end.
+/// A loader with these archives, and the end of the last archive.
 fn loader_of(dir: &Path, names: &[(&str, u8)]) -> Option<(Loader, ArchiveEnd)> {
     let load = LoadOptions {
         sort_memory_bytes: SORT_MEMORY_BYTES_MIN,
@@ -48,7 +48,7 @@ fn loader_of(dir: &Path, names: &[(&str, u8)]) -> Option<(Loader, ArchiveEnd)> {
         let path = fixtures::path(&format!("snapshots/{name}.tar.zst"))?;
         let progress = Arc::new(Progress::default());
         let place = path.to_str().unwrap();
-        // It also holds the sum of lamports against the manifest's.
+        // This also compares the sum of lamports with the manifest.
         end = Some(
             load_archive(&mut loader, place, *order, &progress)
                 .unwrap()
@@ -68,7 +68,7 @@ fn store_of(dir: &Path, name: &str, archives: &[(&str, u8)]) -> Option<Store> {
     Some(Store::open_writer(&store_dir, &options()).unwrap())
 }
 
-/// Every account that a store holds.
+/// All accounts of a store.
 fn held(store: &Store) -> BTreeMap<Pubkey, Account> {
     let snapshot = store.snapshot().unwrap();
     let keys = snapshot.keys_after(None, usize::MAX, usize::MAX).unwrap();
@@ -88,10 +88,10 @@ fn held(store: &Store) -> BTreeMap<Pubkey, Account> {
     keys.into_iter().map(account).collect()
 }
 
-/// The newest of each address in the lists that came with the archives, closed ones left out.
+/// The newest version of each address in the archives' contents files, without closed accounts.
 fn listed_in(names: &[&str]) -> BTreeMap<String, Value> {
     let mut newest = BTreeMap::new();
-    // Archives in their order, and within one each later slot behind the earlier ones.
+    // Archives in order, and within each archive by slot.
     for name in names {
         let mut rows = contents(name).unwrap();
         rows.sort_by_key(|row| row["slot"].as_u64());
@@ -113,7 +113,7 @@ fn assert_listed(store: &Store, names: &[&str]) {
 }
 
 #[test]
-fn the_pair_loads_to_exactly_what_is_listed() {
+fn a_full_and_an_incremental_archive_load_to_the_listed_accounts() {
     let dir = TempDir::new().unwrap();
     let Some(full) = store_of(dir.path(), "full", &[(FULL, 0)]) else {
         return;
@@ -128,7 +128,7 @@ fn the_pair_loads_to_exactly_what_is_listed() {
 }
 
 #[test]
-fn the_incremental_one_brings_a_store_of_the_full_one_up_to_date() {
+fn an_incremental_archive_updates_a_store_of_the_full_archive() {
     let dir = TempDir::new().unwrap();
     let Some(copy) = store_of(dir.path(), "copy", &[(FULL, 0)]) else {
         return;
@@ -146,7 +146,7 @@ fn the_incremental_one_brings_a_store_of_the_full_one_up_to_date() {
 }
 
 #[test]
-fn an_archive_of_agave_loads_to_its_accounts() {
+fn an_agave_archive_loads_to_its_accounts() {
     let dir = TempDir::new().unwrap();
     let Some(store) = store_of(dir.path(), "agave", &[(AGAVE, 0)]) else {
         return;
@@ -158,7 +158,7 @@ fn an_archive_of_agave_loads_to_its_accounts() {
     for (key, account) in latest_versions {
         assert_eq!(listed(&held[&key]), listed(account));
     }
-    // And from outside: the dumps that it was made of.
+    // Compare with the account dumps from which the archive was built.
     let known = fixtures::accounts().unwrap();
     let found = known.iter().filter_map(|account| {
         let held = held.get(&account.pubkey)?;

@@ -1,5 +1,5 @@
-//! Real archives: a pair with listed contents, and one that Agave 3.1 wrote with the fixture
-//! accounts in it.
+//! Tests with real archives: a full and an incremental one with contents files, and one written by
+//! Agave 3.1 with the fixture accounts.
 
 mod loads;
 #[path = "../../src/archive/tests/writer.rs"]
@@ -34,7 +34,7 @@ struct Account {
     data: Vec<u8>,
 }
 
-/// Every entry in the file's order.
+/// All entries in file order.
 fn read(name: &str) -> Option<(ArchiveName, Vec<Account>, ArchiveEnd)> {
     fixtures::path(&format!("snapshots/{name}.tar.zst")).map(|path| read_at(&path))
 }
@@ -64,7 +64,7 @@ fn read_at(path: &Path) -> (ArchiveName, Vec<Account>, ArchiveEnd) {
     (source.name, accounts, end.unwrap())
 }
 
-/// As the contents file says it, without the place in the archive.
+/// The account in the format of the contents file, without its position in the archive.
 fn listed(account: &Account) -> Value {
     let digest = Sha256::digest(&account.data);
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -100,7 +100,7 @@ fn contents(name: &str) -> Option<Vec<Value>> {
     )
 }
 
-/// The newest of each pubkey; tombstones gone.
+/// The newest version of each pubkey, without tombstones.
 fn latest_versions<'a>(
     archives: impl IntoIterator<Item = &'a [Account]>,
 ) -> BTreeMap<Pubkey, &'a Account> {
@@ -120,7 +120,7 @@ fn lamports(accounts: &BTreeMap<Pubkey, &Account>) -> u64 {
 }
 
 #[test]
-fn the_pair_holds_exactly_what_is_listed() {
+fn a_full_and_an_incremental_archive_contain_the_listed_accounts() {
     let (Some(full), Some(incremental)) = (read(FULL), read(INCREMENTAL)) else {
         return;
     };
@@ -140,7 +140,7 @@ fn the_pair_holds_exactly_what_is_listed() {
         (second.slot, second.parent_slot, second.block_height),
         (4, 3, 4)
     );
-    // The chain's own sum over all accounts, before and after the newer versions.
+    // The manifest's capitalization, before and after the incremental archive.
     assert_eq!(
         lamports(&latest_versions([&full.1[..]])),
         first.capitalization
@@ -159,7 +159,8 @@ fn the_pair_holds_exactly_what_is_listed() {
     ] {
         assert_eq!(both[&decode_pubkey(pubkey).unwrap()].lamports, lamports);
     }
-    // The chain's own list of recent blockhashes begins alike: 32 bytes of hash, 8 of fee.
+    // The RecentBlockhashes sysvar must start with the same blockhashes: 32 bytes of hash, 8 bytes
+    // of fee per entry.
     let recent = &both[&decode_pubkey("SysvarRecentB1ockHashes11111111111111111111").unwrap()];
     assert_eq!(recent.data[8..40], second.blockhash);
     assert_eq!(
@@ -169,7 +170,7 @@ fn the_pair_holds_exactly_what_is_listed() {
 }
 
 #[test]
-fn an_archive_of_agave_holds_the_fixture_accounts() {
+fn an_agave_archive_contains_the_fixture_accounts() {
     let (Some((name, accounts, end)), Some(known)) = (read(AGAVE), fixtures::accounts()) else {
         return;
     };
@@ -177,7 +178,7 @@ fn an_archive_of_agave_holds_the_fixture_accounts() {
     assert_eq!(end.cut_storages, 0);
     let held = latest_versions([&accounts[..]]);
     assert_eq!(lamports(&held), end.manifest.capitalization);
-    // Left out when it was made: sysvars, features, configs, native programs and empty accounts.
+    // The archive was built without sysvars, features, configs, native programs and empty accounts.
     let index = fixtures::path("accounts-index.json").unwrap();
     let index: Vec<Value> = serde_json::from_slice(&std::fs::read(index).unwrap()).unwrap();
     let left_out: BTreeSet<Pubkey> = index
@@ -211,7 +212,7 @@ fn an_archive_of_agave_holds_the_fixture_accounts() {
     assert!(compared > 300, "{compared}");
 }
 
-/// As the outside reader prints it.
+/// The account in the outside reader's output format.
 fn line(account: &Account) -> String {
     let listed = listed(account);
     let text = |field: &str| listed[field].to_string().replace('"', "");
@@ -228,8 +229,8 @@ fn line(account: &Account) -> String {
     .join(" ")
 }
 
-/// The accounts of every real archive and of one written here, against what Agave's own code finds
-/// in them. `test/soak/snapshots.ts` builds the other reader.
+/// Compares the accounts of every real archive and of a generated one with the output of a reader
+/// that uses Agave's code. `test/soak/snapshots.ts` builds that reader.
 #[test]
 fn an_outside_reader_agrees() {
     let reader = Path::new(env!("CARGO_MANIFEST_DIR"))

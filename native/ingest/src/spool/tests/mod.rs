@@ -1,4 +1,4 @@
-//! Blocks on disk before a store can take them; what they are made of, and one rule, one test.
+//! Tests of the spool: files, records and replay.
 
 mod properties;
 
@@ -29,7 +29,7 @@ fn hash(fork: u8, slot: u64) -> [u8; 32] {
     hash
 }
 
-/// A block that changes one account of its own and one that all blocks change.
+/// A block that changes one account unique to it and one account common to all blocks.
 fn block_of(fork: u8, slot: u64, parent_slot: u64) -> Block {
     let account = |key: [u8; 32]| AccountUpdate {
         pubkey: key,
@@ -88,7 +88,7 @@ fn segments(dir: &TempDir) -> Vec<PathBuf> {
     paths
 }
 
-/// What every block of a chain leaves: its own account, and the common one as of the last.
+/// Checks each block's own account, and the common account at the last slot.
 fn assert_holds(store: &Store, slots: std::ops::RangeInclusive<u64>) {
     let snapshot = store.snapshot().unwrap();
     let lamports = |key| snapshot.account(&key).unwrap().map(|found| found.lamports);
@@ -99,12 +99,12 @@ fn assert_holds(store: &Store, slots: std::ops::RangeInclusive<u64>) {
 }
 
 #[test]
-fn blocks_after_the_base_are_applied_and_then_the_feed_goes_into_the_store() {
+fn blocks_after_the_base_are_applied_and_later_blocks_go_to_the_store() {
     let dir = tempdir().unwrap();
     let spool = open(&dir);
     assert_eq!(spool.tip().unwrap(), None);
     spool.apply(&chain(3..=9)).unwrap();
-    // A replay of the feed overlaps.
+    // A replay of the feed overlaps applied blocks.
     spool.apply(&chain(8..=11)).unwrap();
     assert_eq!(spool.stats().blocks, 9);
     assert_eq!(
@@ -133,7 +133,7 @@ fn blocks_after_the_base_are_applied_and_then_the_feed_goes_into_the_store() {
 }
 
 #[test]
-fn a_feed_that_goes_on_meanwhile_loses_no_block() {
+fn a_feed_that_continues_during_the_replay_loses_no_block() {
     let dir = tempdir().unwrap();
     let options = SpoolOptions {
         segment_bytes_max: 500,
@@ -158,7 +158,7 @@ fn a_feed_that_goes_on_meanwhile_loses_no_block() {
 }
 
 #[test]
-fn a_spool_that_is_behind_the_base_waits_for_the_block_that_continues_it() {
+fn a_replay_of_a_spool_behind_the_base_waits_for_the_next_block() {
     let dir = tempdir().unwrap();
     let spool = open(&dir);
     spool.apply(&chain(2..=4)).unwrap();
@@ -176,7 +176,7 @@ fn a_spool_that_is_behind_the_base_waits_for_the_block_that_continues_it() {
 const IDLE_TWICE: std::time::Duration = std::time::Duration::from_millis(200);
 
 #[test]
-fn rows_that_are_newer_than_the_base_hold_the_hand_over() {
+fn rows_newer_than_the_base_delay_the_hand_over() {
     let dir = tempdir().unwrap();
     let spool = open(&dir);
     spool.apply(&chain(6..=8)).unwrap();
@@ -208,7 +208,7 @@ fn rows_that_are_newer_than_the_base_hold_the_hand_over() {
 }
 
 #[test]
-fn what_does_not_continue_the_base_is_told_exactly() {
+fn a_spool_that_does_not_continue_the_base_is_rejected_with_the_reason() {
     let cases: [(Vec<Block>, &str); 5] = [
         (
             chain(8..=9),
@@ -244,7 +244,7 @@ fn what_does_not_continue_the_base_is_told_exactly() {
 }
 
 #[test]
-fn a_killed_process_leaves_whole_blocks() {
+fn a_partial_last_record_is_truncated_on_open() {
     let dir = tempdir().unwrap();
     let whole = {
         let spool = open(&dir);
@@ -262,7 +262,7 @@ fn a_killed_process_leaves_whole_blocks() {
         spool.apply(&chain(9..=9)).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().len(), len);
     }
-    // A byte that is another one, anywhere in the last record, is found as well.
+    // A changed byte in the last record is detected too.
     let at = len - 5;
     let file = OpenOptions::new()
         .read(true)
@@ -295,7 +295,7 @@ fn damage_before_the_end_is_an_error() {
 }
 
 #[test]
-fn a_full_spool_names_its_setting_and_keeps_what_it_has() {
+fn a_full_spool_names_its_setting_and_keeps_its_blocks() {
     let dir = tempdir().unwrap();
     let options = SpoolOptions {
         bytes_max: 600,
@@ -325,7 +325,7 @@ fn a_full_spool_names_its_setting_and_keeps_what_it_has() {
 }
 
 #[test]
-fn a_block_that_does_not_continue_the_spool_is_refused() {
+fn a_block_that_does_not_continue_the_spool_is_rejected() {
     let dir = tempdir().unwrap();
     let spool = open(&dir);
     spool.apply(&chain(6..=8)).unwrap();

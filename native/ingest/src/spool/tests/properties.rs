@@ -1,4 +1,4 @@
-//! Any block, and any bytes in its place.
+//! Property tests of the codec and of segments with random blocks and random bytes.
 
 use proptest::prelude::*;
 
@@ -65,7 +65,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_block_is_read_as_it_was_written(block in block()) {
+    fn encoded_blocks_decode_to_the_same_block(block in block()) {
         let mut bytes = Vec::new();
         codec::encode(&block, &mut bytes).unwrap();
         let mut rest = bytes.as_slice();
@@ -74,7 +74,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_the_reader_panic(
+    fn corrupted_blocks_do_not_panic_and_truncated_blocks_fail(
         block in block(), at in any::<prop::sample::Index>(), byte in any::<u8>(), len in any::<prop::sample::Index>()
     ) {
         let mut bytes = Vec::new();
@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_as_a_segment_open_or_are_cut(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
+    fn a_segment_of_random_bytes_is_truncated_on_open(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
         let dir = tempdir().unwrap();
         fs::create_dir(dir.path().join("spool")).unwrap();
         fs::write(dir.path().join("spool/0000000001.spool"), &bytes).unwrap();
