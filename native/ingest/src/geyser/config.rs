@@ -104,8 +104,8 @@ pub struct GeyserConfig {
     /// Close the connection when a keep-alive is unanswered for this time.
     pub keepalive_timeout_ms: u64,
 
-    /// First pause after a failure: longer than a server needs to restart its listener, close to
-    /// one slot.
+    /// First pause after a failure: longer than a server needs to restart its listener, shorter
+    /// than two slots.
     pub backoff_initial_ms: u64,
     /// Factor by which each further failure without a block multiplies the pause.
     pub backoff_factor: u32,

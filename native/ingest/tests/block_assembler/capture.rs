@@ -51,7 +51,8 @@ impl Capture {
         let last = blocks.last().expect("a block");
         let (finalized, newest_finalized) = self.finalized;
         assert_eq!(last.root, finalized);
-        // Finalized slots must be on the chain if the recording contains the block.
+        // The newest finalized slot must be on the chain, unless it precedes the chain's first
+        // block.
         assert!(newest_finalized <= last.slot);
         assert!(newest_finalized < chain[0] || chain.contains(&newest_finalized));
         for pair in blocks.windows(2) {

@@ -20,7 +20,7 @@ fn a_recorded_stream_ends_at_its_newest_confirmed_block() {
         Ok(then_hang(steps.collect()))
     });
     let h = read(&server, |config| {
-        // A replay makes the first slot of the stream complete.
+        // With a start slot, the reader treats the stream's first slot as complete.
         config.start_slot = Some(1);
         config.transactions = Transactions::LogsAndVotes;
     });
