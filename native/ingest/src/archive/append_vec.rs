@@ -1,4 +1,4 @@
-//! AppendVec: accounts one after another, each behind a header of 136 bytes.
+//! AppendVec: a sequence of accounts, each after a header of 136 bytes.
 
 use std::io::Read;
 
@@ -8,15 +8,15 @@ use primitives::Pubkey;
 use sys::error::{Error, Result};
 
 /// `write_version 8, data_len 8, pubkey 32, lamports 8, rent_epoch 8, owner 32, executable 1,
-/// padding 7, hash 32`. The first and the last field are of older validators; newer ones write
+/// padding 7, hash 32`. Only older validators write the first and the last field; newer ones write
 /// zeros.
 const HEADER_BYTES: usize = 136;
 
-/// One stored account. Lamports 0 say that the account was gone as of this slot.
+/// One stored account. Lamports 0 mean that the account was closed as of this slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// The slot that the storage's file name says: an upper bound of the account's last change,
-    /// because validators pack old storages into newer ones.
+    /// The slot in the storage's file name. An upper bound of the account's last change, because
+    /// validators pack old storages into newer ones.
     pub slot: u64,
     pub pubkey: &'a Pubkey,
     pub lamports: u64,
@@ -26,11 +26,11 @@ pub struct Entry<'a> {
     pub data: &'a [u8],
 }
 
-/// How the reading of a storage ended.
+/// How a storage ended.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StorageEnd {
     pub entries: u64,
-    /// The last header claims more bytes than the file has: left-overs behind the last account.
+    /// The last header claims more bytes than the file has: a partial entry after the last account.
     pub is_cut: bool,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// Shows each account of a file of `bytes` bytes, and passes all of the file.
+/// Visits each account of a file of `bytes` bytes, and consumes the whole file.
 pub(super) fn read_storage<R: Read>(
     window: &mut Window<R>,
     bytes: u64,
@@ -97,7 +97,7 @@ pub(super) fn read_storage<R: Read>(
             end.is_cut = true;
             break;
         }
-        // Again, because a view ends where the window moves.
+        // Take the entry again: a view is invalid after the window moves.
         let entry = window.take(length)?;
         let (header, data) = entry
             .split_at_checked(HEADER_BYTES)
@@ -113,7 +113,7 @@ pub(super) fn read_storage<R: Read>(
             data,
         })?;
         end.entries += 1;
-        // The padding of the last account may lie behind the end of the file.
+        // The padding of the last account may exceed the file.
         let step = (length as u64).next_multiple_of(8).min(rest);
         window.skip(step)?;
         rest -= step;

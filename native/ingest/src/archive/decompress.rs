@@ -1,4 +1,4 @@
-//! Archives as a plain tar, whatever their name says of the compression.
+//! Decompresses archives into a plain tar. The archive's name does not decide the format.
 
 use std::io::{self, BufReader, Chain, Cursor, Read};
 
@@ -11,10 +11,10 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 const LZ4_MAGIC: [u8; 4] = [0x04, 0x22, 0x4D, 0x18];
 /// Skippable frames of zstd and lz4 begin `5? 2A 4D 18`.
 const SKIPPABLE_MAGIC: [u8; 3] = [0x2A, 0x4D, 0x18];
-/// Compressed bytes that are read at once.
+/// Size of a compressed read.
 const READ_BYTES: usize = 1 << 20;
 
-/// An archive's first bytes before the rest of it.
+/// An archive with its first bytes put back.
 type Whole<R> = BufReader<Chain<Cursor<Vec<u8>>, R>>;
 
 /// A plain tar.
@@ -24,8 +24,7 @@ pub(super) enum Plain<R: Read> {
     Tar(Whole<R>),
 }
 
-/// Looks at the first bytes and unpacks accordingly. Frames that follow one another count as one
-/// stream.
+/// Detects the format from the first bytes and decompresses. Successive frames are one stream.
 pub(super) fn decompress<R: Read>(mut source: R) -> Result<Plain<R>> {
     let mut head = Vec::with_capacity(BLOCK_BYTES);
     source
@@ -58,7 +57,7 @@ pub(super) fn decompress<R: Read>(mut source: R) -> Result<Plain<R>> {
     )))
 }
 
-/// A source's own failure where it has one.
+/// Extracts the source's own error, if there is one.
 fn of_source(error: io::Error) -> Error {
     match error.downcast::<Error>() {
         Ok(own) => own,
@@ -72,7 +71,7 @@ impl<R: Read> Read for Plain<R> {
             Plain::Zstd(decoder) => decoder.read(out),
             Plain::Tar(tar) => tar.read(out),
             Plain::Lz4(decoder) => match decoder.read(out)? {
-                // The decoder stops behind each frame, and goes on where another follows.
+                // The decoder stops after each frame. Continue if another one follows.
                 0 => decoder.read(out),
                 count => Ok(count),
             },

@@ -1,18 +1,18 @@
-//! What a sound archive stays under. An archive comes from a stranger: each bound ends the reading.
+//! Limits of archives. An archive is untrusted input, so exceeding a limit ends the reading.
 
 use store::ACCOUNT_DATA_BYTES_MAX;
 use sys::error::{Error, Result};
 
-/// Bounds of one archive.
+/// Limits of one archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveLimits {
-    /// Data of one account: the chain's own limit, and what a store takes.
+    /// Data of one account: the limit of the chain and of the store.
     pub account_data_bytes_max: usize,
-    /// One AppendVec file: validators refuse to make larger ones.
+    /// One AppendVec file. Validators do not make larger ones.
     pub storage_bytes_max: u64,
-    /// Members of the tar: validators refuse to unpack more.
+    /// Members of the tar. Validators do not unpack more.
     pub members_max: u64,
-    /// All of the tar, with the holes of sparse files: mainnet had about 0.4 TB in 2026.
+    /// Size of the tar plus the holes of sparse files. Mainnet had about 0.4 TB in 2026.
     pub unpacked_bytes_max: u64,
 }
 
@@ -46,7 +46,7 @@ impl ArchiveLimits {
         Err(over(&has, "storageBytesMax"))
     }
 
-    /// So many bytes behind those that are passed.
+    /// Checks that `bytes` more bytes after the `passed` ones are within the limit.
     pub(super) fn check_unpacked(&self, passed: u64, bytes: u64) -> Result<()> {
         if passed.saturating_add(bytes) <= self.unpacked_bytes_max {
             return Ok(());
@@ -57,7 +57,7 @@ impl ArchiveLimits {
     }
 }
 
-/// Whoever knows the archive to be sound hears which option lets it in.
+/// The error names the option that raises the limit, for an archive known to be valid.
 fn over(has: &str, option: &str) -> Error {
     Error::SnapshotInvalid(format!(
         "{has}; if it is sound, raise bootstrap.archive.{option}"

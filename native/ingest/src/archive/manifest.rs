@@ -1,5 +1,5 @@
-//! The first part of the manifest: the bank that the snapshot was taken of. What follows (stakes,
-//! lengths of storages, which new validators leave empty) is large and not needed.
+//! The first part of the manifest: the bank of the snapshot. The rest (stakes, lengths of storages,
+//! which new validators leave empty) is large and not needed.
 
 use std::io::Read;
 
@@ -12,25 +12,26 @@ pub struct Manifest {
     pub slot: u64,
     pub parent_slot: u64,
     pub block_height: u64,
-    /// The block's own hash: what the next block names as its parent.
+    /// The block's hash, which the next block has as its parent hash.
     pub blockhash: [u8; 32],
-    /// The hash of the parent, where the bank still knows it.
+    /// The hash of the parent, if the bank still has it.
     pub parent_blockhash: Option<[u8; 32]>,
     pub bank_hash: [u8; 32],
     pub epoch: u64,
-    /// Lamports of all accounts together.
+    /// Total lamports of all accounts.
     pub capitalization: u64,
     pub transaction_count: u64,
 }
 
-/// Blockhashes are kept for 300 blocks.
+/// Upper bound. Blockhashes are kept for 300 blocks.
 const BLOCKHASHES_MAX: u64 = 100_000;
-/// One for each slot since the last root; a validator far behind has thousands.
+/// Upper bound. One for each slot since the last root; a validator far behind has thousands.
 const ANCESTORS_MAX: u64 = 10_000_000;
-/// One for each restart of the cluster.
+/// Upper bound. One for each restart of the cluster.
 const HARD_FORKS_MAX: u64 = 100_000;
 
-/// Fixed-size little-endian integers, a byte before an option, a length of 8 bytes before a list.
+/// Decodes little-endian integers of fixed size, options with a one-byte tag, and lists with a
+/// length of 8 bytes.
 struct Fields<'a, R> {
     window: &'a mut Window<R>,
     rest: u64,
@@ -82,7 +83,7 @@ fn invalid(reason: &str) -> Error {
 }
 
 impl Manifest {
-    /// Reads a manifest of `bytes` bytes, and passes all of it.
+    /// Reads a manifest of `bytes` bytes, and consumes all of it.
     pub(super) fn read<R: Read>(window: &mut Window<R>, bytes: u64) -> Result<Manifest> {
         let mut fields = Fields {
             window,
@@ -137,7 +138,7 @@ impl Manifest {
     }
 }
 
-/// The newest blockhash, and the one before it.
+/// Returns the newest blockhash and the one before it.
 fn read_blockhashes<R: Read>(fields: &mut Fields<'_, R>) -> Result<([u8; 32], Option<[u8; 32]>)> {
     let newest = fields.u64()?;
     if !fields.is_some()? {

@@ -1,5 +1,5 @@
-//! Snapshot archives as validators write them, read as a stream: a compressed tar of AppendVec
-//! files with one manifest. Nothing is unpacked and nothing larger than one account is held.
+//! Reads snapshot archives of validators as a stream: a compressed tar of AppendVec files with one
+//! manifest. Nothing is unpacked to disk, and memory holds at most one account.
 
 mod append_vec;
 mod decompress;

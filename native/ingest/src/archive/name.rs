@@ -1,19 +1,19 @@
-//! The names that validators give to archives.
+//! File names of archives.
 
 use std::fmt;
 
 use sys::error::{Error, Result};
 
-/// What an archive holds.
+/// The contents of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArchiveKind {
     /// Every account.
     Full,
-    /// What was written after slot `base`.
+    /// Changes after slot `base`.
     Incremental { base: u64 },
 }
 
-/// How a name says that its archive is packed. The first bytes of the archive decide.
+/// The compression according to the name. The reader uses the archive's first bytes instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     Zstd,
@@ -32,7 +32,7 @@ pub struct ArchiveName {
 }
 
 impl ArchiveName {
-    /// Reads a file name, without folders.
+    /// Parses a file name without folders.
     pub fn parse(name: &str) -> Result<ArchiveName> {
         Self::of(name).ok_or_else(|| {
             Error::SnapshotInvalid(
@@ -79,7 +79,7 @@ impl ArchiveName {
         })
     }
 
-    /// Slot from which on an incremental archive counts; `None` for a full one.
+    /// Base slot of an incremental archive; `None` for a full one.
     pub fn base(&self) -> Option<u64> {
         match self.kind {
             ArchiveKind::Full => None,
@@ -88,7 +88,7 @@ impl ArchiveName {
     }
 }
 
-/// Digits only: `parse` alone would take a sign.
+/// Parses digits only: `str::parse` also accepts a sign.
 fn number(text: &str) -> Option<u64> {
     text.bytes()
         .all(|byte| byte.is_ascii_digit())

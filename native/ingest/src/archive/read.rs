@@ -1,4 +1,4 @@
-//! An archive from its first byte to its last.
+//! Reads a whole archive.
 
 use std::io::{self, Read};
 use std::sync::atomic::Ordering;
@@ -13,25 +13,25 @@ use super::window::Window;
 use crate::progress::Progress;
 use sys::error::{Error, Result};
 
-/// The only layout there is since 2020.
+/// The only version since 2020.
 const VERSION: &[u8] = b"1.2.0";
-/// Entries after which a watcher hears of them.
+/// Entries between two progress reports.
 const REPORT_ENTRIES: u64 = 1 << 10;
 
-/// What an archive held.
+/// Summary of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveEnd {
     pub manifest: Manifest,
     pub storages: u64,
-    /// Accounts and tombstones, each as often as it was stored.
+    /// Stored accounts and tombstones, including repeated ones.
     pub entries: u64,
-    /// Storages that ended in left-overs behind their last account. More than a few mean damage.
+    /// Storages with a partial entry after their last account. More than a few indicate damage.
     pub cut_storages: u64,
-    /// The tar's size.
+    /// Size of the tar.
     pub unpacked_bytes: u64,
 }
 
-/// Counts compressed bytes, and ends the read once it is cancelled.
+/// Counts compressed bytes, and fails after cancellation.
 struct Watched<'a, R> {
     source: R,
     progress: &'a Progress,
@@ -48,8 +48,9 @@ impl<R: Read> Read for Watched<'_, R> {
     }
 }
 
-/// Streams an archive and shows every entry in the order of the file. `visit` may refuse one, which
-/// ends the reading with its error. Bounded by one account's data, whatever the archive claims.
+/// Streams an archive and passes every entry to `visit` in the order of the file. An error of
+/// `visit` ends the reading. Memory is bounded by one account's data, whatever sizes the archive
+/// claims.
 pub fn read_archive(
     source: impl Read,
     limits: &ArchiveLimits,
@@ -80,7 +81,7 @@ pub fn read_archive(
     seen.finish(window.passed())
 }
 
-/// Content of the members read so far.
+/// State from the members read so far.
 #[derive(Default)]
 struct Seen {
     has_version: bool,
@@ -91,7 +92,7 @@ struct Seen {
     cut_storages: u64,
 }
 
-/// What a member's path says that it is.
+/// The kind of a member, by its path.
 enum Kind {
     Version,
     Manifest(u64),
@@ -108,7 +109,7 @@ fn kind_of(name: &str) -> Kind {
             file.parse().map_or(Kind::Other, Kind::Manifest)
         }
         (Some("accounts"), Some(file), None, _) => {
-            // `<slot>.<id>`; the id only distinguishes storages of one slot.
+            // `<slot>.<id>`; the id distinguishes storages of one slot.
             let parsed = file
                 .split_once('.')
                 .map(|(slot, id)| (slot.parse(), id.parse::<u64>()));

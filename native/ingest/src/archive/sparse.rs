@@ -1,4 +1,4 @@
-//! GNU sparse files, which old archives may hold: the stored pieces and where they belong.
+//! GNU sparse files, which old archives may contain: the stored pieces and their offsets.
 
 use std::io::{self, Read};
 
@@ -6,25 +6,25 @@ use super::tar::{BLOCK_BYTES, invalid, octal};
 use super::window::Window;
 use sys::error::Result;
 
-/// A stored run of bytes of a sparse file.
+/// A stored byte range of a sparse file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub offset: u64,
     pub bytes: u64,
 }
 
-/// More than a file of 16 GiB can have where each hole is at least one page of a large file.
+/// More than a file of 16 GiB can have if each hole is at least one page of a large file.
 const PIECES_MAX: usize = 1 << 16;
 const PIECE_BYTES: usize = 24;
 
-/// The first four, which stand in the header itself.
+/// The first four pieces, which are in the header.
 pub(super) fn of_header(header: &[u8]) -> Result<Vec<Piece>> {
     let mut pieces = Vec::new();
     gather(header, 386, 4, &mut pieces)?;
     Ok(pieces)
 }
 
-/// Adds those of the blocks that follow the header, up to 21 each.
+/// Adds the pieces of the blocks that follow the header, up to 21 per block.
 pub(super) fn extended<R: Read>(
     window: &mut Window<R>,
     mut is_extended: bool,
@@ -45,7 +45,7 @@ pub(super) fn extended<R: Read>(
 fn gather(block: &[u8], at: usize, count: usize, pieces: &mut Vec<Piece>) -> Result<()> {
     for index in 0..count {
         let at = at + index * PIECE_BYTES;
-        // An unused place begins with a zero byte.
+        // An unused entry begins with a zero byte.
         if block.get(at).is_none_or(|byte| *byte == 0) {
             break;
         }
@@ -57,7 +57,7 @@ fn gather(block: &[u8], at: usize, count: usize, pieces: &mut Vec<Piece>) -> Res
     Ok(())
 }
 
-/// The pieces must rise, stay inside the file and be all that is stored.
+/// Checks that the pieces ascend, are inside the file and add up to the stored bytes.
 pub(super) fn check(pieces: &[Piece], bytes: u64, stored_bytes: u64) -> Result<()> {
     let broken = || invalid("a sparse file's map is broken");
     let (mut end, mut sum) = (0_u64, 0_u64);
@@ -74,7 +74,7 @@ pub(super) fn check(pieces: &[Piece], bytes: u64, stored_bytes: u64) -> Result<(
     Ok(())
 }
 
-/// The file with its holes filled by zeros. `stored` gives the pieces one after another.
+/// Reads the file with its holes filled with zeros. `stored` contains the pieces in order.
 pub(super) struct Filled<'a, R> {
     pub stored: &'a mut Window<R>,
     pub pieces: &'a [Piece],

@@ -1,4 +1,4 @@
-//! The tar around the files: ustar, GNU (long names, sparse files, large numbers) and pax headers.
+//! Tar headers: ustar, GNU (long names, sparse files, large numbers) and pax.
 
 use std::io::Read;
 
@@ -8,17 +8,17 @@ use super::window::{Window, ends_early};
 use sys::error::{Error, Result};
 
 pub(super) const BLOCK_BYTES: usize = 512;
-/// Longest name or pax header that is looked at. Names in archives have at most 40 bytes.
+/// Longest name or pax header that is read. Names in archives have at most 40 bytes.
 const NAME_BYTES_MAX: u64 = 64 << 10;
 
 /// A file of the archive.
 pub(super) struct Member {
     pub name: String,
-    /// Bytes of the file; of a sparse one with its holes.
+    /// Size of the file; for a sparse file including its holes.
     pub bytes: u64,
-    /// Bytes that follow in the archive, without the padding.
+    /// Bytes that follow in the archive, without padding.
     pub stored_bytes: u64,
-    /// Where the stored pieces of a sparse file belong; `None` for an ordinary file.
+    /// The pieces of a sparse file; `None` for an ordinary file.
     pub pieces: Option<Vec<Piece>>,
 }
 
@@ -26,21 +26,22 @@ pub(super) fn invalid(reason: &str) -> Error {
     Error::SnapshotInvalid(format!("the tar is not sound: {reason}"))
 }
 
-/// Bytes up to the next block after a body.
+/// Bytes from the end of a body to the next block.
 pub(super) fn padding_of(bytes: u64) -> u64 {
     bytes.next_multiple_of(BLOCK_BYTES as u64) - bytes
 }
 
-/// Walks the members of a tar; the caller takes each body from the window before the next call.
+/// Iterates over the members of a tar. The caller consumes each body from the window before the
+/// next call.
 #[derive(Default)]
 pub(super) struct Members {
     count: u64,
-    /// Bytes that sparse files have and the tar does not.
+    /// Total size of the holes of sparse files.
     hole_bytes: u64,
 }
 
 impl Members {
-    /// The next file, or `None` at the archive's end mark. Folders are passed over.
+    /// The next file, or `None` at the archive's end mark. Skips folders.
     pub fn next<R: Read>(
         &mut self,
         window: &mut Window<R>,
@@ -93,8 +94,8 @@ impl Members {
                     }));
                 }
                 _ => {
-                    // Folders and links carry nothing, whatever their size field says; others are
-                    // strangers.
+                    // Folders and links have no body, whatever their size field says. Other kinds
+                    // are unknown.
                     if !matches!(head.kind, b'1'..=b'6') {
                         return Err(invalid("a member is of an unknown kind"));
                     }
@@ -125,7 +126,7 @@ impl Head {
             return Err(invalid("a header's checksum is wrong"));
         }
         let name = until_zero(header.get(..100).unwrap_or_default());
-        // Only ustar has a prefix; GNU keeps other fields there.
+        // Only ustar has a prefix; GNU has other fields there.
         let is_ustar = header.get(257..263) == Some(b"ustar\0");
         let prefix = until_zero(header.get(345..500).unwrap_or_default());
         let name = match prefix.is_empty() || !is_ustar {
@@ -140,7 +141,7 @@ impl Head {
     }
 }
 
-/// What a pax header overrides.
+/// Header fields that a pax header overrides.
 #[derive(Default)]
 struct Pax {
     name: Option<String>,
@@ -148,7 +149,7 @@ struct Pax {
 }
 
 impl Pax {
-    /// Lines of `<length> <key>=<value>\n`.
+    /// Parses lines of `<length> <key>=<value>\n`.
     fn parse<R: Read>(window: &mut Window<R>, bytes: u64) -> Result<Pax> {
         let lines = text(window, bytes)?;
         let mut pax = Pax::default();
@@ -174,7 +175,7 @@ impl Pax {
     }
 }
 
-/// A small body as text, without the zero byte that GNU puts at the end of a long name.
+/// A small body as text, without the zero byte that GNU appends to a long name.
 fn text<R: Read>(window: &mut Window<R>, bytes: u64) -> Result<String> {
     if bytes > NAME_BYTES_MAX {
         return Err(invalid("a name is too long"));
@@ -190,7 +191,7 @@ fn until_zero(field: &[u8]) -> &[u8] {
     field.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// A number: octal text, or big-endian behind a leading 0x80 as GNU writes what does not fit.
+/// A number: octal text, or big-endian after a leading 0x80 (GNU's form of large numbers).
 pub(super) fn octal(header: &[u8], at: usize, length: usize) -> Option<u64> {
     let field = header.get(at..at + length)?;
     if field.first()? & 0x80 != 0 {
@@ -209,9 +210,9 @@ pub(super) fn octal(header: &[u8], at: usize, length: usize) -> Option<u64> {
     digits.iter().try_fold(0, step)
 }
 
-/// Reads the archive to its last byte, so that a checksum at its end is tested.
+/// Reads the archive to its last byte, so that a checksum at its end is verified.
 pub(super) fn drain<R: Read>(window: &mut Window<R>) -> Result<()> {
-    /// tar fills its last record, which is 10 KiB unless someone asked for more.
+    /// tar pads its last record, which is 10 KiB by default.
     const TAIL_BYTES_MAX: u64 = 16 << 20;
     let end = window.passed() + TAIL_BYTES_MAX;
     while window.need(1)? {

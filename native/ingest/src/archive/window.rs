@@ -1,13 +1,13 @@
-//! A moving view over a stream: parsers look at bytes in place and pass them.
+//! A moving view over a stream, so that parsers read bytes in place.
 
 use std::io::{ErrorKind, Read};
 
 use sys::error::{Error, Result};
 
-/// Read ahead by so much: large enough that a read per account is never needed.
+/// Read-ahead size: large enough to avoid a read per account.
 const STEP_BYTES: usize = 1 << 20;
 
-/// The next bytes of `source`. It grows to what [`Window::need`] asks, and never shrinks.
+/// The next bytes of `source`. Grows to the size that [`Window::need`] requests, and never shrinks.
 pub(super) struct Window<R> {
     source: R,
     buffer: Vec<u8>,
@@ -27,17 +27,17 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// Bytes passed so far.
+    /// Bytes consumed so far.
     pub fn passed(&self) -> u64 {
         self.passed
     }
 
-    /// What is in view: at least what the last `need` reached.
+    /// The bytes in view, at least those of the last `need`.
     pub fn view(&self) -> &[u8] {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Brings `bytes` into view; false where the stream ends before.
+    /// Brings `bytes` bytes into view; false if the stream ends before.
     pub fn need(&mut self, bytes: usize) -> Result<bool> {
         while self.end - self.start < bytes {
             if self.buffer.len() - self.start < bytes {
@@ -61,7 +61,7 @@ impl<R: Read> Window<R> {
         Ok(true)
     }
 
-    /// Passes bytes that are in view.
+    /// Consumes bytes that are in view.
     pub fn pass(&mut self, bytes: usize) {
         let bytes = bytes.min(self.end - self.start);
         self.start += bytes;
@@ -72,7 +72,7 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// Passes bytes that need not be in view, and fails where the stream ends before.
+    /// Consumes bytes that need not be in view. Fails if the stream ends before.
     pub fn skip(&mut self, mut bytes: u64) -> Result<()> {
         while bytes > 0 {
             if !self.need(1)? {
@@ -85,7 +85,7 @@ impl<R: Read> Window<R> {
         Ok(())
     }
 
-    /// Brings one whole piece into view, or fails.
+    /// Returns the next `bytes` bytes without consuming them, or fails if the stream ends before.
     pub fn take(&mut self, bytes: usize) -> Result<&[u8]> {
         if !self.need(bytes)? {
             return Err(ends_early());
@@ -98,7 +98,8 @@ pub(super) fn ends_early() -> Error {
     Error::SnapshotInvalid("the archive ends early".into())
 }
 
-/// What a reader below threw: our own failure, the system's, or bytes that do not decompress.
+/// Converts an error of an inner reader: a wrapped [`Error`], a system error, or a decompression
+/// error.
 fn of_io(error: std::io::Error) -> Error {
     if error.raw_os_error().is_some() {
         return Error::Internal(format!("reading the snapshot: {error}"));

@@ -1,4 +1,4 @@
-//! One connection to a server, plain or in TLS.
+//! One connection to a server, plain or with TLS.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use url::{Host, Url};
 use super::SourceOptions;
 use super::http::Failure;
 
-/// Bytes of one read of the socket, and so of one piece in the queue.
+/// Bytes of one socket read, and so the maximum of one piece in the queue.
 pub const READ_BYTES: usize = 256 << 10;
 
-/// Connects and sends one request; the answer's head is awaited by the caller.
+/// Connects and sends one request. The caller awaits the response head.
 pub(super) async fn send(
     url: &Url,
     request: Request<Empty<Bytes>>,
@@ -72,7 +72,7 @@ async fn connect(
         let reason = format!("TLS fails: {error}");
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
         match inner {
-            // A server's certificate is the same at the next try.
+            // A retry gets the same server certificate.
             Some(rustls::Error::InvalidCertificate(_)) => Failure::Last(format!(
                 "{reason}: the PEM of its authority belongs into networks.snapshotsCaFile"
             )),
@@ -92,16 +92,16 @@ where
         .handshake(io)
         .await
         .map_err(|error| Failure::again(error.to_string()))?;
-    // Its failures reach the body's reader; it ends with the last of the two.
+    // The body's reader receives its failures. The task ends when both are dropped.
     tokio::spawn(connection);
     Ok(sender)
 }
 
-/// Certificate authorities of the system, as DER: those that are trusted where none is given.
+/// Certificate authorities of the system, as DER. Used if no other authority is configured.
 pub fn system_authorities() -> Vec<CertificateDer<'static>> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs().certs;
-    // A system may hold some that nobody can read: they are not trusted anywhere.
+    // Skip system certificates that rustls cannot parse.
     let is_readable = |one: &CertificateDer<'static>| roots.add(one.clone()).is_ok();
     found.into_iter().filter(is_readable).collect()
 }

@@ -1,4 +1,4 @@
-//! A resumable transfer over HTTP. A thread of its own fetches ahead, within a bound.
+//! A resumable transfer over HTTP. A separate thread fetches ahead, within a bound.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::archive::name::ArchiveName;
 use crate::progress::Progress;
 use sys::error::{Error, Result};
 
-/// The queue has room for all of them from the beginning on; so many are 16 GiB.
+/// Upper bound of pieces, because the queue allocates all of them at once. They are 16 GiB.
 const PIECES_MAX: usize = 1 << 16;
-/// How soon a stop is noticed.
+/// Interval of checks for cancellation.
 const TICK: Duration = Duration::from_millis(250);
 
 enum Piece {
@@ -33,13 +33,13 @@ enum Piece {
     Failed(Error),
 }
 
-/// Why a try ended.
+/// Why an attempt ended.
 pub(super) enum Failure {
-    /// Another try may go better, but not before so long.
+    /// A retry may succeed, not before the given pause.
     Again(String, Option<Duration>),
-    /// No try will.
+    /// A retry would fail too.
     Last(String),
-    /// Nobody reads any more.
+    /// The reader was dropped.
     Unread,
     Own(Error),
 }
@@ -101,7 +101,7 @@ pub(super) fn open(
     }
 }
 
-/// The reading end.
+/// The reading side.
 struct Pieces {
     receiver: Receiver<Piece>,
     is_read: Arc<AtomicBool>,
@@ -135,7 +135,7 @@ impl Read for Pieces {
     }
 }
 
-/// The fetching end.
+/// The fetching side.
 struct Transfer {
     url: Url,
     options: SourceOptions,
@@ -144,7 +144,7 @@ struct Transfer {
     is_read: Arc<AtomicBool>,
     offset: u64,
     bytes: Option<u64>,
-    /// What `If-Range` sends, so that a file that changed is not joined to what came before.
+    /// Sent as `If-Range`, so that a changed file is not joined to the bytes received before.
     validator: Option<HeaderValue>,
     has_begun: bool,
 }
@@ -187,7 +187,7 @@ impl Transfer {
     }
 
     fn end(&self, piece: Piece) {
-        // Nobody listening is no failure: the reader was dropped.
+        // A dropped reader is not a failure.
         let _ = self.sender.send(piece);
     }
 
@@ -203,7 +203,7 @@ impl Transfer {
         ))));
     }
 
-    /// Awaits with a time-out, and returns within a tick once the transfer is cancelled.
+    /// Awaits with a time-out. Returns within a tick after cancellation.
     async fn within<F: Future>(
         &self,
         future: F,
@@ -231,11 +231,11 @@ impl Transfer {
         Duration::from_millis(self.options.silence_ms)
     }
 
-    /// One request, its redirects, and as much of the body as comes.
+    /// Sends one request, follows its redirects, and reads the body until it ends or breaks.
     async fn attempt(&mut self) -> std::result::Result<(), Failure> {
         for _ in 0..=self.options.redirects_max {
             self.progress.check().map_err(Failure::Own)?;
-            // Its own bound ends it; here a stop is noticed before.
+            // The call has its own time-out; the wrapper adds cancellation.
             let sending = connect::send(&self.url, self.request()?, &self.options);
             let limit = Duration::from_millis(self.options.connect_ms) + TICK;
             let response = self.within(sending, limit).await??;
@@ -281,7 +281,7 @@ impl Transfer {
             .map_err(|_| Failure::last("the address cannot be asked for"))
     }
 
-    /// Reads the head of a response; fails where its body does not continue ours.
+    /// Reads a response head. Fails if the body does not continue the received bytes.
     fn begin(&mut self, response: &Response<Incoming>) -> std::result::Result<(), Failure> {
         let headers = response.headers();
         match response.status() {
@@ -316,7 +316,7 @@ impl Transfer {
             .and_then(|mut parts| parts.next_back());
         let name = ArchiveName::parse(segments.unwrap_or_default()).map_err(Failure::Own)?;
         self.bytes = text_of(headers, header::CONTENT_LENGTH).and_then(|text| text.parse().ok());
-        // A weak tag compares meaning, not bytes: it is no ground to join two transfers on.
+        // A weak tag compares meaning, not bytes, so it cannot validate a resumed transfer.
         let strong = |tag: &&HeaderValue| !tag.as_bytes().starts_with(b"W/");
         let tag = headers.get(header::ETAG).filter(strong);
         self.validator = tag.or_else(|| headers.get(header::LAST_MODIFIED)).cloned();
@@ -354,7 +354,7 @@ impl Transfer {
     }
 }
 
-/// Each of at most [`connect::READ_BYTES`].
+/// Number of pieces fetched ahead, each of at most [`connect::READ_BYTES`].
 fn pieces_ahead(options: &SourceOptions) -> usize {
     let pieces = options.ahead_bytes_max / connect::READ_BYTES as u64;
     usize::try_from(pieces)
@@ -366,7 +366,7 @@ fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-/// Where a redirect leads.
+/// The target of a redirect.
 pub(super) fn follow(url: &Url, headers: &HeaderMap) -> std::result::Result<Url, Failure> {
     let location = text_of(headers, header::LOCATION)
         .and_then(|text| url.join(text).ok())
@@ -387,7 +387,7 @@ fn refused(status: StatusCode, headers: &HeaderMap) -> Failure {
     Failure::Again(reason, seconds.map(Duration::from_secs))
 }
 
-/// `bytes <start>-<end>/<total>`; the total may be a star.
+/// `bytes <start>-<end>/<total>`; the total may be `*`.
 fn content_range(headers: &HeaderMap) -> Option<(u64, Option<u64>)> {
     let text = text_of(headers, header::CONTENT_RANGE)?.strip_prefix("bytes ")?;
     let (range, total) = text.split_once('/')?;

@@ -1,4 +1,4 @@
-//! Where an archive comes from: a file, or a server that may redirect, stall and break off.
+//! The source of an archive: a file, or a server that may redirect, stall and disconnect.
 
 mod connect;
 mod http;
@@ -16,27 +16,27 @@ use super::name::ArchiveName;
 use crate::progress::Progress;
 use sys::error::{Error, Result};
 
-/// How a server is dealt with.
+/// Options of a transfer from a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceOptions {
-    /// Time for TCP and TLS to come up. A far server needs under 1 s; more is an outage.
+    /// Time-out of the TCP and TLS handshakes. A distant server needs under 1 s; more is an outage.
     pub connect_ms: u64,
-    /// No byte for this long: the transfer counts as broken. A busy disk answers within seconds.
+    /// A transfer without a byte for this long counts as broken. A busy disk answers within
+    /// seconds.
     pub silence_ms: u64,
-    /// Redirects that are followed in a row. Validators send one, a balancer before them another.
+    /// Maximum of successive redirects. Validators send one, a load balancer before them another.
     pub redirects_max: u32,
-    /// Tries in a row that bring nothing worth mentioning before the transfer is given up.
+    /// Maximum of successive attempts without enough progress.
     pub attempts_max: u32,
-    /// What is worth mentioning: so much more than at the last break, and the tries are counted
-    /// anew.
+    /// Progress since the last break, in bytes, that resets the count of attempts.
     pub worthwhile_bytes: u64,
-    /// First pause between two tries; each further one doubles it.
+    /// First pause between two attempts. Doubles with each further one.
     pub backoff_initial_ms: u64,
-    /// Longest pause, also where a server asks for a longer one.
+    /// Longest pause, even if a server asks for a longer one.
     pub backoff_max_ms: u64,
-    /// Bytes that are fetched ahead of the reader; [`READ_BYTES`] at least.
+    /// Bytes fetched ahead of the reader; at least [`READ_BYTES`].
     pub ahead_bytes_max: u64,
-    /// PEM of a private certificate authority, in place of the system's.
+    /// PEM of a private certificate authority, used instead of the system's.
     pub ca_certificate_pem: Option<String>,
 }
 
@@ -56,17 +56,17 @@ impl Default for SourceOptions {
     }
 }
 
-/// An archive that is about to be read.
+/// An opened archive.
 pub struct Source {
-    /// Of the file, or of the last redirect.
+    /// Name of the file, or of the last redirect.
     pub name: ArchiveName,
-    /// Compressed bytes, where the source gives them.
+    /// Compressed bytes, if the source reports them.
     pub bytes: Option<u64>,
     pub reader: Box<dyn Read + Send>,
 }
 
-/// Opens `http://…`, `https://…`, or a path. What is shown of an address is its host: the rest may
-/// hold a key.
+/// Opens `http://…`, `https://…`, or a path. Messages show only the host of an address, because the
+/// rest may contain a key.
 pub fn open_source(
     place: &str,
     options: &SourceOptions,

@@ -1,4 +1,4 @@
-//! Every form in which a sound archive may come.
+//! Tests of all valid forms of an archive.
 
 use std::io::{self, Cursor, Read, Write};
 
@@ -26,7 +26,7 @@ fn lz4_frames(bytes: &[u8], frame_bytes: usize) -> Vec<u8> {
         .concat()
 }
 
-/// A source that gives one to three bytes a time.
+/// A source that returns one to three bytes per read.
 struct Trickle(Cursor<Vec<u8>>, u8);
 
 impl Read for Trickle {
@@ -42,7 +42,7 @@ fn each_compression_gives_the_same_accounts() {
     let (bank, storages) = sample();
     let tar = archive(&bank, &storages);
     let whole = tar.len();
-    // A skippable frame, as seekable archives and parallel compressors write.
+    // A skippable frame, as in seekable archives and from parallel compressors.
     let skippable = [
         &[0x50, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 1, 2, 3][..],
         &zstd_frames(&tar, whole),
@@ -73,7 +73,7 @@ fn each_compression_gives_the_same_accounts() {
 }
 
 #[test]
-fn the_manifest_tells_the_bank() {
+fn the_manifest_contains_the_bank() {
     let (bank, storages) = sample();
     let (_, end) = read(archive(&bank, &storages).as_slice()).unwrap();
     let expected = Manifest {
@@ -103,7 +103,7 @@ fn the_manifest_may_come_last_and_paths_may_begin_with_a_dot() {
     assert_eq!(end.manifest.slot, 9);
 }
 
-/// Firedancer names every storage by the snapshot's slot: the order of the file is all there is.
+/// Firedancer names every storage by the snapshot's slot, so only the order in the file counts.
 #[test]
 fn many_storages_of_one_slot_come_in_the_order_of_the_file() {
     let storages: Vec<_> = (0..50)
@@ -114,8 +114,8 @@ fn many_storages_of_one_slot_come_in_the_order_of_the_file() {
     assert_eq!(end.storages, 50);
 }
 
-/// Old headers hold a write version and a hash where new ones hold zeros: the accounts are the
-/// same, and the newer of two is told by their order, not by that number.
+/// Old headers have a write version and a hash where new ones have zeros. The accounts are equal,
+/// and the order of the file, not that number, decides which of two is newer.
 #[test]
 fn headers_of_older_validators_hold_the_same_accounts() {
     let older = [row(1, 13), row(2, 0), row(1, 200)];
@@ -132,10 +132,10 @@ fn headers_of_older_validators_hold_the_same_accounts() {
     assert_eq!((end.entries, end.cut_storages), (4, 0));
 }
 
-/// Validators up to 4.3 list every storage's length behind the bank, newer ones an empty map:
-/// nobody looks.
+/// Validators up to 4.3 list every storage's length after the bank, newer ones write an empty map.
+/// The reader ignores both.
 #[test]
-fn the_manifest_s_own_list_of_storages_is_not_looked_at() {
+fn the_list_of_storages_in_the_manifest_is_ignored() {
     let storages = vec![(5, 0, vec![row(1, 13), row(2, 300)])];
     let number = |n: u64| n.to_le_bytes();
     let listed: Vec<u8> = [1, 5, 1, 0, 1 << 40]
@@ -190,7 +190,7 @@ fn a_storage_ends_where_its_accounts_end() {
         let mut tar = Tar::new(Vec::new());
         tar.begin(&Bank::at(5)).unwrap();
         tar.file("accounts/5.0", &body).unwrap();
-        // What follows must still be found.
+        // The next storage must still be found.
         tar.storage(4, 1, &[row(77, 1)]).unwrap();
         let (shown, end) = read(tar.finish().unwrap().as_slice()).expect(name);
         assert_eq!(shown.len(), count + 1, "{name}");
@@ -200,11 +200,11 @@ fn a_storage_ends_where_its_accounts_end() {
 }
 
 #[test]
-fn long_names_and_large_numbers_are_understood() {
+fn long_names_and_large_numbers_are_parsed() {
     let body = append_vec([&row(1, 13)]);
     let mut tar = Tar::new(Vec::new());
     tar.begin(&Bank::at(5)).unwrap();
-    // GNU's long name, and a size in binary.
+    // A GNU long name, and a binary size.
     tar.raw(&header("././@LongLink", 13, b'L'), b"accounts/5.0\0")
         .unwrap();
     let mut binary = header("accounts/0.0", 0, b'0');
@@ -222,7 +222,7 @@ fn long_names_and_large_numbers_are_understood() {
     )
     .unwrap();
     tar.raw(&header("accounts/0.0", 0, b'0'), &body).unwrap();
-    // A folder drops what was said of it.
+    // A folder discards the long name before it.
     tar.raw(&header("././@LongLink", 13, b'L'), b"accounts/1.0\0")
         .unwrap();
     tar.folder("x/").unwrap();
@@ -231,7 +231,7 @@ fn long_names_and_large_numbers_are_understood() {
     assert_eq!(shown, [(5, row(1, 13)), (4, row(1, 13)), (3, row(1, 13))]);
 }
 
-/// A GNU sparse header: the pieces that are stored, of a file of `bytes` bytes.
+/// A GNU sparse header with the stored pieces of a file of `bytes` bytes.
 fn sparse_header(pieces: &[(u64, u64)], stored: u64, bytes: u64, is_extended: bool) -> [u8; 512] {
     let mut head = header("accounts/5.0", stored, b'S');
     for (index, (offset, length)) in pieces.iter().enumerate() {
@@ -251,8 +251,8 @@ fn holes_of_sparse_files_are_zeros() {
         ..row(1, 0)
     };
     let file = [append_vec([&big, &row(2, 100)]), vec![0; 5000]].concat();
-    // Stored: all but the middle of the zeros and the tail; in six pieces, so that the map is
-    // extended.
+    // Stores all but the middle of the zeros and the tail, in six pieces, so that the map needs an
+    // extension block.
     let (front, back, end) = (1500, 8500, file.len() as u64 - 5000);
     let pieces = [
         (0, 100),
@@ -288,8 +288,8 @@ fn holes_of_sparse_files_are_zeros() {
 }
 
 #[test]
-fn holes_count_among_what_an_archive_unpacks_to() {
-    // A few bytes of tar, and 60,000 to go through for each.
+fn holes_count_towards_the_unpacked_size() {
+    // Each file has a few bytes of tar and 60,000 bytes to unpack.
     let of_tar = |count: usize| {
         let mut tar = Tar::new(Vec::new());
         tar.begin(&Bank::at(5)).unwrap();
@@ -313,7 +313,7 @@ fn holes_count_among_what_an_archive_unpacks_to() {
 }
 
 #[test]
-fn names_are_read_and_written_alike() {
+fn names_survive_a_round_trip() {
     let hash = "5pgMpQj4MZYWauD1VnoNfmGAdUQCe6VVCSCQMNbDoxf7";
     for (text, kind, slot) in [
         (format!("snapshot-1-{hash}.tar.zst"), ArchiveKind::Full, 1),

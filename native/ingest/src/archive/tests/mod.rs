@@ -1,4 +1,4 @@
-//! Archives written here in the real format, and what must not pass for one.
+//! Tests of the archive reader, with archives written in the real format.
 
 mod formats;
 mod properties;
@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use sys::error::Result;
 use writer::{Bank, Row};
 
-/// What was shown: the slot of the storage's name, and the account.
+/// Visited accounts, each with the slot of its storage.
 pub(crate) type Shown = Vec<(u64, Row)>;
 
 pub(crate) fn read(source: impl Read) -> Result<(Shown, ArchiveEnd)> {
@@ -56,8 +56,8 @@ pub(crate) fn row(seed: u8, data_bytes: usize) -> Row {
     }
 }
 
-/// Two storages with every length around the padding, a tombstone and an account over the window's
-/// step.
+/// Two storages with data of all padding lengths, a tombstone and an account larger than the
+/// window's step.
 pub(crate) fn sample() -> (Bank, Vec<(u64, u64, Vec<Row>)>) {
     let first = (1..20).map(|seed| row(seed, usize::from(seed))).collect();
     let gone = Row {

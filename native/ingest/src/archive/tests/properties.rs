@@ -1,4 +1,4 @@
-//! Whatever the bytes: what was written is read, and what was not is refused without a panic.
+//! Property tests: written archives are read back, and other bytes are refused without a panic.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ fn any_row() -> impl Strategy<Value = Row> {
     )
         .prop_map(
             |(pubkey, lamports, rent_epoch, owner, executable, data)| Row {
-                // A zero key without lamports is an unused tail, not an account.
+                // A zero key with zero lamports is an unused tail, not an account.
                 lamports: if pubkey == [0; 32] { 1 } else { lamports },
                 pubkey,
                 rent_epoch,
@@ -33,7 +33,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn what_was_written_is_read(
+    fn written_archives_are_read_back(
         storages in vec((0..=50u64, 0..9u64, vec(any_row(), 0..8)), 0..8),
         frame_bytes in 600..9_000usize,
     ) {
@@ -60,7 +60,7 @@ proptest! {
         let _ = read(&tar[..cut.index(tar.len())]);
     }
 
-    /// Past the checksum: any header, any body.
+    /// Any header and body, with a valid checksum.
     #[test]
     fn any_header_never_panics(
         fields in vec((0..512usize, any::<u8>()), 0..40),
@@ -75,7 +75,7 @@ proptest! {
         let mut tar = Tar::new(Vec::new());
         tar.raw(&head, &body).unwrap();
         let bytes = tar.finish().unwrap();
-        // The magic may be gone; then there is nothing to find.
+        // The magic may be damaged, so any result is valid.
         let _ = read(bytes.as_slice());
     }
 

@@ -1,4 +1,4 @@
-//! What must not pass for an archive, and how it is named.
+//! Tests of refused archives and their errors.
 
 use super::writer::{Tar, append_vec, archive, header, manifest};
 use super::*;
@@ -24,7 +24,7 @@ fn tar_of(members: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 #[test]
-fn a_truncated_archive_is_never_taken_for_a_whole_one() {
+fn a_truncated_archive_is_always_refused() {
     let (bank, storages) = sample();
     let tar = archive(&bank, &storages);
     let frames: Vec<_> = tar
@@ -40,7 +40,7 @@ fn a_truncated_archive_is_never_taken_for_a_whole_one() {
         );
         assert!(!reason(&whole_frames[..whole_frames.len() - 3]).is_empty());
     }
-    // The end mark is there, the frame's checksum is not.
+    // The end mark is present, the frame's checksum is not.
     let zstd = {
         let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
         encoder.include_checksum(true).unwrap();
@@ -152,7 +152,7 @@ fn a_broken_tar_is_refused() {
 }
 
 #[test]
-fn every_bound_ends_the_reading() {
+fn every_limit_ends_the_reading() {
     let (bank, storages) = sample();
     let tar = archive(&bank, &storages);
     let usual = ArchiveLimits::default();
@@ -192,7 +192,7 @@ fn every_bound_ends_the_reading() {
 }
 
 #[test]
-fn whoever_looks_may_end_the_reading() {
+fn an_error_of_the_visitor_ends_the_reading() {
     let (bank, storages) = sample();
     let tar = archive(&bank, &storages);
     let (progress, limits) = (Progress::default(), ArchiveLimits::default());

@@ -1,8 +1,8 @@
-//! Writes archives in the validators' format, so that tests know every byte of what is read.
+//! Writes archives in the validators' format, so that tests control every byte.
 
 use std::io::{self, Write};
 
-/// An account as it is stored.
+/// A stored account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     pub pubkey: [u8; 32],
@@ -25,7 +25,7 @@ pub struct Bank {
 }
 
 impl Bank {
-    /// A bank whose hashes follow from its slots.
+    /// A bank whose hashes are derived from its slot.
     pub fn at(slot: u64) -> Bank {
         Bank {
             slot,
@@ -49,7 +49,7 @@ pub fn append_vec<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<u8> {
     append_vec_with(rows, 0, [0; 32])
 }
 
-/// The same with the write version and the hash that validators wrote into each header until 2024.
+/// Like [`append_vec`], with the write version and hash that validators wrote until 2024.
 pub fn append_vec_with<'a>(
     rows: impl IntoIterator<Item = &'a Row>,
     write_version: u64,
@@ -72,7 +72,7 @@ pub fn append_vec_with<'a>(
     bytes
 }
 
-/// The bytes of a manifest: the bank's first fields, then `tail` bytes that are not read.
+/// The bytes of a manifest: the bank's first fields, then `tail` bytes that the reader skips.
 pub fn manifest(bank: &Bank, tail: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let number = |bytes: &mut Vec<u8>, n: u64| bytes.extend_from_slice(&n.to_le_bytes());
@@ -149,7 +149,7 @@ impl<W: Write> Tar<W> {
             .write_all(&vec![0; body.len().next_multiple_of(512) - body.len()])
     }
 
-    /// The members in the order of a validator, up to the accounts.
+    /// Writes the members before the accounts, in the order of a validator.
     pub fn begin(&mut self, bank: &Bank) -> io::Result<()> {
         self.file("version", b"1.2.0")?;
         self.folder("snapshots/")?;
@@ -165,7 +165,7 @@ impl<W: Write> Tar<W> {
         self.file(&format!("accounts/{slot}.{id}"), &append_vec(rows))
     }
 
-    /// What was written, without an end mark.
+    /// Returns the written bytes, without an end mark.
     pub fn into_inner(self) -> W {
         self.out
     }
@@ -188,14 +188,14 @@ pub fn header(name: &str, bytes: u64, kind: u8) -> [u8; 512] {
     header
 }
 
-/// Writes the checksum of what the header holds now.
+/// Writes the checksum of the current header.
 pub fn sign(header: &mut [u8; 512]) {
     header[148..156].fill(b' ');
     let sum: u64 = header.iter().map(|byte| u64::from(*byte)).sum();
     header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
 }
 
-/// A whole archive, unpacked: `storages` in their order.
+/// A whole uncompressed archive with `storages` in order.
 pub fn archive(bank: &Bank, storages: &[(u64, u64, Vec<Row>)]) -> Vec<u8> {
     let mut tar = Tar::new(Vec::new());
     tar.begin(bank).expect("memory takes all");

@@ -1,4 +1,4 @@
-//! Transfers from a real socket whose server does what a script says.
+//! Transfers over a real socket from a scripted server.
 
 mod opening;
 mod transfers;
@@ -13,7 +13,7 @@ use crate::archive::tests::{sample, writer};
 
 const NAME: &str = "snapshot-100-5pgMpQj4MZYWauD1VnoNfmGAdUQCe6VVCSCQMNbDoxf7.tar.zst";
 
-/// Serves one connection after another: `answer` gets the number of the request, its text and the
+/// Serves connections sequentially. `answer` gets the number of the request, its text and the
 /// socket.
 struct Server {
     port: u16,
@@ -90,13 +90,13 @@ fn reason(result: Result<Source>) -> String {
 
 fn send(socket: &mut TcpStream, status: &str, headers: &str, body: &[u8]) {
     let head = format!("HTTP/1.1 {status}\r\n{headers}\r\n");
-    // The client may be gone already: that is one of the cases.
+    // In some cases the client has already disconnected.
     let _ = socket
         .write_all(head.as_bytes())
         .and_then(|()| socket.write_all(body));
 }
 
-/// The whole, or what a range asks for.
+/// Sends the whole body, or the requested range.
 fn serve(socket: &mut TcpStream, request: &str, body: &[u8], sent: usize) {
     let range = request
         .lines()

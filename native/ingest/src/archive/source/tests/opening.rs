@@ -1,4 +1,4 @@
-//! How a place is opened: what its name says, redirects, and what is refused.
+//! Tests of opening a source: file names, redirects and refusals.
 
 use super::*;
 use crate::archive::tests::expected;
@@ -22,7 +22,7 @@ fn a_file_is_opened_by_its_name() {
 }
 
 #[test]
-fn a_redirect_is_followed_and_its_name_counts() {
+fn a_redirect_is_followed_and_gives_the_name() {
     let server = Server::start(|_, request, socket| match request.split(' ').nth(1) {
         Some("/snapshot.tar.bz2") => {
             let location = format!("location: /files/{NAME}?key=1\r\ncontent-length: 0\r\n");
@@ -50,7 +50,7 @@ fn a_redirect_is_followed_and_its_name_counts() {
     assert!(server.requests()[1].starts_with(&format!("GET /files/{NAME}?key=1 HTTP/1.1")));
 }
 
-/// What a server may answer, what is said of it, and how often it is asked.
+/// A server's response, the expected error text, and the number of requests.
 #[test]
 fn each_refusal_is_named_without_the_address() {
     let length = "content-length: 0\r\n";
@@ -94,7 +94,7 @@ fn each_refusal_is_named_without_the_address() {
 }
 
 #[test]
-fn no_redirect_leaves_tls() {
+fn redirects_from_tls_to_plain_http_are_refused() {
     let mut headers = hyper::HeaderMap::new();
     headers.insert("location", "http://other/x".parse().unwrap());
     let from = |text: &str| http::follow(&url::Url::parse(text).unwrap(), &headers).is_ok();

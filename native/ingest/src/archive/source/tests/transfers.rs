@@ -1,4 +1,4 @@
-//! Transfers that break off, hang, change or are cancelled.
+//! Tests of transfers that break, hang, change or are cancelled.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use super::*;
 use crate::archive::{ArchiveLimits, read_archive};
 
 #[test]
-fn a_broken_transfer_goes_on_where_it_broke_off() {
+fn a_broken_transfer_resumes_at_its_offset() {
     let body = packed();
     let sizes = [200, 300, usize::MAX];
     let served = body.clone();
@@ -56,7 +56,7 @@ fn a_silent_transfer_counts_as_broken() {
 }
 
 #[test]
-fn tries_have_an_end() {
+fn attempts_are_bounded() {
     let server = Server::start(|_, request, socket| serve(socket, request, &packed(), 10));
     let reason = reason(open(&server.url(&format!("/{NAME}"))));
     assert!(
@@ -67,7 +67,7 @@ fn tries_have_an_end() {
 }
 
 #[test]
-fn what_is_worthwhile_is_an_option() {
+fn the_worthwhile_bytes_are_an_option() {
     let body = packed();
     let served = body.clone();
     let server = Server::start(move |_, request, socket| serve(socket, request, &served, 500));
@@ -82,9 +82,9 @@ fn what_is_worthwhile_is_an_option() {
     assert!(server.requests().len() > 2);
 }
 
-/// A server that is faster than its reader is not read to its end.
+/// A slow reader limits how much is read from a fast server.
 #[test]
-fn no_more_is_fetched_ahead_than_is_said() {
+fn read_ahead_is_bounded() {
     let sent = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&sent);
     let server = Server::start(move |_, _, socket| {
@@ -102,14 +102,14 @@ fn no_more_is_fetched_ahead_than_is_said() {
     let place = server.url(&format!("/{NAME}"));
     let source = open_source(&place, &narrow, &Arc::default()).unwrap();
     thread::sleep(Duration::from_millis(300));
-    // Sockets hold some MB on both sides.
+    // The sockets buffer a few MB on both sides.
     let ahead = sent.load(Ordering::Relaxed);
     assert!(ahead < 32 << 20, "{ahead}");
     drop(source);
 }
 
 #[test]
-fn a_pause_is_made_where_the_server_asks() {
+fn a_retry_waits_as_the_server_asks() {
     let server = Server::start(|index, request, socket| match index {
         0 => send(
             socket,
@@ -133,7 +133,7 @@ fn a_pause_is_made_where_the_server_asks() {
 }
 
 #[test]
-fn what_changed_is_not_joined() {
+fn a_changed_file_is_not_joined() {
     let range = "content-range: bytes 7-9/99\r\n";
     let cases = [
         (
@@ -169,7 +169,7 @@ fn what_changed_is_not_joined() {
 }
 
 #[test]
-fn a_length_need_not_be_told() {
+fn a_length_is_optional() {
     let server = Server::start(|_, _, socket| {
         let body = packed();
         let chunks: Vec<u8> = body
@@ -185,7 +185,7 @@ fn a_length_need_not_be_told() {
 }
 
 #[test]
-fn who_is_told_to_stop_stops_while_it_waits() {
+fn a_cancelled_transfer_stops_while_it_waits() {
     let server = Server::start(|_, request, socket| {
         serve(socket, request, &packed(), 1_000);
         thread::sleep(Duration::from_secs(10));
@@ -210,7 +210,7 @@ fn who_is_told_to_stop_stops_while_it_waits() {
 }
 
 #[test]
-fn who_is_told_to_stop_stops_while_it_connects() {
+fn a_cancelled_transfer_stops_while_it_connects() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = format!("https://{}/{NAME}", silent.local_addr().unwrap());
     let patient = SourceOptions {
