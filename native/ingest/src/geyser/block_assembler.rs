@@ -23,7 +23,7 @@ pub struct BlockMeta {
     pub parent_blockhash: [u8; 32],
     pub block_height: u64,
     pub block_time: Option<i64>,
-    /// When the server made the message, in ms since 1970.
+    /// Time at which the server created the message, in ms since 1970.
     pub created_ms: Option<u64>,
 }
 

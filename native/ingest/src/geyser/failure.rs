@@ -168,7 +168,7 @@ fn explain_filter(config: &GeyserConfig, text: &str) -> String {
     format!("the feed refuses the subscription: {advice}. It said: {text}")
 }
 
-/// A server's text, fit for a log: without our token, without control characters, not endless.
+/// Sanitizes a server's text: removes the x-token and control characters and limits the length.
 fn clean(config: &GeyserConfig, text: &str) -> String {
     let text = match config.x_token.as_deref() {
         Some(token) if !token.is_empty() => text.replace(token, "[hidden]"),

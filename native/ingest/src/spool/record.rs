@@ -1,12 +1,12 @@
 //! Record format: a header of 32 bytes, then the block compressed with zstd.
 //!
-//! | bytes | hold |
+//! | bytes | content |
 //! |---|---|
 //! | 4 | `SLSB` |
-//! | 4 | length of what follows the head, little-endian |
+//! | 4 | length of the data after the header, little-endian |
 //! | 8 | length of the block before compression |
 //! | 8 | slot |
-//! | 8 | first bytes of the SHA-256 of the head before them and all that follows |
+//! | 8 | first bytes of the SHA-256 of the header up to here and the data after it |
 
 use std::fs::File;
 use std::io::{self, Read};
