@@ -1,6 +1,6 @@
-//! Account updates a second through the reader, without a store. A made-up feed of 165-byte
-//! accounts passes three times: through the buffer alone, with decoding before it, and over a gRPC
-//! socket whose server is in this process and shares its cores.
+//! Measures account updates per second through the reader, without a store. A synthetic feed of
+//! 165-byte accounts runs three times: through the buffer alone, with decoding before it, and over
+//! a gRPC socket whose server is in this process and shares its cores.
 //!
 //! cargo run --release -p ingest --example geyser_throughput [blocks] [accounts per block]
 
@@ -28,7 +28,7 @@ mod server;
 const FIRST_SLOT: u64 = 11;
 const DATA_BYTES: usize = 165;
 
-/// Takes blocks and keeps only the tip.
+/// Accepts blocks and keeps only the tip.
 #[derive(Default)]
 struct NoStore(Mutex<Option<Tip>>);
 
@@ -91,7 +91,7 @@ fn feed(blocks: u64, accounts: u64) -> Vec<Step> {
     let mut steps = Vec::new();
     for slot in FIRST_SLOT..FIRST_SLOT + blocks {
         for index in 0..accounts {
-            // Keys as scattered as real ones, and the same in each block.
+            // Keys scattered like real ones, and equal in each block.
             let mut pubkey = [0; 32];
             for (part, bytes) in pubkey.chunks_exact_mut(8).enumerate() {
                 let mixed = (index * 4 + part as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,9 +1,9 @@
-//! How fast a store is loaded from unsorted versions of accounts, and how large it becomes. Checks
-//! the store before it prints a number. `cargo run --release -p ingest --example load_bench --
-//! [token accounts] [folder] [sort memory in MiB]`.
+//! Measures how fast a store is loaded from unsorted versions of accounts, and its size. Checks the
+//! store before it prints a number. `cargo run --release -p ingest --example load_bench -- [token
+//! accounts] [folder] [sort memory in MiB]`.
 //!
-//! Sketch of one token account: 276 bytes written and read once more as a version, 243 as rows of
-//! three indexes; then 265 bytes of a page of `accounts` and 258 of three indexes, each page
+//! Expected I/O per token account: 276 bytes written and read once as a version, and 243 as rows of
+//! three indexes. Then 265 bytes of a page of `accounts` and 258 of three indexes, each page
 //! written once.
 
 use fixtures::seeded;
@@ -21,7 +21,7 @@ use store::{AccountRef, Options, Scope, Store};
 const SEED: u64 = 0x5107;
 const MINTS: u64 = 50_000;
 const WALLETS: u64 = 1_000_000;
-/// Of so many versions one is older than another of its account.
+/// One in this many versions is older than another version of its account.
 const OLD_EVERY: u64 = 50;
 
 fn key(kind: u64, i: u64) -> Pubkey {
@@ -86,7 +86,7 @@ fn main() {
     if count <= 2_000_000 {
         assert_eq!(store.check().unwrap(), Vec::<String>::new());
     }
-    // Account and head, then the keys of three indexes; the mint is the value of one.
+    // Account and head, then the keys of three indexes. The mint is the value of one.
     let raw_bytes = count * (32 + 57 + 165 + 64 + 65 + 65);
     println!(
         "{count} token accounts: pushed in {:.2} s, loaded in {:.2} s, {:.0} accounts/s; {:.0} bytes \

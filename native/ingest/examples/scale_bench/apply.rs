@@ -1,4 +1,5 @@
-//! Blocks of token balances onto the loaded store, every index on, each commit durable.
+//! Applies blocks of token balances to the loaded store, with every index on and each commit
+//! durable.
 
 use std::time::{Duration, Instant};
 
@@ -13,8 +14,8 @@ const COMMITS: u64 = 24;
 
 pub fn apply(store: &Store, set: &Set) {
     let anywhere = |n: u64| mix(n) % set.tokens;
-    // Nine updates of ten go to 20,000 accounts: what a chain writes in a second does not grow with
-    // what it holds.
+    // Nine updates of ten change 20,000 accounts: a chain's writes per second do not grow with its
+    // size.
     let hot = set.tokens.min(20_000);
     let skewed = |n: u64| {
         mix(n)
@@ -26,7 +27,7 @@ pub fn apply(store: &Store, set: &Set) {
     };
     run(store, set, "apply, uniform", 1, anywhere, None);
     run(store, set, "apply, as blocks do", 1, skewed, None);
-    // What the indexer does when it is behind.
+    // As the indexer does when it is behind.
     run(
         store,
         set,

@@ -1,4 +1,4 @@
-//! The accounts of the data set, each from its number alone.
+//! The accounts of the data set, each derived from its number.
 
 use primitives::Pubkey;
 use primitives::token::TOKEN_PROGRAM;
@@ -10,11 +10,11 @@ use crate::writer::Row;
 const SEED: u64 = 0x5C41_E000;
 /// The program that owns a fifth of all accounts.
 pub const PROGRAM: Pubkey = [9; 32];
-/// First eight bytes of the program's accounts take so many values.
+/// Number of values of the first eight bytes of the program's accounts.
 pub const KINDS: u64 = 8;
 
-/// Sizes. For 10 million: 8 M token accounts over 50,000 mints and 1 M wallets, one wallet with
-/// 200,000, one mint with 2 M holders, one program with 2 M accounts.
+/// Sizes. For 10 million: 8 M token accounts over 50,000 mints and 1 M wallets, including one
+/// wallet with 200,000, one mint with 2 M holders and one program with 2 M accounts.
 pub struct Set {
     pub tokens: u64,
     pub mints: u64,
@@ -26,7 +26,7 @@ pub fn key(kind: u64, i: u64) -> Pubkey {
     seeded::key(SEED, kind, i)
 }
 
-/// What a token account holds after a change of this salt; 0 is the loaded one.
+/// Balance of a token account after the change with this salt; salt 0 is the loaded balance.
 pub fn balance(i: u64, salt: u64) -> u64 {
     mix(i ^ salt) % 1_000_000_000
 }
@@ -45,12 +45,12 @@ impl Set {
         }
     }
 
-    /// All accounts: the mints come on top.
+    /// Number of all accounts except mints.
     pub fn accounts(&self) -> u64 {
         self.tokens + self.of_program + self.mints
     }
 
-    /// Number of a token account's mint: one in four has the first.
+    /// Number of a token account's mint: one in four accounts has the first mint.
     pub fn mint_of(&self, i: u64) -> u64 {
         if i.is_multiple_of(4) {
             0
@@ -59,7 +59,7 @@ impl Set {
         }
     }
 
-    /// Number of a token account's wallet: one in forty belongs to the first.
+    /// Number of a token account's wallet: one in forty accounts belongs to the first wallet.
     pub fn wallet_of(&self, i: u64) -> u64 {
         if i % 40 == 1 {
             0
@@ -72,7 +72,7 @@ impl Set {
         key(3, i)
     }
 
-    /// A token account with a balance that follows from `salt`.
+    /// A token account with a balance derived from `salt`.
     pub fn token(&self, i: u64, salt: u64) -> AccountUpdate {
         let mut data = vec![0; 165];
         data[0..32].copy_from_slice(&key(1, self.mint_of(i)));
@@ -97,8 +97,7 @@ impl Set {
         account(key(4, i), PROGRAM, 1_781_760, data)
     }
 
-    /// The account of a number below [`Set::accounts`], in an order that mixes the kinds as a chain
-    /// does.
+    /// The account of a number below [`Set::accounts`]. The order mixes the kinds as on a chain.
     pub fn account(&self, n: u64) -> AccountUpdate {
         if n < self.mints {
             return self.mint(n);
@@ -111,8 +110,8 @@ impl Set {
         }
     }
 
-    /// Bytes that no store can do without: each account with its key and fields, and the keys of
-    /// its rows in the indexes (by program, by mint and wallet or by discriminator, changed).
+    /// Minimum bytes of any store: each account with its key and fields, and the keys of its rows
+    /// in the indexes (by program, by mint and wallet or by discriminator, changed).
     pub fn raw_bytes(&self) -> u64 {
         const ACCOUNT: u64 = 32 + 57;
         const BY_PROGRAM_AND_CHANGED: u64 = 64 + 72;
@@ -134,7 +133,7 @@ fn account(pubkey: Pubkey, owner: Pubkey, lamports: u64, data: Vec<u8>) -> Accou
     }
 }
 
-/// As an archive stores it.
+/// An account as an archive row.
 pub fn row(account: AccountUpdate) -> Row {
     Row {
         pubkey: account.pubkey,

@@ -1,4 +1,4 @@
-//! A snapshot archive of the set, and its way into a store.
+//! Writes a snapshot archive of the set and loads it into a store.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -16,7 +16,7 @@ use crate::writer::{Bank, Tar, hash_of};
 use crate::{machine, report};
 
 pub const SLOT: u64 = 1_000_000;
-/// Accounts of one storage: files of 6 MB, and frames of the same, as validators write them.
+/// Accounts per storage: files and frames of 6 MB, as validators write them.
 const STORAGE_ACCOUNTS: u64 = 20_000;
 
 pub fn write_archive(dir: &Path, set: &Set) -> PathBuf {
@@ -42,7 +42,7 @@ pub fn write_archive(dir: &Path, set: &Set) -> PathBuf {
         frame(&tar.into_inner());
     }
     frame(&Tar::new(Vec::new()).finish().expect("memory"));
-    // A downloaded one is on the disk already: what is timed must not wait for this.
+    // A downloaded archive is already on disk, so flush here, outside the timed load.
     let file = out.into_inner().expect("room on the disk");
     file.sync_all().expect("room on the disk");
     eprintln!(

@@ -1,4 +1,4 @@
-//! What the operating system knows of this process and its files.
+//! Operating system figures of this process and its files.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -15,7 +15,7 @@ pub struct Usage {
 pub fn usage() -> Usage {
     // SAFETY: rusage is plain numbers, for which zero is a value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: getrusage writes to the local that it is given.
+    // SAFETY: getrusage writes only to the local variable.
     unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
     let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1_000);
     Usage {
@@ -28,13 +28,12 @@ fn data_file(store_dir: &Path) -> File {
     File::open(store_dir.join("data.mdb")).expect("the store's file")
 }
 
-/// Bytes of the store's file.
+/// Size of the store's file.
 pub fn file_bytes(store_dir: &Path) -> u64 {
     data_file(store_dir).metadata().expect("its size").len()
 }
 
-/// Writes the file out and asks the system to keep none of it in memory, as after a restart of the
-/// machine.
+/// Flushes the file and asks the system to evict it from memory, as after a restart of the machine.
 pub fn forget_pages(store_dir: &Path) {
     let file = data_file(store_dir);
     file.sync_all().expect("a disk that takes it");
@@ -43,12 +42,12 @@ pub fn forget_pages(store_dir: &Path) {
     assert_eq!(refused, 0, "the pages stay");
 }
 
-/// Reads the file once, so that all of it is in memory where that is large enough.
+/// Reads the file once, so that all of it is in memory if it fits.
 pub fn recall_pages(store_dir: &Path) {
     std::io::copy(&mut data_file(store_dir), &mut std::io::sink()).expect("the store's file");
 }
 
-/// The most memory this process had, files it maps included.
+/// Peak memory of this process, including mapped files.
 pub fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status

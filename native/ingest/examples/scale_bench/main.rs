@@ -1,11 +1,11 @@
-//! One size of the data set: a snapshot archive of it is written, loaded, read and written to.
-//! Checks answers before it times them. `cargo run --release -p ingest --example scale_bench --
-//! <folder> <accounts> [wait]`: the folder is made, and gone afterwards. Each line on standard
-//! output is one figure as JSON.
+//! Benchmarks one size of the data set: writes a snapshot archive, loads it, reads the store and
+//! updates it. Checks answers before it times them. `cargo run --release -p ingest --example
+//! scale_bench -- <folder> <accounts> [wait]` creates the folder and deletes it at the end. Each
+//! line on standard output is one figure as JSON.
 //!
-//! With `wait` it stops once, before the updates, so that another process can read the store as it
-//! was loaded: `<folder>/store`, all of it in memory, beside `<folder>/sample.json`. The figure
-//! `loaded` says that it waits, and a line on standard input that it may go on.
+//! With `wait` it pauses once before the updates, so that another process can read the loaded
+//! store: `<folder>/store`, all of it in memory, and `<folder>/sample.json`. The figure `loaded`
+//! announces the pause, and a line on standard input ends it.
 
 mod apply;
 mod data;
@@ -25,7 +25,7 @@ use store::{Options, Store};
 
 use data::Set;
 
-/// One figure: which way is good, and what the contract asks of it.
+/// Prints one figure, with the better direction and the target of the contract.
 pub fn report(name: &str, value: f64, unit: &str, better: &str, target: Option<f64>) {
     println!(
         "{}",
@@ -33,7 +33,7 @@ pub fn report(name: &str, value: f64, unit: &str, better: &str, target: Option<f
     );
 }
 
-/// A folder that is gone when the run is over, however it ends.
+/// A folder that is deleted on drop.
 struct Folder(PathBuf);
 
 impl Drop for Folder {

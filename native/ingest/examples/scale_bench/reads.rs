@@ -1,4 +1,4 @@
-//! Each method as an edge calls it: a snapshot of its own for each request, the reply written out.
+//! Times each method as an edge calls it: one snapshot per request, the reply serialized.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ const PAGE: PageView = PageView {
     view: VIEW,
     reply_bytes_max: usize::MAX,
 };
-/// Requests of each method: cold ones wait for the disk.
+/// Requests per method with a cold file, which wait for the disk.
 const COLD: u64 = 400;
 const WARM: u64 = 20_000;
 
@@ -33,8 +33,7 @@ fn budget() -> Budget {
     Budget::until(Instant::now() + Duration::from_secs(60))
 }
 
-/// Methods whose cost should not depend on the size of the store. The number picks what is asked
-/// for.
+/// Methods whose cost should not depend on the size of the store. The number selects the request.
 fn methods(set: &Set) -> Vec<(&'static str, Read)> {
     let (tokens, mints, wallets) = (set.tokens, set.mints, set.wallets);
     let token = move |n: u64| key(3, mix(n) % tokens);
@@ -110,7 +109,7 @@ fn methods(set: &Set) -> Vec<(&'static str, Read)> {
     ]
 }
 
-/// Times of `count` requests, the fastest first.
+/// Times of `count` requests, fastest first.
 fn times(store: &Store, read: &Read, first: u64, count: u64) -> Vec<Duration> {
     let mut out = Vec::with_capacity(1 << 16);
     let mut times: Vec<Duration> = (first..first + count)
@@ -134,8 +133,8 @@ fn micros(times: &[Duration], share: f64) -> f64 {
     times[at].as_secs_f64() * 1e6
 }
 
-/// Before each method the file is out of memory: what a request finds there, earlier ones of its
-/// kind brought.
+/// Evicts the file from memory before each method, so that a request finds only pages that earlier
+/// requests of the same method loaded.
 pub fn cold(store_dir: &Path, options: &Options, set: &Set) {
     for (at, (name, read)) in (0u64..).zip(methods(set)) {
         machine::forget_pages(store_dir);
@@ -168,7 +167,7 @@ pub fn cold(store_dir: &Path, options: &Options, set: &Set) {
     }
 }
 
-/// All of the file is in memory, and the tables were walked: no request waits for more than memory.
+/// The whole file is in memory and the tables were walked, so no request waits for the disk.
 pub fn warm(store: &Store, set: &Set) {
     for (at, (name, read)) in (100u64..).zip(methods(set)) {
         times(store, &read, at << 32, WARM);
@@ -197,7 +196,7 @@ fn memcmp(offset: u64, bytes: &[u8]) -> Filter {
     }
 }
 
-/// Best of five, rows on the page, rows looked at.
+/// Best time of five, rows on the page, rows scanned.
 fn best_of_five(
     store: &Store,
     run: impl Fn(&Snapshot<'_>, &mut Budget, &mut Vec<u8>) -> Result<()>,

@@ -1,5 +1,5 @@
-//! Members of the set with the answers that are right for them, for a process that asks an edge.
-//! Everything comes from the set, nothing from the store.
+//! Samples of the set with their correct answers, for a process that queries an edge. The answers
+//! are computed from the set, not read from the store.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -16,15 +16,15 @@ use crate::data::{PROGRAM, Set, balance, key};
 use crate::load::SLOT;
 use crate::seeded::mix;
 
-/// Each leads to leaves of its own: 10,000 of them are more than a processor's caches hold.
+/// Each has different leaf pages: 10,000 of them exceed a processor's caches.
 const TOKENS: u64 = 10_240;
 const MINTS: u64 = 10_240;
 const WALLETS: u64 = 5_120;
 const PAGES: usize = 64;
 const PAGE_ROWS: usize = 1_000;
-/// What getTokenLargestAccounts returns.
+/// Number of holders that getTokenLargestAccounts returns.
 const HOLDERS: usize = 20;
-/// Of a mint with millions of holders only so many are kept before the small ones go.
+/// Holders of a large mint kept before the small ones are discarded.
 const HOLDERS_KEPT: usize = 4_096;
 
 /// Pubkey, owner, lamports, data as base64.
@@ -33,14 +33,14 @@ type Row = (String, String, u64, String);
 #[derive(Serialize)]
 struct Mint {
     account: Row,
-    /// The largest first, of equal ones the higher address.
+    /// Largest first; equal balances in descending order of addresses.
     holders: Vec<(String, u64)>,
 }
 
 #[derive(Serialize)]
 struct Wallet {
     pubkey: String,
-    /// In the order of their pubkeys.
+    /// In order of pubkeys.
     accounts: Vec<Row>,
 }
 
@@ -56,9 +56,9 @@ struct Sample {
     program: String,
     tokens: Vec<Row>,
     mints: Vec<Mint>,
-    /// Without the one that has a fortieth of all token accounts.
+    /// Excludes the wallet with a fortieth of all token accounts.
     wallets: Vec<Wallet>,
-    /// Of the program, each after another of its accounts.
+    /// Pages of the program, each after a different account.
     pages: Vec<Page>,
 }
 
@@ -73,7 +73,7 @@ fn row(account: &AccountUpdate) -> Row {
     (pubkey, owner, account.lamports, data)
 }
 
-/// Up to `wanted` numbers below `count`, one from each of as many equal parts.
+/// Up to `wanted` numbers below `count`, one from each of `wanted` equal parts.
 fn spread(count: u64, wanted: u64) -> impl Iterator<Item = u64> {
     let parts = wanted.min(count);
     (0..parts).map(move |nth| {
@@ -87,7 +87,7 @@ fn keep_largest(holders: &mut Vec<(u64, Pubkey)>) {
     holders.truncate(HOLDERS);
 }
 
-/// Each mint's largest holders and each wallet's token accounts, by one walk over the set.
+/// Each mint's largest holders and each wallet's token accounts, in one pass over the set.
 fn relations(set: &Set) -> (Vec<Mint>, Vec<Wallet>) {
     let mints: Vec<u64> = spread(set.mints, MINTS).collect();
     let wallets: Vec<u64> = spread(set.wallets - 1, WALLETS).map(|n| n + 1).collect();
@@ -130,8 +130,8 @@ fn relations(set: &Set) -> (Vec<Mint>, Vec<Wallet>) {
     )
 }
 
-/// Pages that begin all over the program, not in their order: neighbours would find each other's
-/// rows in the caches.
+/// Pages that start across the whole program, in scattered order: neighbours would share cached
+/// rows.
 fn pages(set: &Set) -> Vec<Page> {
     let mut accounts: Vec<(Pubkey, u64)> = (0..set.of_program)
         .map(|i| (set.program_account(i).pubkey, i))

@@ -8,7 +8,7 @@ const LIMITS: JsonLimits = JsonLimits {
     envelope_bytes_max: 1_000,
 };
 
-/// Rows, envelope and the envelope at the beginning of the rows, fed in pieces.
+/// Returns rows, final envelope and the envelope at the begin of the rows, for input fed in pieces.
 fn cut(text: &[u8], piece: usize) -> Result<(Vec<Value>, Value, Option<Value>)> {
     let mut rows = JsonRows::new(LIMITS);
     let (mut found, mut begun) = (Vec::new(), None);
@@ -82,7 +82,7 @@ fn lists_elsewhere_are_no_rows() {
 }
 
 #[test]
-fn what_is_no_answer_fails() {
+fn text_that_is_not_an_answer_fails() {
     for (text, says) in [
         ("", "is cut off"),
         ("{\"result\":[1,2", "is cut off"),
@@ -148,7 +148,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_rows_come_out_as_they_went_in(
+    fn any_rows_are_returned_unchanged(
         rows in proptest::collection::vec(any_json(), 0..6), piece in 1_usize..40,
     ) {
         let text = json!({"jsonrpc": "2.0", "result": {"context": {"slot": 1}, "value": rows}});

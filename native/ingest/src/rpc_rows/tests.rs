@@ -7,7 +7,7 @@ use store::row_codec::PackedRows;
 
 const KEY: &str = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA";
 
-/// An account as JSON-RPC shows it.
+/// An account in JSON-RPC format.
 fn account(data: &[u8], encoding: &str) -> Value {
     let packed = match encoding {
         "base64+zstd" => zstd::bulk::compress(data, 1).unwrap(),
@@ -33,7 +33,7 @@ fn fails(wanted: Wanted, answer: &Value) -> String {
 }
 
 #[test]
-fn an_account_comes_exactly_in_both_encodings() {
+fn an_account_is_exact_in_both_encodings() {
     let data: Vec<u8> = (0..5_000).map(|i| (i * i / 7) as u8).collect();
     for (encoding, data) in [
         ("base64", &data[..]),
@@ -99,7 +99,7 @@ fn addresses_without_an_account_are_rows_without_lamports() {
 }
 
 #[test]
-fn a_page_is_stamped_by_the_caller_where_it_has_no_context() {
+fn a_page_without_a_context_has_the_slot_of_the_caller() {
     let page = json!({"result": {
         "accounts": [{"pubkey": KEY, "account": account(&[1], "base64")}], "paginationKey": "next", "count": 1,
     }});
@@ -130,7 +130,7 @@ fn lengths_are_counted_up_to_a_bound() {
 }
 
 #[test]
-fn the_upstreams_own_error_is_told() {
+fn the_error_of_the_upstream_is_returned() {
     let message = format!("slow\ndown {}", "x".repeat(1_000));
     let answer = json!({"jsonrpc": "2.0", "error": {"code": -32010, "message": message}, "id": 1});
     let error = read(Wanted::Listed, None, &answer.to_string(), 30)
@@ -144,7 +144,7 @@ fn the_upstreams_own_error_is_told() {
 }
 
 #[test]
-fn a_float_for_the_largest_rent_epoch_is_the_largest() {
+fn a_float_of_the_largest_rent_epoch_is_the_largest() {
     let text = json!({"result": [{"pubkey": KEY, "account": account(&[], "base64")}]}).to_string();
     let text = text.replace(
         "\"rentEpoch\":18446744073709551615",
