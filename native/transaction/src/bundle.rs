@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::signature::Signature;
 
-/// Base58 characters of the longest signature.
+/// Maximum base58 characters of a signature.
 const SIGNATURE_CHARS_MAX: usize = 88;
 
 /// The base58 text of a signature.
@@ -15,7 +15,7 @@ pub fn encode_signature(signature: &Signature) -> String {
     text.iter().copied().map(char::from).collect()
 }
 
-/// SHA-256 of the texts of the members' first signatures, joined by commas, in hex.
+/// SHA-256 of the base58 first signatures of the members, joined by commas, in hex.
 pub fn bundle_id<T: AsRef<str>>(signatures: &[T]) -> String {
     let mut hash = Sha256::new();
     for (index, signature) in signatures.iter().enumerate() {

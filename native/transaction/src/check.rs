@@ -1,4 +1,4 @@
-//! Checks of all transactions of one request.
+//! Checks all transactions of one request.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -12,14 +12,14 @@ use super::tips::{Rules, Tips, tips};
 use super::view::View;
 use super::work_claims::WorkClaims;
 
-/// Why a member cannot be used.
+/// Why a transaction is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// The text is not the canonical base64 of any bytes.
+    /// The text is not canonical base64.
     Base64,
-    /// More bytes than the route takes.
+    /// More bytes than the route allows.
     Size,
-    /// Why no validator would accept it.
+    /// The reason why a validator would reject it.
     Structure(String),
 }
 
@@ -33,7 +33,7 @@ impl Problem {
         }
     }
 
-    /// Why the structure is wrong, in words.
+    /// The reason of an invalid structure.
     pub fn into_reason(self) -> Option<String> {
         match self {
             Problem::Base64 | Problem::Size => None,
@@ -42,27 +42,27 @@ impl Problem {
     }
 }
 
-/// What is known of one transaction of a request.
+/// The result for one transaction of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Where it lies in the body of a batch; 0 in a bundle.
+    /// Byte range in the body of a batch; 0 in a bundle.
     pub start: usize,
     pub byte_length: usize,
     pub problem: Option<Problem>,
-    /// Base58 of the first signature, where the layout could be read.
+    /// Base58 of the first signature, if the layout is valid.
     pub signature: Option<String>,
-    /// Whether all its signatures are right; `None` where they were not checked.
+    /// Whether all signatures are valid; `None` where they were not checked.
     pub is_signed: Option<bool>,
     pub tips: Tips,
 }
 
-/// What is known of a request's transactions.
+/// The result for the transactions of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
     pub members: Vec<Member>,
-    /// The first two that are equal in their bytes, or in what is signed.
+    /// The first two members with equal bytes or equal messages.
     pub duplicate: Option<(usize, usize)>,
-    /// Where every member has a first signature.
+    /// Set if every member has a first signature.
     pub bundle_id: Option<String>,
 }
 
@@ -75,8 +75,8 @@ pub enum Given<B> {
     Bundle(Vec<Result<Vec<u8>, Problem>>),
 }
 
-/// One request's check. One thread runs it; others may help with the signatures, which are nearly
-/// all of its work.
+/// The check of one request. One thread runs it. Others may help with the signatures, which are
+/// nearly all of the work.
 #[derive(Debug)]
 pub struct Check<B> {
     given: Given<B>,
@@ -93,8 +93,8 @@ impl<B: AsRef<[u8]>> Check<B> {
         }
     }
 
-    /// Checks everything but the signatures that helpers claim. Calls `call_help` at most once,
-    /// where there are several signatures: from then on another thread may call `help`.
+    /// Checks everything except signatures that helpers claim. If there are several signatures,
+    /// calls `call_help` once; from then on another thread may call `help`.
     pub fn run(&self, rules: &Rules, call_help: impl FnOnce()) {
         let sources = self.sources();
         let (verdict, views) = look_all(&sources, rules);
@@ -115,12 +115,12 @@ impl<B: AsRef<[u8]>> Check<B> {
         let sources = self.sources();
         claims.work(|index| {
             let bytes = sources.get(index)?.bytes.as_ref().ok()?;
-            // Parsed a second time: 1 µs.
+            // Parsing it a second time takes 1 µs.
             parse(bytes).ok().as_ref().map(is_signed)
         });
     }
 
-    /// The verdict. Call it when no thread works any more. `None`: one of them panicked.
+    /// Returns the verdict. Call it after all threads have finished. `None`: one of them panicked.
     pub fn finish(&mut self) -> Option<Verdict> {
         let mut verdict = self.verdict.take()?;
         let found = self.claims.take()?.finish()?;
@@ -149,13 +149,13 @@ impl<B: AsRef<[u8]>> Check<B> {
     }
 }
 
-/// A member's bytes, or why there are none.
+/// The bytes of a member, or why it has none.
 struct Source<'a> {
     start: usize,
     bytes: Result<&'a [u8], Problem>,
 }
 
-/// A whole check on this thread.
+/// Runs a whole check on this thread.
 fn check_alone(given: Given<&[u8]>, rules: &Rules) -> Verdict {
     let mut check = Check::new(given);
     check.run(rules, || {});
@@ -185,7 +185,7 @@ pub fn decode(text: &[u8], bytes_max: usize) -> Result<Vec<u8>, Problem> {
     }
 }
 
-/// Checks everything but the signatures.
+/// Checks everything except signatures.
 fn look_all<'a>(sources: &[Source<'a>], rules: &Rules) -> (Verdict, Vec<Option<View<'a>>>) {
     let mut views = Vec::with_capacity(sources.len());
     let mut members = Vec::with_capacity(sources.len());
@@ -237,8 +237,8 @@ fn look<'a>(source: &Source<'a>, rules: &Rules) -> (Member, Option<View<'a>>) {
     }
 }
 
-/// The first two equal members, by the later one. The bytes that are signed are compared
-/// themselves: equal bytes are what equal message hashes stand for.
+/// The first two equal members, ordered by the later one. Compares signed bytes instead of message
+/// hashes: equal bytes have equal hashes.
 fn find_duplicate(sources: &[Source<'_>], views: &[Option<View<'_>>]) -> Option<(usize, usize)> {
     let is_equal = |one: usize, other: usize| {
         let bytes = |at: usize| {

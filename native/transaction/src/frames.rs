@@ -1,20 +1,19 @@
-//! The body of a batch: up to 16 records, each a big-endian length of two bytes and that many
-//! bytes.
+//! The body of a batch: up to 16 records. Each is a big-endian length of two bytes, followed by
+//! that many bytes.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Records of one batch: the lander's bound.
+/// Maximum records of a batch: the lander's limit.
 pub const RECORDS_MAX: usize = 16;
-/// Bytes of one record: the lander's bounds. The lower one is a cheap first check.
+/// Limits on the bytes of a record, set by the lander. The minimum is a cheap first check.
 pub const RECORD_BYTES_MIN: usize = 66;
 pub const RECORD_BYTES_MAX: usize = 1_232;
 
-/// Bytes of a length.
+/// Bytes of the length prefix.
 const PREFIX_BYTES: usize = 2;
 
-/// The first fault of a body. Records count from 0, offsets from the body's first
-/// byte.
+/// The first error in a body. Records count from 0, offsets from the first byte of the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
     pub record: usize,
@@ -55,7 +54,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Calls `each` with every complete record before the first fault, in order, and returns the fault.
+/// Calls `each` with every complete record before the first error, in order, and returns the error.
 pub fn frame_batch(body: &[u8], mut each: impl FnMut(Range<usize>)) -> Option<Fault> {
     let mut offset = 0;
     for record in 0.. {
@@ -87,7 +86,7 @@ pub fn frame_batch(body: &[u8], mut each: impl FnMut(Range<usize>)) -> Option<Fa
     None
 }
 
-/// Length of the record that `rest` begins with.
+/// Reads the length of the first record in `rest`.
 fn read_record(rest: &[u8]) -> Result<usize, FaultKind> {
     let Some((prefix, after)) = rest.split_first_chunk::<PREFIX_BYTES>() else {
         return Err(if rest.is_empty() {

@@ -1,4 +1,4 @@
-//! A check as a job of a thread pool.
+//! Runs a check on a thread pool.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,8 +10,8 @@ use sys::pool::Pool;
 
 type Settle<B> = Box<dyn FnOnce(Check<B>, Result<Verdict>) + Send>;
 
-/// Runs a check on `pool` and calls `settle` once, on the thread that ended it, with the check and
-/// its verdict. A full queue is [`Error::ChecksOverloaded`].
+/// Runs a check on `pool`. Calls `settle` once, with the check and its verdict, on the thread that
+/// finishes last. A full queue is [`Error::ChecksOverloaded`].
 pub fn submit<B: AsRef<[u8]> + Send + Sync + 'static>(
     pool: &Arc<Pool>,
     rules: &Arc<Rules>,
@@ -24,14 +24,14 @@ pub fn submit<B: AsRef<[u8]> + Send + Sync + 'static>(
         has_begun: AtomicBool::new(false),
     });
     let weak_pool = Arc::downgrade(pool);
-    // A refused job settles when it is dropped, so the failure needs no handling here.
+    // A refused job settles when it is dropped, so its error needs no handling here.
     let _ = pool.submit(move || Job::run(job, &weak_pool));
 }
 
-/// It settles when the last thread that works at it drops it. So a job that panics or is refused
-/// settles too, and no thread reads the given bytes after `settle` has them back.
+/// A job that settles when the last thread drops it. So a job that panics or is refused settles
+/// too, and no thread reads the given bytes after `settle` gets them back.
 struct Job<B: AsRef<[u8]>> {
-    /// Taken only when the job is dropped. The lock is never contended: it makes the job `Sync`.
+    /// Taken only in `drop`. The lock is never contended; it makes the job `Sync`.
     ends: Option<(Check<B>, Mutex<Settle<B>>)>,
     rules: Arc<Rules>,
     has_begun: AtomicBool,
@@ -42,7 +42,7 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Job<B> {
         job.has_begun.store(true, Ordering::Relaxed);
         let Some((check, _)) = &job.ends else { return };
         check.run(&job.rules, || {
-            // Weak: a helper that starts late must not delay the verdict.
+            // A weak reference, so that a helper that starts late does not delay the verdict.
             let job = Arc::downgrade(&job);
             if let Some(pool) = pool.upgrade() {
                 pool.submit_if_free(move || {

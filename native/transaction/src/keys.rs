@@ -1,5 +1,4 @@
-//! Which static keys a message can sign with, invoke and write, as far as that is known without a
-//! chain.
+//! Which static keys a message can sign with, invoke and write, as far as the message alone shows.
 
 use solana_pubkey::Pubkey as Address;
 
@@ -10,9 +9,9 @@ const fn key(text: &str) -> Pubkey {
     Address::from_str_const(text).to_bytes()
 }
 
-/// Moves lamports.
+/// The program of transfers.
 pub const SYSTEM_PROGRAM: Pubkey = [0; 32];
-/// Where it is present a message may write the programs that it invokes: an upgrade does both.
+/// If it is present, a message may write the programs that it invokes: an upgrade does both.
 const UPGRADEABLE_LOADER: Pubkey = key("BPFLoaderUpgradeab1e11111111111111111111111");
 
 /// Keys that no transaction can write.
@@ -66,7 +65,7 @@ impl Indexes {
     }
 }
 
-/// The static keys of one message. Keys of lookup tables are not known without a chain.
+/// The static keys of one message. Keys of lookup tables are unknown without a chain.
 pub struct Keys<'a> {
     view: &'a View<'a>,
     invoked: Indexes,
@@ -85,8 +84,8 @@ impl<'a> Keys<'a> {
             programs.insert(instruction.program_id_index);
         }
         let all = || 0..view.num_static_account_keys();
-        // A key may be in the list twice. The chain refuses that later; here neither of them
-        // counts.
+        // A key may be in the list twice. The chain rejects that later. Here both entries count as
+        // invoked.
         for program in all().filter(|index| programs.has(*index)) {
             for index in all() {
                 if keys.get(index) == keys.get(program) {
@@ -98,7 +97,7 @@ impl<'a> Keys<'a> {
         keys
     }
 
-    /// The static key at `index`; `None` where the index refers to a lookup table.
+    /// The static key at `index`; `None` if the index refers to a lookup table.
     pub fn get(&self, index: u8) -> Option<&'a Pubkey> {
         let key = self.view.static_account_keys().get(usize::from(index))?;
         Some(key.as_array())
@@ -108,13 +107,13 @@ impl<'a> Keys<'a> {
         index < self.view.num_required_signatures()
     }
 
-    /// Whether an instruction of this message names the key as its program.
+    /// Whether an instruction of this message uses the key as its program.
     pub fn is_invoked(&self, index: u8) -> bool {
         self.invoked.has(index)
     }
 
-    /// Whether the message can write the static key: requested by the header, not reserved, and not
-    /// invoked as a program unless the upgradeable loader is present.
+    /// Whether the message can write the static key: the header requests it, the key is not
+    /// reserved, and it is not invoked as a program unless the upgradeable loader is present.
     pub fn is_writable(&self, index: u8) -> bool {
         let Some(key) = self.get(index) else {
             return false;
@@ -127,7 +126,7 @@ impl<'a> Keys<'a> {
     fn is_requested_writable(&self, index: u8) -> bool {
         let view = self.view;
         let required = view.num_required_signatures();
-        // The sanitizer made sure that neither difference is negative.
+        // The sanitizer guarantees that neither difference is negative.
         let unsigned_end = view
             .num_static_account_keys()
             .saturating_sub(view.num_readonly_unsigned_static_accounts());

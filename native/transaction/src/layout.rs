@@ -1,22 +1,22 @@
-//! Why the validator's parser cannot read a transaction. The parser gives no reason: this walk
-//! finds it afterwards and decides nothing. A property test compares the two.
+//! Finds why the validator's parser rejects a transaction, since the parser gives no reason. It
+//! runs after the parser and does not affect the verdict. A property test compares the two.
 
-/// Signatures that fit a packet beside their keys.
+/// Maximum signatures that fit a packet with their keys.
 const SIGNATURES_MAX: u8 = 12;
-/// Keys that fit a packet.
+/// Maximum keys that fit a packet.
 const KEYS_MAX: u8 = 38;
-/// Lookup tables that fit a packet.
+/// Maximum lookup tables that fit a packet.
 const LOOKUPS_MAX: u8 = 31;
-/// The least bytes of an instruction and of a lookup table.
+/// Minimum bytes of an instruction and of a lookup table.
 const INSTRUCTION_BYTES_MIN: usize = 3;
 const LOOKUP_BYTES_MIN: usize = 35;
-/// Set in the first byte of a version.
+/// The bit of the first byte that marks a version.
 const VERSION_BIT: u8 = 0x80;
-/// Config words that version 1 knows; the first two are one field.
+/// Config bits known to version 1. The first two are one field.
 const CONFIG_BITS: u32 = 0b1_1111;
 const FEE_BITS: u32 = 0b11;
 
-/// The reason why the layout is wrong; `Ok` where all of it could be read.
+/// The reason of an invalid layout, or `Ok` for a valid one.
 pub fn walk(bytes: &[u8]) -> Result<(), String> {
     let mut walk = Walk { bytes, offset: 0 };
     match bytes.first() {
@@ -133,7 +133,7 @@ impl<'a> Walk<'a> {
         Ok(byte)
     }
 
-    /// A length of one byte, or of two in their shortest form: more never fits a packet.
+    /// A length of one byte, or of two in the shortest form. Longer ones never fit a packet.
     fn length(&mut self, name: &str) -> Result<usize, String> {
         let offset = self.offset;
         let low = self.byte(name)?;

@@ -1,6 +1,5 @@
-//! Signed transactions as clients send them: framing, canonical base64, the validator's own parser
-//! and sanitizer, strict signatures, tips and bundle ids. Everything is decided by the bytes alone,
-//! without a chain.
+//! Checks signed transactions from clients: framing, canonical base64, the validator's own parser
+//! and sanitizer, strict signatures, tips and bundle ids. The bytes alone decide, without a chain.
 
 #![deny(clippy::all)]
 

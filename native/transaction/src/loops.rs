@@ -1,4 +1,4 @@
-//! The cost of the checks against a bare loop of `verify_strict`, for a benchmark.
+//! Compares the checks with a bare loop of `verify_strict`, for a benchmark.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use super::tips::Rules;
 use super::view::View;
 use sys::process::thread_time;
 
-/// In processor time of this thread, which other load on the machine does not change.
+/// Processor time of this thread, which is independent of other load.
 #[derive(Debug, Clone, Copy)]
 pub struct Loops {
-    /// Signatures that were right.
+    /// Number of valid signatures.
     pub signatures: usize,
-    /// One predicate after the other, over transactions that were framed and parsed before.
+    /// Only signature checks, over transactions framed and parsed before.
     pub bare: Duration,
-    /// The whole check of the body: frames, parsing, tips, duplicates, signatures, texts.
+    /// The whole check of the body: framing, parsing, tips, duplicates, signatures, texts.
     pub checked: Duration,
 }
 
-/// Checks the signatures of a batch on this thread, in a bare loop and as the service does it.
+/// Checks the signatures of a batch on this thread, in a bare loop and as the service does.
 pub fn compare_loops(body: &[u8]) -> Loops {
     let rules = Rules {
         tip_classes: Vec::new(),

@@ -1,21 +1,21 @@
-//! Why the validator's sanitizer refuses a transaction that could be read. Like the walk of the
-//! layout it runs afterwards, for the reason, and decides nothing.
+//! Finds why the validator's sanitizer rejects a parsed transaction. Like the layout's walk it runs
+//! afterwards and does not affect the verdict.
 
 use agave_transaction_view::transaction_version::TransactionVersion;
 
 use super::view::{SANITIZE, Unsanitized};
 
-/// Bytes of the largest transaction of version 0 or before, and of version 1.
+/// Maximum bytes of a legacy or version 0 transaction, and of version 1.
 const PACKET_BYTES: usize = 1_232;
 const V1_BYTES: usize = super::view::BYTES_MAX;
-/// Accounts, those of lookup tables included.
+/// Maximum accounts, including those of lookup tables.
 const ACCOUNTS_MAX: u16 = 256;
 const V1_ACCOUNTS_MAX: u16 = 64;
 const SIGNATURES_MAX: u8 = 12;
-/// Unit of a requested heap.
+/// The unit of a heap request.
 const HEAP_BYTES: u32 = 1_024;
 
-/// The reason of a refusal; `None` where there is none.
+/// The reason of a rejection; `None` where there is none.
 pub fn refusal(view: &Unsanitized<'_>) -> Option<String> {
     let is_v1 = matches!(view.version(), TransactionVersion::V1);
     let bytes_max = if is_v1 { V1_BYTES } else { PACKET_BYTES };

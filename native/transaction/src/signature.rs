@@ -1,6 +1,5 @@
-//! Signatures as the validator checks them. Node's `crypto` accepts some that it rejects, and batch
-//! verification accepts some that a single one rejects: each is checked on its own, by one
-//! predicate.
+//! Checks signatures as the validator does. Node's `crypto` and batch verification accept some that
+//! it rejects, so each signature is checked separately, by one predicate.
 
 use ed25519_dalek::{Signature as DalekSignature, VerifyingKey};
 
@@ -10,7 +9,7 @@ use primitives::Pubkey;
 
 pub type Signature = [u8; 64];
 
-/// Whether `signature` is a strict one of `key` over `message`.
+/// Whether `signature` is a strictly valid one of `key` over `message`.
 #[inline(never)]
 pub fn verify(key: &Pubkey, message: &[u8], signature: &Signature) -> bool {
     VerifyingKey::from_bytes(key).is_ok_and(|key| {
@@ -19,7 +18,7 @@ pub fn verify(key: &Pubkey, message: &[u8], signature: &Signature) -> bool {
     })
 }
 
-/// The same, with a cache of keys.
+/// Like `verify`, but with a cache of keys.
 #[inline(never)]
 pub fn verify_known(key: &Pubkey, message: &[u8], signature: &Signature) -> bool {
     to_point(key).is_some_and(|key| {
@@ -31,7 +30,7 @@ pub fn verify_known(key: &Pubkey, message: &[u8], signature: &Signature) -> bool
 /// Whether every signer of the message has signed it.
 pub fn is_signed(view: &View<'_>) -> bool {
     let message = view.message_data();
-    // The sanitizer made sure that there are as many keys as signatures.
+    // The sanitizer guarantees as many keys as signatures.
     let mut pairs = view.static_account_keys().iter().zip(view.signatures());
     pairs.all(|(key, signature)| verify_known(key.as_array(), message, signature.as_array()))
 }

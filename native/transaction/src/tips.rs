@@ -1,14 +1,14 @@
-//! What a transaction pays to tip addresses, and whether it calls an application: the rules of the
-//! qualifying member.
+//! Computes what a transaction pays to tip addresses and whether it calls an application: the rules
+//! for a qualifying member.
 
 use super::keys::{Keys, SYSTEM_PROGRAM};
 use super::view::View;
 use primitives::Pubkey;
 
-/// `SystemInstruction::Transfer`. Data behind the lamports is ignored, as by the runtime.
+/// `SystemInstruction::Transfer`. Data after the lamports is ignored, as by the runtime.
 const TRANSFER: u32 = 2;
 
-/// Addresses whose tips are summed together, and what their sum must reach.
+/// Addresses whose tips are summed, and the minimum of the sum.
 #[derive(Debug, Clone)]
 pub struct TipClass {
     pub addresses: Vec<Pubkey>,
@@ -18,26 +18,26 @@ pub struct TipClass {
 /// The tip rules of one route.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// No address is in two of them.
+    /// No address is in two classes.
     pub tip_classes: Vec<TipClass>,
-    /// Programs that do not count as applications: system, compute budget, memo and the like.
+    /// Programs that do not count as applications: system, compute budget, memo and similar.
     pub exempt_programs: Vec<Pubkey>,
 }
 
-/// What one transaction pays.
+/// The tips of one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tips {
     /// Lamports for each class, in the order of the rules.
     pub lamports: Vec<u64>,
-    /// An instruction of no exempt program with a writable static account that is no program of
-    /// this message.
+    /// Whether an instruction of a program that is not exempt has a writable static account that is
+    /// not a program of this message.
     pub has_application: bool,
-    /// Every class gets its floor, and there is an application.
+    /// Whether every class reaches its floor and there is an application.
     pub qualifies: bool,
 }
 
 impl Rules {
-    /// The tips of a transaction that cannot be read.
+    /// The tips of an invalid transaction.
     pub fn nothing(&self) -> Tips {
         Tips {
             lamports: vec![0; self.tip_classes.len()],
@@ -47,7 +47,7 @@ impl Rules {
     }
 }
 
-/// Counts top-level instructions only: what another program pays cannot be known without a chain.
+/// Counts only top-level instructions: transfers by other programs are unknown without a chain.
 pub fn tips(view: &View<'_>, rules: &Rules) -> Tips {
     let keys = Keys::of(view);
     let mut found = rules.nothing();

@@ -1,11 +1,11 @@
-//! Views of transactions that the validator's parser has read, and the limits of mainnet.
+//! Views of parsed transactions, and the limits of mainnet.
 
 use agave_transaction_view::sanitize::SanitizeConfig;
 use agave_transaction_view::transaction_view::{
     SanitizedTransactionView, UnsanitizedTransactionView,
 };
 
-/// Bytes of the largest transaction, one of version 1. The parser counts offsets in 16 bits.
+/// Maximum bytes of a transaction, that of version 1. The parser counts offsets in 16 bits.
 pub const BYTES_MAX: usize = 4_096;
 
 /// Consensus limits that the parser leaves to its caller.
@@ -18,7 +18,7 @@ pub const SANITIZE: SanitizeConfig = SanitizeConfig {
     max_accounts_per_instruction: 255,
 };
 
-/// A transaction that was read to its last byte and sanitized.
+/// A transaction that was parsed to its last byte and sanitized.
 pub type View<'a> = SanitizedTransactionView<&'a [u8]>;
-/// A transaction that was read to its last byte.
+/// A transaction that was parsed to its last byte.
 pub type Unsanitized<'a> = UnsanitizedTransactionView<&'a [u8]>;

@@ -1,18 +1,17 @@
-//! Which thread checks which signatures, where several threads work at one request.
+//! Assigns the signatures of one request to threads.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 /// Not claimed by any thread.
 const OPEN: u8 = 0;
-/// Claimed and not done. It stays so where the thread panicked.
+/// Claimed and not finished. It stays so if the thread panicked.
 const CLAIMED: u8 = 1;
-/// The member is not a transaction.
+/// The member is not a valid transaction.
 const NOTHING: u8 = 2;
 const RIGHT: u8 = 3;
 const WRONG: u8 = 4;
 
-/// The members of one request. Each is claimed once, in ascending order, by any thread that is
-/// free.
+/// The members of one request. Free threads claim each once, in ascending order.
 #[derive(Debug)]
 pub struct WorkClaims {
     states: Vec<AtomicU8>,
@@ -27,8 +26,8 @@ impl WorkClaims {
         }
     }
 
-    /// Claims members and checks them until none is left. `is_right` returns `None` where a member
-    /// is not a transaction.
+    /// Claims members and checks them until none is left. `is_right` returns `None` for an invalid
+    /// transaction.
     pub fn work(&self, mut is_right: impl FnMut(usize) -> Option<bool>) {
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
@@ -43,15 +42,15 @@ impl WorkClaims {
             };
             state.store(found, Ordering::Release);
             if self.next.load(Ordering::Relaxed) < self.states.len() {
-                // A batch takes 0.7 ms: a thread that waits for this processor gets it between two
-                // signatures.
+                // A batch takes 0.7 ms. Yield between signatures to threads that wait for this
+                // processor.
                 std::thread::yield_now();
             }
         }
     }
 
-    /// Whether each member is signed, `None` where it is not a transaction. Call it when no thread
-    /// works any more. The outer `None`: a thread panicked.
+    /// Whether each member is signed; `None` for an invalid transaction. Call it after all threads
+    /// have finished. The outer `None`: a thread panicked.
     pub fn finish(self) -> Option<Vec<Option<bool>>> {
         let states = self.states.into_iter().map(AtomicU8::into_inner);
         states

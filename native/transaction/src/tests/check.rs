@@ -50,7 +50,7 @@ fn signed(verdict: &Verdict) -> Vec<Option<bool>> {
 }
 
 #[test]
-fn a_good_bundle_of_every_version() {
+fn valid_bundle_of_every_version() {
     let members = [
         member(Version::Legacy, 1),
         member(Version::V0, 2),
@@ -80,7 +80,7 @@ fn a_good_bundle_of_every_version() {
 }
 
 #[test]
-fn a_batch_is_judged_in_place() {
+fn batch_is_checked_in_place() {
     let members = [
         member(Version::Legacy, 1),
         forged(&member(Version::V0, 2)),
@@ -118,7 +118,7 @@ fn every_signature_of_a_bundle_is_checked() {
 }
 
 #[test]
-fn duplicates_by_bytes_and_by_what_is_signed() {
+fn duplicates_by_bytes_and_by_message() {
     let [one, two, three] = [1, 2, 3].map(|nonce| member(Version::V0, nonce));
     let duplicate = |members: &[&Vec<u8>]| {
         let members: Vec<Vec<u8>> = members.iter().copied().cloned().collect();
@@ -142,7 +142,7 @@ fn duplicates_by_bytes_and_by_what_is_signed() {
         Some((0, 1)),
         "even where it is no transaction"
     );
-    // The same message in a legacy transaction and with its version before it are two messages.
+    // A legacy message and the same message with a version prefix are different messages.
     assert_eq!(duplicate(&[&member(Version::Legacy, 1), &one]), None);
     let verdict = check_bundle(vec![given("!"), given("!")], &rules());
     assert_eq!(
@@ -152,7 +152,7 @@ fn duplicates_by_bytes_and_by_what_is_signed() {
 }
 
 #[test]
-fn tips_and_application_must_stand_in_one_member() {
+fn tips_and_application_must_be_in_one_member() {
     let mut tipping = qualifying(Version::Legacy);
     let application = tipping.instructions.pop().unwrap();
     let mut applying = qualifying(Version::Legacy);
@@ -169,7 +169,7 @@ fn tips_and_application_must_stand_in_one_member() {
 }
 
 #[test]
-fn base64_is_canonical_and_sizes_are_bounds() {
+fn base64_is_canonical_and_sizes_are_bounded() {
     let mut build = qualifying(Version::Legacy);
     build.instructions[2].2 = vec![1, 2];
     let right = build.bytes();
@@ -214,8 +214,8 @@ fn base64_is_canonical_and_sizes_are_bounds() {
 }
 
 #[test]
-fn bundle_ids_of_the_engine() {
-    // Both from the engine's own documentation.
+fn bundle_ids_equal_the_engines() {
+    // Both ids are from the engine's documentation.
     let landed = [
         "3bC2M9fiACSjkTXZDgeNAuQ4ScTsdKGwR42ytFdhUvikqTmBheUxfsR1fDVsM5ADCMMspuwGkdm1uKbU246x5aE3",
         "8t9hKYEYNbLvNqiSzP96S13XF1C2f1ro271Kdf7bkZ6EpjPLuDff1ywRy4gfaGSTubsM2FeYGDoT64ZwPm1cQUt",
@@ -231,7 +231,7 @@ fn bundle_ids_of_the_engine() {
     assert_eq!(bundle_id(&sent), id);
 }
 
-/// Every way of spoiling some of four members, as texts and as a batch.
+/// Every combination of corruptions of four members, as texts and as a batch.
 fn spoiled() -> impl Iterator<Item = Vec<Vec<u8>>> {
     (0..16u8).map(|spoiled| {
         let members = (0..4).map(|nonce| {
@@ -256,19 +256,19 @@ fn checks_of(members: &[Vec<u8>]) -> [Check<Vec<u8>>; 2] {
 }
 
 #[test]
-fn a_check_that_is_helped_says_what_one_thread_would() {
+fn helped_check_has_the_same_verdict() {
     for members in spoiled() {
         let alone = checks_of(&members).map(|mut check| {
             check.run(&rules(), || {});
             check.finish().unwrap()
         });
-        // The helper does all of the signatures, before the thread that called it.
+        // The helper checks all signatures, before the thread that called it.
         let helped = checks_of(&members).map(|mut check| {
             check.run(&rules(), || check.help());
             check.finish().unwrap()
         });
         assert_eq!(helped, alone);
-        // Both at once.
+        // Both check at the same time.
         let shared = checks_of(&members).map(|mut check| {
             let (call, called) = std::sync::mpsc::channel();
             std::thread::scope(|scope| {
@@ -284,7 +284,7 @@ fn a_check_that_is_helped_says_what_one_thread_would() {
 }
 
 #[test]
-fn a_check_that_a_thread_left_undone_has_no_verdict() {
+fn unfinished_check_has_no_verdict() {
     let members: Vec<Vec<u8>> = (0..4).map(|nonce| member(Version::V0, nonce)).collect();
     let [mut never, ..] = checks_of(&members);
     assert_eq!(never.finish(), None, "it was not run");
@@ -297,7 +297,7 @@ fn a_check_that_a_thread_left_undone_has_no_verdict() {
     assert_eq!(claims.finish(), None);
 }
 
-/// Submits a check of three members, of which the second is forged, and waits for its verdict.
+/// Submits a check of three members, the second of which is forged, and waits for its verdict.
 fn submitted(pool: &Arc<Pool>) -> sys::error::Result<Verdict> {
     let members = [1, 2, 3].map(|nonce| member(Version::V0, nonce));
     let body = batch(&[members[0].clone(), forged(&members[1]), members[2].clone()]);
@@ -310,7 +310,7 @@ fn submitted(pool: &Arc<Pool>) -> sys::error::Result<Verdict> {
 }
 
 #[test]
-fn a_submitted_check_settles_once_with_its_verdict_or_refusal() {
+fn submitted_check_settles_once() {
     for threads in [1, 2] {
         let pool = Arc::new(Pool::new("verify", threads, 0, 4).unwrap());
         let found = signed(&submitted(&pool).unwrap());

@@ -11,7 +11,7 @@ fn hex(text: &Value) -> Vec<u8> {
     (0..text.len()).step_by(2).map(byte).collect()
 }
 
-/// What the validator says, by its release of the crate.
+/// The verdict of the crate release that the validator uses.
 fn validator_accepts(key: &Pubkey, message: &[u8], signature: &Signature) -> bool {
     let signature = validator_ed25519::Signature::from_bytes(signature);
     validator_ed25519::VerifyingKey::from_bytes(key)
@@ -19,14 +19,14 @@ fn validator_accepts(key: &Pubkey, message: &[u8], signature: &Signature) -> boo
 }
 
 fn accepts(key: &[u8], message: &[u8], signature: &[u8]) -> bool {
-    // In a transaction a signature has 64 bytes by its place.
+    // In a transaction a signature always has 64 bytes.
     let Ok(signature) = signature.try_into() else {
         return false;
     };
     let key = key.try_into().unwrap();
     let is_right = verify(key, message, signature);
     assert_eq!(validator_accepts(key, message, signature), is_right);
-    // First unknown, mostly, and then known.
+    // The key is mostly unknown first, and then cached.
     for _ in 0..2 {
         assert_eq!(verify_known(key, message, signature), is_right);
     }
@@ -100,7 +100,7 @@ fn wycheproof_accepts_exactly_the_valid() {
 }
 
 #[test]
-fn a_key_that_is_no_point_signs_nothing() {
+fn key_that_is_not_a_point_is_invalid() {
     let [message, signature] = [&b"message"[..], &signer(1).sign(b"message").to_bytes()];
     assert!(accepts(&signer_key(1), message, signature));
     assert!(!accepts(&[2; 32], message, signature));
@@ -108,14 +108,14 @@ fn a_key_that_is_no_point_signs_nothing() {
     assert!(!accepts(&signer_key(1), b"messagE", signature));
 }
 
-/// What may be done to a right signature, each by where and what.
+/// Changes to a valid signature, each with its position and value.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Nothing,
     Key(usize, u8),
     Message(usize, u8),
     Signature(usize, u8),
-    /// s + ℓ: the same scalar, not the canonical way.
+    /// s + ℓ: the same scalar, not canonical.
     LargerScalar,
 }
 
@@ -137,7 +137,7 @@ fn any_change() -> impl Strategy<Value = Change> {
 
 proptest! {
     #[test]
-    fn every_verdict_is_the_validators(
+    fn verdicts_equal_the_validators(
         secret: [u8; 32],
         message in prop::collection::vec(any::<u8>(), 200..1_232),
         change in any_change(),

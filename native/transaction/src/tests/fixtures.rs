@@ -1,12 +1,12 @@
-//! Real transactions and signatures from beside the checkout. Tests that need them are skipped
-//! where absent.
+//! Real transactions and signatures from a folder beside the checkout. Tests are skipped where the
+//! folder is missing.
 
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// A part of the shared fixtures; where it is absent, says so.
+/// The path of a fixture. Where it is missing, prints a note.
 pub fn path(part: &str) -> Option<PathBuf> {
     let shared = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures");
     let path = shared.join(part);
@@ -22,7 +22,7 @@ pub fn json(part: &str) -> Option<Value> {
     Some(serde_json::from_str(&text).unwrap())
 }
 
-/// A transaction of the fixtures, and what is known of it.
+/// A transaction of the fixtures and its expected result.
 pub struct Fixture {
     pub name: String,
     pub text: String,

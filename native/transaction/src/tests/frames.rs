@@ -13,7 +13,7 @@ fn frames(body: &[u8]) -> (Vec<Range<usize>>, Option<String>) {
 }
 
 #[test]
-fn good_bodies() {
+fn valid_bodies() {
     for lengths in [vec![66], vec![1_232], vec![66, 1_232, 134], vec![1_232; 16]] {
         let body: Vec<u8> = lengths.iter().flat_map(|length| record(*length)).collect();
         let (ranges, fault) = frames(&body);
@@ -28,7 +28,7 @@ fn good_bodies() {
 }
 
 #[test]
-fn each_fault_names_its_record_and_offset() {
+fn each_error_has_its_record_and_offset() {
     let after = |good: usize, rest: &[u8]| [record(100).repeat(good), rest.to_vec()].concat();
     let cases: [(Vec<u8>, usize, &str); 15] = [
         (vec![], 0, "record 0 at offset 0: the body is empty"),

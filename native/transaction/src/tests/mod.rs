@@ -1,5 +1,4 @@
-//! Transactions are made here byte by byte, by the layouts of the wire and not by the crate under
-//! test.
+//! Builds transactions byte by byte from the wire layouts, without the crate under test.
 
 mod check;
 mod ed25519;
@@ -23,10 +22,10 @@ pub enum Version {
     V1,
 }
 
-/// Index of its program, indexes of its accounts, data.
+/// Program index, account indexes, data.
 pub type Instruction = (u8, Vec<u8>, Vec<u8>);
 
-/// A message with its signers; every field may be wrong.
+/// A message and its signers. Every field may be invalid.
 #[derive(Debug, Clone)]
 pub struct Build {
     pub version: Version,
@@ -37,13 +36,13 @@ pub struct Build {
     pub readonly_signed: u8,
     pub readonly_unsigned: u8,
     pub instructions: Vec<Instruction>,
-    /// Table, writable and read-only indexes.
+    /// Table key, writable indexes, read-only indexes.
     pub lookups: Vec<(Pubkey, Vec<u8>, Vec<u8>)>,
-    /// Config words of version 1, by their bits.
+    /// Config words of version 1 and their bits.
     pub config: Vec<(u8, u32)>,
 }
 
-/// The reason of a wrong structure, or the kind of another problem.
+/// The reason of an invalid structure, or the kind of another problem.
 pub fn problem_text(member: &Member) -> Option<String> {
     let problem = member.problem.clone()?;
     let kind = problem.kind();
@@ -195,8 +194,8 @@ pub fn rules() -> Rules {
     }
 }
 
-/// A transaction of one signer that pays both floors and writes an application's account:
-/// keys payer, service tip, engine tip, account, system program, application.
+/// A transaction of one signer that pays both floors and writes an account of an application. Keys:
+/// payer, service tip, engine tip, account, system program, application.
 pub fn qualifying(version: Version) -> Build {
     Build {
         others: vec![SERVICE_TIP, ENGINE_TIP, [0xac; 32], SYSTEM, APPLICATION],
@@ -210,7 +209,7 @@ pub fn qualifying(version: Version) -> Build {
     }
 }
 
-/// Lets the header of a legacy transaction of one signer ask for another count of signatures.
+/// Sets the required signatures in the header of a legacy transaction of one signer.
 pub fn legacy_header(bytes: &[u8], required: u8) -> Vec<u8> {
     let mut changed = bytes.to_vec();
     changed[65] = required;

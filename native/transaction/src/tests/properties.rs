@@ -46,7 +46,7 @@ fn any_build() -> impl Strategy<Value = Build> {
         )
 }
 
-/// A change of some bytes: set one, cut some off, put some in.
+/// A change of bytes: set, remove or insert.
 #[derive(Debug, Clone)]
 pub enum Mutation {
     Set(prop::sample::Index, u8),
@@ -86,7 +86,7 @@ pub fn mutate(mut bytes: Vec<u8>, mutations: &[Mutation]) -> Vec<u8> {
     bytes
 }
 
-/// The parser and the signatures on their own: whether it is well formed, and whether it is signed.
+/// The reference: `None` if the parser rejects it, else whether its signatures are valid.
 fn oracle(bytes: &[u8]) -> Option<bool> {
     let view = UnsanitizedTransactionView::try_new_unsanitized(bytes).ok()?;
     let view = view.sanitize(&SANITIZE).ok()?;
@@ -116,8 +116,8 @@ pub fn agrees(bytes: &[u8]) -> Result<(), TestCaseError> {
             "no words for {bytes:?}"
         );
     }
-    // The words are found by other code than the verdict, and must be found exactly where it needs
-    // them.
+    // Other code finds the reasons. It must find one exactly where the parser or the sanitizer
+    // fails.
     let view = UnsanitizedTransactionView::try_new_unsanitized(bytes);
     prop_assert_eq!(walk(bytes).is_ok(), view.is_ok(), "{:?}", walk(bytes));
     if let Ok(view) = view {
@@ -136,7 +136,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_500))]
 
     #[test]
-    fn made_transactions_get_the_parsers_verdict(
+    fn generated_transactions_get_the_parsers_verdict(
         build in any_build(),
         mutations in any_mutations(),
     ) {
@@ -152,7 +152,7 @@ proptest! {
     }
 
     #[test]
-    fn any_body_is_framed_or_refused(
+    fn any_body_is_framed_or_rejected(
         records in prop::collection::vec(66usize..200, 0..19),
         mutations in prop::collection::vec(any_mutation(), 0..2),
     ) {
@@ -160,7 +160,7 @@ proptest! {
         let body = mutate(records.iter().flat_map(record).collect(), &mutations);
         let mut ranges = Vec::new();
         let fault = frame_batch(&body, |range| ranges.push(range));
-        // A reference that reads forward and stops where it cannot.
+        // A reference that reads forward and stops at the first error.
         let mut offset = 0;
         for range in &ranges {
             prop_assert_eq!(range.start, offset + 2);
@@ -182,7 +182,7 @@ proptest! {
     }
 
     #[test]
-    fn a_base64_text_is_the_only_one_of_its_bytes(
+    fn base64_text_of_bytes_is_unique(
         text in prop_oneof![
             "[A-Za-z0-9+/]{0,12}={0,3}",
             "[A-Za-z0-9+/=_\\- \\n\u{141}é]{0,12}",
@@ -193,7 +193,7 @@ proptest! {
         if let Some(bytes) = decode_canonical(text.as_bytes()) {
             prop_assert_eq!(base64_simd::STANDARD.encode_to_string(bytes), text);
         } else {
-            // Whatever a lenient decoder makes of it, its own text is another one.
+            // Where a lenient decoder accepts the text, the canonical text of its bytes differs.
             let lenient = base64_simd::forgiving_decode_to_vec(text.as_bytes()).ok();
             let again = lenient.map(|bytes| base64_simd::STANDARD.encode_to_string(bytes));
             prop_assert_ne!(again, Some(text));

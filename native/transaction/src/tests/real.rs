@@ -6,8 +6,7 @@ use super::fixtures::{Fixture, json, transactions};
 use super::properties::{agrees, any_mutations, mutate};
 use super::*;
 
-/// What is to be found wrong with each invalid fixture, by the reason that it gives. Empty is a
-/// wrong signature.
+/// The expected reason for each invalid fixture. An empty one is an invalid signature.
 const REASONS: [(&str, &str); 14] = [
     (
         "three-byte alias compact-u16 signature count",
@@ -56,7 +55,7 @@ fn judge(fixture: &Fixture) -> Member {
 }
 
 #[test]
-fn every_real_transaction_gets_its_verdict() {
+fn real_transactions_get_their_verdicts() {
     for fixture in transactions().unwrap_or_default() {
         let member = judge(&fixture);
         let problem = problem_text(&member);
@@ -93,7 +92,7 @@ fn every_real_transaction_gets_its_verdict() {
 }
 
 #[test]
-fn the_documented_bundle_gets_its_id() {
+fn documented_bundle_gets_its_id() {
     let Some(file) = json("bundles/sendBundle-02015f69.json") else {
         return;
     };

@@ -9,7 +9,7 @@ fn legacy() -> Build {
 }
 
 #[test]
-fn layouts_that_are_none() {
+fn invalid_layouts() {
     let right = legacy().bytes();
     let v1 = qualifying(Version::V1).bytes();
     let with = |at: usize, bytes: &[u8]| {
@@ -25,7 +25,7 @@ fn layouts_that_are_none() {
     let ends = format!("ends at byte {} inside instruction 2", right.len() - 1);
     let v1_ends = format!("ends at byte {} inside the signatures", v1.len() - 1);
     let long = [right.clone(), vec![0; 4_096]].concat();
-    // Header at 65, count of keys at 68, six keys, blockhash, count of instructions at 293.
+    // Offsets: header 65, count of keys 68, six keys, blockhash, count of instructions 293.
     let cases: [(Vec<u8>, &str); 23] = [
         (vec![], "no bytes"),
         (with(0, &[0]), "0 signatures, 1 to 12 are possible"),
@@ -85,7 +85,7 @@ fn layouts_that_are_none() {
 }
 
 #[test]
-fn what_the_sanitizer_refuses() {
+fn sanitizer_rejections() {
     let with = |version: Version, change: &dyn Fn(&mut Build)| {
         let mut build = qualifying(version);
         change(&mut build);
@@ -97,7 +97,7 @@ fn what_the_sanitizer_refuses() {
     let data = |length: usize| move |build: &mut Build| build.instructions[2].2 = vec![0; length];
     let heap = |bytes: u32| move |build: &mut Build| build.config = vec![(4, bytes)];
 
-    // 333 bytes with one of data; a length of two bytes is one more.
+    // 333 bytes with one byte of data. A length of two bytes adds one.
     assert_eq!(legacy(&data(899)), "");
     assert_eq!(legacy(&data(900)), "1233 bytes, at most 1232");
     assert_eq!(

@@ -13,8 +13,8 @@ fn changed(change: impl FnOnce(&mut Build)) -> Build {
     build
 }
 
-/// What a changed qualifying transaction pays, whether it has an application, and whether it
-/// qualifies.
+/// Asserts what a changed qualifying transaction pays, whether it calls an application and whether
+/// it qualifies.
 fn case(name: &str, build: &Build, lamports: [u64; 2], has_application: bool, qualifies: bool) {
     let expected = Tips {
         lamports: lamports.to_vec(),
@@ -100,7 +100,7 @@ fn floors_are_inclusive_and_summed_for_each_class() {
 }
 
 #[test]
-fn what_is_a_counted_transfer() {
+fn counted_transfers() {
     let unpaid = [0, ENGINE_FLOOR];
     let first = |change: fn(&mut Instruction)| changed(|build| change(&mut build.instructions[0]));
     let short = first(|instruction| instruction.2.truncate(11));
@@ -169,7 +169,7 @@ fn what_is_a_counted_transfer() {
 }
 
 #[test]
-fn both_sides_of_a_transfer_are_writable_static_accounts() {
+fn both_accounts_of_a_transfer_are_static_and_writable() {
     let readonly = changed(|build| {
         build.others = vec![ENGINE_TIP, [0xac; 32], SERVICE_TIP, SYSTEM, APPLICATION];
         build.readonly_unsigned = 3;
@@ -230,7 +230,7 @@ fn both_sides_of_a_transfer_are_writable_static_accounts() {
 }
 
 #[test]
-fn what_is_an_application() {
+fn applications() {
     let last = |change: fn(&mut Instruction)| changed(|build| change(&mut build.instructions[2]));
     case(
         "no account at all",
@@ -284,7 +284,7 @@ fn what_is_an_application() {
 }
 
 #[test]
-fn a_program_is_no_application_account() {
+fn program_is_not_an_application_account() {
     let invoked = |keys: [Pubkey; 6], readonly_unsigned: u8| {
         changed(|build| {
             build.others = keys.to_vec();
@@ -292,7 +292,7 @@ fn a_program_is_no_application_account() {
             build.instructions = vec![
                 (5, vec![0, 1], transfer(SERVICE_FLOOR)),
                 (5, vec![0, 2], transfer(ENGINE_FLOOR)),
-                // The application's own key, which the header calls writable.
+                // The application's own key, which the header makes writable.
                 (3, vec![3], vec![]),
             ];
         })

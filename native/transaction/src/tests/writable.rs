@@ -12,7 +12,7 @@ fn writable(build: &Build) -> Vec<u8> {
 }
 
 #[test]
-fn the_header_says_what_is_asked_for() {
+fn header_requests_writable_keys() {
     let mut build = Build {
         signers: vec![1, 2, 3],
         others: (10..15).map(|byte| [byte; 32]).collect(),
@@ -25,14 +25,14 @@ fn the_header_says_what_is_asked_for() {
     assert_eq!(writable(&build), [0, 3, 4, 5, 6]);
     build.readonly_unsigned = 5;
     assert_eq!(writable(&build), [0]);
-    // Keys of a lookup table are never known, writable or not.
+    // Keys of a lookup table are unknown, writable or not.
     build.version = Version::V0;
     build.lookups = vec![([8; 32], vec![0, 1, 2], vec![3])];
     assert_eq!(writable(&build), [0]);
 }
 
 #[test]
-fn reserved_keys_are_demoted() {
+fn reserved_keys_are_not_writable() {
     let reserved = "AddressLookupTab1e1111111111111111111111111 BPFLoader2111111111111111111111111111111111 \
         BPFLoader1111111111111111111111111111111111 BPFLoaderUpgradeab1e11111111111111111111111 \
         ComputeBudget111111111111111111111111111111 Config1111111111111111111111111111111111111 \
@@ -70,7 +70,7 @@ fn reserved_keys_are_demoted() {
 }
 
 #[test]
-fn programs_are_demoted_without_the_upgradeable_loader() {
+fn programs_are_not_writable_without_the_upgradeable_loader() {
     let loader = decode_pubkey("BPFLoaderUpgradeab1e11111111111111111111111").unwrap();
     let mut build = Build {
         others: vec![APPLICATION, [7; 32], loader],
@@ -84,7 +84,7 @@ fn programs_are_demoted_without_the_upgradeable_loader() {
     );
     build.others[2] = [8; 32];
     assert_eq!(writable(&build), [0, 2, 3]);
-    // A loader that may only be in a table is unknown.
+    // A loader that may be in a table is unknown.
     build.lookups = vec![(loader, vec![], vec![0])];
     assert_eq!(writable(&build), [0, 2, 3]);
     build.instructions.clear();
