@@ -1,5 +1,5 @@
-//! Checks of what JavaScript hands over. A wrong argument is a bug of the caller: `internal`, with
-//! its words.
+//! Checks arguments from JavaScript. A wrong argument is a bug of the caller: an `internal` error
+//! that names it.
 
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ pub fn bytes_encoding(name: &str) -> Result<BytesEncoding> {
     }
 }
 
-/// A JavaScript number as a count; beyond 2^53 it stands for "more than there can be".
+/// A JavaScript number as a count. Values from 2^53 on are treated as unlimited.
 pub fn count(number: f64, what: &str) -> Result<u64> {
     if number.is_finite() && number >= 0.0 {
         Ok(number as u64)
@@ -45,8 +45,8 @@ pub fn count(number: f64, what: &str) -> Result<u64> {
     }
 }
 
-/// A JavaScript number as a whole one of at most `max`. napi's own u32 would wrap −1 and 2^32
-/// around, and cut fractions off.
+/// A JavaScript number as an integer of at most `max`. napi's u32 would wrap −1 and 2^32 around and
+/// truncate fractions.
 pub fn whole(number: f64, max: u32, what: &str) -> Result<u32> {
     if number.fract() == 0.0 && (0.0..=f64::from(max)).contains(&number) {
         Ok(number as u32)
@@ -58,7 +58,7 @@ pub fn whole(number: f64, max: u32, what: &str) -> Result<u32> {
 /// `Number.MAX_SAFE_INTEGER`: larger integers are not exact in JavaScript.
 const INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
 
-/// A JavaScript number that will be stored, so that "more than there can be" must not stand for it.
+/// A JavaScript number to be stored, which must therefore be exact.
 pub fn integer(number: f64, what: &str) -> Result<u64> {
     if number.fract() == 0.0 && (0.0..=INTEGER_MAX).contains(&number) {
         Ok(number as u64)
@@ -67,7 +67,7 @@ pub fn integer(number: f64, what: &str) -> Result<u64> {
     }
 }
 
-/// `offset` −1 is no slice.
+/// An `offset` of −1 means no slice.
 pub fn view(encoding: f64, offset: f64, length: f64) -> Result<View> {
     let encoding = whole(encoding, u32::MAX, "an encoding")
         .ok()
@@ -91,7 +91,7 @@ pub fn deadline(ms: f64) -> Result<Instant> {
     Ok(Instant::now() + Duration::from_millis(ms))
 }
 
-/// A u64 that JavaScript holds as a BigInt.
+/// A BigInt as a u64.
 pub fn exact(number: &BigInt, what: &str) -> Result<u64> {
     let (is_negative, value, is_lossless) = number.get_u64();
     if is_negative || !is_lossless {
@@ -107,9 +107,9 @@ pub fn signature(bytes: &[u8]) -> Result<[u8; 64]> {
         .map_err(|_| wrong("a signature must be 64 bytes"))
 }
 
-/// The bytes of a caller's buffer, to be written before the call returns.
+/// The caller's buffer, to be written before the call returns.
 pub fn writable<'a>(buffer: &'a mut Uint8ArraySlice<'_>) -> &'a mut [u8] {
     // SAFETY: the call is synchronous on JavaScript's thread, so nothing else uses the buffer
-    // meanwhile.
+    // during it.
     unsafe { buffer.as_mut() }
 }

@@ -1,4 +1,4 @@
-//! A copy of a store that is in use.
+//! Copies a store that is in use.
 
 use std::sync::Arc;
 use std::thread;
@@ -25,7 +25,7 @@ pub(crate) fn copy<'env>(env: &'env Env, store: Arc<Store>, path: String) -> Res
     let (deferred, promise) = deferred::<CopyResult>(env)?;
     let work = move || {
         let failed = store.copy_to(path.as_ref()).err();
-        // Before the promise settles: its caller may close the store then.
+        // Release the store before the promise settles: the caller may then close it.
         drop(store);
         deferred.resolve(Box::new(move |_| {
             Ok(CopyResult {

@@ -1,4 +1,4 @@
-//! The sweep of a store: what an upstream RPC shows otherwise than it is stored.
+//! Compares a store with rows of an upstream RPC and corrects it.
 
 use napi::Env;
 use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};

@@ -1,4 +1,4 @@
-//! Kernel failures as JavaScript hears them: `error.code` is a row of the error table, the message
+//! Converts kernel errors for JavaScript: `error.code` is a row of the error table, the message
 //! its detail.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,14 +14,14 @@ impl AsRef<str> for Code {
     }
 }
 
-/// What an exported function answers. The macro knows results by this very name.
+/// The result of an exported function. The napi macro requires this name.
 pub type Result<T> = std::result::Result<T, napi::Error<Code>>;
 
 pub fn thrown(error: &Error) -> napi::Error<Code> {
     napi::Error::new(Code(error.name()), error.detail())
 }
 
-/// Runs a kernel call. No panic crosses the boundary: it is an `internal` failure of this one call.
+/// Runs a kernel call. A panic becomes an `internal` error of this call.
 pub fn guard<T>(call: impl FnOnce() -> sys::error::Result<T>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => Ok(value),

@@ -1,5 +1,5 @@
-//! The fan-out of a reader's store. Its passes run on a thread of its own, so that neither a scan
-//! nor the event loop holds up a frame.
+//! The fan-out of a reader's store. Its passes run on a separate thread, so neither scans nor the
+//! event loop delay frames.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -207,8 +207,8 @@ impl Fanout {
             is_passing,
         };
         let fanout = Arc::clone(&self.fanout);
-        // A refused job is dropped, and its answer says so; hence nothing is to be done with the
-        // failure.
+        // A refused job is dropped, which settles its `Answer`, so the error needs no handling
+        // here.
         let _ = pool.submit(move || answer.run(|| fanout.pass(&store)));
         Ok(promise)
     }
@@ -230,7 +230,7 @@ impl Fanout {
     pub fn close(&mut self) {
         if let Some(Opened { store, pool }) = self.open.take() {
             drop(store);
-            // The thread ends itself: to wait for it here would be to wait for the pass.
+            // The pool's own thread drops the pool last: dropping it here would wait for the pass.
             let own = Arc::clone(&pool);
             let _ = pool.submit(move || drop(own));
         }
@@ -254,7 +254,7 @@ impl Fanout {
             fanout: Arc::new(fanout::Fanout::new(options)),
             open: Some(Opened {
                 store,
-                // One pass, and the thread's own end.
+                // Room for one pass and the job that drops the pool.
                 pool: Arc::new(Pool::new("fanout", 1, 0, 2)?),
             }),
             is_passing: Arc::default(),
@@ -278,7 +278,7 @@ fn to_id(id: f64) -> Checked<u32> {
     }
 }
 
-/// Settles its promise when it is dropped, so that a pass which panics, or is refused, is heard.
+/// Settles its promise in `drop`, so that passes which panic or are refused settle too.
 struct Answer {
     deferred: Option<Deferred<PassData>>,
     outcome: Checked<Pass>,
@@ -300,8 +300,8 @@ impl Drop for Answer {
         let outcome = std::mem::replace(&mut self.outcome, Err(closed()));
         let is_passing = Arc::clone(&self.is_passing);
         deferred.resolve(Box::new(move |_| {
-            // On JavaScript's thread, before the promise settles: its first word may be the next
-            // pass.
+            // On JavaScript's thread, before the promise settles: the caller may then start the
+            // next pass at once.
             is_passing.store(false, Ordering::Release);
             Ok(PassData::of(outcome))
         }));

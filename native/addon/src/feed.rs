@@ -17,7 +17,7 @@ use crate::failure::{Result, guard};
 use crate::indexer::Indexer;
 use crate::tasks::THREADS_MAX;
 
-/// Events that may wait for the event loop. They are hints: the store is what counts.
+/// Maximum events queued for the event loop. Events are hints; the store is authoritative.
 const EVENTS_MAX: usize = 1024;
 
 /// How to read a feed. The accounts to ask for are those of the store's scope.
@@ -143,14 +143,14 @@ pub(crate) fn to_config(options: FeedOptions, scope: &Scope) -> Checked<GeyserCo
     })
 }
 
-/// Begins to read a feed into a sink.
+/// Starts a feed that writes into a sink.
 pub(crate) fn start<S: BlockSink>(
     config: GeyserConfig,
     sink: Arc<S>,
     on_event: OnEvent,
 ) -> Checked<FeedReader> {
     ingest::geyser::start(config, sink, move |event| {
-        // Never waits: the event loop may be in `stopFeed`, which waits for this thread.
+        // Never blocks: the event loop may be in `stopFeed`, which waits for this thread.
         on_event.call(
             FeedEvent::of(event),
             ThreadsafeFunctionCallMode::NonBlocking,

@@ -1,4 +1,4 @@
-//! The one writer of a store.
+//! The only writer of a store.
 
 use std::slice;
 use std::sync::Arc;

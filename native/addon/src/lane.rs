@@ -1,6 +1,6 @@
-//! The fast lane as one bare Node-API function. Generated glue (class look-up, borrow tracking,
-//! converters) costs as much as the read itself, so this one function is written by hand;
-//! everything else goes through `#[napi]`.
+//! The fast lane as one plain Node-API function. Generated glue (class look-up, borrow tracking,
+//! conversions) costs as much as the read itself, so only this function is written by hand. All
+//! others use `#[napi]`.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -16,14 +16,15 @@ use wire::fast_lane::{self, Recent};
 
 use crate::failure::guard;
 
-/// Bits of a reply's length in what the function returns.
+/// Bits for a reply's length in the function's result. The method's number is above them.
 pub const METHOD_SHIFT: u32 = 24;
 
-/// What a reader and its function share. Both live on JavaScript's one thread.
+/// State shared by a reader and its function. Both are used on JavaScript's thread only.
 pub struct Lane {
-    /// Gone once the reader is closed.
+    /// `None` once the reader is closed.
     pub store: Option<Arc<Store>>,
-    /// Reused: a reply is built here and copied out, so that one which does not fit harms nothing.
+    /// A reused buffer. Replies are built here and copied out, so one that does not fit changes
+    /// nothing.
     scratch: Vec<u8>,
     recent: Recent,
     out: Uint8Array,
@@ -41,7 +42,7 @@ pub fn shared_lane(store: Arc<Store>, recent: Recent, out: Uint8Array) -> Shared
 }
 
 impl Lane {
-    /// The reply's length plus 2^24 times the method's number, or 0 where the ordinary way must
+    /// The reply's length plus 2^24 times the method's number, or 0 where the ordinary path must
     /// answer.
     fn answer(&mut self, body: &[u8]) -> u32 {
         let Some(store) = self.store.as_deref() else {
@@ -62,7 +63,7 @@ impl Lane {
     }
 }
 
-/// Makes the JavaScript function `(body: Uint8Array) => number` of a lane.
+/// Creates the JavaScript function `(body: Uint8Array) => number` of a lane.
 pub fn create_function(env: &Env, lane: SharedLane) -> Checked<sys::napi_value> {
     let data = Box::into_raw(Box::new(lane)).cast::<c_void>();
     let mut function = ptr::null_mut();
@@ -112,8 +113,8 @@ unsafe extern "C" fn call(env: sys::napi_env, info: sys::napi_callback_info) -> 
     result
 }
 
-/// The lane of the function that is being called, and the body; absent where the argument is no
-/// `Uint8Array`. Neither may be used after the call.
+/// The lane of the current call and its body; `None` if the argument is not a `Uint8Array`. Neither
+/// may be used after the call.
 fn argument_of<'c>(
     env: sys::napi_env,
     info: sys::napi_callback_info,
@@ -146,7 +147,7 @@ fn argument_of<'c>(
     }
     // SAFETY: the box of `create_function`, which lives as long as the function.
     let lane = unsafe { &*data.cast::<SharedLane>() };
-    // SAFETY: JavaScript's memory, which stands still during this call.
+    // SAFETY: JavaScript's memory, which does not move or change during this call.
     let body = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length) };
     Some((lane, body))
 }

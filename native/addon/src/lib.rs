@@ -1,5 +1,5 @@
-//! The addon: `#[napi]` functions only. Each checks its arguments, calls the kernel, converts the
-//! result.
+//! The addon: `#[napi]` functions only. Each checks its arguments, calls the kernel and converts
+//! the result.
 
 #![deny(clippy::all)]
 
@@ -68,7 +68,7 @@ pub fn decode_memcmp<'env>(
     })
 }
 
-/// A copy in JavaScript's own memory: an outside buffer of a few bytes would cost a finaliser.
+/// Copies into JavaScript's memory: an external buffer of a few bytes would cost a finaliser.
 fn bytes<'env>(env: &'env Env, bytes: &[u8]) -> sys::error::Result<Uint8ArraySlice<'env>> {
     Uint8ArraySlice::copy_from(env, bytes)
         .map_err(|error| sys::error::Error::Internal(error.reason.to_string()))
@@ -83,7 +83,7 @@ pub fn die_with_parent(parent_pid: f64) -> Result<bool> {
     })
 }
 
-/// What Linux takes at most.
+/// The maximum that Linux accepts.
 const SLICE_MICROS_MAX: u32 = 100_000;
 
 /// Asks for turns of at most `micros` of the processor for the calling thread; 0 is the system's

@@ -1,5 +1,5 @@
-//! Options as JavaScript gives them. Their defaults, units and reasons stand in `src/`; nothing is
-//! defaulted here.
+//! Options from JavaScript. Their defaults, units and reasons are in `src/`; there are no defaults
+//! here.
 
 use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
@@ -9,7 +9,7 @@ use sys::error::Result;
 
 use crate::arguments::{count, pubkey, whole};
 
-/// Read slots: more than all processes of a machine can have threads for.
+/// Maximum read slots: more than the threads of all processes of a machine.
 const READERS_MAX: u32 = 32_768;
 
 /// The accounts that a scoped store keeps.

@@ -1,4 +1,4 @@
-//! What JavaScript asks of a page, as the kernel wants it.
+//! Converts page queries from JavaScript for the kernel.
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! Promises that other threads settle.
 //!
-//! Node-API's own way is a thread-safe function for each promise. That makes and closes a handle of
-//! the event loop each time, and it wakes the loop while it holds a lock which the loop takes first
-//! thing: the loop, woken at once because its turns are short, waits for a niced thread that has
-//! just lost the processor to it. Here one handle serves all promises of a loop, and nothing is
-//! locked when the loop is woken.
+//! Node-API's standard solution is one thread-safe function per promise. Each creates and closes a
+//! handle of the event loop, and wakes the loop while it holds a lock that the loop takes first.
+//! The loop has short time slices, so it runs at once and then waits for a niced thread that it has
+//! just preempted. Here one handle serves all promises of a loop, and no lock is held when the loop
+//! is woken.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
@@ -19,12 +19,12 @@ use napi::{Env, JsError, sys};
 
 use crate::failure::{Result, thrown};
 
-/// What the event loop does for one promise.
+/// What the event loop runs for one promise.
 type Settle = Box<dyn FnOnce(&Env) + Send>;
-/// Makes what a promise resolves to, on the event loop's thread.
+/// Creates the value of a promise, on the event loop's thread.
 type Make<T> = Box<dyn FnOnce(&Env) -> napi::Result<T> + Send>;
 
-/// libuv's number of the kind of handle that `uv_async_init` makes.
+/// libuv's handle type of `uv_async_init`.
 const UV_ASYNC: c_int = 1;
 
 // SAFETY: the declarations of libuv, which Node.js exports.
@@ -43,8 +43,7 @@ unsafe extern "C" {
     fn uv_close(handle: *mut c_void, callback: Option<unsafe extern "C" fn(*mut c_void)>);
 }
 
-/// A libuv handle that lives as long as the process: threads may still be about to use it when its
-/// loop has ended.
+/// A libuv handle that is never freed: threads may still use it after its loop has ended.
 #[derive(Clone, Copy)]
 struct Handle(*mut c_void);
 
@@ -53,9 +52,9 @@ unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
 
-/// What the threads that settle share with the loop.
+/// State shared by the loop and the threads that settle.
 struct Shared {
-    /// `None` once the loop has ended: what comes then is dropped.
+    /// `None` once the loop has ended: later settlements are dropped.
     queue: Mutex<Option<Vec<Settle>>>,
     handle: Handle,
 }
@@ -79,12 +78,12 @@ impl Shared {
     }
 }
 
-/// One event loop: that of a thread of JavaScript.
+/// The event loop of one JavaScript thread.
 struct EventLoop {
     env: sys::napi_env,
     context: sys::napi_async_context,
     shared: Arc<Shared>,
-    /// Promises that are not settled. The loop goes on for as long as there are any.
+    /// Unsettled promises. They keep the loop alive.
     waiting: Cell<usize>,
 }
 
@@ -100,7 +99,7 @@ fn check(status: c_int) -> std::result::Result<(), Error> {
 }
 
 impl EventLoop {
-    /// Makes the one of this thread. It is never freed: there is one for each thread of JavaScript.
+    /// Creates this thread's. It is never freed: there is one per JavaScript thread.
     fn open(env: &Env) -> std::result::Result<&'static EventLoop, Error> {
         let raw = env.raw();
         let mut event_loop = ptr::null_mut();
@@ -170,7 +169,7 @@ impl EventLoop {
         self.waiting.set(waiting);
     }
 
-    /// Settles what other threads have finished. Microtasks run when all of it is settled.
+    /// Settles what other threads have finished. Microtasks run after all are settled.
     fn settle(&self) {
         let batch = self.shared.take();
         if batch.is_empty() {
@@ -184,7 +183,7 @@ impl EventLoop {
             return self.end(count);
         }
         let scope = self.open_callback_scope();
-        // Once the environment ends, JavaScript no longer runs and no promise can be settled.
+        // When the environment ends, JavaScript no longer runs and no promise can be settled.
         if scope.is_some() {
             let env = Env::from_raw(self.env);
             for settle in batch {
@@ -201,7 +200,7 @@ impl EventLoop {
         unsafe { sys::napi_close_handle_scope(self.env, handles) };
     }
 
-    /// Opens a callback scope; absent once the environment ends.
+    /// Opens a callback scope; `None` when the environment ends.
     fn open_callback_scope(&self) -> Option<sys::napi_callback_scope> {
         let mut resource = ptr::null_mut();
         // SAFETY: an out-pointer to a local, within the handle scope of `settle`.
@@ -222,7 +221,7 @@ unsafe extern "C" fn settle_all(handle: *mut c_void) {
     let data = unsafe { uv_handle_get_data(handle) };
     // SAFETY: set once, to what is never freed, before the loop could call this.
     let event_loop = unsafe { &*data.cast::<EventLoop>() };
-    // A panic must not go through libuv.
+    // A panic must not unwind into libuv.
     let _ = catch_unwind(AssertUnwindSafe(|| event_loop.settle()));
 }
 
@@ -233,13 +232,13 @@ unsafe extern "C" fn close(event_loop: *mut c_void) {
     let mut queue = shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
     let waiting = queue.take();
     drop(queue);
-    // Whatever they hold is dropped outside the lock.
+    // Drop the queue outside the lock.
     drop(waiting);
     // SAFETY: the handle of this thread's loop, closed once.
     unsafe { uv_close(shared.handle.0, None) };
 }
 
-/// The thread-safe end of a promise. Dropped without an answer, it rejects.
+/// The thread-safe handle that settles a promise. Dropped unsettled, it rejects.
 pub struct Deferred<T: ToNapiValue + 'static> {
     raw: Option<Raw>,
     shared: Arc<Shared>,
@@ -249,7 +248,7 @@ pub struct Deferred<T: ToNapiValue + 'static> {
 struct Raw(sys::napi_deferred);
 
 impl Raw {
-    /// By value, so that a closure takes it as a whole.
+    /// Takes `self`, so that a closure captures the whole struct, which is `Send`.
     fn unwrap(self) -> sys::napi_deferred {
         self.0
     }
@@ -259,7 +258,7 @@ impl Raw {
 unsafe impl Send for Raw {}
 
 impl<T: ToNapiValue + 'static> Deferred<T> {
-    /// Settles with what `make` makes on the event loop's thread.
+    /// Settles with the value that `make` creates on the event loop's thread.
     pub fn resolve(mut self, make: Make<T>) {
         self.settle(make);
     }
@@ -296,7 +295,7 @@ impl<T: ToNapiValue + 'static> Drop for Deferred<T> {
     }
 }
 
-/// A promise, and what settles it from any thread.
+/// Creates a promise and the handle that settles it from any thread.
 pub fn deferred<T: ToNapiValue + 'static>(env: &Env) -> Result<(Deferred<T>, Object<'_>)> {
     let event_loop = EventLoop::of(env).map_err(|error| thrown(&error))?;
     let mut raw = ptr::null_mut();

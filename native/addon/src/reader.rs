@@ -1,4 +1,4 @@
-//! An edge's view of one store.
+//! Reads of one store by an edge.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -327,7 +327,7 @@ impl Reader {
         let task = Task {
             pool: &self.pools.scan,
             in_flight: &self.pools.in_flight,
-            // A page is one piece: its own bound has been kept already, and its snapshot is over.
+            // A page is one piece, already bounded, and its snapshot has ended.
             queue_bytes_max: usize::MAX,
             deadline: deadline(deadline_ms).map_err(|error| thrown(&error))?,
         };

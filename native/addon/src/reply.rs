@@ -1,4 +1,4 @@
-//! The reply of a task, taken by the event loop piece by piece.
+//! The reply of a task, which the event loop reads piece by piece.
 
 use std::sync::Arc;
 

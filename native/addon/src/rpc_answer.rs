@@ -1,4 +1,4 @@
-//! Answers of an upstream RPC, read for their accounts while they arrive.
+//! Parses accounts from answers of an upstream RPC while they arrive.
 
 use ingest::rpc_rows::{RpcRows, Wanted};
 use napi::Env;

@@ -1,4 +1,4 @@
-//! A feed that is kept on disk until a loaded store can continue it.
+//! Stores a feed on disk until a loaded store can continue it.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Plain numbers for metrics and health.
+//! Numbers for metrics and health.
 
 use napi_derive::napi;
 use primitives::encoding::encode_pubkey;

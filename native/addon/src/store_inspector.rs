@@ -1,4 +1,4 @@
-//! A store that an operator's command looks at, or copies, while its indexer goes on.
+//! Verifies or copies a store for an operator's command while its indexer runs.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Reads that run on the kernel's pools. A task's failure is data: a rejection could not carry its
-//! code.
+//! Reads that run on the kernel's pools. A task returns its error as data, because a rejection
+//! could not carry its code.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -25,16 +25,16 @@ pub struct TaskResult {
     pub detail: Option<String>,
 }
 
-/// Threads of one pool: a wrong argument must not make thousands.
+/// Maximum threads of one pool, against wrong arguments.
 pub const THREADS_MAX: u32 = 256;
-/// The least urgent that Linux knows.
+/// The lowest priority of Linux.
 pub const NICENESS_MAX: u32 = 19;
 
-/// Bounds of the pools, one set per process, taken from the first reader's options.
+/// The pools, one set per process, created with the first reader's options.
 pub struct Pools {
-    /// Pages and scans: niced, so that point reads on the event loop come first.
+    /// Pages and scans. Niced, so that point reads on the event loop take precedence.
     pub scan: Pool,
-    /// Replies of unbounded length: a thread here may wait for a slow reader.
+    /// Replies of unbounded length. Its threads may wait for slow readers.
     pub stream: Pool,
     pub in_flight: Arc<InFlight>,
     pub stream_bytes_max: usize,
@@ -58,7 +58,7 @@ impl Pools {
 
 static POOLS: Mutex<Option<Arc<Pools>>> = Mutex::new(None);
 
-/// The process's pools: the first reader's options make them, later ones share them.
+/// The process's pools. The first reader's options create them, later readers share them.
 pub fn pools(options: &PoolOptions) -> Checked<Arc<Pools>> {
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(pools) = pools.as_ref() {
@@ -69,7 +69,7 @@ pub fn pools(options: &PoolOptions) -> Checked<Arc<Pools>> {
     Ok(made)
 }
 
-/// One task: where it runs, until when, and how much may wait untaken.
+/// One task: its pool, its deadline, and the bytes that may be queued unread.
 pub struct Task<'p> {
     pub pool: &'p Pool,
     pub in_flight: &'p Arc<InFlight>,
@@ -77,7 +77,7 @@ pub struct Task<'p> {
     pub deadline: Instant,
 }
 
-/// Queues `work` and answers a promise of its [`TaskResult`].
+/// Queues `work` and returns a promise of its [`TaskResult`].
 pub fn start<'env>(
     env: &'env Env,
     task: Task<'_>,
@@ -107,7 +107,7 @@ pub fn start<'env>(
             })
         }));
     });
-    // The job owns the writer; a refused job leaves it here, so that the refusal keeps its name.
+    // An accepted job takes the writer. A refused one leaves it here, to report the error.
     let writer = Arc::new(Mutex::new(Some(writer)));
     let kept = Arc::clone(&writer);
     let deadline = task.deadline;
@@ -122,7 +122,7 @@ pub fn start<'env>(
         };
         writer.finish(outcome);
     });
-    // Only then: a job that was accepted may not have begun, and its writer is still here.
+    // Only on refusal: the writer of an accepted job may also still be here.
     if let Err(error) = submitted
         && let Some(writer) = take(&writer)
     {

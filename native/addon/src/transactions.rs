@@ -1,5 +1,4 @@
-//! Checks of signed transactions. Their work runs on a pool of its own, `verify`: a scan never
-//! holds up a signature.
+//! Checks signed transactions on a separate pool, `verify`, so that scans never delay signatures.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,9 +18,10 @@ use crate::failure::{Result, guard};
 use crate::promises::deferred;
 use crate::tasks::{NICENESS_MAX, THREADS_MAX};
 
-/// Addresses and programs of one list: more than any operator has, few enough to look through.
+/// Maximum addresses or programs of one list: more than any operator has, and fast to search
+/// linearly.
 const KEYS_MAX: usize = 256;
-/// Tip classes of one route: the service's and the engine's, and some room.
+/// Maximum tip classes of one route. The service and the engine use one each.
 const CLASSES_MAX: usize = 8;
 
 /// Addresses whose tips are summed together.
@@ -85,7 +85,7 @@ impl TransactionRules {
 
 static VERIFY: Mutex<Option<Arc<Pool>>> = Mutex::new(None);
 
-/// The process's pool: the first options make it, later ones share it.
+/// The process's pool. The first options create it, later ones share it.
 fn verify_pool(env: &Env, options: &VerifyPoolOptions) -> Checked<Arc<Pool>> {
     let threads = whole(options.verify_threads, THREADS_MAX, "verifyThreads")? as usize;
     let niceness = whole(options.verify_niceness, NICENESS_MAX, "verifyNiceness")? as i32;
@@ -95,8 +95,8 @@ fn verify_pool(env: &Env, options: &VerifyPoolOptions) -> Checked<Arc<Pool>> {
         return Ok(Arc::clone(pool));
     }
     let made = Arc::new(Pool::new("verify", threads, niceness, queue_max)?);
-    // A process that ends frees JavaScript's memory, also what a thread here is reading: end that
-    // first.
+    // A process that ends frees JavaScript's memory, which these threads may be reading. So close
+    // the pool first.
     env.add_env_cleanup_hook(Arc::clone(&made), |pool| pool.close())
         .map_err(|error| Error::Internal(error.reason.to_string()))?;
     *pool = Some(Arc::clone(&made));
@@ -277,13 +277,13 @@ impl TransactionChecks {
 }
 
 impl TransactionChecks {
-    /// Queues a check. The given bytes live until JavaScript has the verdict.
+    /// Queues a check. The given bytes stay alive until JavaScript has the verdict.
     fn start<'env>(&self, env: &'env Env, given: Given<Uint8Array>) -> Result<Object<'env>> {
         let (deferred, promise) = deferred::<VerdictData>(env)?;
         let check = Check::new(given);
         submit(&self.pool, &self.rules, check, move |check, outcome| {
             deferred.resolve(Box::new(move |_| {
-                // A JavaScript buffer must be released on JavaScript's own thread.
+                // A JavaScript buffer must be released on JavaScript's thread.
                 drop(check);
                 Ok(VerdictData::of(outcome))
             }));
@@ -292,8 +292,7 @@ impl TransactionChecks {
     }
 }
 
-/// Decodes a text, unless it is too long to be a transaction: an 8 MiB string is not worth its
-/// copy.
+/// Decodes a text, unless it is too long for a transaction: avoids copying up to 8 MiB.
 fn decode_string(
     text: JsString<'_>,
     bytes_max: usize,
@@ -302,7 +301,7 @@ fn decode_string(
     if text.utf16_len().map_err(failed)? > text_length(bytes_max) {
         return Ok(Err(Problem::Size));
     }
-    // UTF-8, not Latin-1: the latter would turn U+0141 into the letter A.
+    // UTF-8, because Latin-1 would turn U+0141 into the letter A.
     let text = text.into_utf8().map_err(failed)?;
     Ok(decode(text.as_slice(), bytes_max))
 }

@@ -45,7 +45,7 @@ impl Problem {
 /// The result for one transaction of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Byte range in the body of a batch; 0 in a bundle.
+    /// First byte in the body of a batch; 0 in a bundle.
     pub start: usize,
     pub byte_length: usize,
     pub problem: Option<Problem>,

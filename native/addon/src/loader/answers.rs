@@ -1,4 +1,4 @@
-//! What a loader answers, as JavaScript gets it.
+//! Results of a loader, as JavaScript objects.
 
 use napi_derive::napi;
 use primitives::encoding::encode_pubkey;

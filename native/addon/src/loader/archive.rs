@@ -1,4 +1,4 @@
-//! Bounds of an archive and of its transfer, as JavaScript gives them.
+//! Limits of an archive and its transfer, from JavaScript.
 
 use ingest::archive::{ArchiveLimits, READ_BYTES, SourceOptions};
 use napi_derive::napi;
@@ -6,7 +6,7 @@ use sys::error::Result as Checked;
 
 use crate::arguments::{integer, whole, wrong};
 
-/// More than memory is worth: the transfer waits for its reader as well with less.
+/// The maximum read ahead. More memory gains nothing, because the transfer waits for its reader.
 const AHEAD_BYTES_MAX: u64 = 1 << 30;
 
 /// What an archive and its transfer may take.
@@ -27,12 +27,12 @@ pub struct ArchiveOptions {
     pub ca_certificate_pem: Option<String>,
 }
 
-/// Of at most seven weeks, which no clock overflows by.
+/// At most seven weeks, so that no clock overflows.
 fn ms(number: f64, what: &str) -> Checked<u64> {
     whole(number, u32::MAX, what).map(u64::from)
 }
 
-/// One at least.
+/// At least one.
 fn some(number: f64, what: &str) -> Checked<u64> {
     match integer(number, what)? {
         0 => Err(wrong(what)),

@@ -1,4 +1,4 @@
-//! The thread of a loader: one job after the other, in the order of the calls.
+//! The thread of a loader: runs jobs one at a time, in the order of the calls.
 
 use std::mem;
 use std::sync::mpsc::Receiver;
@@ -12,7 +12,7 @@ use sys::error::{Error, Result as Checked};
 use super::answers::{LoaderReply, reply};
 use crate::promises::Deferred;
 
-/// What a job answers.
+/// The result of a job.
 pub(super) enum Done {
     Pushed,
     Read(Option<u64>, Box<ArchiveEnd>),
@@ -21,7 +21,7 @@ pub(super) enum Done {
 
 pub(super) type Answer = Checked<Done>;
 
-/// What a call has the loader's thread do.
+/// The work of one call, for the loader's thread.
 pub(super) type Work = Box<dyn FnOnce(&mut Option<Loader>) -> Answer + Send>;
 
 pub(super) struct Job {
@@ -42,7 +42,7 @@ pub(super) fn work(
         let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
             .unwrap_or_else(|_| Err(Error::Internal("panic in the native layer".into())));
         if answer.is_err() {
-            // What is half taken must not become a store.
+            // A partly loaded version set must not become a store.
             drop(mem::take(&mut loader));
         }
         if let Some(loader) = &loader {

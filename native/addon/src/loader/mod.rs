@@ -1,5 +1,4 @@
-//! A new store out of versions of accounts. One thread does one thing after the other, in the order
-//! of the calls.
+//! Makes a new store from versions of accounts. One thread runs the calls in their order.
 
 mod answers;
 mod archive;
@@ -30,9 +29,9 @@ use archive::ArchiveOptions;
 use jobs::{Answer, Done, Job, work};
 use options::{LoaderBase, LoaderOptions};
 
-/// Calls that may wait for the ones before. Whoever waits for each promise has one.
+/// Maximum queued calls. A caller that awaits each promise has one.
 const JOBS_MAX: usize = 64;
-/// What tells sources apart that hold the same slot.
+/// Orders sources with the same slot.
 const ORDER_MAX: u32 = 255;
 
 /// Sorts versions of accounts and makes a store of the newest ones.
@@ -234,7 +233,7 @@ impl StoreLoader {
     }
 }
 
-/// What stops a call before it has begun.
+/// Runs a check before a call starts, and throws its error.
 fn checked<T>(check: impl FnOnce() -> Checked<T>) -> Result<T> {
     check().map_err(|error| thrown(&error))
 }

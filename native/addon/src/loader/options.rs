@@ -1,4 +1,4 @@
-//! Bounds of a load, and the block that its store begins with, as JavaScript gives them.
+//! Limits of a load, and the first block of its store, from JavaScript.
 
 use ingest::load::{Base, LoadOptions, SORT_MEMORY_BYTES_MIN};
 use napi::bindgen_prelude::Uint8Array;
