@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn accepts_accounts_and_refuses_each_flaw() {
+    fn accepts_accounts_and_rejects_each_flaw() {
         assert!(is_account(&account()));
         for (offset, bad) in [(108, 0), (108, 3), (72, 2), (73, 1), (109, 2), (129, 2)] {
             let mut data = account();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn accepts_mints_and_refuses_each_flaw() {
+    fn accepts_mints_and_rejects_each_flaw() {
         assert_eq!(
             (mint_supply(&mint()), mint_decimals(&mint())),
             (Some(7), Some(6))
@@ -205,7 +205,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_give_an_answer(data in proptest::collection::vec(any::<u8>(), 0..400)) {
+        fn any_bytes_decode(data in proptest::collection::vec(any::<u8>(), 0..400)) {
             let _ = (is_account(&data), is_mint(&data), mint_of(&data), wallet_of(&data));
             let _ = (amount_of(&data), mint_supply(&data), mint_decimals(&data));
             prop_assert!(!(is_account(&data) && is_mint(&data)));

@@ -164,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_have_an_answer(kind in 0u8..5, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        fn any_bytes_decode(kind in 0u8..5, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             let bytes = [&[kind][..], &bytes].concat();
             let _ = first_length(&bytes);
             if let Some(Change::Transaction { keys, logs, .. }) = decode(&bytes) {
@@ -174,7 +174,7 @@ mod tests {
         }
 
         #[test]
-        fn a_change_cut_off_is_none(cut in 0usize..200) {
+        fn a_truncated_change_is_none(cut in 0usize..200) {
             let update = TransactionUpdate {
                 signature: [1; 64],
                 error: Some(vec![8, 0, 0, 0]),

@@ -123,7 +123,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_come_back_as_they_were_written(all in proptest::collection::vec(any_parts(), 0..8)) {
+        fn rows_decode_as_written(all in proptest::collection::vec(any_parts(), 0..8)) {
             let mut bytes = Vec::new();
             all.iter().for_each(|parts| row(parts).write(&mut bytes));
             let read = PackedRows::new(&bytes).collect::<Result<Vec<_>>>().unwrap();
@@ -131,7 +131,7 @@ mod tests {
         }
 
         #[test]
-        fn a_cut_run_is_an_error_and_no_panic(parts in any_parts(), cut in 1_usize..300) {
+        fn truncated_rows_give_an_error(parts in any_parts(), cut in 1_usize..300) {
             let mut bytes = Vec::new();
             row(&parts).write(&mut bytes);
             let cut = cut.min(bytes.len());
@@ -142,7 +142,7 @@ mod tests {
         }
 
         #[test]
-        fn random_bytes_end(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
+        fn random_bytes_do_not_loop(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
             prop_assert!(PackedRows::new(&bytes).count() <= bytes.len() / PACKED_HEAD_BYTES + 1);
         }
     }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Schoolbook base58: slow, plain, and the oracle here.
+/// Schoolbook base58: slow and simple, used as the reference.
 fn encode_plainly(bytes: &[u8]) -> String {
     let mut digits: Vec<u8> = Vec::new();
     for byte in bytes {
@@ -79,7 +79,7 @@ fn pubkey_texts() {
 }
 
 #[test]
-fn many_pubkeys_fail_by_the_first_bad_one() {
+fn decoding_many_pubkeys_reports_the_first_invalid_one() {
     let good = "1".repeat(32);
     assert_eq!(
         decode_pubkeys(&[&good, &good]).unwrap(),
@@ -185,7 +185,7 @@ fn base58_stops_at_128_bytes() {
 }
 
 #[test]
-fn zstd_of_nothing_is_a_frame() {
+fn zstd_of_empty_input_is_a_frame() {
     let mut out = Vec::new();
     push_base64_zstd(&mut out, &[]).unwrap();
     let frame = STANDARD.decode_to_vec(&out).unwrap();
@@ -234,7 +234,7 @@ proptest! {
     }
 
     #[test]
-    fn pubkey_text_is_refused_or_canonical(text in "[1-9A-HJ-NP-Za-km-z]{30,46}") {
+    fn a_pubkey_text_is_rejected_or_canonical(text in "[1-9A-HJ-NP-Za-km-z]{30,46}") {
         if let Ok(pubkey) = decode_pubkey(&text) {
             prop_assert_eq!(encode_pubkey(&pubkey), text);
         } else {
@@ -243,12 +243,12 @@ proptest! {
     }
 
     #[test]
-    fn any_pubkey_text_is_answered(text: String) {
+    fn any_pubkey_text_decodes_without_a_panic(text: String) {
         let _ = decode_pubkey(&text);
     }
 
     #[test]
-    fn base58_equals_the_oracle(
+    fn base58_equals_the_reference(
         zeros in 0usize..5, bytes in prop::collection::vec(any::<u8>(), 0..124)
     ) {
         let bytes = [vec![0; zeros], bytes].concat();

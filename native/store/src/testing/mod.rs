@@ -1,5 +1,5 @@
-//! What tests of the store and of the crates above it share: a temporary store, blocks and
-//! accounts, strategies of proptest, and a model of the store in a few lines.
+//! Helpers shared by the tests of the store and of dependent crates: a temporary store, blocks and
+//! accounts, proptest strategies, and a simple model of the store.
 
 pub mod naive;
 pub(crate) mod prefetch_count;
@@ -12,7 +12,7 @@ use primitives::Pubkey;
 
 pub use prefetch_count::take_found;
 
-/// A folder and the store in it.
+/// A temporary folder and the store in it.
 pub struct Temporary {
     pub store: Store,
     pub dir: tempfile::TempDir,
@@ -91,7 +91,7 @@ pub fn long_budget() -> Budget {
 }
 
 impl Temporary {
-    /// Leaves a slot of the feed without its last piece.
+    /// Removes the last piece of a slot of the feed.
     pub fn damage_feed(&self, slot: u64) {
         let mut txn = self.store.env.write_txn().unwrap();
         let key = crate::keys::piece(slot, 1);

@@ -1,4 +1,4 @@
-//! The store as a map, and its answers as plain scans: what every index must agree with.
+//! A model of the store: a map whose answers are plain scans. Every index must agree with it.
 
 use std::collections::BTreeMap;
 
@@ -82,7 +82,7 @@ impl Model {
         all
     }
 
-    /// Every account is in the store, and nothing else.
+    /// Asserts that the store contains exactly these accounts.
     pub fn assert_in(&self, snapshot: &Snapshot<'_>) {
         let stored = snapshot.tables().accounts.iter(&snapshot.txn).unwrap();
         let keys: Vec<Vec<u8>> = stored.map(|row| row.unwrap().0.to_vec()).collect();
@@ -99,7 +99,7 @@ impl Model {
     }
 }
 
-/// How a page of these matches ends.
+/// The expected result of a page of these matches.
 pub fn end_of(matches: &[Pubkey], limit: usize) -> (Vec<Pubkey>, PageEnd) {
     let rows: Vec<Pubkey> = matches.iter().take(limit).copied().collect();
     let last = (rows.len() == limit).then(|| rows[limit - 1]);

@@ -1,4 +1,4 @@
-//! Counts the records that walks of this thread prefetched.
+//! Counts the records that this thread's walks prefetched.
 
 use std::cell::Cell;
 
@@ -10,7 +10,7 @@ pub(crate) fn count(values: &[Option<&[u8]>]) {
     FOUND.set(FOUND.get() + values.iter().flatten().count());
 }
 
-/// Records found by the walks of this thread since the last call.
+/// Returns and resets the number of records that this thread's walks found.
 pub fn take_found() -> usize {
     FOUND.take()
 }

@@ -1,4 +1,4 @@
-//! Random blocks and queries over few addresses, so that everything meets everything.
+//! Random blocks and queries over few addresses, so that they often overlap.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -12,7 +12,7 @@ use primitives::token::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 const SYSTEM: Pubkey = [0; 32];
 const PLAIN: Pubkey = [0x50; 32];
 
-/// Addresses with the extremes among them.
+/// Addresses, including the smallest and the largest.
 pub fn pubkey() -> impl Strategy<Value = Pubkey> {
     prop_oneof![
         20 => (0u8..24).prop_map(|n| { let mut key = [n % 3; 32]; key[31] = n; key }),
@@ -25,7 +25,7 @@ pub fn wallet() -> impl Strategy<Value = Pubkey> {
     prop_oneof![4 => (0u8..3).prop_map(|n| [0x70 + n; 32]), 1 => Just([0xFF; 32])]
 }
 
-/// Mints are addresses of accounts too, so that some exist and some do not.
+/// Mints are also addresses of accounts, so that some exist and some do not.
 pub fn mint() -> impl Strategy<Value = Pubkey> {
     (0u8..4).prop_map(|n| {
         let mut key = [n % 3; 32];
@@ -93,7 +93,7 @@ pub fn update() -> impl Strategy<Value = AccountUpdate> {
         )
 }
 
-/// The updates of some blocks in a row.
+/// The updates of several consecutive blocks.
 pub fn blocks() -> impl Strategy<Value = Vec<Vec<AccountUpdate>>> {
     vec(vec(update(), 0..30), 1..10)
 }

@@ -1,5 +1,4 @@
-//! The check finds what is wrong: each table is damaged in turn, once by a row less and once by a
-//! row more.
+//! Tests of the check: each table is damaged in turn, by a missing row and by an extra row.
 
 use super::{
     TOKEN_PROGRAM, account, assert_sound, block, mint_data, number, open, options, token_data,
@@ -42,7 +41,7 @@ fn tables(store: &Store) -> [(&'static str, Db); 10] {
     ]
 }
 
-/// Damages one table of a fresh store and answers what the check says.
+/// Damages one table of a new store and returns the differences that the check reports.
 fn damaged(
     table: usize,
     damage: impl Fn(&Db, &mut heed::RwTxn<'_>, Vec<u8>, Vec<u8>),
@@ -69,7 +68,7 @@ fn a_missing_row_is_found_in_every_table() {
 }
 
 #[test]
-fn a_row_too_many_is_found_in_every_table() {
+fn an_extra_row_is_found_in_every_table() {
     for (i, (name, _)) in tables(&filled().store).into_iter().enumerate() {
         let found = damaged(i, |db, txn, mut key, value| {
             if let Some(byte) = key.last_mut() {
@@ -82,10 +81,10 @@ fn a_row_too_many_is_found_in_every_table() {
 }
 
 #[test]
-fn another_value_is_found_where_there_is_one() {
+fn a_wrong_value_is_found_in_every_table_with_values() {
     for (i, (name, _)) in tables(&filled().store).into_iter().enumerate() {
         let found = damaged(i, |db, txn, key, mut value| {
-            // A byte of the owner, the mint, the largest amount, the number of accounts.
+            // A byte of the owner, the mint, the largest amount, or the number of accounts.
             if let Some(byte) = value.get_mut(if name == "accounts" { 30 } else { 7 }) {
                 *byte ^= 1;
             }

@@ -1,4 +1,4 @@
-//! The largest accounts of a mint while balances move in and out of its row.
+//! Tests of the largest accounts of a mint, with balances that enter and leave its row.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use primitives::token::TokenProgram;
 const MINT: [u8; 32] = [0xAA; 32];
 const WALLET: [u8; 32] = [0xBB; 32];
 
-/// What happens to one account: a new balance, or a close.
+/// A change of one account: a new balance, or a close.
 fn change() -> impl Strategy<Value = (u64, Option<u64>, u8)> {
     let some = |below: u64| (0..below).prop_map(Some);
     let amount = prop_oneof![3 => Just(None), 3 => some(5), 4 => some(1_000)];
@@ -32,7 +32,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_largest_are_always_known(
+    fn the_largest_accounts_are_always_known(
         first in vec((0u64..300, (0u64..1_000).prop_map(Some), 0u8..8), 0..300),
         blocks in vec(vec(change(), 0..120), 1..8),
         closed in 0u64..300,
@@ -54,7 +54,7 @@ proptest! {
             slot += 1;
             apply(slot, changes.into_iter().map(to_update).collect());
         }
-        // Everything large goes at once, so that the row must be made anew.
+        // Closes all large accounts at once, so that the row must be recomputed.
         let close = |n| account(number(n), 0, TOKEN_PROGRAM, &[]);
         apply(slot + 1, (closed..300).map(close).collect());
         assert_sound(&temporary.store);
@@ -66,7 +66,7 @@ proptest! {
 }
 
 #[test]
-fn ties_come_in_descending_order_of_pubkeys_and_other_programs_do_not_count() {
+fn ties_are_in_descending_order_of_pubkeys_and_other_programs_are_ignored() {
     let temporary = open(&options());
     let data = token_data(&MINT, &WALLET, 5, 1);
     let mut updates = vec![account(MINT, 1, TOKEN_PROGRAM, &mint_data())];

@@ -1,4 +1,4 @@
-//! What is kept for a while: blocks, the feed of changes, transaction outcomes.
+//! Tests of the retained history: blocks, the feed of changes, transaction outcomes.
 
 use std::ops::ControlFlow;
 
@@ -78,7 +78,7 @@ fn details() -> impl Strategy<Value = TransactionDetails> {
     })
 }
 
-/// At most so many changes of a slot, as text.
+/// A limited number of a slot's changes, as text.
 fn shown(
     snapshot: &Snapshot<'_>,
     slot: u64,
@@ -100,7 +100,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_feed_replays_each_slot_as_it_was(
+    fn the_feed_returns_the_changes_of_each_slot(
         blocks in blocks(),
         errors in vec((any::<Option<u8>>(), option::of(details())), 0..40),
     ) {
@@ -131,7 +131,7 @@ proptest! {
         }
         prop_assert_eq!(feed(&temporary.store, blocks.len() as u64 + 1), None);
         assert_sound(&temporary.store);
-        // Stopped before any change and taken up there, the rest is the same.
+        // Stops before each change and resumes there; the remaining changes are the same.
         let snapshot = temporary.store.snapshot().unwrap();
         let all = shown(&snapshot, 1, FeedPosition::default(), usize::MAX).0;
         for stop in 0..all.len() {
@@ -144,7 +144,7 @@ proptest! {
 }
 
 #[test]
-fn the_feed_is_bounded_by_slots_and_bytes() {
+fn the_feed_is_limited_in_slots_and_bytes() {
     let large = |slot: u64| {
         block(
             slot,
@@ -182,7 +182,7 @@ fn the_feed_is_bounded_by_slots_and_bytes() {
         temporary.store.apply(&large(slot)).unwrap();
     }
     assert_eq!(held(&temporary.store), [8, 9]);
-    // Too large to be held at all, which is not the same as empty.
+    // Too large to be stored, which differs from an empty slot.
     let giant = account(number(0), 1, [9; 32], &vec![7; 30_000]);
     temporary.store.apply(&block(10, vec![giant])).unwrap();
     temporary.store.apply(&block(11, vec![])).unwrap();
@@ -201,7 +201,7 @@ fn the_feed_is_bounded_by_slots_and_bytes() {
 }
 
 #[test]
-fn outcomes_are_found_and_dropped_after_their_slots() {
+fn outcomes_are_found_until_their_slots_are_dropped() {
     let temporary = open(&Options {
         signature_slots_max: 40,
         ..options()
@@ -244,7 +244,7 @@ fn outcomes_are_found_and_dropped_after_their_slots() {
 }
 
 #[test]
-fn roots_ascend_and_never_lie_ahead() {
+fn roots_never_decrease_or_exceed_the_slot() {
     let temporary = open(&options());
     let roots = [None, Some(0), Some(1), Some(9), None, Some(2), Some(6)];
     for (slot, root) in (1..).zip(roots) {
@@ -264,7 +264,7 @@ fn roots_ascend_and_never_lie_ahead() {
 }
 
 #[test]
-fn the_last_blocks_are_known_by_slot_and_hash() {
+fn the_last_blocks_are_found_by_slot_and_hash() {
     let temporary = open(&options());
     let all: Vec<_> = (1..=BLOCKS_KEPT + 20)
         .map(|slot| block(slot, vec![]))

@@ -16,7 +16,7 @@ use crate::testing::*;
 use primitives::Pubkey;
 use primitives::token::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 
-/// The tables hold what `accounts` says.
+/// Asserts that all tables agree with `accounts`.
 fn assert_sound(store: &Store) {
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
 }

@@ -1,5 +1,5 @@
-//! Random blocks: the store equals a map, its indexes a recomputation, its pages a scan, whichever
-//! plan.
+//! Tests on random blocks: the store equals a map, its indexes a recomputation, and its pages a
+//! scan, with every plan.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ fn page_by(
     (rows, end)
 }
 
-/// Every plan that would be right for a query.
+/// Every plan that is valid for a query.
 fn plans(snapshot: &Snapshot<'_>, query: &ProgramQuery) -> Vec<ScanPlan> {
     let mut plans = candidates(query);
     plans.extend([
@@ -142,10 +142,10 @@ proptest! {
     }
 
     #[test]
-    fn one_transaction_for_many_blocks_is_the_same(blocks in blocks(), known in 0usize..4) {
+    fn many_blocks_in_one_transaction_give_the_same_store(blocks in blocks(), known in 0usize..4) {
         let (one, many) = (open(&options()), open(&options()));
         let model = apply_all(&one.store, &blocks);
-        // Blocks that are known already are passed over.
+        // Blocks already applied are skipped.
         let numbered = (1..).zip(&blocks);
         let all: Vec<_> = numbered.map(|(slot, updates)| block(slot, updates.clone())).collect();
         many.store.apply_all(&all[..known.min(all.len())]).unwrap();
@@ -153,15 +153,15 @@ proptest! {
         assert_sound(&many.store);
         model.assert_in(&many.store.snapshot().unwrap());
         prop_assert_eq!(one.store.tip().unwrap(), many.store.tip().unwrap());
-        // Of an account written twice in one transaction `changed` gets the later row only, so it
-        // may reach further back.
+        // If an account is written twice in one transaction, `changed` gets only the later row, so
+        // it may reach further back.
         let entries = [&one, &many].map(|of| {
             let mut entries = of.store.stats().unwrap().entries;
             entries.retain(|(table, _)| *table != "changed");
             entries
         });
         prop_assert_eq!(&entries[0], &entries[1]);
-        // The changes of each slot are the same, also where a later slot changed an account again.
+        // The changes of each slot are equal, even if a later slot changed an account again.
         for slot in 1..=blocks.len() as u64 {
             let [of_one, of_many] = [&one, &many].map(|of| feed(&of.store, slot));
             prop_assert_eq!(of_one, of_many);
@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn pages_joined_are_one_scan(blocks in blocks(), query in program_query()) {
+    fn joined_pages_equal_one_scan(blocks in blocks(), query in program_query()) {
         let temporary = open(&options());
         let model = apply_all(&temporary.store, &blocks);
         let snapshot = temporary.store.snapshot().unwrap();

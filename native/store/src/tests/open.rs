@@ -1,4 +1,4 @@
-//! Opening stores: what survives, what is refused, and with which words.
+//! Tests of opening stores: what persists, what is rejected, and the error messages.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ fn refusal(dir: &Path, options: &Options) -> String {
 }
 
 #[test]
-fn what_is_applied_survives_and_reads_back_exactly() {
+fn applied_blocks_persist_and_read_back_exactly() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_writer(dir.path(), &options()).unwrap();
     assert_eq!(store.tip().unwrap(), None);
@@ -63,7 +63,7 @@ fn what_is_applied_survives_and_reads_back_exactly() {
 }
 
 #[test]
-fn a_block_that_does_not_follow_changes_nothing() {
+fn a_block_that_does_not_follow_the_tip_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_writer(dir.path(), &options()).unwrap();
     store
@@ -90,7 +90,7 @@ fn a_block_that_does_not_follow_changes_nothing() {
         assert!(!again.is_new);
         assert_eq!(store.snapshot().unwrap().account(&[2; 32]).unwrap(), None);
     }
-    // Skipped slots are no gap: the parent is what counts.
+    // Skipped slots are not a gap: only the parent slot matters.
     store
         .apply(&Block {
             parent_slot: 5,
@@ -102,7 +102,7 @@ fn a_block_that_does_not_follow_changes_nothing() {
 }
 
 #[test]
-fn another_identity_is_refused_with_the_fix() {
+fn a_different_identity_is_rejected_with_the_fix() {
     let dir = tempfile::tempdir().unwrap();
     assert!(matches!(
         Store::open_reader(dir.path(), &options()),
@@ -144,7 +144,7 @@ fn another_identity_is_refused_with_the_fix() {
 }
 
 #[test]
-fn a_newer_schema_is_refused_with_the_fix() {
+fn a_newer_schema_is_rejected_with_the_fix() {
     let temporary = open(&options());
     let mut txn = temporary.store.env.write_txn().unwrap();
     temporary
@@ -160,7 +160,7 @@ fn a_newer_schema_is_refused_with_the_fix() {
 }
 
 #[test]
-fn a_full_disk_and_a_giant_account_are_refused_and_nothing_is_written() {
+fn blocks_are_rejected_when_the_disk_is_full_or_an_account_too_large() {
     let temporary = open(&Options {
         disk_reserve_bytes: u64::MAX,
         ..options()
@@ -188,7 +188,7 @@ fn a_full_disk_and_a_giant_account_are_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn a_full_map_is_named_and_a_larger_one_goes_on() {
+fn a_full_map_is_reported_and_a_larger_map_continues() {
     let small = Options {
         map_bytes: 1 << 20,
         ..options()
@@ -204,7 +204,7 @@ fn a_full_map_is_named_and_a_larger_one_goes_on() {
     };
     assert!(text.contains("raise store.mapBytes"), "{text}");
     assert!(slot > 3);
-    // Again and again: what failed leaves nothing behind.
+    // Repeated attempts: a failed one leaves nothing behind.
     assert!(temporary.store.apply(&grow(slot)).is_err());
     assert_eq!(
         temporary.store.tip().unwrap().map(|tip| tip.slot),
@@ -219,7 +219,7 @@ fn a_full_map_is_named_and_a_larger_one_goes_on() {
 }
 
 #[test]
-fn what_the_disk_refuses_is_told_apart() {
+fn disk_errors_are_distinguished() {
     let of = |code| Error::from(heed::Error::Io(std::io::Error::from_raw_os_error(code)));
     for code in [libc::ENOSPC, libc::EDQUOT, libc::EFBIG] {
         assert!(matches!(of(code), Error::StoreStopped(text) if text.contains("disk is full")));
@@ -234,7 +234,7 @@ fn what_the_disk_refuses_is_told_apart() {
 }
 
 #[test]
-fn the_slots_of_readers_have_their_place_on_the_disk() {
+fn disk_blocks_of_reader_slots_are_allocated() {
     use std::os::unix::fs::MetadataExt;
     let temporary = open(&options());
     let lock = std::fs::metadata(temporary.dir.path().join("lock.mdb")).unwrap();
@@ -242,7 +242,7 @@ fn the_slots_of_readers_have_their_place_on_the_disk() {
 }
 
 #[test]
-fn time_is_the_clock_then_the_block_then_nothing() {
+fn time_comes_from_the_clock_then_the_block_then_is_zero() {
     let temporary = open(&options());
     assert_eq!(temporary.store.snapshot().unwrap().unix_timestamp(), 0);
     temporary
@@ -266,7 +266,7 @@ fn time_is_the_clock_then_the_block_then_nothing() {
 
 proptest! {
     #[test]
-    fn any_bytes_decode_or_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_decode_or_are_rejected(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         match record::decode(&bytes) {
             Some(account) => {
                 prop_assert_eq!(&record::encode_head(&account)[25..], &bytes[25..57]);

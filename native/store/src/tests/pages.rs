@@ -1,4 +1,4 @@
-//! Which plan a query gets, and the bounds of a page.
+//! Tests of the plan chosen for a query, and of the limits of a page.
 
 use std::time::Instant;
 
@@ -37,15 +37,15 @@ fn plan(store: &Store, query: &ProgramQuery) -> ScanPlan {
     store.snapshot().unwrap().plan(query).unwrap()
 }
 
-/// Pubkeys spread evenly, as real ones are.
+/// Evenly distributed pubkeys, like real ones.
 fn spread(n: u64) -> [u8; 32] {
     let mut pubkey = number(n);
     pubkey[0..8].copy_from_slice(&n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
     pubkey
 }
 
-/// 4,000 accounts of a large program, of which 3,000 begin alike; 200 of a small one; 8,000 token
-/// accounts, 6,000 of them of one mint and 1,500 of another, 3 of one wallet.
+/// 4,000 accounts of a large program, 3,000 of them with the same first bytes; 200 of a small one;
+/// 8,000 token accounts, 6,000 of them of one mint and 1,500 of another, 3 of one wallet.
 fn filled(options: &Options) -> super::Temporary {
     let temporary = open(options);
     let large = |n: u64, lamports| {
@@ -123,7 +123,7 @@ fn each_query_gets_the_cheapest_plan() {
         plan(store, &query(TOKEN_PROGRAM, vec![memcmp(32, &WALLET)])),
         ScanPlan::ByTokenOwner(token, WALLET)
     );
-    // An index of half of all accounts is slower than all of them in a row.
+    // An index of half of all accounts is slower than walking all accounts.
     assert_eq!(
         plan(store, &query(TOKEN_PROGRAM, vec![memcmp(0, &MINT)])),
         ScanPlan::Walk
@@ -132,7 +132,7 @@ fn each_query_gets_the_cheapest_plan() {
     assert_eq!(plan(store, &query(LARGE, common.clone())), ScanPlan::Walk);
     let first = ScanPlan::ByDiscriminator(COMMON.to_le_bytes());
     assert_eq!(plan(store, &query(SMALL, common)), first);
-    // Of two indexes the one with fewer rows, whichever filter comes first.
+    // Of two indexes the one with fewer rows is used, in any order of the filters.
     let both = vec![memcmp(0, &MINT), memcmp(32, &WALLET)];
     assert_eq!(
         plan(store, &query(TOKEN_PROGRAM, both)),
@@ -146,7 +146,7 @@ fn each_query_gets_the_cheapest_plan() {
 }
 
 #[test]
-fn recent_changes_come_from_the_log_while_that_is_short() {
+fn recent_changes_are_read_from_the_log_if_it_is_cheaper() {
     let temporary = filled(&options());
     let store = &temporary.store;
     let since = |slot| ProgramQuery {
@@ -156,9 +156,10 @@ fn recent_changes_come_from_the_log_while_that_is_short() {
     for slot in [1, 3, 5, 9] {
         assert_eq!(plan(store, &since(slot)), ScanPlan::Changed { since: slot });
     }
-    // Slot 0 lies before the floor: the first block alone had as many writes as are kept.
+    // Slot 0 is before the floor: the first block alone had as many writes as are kept.
     assert_eq!(plan(store, &since(0)), ScanPlan::Walk);
-    // Three rows of an index beat thirty of the log, and none of the log beats three.
+    // Three rows of an index are cheaper than thirty of the log, and no rows of the log are cheaper
+    // than three of an index.
     let wallet = |slot| ProgramQuery {
         changed_since: Some(slot),
         ..query(TOKEN_PROGRAM, vec![memcmp(32, &WALLET)])
@@ -176,7 +177,7 @@ fn recent_changes_come_from_the_log_while_that_is_short() {
 }
 
 #[test]
-fn the_deadline_ends_a_page_and_says_how_far_it_came() {
+fn the_deadline_ends_a_page_and_reports_the_rows_read() {
     let temporary = filled(&options());
     let snapshot = temporary.store.snapshot().unwrap();
     for filters in [
@@ -187,7 +188,7 @@ fn the_deadline_ends_a_page_and_says_how_far_it_came() {
         let mut budget = Budget::until(Instant::now());
         match snapshot.program_page(&query, &mut budget, &mut |_, _| Ok(())) {
             Err(Error::ReadBudget { scanned: 256 }) => assert_eq!(query.filters.len(), 1),
-            // One row is done before the clock is looked at.
+            // One row is processed before the first read of the clock.
             Ok(PageEnd {
                 count: 0,
                 last: None,
@@ -198,7 +199,7 @@ fn the_deadline_ends_a_page_and_says_how_far_it_came() {
 }
 
 #[test]
-fn a_refusing_visitor_ends_the_page() {
+fn an_error_of_the_visitor_ends_the_page() {
     let temporary = filled(&options());
     let snapshot = temporary.store.snapshot().unwrap();
     let mut visits = 0;

@@ -1,4 +1,4 @@
-//! Corrections of a sweep, and blocks over accounts that are ahead of the tip.
+//! Tests of sweep corrections, and of blocks applied over accounts newer than the tip.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ const PROGRAM: Pubkey = [9; 32];
 const OTHER: Pubkey = [8; 32];
 const BYTES_MAX: usize = 1 << 20;
 
-/// A row of an upstream: no account where there is no owner.
+/// A row of an upstream RPC; without an owner there is no account.
 fn packed(slot: u64, pubkey: Pubkey, lamports: u64, owner: &Pubkey, data: &[u8]) -> Vec<u8> {
     let account = AccountRef {
         slot,
@@ -57,7 +57,7 @@ fn lamports(store: &Store, pubkey: Pubkey) -> Option<u64> {
 }
 
 #[test]
-fn what_the_feed_missed_is_corrected_with_the_next_block() {
+fn changes_missing_from_the_feed_are_corrected_with_the_next_block() {
     for options in [options(), scoped()] {
         let store = open(&options);
         let keys: Vec<Pubkey> = (1..=4).map(|i| [i; 32]).collect();
@@ -93,7 +93,7 @@ fn what_the_feed_missed_is_corrected_with_the_next_block() {
 }
 
 #[test]
-fn a_row_ahead_of_the_tip_waits_for_the_blocks_that_may_explain_it() {
+fn a_row_newer_than_the_tip_waits_for_blocks_that_may_explain_it() {
     let store = open(&options());
     let keys = [[1; 32], [2; 32]];
     let accounts = keys.map(|key| account(key, 5, PROGRAM, &[]));
@@ -109,7 +109,7 @@ fn a_row_ahead_of_the_tip_waits_for_the_blocks_that_may_explain_it() {
 }
 
 #[test]
-fn a_newer_block_wins_over_a_row() {
+fn a_newer_block_takes_precedence_over_a_row() {
     let store = open(&options());
     let key = [1; 32];
     let write = |slot, lamports| block(slot, vec![account(key, lamports, PROGRAM, &[])]);
@@ -131,7 +131,7 @@ fn a_newer_block_wins_over_a_row() {
 }
 
 #[test]
-fn waiting_corrections_are_bounded() {
+fn waiting_corrections_are_limited() {
     let store = open(&options());
     let keys: Vec<Pubkey> = (1..=8).map(|i| [i; 32]).collect();
     let accounts = keys.iter().map(|key| account(*key, 5, PROGRAM, &[]));
@@ -156,7 +156,7 @@ fn waiting_corrections_are_bounded() {
 }
 
 #[test]
-fn addresses_come_in_order_and_bounded() {
+fn addresses_are_ordered_and_limited() {
     let store = open(&options());
     let mut accounts = vec![account(CLOCK_SYSVAR, 1, OTHER, &[0; 40])];
     accounts.extend((1..=20).map(|i| account([i; 32], 1, PROGRAM, &vec![0; usize::from(i) * 100])));
@@ -174,7 +174,7 @@ fn addresses_come_in_order_and_bounded() {
     assert!(all.is_sorted());
 }
 
-/// A store as a load leaves it: the tip is the base, and each account is as of a slot of its own.
+/// Fills a store like a load: the tip is the base, and each account is as of a different slot.
 fn load(store: &Store, base: &Block, rows: &[AccountUpdate], slots: &[u64]) {
     let bare = Block {
         accounts: Vec::new(),
@@ -199,7 +199,7 @@ fn load(store: &Store, base: &Block, rows: &[AccountUpdate], slots: &[u64]) {
     txn.commit().unwrap();
 }
 
-/// An update of one of few keys, so that they meet.
+/// An update of one of few keys, so that updates collide.
 fn any_update() -> impl Strategy<Value = (u8, u64, bool)> {
     (0..6_u8, 0..3_u64, any::<bool>())
 }
@@ -207,10 +207,10 @@ fn any_update() -> impl Strategy<Value = (u8, u64, bool)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Each account is read at a slot of its own, after the base: when all of these slots are
-    /// applied, the store is what applying every block to the base would have made it.
+    /// Each account is read at a different slot after the base. After all of these slots are
+    /// applied, the store equals one in which every block was applied to the base.
     #[test]
-    fn blocks_over_rows_read_at_different_slots_end_at_the_same_state(
+    fn blocks_over_rows_read_at_different_slots_give_the_same_state(
         blocks in proptest::collection::vec(proptest::collection::vec(any_update(), 0..6), 8),
         read_at in proptest::collection::vec(0..6_usize, 6),
     ) {
@@ -224,7 +224,7 @@ proptest! {
         let truth = open(&scoped());
         let base = block(10, (0..6).map(|key| update((key, 1, key % 2 == 0))).collect());
         truth.store.apply(&base).unwrap();
-        // What a read of a key at each slot answers.
+        // The result of reading each key at its slot.
         let mut rows: Vec<AccountUpdate> = Vec::new();
         let loaded = open(&scoped());
         for (at, block) in blocks.iter().enumerate() {

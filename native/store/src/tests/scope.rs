@@ -1,4 +1,4 @@
-//! A store that keeps a part of the chain.
+//! Tests of a store that keeps a part of the chain.
 
 use super::{
     TOKEN_2022_PROGRAM, TOKEN_PROGRAM, account, assert_sound, block, mint_data, number, open,
@@ -22,7 +22,7 @@ fn scoped() -> Options {
 }
 
 #[test]
-fn keeps_what_is_listed_and_what_that_needs() {
+fn keeps_listed_accounts_and_the_mints_they_need() {
     let temporary = open(&scoped());
     let other_mint = [0x61; 32];
     let updates = vec![
@@ -81,7 +81,7 @@ fn keeps_what_is_listed_and_what_that_needs() {
 }
 
 #[test]
-fn what_leaves_the_scope_is_removed_and_a_needed_mint_stays_fresh() {
+fn accounts_out_of_scope_are_removed_and_needed_mints_are_updated() {
     let temporary = open(&scoped());
     let other_mint = [0x61; 32];
     let mut mint = mint_data();
@@ -114,7 +114,7 @@ fn what_leaves_the_scope_is_removed_and_a_needed_mint_stays_fresh() {
     let snapshot = temporary.store.snapshot().unwrap();
     assert!(snapshot.account(&number(1)).unwrap().is_none());
     assert!(!snapshot.in_scope(&number(1)).unwrap());
-    // Listed and absent: the chain has no such account.
+    // Listed and absent: the account does not exist on the chain.
     assert!(snapshot.in_scope(&MINT).unwrap());
     assert_eq!(snapshot.account(&other_mint).unwrap().unwrap().data[36], 77);
     drop(snapshot);

@@ -1,5 +1,5 @@
-//! A verification in slices finds what the full check finds: nothing in sound stores, and the
-//! tables that are damaged; and blocks that are applied between its slices are no differences.
+//! Tests of the verification in slices: it reports nothing in sound stores, finds the same damaged
+//! tables as the full check, and ignores blocks applied between its slices.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn limits(slice_rows_max: u64) -> VerifyLimits {
     }
 }
 
-/// Verifies to the end, and does something after each slice.
+/// Verifies to the end, and calls `between` after each slice.
 fn verify(store: &Store, limits: VerifyLimits, mut between: impl FnMut()) -> Vec<String> {
     let mut verifier = Verifier::new(limits);
     let mut rows = 0;
@@ -42,7 +42,7 @@ fn tables_of(sentences: &[String]) -> BTreeSet<String> {
     sentences.iter().map(name).collect()
 }
 
-/// The tables that a sound block may damage by a row.
+/// The tables that the tests damage.
 fn tables(store: &Store) -> [Db; 10] {
     let t = &store.tables;
     [
@@ -74,7 +74,7 @@ fn damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
-/// Spoils one row of one table; false where there is none to spoil.
+/// Damages one row of one table; false if it has no such row.
 fn spoil(store: &Store, table: usize, row: usize, damage: Damage) -> bool {
     let mut txn = store.env.write_txn().unwrap();
     let db = tables(store)[table];
@@ -110,7 +110,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn random_damage_is_found_as_the_full_check_finds_it(
+    fn random_damage_is_found_like_in_the_full_check(
         blocks in blocks(),
         slice_rows_max in 1u64..9,
         damages in vec((0usize..10, any::<usize>(), damage()), 0..3),
@@ -124,29 +124,30 @@ proptest! {
         for (table, row, damage) in damages {
             spoil(store, table, row, damage);
         }
-        // The full check reads the tip, which may be what is damaged.
+        // The full check reads the tip, which may be the damaged row.
         let (Ok(checked), Ok(_)) = (store.check(), store.tip()) else {
             return Ok(());
         };
         let verified = verify(store, limits(slice_rows_max), || ());
         let (said, found) = (tables_of(&checked), tables_of(&verified));
         prop_assert!(said.is_empty() || !found.is_empty(), "{checked:?}");
-        // The full check counts and ranks along rows that are wrong themselves then.
+        // The full check then counts and ranks along damaged rows.
         if !found.contains("accounts") && !found.contains("by_mint") {
             prop_assert!(said.is_subset(&found), "{checked:?} but {verified:?}");
         }
-        // The check leaves out counts of programs without rows in `changed`.
+        // The full check skips counts of programs without rows in `changed`.
         let others: Vec<_> = verified.iter().filter(|s| !s.starts_with("changed: ")).collect();
         prop_assert!(!checked.is_empty() || others.is_empty(), "{others:?}");
     }
 }
 
 #[test]
-fn blocks_between_slices_are_no_differences() {
+fn blocks_between_slices_cause_no_differences() {
     let temporary = open(&options());
     let store = &temporary.store;
     let mint = number(1);
-    // Accounts come, change their mint, owner and amount, and go, before and behind the slices.
+    // Creates accounts, changes their mint, owner and amount, and closes them, before and after the
+    // current slice.
     let change = |slot: u64| {
         let updates = (0..40).map(|n| {
             let key = number(100 + (n * 7 + slot * 3) % 120);
@@ -178,7 +179,7 @@ fn blocks_between_slices_are_no_differences() {
 }
 
 #[test]
-fn differences_and_counting_are_bounded() {
+fn differences_and_counts_are_limited() {
     let temporary = open(&options());
     let store = &temporary.store;
     let accounts = (0..50).map(|n| account(number(n), 1, [9; 32], b"discriminator"));
@@ -203,7 +204,7 @@ fn differences_and_counting_are_bounded() {
 }
 
 #[test]
-fn a_copy_is_a_store_of_the_same_block_and_as_sound() {
+fn a_copy_is_a_sound_store_with_the_same_tip() {
     let temporary = open(&options());
     let store = &temporary.store;
     for slot in 1..10 {

@@ -1,4 +1,4 @@
-//! Pages that hold anything: a walk ends somewhere in them or nowhere, and nothing worse happens.
+//! Tests on damaged pages: a walk ends inside a page or finds nothing, without other faults.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use primitives::Pubkey;
 
 const FIRST: u64 = 2;
 
-/// Pages of a real store, to be damaged.
+/// A copy of a real store's pages, to be damaged.
 #[derive(Clone)]
 struct Copied(Vec<Vec<u8>>);
 
@@ -46,7 +46,7 @@ fn row(root: u64, depth: u16) -> Option<Tree> {
     Tree::of(&row)
 }
 
-/// Every value lies in one of the pages.
+/// Asserts that every value is inside one of the pages.
 fn assert_ends_inside(pages: &Copied, tree: Tree, keys: &[Pubkey]) {
     for value in walk(pages, tree, keys).into_iter().flatten() {
         let of_value = value.as_ptr_range();
@@ -58,7 +58,7 @@ fn assert_ends_inside(pages: &Copied, tree: Tree, keys: &[Pubkey]) {
     }
 }
 
-/// Heads, the places of nodes and the nodes themselves are hit more often than the rest.
+/// Headers, node offsets and nodes are damaged more often than the rest.
 fn place() -> impl Strategy<Value = usize> {
     prop_oneof![0usize..24, 0usize..256, 3_800usize..4_096, 0usize..4_096]
 }
@@ -102,8 +102,8 @@ fn damaged_pages_end_a_walk() {
 }
 
 #[test]
-fn a_tree_that_leads_to_itself_ends() {
-    // One branch page whose only nodes lead back to it.
+fn a_walk_of_a_cyclic_tree_ends() {
+    // A branch page whose only nodes point to the page itself.
     let mut page = vec![0; 4_096];
     page[10..12].copy_from_slice(&1u16.to_ne_bytes());
     page[12..14].copy_from_slice(&20u16.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! Where the map is, and which pages there are in it.
+//! Tests of finding the map and its pages.
 
 use super::{SMALL, stored};
 use crate::btree_prefetch::mapped::mapping_of;
@@ -13,11 +13,11 @@ not a line
 7fff00000000-";
 
 #[test]
-fn a_map_is_of_a_file_from_its_start() {
+fn only_a_mapping_of_a_file_from_its_start_is_found() {
     let range = 0x7f10_0000_0000..0x7f10_0040_0000;
     assert_eq!(mapping_of(MAPS, range.start), Some(range.clone()));
     assert_eq!(mapping_of(MAPS, range.end - 1), Some(range.clone()));
-    // The second part of a file, no file, and no mapping at all.
+    // The second part of a file, an anonymous mapping, and unmapped addresses.
     for address in [range.end, 0x7f10_0050_0000, range.start - 1, 0, usize::MAX] {
         assert_eq!(mapping_of(MAPS, address), None);
     }
@@ -25,7 +25,7 @@ fn a_map_is_of_a_file_from_its_start() {
 }
 
 #[test]
-fn pages_are_those_of_tables_up_to_the_last() {
+fn table_pages_up_to_the_last_page_are_found() {
     let temporary = stored(300, SMALL);
     let snapshot = temporary.store.snapshot().unwrap();
     let mapped = temporary.store.mapped.as_ref().unwrap();
@@ -38,7 +38,7 @@ fn pages_are_those_of_tables_up_to_the_last() {
     for number in [0, 1, last as u64 + 1, u64::MAX, 1 << 52, 1 << 32] {
         assert!(pages.page(number).is_none(), "{number}");
     }
-    // Nor is there one beyond the map, whatever the last page is said to be.
+    // No page exists beyond the map, for any number of the last page.
     let beyond = (temporary.store.env.info().map_size / page_bytes) as u64;
     assert!(
         mapped
@@ -49,14 +49,14 @@ fn pages_are_those_of_tables_up_to_the_last() {
 }
 
 #[test]
-fn a_row_of_another_kind_is_no_tree() {
+fn a_row_of_another_kind_is_not_a_tree() {
     let mut row = [0; 48];
     assert_eq!(Tree::of(&row), None, "no level");
     row[6..8].copy_from_slice(&2u16.to_ne_bytes());
     assert!(Tree::of(&row).is_some());
     assert_eq!(Tree::of(&row[..47]), None);
     assert_eq!(Tree::of(&[&row[..], &[0]].concat()), None);
-    // Duplicates, integer keys, another order.
+    // Duplicate keys, integer keys, reverse key order.
     for flags in [0x04u16, 0x08, 0x02] {
         row[4..6].copy_from_slice(&flags.to_ne_bytes());
         assert_eq!(Tree::of(&row), None);

@@ -1,4 +1,4 @@
-//! The records that a walk finds are those that are read afterwards.
+//! Tests that a walk finds the same records as a read.
 
 mod damaged;
 mod map;
@@ -11,7 +11,7 @@ use crate::testing::{Temporary, account, block, open, options, take_found};
 use crate::{AccountUpdate, Store};
 use primitives::Pubkey;
 
-/// Keys without order (splitmix64); they begin alike where `n` is a multiple of 5.
+/// Unordered keys (splitmix64); keys whose `n` is a multiple of 5 share a prefix.
 fn key(n: u64) -> Pubkey {
     let mut z = n.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -24,7 +24,7 @@ fn key(n: u64) -> Pubkey {
     key
 }
 
-/// Accounts of these sizes in turn, one for each number.
+/// Accounts with these sizes in turn, one per number.
 fn updates(numbers: std::ops::Range<u64>, sizes: &[usize]) -> Vec<AccountUpdate> {
     let one = |n| {
         account(
@@ -42,8 +42,8 @@ fn tree_of(snapshot: &Snapshot<'_>) -> Option<Tree> {
     mapped.tree(&snapshot.txn, TABLE)
 }
 
-/// Each walk ended at the very bytes that LMDB answers, and where it has none, nowhere. Answers how
-/// many it has.
+/// Asserts that each walk ends at the bytes that LMDB returns, and finds nothing if LMDB finds
+/// nothing. Returns the number of records found.
 fn assert_ends_at_records(snapshot: &Snapshot<'_>, keys: &[Pubkey]) -> usize {
     let store = snapshot.store;
     let mapped = store.mapped.as_ref().unwrap();
@@ -80,13 +80,13 @@ fn stored(count: u64, sizes: &[usize]) -> Temporary {
     temporary
 }
 
-/// Sizes of data: in a leaf, in a leaf of two or three, on a page of its own, on many.
+/// Sizes of data: in a leaf, in a leaf of two or three, on one overflow page, on several.
 const SMALL: &[usize] = &[0, 165, 82, 400];
 const MIXED: &[usize] = &[0, 165, 1_500, 1_700, 4_100, 30_000];
 const LARGE: &[usize] = &[1_500, 2_500];
 
 #[test]
-fn a_walk_ends_at_the_record_that_is_read_in_trees_of_any_depth() {
+fn a_walk_finds_the_same_record_as_a_read_at_any_tree_depth() {
     let cases = [
         (1, SMALL, 1),
         (5, SMALL, 1),
@@ -98,7 +98,7 @@ fn a_walk_ends_at_the_record_that_is_read_in_trees_of_any_depth() {
     ];
     for (count, sizes, depth) in cases {
         let Temporary { store, dir } = stored(count, sizes);
-        // Every second key is absent: below the first record, after the last, and between.
+        // Every second key is absent: before the first record, after the last, and between records.
         let mut keys: Vec<Pubkey> = (0..count).flat_map(|n| [key(n), key(n + count)]).collect();
         keys.extend([[0; 32], [0xFF; 32]]);
         let check = |store: &Store| {
@@ -124,7 +124,7 @@ fn an_empty_store_has_no_tree() {
 }
 
 #[test]
-fn a_key_alone_is_only_read() {
+fn a_single_key_is_not_prefetched() {
     let temporary = stored(300, SMALL);
     let snapshot = temporary.store.snapshot().unwrap();
     take_found();

@@ -1,4 +1,4 @@
-//! Keys of an index come as they would without prefetching, and pages prefetch.
+//! Tests that prefetching leaves the keys of an index unchanged, and that pages prefetch.
 
 use std::cell::Cell;
 use std::io;
@@ -15,7 +15,7 @@ use primitives::token::{TOKEN_PROGRAM, TokenProgram};
 const WALLET: Pubkey = [0x77; 32];
 const PROGRAM: Pubkey = [0x55; 32];
 const ACCOUNTS: u64 = 4_000;
-/// One account in so many is a token account of the wallet, and one the program's.
+/// One account in this many is a token account of the wallet, and one is owned by the program.
 const ONE_IN: u64 = 100;
 
 fn broken() -> heed::Error {
@@ -25,7 +25,7 @@ fn broken() -> heed::Error {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
-    fn keys_come_as_they_are(
+    fn prefetching_does_not_change_the_keys(
         count in 0usize..70,
         limit in 0usize..50,
         broken_at in prop::option::of(0usize..70),
@@ -49,7 +49,7 @@ proptest! {
                     break;
                 };
                 given.push(*key);
-                // A page that is full by now has taken nothing that it would not have read.
+                // A page that is already full has read no keys beyond its limit.
                 assert!(given.len() > limit || taken.get() <= limit);
                 assert!(taken.get() < given.len() + KEYS_AT_ONCE);
             }
@@ -60,7 +60,7 @@ proptest! {
     }
 }
 
-/// Accounts of three kinds, far from others of their kind.
+/// Accounts of three kinds, each far from others of its kind.
 fn mixed() -> Temporary {
     let temporary = open(&options());
     let one = |n: u64| match n % ONE_IN {

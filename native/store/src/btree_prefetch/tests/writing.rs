@@ -1,4 +1,4 @@
-//! While another process writes, and the file grows: a snapshot's tree is whole.
+//! Tests that a snapshot's tree stays intact while another process writes and the file grows.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -12,11 +12,11 @@ use crate::testing::{block, open, options};
 use primitives::Pubkey;
 
 const CHILD: &str = "SLOTLINE_TEST_BTREE_PREFETCH";
-/// Accounts of a block, some of which the next one writes over.
+/// Accounts per block; the next block overwrites some of them.
 const BLOCK_ACCOUNTS: u64 = 60;
 const READ_FOR: Duration = Duration::from_millis(700);
 
-/// Not a test of its own: the writer that the test below reads beside.
+/// Not a test: the writer process that the test below starts.
 #[test]
 fn writer() {
     let Some(dir) = std::env::var_os(CHILD) else {
@@ -32,7 +32,7 @@ fn writer() {
 }
 
 #[test]
-fn a_walk_ends_at_the_record_that_is_read_while_another_process_writes() {
+fn a_walk_finds_the_same_record_as_a_read_while_another_process_writes() {
     let dir = tempfile::tempdir().unwrap();
     drop(Store::open_writer(dir.path(), &options()).unwrap());
     let reader = Store::open_reader(dir.path(), &options()).unwrap();
@@ -58,7 +58,7 @@ fn a_walk_ends_at_the_record_that_is_read_while_another_process_writes() {
         let last = (slot + 3) * BLOCK_ACCOUNTS / 2;
         let keys: Vec<Pubkey> = (last.saturating_sub(400)..last).map(key).collect();
         found += assert_ends_at_records(&snapshot, &keys);
-        // The same snapshot once more, some commits later.
+        // Reads the same snapshot again, several commits later.
         std::thread::sleep(Duration::from_millis(3));
         assert_ends_at_records(&snapshot, &keys);
     }
@@ -70,7 +70,7 @@ fn a_walk_ends_at_the_record_that_is_read_while_another_process_writes() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn a_walk_ends_at_the_record_that_is_read_after_any_blocks(
+    fn a_walk_finds_the_same_record_as_a_read_after_any_blocks(
         blocks in prop::collection::vec((0u64..600, 1u64..200, 0usize..6), 1..12),
         keys in prop::collection::vec(0u64..900, 1..60),
     ) {
