@@ -55,7 +55,7 @@ pub struct JsonRows {
     is_in_string: bool,
     is_escaped: bool,
     position: Position,
-    /// The newest string outside the rows, cut at the length of the longest key.
+    /// The newest string outside the rows, cut at one byte over [`KEY_BYTES_MAX`].
     string: Vec<u8>,
     /// Current keys of the objects at depths 1, 2 and 3.
     keys: [Key; 3],

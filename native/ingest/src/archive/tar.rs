@@ -94,8 +94,8 @@ impl Members {
                     }));
                 }
                 _ => {
-                    // Folders and links have no body, whatever their size field says. Other kinds
-                    // are unknown.
+                    // Folders, links and devices have no body, whatever their size field says.
+                    // Other kinds are refused.
                     if !matches!(head.kind, b'1'..=b'6') {
                         return Err(invalid("a member is of an unknown kind"));
                     }

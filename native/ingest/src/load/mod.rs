@@ -132,8 +132,8 @@ impl Loader {
         Ok(())
     }
 
-    /// Sets the capitalization of the bank if every account is pushed. If a load of all accounts
-    /// has another sum, it fails with [`Error::SnapshotInvalid`]. 0 means unknown.
+    /// Sets the capitalization of the bank whose accounts are all pushed. A load of every account
+    /// fails with [`Error::SnapshotInvalid`] if their sum differs. 0 means unknown.
     pub fn expect_lamports(&mut self, capitalization: u64) {
         self.capitalization = Some(capitalization).filter(|lamports| *lamports > 0);
     }
@@ -227,7 +227,7 @@ struct Sorted {
 }
 
 impl Sorted {
-    /// Iterates over the newest version of each kept account.
+    /// Iterates over the newest version of each account.
     fn latest_versions<'s>(&'s self, progress: &'s Progress) -> Result<LatestVersions<'s>> {
         let rows_before = progress.rows_total.load(Ordering::Relaxed);
         let rows = rows_before + self.counts.versions;
@@ -235,8 +235,8 @@ impl Sorted {
         LatestVersions::open(self, progress)
     }
 
-    /// The lamports of all accounts equal the capitalization. Another sum means missing or extra
-    /// accounts.
+    /// Checks that the lamports of all accounts equal the capitalization. Another sum means missing
+    /// or extra accounts.
     fn check_lamports(&self, loaded: &Loaded) -> Result<()> {
         match self.capitalization {
             Some(said) if u128::from(said) != loaded.lamports => {
