@@ -137,7 +137,7 @@ fn any_change() -> impl Strategy<Value = Change> {
 
 proptest! {
     #[test]
-    fn verdicts_equal_the_validators(
+    fn every_verdict_is_the_validators(
         secret: [u8; 32],
         message in prop::collection::vec(any::<u8>(), 200..1_232),
         change in any_change(),
