@@ -129,8 +129,8 @@ impl Store {
 
 impl Snapshot<'_> {
     /// The next stored addresses in order, after the given one or from the start: at most
-    /// `keys_max`, with at most `bytes_max` bytes of data in total (the first address may exceed
-    /// it). An empty result marks the end of the table.
+    /// `keys_max`, whose records total at most `bytes_max` bytes (the first one may exceed this).
+    /// An empty result marks the end of the table.
     pub fn keys_after(
         &self,
         after: Option<&Pubkey>,

@@ -122,7 +122,7 @@ impl<'s> Snapshot<'s> {
         Ok(found.and_then(|(key, value)| record::decode_block(keys::slot_of(key), value)))
     }
 
-    /// The block with this hash, if it is one of the last `height_max` blocks by height.
+    /// The block with this hash, if its height is at most `height_max` below the tip's.
     pub fn block_of_hash(&self, blockhash: &[u8; 32], height_max: u64) -> Result<Option<Tip>> {
         let Some(tip) = self.tip else { return Ok(None) };
         for row in self.tables().blocks.rev_iter(&self.txn)? {

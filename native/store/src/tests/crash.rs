@@ -1,4 +1,4 @@
-//! A writer killed during its work leaves the last whole block.
+//! Tests that a killed writer leaves the last complete block.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -52,7 +52,7 @@ fn writer() {
 }
 
 #[test]
-fn a_killed_writer_leaves_a_whole_block() {
+fn a_killed_writer_leaves_a_complete_block() {
     let is_soak = std::env::var("SLOTLINE_SOAK").is_ok_and(|value| value == "full");
     let rounds = if is_soak { ROUNDS_SOAK } else { ROUNDS };
     let dir = tempfile::tempdir().unwrap();
