@@ -21,7 +21,7 @@ if (browser !== undefined) {
   const { dashboardUrl, locations } = deployment.description
 
   await t.test(
-    'who is not signed in is led to the sign-in, and nothing is loaded twice',
+    'without a session the page leads to the sign-in and loads nothing twice',
     async t => {
       const { page, context, faults } = await openVisit(browser)
       const finished: Request[] = []
@@ -47,7 +47,7 @@ if (browser !== undefined) {
     },
   )
 
-  await t.test('Ada uses the tokens of her pass', async t => {
+  await t.test('Ada uses the tokens of her access', async t => {
     const { page, context, faults } = await openVisit(browser)
     await page.goto(dashboardUrl)
     await signIn(page, deployment, 'ada')
@@ -110,7 +110,7 @@ if (browser !== undefined) {
     await context.close()
   })
 
-  await t.test('a session that ends takes the secrets from the screen, and leads back', async t => {
+  await t.test('the end of a session removes secrets and leads to the sign-in', async t => {
     const { page, context, faults } = await openVisit(browser)
     await page.goto(dashboardUrl)
     await signIn(page, deployment, 'ada')
@@ -140,7 +140,7 @@ if (browser !== undefined) {
     await context.close()
   })
 
-  await t.test('what cannot be loaded is said, and can be tried again', async t => {
+  await t.test('a failed load is shown and can be retried', async t => {
     const { page, context } = await openVisit(browser)
     await page.goto(dashboardUrl)
     await signIn(page, deployment, 'ada')
@@ -161,32 +161,29 @@ if (browser !== undefined) {
     await context.close()
   })
 
-  await t.test(
-    'a page that nobody touches asks for nothing, so that its session can end',
-    async t => {
-      const { page, context } = await openVisit(browser)
-      await page.clock.install()
-      await page.goto(dashboardUrl)
-      await signIn(page, deployment, 'ada')
-      await choose(page, 'New York')
-      await page.getByRole('tab', { name: 'Usage' }).click()
-      await page.locator('canvas').waitFor()
-      let asked = 0
-      page.on('request', () => (asked += 1))
-      await page.clock.runFor('02:00')
-      t.ok(asked > 10, `${asked} requests while somebody may look`)
-      await page.clock.runFor('10:00')
-      asked = 0
-      await page.clock.runFor('05:00')
-      t.equal(asked, 0)
-      await page.mouse.move(200, 200)
-      await page.clock.runFor('01:00')
-      t.ok(asked > 5, 'and goes on at a touch')
-      await context.close()
-    },
-  )
+  await t.test('an unused page sends no requests, so that its session can expire', async t => {
+    const { page, context } = await openVisit(browser)
+    await page.clock.install()
+    await page.goto(dashboardUrl)
+    await signIn(page, deployment, 'ada')
+    await choose(page, 'New York')
+    await page.getByRole('tab', { name: 'Usage' }).click()
+    await page.locator('canvas').waitFor()
+    let asked = 0
+    page.on('request', () => (asked += 1))
+    await page.clock.runFor('02:00')
+    t.ok(asked > 10, `${asked} requests while somebody may look`)
+    await page.clock.runFor('10:00')
+    asked = 0
+    await page.clock.runFor('05:00')
+    t.equal(asked, 0)
+    await page.mouse.move(200, 200)
+    await page.clock.runFor('01:00')
+    t.ok(asked > 5, 'and goes on at a touch')
+    await context.close()
+  })
 
-  await t.test('the keyboard alone is enough', async t => {
+  await t.test('the page can be used by keyboard alone', async t => {
     const { page, context } = await openVisit(browser)
     await page.goto(dashboardUrl)
     await signIn(page, deployment, 'ben')
@@ -226,7 +223,7 @@ if (browser !== undefined) {
     { width: 360, scheme: 'light' },
     { width: 1280, scheme: 'dark' },
   ] as const)
-    await t.test(`fits ${view.width} px in ${view.scheme}, and stands still`, async t => {
+    await t.test(`fits ${view.width} px in ${view.scheme}, without layout shifts`, async t => {
       const { page, context, faults } = await openVisit(browser, view)
       await page.addInitScript(`
         window.shifts = 0

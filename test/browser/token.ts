@@ -26,7 +26,7 @@ if (browser !== undefined) {
     return response.json()
   }
 
-  await t.test('Ben takes a token through all of its life', async t => {
+  await t.test('Ben creates, changes and revokes a token', async t => {
     const { page, context, faults } = await openVisit(browser)
     await page.goto(dashboardUrl)
     await signIn(page, deployment, 'ben')
@@ -128,7 +128,7 @@ if (browser !== undefined) {
     await context.close()
   })
 
-  await t.test('a change from elsewhere is seen at the next try', async t => {
+  await t.test('a change from elsewhere is shown at the next attempt', async t => {
     const here = await openVisit(browser)
     const there = await openVisit(browser)
     for (const { page } of [here, there]) {
@@ -160,7 +160,7 @@ if (browser !== undefined) {
     await there.context.close()
   })
 
-  await t.test('use, refusals and limits are shown as they were', async t => {
+  await t.test('usage, refusals and limits are shown', async t => {
     const { page, context, faults } = await openVisit(browser)
     await page.goto(dashboardUrl)
     await signIn(page, deployment, 'ben')
@@ -208,7 +208,7 @@ if (browser !== undefined) {
     await context.close()
   })
 
-  await t.test('an access that ends is said to have ended, and lives again', async t => {
+  await t.test('an access is shown as ended, and as valid after its extension', async t => {
     const granted = await administer('', {
       subject: 'renter',
       kind: 'pass',

@@ -21,7 +21,7 @@ const signIn = async ({ url }: TestDashboard, person = ADA): Promise<DashboardCl
 const pathOf = (accessId: string, location = 'fra', network = 'main'): string =>
   `/api/accesses/${accessId}/networks/${network}/locations/${location}`
 
-/** Members of a JSON object; none where it is no object. */
+/** Members of a JSON object; none if it is no object. */
 const membersOf = ({ json }: Answered): Readonly<Record<string, unknown>> =>
   typeof json === 'object' && json !== null ? { ...json } : {}
 
@@ -81,7 +81,7 @@ t.test('accesses are those of the person, in every state', async t => {
   )
 })
 
-t.test('a token from nothing to nothing', async t => {
+t.test('a token is created, shown, changed and revoked', async t => {
   const dashboard = await startDashboard(t)
   const { clock, grant, accessService } = dashboard
   const ada = await signIn(dashboard)
@@ -160,7 +160,7 @@ t.test('a token from nothing to nothing', async t => {
   )
 })
 
-t.test('what is not a public IPv4 address is refused with what is wrong', async t => {
+t.test('a restriction that is no public IPv4 address is refused with the reason', async t => {
   const dashboard = await startDashboard(t)
   const ada = await signIn(dashboard)
   const { accessId } = await dashboard.grant('ada')
@@ -190,7 +190,7 @@ t.test('what is not a public IPv4 address is refused with what is wrong', async 
   t.match((await ada.ask(pathOf(accessId))).json, { token: { address: null } }, 'nothing was set')
 })
 
-t.test("somebody else's access is answered as one that does not exist", async t => {
+t.test('an access of another person is answered like a missing one', async t => {
   const dashboard = await startDashboard(t)
   const ben = await signIn(dashboard, BEN)
   const { accessId } = await dashboard.grant('ada')
@@ -220,7 +220,7 @@ t.test("somebody else's access is answered as one that does not exist", async t 
   t.equal(dashboard.accessService.list(accessId)[0]?.tokenId, made.tokenId)
 })
 
-t.test('a scope is what the access offers', async t => {
+t.test('a scope must be offered by the access', async t => {
   const dashboard = await startDashboard(t)
   const ada = await signIn(dashboard)
   const { accessId } = await dashboard.grant('ada', { locations: ['fra'] })
@@ -243,7 +243,7 @@ t.test('a scope is what the access offers', async t => {
       })
 })
 
-t.test('an access that does not hold makes no token, and lets go of those it has', async t => {
+t.test('an access that is not valid allows no new token, only a revocation', async t => {
   const dashboard = await startDashboard(t)
   const { accessService, clock, grant } = dashboard
   const ada = await signIn(dashboard)
@@ -262,7 +262,7 @@ t.test('an access that does not hold makes no token, and lets go of those it has
   })
 })
 
-t.test('two at once: one token is made, the other is told', async t => {
+t.test('of two concurrent calls one creates the token, the other is refused', async t => {
   const dashboard = await startDashboard(t)
   const ada = await signIn(dashboard)
   const { accessId } = await dashboard.grant('ada')
@@ -271,7 +271,7 @@ t.test('two at once: one token is made, the other is told', async t => {
   t.strictSame(answers.map(({ status }) => status).sort(), [201, ...Array(7).fill(409)])
 })
 
-t.test('a lost sealing key stops what needs it, and nothing else', async t => {
+t.test('without the sealing key only operations that need it fail', async t => {
   const dataDir = t.testdir()
   const dashboard = await startDashboard(t, { dataDir })
   const { grant, accessService } = dashboard
@@ -291,7 +291,7 @@ t.test('a lost sealing key stops what needs it, and nothing else', async t => {
   t.equal((await ada.call('DELETE', `${pathOf(accessId)}/token`)).status, 204)
 })
 
-t.test('a change that not every edge has confirmed says so', async t => {
+t.test('a change that some edge has not confirmed is reported', async t => {
   const dashboard = await startDashboard(t, {
     accessService: (own: AccessService): AccessService => ({
       ...own,
@@ -310,7 +310,7 @@ t.test('a change that not every edge has confirmed says so', async t => {
   })
 })
 
-t.test('use and submissions are passed on', async t => {
+t.test('usage and submissions are returned', async t => {
   const minutes = [{ startMs: 60_000, requests: 4, errors: 1, rateLimited: 1, refused: 2 }]
   const refused = [{ atMs: 61_000, address: '8.8.8.8', reason: 'address' }]
   const now = { requestsPerSecond: 1.5, requestsInFlight: 2, sockets: 3 }

@@ -34,7 +34,7 @@ type Document = {
 
 const ADMIN_TOKEN = 'sla_canary-of-the-admin-token-0123456789'
 const BEARER = { authorization: `Bearer ${ADMIN_TOKEN}` }
-/** What a grant must name to be one. */
+/** Values that a grant must name to be valid. */
 const KNOWN = {
   product: 'node',
   networks: ['main'],
@@ -45,12 +45,10 @@ const KNOWN = {
 
 const FILE = fileURLToPath(new URL('../../../docs/openapi.json', import.meta.url))
 
-/**
- * The same requests each time, so that which answers are met does not change; a soak looks further.
- */
+/** A fixed seed, so that the answers that occur do not change; a soak uses random ones. */
 const RUNS = process.env['SLOTLINE_SOAK'] === 'full' ? { numRuns: 2_000 } : { numRuns: 30, seed: 7 }
 
-/** Values of any kind, mostly not of the one that is wanted. */
+/** Values of any kind, mostly of the wrong one. */
 const anything = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
   fc.constantFrom(...HOSTILE),
@@ -58,11 +56,11 @@ const anything = fc.oneof(
   fc.dictionary(fc.constantFrom('address', 'x', '__proto__'), fc.jsonValue()),
 )
 
-t.test('the document is what the routes say, and is printed in docs', async t => {
+t.test('the document matches the routes and the copy in docs', async t => {
   const { url } = await startDashboard(t)
   const { text, status } = await new DashboardClient(url).ask('/api/openapi.json')
   t.equal(status, 200, 'anybody may read it')
-  // As prettier prints it: the check of formatting reads this file, too.
+  // Formatted by prettier, because the format check reads this file, too.
   const printed = `${JSON.stringify(JSON.parse(text), null, 2)}\n`
   if (process.env['SLOTLINE_DOCS'] === 'write') writeFileSync(FILE, printed)
   t.equal(
@@ -72,7 +70,7 @@ t.test('the document is what the routes say, and is printed in docs', async t =>
   )
 })
 
-t.test('docs/dashboard.md names every request, and its configuration can be used', async t => {
+t.test('docs/dashboard.md names every request, and its configuration is valid', async t => {
   const page = readFileSync(new URL('../../../docs/dashboard.md', import.meta.url), 'utf8')
   const document = JSON.parse(readFileSync(FILE, 'utf8')) as Document
   for (const [path, operations] of Object.entries(document.paths))
@@ -90,7 +88,7 @@ locations = [{ id = "l", name = "L", listeners = [{ host = "::", port = 1 }] }]
   t.equal(parseConfig(rest + toml, 'dashboard.md').dashboard.identity?.clientId, 'slotline')
 })
 
-t.test('every operation answers what the document says, whatever it is asked', async t => {
+t.test('every operation answers as documented for any request', async t => {
   const dashboard = await startDashboard(t, { adminToken: new Secret(ADMIN_TOKEN) })
   const { accessService } = dashboard
   const ada = new DashboardClient(dashboard.url)
@@ -103,7 +101,7 @@ t.test('every operation answers what the document says, whatever it is asked', a
   const validatorOf = (schema: Schema): ValidateFunction => {
     const known = validators.get(schema)
     if (known !== undefined) return known
-    // References lead to the components of the document, so they come along.
+    // The schemas reference the components of the document, so these are included.
     const compiled = ajv.compile({ ...schema, components: document.components })
     validators.set(schema, compiled)
     return compiled
@@ -124,9 +122,7 @@ t.test('every operation answers what the document says, whatever it is asked', a
   }
 
   const right: Readonly<Record<string, string>> = here
-  /**
-   * What a call needs to be more than refused: a scope with a token, or half of the time without.
-   */
+  /** Extends the access and creates its token, or revokes it for a call that may lack one. */
   const prepare = async (mayLackToken: boolean): Promise<void> => {
     const access = accessService.find(accessId)
     if (access?.endedAtMs !== null || access.validUntilMs !== null)
@@ -144,7 +140,7 @@ t.test('every operation answers what the document says, whatever it is asked', a
 
   for (const [path, operations] of Object.entries(document.paths))
     for (const [method, operation] of Object.entries(operations)) {
-      // Signing in and out has tests of its own; here it would end the session under test.
+      // Signing in and out is tested elsewhere; here it would end the session under test.
       if (path === '/sign-in' || path === '/callback' || path === '/api/sign-out') continue
       const name = `${method.toUpperCase()} ${path}`
       const names = Array.from(path.matchAll(/\{(\w+)\}/g), ([, part = '']) => part)
@@ -188,8 +184,8 @@ t.test('every operation answers what the document says, whatever it is asked', a
           const answer = isGuarded
             ? await ada.call(method.toUpperCase(), target, sent, BEARER)
             : await ada.ask(target, { method: method.toUpperCase() })
-          // An empty segment or one of dots leads to another path, about which this operation says
-          // nothing.
+          // An empty segment or one of dots is another path, which this operation does not
+          // document.
           if (new URL(target, dashboard.url).pathname !== filled) return
           check(operation, name, answer)
         }),
@@ -217,7 +213,7 @@ t.test('every operation answers what the document says, whatever it is asked', a
   t.notMatch(dashboard.lines.join(), /"level":"error"/)
 })
 
-t.test('without a session every operation that wants one says so', async t => {
+t.test('every operation that requires a session refuses calls without one', async t => {
   const { url } = await startDashboard(t)
   const document = JSON.parse(readFileSync(FILE, 'utf8')) as Document
   let count = 0

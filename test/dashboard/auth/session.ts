@@ -8,7 +8,7 @@ const { sessionIdleMs, sessionMaxMs, sessionTouchMs } = defaults
 const statusOf = async (client: DashboardClient): Promise<number> =>
   (await client.ask('/api/session')).status
 
-t.test('a session ends when nobody uses it', async t => {
+t.test('an idle session expires', async t => {
   const { url, clock } = await startDashboard(t)
   const ada = new DashboardClient(url)
   await ada.signIn(ADA)
@@ -23,7 +23,7 @@ t.test('a session ends when nobody uses it', async t => {
   t.match(json, { expiresAtMs: clock.nowMs + sessionIdleMs }, 'being refused is no use of it')
 })
 
-t.test('a session ends whatever its use', async t => {
+t.test('a session expires even if used', async t => {
   const { url, clock } = await startDashboard(t)
   const ada = new DashboardClient(url)
   await ada.signIn(ADA)
@@ -39,7 +39,7 @@ t.test('a session ends whatever its use', async t => {
   t.equal(await statusOf(ada), 401, 'the moment itself')
 })
 
-t.test('a clock that is set back ends a session rather than lengthen it', async t => {
+t.test('a clock that is set back ends a session instead of extending it', async t => {
   const { url, clock } = await startDashboard(t)
   const ada = new DashboardClient(url)
   await ada.signIn(ADA)
@@ -49,7 +49,7 @@ t.test('a clock that is set back ends a session rather than lengthen it', async 
   t.equal(await statusOf(ada), 401)
 })
 
-t.test('uses are written down from time to time only', async t => {
+t.test('uses are stored at intervals only', async t => {
   const { url, clock, store } = await startDashboard(t)
   const ada = new DashboardClient(url)
   await ada.signIn(ADA)
@@ -61,12 +61,12 @@ t.test('uses are written down from time to time only', async t => {
   t.equal(seenAtMs(), first)
   clock.nowMs += 1
   await Promise.all([statusOf(ada), statusOf(ada)])
-  // The next change waits for the one before.
+  // The next change waits for the previous one.
   await store.transaction(() => {})
   t.equal(seenAtMs(), clock.nowMs)
 })
 
-t.test('signing out ends it for good, in every copy of the cookie', async t => {
+t.test('signing out ends a session for every copy of its cookie', async t => {
   const { url } = await startDashboard(t)
   const ada = new DashboardClient(url)
   await ada.signIn(ADA)
@@ -82,11 +82,11 @@ t.test('signing out ends it for good, in every copy of the cookie', async t => {
   t.equal(await statusOf(other), 200, 'another session of the same person goes on')
 })
 
-t.test('each sign-in has an id of its own, and the one before is dead', async t => {
+t.test('each sign-in gets a new id, and the previous id is invalid', async t => {
   const { url, store, port } = await startDashboard(t)
   const ada = new DashboardClient(url)
   const name = `slotline-session-${port}`
-  // Somebody has put an id of theirs into the browser.
+  // An attacker has put a known id into the browser.
   const planted = 'A'.repeat(43)
   ada.cookies.set(name, planted)
   await ada.signIn(ADA)
@@ -104,7 +104,7 @@ t.test('each sign-in has an id of its own, and the one before is dead', async t 
   t.equal(Array.from(store.sessions.from(new Uint8Array())).length, 1)
 })
 
-t.test('what is stored of an id cannot be used as one', async t => {
+t.test('the stored form of an id is not accepted as an id', async t => {
   const { url, store, port } = await startDashboard(t)
   const ada = new DashboardClient(url)
   await ada.signIn(ADA)
@@ -118,7 +118,7 @@ t.test('what is stored of an id cannot be used as one', async t => {
   t.notMatch(JSON.stringify([...ada.cookies]), Buffer.from(key ?? []).toString('base64url'))
 })
 
-t.test('one person has so many sessions, and the oldest makes room', async t => {
+t.test('sessions per person are limited, and the oldest is removed', async t => {
   const { url, clock } = await startDashboard(t, { dashboard: { sessionsPerPersonMax: 2 } })
   const clients = Array.from({ length: 3 }, () => new DashboardClient(url))
   const ben = new DashboardClient(url)
@@ -131,7 +131,7 @@ t.test('one person has so many sessions, and the oldest makes room', async t => 
   t.equal(await statusOf(ben), 200, 'nobody else makes room')
 })
 
-t.test('a restart keeps sessions, and ended ones are swept', async t => {
+t.test('a restart keeps sessions, and expired ones are removed', async t => {
   const { url, clock, store, restart } = await startDashboard(t, {
     dashboard: { sessionSweepMs: 5 },
   })

@@ -20,7 +20,7 @@ const setUp = async (
   return { dashboard, provider, client: new DashboardClient(dashboard.url) }
 }
 
-/** Goes to the provider, which sends the browser back at once: the query of `/callback`. */
+/** Requests the provider, which redirects at once; returns the query of `/callback`. */
 const leave = async ({ provider, client }: Setup): Promise<URLSearchParams> => {
   const { headers, status } = await client.ask('/sign-in')
   const url = new URL(headers.get('location') ?? '', client.dashboardUrl)
@@ -30,7 +30,7 @@ const leave = async ({ provider, client }: Setup): Promise<URLSearchParams> => {
   return new URLSearchParams({ code: 'canary-code', state, iss: provider.issuer })
 }
 
-/** Comes back; where the dashboard then leads. */
+/** Requests `/callback`; returns the target of the dashboard's redirect. */
 const arrive = async (client: DashboardClient, query: URLSearchParams): Promise<string> => {
   const { status, headers } = await client.ask(`/callback?${query}`)
   return status === 303 ? (headers.get('location') ?? '') : String(status)
@@ -39,7 +39,7 @@ const arrive = async (client: DashboardClient, query: URLSearchParams): Promise<
 const isSignedIn = async (client: DashboardClient): Promise<boolean> =>
   (await client.ask('/api/session')).status === 200
 
-t.test('somebody signs in, and the provider sees what OAuth 2.1 wants it to see', async t => {
+t.test('a sign-in sends the provider what OAuth 2.1 requires', async t => {
   const setup = await setUp(t)
   const { client, provider, dashboard } = setup
   const { headers } = await client.ask('/sign-in')
@@ -75,7 +75,7 @@ t.test('somebody signs in, and the provider sees what OAuth 2.1 wants it to see'
   )
 })
 
-t.test('what comes back must be what was sent for', async t => {
+t.test('a callback must match its sign-in', async t => {
   const cases: [
     name: string,
     change: (query: URLSearchParams, setup: Setup) => void,
@@ -131,7 +131,7 @@ t.test('what comes back must be what was sent for', async t => {
   }
 })
 
-t.test('under https the cookie is bound to the host, and changes to its origin', async t => {
+t.test('with https the cookie is bound to the host, and changes to its origin', async t => {
   const publicUrl = 'https://dashboard.example'
   const setup = await setUp(t, { dashboard: { publicUrl } })
   const { client, dashboard, provider } = setup
@@ -154,7 +154,7 @@ t.test('under https the cookie is bound to the host, and changes to its origin',
   t.equal((await client.call('POST', '/api/sign-out', undefined, origin)).status, 204)
 })
 
-t.test("one browser's sign-in is of no use to another", async t => {
+t.test('a sign-in of one browser is refused in another', async t => {
   const setup = await setUp(t)
   const query = await leave(setup)
   const victim = new DashboardClient(setup.dashboard.url)
@@ -163,14 +163,14 @@ t.test("one browser's sign-in is of no use to another", async t => {
   t.notOk(await isSignedIn(victim))
 })
 
-t.test('a restart of the dashboard ends what was under way', async t => {
+t.test('a restart of the dashboard ends sign-ins in progress', async t => {
   const setup = await setUp(t)
   const query = await leave(setup)
   await setup.dashboard.restart()
   t.equal(await arrive(setup.client, query), '/?sign-in=expired')
 })
 
-t.test('an ID token must be signed by the provider, for us, for now, for this sign-in', async t => {
+t.test('an ID token must have the right signature, audience, time and nonce', async t => {
   const nowSeconds = Math.floor(Date.now() / 1_000)
   const other = 'another-client'
   const cases: [name: string, lie: Lie, to: string][] = [
@@ -231,7 +231,7 @@ t.test('an ID token must be signed by the provider, for us, for now, for this si
   }
 })
 
-t.test('a provider that does not do its part delays nobody for long', async t => {
+t.test('a faulty provider causes only bounded delays', async t => {
   const long = JSON.stringify({ access_token: 'a'.repeat(300_000) })
   const cases: [name: string, lie: Lie, to: string][] = [
     ['says no', { answer: { status: 400, body: '{"error":"invalid_grant"}' } }, '/?sign-in=failed'],
@@ -269,7 +269,7 @@ t.test('a provider that does not do its part delays nobody for long', async t =>
   t.match(said, 'token endpoint: invalid_grant')
 })
 
-t.test('what the provider says of itself must be of itself', async t => {
+t.test('a discovery document must name its own issuer', async t => {
   const setup = await setUp(t)
   setup.provider.lie = { discovery: { issuer: 'https://evil.example' } }
   const { headers, status } = await setup.client.ask('/sign-in')
@@ -279,7 +279,7 @@ t.test('what the provider says of itself must be of itself', async t => {
   t.equal(await arrive(setup.client, await leave(setup)), '/', 'it is asked again the next time')
 })
 
-t.test('nobody is asked for twice while one asks', async t => {
+t.test('sign-ins in flight are limited', async t => {
   const setup = await setUp(t, { dashboard: { signInsInFlightMax: 1, providerMs: 300 } })
   const query = await leave(setup)
   setup.provider.lie = { isSilent: true }
@@ -291,7 +291,7 @@ t.test('nobody is asked for twice while one asks', async t => {
 })
 
 t.test(
-  'a name is told in the ID token or when asked for; without one there is another',
+  'a name comes from the ID token or the user info; a default replaces an absent one',
   async t => {
     const setup = await setUp(t)
     const cases: [lie: Lie, person: object][] = [
@@ -314,7 +314,7 @@ t.test(
   },
 )
 
-t.test('a real provider: in, cancelled, and a code that is used twice', async t => {
+t.test('a real provider: signed in, cancelled, and a code used twice', async t => {
   const { url } = await startDashboard(t)
   const client = new DashboardClient(url)
   const back = await client.authorize(ADA)
@@ -337,7 +337,7 @@ t.test('a real provider: in, cancelled, and a code that is used twice', async t 
   t.notOk(await isSignedIn(other))
 })
 
-t.test('without a provider, and with one that is not there', async t => {
+t.test('no provider, and an unreachable provider', async t => {
   const nowhere = await startDashboard(t, { issuer: 'http://127.0.0.1:1' })
   const { headers } = await new DashboardClient(nowhere.url).ask('/sign-in')
   t.equal(headers.get('location'), '/?sign-in=unreachable')

@@ -64,7 +64,7 @@ t.test('a change needs a header that no form can send, and the origin of the pag
   t.equal((await ada.call('POST', `${path}/regenerate`)).status, 200, 'as the page does it')
 })
 
-t.test('reading changes nothing, whatever it is called', async t => {
+t.test('GET changes nothing on any path', async t => {
   const { url, grant, accessService } = await startDashboard(t)
   const ada = new DashboardClient(url)
   await ada.signIn(ADA)
@@ -83,7 +83,7 @@ t.test('reading changes nothing, whatever it is called', async t => {
   t.equal(JSON.stringify(accessService.list(accessId)), before)
 })
 
-t.test('every answer says how browsers are to treat it', async t => {
+t.test('every answer has the security headers', async t => {
   const { url, issuer } = await startDashboard(t)
   const ada = new DashboardClient(url)
   for (const path of [
@@ -116,58 +116,52 @@ t.test('every answer says how browsers are to treat it', async t => {
   }
 })
 
-t.test(
-  'behind TLS cookies are bound to the host, and the browser is told to stay with it',
-  async t => {
-    const { port } = await startDashboard(t, {
-      dashboard: { publicUrl: 'https://dashboard.example' },
-    })
-    const { headers } = await new DashboardClient(`http://127.0.0.1:${port}`).ask('/sign-in')
-    t.match(
-      headers.get('set-cookie'),
-      /^__Host-slotline-sign-in=[\w-]+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/,
-    )
-    t.equal(headers.get('strict-transport-security'), 'max-age=31536000; includeSubDomains')
-  },
-)
+t.test('behind TLS cookies are bound to the host, and HSTS is sent', async t => {
+  const { port } = await startDashboard(t, {
+    dashboard: { publicUrl: 'https://dashboard.example' },
+  })
+  const { headers } = await new DashboardClient(`http://127.0.0.1:${port}`).ask('/sign-in')
+  t.match(
+    headers.get('set-cookie'),
+    /^__Host-slotline-sign-in=[\w-]+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/,
+  )
+  t.equal(headers.get('strict-transport-security'), 'max-age=31536000; includeSubDomains')
+})
 
-t.test(
-  'a session cookie is for its host, for scripts of nobody, and not for other sites',
-  async t => {
-    const { url, port } = await startDashboard(t)
-    const ada = new DashboardClient(url)
-    const { headers } = await ada.ask(await ada.authorize(ADA))
-    const [session = '', pending = '', ...more] = headers.getSetCookie()
-    t.match(
-      session,
-      new RegExp(
-        `^slotline-session-${port}=[\\w-]{43}; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict$`,
-      ),
-    )
-    t.match(pending, /^slotline-sign-in-\d+=; Path=\/; Max-Age=0; HttpOnly; SameSite=Lax$/)
-    t.equal(more.length, 0)
+t.test('a session cookie is HttpOnly, SameSite and for its host only', async t => {
+  const { url, port } = await startDashboard(t)
+  const ada = new DashboardClient(url)
+  const { headers } = await ada.ask(await ada.authorize(ADA))
+  const [session = '', pending = '', ...more] = headers.getSetCookie()
+  t.match(
+    session,
+    new RegExp(
+      `^slotline-session-${port}=[\\w-]{43}; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict$`,
+    ),
+  )
+  t.match(pending, /^slotline-sign-in-\d+=; Path=\/; Max-Age=0; HttpOnly; SameSite=Lax$/)
+  t.equal(more.length, 0)
 
-    const [, id = ''] = /=([\w-]+)/.exec(session) ?? []
-    const name = `slotline-session-${port}`
-    const cookies: [cookie: string, status: number][] = [
-      [`${name}=${id}`, 200],
-      [`a=b; ${name}=${id}; c="d; e"`, 200],
-      [`${name}=${id}; ${name}=${'A'.repeat(43)}`, 401],
-      [`${name}=${'A'.repeat(43)}; ${name}=${id}`, 401],
-      [`${name.toUpperCase()}=${id}`, 401],
-      [`x${name}=${id}`, 401],
-      [`${name}="${id}"`, 401],
-      [`${name}=${id}A`, 401],
-      [`${name}=${id.slice(1)}`, 401],
-      [`${name}=`, 401],
-      ['', 401],
-    ]
-    for (const [cookie, status] of cookies) {
-      const answer = await new DashboardClient(url).ask('/api/session', { headers: { cookie } })
-      t.equal(answer.status, status, cookie.replaceAll(id, '<id>'))
-    }
-  },
-)
+  const [, id = ''] = /=([\w-]+)/.exec(session) ?? []
+  const name = `slotline-session-${port}`
+  const cookies: [cookie: string, status: number][] = [
+    [`${name}=${id}`, 200],
+    [`a=b; ${name}=${id}; c="d; e"`, 200],
+    [`${name}=${id}; ${name}=${'A'.repeat(43)}`, 401],
+    [`${name}=${'A'.repeat(43)}; ${name}=${id}`, 401],
+    [`${name.toUpperCase()}=${id}`, 401],
+    [`x${name}=${id}`, 401],
+    [`${name}="${id}"`, 401],
+    [`${name}=${id}A`, 401],
+    [`${name}=${id.slice(1)}`, 401],
+    [`${name}=`, 401],
+    ['', 401],
+  ]
+  for (const [cookie, status] of cookies) {
+    const answer = await new DashboardClient(url).ask('/api/session', { headers: { cookie } })
+    t.equal(answer.status, status, cookie.replaceAll(id, '<id>'))
+  }
+})
 
 const echo = route({
   method: 'PUT',
@@ -193,7 +187,7 @@ const broken = route({
 const admin = { adminToken: new Secret(ADMIN_TOKEN), adminRoutes: [echo, broken] }
 const bearer = { authorization: `Bearer ${ADMIN_TOKEN}` }
 
-t.test('admin routes open to the admin token, and to nothing else', async t => {
+t.test('admin routes accept the admin token only', async t => {
   const { url, lines } = await startDashboard(t, admin)
   const ada = new DashboardClient(url)
   await ada.signIn(ADA)
@@ -230,7 +224,7 @@ t.test('admin routes open to the admin token, and to nothing else', async t => {
   t.equal(answer.status, 401, 'without a token there is no way in')
 })
 
-t.test('a body is JSON of the declared shape and no longer than it may be', async t => {
+t.test('a body must be JSON of the declared shape and within its length', async t => {
   const { port } = await startDashboard(t, admin)
   const most = defaults.bodyBytesMax
   const send = (body: string, lines: readonly string[] = [], type = 'application/json') =>
@@ -284,7 +278,7 @@ t.test('a body is JSON of the declared shape and no longer than it may be', asyn
   }
 })
 
-t.test('what fails tells the person what they may know, and the log the rest', async t => {
+t.test('a failure shows public details to the client, and the rest in the log', async t => {
   const { url, lines } = await startDashboard(t, admin)
   const client = new DashboardClient(url)
   const ask = (how: string) =>
@@ -301,7 +295,7 @@ t.test('what fails tells the person what they may know, and the log the rest', a
   t.notMatch(lines.join(), 'slt_0123456789', 'and even there no token')
 })
 
-t.test('somebody who leaves in the middle of a body fails nothing', async t => {
+t.test('a client that disconnects during its body causes no failure', async t => {
   const { port, url, lines } = await startDashboard(t, admin)
   const connection = await connect(port)
   const head = `PUT /admin/echo/me HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\n`
@@ -312,7 +306,7 @@ t.test('somebody who leaves in the middle of a body fails nothing', async t => {
   t.strictSame(lines, [])
 })
 
-t.test('paths are taken as they are', async t => {
+t.test('paths are not normalised', async t => {
   const { port } = await startDashboard(t, admin)
   const paths: [path: string, status: string][] = [
     ['/api/session', '401'],
@@ -342,7 +336,7 @@ t.test('paths are taken as they are', async t => {
   }
 })
 
-t.test('who comes by another name of this machine is led to where cookies work', async t => {
+t.test('another name of this host redirects to the one where cookies work', async t => {
   const { url, port } = await startDashboard(t)
   const get = (host: string, path = '/sign-in?prompt=login') =>
     exchange(port, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
@@ -359,7 +353,7 @@ t.test('who comes by another name of this machine is led to where cookies work',
   t.equal(statusOf(received), '401', 'behind a proxy names are its business')
 })
 
-t.test('nobody holds a connection by being slow', async t => {
+t.test('slow clients are disconnected', async t => {
   const { port } = await startDashboard(t, { ...admin, dashboard: { requestMs: 500, idleMs: 700 } })
   const head = `PUT /admin/echo/me HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\n`
   const json = 'Content-Type: application/json\r\n'
@@ -375,7 +369,7 @@ t.test('nobody holds a connection by being slow', async t => {
   t.ok(performance.now() - started < 5_000)
 })
 
-t.test('over the bounds: no more connections, no more requests', async t => {
+t.test('connections and requests are limited', async t => {
   const waiting: (() => void)[] = []
   const hold = route({
     method: 'POST',
@@ -408,7 +402,7 @@ t.test('over the bounds: no more connections, no more requests', async t => {
   )
 })
 
-t.test('the page is served from memory, zipped where that is taken', async t => {
+t.test('the page is served from memory, compressed if accepted', async t => {
   const script = 'console.log(1)\n'.repeat(100)
   const dataDir = t.testdir({
     pages: {
@@ -445,14 +439,14 @@ t.test('the page is served from memory, zipped where that is taken', async t => 
   t.equal((await client.call('POST', '/')).status, 404)
 })
 
-t.test('a page that is not built says how it is', async t => {
+t.test('a page that is not built says how to build it', async t => {
   const { url } = await startDashboard(t)
   const answer = await new DashboardClient(url).ask('/')
   t.equal(answer.status, 503)
   t.match(answer.json, { error: { message: /npm run build:page/ } })
 })
 
-t.test('the folder of the page may hold a page, not everything', async t => {
+t.test('the folder of the page may contain only a page', async t => {
   const dataDir = t.testdir({ pages: { 'index.html': 'a'.repeat(8 * 1024 ** 2 + 1) } })
   const pagesDir = join(dataDir, 'pages')
   await t.rejects(startDashboard(t, { dataDir, pagesDir }), /is it the built page\?/)

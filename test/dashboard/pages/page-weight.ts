@@ -5,20 +5,20 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 
 const BUILT = fileURLToPath(new URL('../../../dist/dashboard/pages/', import.meta.url))
-/** What the page may weigh, all of it, compressed as it is sent. */
+/** Maximum compressed size of all files of the page. */
 const BYTES_MAX = 150_000
 
 const files = readdirSync(BUILT, { recursive: true, encoding: 'utf8' })
   .filter(name => /\.\w+$/.test(name))
   .map(name => ({ name, bytes: readFileSync(join(BUILT, name)) }))
 
-t.test(`the page weighs less than ${BYTES_MAX} bytes`, t => {
+t.test(`the page has less than ${BYTES_MAX} bytes`, t => {
   const weight = files.reduce((sum, { bytes }) => sum + gzipSync(bytes).length, 0)
   t.ok(weight > 10_000 && weight < BYTES_MAX, `${weight} bytes`)
   t.end()
 })
 
-t.test('nothing is inline, and what is code has a name that changes with it', t => {
+t.test('nothing is inline, and names of scripts and styles contain a hash', t => {
   const page = files.find(({ name }) => name === 'index.html')?.bytes.toString() ?? ''
   t.notMatch(page, /<style|style=|<script(?![^>]*src=)|\son\w+=/, 'the policy would stop it')
   for (const [, path = ''] of page.matchAll(/(?:src|href)="([^"]+\.(?:js|css))"/g))

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { formatRoute, parseRoute, type Route } from '../../../../src/dashboard/pages/lib/route.js'
 
-t.test('a choice survives the address bar', t => {
+t.test('a choice can be written to the URL and read back', t => {
   const routes: readonly [fragment: string, route: Route][] = [
     ['#/', { accessId: undefined, network: undefined, location: undefined, tab: 'connect' }],
     ['#/acc_1', { accessId: 'acc_1', network: undefined, location: undefined, tab: 'connect' }],
@@ -17,7 +17,7 @@ t.test('a choice survives the address bar', t => {
   t.end()
 })
 
-t.test('an address that somebody mistyped chooses nothing', t => {
+t.test('an invalid URL chooses nothing', t => {
   for (const fragment of ['', '#', '#/%', '#//', '#/%E0%A4%A/x'])
     t.equal(parseRoute(fragment).accessId, undefined, fragment)
   t.equal(parseRoute('#/a/m/fra/elsewhere').tab, 'connect')

@@ -2,7 +2,7 @@ import t from 'tap'
 import { RANGES, toBuckets, totalOf } from '../../../../src/dashboard/pages/lib/usage-series.js'
 
 const MINUTE_MS = 60_000
-/** A quarter to four in the afternoon, and some seconds. */
+/** 15:45 and some seconds. */
 const NOW_MS = Date.UTC(2026, 10, 21, 15, 45, 12)
 const minute = (startMs: number, requests: number) => ({
   startMs,
@@ -12,7 +12,7 @@ const minute = (startMs: number, requests: number) => ({
   refused: 0,
 })
 
-t.test('minutes are added up to columns that end now', t => {
+t.test('minutes are added up to columns, the last of which ends now', t => {
   for (const range of ['hour', 'sixHours', 'day'] as const) {
     const { minutes, bucketMinutes } = RANGES[range]
     const buckets = toBuckets([], range, NOW_MS)
@@ -25,7 +25,7 @@ t.test('minutes are added up to columns that end now', t => {
   t.end()
 })
 
-t.test('what lies outside of the range is not counted', t => {
+t.test('minutes outside of the range are not counted', t => {
   const now = NOW_MS - (NOW_MS % MINUTE_MS)
   const given = [now, now - MINUTE_MS, now - 59 * MINUTE_MS, now - 60 * MINUTE_MS, now + MINUTE_MS]
   const buckets = toBuckets(
