@@ -3,7 +3,7 @@ import { RpcError } from '../shared/errors.js'
 import { formatEcho, formatType } from '../shared/format-type.js'
 import { isAbsent, isCount, isMap, toCount } from '../shared/values.js'
 
-/** How account data is written; base64 by default (contract: account-encodings). */
+/** Encoding of account data; default base64 (contract: account-encodings). */
 export const toEncoding = (value: unknown): Encoding => {
   if (isAbsent(value)) return 'base64'
   if (isEncoding(value)) return value
@@ -14,13 +14,13 @@ export const toEncoding = (value: unknown): Encoding => {
 const isEncoding = (value: unknown): value is Encoding =>
   typeof value === 'string' && Object.hasOwn(ENCODINGS, value)
 
-/** Part of an account's data, or undefined for the whole. */
+/** Slice of an account's data, or undefined for the whole. */
 export const toDataSlice = (value: unknown, encoding: Encoding): DataSlice | undefined => {
   if (isAbsent(value)) return undefined
   if (!isMap(value)) throw new RpcError('dataSlice')
   const { offset, length } = value
   if (!isCount(offset) || !isCount(length)) throw new RpcError('dataSlice')
-  // Ignored with jsonParsed, so also where the account falls back to base64.
+  // Ignored with jsonParsed, including accounts that fall back to base64.
   if (encoding === 'jsonParsed') return undefined
   return { offset: toCount(offset), length: toCount(length) }
 }

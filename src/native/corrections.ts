@@ -1,31 +1,31 @@
 import type * as addon from '#native'
 import { callNative } from './errors.js'
 
-/** What a comparison of rows with the store said of them. */
+/** Result of a comparison of rows with the store. */
 export type ComparedRows = {
   readonly equal: number
-  /** Written, or removed, after the slot that the row is of. */
+  /** Written, or removed, after the slot of the row. */
   readonly newer: number
-  /** Other than the row: corrected with the next block, unless a block before it explains it. */
+  /** Different from the row: corrected with the next block, unless an earlier block explains it. */
   readonly different: number
-  /** Different, but too many corrections wait. */
+  /** Different, but the queue of corrections is full. */
   readonly dropped: number
 }
 
-/** How a sweep looks at a store, and mends it. */
+/** Access of a sweep to a store. */
 export type Corrections = {
-  /** The next stored addresses after one, or from the first on, 32 bytes each; none is the end. */
+  /** Next stored addresses after one, or from the first, 32 bytes each; empty at the end. */
   storedKeys(
     after: Uint8Array | undefined,
     bounds: { readonly keysMax: number; readonly bytesMax: number },
   ): Uint8Array
-  /** Compares packed rows. What differs waits for the next block, at most `bytesMax` of it. */
+  /** Compares packed rows. Differences are queued for the next block, at most `bytesMax` bytes. */
   compareRows(rows: Uint8Array, bytesMax: number): ComparedRows
   /** Since the store was opened. */
   correctionCounts(): { readonly waiting: number; readonly corrected: number }
 }
 
-/** The sweep's view of a store's writer. */
+/** Wraps a store's writer for the sweep. */
 export const toCorrections = (native: addon.Indexer): Corrections => ({
   storedKeys: (after, { keysMax, bytesMax }) =>
     callNative(() => native.storedKeys(after, keysMax, bytesMax)),

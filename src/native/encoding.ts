@@ -4,11 +4,11 @@ import { callNative } from './errors.js'
 /** Decodes a base58 address. Throws `pubkeyDecode` or `pubkeySize`. */
 export const decodePubkey = (text: string): Uint8Array => callNative(() => addon.decodePubkey(text))
 
-/** Decodes base58 addresses, 32 bytes each. Throws for the first that is none. */
+/** Decodes base58 addresses, 32 bytes each. Throws at the first invalid one. */
 export const decodePubkeys = (texts: string[]): Uint8Array =>
   callNative(() => addon.decodePubkeys(texts))
 
-/** Writes 32 bytes as base58. */
+/** Encodes 32 bytes as base58. */
 export const encodePubkey = (pubkey: Uint8Array): string =>
   callNative(() => addon.encodePubkey(pubkey))
 

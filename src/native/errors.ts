@@ -3,7 +3,7 @@ import { ERRORS, RpcError, type ErrorName } from '../shared/errors.js'
 const isErrorName = (name: unknown): name is ErrorName =>
   typeof name === 'string' && Object.hasOwn(ERRORS, name)
 
-/** A failure of the kernel that is no answer to a client: an operator's matter, or a bug. */
+/** A kernel failure that is not sent to clients: for the operator, or a bug. */
 export class NativeError extends Error {
   readonly code: string
   constructor(code: string, detail: string) {
@@ -12,7 +12,7 @@ export class NativeError extends Error {
   }
 }
 
-/** The kernel's `name` and `detail` as what is thrown. */
+/** Converts the kernel's `name` and `detail` to an error. */
 export const toFailure = (name: string, detail: string, limit?: number): Error => {
   if (name === 'internal' || !isErrorName(name)) return new NativeError(name, detail)
   if (name === 'readBudget')
@@ -20,13 +20,12 @@ export const toFailure = (name: string, detail: string, limit?: number): Error =
   if (name === 'pubkeyDecode') return new RpcError(name, { value: detail })
   if (name === 'memcmpBytes') return new RpcError(name, { encoding: detail })
   const { message } = ERRORS[name]
-  // A row with other fields cannot come from the kernel: a test holds its names and these rows
-  // equal.
+  // The kernel cannot return a row with other fields: a test compares its names with these rows.
   if (/\{\w+\}/.test(message)) return new NativeError(name, detail)
   return new RpcError(name as 'internal')
 }
 
-/** Runs a native call; what it throws becomes an RpcError or a NativeError. */
+/** Runs a native call; converts its exceptions to an RpcError or a NativeError. */
 export const callNative = <T>(run: () => T): T => {
   try {
     return run()

@@ -3,59 +3,59 @@ import { ENCODINGS, type DataSlice, type Encoding } from './encodings.js'
 import { callNative, toFailure } from './errors.js'
 import type { Filter } from './reads.js'
 
-/** How a subscriber sees accounts. */
+/** Encoding and slice of accounts in a subscription. */
 export type FanoutView = { readonly encoding: Encoding; readonly slice?: DataSlice | undefined }
 
 /** Bounds of one fan-out. */
 export type FanoutOptions = {
-  /** Subscriptions that it may hold; one more throws. */
+  /** Maximum subscriptions; a further one throws. */
   readonly subscriptionsMax: number
-  /** Bytes of frames after which a pass ends; one frame may be larger. Default 4 MiB. */
+  /** Bytes of frames after which a pass ends; a single frame may be larger. Default 4 MiB. */
   readonly chunkBytesMax: number
 }
 
-/** What one pass made. */
+/** Result of one pass. */
 export type Pass = {
-  /** The newest slot whose frames have all been given; undefined before the first. */
+  /** Newest slot whose frames have all been returned; undefined before the first. */
   readonly slot: number | undefined
   /**
-   * Changes were missed, because the store no longer holds them or the pass before failed: every
-   * subscriber must be told. What comes next begins at the tip; subscriptions stay.
+   * Changes were lost, because the store no longer holds them or the previous pass failed: every
+   * subscriber must be notified. The next pass begins at the tip; subscriptions remain.
    */
   readonly isLost: boolean
-  /** More is waiting: call again at once. */
+  /** More frames are pending: call again at once. */
   readonly hasMore: boolean
-  /** Whole JSON-RPC notifications, one after the other. */
+  /** Complete JSON-RPC notifications, concatenated. */
   readonly frames: Uint8Array
   /**
    * For each frame: subscription id, length in bytes, flags. Flag 1: the last frame of this
-   * subscription, which is gone now.
+   * subscription, which has been removed.
    */
   readonly index: Uint32Array
 }
 
-/** A fan-out in numbers. */
+/** Counters of a fan-out. */
 export type FanoutStats = {
   readonly subscriptions: number
-  /** Changes of slots looked at since it was opened. */
+  /** Changes of slots processed since it was opened. */
   readonly changes: number
-  /** Comparisons of a change with a key or a filter, over the same time. */
+  /** Comparisons of a change with a key or a filter since it was opened. */
   readonly comparisons: number
   readonly frames: number
   readonly bytes: number
 }
 
 /**
- * Turns what the store gains into the frames of subscriptions. Ids are the caller's own, from 1 to
- * 2^32 − 1, and none is used twice. Subscriptions that are added or removed count from the next
- * pass on, and what has been sent before that pass is never sent again.
+ * Converts changes of the store to frames of subscriptions. The caller assigns ids, from 1 to 2^32
+ * − 1, each used once. Added and removed subscriptions take effect with the next pass; earlier
+ * frames are never sent again.
  */
 export type Fanout = {
   addAccount(id: number, pubkey: Uint8Array, view: FanoutView): void
   addProgram(id: number, program: Uint8Array, filters: readonly Filter[], view: FanoutView): void
   /** All transactions but votes, all, or those that mention a key. */
   addLogs(id: number, which: 'all' | 'allWithVotes' | Uint8Array): void
-  /** Ends by itself, with the frame of the outcome. `received`: a frame before that, too. */
+  /** Removes itself with the frame of the outcome. `received`: also sends a frame before that. */
   addSignature(
     id: number,
     signature: Uint8Array,
@@ -64,15 +64,15 @@ export type Fanout = {
   ): void
   addSlot(id: number): void
   addRoot(id: number): void
-  /** An unknown id is no fault. */
+  /** An unknown id is ignored. */
   remove(id: number): void
   /**
-   * Looks at what the store has gained since the last pass, on a thread of its own; one at a time.
-   * The first one begins at the tip: nothing older is ever sent. Rejects with a NativeError.
+   * Processes changes since the last pass on a separate thread; passes must not overlap. The first
+   * one begins at the tip: nothing older is ever sent. Rejects with a NativeError.
    */
   pass(): Promise<Pass>
   stats(): FanoutStats
-  /** Lets the store go as soon as the pass that runs has ended. */
+  /** Releases the store when the running pass has ended. */
   close(): void
 }
 
@@ -81,7 +81,7 @@ const sliceOf = (slice: DataSlice | undefined): [offset: number, length: number]
   slice?.length ?? 0,
 ]
 
-/** The native fan-out with the shapes of this side. */
+/** Wraps the native fan-out in the types of this module. */
 export const toFanout = (native: addon.Fanout): Fanout => ({
   addAccount: (id, pubkey, { encoding, slice }) =>
     callNative(() => native.addAccount(id, pubkey, ENCODINGS[encoding], ...sliceOf(slice))),

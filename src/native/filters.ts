@@ -3,11 +3,11 @@ import { decodeMemcmp } from './encoding.js'
 import type { Filter } from './reads.js'
 import { isAbsent, isCount, isMap, onlyMember, toCount, type Members } from '../shared/values.js'
 
-/** Bytes that one `memcmp` may compare: Agave's bound. */
+/** Maximum bytes of one `memcmp`, as in Agave. */
 const MEMCMP_BYTES_MAX = 128
 
 /**
- * `filters` of a page or a subscription of a program. Whatever is none, members included, is
+ * Parses `filters` of a page or a program subscription. Invalid values and members are
  * `filterShape`.
  */
 export const toFilters = (value: unknown): readonly Filter[] => {
@@ -27,8 +27,8 @@ const toFilter = (value: unknown): Filter => {
 }
 
 /**
- * Bytes to compare: text in base58 unless base64 is asked for or what Agave also
- * takes: an array of bytes, and `bytes` as the name of base58.
+ * Bytes to compare: base58 text, or base64 if requested. As in Agave, an array of bytes is valid,
+ * and `bytes` is a name of base58.
  */
 const toBytes = ({ bytes, encoding }: Members): Uint8Array => {
   const isBase58 = isAbsent(encoding) || encoding === 'base58' || encoding === 'bytes'

@@ -10,27 +10,30 @@ export type FeedEvent = addon.FeedEvent
 export type BlockData = addon.BlockData
 
 export type Applied = {
-  /** False where no block was newer than the tip. */
+  /** False if no block was newer than the tip. */
   readonly isNew: boolean
-  /** From the call to the commit, without the way over the native boundary. */
+  /** From the call to the commit, without the native call overhead. */
   readonly micros: number
 }
 
-/** The one writer of a store. */
+/** The only writer of a store. */
 export type Indexer = Corrections &
   StoreCopy & {
     tip(): Tip | undefined
     /**
-     * Applies one block, durably. Throws NativeError `notNextBlock` where it does not continue the
+     * Applies one block durably. Throws NativeError `notNextBlock` if it does not continue the
      * chain.
      */
     applyBlock(block: BlockData): Applied
     /**
-     * Applies consecutive blocks in one durable commit, all or none, as a feed does that is behind.
-     * Throws the same.
+     * Applies consecutive blocks in one durable commit, all or none, as a feed that is behind does.
+     * Throws the same error.
      */
     applyBlocks(blocks: BlockData[]): Applied
-    /** Differences between the indexes and a recomputation of them, as sentences; none is well. */
+    /**
+     * Differences between the indexes and their recomputation, as sentences; empty if there are
+     * none.
+     */
     check(): readonly string[]
     /** Reads of the same store in this process, which must not open it twice. */
     openReader(pools: PoolOptions): Reader
@@ -39,13 +42,13 @@ export type Indexer = Corrections &
     clearStaleReaders(): number
     /** Number of the last commit. */
     lastCommit(): number
-    /** Reads of the store that are open now, in whatever process. */
+    /** Open reads of the store in all processes. */
     openReads(): readonly OpenRead[]
     stats(): StoreStats
     close(): void
   }
 
-/** A writer that the addon made. */
+/** Wraps a writer of the addon. */
 export const toIndexer = (native: addon.Indexer): Indexer => {
   return {
     ...toCorrections(native),
@@ -65,6 +68,6 @@ export const toIndexer = (native: addon.Indexer): Indexer => {
   }
 }
 
-/** Opens a store for writing and makes it where there is none. The caller holds its lock file. */
+/** Opens a store for writing; creates it if absent. The caller holds its lock file. */
 export const openIndexer = (dir: string, store: StoreOptions): Indexer =>
   toIndexer(callNative(() => new addon.Indexer(dir, store)))

@@ -26,7 +26,7 @@ export type AccountVersion = {
   readonly slot: number
   readonly pubkey: Uint8Array
   readonly owner: Uint8Array
-  /** 0 is a closed account. */
+  /** 0 means a closed account. */
   readonly lamports: bigint
   readonly rentEpoch: bigint
   readonly executable: boolean
@@ -34,44 +34,41 @@ export type AccountVersion = {
 }
 
 /**
- * Sorts versions of accounts on the disk and makes a store of the newest ones. Each promise settles
+ * Sorts versions of accounts on disk and makes a store of the newest ones. Each promise settles
  * when its work is done; await one before the next call. After a failure the loader can only be
  * closed.
  */
 export type StoreLoader = {
   /**
-   * Takes every account of a snapshot archive. Of equal slots the higher `order` (0–255) wins, then
-   * the later one. Of an address, `options.caCertificatePem` is a private certificate authority, in
-   * place of the system's.
+   * Adds every account of a snapshot archive. Of equal slots the higher `order` (0–255) wins, then
+   * the later version. For a URL, `options.caCertificatePem` is a private certificate authority
+   * that replaces those of the system.
    */
   loadArchive(place: string, order: number, options: ArchiveOptions): Promise<LoadedArchive>
-  /** Takes versions as `packAccounts` packs them. */
+  /** Adds versions packed by `packAccounts`. */
   push(order: number, packed: Uint8Array): Promise<void>
-  /** What was taken, as of the last call that has ended. */
+  /** Totals as of the last completed call. */
   counts(): LoaderCounts
-  /** How far the call is that runs now. */
+  /** Progress of the running call. */
   progress(): LoaderProgress
-  /**
-   * Makes the store, all of it or nothing; `dir` must hold nothing, on the disk of the loader's
-   * folder.
-   */
+  /** Makes the store atomically; `dir` must be empty, on the disk of the loader's folder. */
   finish(dir: string, base: LoaderBase): Promise<LoadedStore>
   /**
-   * Makes the store of a copy that nobody has opened, and of what was taken: every change after
-   * `fromSlot`, as an incremental archive has it. The copy must not be older than that; after a
-   * failure it is of no use.
+   * Makes the store from an unopened copy and the added changes, which must be all changes after
+   * `fromSlot`, as in an incremental archive. The copy must not be older than `fromSlot`; after a
+   * failure the copy is unusable.
    */
   update(copyDir: string, dir: string, fromSlot: number, base: LoaderBase): Promise<LoadedStore>
-  /** Counts what `finish` would write, `fileBytes` at most, and writes nothing. */
+  /** Counts what `finish` would write, `fileBytes` as an upper bound, and writes nothing. */
   finishDry(): Promise<LoadedStore>
-  /** Has the call that runs, and all later ones, end with NativeError `cancelled`. */
+  /** Ends the running call and all later ones with NativeError `cancelled`. */
   cancel(): void
   close(): void
 }
 
 const HEAD_BYTES = 93
 
-/** Versions of accounts in the form that a loader takes them in. */
+/** Packs versions of accounts for a loader. */
 export const packAccounts = (versions: readonly AccountVersion[]): Uint8Array => {
   const bytes = versions.reduce((sum, { data }) => sum + HEAD_BYTES + data.length, 0)
   const packed = Buffer.alloc(bytes)
@@ -96,13 +93,13 @@ const settled = async (task: Promise<addon.LoaderReply>): Promise<addon.LoaderRe
   return reply
 }
 
-/** What a reply must hold for its call. */
+/** Returns a reply's value, which its call requires. */
 const held = <T>(value: T | undefined): T => {
   if (value === undefined) throw new Error('a loader answered another call')
   return value
 }
 
-/** Begins a load in a folder of its own, which is emptied. The store gets these options. */
+/** Begins a load in its own folder, which is emptied. The store gets these options. */
 export const openStoreLoader = (
   workDir: string,
   store: StoreOptions,

@@ -11,16 +11,14 @@ export type PoolStats = addon.PoolStats
 
 /** A store that is open for reading. */
 export type Reader = {
-  /** The view, with the time-outs and bounds of who asks. */
+  /** The view, with the reader's timeouts and limits. */
   reads(limits: ReadLimits): Reads
   tip(): Tip | undefined
   stats(): StoreStats
   poolStats(): PoolStats
-  /**
-   * What the store gains, as frames for subscribers. It holds the store until it is closed itself.
-   */
+  /** Changes of the store as frames for subscribers. It keeps the store open until it is closed. */
   openFanout(options: FanoutOptions): Fanout
-  /** Lets the store go as soon as the reads that run have ended. */
+  /** Closes the store when the running reads have ended. */
   close(): void
 }
 
@@ -33,14 +31,14 @@ const FAST_METHODS = [
   'getTokenSupply',
   'getTokenLargestAccounts',
 ] as const
-/** How `fast` returns a method's number and a reply's length in one integer. */
+/** Packing of a method's number and a reply's length in the integer that `fast` returns. */
 const METHOD_SHIFT = 24
 const LENGTH_MASK = 2 ** METHOD_SHIFT - 1
 
-/** The largest reply that a point read may give at once; what is larger comes from a pool. */
+/** Maximum reply of a synchronous point read; a pool makes larger ones. */
 const OUT_BYTES = 1024 * 1024
 
-// One for the process: each point read is written out before the next one begins.
+// One buffer per process: each point read is written to its socket before the next one begins.
 const out = Buffer.allocUnsafeSlow(OUT_BYTES)
 
 const toSource = (reply: addon.NativeReply): BodySource => {
@@ -62,7 +60,7 @@ const toSource = (reply: addon.NativeReply): BodySource => {
   }
 }
 
-/** The reply of a task. `limit` is the size of the page that it reads, for the failure's `data`. */
+/** The reply of a task. `limit` is the page size, for the failure's `data`. */
 const taken = async (task: Promise<addon.TaskResult>, limit?: number): Promise<BodySource> => {
   const { reply, error, detail } = await task
   if (reply === undefined) throw toFailure(error ?? 'internal', detail ?? '', limit)
@@ -81,10 +79,7 @@ const toPage = (page: Page, limits: ReadLimits): addon.PageData => ({
 
 const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
   const fast = callNative(() => native.fastLane(out, limits.recentResultsMax))
-  /**
-   * What a point read wrote. −1 is "too large", which only reads with a task of their own may
-   * answer.
-   */
+  /** Output of a point read. −1 means "too large", which only reads with a task may return. */
   const written = (length: number): Uint8Array => {
     if (length < 0) throw new NativeError('internal', 'a small read did not fit its buffer')
     return out.subarray(0, length)
@@ -154,7 +149,7 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
   }
 }
 
-/** A reader that the addon made. */
+/** Wraps a reader of the addon. */
 export const toReader = (native: addon.Reader): Reader => ({
   reads: limits => toReads(native, limits),
   tip: () => callNative(() => native.tip()) ?? undefined,
@@ -164,6 +159,6 @@ export const toReader = (native: addon.Reader): Reader => ({
   close: () => native.close(),
 })
 
-/** Opens the store that an indexer wrote. A process opens each store once. */
+/** Opens the store that an indexer wrote. A process may open each store once. */
 export const openReader = (dir: string, store: StoreOptions, pools: PoolOptions): Reader =>
   toReader(callNative(() => new addon.Reader(dir, store, pools)))

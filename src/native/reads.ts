@@ -2,16 +2,16 @@ import type { DataSlice, Encoding } from './encodings.js'
 import type { BodySource } from '../shared/http.js'
 import type { Tip } from './store.js'
 
-/** One condition of a program page; all must hold. */
+/** One condition of a program page; an account must match all. */
 export type Filter =
   { readonly dataSize: number } | { readonly offset: number; readonly bytes: Uint8Array }
 
-/** What every page has in common. */
+/** Parameters common to all pages. */
 export type Page = {
   readonly encoding: Encoding
   readonly dataSlice: DataSlice | undefined
   readonly limit: number
-  /** The page starts strictly after this key, also where it is gone. */
+  /** The page starts strictly after this key, which need not exist. */
   readonly after: Uint8Array | undefined
 }
 export type ProgramPage = Page & {
@@ -29,12 +29,12 @@ export type OwnerPage = Page & {
  */
 export type ReplyBytes = Uint8Array | BodySource
 
-/** A whole reply of the fast lane. `bytes` is a view into a reused buffer. */
+/** A complete reply of the fast lane. `bytes` is a view into a reused buffer. */
 export type FastReply = { readonly bytes: Uint8Array; readonly method: string }
 
 /**
- * One indexed view, as the methods see it. Every read is one snapshot. A read that is too large for
- * the event loop answers a promise. Failures are RpcErrors.
+ * Reads of one indexed view. Every read is one snapshot. A read that is too large for the event
+ * loop returns a promise. Failures are RpcErrors.
  */
 export type Reads = {
   /** Answers a canonical point read; undefined where the message must be parsed. */
@@ -42,7 +42,7 @@ export type Reads = {
   tip(): Tip | undefined
   latestBlockhash(): ReplyBytes
   balance(key: Uint8Array): ReplyBytes
-  /** Whether a transaction that names this hash may still land. */
+  /** Whether a transaction with this blockhash can still be included. */
   blockhashValidity(blockhash: Uint8Array): ReplyBytes
   account(
     key: Uint8Array,

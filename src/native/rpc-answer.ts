@@ -2,42 +2,38 @@ import * as addon from '#native'
 import { callNative } from './errors.js'
 
 /**
- * What the answer is read for: rows that name their address, one row for each key, or lengths of
- * data alone.
+ * Rows to extract: rows with their addresses, one row for each requested key, or data lengths only.
  */
 export type Wanted =
   | { readonly kind: 'listed'; readonly slot?: number }
   | { readonly kind: 'positional'; readonly keys: Uint8Array }
   | { readonly kind: 'sizes' }
 
-/** What an answer was, beside its rows. */
+/** Properties of an answer besides its rows. */
 export type RpcAnswerEnd = {
-  /** The slot of its context, where it has one. */
+  /** Slot of its context, if present. */
   readonly slot: number | undefined
   readonly rows: number
   readonly paginationKey: string | undefined
-  /** The upstream's own error. */
+  /** The upstream's error. */
   readonly error: { readonly code: number; readonly message: string } | undefined
-  /** How long the data of how many accounts is; empty where there are too many lengths. */
+  /** Data lengths with the number of accounts of each; empty if there are too many lengths. */
   readonly sizes: readonly { readonly bytes: number; readonly count: number }[]
-  /** Of positional rows: the mints of the token accounts among them, 32 bytes each. */
+  /** Of positional rows: mints of the token accounts among them, 32 bytes each. */
   readonly mints: Uint8Array
   /** Of positional rows: the mints among them with their token programs. */
   readonly programs: readonly { readonly mint: Uint8Array; readonly program: Uint8Array }[]
 }
 
-/**
- * An answer of an upstream RPC on its way. It takes the memory of its largest account, however long
- * it is.
- */
+/** Streaming parser of an upstream RPC's answer. Its memory is bounded by the largest account. */
 export type RpcAnswer = {
-  /** Takes the next bytes of the body; returns the accounts that are whole by now, packed. */
+  /** Parses the next bytes of the body; returns the accounts completed by them, packed. */
   feed(chunk: Uint8Array): Uint8Array
-  /** Ends it. Throws NativeError where the answer is not whole, or no answer. */
+  /** Ends the answer. Throws NativeError if it is incomplete or invalid. */
   end(): RpcAnswerEnd
 }
 
-/** Begins to read one answer for its accounts. */
+/** Creates the parser of one answer. */
 export const createRpcAnswer = (wanted: Wanted): RpcAnswer => {
   const native = callNative(
     () =>
@@ -64,10 +60,7 @@ export const createRpcAnswer = (wanted: Wanted): RpcAnswer => {
 const ROW_HEAD_BYTES = 93
 const DATA_BYTES_AT = 89
 
-/**
- * One row of a packed run: the slot it is of, and its address. No lamports: there is no such
- * account.
- */
+/** One packed row: its slot and its address. Without lamports there is no such account. */
 export type PackedRow = {
   readonly slot: number
   readonly lamports: bigint
@@ -76,7 +69,7 @@ export type PackedRow = {
   readonly data: Uint8Array
 }
 
-/** The rows of a packed run, as views into it. */
+/** Rows of a packed buffer, as views into it. */
 export function* unpackRows(packed: Uint8Array): Generator<PackedRow> {
   const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength)
   for (let at = 0; at < packed.length;) {

@@ -4,7 +4,7 @@ import { callNative, toFailure } from './errors.js'
 
 export type SpoolOptions = addon.SpoolOptions
 
-/** What a spool holds, of which the block that must follow the loaded store comes first. */
+/** Contents of a spool; `first` is the block that must follow the loaded store. */
 export type SpoolStats = {
   readonly first:
     | {
@@ -15,37 +15,36 @@ export type SpoolStats = {
       }
     | undefined
   readonly lastSlot: number | undefined
-  /** Newest slot that the replay, or the feed after it, has written into the store. */
+  /** Newest slot that the replay, or the feed after it, has written to the store. */
   readonly appliedSlot: number | undefined
   readonly blocks: number
   readonly bytes: number
-  /** Why it took no further block. */
+  /** Why the replay stopped. */
   readonly failure: string | undefined
 }
 
-/** A feed on disk, until a loaded store can continue it. */
+/** A feed that is stored on disk until a loaded store can continue it. */
 export type Spool = {
   startFeed(options: FeedOptions, onEvent: (event: FeedEvent) => void): void
   stopFeed(): void
   stats(): SpoolStats
   /**
-   * Applies what came after the store's tip and follows the feed; resolves when at least one block
-   * has continued the store. Rejects with the reason where the first does not, and where it is
-   * cancelled.
+   * Applies blocks after the store's tip and follows the feed; resolves when at least one block has
+   * been applied. Rejects if the first block does not continue the store, or if cancelled.
    */
   replay(to: {
     readonly dir: string
-    /** Slot that the store was loaded as of. */
+    /** Slot of the loaded store. */
     readonly baseSlot: number
-    /** Newest slot that a row of the store is of, where that may be after the base. */
+    /** Newest slot of any row of the store, if that may be after the base. */
     readonly rowsSlot?: number | undefined
   }): Promise<{ readonly slot: number; readonly blocks: number }>
-  /** Ends the replay that runs. */
+  /** Ends the running replay. */
   cancel(): void
   /**
-   * After a replay: the store's writer. The subscription goes on into it, and the writer's first
-   * `startFeed` to the same endpoint only listens to it. The spool is closed by this; its files
-   * stay.
+   * Returns the store's writer after a replay. The subscription continues into it; the writer's
+   * first `startFeed` to the same endpoint only adds a listener. Closes the spool; its files
+   * remain.
    */
   handOver(): Indexer
   close(): void
@@ -62,7 +61,7 @@ const SILENT: FeedEvent = {
   retryInMs: 0,
 }
 
-/** Opens a spool with what a killed process left of it, or makes one. One process at a time. */
+/** Opens a spool with the remains of a killed process, or creates one. One process at a time. */
 export const openSpool = (dir: string, options: SpoolOptions, store: addon.StoreOptions): Spool => {
   const native = callNative(() => new addon.Spool(dir, options, store))
   let hear: (event: FeedEvent) => void = () => {}
@@ -80,7 +79,8 @@ export const openSpool = (dir: string, options: SpoolOptions, store: addon.Store
           return indexer.startFeed(feed, onEvent)
         }
         hear = onEvent
-        // It was said to whoever listened before. Whoever listens now is not done with starting.
+        // An earlier listener has received this event. Deferred, because the new listener is still
+        // starting.
         queueMicrotask(() => onEvent(SILENT))
       },
     }

@@ -1,13 +1,13 @@
 import type * as addon from '#native'
 import { callNative, toFailure } from './errors.js'
 
-/** A store that is copied while its indexer goes on. */
+/** A store that can be copied while its indexer runs. */
 export type StoreCopy = {
-  /** Writes the store as of its last commit, compacted, into a new file and waits for the disk. */
+  /** Writes the store as of its last commit, compacted, to a new file and syncs it. */
   copyTo(file: string): Promise<void>
 }
 
-/** The copying of whoever has a store open. */
+/** Copies an open store. */
 export const toStoreCopy = (native: addon.StoreInspector | addon.Indexer): StoreCopy => ({
   copyTo: async file => {
     const { error, detail = '' } = await callNative(() => native.copyTo(file))

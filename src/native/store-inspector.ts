@@ -11,29 +11,29 @@ export type VerifyBounds = {
   readonly differencesMax: number
 }
 
-/** What one slice looked at. */
+/** Result of one slice. */
 export type VerifySlice = {
   readonly table: string
   readonly rows: number
   readonly isLast: boolean
 }
 
-/** A store that a command looks at or copies, while its indexer goes on. */
+/** A store that a command verifies or copies while its indexer runs. */
 export type StoreInspector = StoreCopy & {
   tip(): Tip | undefined
   stats(): StoreStats
-  /** Begins to verify; answers how many rows there are to look at, about. */
+  /** Begins a verification; returns the approximate number of rows. */
   beginVerify(bounds: VerifyBounds): number
-  /** Looks at the next rows in one short read transaction. */
+  /** Verifies the next rows in one short read transaction. */
   verifySlice(): VerifySlice
   /** Differences so far, as sentences. */
   differences(): readonly string[]
-  /** Programs with too many accounts to be counted; they are in a sum over all programs. */
+  /** Number of programs with too many accounts to count; a sum over all programs covers them. */
   uncountedPrograms(): number
   close(): void
 }
 
-/** Opens the store of an indexer for reading. A process opens each store once. */
+/** Opens the store of an indexer for reading. A process may open each store once. */
 export const openStoreInspector = (dir: string, store: StoreOptions): StoreInspector => {
   const native = callNative(() => new addon.StoreInspector(dir, store))
   return {

@@ -9,8 +9,8 @@ export type Tip = {
   readonly blockTime?: number | undefined
 }
 
-/** How every process opens one store. */
+/** Options with which every process opens a store. */
 export type StoreOptions = addon.StoreOptions
 export type StoreStats = addon.StoreStats
-/** A read that is open now. */
+/** A currently open read. */
 export type OpenRead = addon.OpenReadData

@@ -13,9 +13,9 @@ const toPem = (der: Uint8Array): string => {
 }
 
 /**
- * Certificate authorities of the system, each as PEM: those that the feed and transfers of archives
- * trust. Node.js by itself trusts a list that it was built with. They are read anew each time,
- * because they are renewed.
+ * Certificate authorities of the system as PEM, which the feed and transfers of archives trust.
+ * Node.js by default trusts a list from its build. Read on each call, because the system may update
+ * them.
  */
 export const systemAuthorities = (): string[] =>
   callNative(() => addon.systemAuthorities()).map(toPem)

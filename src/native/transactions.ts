@@ -1,72 +1,68 @@
 import * as addon from '#native'
 import { callNative, toFailure } from './errors.js'
 
-/** What the checks of one route count. Created once per route. */
+/** Rules of one route's checks. Created once per route. */
 export type TransactionRules = {
   /**
-   * Addresses whose tips are summed together, and what the sum must reach. No address stands in
-   * two classes.
+   * Addresses whose tips are summed, and the minimum of the sum. Classes must not share an address.
    */
   readonly tipClasses: readonly {
     readonly addresses: readonly string[]
     readonly floorLamports: bigint
   }[]
-  /** Programs that are no application. */
+  /** Programs that do not count as applications. */
   readonly exemptPrograms: readonly string[]
 }
 
-/** Why a transaction cannot be used. */
+/** Why a transaction is invalid. */
 export type Problem = {
   readonly kind: 'base64' | 'size' | 'structure'
-  /** Why the structure is wrong; otherwise empty. */
+  /** Reason of an invalid structure; otherwise empty. */
   readonly reason: string
 }
 
-/** What is known of one transaction. */
+/** Verdict on one transaction. */
 export type MemberVerdict = {
-  /**
-   * Byte range in the body of a batch; in a bundle `start` is 0 and the length that of the decoded
-   * bytes.
-   */
+  /** Byte range in the body of a batch; in a bundle from 0 to the length of the decoded bytes. */
   readonly start: number
   readonly byteLength: number
   readonly problem: Problem | undefined
-  /** Base58 of the first signature, where the layout could be read. */
+  /** Base58 of the first signature, if the layout is readable. */
   readonly signature: string | undefined
-  /** Whether every signature is right; undefined where they were not checked. */
+  /** Whether every signature is valid; undefined if they were not checked. */
   readonly isSigned: boolean | undefined
   /** Lamports for each tip class, in the order of the rules. */
   readonly tips: readonly bigint[]
-  /** An instruction of no exempt program that has a writable static account. */
+  /** True if an instruction of a program that is not exempt has a writable static account. */
   readonly hasApplication: boolean
-  /** Every class gets its floor, and there is an application. */
+  /** True if every class reaches its minimum and there is an application. */
   readonly qualifies: boolean
 }
 
-/** What is known of a request's transactions. */
+/** Verdict on a request's transactions. */
 export type Verdict = {
   readonly members: readonly MemberVerdict[]
-  /** The first two, counted from 0, that are equal in their bytes or in what is signed. */
+  /** Indexes, from 0, of the first two with equal bytes or equal signed messages. */
   readonly duplicate: readonly [number, number] | undefined
-  /** Where every member has a first signature. */
+  /** Present if every member has a first signature. */
   readonly bundleId: string | undefined
 }
 
 export type VerifyPoolOptions = addon.VerifyPoolOptions
 
-/** The checks of one route. Their promises reject with `checksOverloaded` where too many wait. */
+/** Checks of one route. Their promises reject with `checksOverloaded` if too many wait. */
 export type TransactionChecks = {
   /**
-   * Only the frames, synchronously: complete records before the fault, and the fault with its
-   * record and offset.
+   * Parses only the frames, synchronously: complete records before the fault, and the fault with
+   * its record and offset.
    */
   frameBatch(body: Uint8Array): { readonly count: number; readonly problem: string | undefined }
   /**
-   * Every complete record, in place: until this settles, `body` must be neither changed, resized
-   * nor transferred.
+   * Checks every complete record in place: until this settles, `body` must not be changed, resized
+   * or transferred.
    */
   checkBatch(body: Uint8Array): Promise<Verdict>
-  /** Base64 texts as they stand in the request, of at most `bytesMax` bytes each. */
+  /** Checks base64 texts as in the request, of at most `bytesMax` bytes each. */
   checkBundle(transactions: readonly string[], bytesMax: number): Promise<Verdict>
   stats(): { readonly verifyWaiting: number; readonly verifyRunning: number }
 }
@@ -102,8 +98,8 @@ const awaitVerdict = async (task: Promise<addon.VerdictData>): Promise<Verdict> 
 }
 
 /**
- * Makes the checks of one route. The first options of a process make its pool; all its routes
- * share it.
+ * Creates the checks of one route. The first call's options create the process's pool, which all
+ * its routes share.
  */
 export const createTransactionChecks = (
   rules: TransactionRules,
@@ -135,8 +131,8 @@ export const createTransactionChecks = (
 }
 
 /**
- * Processor time of the check of a batch on this thread, and of a bare loop over its signatures:
- * for a bench.
+ * Measures the processor time of a batch's check on this thread, and of a bare loop over its
+ * signatures, for a benchmark.
  */
 export const compareLoops = (body: Uint8Array): addon.LoopTimes =>
   callNative(() => addon.compareLoops(body))

@@ -3,7 +3,7 @@ import { isMap } from '../../shared/values.js'
 import type { Rpc } from './client.js'
 import { RpcReadFailure } from './failure.js'
 
-/** The base block of a store, from an upstream RPC. */
+/** Reads the base block of a store from an upstream RPC. */
 export type RpcBase = {
   readonly slot: number
   readonly parentSlot: number
@@ -12,7 +12,7 @@ export type RpcBase = {
   readonly blockTime: number | undefined
 }
 
-/** Codes of a slot without a block: skipped, or skipped and long past. */
+/** Error codes of a slot without a block: skipped, or skipped and no longer stored. */
 const SKIPPED: ReadonlySet<number> = new Set([-32007, -32009])
 
 const isSlot = (value: unknown): value is number =>
@@ -34,8 +34,8 @@ const toBase = (slot: number, block: unknown): RpcBase => {
 }
 
 /**
- * The newest block of the slots from `oldestSlot` to `newestSlot`: the base of rows of which none
- * is older than `newestSlot`.
+ * Newest block from `oldestSlot` to `newestSlot`: the base of rows that are all at or after
+ * `newestSlot`.
  */
 export const readBase = async (
   rpc: Rpc,

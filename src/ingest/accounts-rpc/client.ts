@@ -12,10 +12,10 @@ import { untrustedHint } from './untrusted.js'
 
 /** An upstream RPC to read accounts from. */
 export type RpcTarget = {
-  /** Its path may be a secret; it has no query. */
+  /** Its path may contain a secret; it has no query. */
   readonly endpoint: string
   readonly credential?: string | undefined
-  /** PEM of a private certificate authority, in place of the system's. */
+  /** PEM of a private certificate authority, replaces those of the system. */
   readonly caCertificatePem?: string | undefined
 }
 
@@ -23,7 +23,7 @@ export type RpcTarget = {
 export type RpcQuestion = {
   readonly method: string
   readonly params: readonly unknown[]
-  /** For messages: the program, mint or accounts. */
+  /** Program, mint or accounts, for messages. */
   readonly what: string
   readonly wanted: Wanted
 }
@@ -35,16 +35,16 @@ export type TakeRows = (rows: Uint8Array) => void | Promise<void>
 export type RpcCost = { readonly requests: number; readonly bytes: number }
 
 /**
- * An upstream RPC, asked one question at a time. Every failure is an RpcReadFailure, or the
- * signal's reason.
+ * An upstream RPC; requests are sequential. Every failure is an RpcReadFailure, or the signal's
+ * reason.
  */
 export type Rpc = {
   /**
-   * Asks until there is an answer or no hope. Rows of a try that failed half way have been given to
-   * `take`.
+   * Retries until it succeeds or a retry cannot help. `take` may have received rows of failed
+   * attempts.
    */
   ask(question: RpcQuestion, take: TakeRows): Promise<RpcAnswerEnd>
-  /** The result of a question with a small answer. */
+  /** Result of a call with a small response. */
   call(method: string, params: readonly unknown[], what: string): Promise<unknown>
   /** The confirmed slot of the upstream. */
   slot(): Promise<number>
@@ -59,7 +59,7 @@ export type RpcParts = {
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>
 }
 
-/** Longest answer that is no list of accounts, such as an error or a slot. */
+/** Maximum response that is no list of accounts, such as an error or a slot. */
 const SMALL_BYTES_MAX = 64 * 1024
 
 const sleepFor = (ms: number, signal: AbortSignal): Promise<unknown> =>
@@ -69,12 +69,12 @@ const sleepFor = (ms: number, signal: AbortSignal): Promise<unknown> =>
 export const parseRetryAfter = (value: unknown, nowMs: number): number | undefined => {
   if (typeof value !== 'string') return undefined
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
-  // Date.parse would read other texts as a year.
+  // Date.parse would parse other texts as a year.
   const dateMs = /^[A-Z][a-z]{2,8}, .*GMT$/.test(value) ? Date.parse(value) : NaN
   return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs)
 }
 
-/** The parts of a target that must not be in any message. */
+/** The parts of a target that must not appear in any message. */
 const secretsOf = ({ endpoint, credential = '' }: RpcTarget): readonly string[] => {
   const { pathname } = new URL(endpoint)
   return [credential, encodeURIComponent(credential), pathname === '/' ? '' : pathname]
@@ -200,7 +200,7 @@ class RpcClient implements Rpc {
     return this.client.destroy()
   }
 
-  /** Retries while that may help. */
+  /** Retries while a retry may succeed. */
   private async insist<T>(
     method: string,
     what: string,
@@ -335,6 +335,6 @@ class RpcClient implements Rpc {
   }
 }
 
-/** Opens an upstream RPC to read accounts from; nothing is sent yet. */
+/** Creates a client of an upstream RPC; sends nothing yet. */
 export const openRpc = (target: RpcTarget, options: Options, parts: RpcParts): Rpc =>
   new RpcClient(target, options, parts)

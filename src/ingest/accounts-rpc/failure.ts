@@ -1,19 +1,16 @@
-/**
- * What may be done about a failed request: try again, ask for less, or nothing before an operator
- * acts.
- */
+/** Remedy of a failed request: retry, request less, or wait for an operator. */
 export type FailureKind = 'passing' | 'slow' | 'tooLarge' | 'refused'
 
 /**
- * An upstream RPC did not give the accounts. The message holds no secret, and the setting to
- * change.
+ * A failed read of accounts from an upstream RPC. The message contains no secret, and names the
+ * option to change.
  */
 export class RpcReadFailure extends Error {
   override readonly name = 'RpcReadFailure'
   readonly kind: FailureKind
-  /** What the upstream asked us to wait. */
+  /** Wait that the upstream requested. */
   readonly retryAfterMs: number | undefined
-  /** The upstream's own error, where it gave one. */
+  /** The upstream's error, if it returned one. */
   code: number | undefined
 
   constructor(kind: FailureKind, message: string, retryAfterMs?: number) {
@@ -22,7 +19,7 @@ export class RpcReadFailure extends Error {
     this.retryAfterMs = retryAfterMs
   }
 
-  /** Whether asking for fewer accounts may help. */
+  /** True if a request of fewer accounts may succeed. */
   get isSplittable(): boolean {
     return this.kind === 'tooLarge' || this.kind === 'slow'
   }
@@ -30,23 +27,21 @@ export class RpcReadFailure extends Error {
 
 const MESSAGE_CHARS_MAX = 300
 
-/** An upstream's text without our secrets, short, on one line. */
+/** An upstream's text without secrets, shortened, on one line. */
 export const scrub = (text: string, secrets: readonly string[]): string => {
   let clean = text
   for (const secret of secrets) if (secret !== '') clean = clean.replaceAll(secret, '[redacted]')
   return clean.replace(/[\p{Cc}\s]+/gu, ' ').slice(0, MESSAGE_CHARS_MAX)
 }
 
-/**
- * Texts of providers for a request of too many accounts; there is no common code.
- */
+/** Messages of providers for a request of too many accounts; there is no common code. */
 const TOO_LARGE =
   /too (many|large|big)|exceed|narrow|deprioritized|scan (results|limit)|response size|add filters/i
 const SLOW = /time(d)?[ -]?out|deadline/i
 
 type RpcError = { readonly code: number; readonly message: string }
 
-/** The upstream's own error as a failure, with the option to change where there is one. */
+/** The upstream's error as a failure that names the option to change, if any. */
 export const fromRpcError = (error: RpcError, method: string, what: string): RpcReadFailure => {
   const failure = toFailure(error, method, what)
   failure.code = error.code

@@ -1,4 +1,4 @@
-/** A condition of getProgramAccounts, as JSON-RPC has it. */
+/** A filter of getProgramAccounts in JSON-RPC. */
 export type PartFilter =
   | { readonly dataSize: number }
   | {
@@ -9,22 +9,22 @@ export type PartFilter =
       }
     }
 
-/** Some of a program's accounts: those that one request asks for. */
+/** A subset of a program's accounts that one request reads. */
 export type Part = {
   readonly program: string
   /** For messages. */
   readonly what: string
-  /** What all parts of the whole have in common. */
+  /** Filters that all parts share. */
   readonly fixed: readonly PartFilter[]
-  /** Shorter accounts are not wanted. */
+  /** Shorter accounts are excluded. */
   readonly shortestBytes: number
   readonly dataSize: number | undefined
-  /** Offset of the prefix that it is split by. */
+  /** Offset of the prefix that splits the part. */
   readonly offset: number
   readonly prefix: readonly number[]
 }
 
-/** The conditions of a part. */
+/** Filters of a part. */
 export const toFilters = ({ fixed, dataSize, offset, prefix }: Part): readonly PartFilter[] => [
   ...fixed,
   ...(dataSize === undefined ? [] : [{ dataSize }]),
@@ -41,7 +41,7 @@ export const toFilters = ({ fixed, dataSize, offset, prefix }: Part): readonly P
       ]),
 ]
 
-/** The part in words for messages. */
+/** Describes the part in messages. */
 export const describePart = ({ what, dataSize, offset, prefix }: Part): string => {
   const size = dataSize === undefined ? '' : ` of ${dataSize} bytes`
   const bytes = Buffer.from(prefix).toString('hex')
@@ -49,8 +49,8 @@ export const describePart = ({ what, dataSize, offset, prefix }: Part): string =
 }
 
 /**
- * One part for each length of data. Accounts of other lengths come into being later than the list
- * of lengths.
+ * One part for each length of data. Accounts of other lengths were created after the list of
+ * lengths.
  */
 export const splitBySize = (part: Part, sizes: readonly number[]): readonly Part[] =>
   sizes
@@ -59,8 +59,8 @@ export const splitBySize = (part: Part, sizes: readonly number[]): readonly Part
 
 /**
  * One part for each value of the next byte, and one for each length that ends before it. Together
- * they are the whole: a comparison of bytes never matches an account that is too short for them.
- * Undefined where there is no next byte.
+ * they cover the part: a comparison of bytes never matches an account that is too short for it.
+ * Undefined if there is no next byte.
  */
 export const splitByPrefix = (part: Part, prefixBytesMax: number): readonly Part[] | undefined => {
   const { dataSize, prefix, shortestBytes } = part
@@ -75,7 +75,7 @@ export const splitByPrefix = (part: Part, prefixBytesMax: number): readonly Part
     prefix: [...prefix, byte],
   }))
   if (dataSize === undefined) {
-    // Of a prefix that matched, only accounts that end right behind it are left over.
+    // After a prefix that matched, only accounts that end directly after it remain.
     const shortest = Math.max(shortestBytes, prefix.length === 0 ? 0 : next)
     for (let size = shortest; size <= next; size++) parts.push({ ...part, offset, dataSize: size })
   }

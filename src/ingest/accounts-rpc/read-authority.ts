@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Reads the PEM of a certificate authority. `option` is what names the file; throws where it is of
- * no use.
+ * Reads the PEM of a certificate authority. `option` names the file in errors; throws if the file
+ * is unusable.
  */
 export const readAuthority = (file: string, option: string): string => {
   let pem: string

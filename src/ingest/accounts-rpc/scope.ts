@@ -6,37 +6,34 @@ import type { Options } from './options.js'
 import { describePart, type Part, splitByPrefix, splitBySize, toFilters } from './part.js'
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../shared/token-programs.js'
 
-/** What is indexed, as the configuration lists it. */
+/** The configured scope. */
 export type ListedScope = {
   readonly programs: readonly string[]
   readonly mints: readonly string[]
   readonly pubkeys: readonly string[]
 }
 
-/** How far a read of the scope is. */
+/** Progress of a read of the scope. */
 export type ScopeProgress = RpcCost & { readonly rows: number; readonly what: string }
 
-/** What a read of the scope was. */
+/** Result of a read of the scope. */
 export type ScopeRead = RpcCost & {
   readonly rows: number
   /**
-   * No row is of an earlier slot: with a base at this slot or, where the chain has no block in it,
-   * before it, no change is missed.
+   * Lowest slot of all rows. A base at this slot or, if the slot has no block, before it misses no
+   * change.
    */
   readonly lowestSlot: number
-  /** No row is of a later slot: once the tip is here, the store is one moment of the chain. */
+  /** Highest slot of all rows. The store is consistent once the tip reaches it. */
   readonly highestSlot: number
 }
 
-/** What a read of the scope needs. */
+/** Dependencies of a read of the scope. */
 export type ScopeReadParts = {
   readonly scope: ListedScope
-  /** The first slot that the feed has spooled: what is read must not be older. */
+  /** First slot that the feed has spooled: older rows are rejected. */
   readonly minContextSlot: number
-  /**
-   * Takes the rows, which may repeat an account: the row of the highest slot is the one that
-   * counts.
-   */
+  /** Consumes rows. An account may repeat: the row of the highest slot counts. */
   readonly push: TakeRows
   readonly onProgress?: (progress: ScopeProgress) => void
   readonly signal: AbortSignal
@@ -44,13 +41,13 @@ export type ScopeReadParts = {
   readonly sleep: (ms: number) => Promise<unknown>
 }
 
-/** Solana's Clock. */
+/** Address of the Clock sysvar. */
 const CLOCK = 'SysvarC1ock11111111111111111111111111111111'
 const TOKEN_ACCOUNT_BYTES = 165
-/** Offset of a token account's wallet, by which a mint's accounts are split. */
+/** Offset of a token account's owner, by which a mint's accounts are split. */
 const WALLET_AT = 32
 const KEY_BYTES = 32
-/** How often the slot of a provider that is behind is polled: once per slot. */
+/** Poll interval of the slot of a provider that is behind: one slot. */
 const SLOT_MS = 400
 
 const keysOf = (packed: Uint8Array): readonly string[] =>
@@ -88,7 +85,7 @@ class ScopeReader {
   }
 
   /**
-   * Reads single accounts. Answers the mints of token accounts among them, and the program of each
+   * Reads single accounts. Returns the mints of token accounts among them, and the program of each
    * mint.
    */
   private async readKeys(keys: readonly string[]) {
@@ -109,7 +106,7 @@ class ScopeReader {
     return { mints: [...mints], programs }
   }
 
-  /** Reads a part, in smaller ones where the provider refuses. */
+  /** Reads a part; splits it if the provider refuses. */
   private async readPart(part: Part): Promise<void> {
     try {
       await (this.options.isPaged ? this.readPages(part) : this.readWhole(part))
@@ -134,10 +131,7 @@ class ScopeReader {
     return splitByPrefix(part, this.options.splitPrefixBytesMax)
   }
 
-  /**
-   * The lengths of a part's accounts; none where the provider refuses that too, or there are too
-   * many.
-   */
+  /** Lengths of a part's accounts; none if the provider refuses or there are too many. */
   private async listSizes(part: Part): Promise<readonly number[]> {
     const config = { ...this.config(), encoding: 'base64', dataSlice: { offset: 0, length: 0 } }
     const what = `the lengths of ${describePart(part)}`
@@ -165,9 +159,7 @@ class ScopeReader {
     this.report(what)
   }
 
-  /**
-   * Pages may lack their slot: their rows get one that they are certainly not older than.
-   */
+  /** Reads pages. Rows of a page without a slot get a lower bound of their slot. */
   private async readPages(part: Part): Promise<void> {
     const { pageRowsMax: limit, slackSlots } = this.options
     const what = describePart(part)
@@ -210,7 +202,7 @@ class ScopeReader {
     return { encoding: this.options.encoding, commitment: 'confirmed', minContextSlot }
   }
 
-  /** Notes the slot of rows and passes them on. All rows of one answer are of one slot. */
+  /** Records the slot of rows and passes them on. All rows of one answer have one slot. */
   private taker(what: string): TakeRows {
     const { minContextSlot, push } = this.parts
     return async packed => {
@@ -250,7 +242,7 @@ const wholeProgram = (program: string, { splitOffset }: Options): Part => ({
 })
 
 /**
- * The token accounts of a mint: under its program, or under both where there is no such mint now.
+ * Token accounts of a mint: of its program, or of both token programs if the mint does not exist.
  */
 const wholeMint = (mint: string, program: string | undefined): readonly Part[] =>
   (program === undefined ? [TOKEN_PROGRAM, TOKEN_2022_PROGRAM] : [program]).map(owner => ({
@@ -264,8 +256,8 @@ const wholeMint = (mint: string, program: string | undefined): readonly Part[] =
   }))
 
 /**
- * Reads every account of a scope from an upstream RPC, each as of a slot of its own, and pushes it.
- * Rejects with an RpcReadFailure, with what `push` throws, or with the signal's reason.
+ * Reads every account of a scope from an upstream RPC, each as of its own slot, and passes it to
+ * `push`. Rejects with an RpcReadFailure, with what `push` throws, or with the signal's reason.
  */
 export const readScope = (rpc: Rpc, options: Options, parts: ScopeReadParts): Promise<ScopeRead> =>
   new ScopeReader(rpc, options, parts).read()

@@ -7,7 +7,7 @@ import type { Metrics } from '../../shared/metrics.js'
 import type { ListedScope } from './scope.js'
 import { toRpcTarget, type AccountsRpcConfig } from './target.js'
 
-/** What the sweep of an indexer works with. */
+/** Dependencies of an indexer's sweep. */
 export type SweepParts = {
   readonly network: {
     readonly id: string
@@ -21,8 +21,8 @@ export type SweepParts = {
 }
 
 /**
- * Starts to compare the store with the network's upstream RPC; returns the function that stops it.
- * A store of all accounts is not swept: its feed brings every change, and one pass would take
+ * Starts to compare the store with the network's upstream RPC; returns a function that stops it. A
+ * store of all accounts is not swept: its feed delivers every change, and one pass would take
  * months.
  */
 export const startSweep = (parts: SweepParts): (() => void) => {

@@ -4,12 +4,12 @@ import type { Rpc } from './client.js'
 import type { Options } from './options.js'
 import type { FeedLine } from '../feed/source.js'
 
-/** Events of a sweep. The listeners must not throw. */
+/** Events of a sweep. Listeners must not throw. */
 export type SweepListeners = {
   compared(rows: ComparedRows): void
-  /** This many wrong accounts were corrected. */
+  /** Number of wrong accounts that were corrected. */
   corrected(count: number): void
-  /** One pass over the whole store is done. */
+  /** One pass over the whole store is complete. */
   round(seconds: number): void
   failed(): void
   log(line: FeedLine): void
@@ -27,7 +27,7 @@ export type SweepParts = {
 }
 
 const KEY_BYTES = 32
-/** An empty store is read again after this: its first block needs some slots. */
+/** An empty store is read again after this: its first block takes some slots. */
 const EMPTY_MS = 1_000
 
 class Sweep {
@@ -56,7 +56,7 @@ class Sweep {
       }
   }
 
-  /** Compares the next accounts. Answers how long to wait before those after them. */
+  /** Compares the next accounts. Returns the wait before the following ones. */
   private async step(): Promise<number> {
     const { keysPerCallMax: keysMax, sweepBytesMax: bytesMax, sweepKeysPerSecond } = this.options
     const { rpc, store, on, now } = this.parts
@@ -89,7 +89,8 @@ class Sweep {
   }
 
   /**
-   * Differences that blocks explain, because the upstream was ahead of the tip, are not reported.
+   * Does not report differences that later blocks explain, because the upstream was ahead of the
+   * tip.
    */
   private reportCorrected(): void {
     const { corrected } = this.parts.store().correctionCounts()
@@ -111,7 +112,7 @@ class Sweep {
     return isEmpty ? EMPTY_MS : 0
   }
 
-  /** The store is unaffected: only that the sweep has stopped is reported, once. */
+  /** Reports once that the sweep has stopped. The store is unaffected. */
   private fail(error: unknown): void {
     const { on } = this.parts
     on.failed()
@@ -123,9 +124,9 @@ class Sweep {
 }
 
 /**
- * Compares every stored account with an upstream RPC, again and again at a bounded rate, and has
- * the store correct what the feed missed. Resolves when the signal ends it; nothing that fails ends
- * it.
+ * Compares every stored account with an upstream RPC, repeatedly and at a limited rate, and lets
+ * the store correct changes that the feed missed. Resolves when the signal aborts; failures do not
+ * end it.
  */
 export const runSweep = (options: Options, parts: SweepParts): Promise<void> =>
   new Sweep(options, parts).run()

@@ -2,14 +2,14 @@ import type { RpcTarget } from './client.js'
 import type { Options } from './options.js'
 import { readAuthority } from './read-authority.js'
 
-/** An upstream RPC to read accounts from, as the configuration has it. */
+/** An upstream RPC to read accounts from, as configured. */
 export type AccountsRpcConfig = Options & {
   readonly endpoint: string
   readonly credential?: string | undefined
   readonly caFile?: string | undefined
 }
 
-/** Where accounts are read from. Reads the certificate file; throws where it cannot. */
+/** Creates the target. Reads the certificate file; throws if it cannot. */
 export const toRpcTarget = ({ caFile, credential, endpoint }: AccountsRpcConfig): RpcTarget => ({
   endpoint,
   ...(credential === undefined ? {} : { credential }),

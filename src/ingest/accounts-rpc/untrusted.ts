@@ -1,6 +1,6 @@
 /**
- * What to do where a certificate is not trusted, to be put behind the system's code for why there
- * is no answer; empty for any other code. `option` is the one to set.
+ * Remedy for an untrusted certificate, to be appended to the system's error code; empty for any
+ * other code. `option` is the option to set.
  */
 export const untrustedHint = (code: string, option: string): string =>
   /CERT|LEAF_SIGNATURE/.test(code)

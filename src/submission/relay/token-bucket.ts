@@ -7,19 +7,19 @@ export type BucketOptions = {
   readonly requestsBurstMax: number
 }
 
-/** What one bucket works with. */
+/** Dependencies of one bucket. */
 export type BucketModules = {
-  /** Words that all edges of the machine map: the engine counts them as one client. */
+  /** Words shared by all edges of the machine: the engine counts them as one client. */
   readonly words: BigInt64Array
-  /** The one word of this bucket. */
+  /** The word of this bucket. */
   readonly index: number
-  /** Nanoseconds of a clock that all processes of the machine share. */
+  /** Nanoseconds of a clock shared by all processes of the machine. */
   readonly nowNs: () => bigint
 }
 
 /** Tokens for requests to an engine, shared by all edges of the machine. */
 export type TokenBucket = {
-  /** Takes one token, unless fewer than `reserve` others would be left. */
+  /** Takes one token, unless fewer than `reserve` would remain. */
   take(reserve?: number): boolean
 }
 
@@ -32,7 +32,7 @@ export const createTokenBucket = (
   return {
     take(reserve = 0) {
       const reserveNs = rate.intervalNs * BigInt(Math.min(reserve, requestsBurstMax - 1))
-      // The words outlive a restart of the machine, whose monotonic clock then starts at 0.
+      // The words survive a reboot, after which the monotonic clock starts at 0.
       const request = { count: 1, nowNs: nowNs(), reserveNs, isStaleReset: true }
       return takeRequests(words, index, rate, request) >= 0n
     },
