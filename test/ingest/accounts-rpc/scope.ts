@@ -352,7 +352,10 @@ t.test('an answer before the first slot of the feed is rejected', async t => {
         ? { body: '{"result":{"context":{"slot":5},"value":[null]}}' }
         : undefined,
   })
-  await t.rejects(read(), /of slot 5, before slot 90 of the feed: the provider does not heed/)
+  await t.rejects(
+    read(),
+    /of slot 5, before slot 90 of the feed: the provider ignores minContextSlot/,
+  )
   t.equal(rows.size, 0)
 })
 

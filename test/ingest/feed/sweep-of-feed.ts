@@ -138,6 +138,6 @@ t.test('a read of a live chain’s scope returns exactly its accounts', async t 
       },
       { dir: '', first: undefined, signal: new AbortController().signal, show: () => undefined },
     ),
-    /nothing is spooled/,
+    /no block is spooled yet/,
   )
 })
