@@ -6,7 +6,7 @@ import type { AdminCall } from './admin-client.js'
 type Load = (file: string) => Config
 type Where = { readonly config?: string; readonly url?: string; readonly tokenFile?: string }
 
-/** Ids of ours need no escapes; whatever else is typed must not lead to another path. */
+/** Valid ids need no escapes; other input must not change the path. */
 const segment = encodeURIComponent
 const accessPath = (accessId: string): string => `/accesses/${segment(accessId)}`
 const tokenPath = (accessId: string, network: string, location: string): string =>
@@ -23,7 +23,7 @@ const call = async (load: Load, where: Where, request: AdminCall): Promise<void>
   if (answer !== undefined) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
 }
 
-/** A command with the options that say where the admin API is. */
+/** A command with the options of the admin API's address and token. */
 const command = (parent: Command, name: string, says: string): Command =>
   parent
     .command(name)
@@ -121,10 +121,7 @@ const addTokenCommands = (root: Command, load: Load): void => {
   )
 }
 
-/**
- * `slotline access …`: every operation of the admin API, for whoever may read its token. Answers
- * are JSON.
- */
+/** `slotline access …`: every operation of the admin API, which requires its token. Prints JSON. */
 export const addAccessCommands = (program: Command, load: Load): void => {
   const root = program
     .command('access')

@@ -2,21 +2,21 @@ import { isIPv6 } from 'node:net'
 import { readAdminToken } from '../access/tokens/admin-token.js'
 import type { Config } from '../config/config.js'
 
-/** Longest wait for an answer: a revocation may have to wait for the end of an edge. */
+/** Maximum wait for an answer: a revocation may wait for the end of an edge. */
 const ANSWER_MS = 30_000
 
-/** Where the admin API is, and who asks. */
+/** URL and token of the admin API. */
 export type AdminTarget = { readonly url: string; readonly tokenFile: string }
 
 /** One call of the admin API. */
 export type AdminCall = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** After `/admin`. */
+  /** Path after `/admin`. */
   readonly path: string
   readonly body?: unknown
 }
 
-/** The admin API of the service that runs with this configuration, on this machine. */
+/** The admin API of the local service with this configuration. */
 export const targetOf = ({ dashboard, access }: Config): AdminTarget => {
   const isAny = dashboard.host === '0.0.0.0' || dashboard.host === '::'
   const host = isAny ? '127.0.0.1' : dashboard.host
@@ -31,12 +31,12 @@ const messageOf = (status: number, text: string): string => {
     const message: unknown = JSON.parse(text)?.error?.message
     if (typeof message === 'string') return message
   } catch {
-    // Not from us: something else listens there.
+    // No JSON of this service: another server listens there.
   }
   return `the admin API answered with status ${status}`
 }
 
-/** Calls the admin API; undefined where it has nothing to say. Throws one line for the operator. */
+/** Calls the admin API; undefined if the answer is empty. Throws one line for the operator. */
 export const callAdmin = async (target: AdminTarget, call: AdminCall): Promise<unknown> => {
   const token = readAdminToken(target.tokenFile)
   const url = `${target.url}/admin${call.path}`

@@ -24,7 +24,7 @@ const backup = async (
   process.stdout.write(`${target}: network ${network} as of slot ${slot}, ${bytes} bytes\n`)
 }
 
-/** `slotline backup`: a copy of a network's store, made while its indexer goes on. */
+/** `slotline backup`: copies a network's store while its indexer runs. */
 export const addBackupCommand = (program: Command, load: LoadConfig): void => {
   program
     .command('backup')

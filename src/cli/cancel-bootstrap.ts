@@ -21,22 +21,22 @@ import { demandNetwork } from './command.js'
 
 type Outcome = Pick<BootstrapStatus, 'state' | 'step' | 'reason'>
 
-/** Id of the request of the bootstrap that runs or was left, or that is only requested. */
+/** Id of the request of a running, interrupted or only requested bootstrap. */
 const findId = (stores: string): string | undefined => {
   const state = readState(stores)
   return state?.status.state === 'running' ? state.request.id : readRequest(stores)?.id
 }
 
-/** Cancels what a stopped process left. No other process can resume it meanwhile. */
+/** Cancels what a stopped process left. Locks prevent another process from resuming it. */
 const cancelLeft = (config: Config, network: string, reason: string): Outcome => {
   const stores = storesPath(config.dataDir, network)
   const state = readState(stores)
   const cancelled = { state: 'cancelled', reason, endedAtMs: Date.now() } as const
   forgetRequest(stores)
-  // Requested, and not begun.
+  // Requested, but not started.
   if (state?.status.state !== 'running') return { ...cancelled, step: 'spool' }
   const live = currentGeneration(stores)
-  // Killed after the new store became the live one.
+  // Killed after the new store became live.
   if (state.generation === live) return { ...state.status, state: 'done' }
   for (const name of [state.generation, BOOTSTRAP_DIR])
     rmSync(join(stores, name), { recursive: true, force: true })
@@ -50,7 +50,7 @@ const cancelLeft = (config: Config, network: string, reason: string): Outcome =>
   return status
 }
 
-/** Has the process that runs it cancel it. Undefined where its outcome is not known any more. */
+/** Asks the running process to cancel it. Undefined if its outcome is no longer known. */
 const askProcess = async (
   config: Config,
   network: string,
@@ -80,9 +80,9 @@ const describe = (outcome: Outcome | undefined): string => {
 }
 
 /**
- * Cancels the bootstrap of a network and removes its files, whichever process runs it. The live
- * store stays as it is. Answers the exit code: 0 where it was cancelled, 1 where there was nothing
- * to cancel. Throws where it could not be cancelled.
+ * Cancels the bootstrap of a network in any process and removes its files. The live store is
+ * unchanged. Returns the exit code: 0 if it was cancelled, 1 if there was nothing to cancel. Throws
+ * if it could not be cancelled.
  */
 export const cancelBootstrap = async (
   config: Config,

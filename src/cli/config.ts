@@ -3,7 +3,7 @@ import { EXAMPLE } from '../config/config.js'
 import { formatConfig } from '../config/printable.js'
 import type { LoadConfig } from './command.js'
 
-/** `slotline config`: checks and prints configurations, also where the addon is not built. */
+/** `slotline config`: checks and prints configurations; does not need the addon. */
 export const addConfigCommands = (program: Command, load: LoadConfig): void => {
   const config = program.command('config').description('check and print configurations')
   config

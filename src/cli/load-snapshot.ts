@@ -19,7 +19,7 @@ import { runPlan } from './run-bootstrap.js'
 
 const count = (number: number): string => number.toLocaleString('en')
 
-/** Prints what the snapshots would make of a store. */
+/** Prints what a store made from the snapshots would contain. */
 const dryRun = async (settings: BootstrapSettings, locations: readonly string[]): Promise<void> => {
   const { dataDir, network } = settings
   const workDir = join(storesPath(dataDir, network.id), dryRunName(process.pid))
@@ -42,7 +42,7 @@ const dryRun = async (settings: BootstrapSettings, locations: readonly string[])
   )
 }
 
-/** A single incremental snapshot brings the existing store up to date. */
+/** A single incremental snapshot updates the existing store. */
 const toPlan = async (
   settings: BootstrapSettings,
   locations: readonly string[],
@@ -67,8 +67,8 @@ const toLocations = (given: readonly string[]): readonly string[] => {
 }
 
 /**
- * `slotline snapshot load`: makes a new store of a network from a full snapshot, and an incremental
- * one on top of it; with an incremental one alone, brings the existing store up to date.
+ * `slotline snapshot load`: makes a new store of a network from a full snapshot, optionally with an
+ * incremental one; an incremental one alone updates the existing store.
  */
 export const loadSnapshots = async (
   config: Config,

@@ -1,20 +1,20 @@
 import { SingleBar } from 'cli-progress'
 
-/** Redraws per second on a terminal, and the interval of lines elsewhere. */
+/** Redraws per second on a terminal, and the interval of lines on other outputs. */
 const TERMINAL_FPS = 4
 const LOG_INTERVAL_MS = 10_000
 
-/** Shows how far a command is on standard error. */
+/** Shows the progress of a command on standard error. */
 export type Progress = {
   /** A total of 0 is unknown. */
   show(done: number, total: number, label: string): void
-  /** Removes the line from the terminal. No `show` may follow. */
+  /** Removes the line from the terminal. `show` must not be called after it. */
   end(): void
 }
 
 type Output = Pick<NodeJS.WriteStream, 'write' | 'isTTY'>
 
-/** A time in the largest units that matter. */
+/** Formats a duration in seconds, minutes, or hours and minutes. */
 export const formatDuration = (seconds: number): string => {
   const whole = Math.ceil(seconds)
   if (whole < 120) return `${whole} s`
@@ -31,10 +31,10 @@ type Sample = {
 
 const count = (number: number): string => Math.round(number).toLocaleString('en')
 
-/** A shorter run says nothing about the rate. */
+/** A shorter run gives no reliable rate. */
 const RATE_MS_MIN = 100
 
-/** One line. The most important comes first, because a narrow terminal cuts the rest off. */
+/** One line, most important first, because a narrow terminal truncates it. */
 const formatProgress = ({ done, elapsedMs, label, total }: Sample, unit: string): string => {
   const rate = elapsedMs >= RATE_MS_MIN ? (done * 1_000) / elapsedMs : 0
   if (total <= 0) return `${label}: ${count(done)} ${unit}, ${count(rate)} ${unit}/s`
@@ -54,7 +54,7 @@ const createTerminalLine = (stream: NodeJS.WriteStream, unit: string): Progress 
     stream,
     fps: TERMINAL_FPS,
     clearOnComplete: true,
-    // Otherwise a command that is killed leaves the terminal without line wrapping.
+    // Otherwise a killed command leaves the terminal without line wrapping.
     linewrap: true,
     format: () => formatProgress(sample, unit),
   })
@@ -84,7 +84,7 @@ const createLogLines = (output: Output, unit: string, now: () => number): Progre
   }
 }
 
-/** A line that is redrawn on a terminal; elsewhere, a line every 10 s. */
+/** A line that is redrawn on a terminal; on other outputs a line every 10 s. */
 export const createProgress = (
   unit: string,
   output: NodeJS.WriteStream = process.stderr,

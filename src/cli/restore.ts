@@ -20,13 +20,13 @@ const restore = async (
     storeOptions: toStoreOptions(config, network),
     diskReserveBytes: config.store.diskReserveBytes,
     onProgress: (done, total) => progress.show(done, total, `restore ${network}`),
-    // A bootstrap that is left would replace the restored store.
+    // An interrupted bootstrap would replace the restored store.
     beforeLive: forgetBootstrap,
   }).finally(progress.end)
   process.stdout.write(`network ${network}: store ${generation}, as of slot ${slot}\n`)
 }
 
-/** `slotline restore`: makes a backup the live store of a network of a stopped service. */
+/** `slotline restore`: makes a backup the live store of a network; the service must be stopped. */
 export const addRestoreCommand = (program: Command, load: LoadConfig): void => {
   program
     .command('restore')

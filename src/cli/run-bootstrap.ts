@@ -34,7 +34,7 @@ import { StepProgressLines } from './step-progress.js'
 
 const isFinal = ({ state }: BootstrapStatus): boolean => state !== 'running'
 
-/** Prints that the new store is live; throws where it is not. */
+/** Prints that the new store is live; throws if it is not. */
 const printOutcome = (network: string, status: BootstrapStatus | undefined): void => {
   if (status?.state !== 'done') {
     const why = status?.reason ?? 'no reason is known'
@@ -61,7 +61,7 @@ const isIndexerRunning = (config: Config, stores: string): boolean => {
   return status !== undefined && Date.now() - status.atMs <= config.status.staleMs
 }
 
-/** Requests the bootstrap from the running indexer; answers the id of the request. */
+/** Requests the bootstrap from the running indexer; returns the id of the request. */
 const requestFromIndexer = (config: Config, network: string, plan: BootstrapPlan): string => {
   const stores = storesPath(config.dataDir, network)
   if (!isIndexerRunning(config, stores))
@@ -73,7 +73,7 @@ const requestFromIndexer = (config: Config, network: string, plan: BootstrapPlan
   return requestBootstrap(stores, plan)
 }
 
-/** Has the running service do it, and shows its progress. */
+/** Runs it in the running service, and shows its progress. */
 const runInService = async (
   config: Config,
   network: string,
@@ -92,7 +92,7 @@ const runInService = async (
   let seenMs = performance.now()
   for (;;) {
     await sleep(config.bootstrap.pollMs)
-    // An indexer that was killed is back long before this.
+    // A killed indexer is restarted long before this.
     if (performance.now() - seenMs > config.processes.startMs)
       throw new Error(`the indexer of ${network} does not report this bootstrap: see its log`)
     const bootstrap = readStatus(stores)?.bootstrap
@@ -105,7 +105,7 @@ const runInService = async (
   printOutcome(network, readStatus(stores)?.bootstrap)
 }
 
-/** Requests the plan, unless a stopped process left the same one: then that is resumed. */
+/** Requests the plan, unless a stopped process left the same plan, which is then resumed. */
 const requestOrResume = (stores: string, plan: BootstrapPlan): void => {
   const left = readState(stores)
   const isRunning = left?.status.state === 'running'
@@ -116,7 +116,7 @@ const requestOrResume = (stores: string, plan: BootstrapPlan): void => {
   requestBootstrap(stores, plan)
 }
 
-/** Opens the live store at the first call: several attempts may need it. */
+/** Opens the live store at the first call and reuses it: several attempts may need it. */
 const openLiveOnce = (config: Config, network: string): (() => StoreInspector | undefined) => {
   const stores = storesPath(config.dataDir, network)
   let live: StoreInspector | undefined
@@ -165,7 +165,7 @@ const stopBootstraps = (bootstraps: BootstrapRunner, lines: StepProgressLines): 
   })
 }
 
-/** Does it in this process, which holds the locks of the service. */
+/** Runs it in this process, which holds the locks of the service. */
 const runHere = async (config: Config, network: string, plan: BootstrapPlan): Promise<void> => {
   const stores = storesPath(config.dataDir, network)
   const { flush, log } = openLog('bootstrap', { ...config.log, level: 'warn' })
@@ -183,7 +183,7 @@ const runHere = async (config: Config, network: string, plan: BootstrapPlan): Pr
     // No process feeds the live store.
     setLiveFeedPaused: () => {},
     goLive: (indexer, generation) => {
-      // The service asks for what comes after when it starts.
+      // The service requests later slots when it starts.
       indexer.stopFeed()
       indexer.close()
       setCurrentGeneration(stores, generation)
@@ -209,14 +209,14 @@ const runHere = async (config: Config, network: string, plan: BootstrapPlan): Pr
   printOutcome(network, bootstraps.status())
 }
 
-/** Runs a bootstrap in the service that runs on the data directory, or else in this process. */
+/** Runs a bootstrap in the service running on the data directory, or else in this process. */
 export const runPlan = async (
   config: Config,
   network: string,
   plan: BootstrapPlan,
 ): Promise<void> => {
   const settings = toBootstrapSettings(config, network)
-  // Certificate files and settings are checked before anything is requested.
+  // Checks certificate files and settings before the request.
   toSnapshotOptions(settings)
   if (plan.kind === 'rpc') toRpcTarget(demandRpc(settings.network).accountsRpc)
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })

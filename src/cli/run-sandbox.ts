@@ -35,7 +35,7 @@ const startGuest = (config: Config, flags: SandboxFlags, options: SandboxOptions
   return service.then(running => ({ service: running, flush }))
 }
 
-/** `slotline sandbox`: a complete local deployment over the real wire protocols. */
+/** `slotline sandbox`: a complete local deployment that uses the real wire protocols. */
 export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
   process.title = 'slotline supervisor'
   const config = sandboxConfig({ ...flags, dataDir: resolve(flags.dataDir) })

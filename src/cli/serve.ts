@@ -4,8 +4,8 @@ import type { Service } from '../processes/supervisor.js'
 import type { LoadConfig } from './command.js'
 
 /**
- * Exits with code 0 on a signal before the service is up: nothing is to be drained, and children
- * end with their parent. Returns the function that removes the handlers.
+ * Exits with code 0 on a signal before the service is up: there is nothing to drain, and children
+ * exit with their parent. Returns a function that removes the handlers.
  */
 export const exitOnSignal = (): (() => void) => {
   const exit = (): void => process.exit(0)
@@ -44,7 +44,7 @@ const serve = async (config: Config): Promise<void> => {
   log.info({ dataDir: config.dataDir }, 'every process is ready')
 }
 
-/** `slotline serve`: the service of one machine, with the configured feeds. */
+/** `slotline serve`: runs the service of one machine with the configured feeds. */
 export const addServeCommand = (program: Command, load: LoadConfig): void => {
   program
     .command('serve')

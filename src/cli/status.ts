@@ -5,16 +5,16 @@ import type { BootstrapStatus, IndexerStatus, RepairStatus } from '../shared/ind
 import { demandNetwork, exitWithAnswer, type LoadConfig } from './command.js'
 import { formatDuration } from './progress.js'
 
-/** One network as `slotline status` shows it. */
+/** One network in the output of `slotline status`. */
 export type NetworkStatus = {
   readonly network: string
   readonly isRunning: boolean
   readonly isHealthy: boolean
-  /** Why it is not healthy. */
+  /** Why the network is unhealthy. */
   readonly reason: string | null
   readonly generation: string | null
   readonly tipSlot: number | null
-  /** Since the tip was committed; where that is not known, since the time of its block. */
+  /** Time since the commit of the tip or, if unknown, since its block time. */
   readonly tipAgeMs: number | null
   readonly source: string | null
   readonly bootstrap: BootstrapStatus | null
@@ -26,7 +26,7 @@ const isAlive = (pid: number): boolean => {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // A process of another user exists, too.
+    // A process of another user also exists.
     return error instanceof Error && 'code' in error && error.code === 'EPERM'
   }
 }
@@ -38,7 +38,7 @@ const ageMs = (tip: IndexerStatus['tip'], nowMs: number): number | null => {
 
 type ReadTip = (dir: string) => IndexerStatus['tip']
 
-/** The status of a network from its files; `written` is what its indexer wrote last. */
+/** Status of a network from its files; `written` is the indexer's last report. */
 const toNetworkStatus = (
   { network, stores, generation }: { network: string; stores: string; generation: string | null },
   written: IndexerStatus | undefined,
@@ -125,7 +125,7 @@ const status = async (
   return isHealthy ? 0 : 1
 }
 
-/** `slotline status`: exit code 0 where all networks are healthy, 1 where one is not, else 2. */
+/** `slotline status`: exit code 0 if all networks are healthy, 1 if one is not, else 2. */
 export const addStatusCommand = (program: Command, load: LoadConfig): void => {
   program
     .command('status')

@@ -22,7 +22,7 @@ export class StepProgressLines {
     const { progress: at } = status
     if (at === undefined) return
     if (this.unit !== at.unit) {
-      // A load counts bytes and then rows, at another rate.
+      // A load counts bytes and then rows, which have another rate.
       this.end()
       this.unit = at.unit
       this.progress = createProgress(at.unit)

@@ -6,10 +6,10 @@ import { integer } from './arguments.js'
 import { demandNetwork, exitWithAnswer, type LoadConfig } from './command.js'
 import { createProgress } from './progress.js'
 
-/** Every other work on the machine has priority. */
+/** All other work on the machine has priority. */
 const NICENESS = 10
 
-/** The upper bound stands for no limit. */
+/** The upper bound means no limit. */
 const rate = integer(1, 1_000_000_000)
 
 const formatVerification = (found: Verification, differencesMax: number): string => {
@@ -57,7 +57,9 @@ const verify = async (
   return isSound ? 0 : 1
 }
 
-/** `slotline verify`: exit code 0 without differences, 1 with some, 2 where it cannot tell. */
+/**
+ * `slotline verify`: exit code 0 without differences, 1 with differences, 2 if it cannot verify.
+ */
 export const addVerifyCommand = (program: Command, load: LoadConfig): void => {
   program
     .command('verify')

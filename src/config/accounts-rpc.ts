@@ -3,7 +3,7 @@ import { base, caFile, credential, described, headerName } from './validators.js
 import { DATA_ENCODINGS, defaults } from '../ingest/accounts-rpc/options.js'
 import { integer, oneOf, optionEntries } from './options-schema.js'
 
-/** The upstream RPC that accounts are read from: a bootstrap without a snapshot, and the sweep. */
+/** The upstream RPC of account reads: a bootstrap without a snapshot, and the sweep. */
 export const accountsRpcSection = v.strictObject({
   endpoint: described(base, 'Its URL. Everything after the host is never printed.'),
   credential: described(v.optional(credential), 'The service’s credential there. Never printed.'),

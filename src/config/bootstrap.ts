@@ -5,7 +5,7 @@ import { defaults as bootstrap } from '../ingest/bootstrap/options.js'
 import { integer, optionEntries, optionsSchema } from './options-schema.js'
 import { defaults as load } from '../native/loader.js'
 
-/** How stores are made: of snapshots, and of an upstream RPC. */
+/** Options of making stores from snapshots and from an upstream RPC. */
 export const bootstrapSection = v.strictObject({
   ...optionEntries(bootstrap),
   load: section(optionsSchema(load)),
@@ -13,7 +13,7 @@ export const bootstrapSection = v.strictObject({
     optionsSchema(archive, {
       redirectsMax: integer(0, 20, 'redirects'),
       attemptsMax: integer(1, 1_000, 'tries'),
-      // One read of a socket at least, and no more than a memory has for it.
+      // From one read of a socket to the largest allowed memory.
       aheadBytesMax: integer(256 * 1024, 1024 ** 3, 'bytes'),
     }),
   ),

@@ -1,6 +1,6 @@
 import type { Config } from './schema.js'
 
-/** What is wrong between several options: where, and one line that says it. */
+/** A conflict between several options: its path, and a one-line message. */
 export type Fault = { readonly keys: readonly string[]; readonly message: string }
 
 type Network = Config['networks'][number]
@@ -19,7 +19,7 @@ function* checkIds(config: Config): Faults {
   }
 }
 
-/** Each repair step needs the options that it loads from. */
+/** Checks that each repair step has the options that it loads from. */
 function* checkRepairSteps(network: Network, index: number): Faults {
   const { accountsRpc, repairSteps, scope, snapshots } = network
   const keys = ['networks', String(index), 'repairSteps']
@@ -39,7 +39,7 @@ function* checkRepairSteps(network: Network, index: number): Faults {
     }
 }
 
-/** Why a feed's plan would miss some of the scope. */
+/** Why a feed's plan would miss part of the scope. */
 const explainPlan = (plan: string, scope: Network['scope']): string | undefined => {
   if (plan !== 'scoped' && plan !== 'narrow') return undefined
   if (scope === undefined) return `${plan} needs a scope`
@@ -57,7 +57,7 @@ function* checkFeedPlans({ feed, scope }: Network, index: number): Faults {
   }
 }
 
-/** A tip address is the service's or the upstream's, never both. */
+/** Checks that a tip address belongs either to the service or to the upstream. */
 function* checkTipAddresses(network: Network, index: number): Faults {
   const routes = {
     lander: network.lander?.tipAddresses,
@@ -108,9 +108,7 @@ function* checkPorts(config: Config): Faults {
   }
 }
 
-/**
- * What no single value shows: ids, ports and addresses that must differ, options that need others.
- */
+/** Checks across options: unique ids, ports and addresses, and options that require others. */
 export function* checkTogether(config: Config): Faults {
   yield* checkIds(config)
   for (const [index, network] of config.networks.entries()) {

@@ -1,4 +1,4 @@
-/** Edit distance: how many inserts, deletes, replacements and swaps lead from one to the other. */
+/** Edit distance: number of inserts, deletes, replacements and swaps between two words. */
 const distance = (from: string, to: string): number => {
   let before: number[] = []
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
@@ -21,7 +21,7 @@ const distance = (from: string, to: string): number => {
   return row[to.length] ?? 0
 }
 
-/** The known word that is most similar to an unknown one; undefined where none is similar. */
+/** The known word most similar to an unknown one; undefined if none is similar. */
 export const closestWord = (word: string, known: readonly string[]): string | undefined => {
   let best: string | undefined
   let least = Math.max(2, Math.floor(word.length / 3)) + 1

@@ -6,9 +6,7 @@ import { explain, keysOf } from './explain.js'
 import { configSchema, type Config } from './schema.js'
 import { findTomlLine } from './toml-line.js'
 
-/**
- * A configuration that cannot be used. The message is one line: where, what, and the right value.
- */
+/** An invalid configuration. The message is one line: position, error, and the valid value. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
@@ -37,7 +35,7 @@ const toError = (
 export const toConfig = (given: unknown, source?: Source): Config => {
   const result = v.safeParse(configSchema, given)
   if (!result.success) {
-    // A misspelled option is the reason where another is missing.
+    // A misspelled option is reported before the missing option that it causes.
     const issue = result.issues.find(({ expected }) => expected === 'never') ?? result.issues[0]
     throw toError(source, keysOf(issue), explain(issue))
   }
@@ -63,7 +61,7 @@ export const parseConfig = (text: string, file: string): Config => {
   return toConfig(given, { file, text })
 }
 
-/** What `slotline config dump` prints without a file: every option, as a start for a new file. */
+/** Output of `slotline config dump` without a file: every option, as a template for a new file. */
 export const EXAMPLE: Config = toConfig({
   networks: [{ id: 'mainnet', feed: { endpoint: 'http://127.0.0.1:10000' } }],
   locations: [{ id: 'home', name: 'Home', listeners: [{ host: '127.0.0.1', port: 8899 }] }],

@@ -16,7 +16,7 @@ const identity = v.strictObject({
   ),
 })
 
-/** The dashboard, with who signs people in. */
+/** The dashboard with its identity provider. */
 export const dashboardSection = v.strictObject({
   publicUrl: described(
     v.optional(privateOrigin),

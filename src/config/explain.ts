@@ -10,7 +10,7 @@ type TableSchema = v.GenericSchema & { readonly entries: Readonly<Record<string,
 
 const isIndex = (key: string): boolean => /^\d+$/.test(key)
 
-/** The path of the value that an issue is about. */
+/** Path of an issue's value. */
 export const keysOf = (issue: Issue): string[] => issue.path?.map(({ key }) => String(key)) ?? []
 
 const formatPath = (keys: readonly string[]): string =>
@@ -19,7 +19,7 @@ const formatPath = (keys: readonly string[]): string =>
     .join('')
     .replace(/^\./, '')
 
-/** The schema of the table at this path, or undefined where there is none. */
+/** Schema of the table at this path, or undefined. */
 const tableAt = (keys: readonly string[]): TableSchema | undefined => {
   let at: unknown = configSchema
   for (const key of [...keys, '']) {
@@ -39,7 +39,7 @@ const formatGiven = (given: unknown, key: string): string => {
   return typeof value === 'string' ? JSON.stringify(value.slice(0, 100)) : String(value)
 }
 
-/** Explains an unknown option by what replaces it, or by the known one that is most similar. */
+/** Explains an unknown option by its replacement, or by the most similar known option. */
 const explainUnknown = (keys: readonly string[]): string => {
   const path = formatPath(keys)
   const tableKeys = keys.slice(0, -1)
@@ -52,11 +52,11 @@ const explainUnknown = (keys: readonly string[]): string => {
   return `${path} is unknown${closest === undefined ? '' : `; did you mean ${closest}?`}`
 }
 
-/** One line: which option is wrong, and what would be right. */
+/** One line: the wrong option and its valid values. */
 export const explain = (issue: Issue): string => {
   const keys = keysOf(issue)
   const path = formatPath(keys) || 'the file'
-  // An element of a list is printed as its option.
+  // An element of a list is printed like its option.
   const given = formatGiven(issue.input, keys.findLast(key => !isIndex(key)) ?? '')
   if (issue.type !== 'strict_object')
     return `${path} must be ${issue.type === 'array' ? 'a list' : issue.message}, but is ${given}`

@@ -7,7 +7,7 @@ const listener = v.strictObject({
   port: described(port, 'Port to listen on.'),
 })
 
-/** Where clients connect. */
+/** A location to which clients connect. */
 export const location = v.strictObject({
   id: described(id, 'Name of the location. Its tokens are valid for no other.'),
   name: described(text(), 'Display name.'),

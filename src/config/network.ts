@@ -7,7 +7,7 @@ import { defaults as repair, REPAIR_STEPS } from '../ingest/repair/options.js'
 import { integer, oneOf, optionEntries, optionsSchema, text } from './options-schema.js'
 import { RELAY_PATH, defaults as relay } from '../submission/relay/options.js'
 
-// The largest account is 10 MiB, and there is something around it.
+// At least the largest account, 10 MiB, with its overhead.
 const holdsAccount = integer(11 * 1024 ** 2, 2 ** 40, 'bytes')
 
 const scope = v.strictObject({
@@ -16,7 +16,7 @@ const scope = v.strictObject({
   pubkeys: described(v.optional(v.array(pubkey), []), 'These accounts.'),
 })
 
-/** One Yellowstone server. */
+/** One Yellowstone server of a feed. */
 const source = {
   endpoint: described(endpoint, 'Yellowstone gRPC server of the network.'),
   xToken: described(v.optional(text()), 'Sent to it as `x-token`. Never printed.'),
@@ -55,7 +55,7 @@ const feed = v.strictObject({
   }),
 })
 
-/** One chain, with where it comes from and what is forwarded for it. */
+/** One chain with its sources and its submission upstreams. */
 export const network = v.strictObject({
   id: described(id, 'Name of the network: of its folder, in tokens and in metrics.'),
   name: described(v.optional(text()), 'Display name; absent is its id.'),

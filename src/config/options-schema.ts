@@ -1,10 +1,11 @@
 import * as v from 'valibot'
 
-/** Options of one part, as its `defaults` hold them. */
+/** Options of one part, as in its `defaults`. */
 export type Defaults = Readonly<Record<string, number | string | boolean>>
 
 /**
- * One value with the words for what it must be: they complete "must be …" and fill the reference.
+ * A value with the words for its valid values: they complete "must be …" and appear in the
+ * reference.
  */
 export type Leaf<T> = v.CustomSchema<T, string>
 
@@ -58,26 +59,29 @@ const leafFor = (
       given => typeof given === 'number' && given >= 0 && given <= max,
       `a number from 0 to ${max}`,
     )
-  // Zero means something only where the default is zero.
+  // Zero is valid only if the default is zero.
   return integer(value === 0 ? 0 : 1, max, unit)
 }
 
-/** Overrides for single options: where the kind of the default does not say enough. */
+/** Overrides for single options, if the kind of the default is not enough. */
 export type Rules<T> = { readonly [K in keyof T]?: Leaf<T[K]> }
 
-/** Schemas of a part's options, to be spread into a table that has other keys too. */
+/** Schemas of a part's options, to be spread into a table with other keys. */
 export type Entries<T> = { readonly [K in keyof T]: v.OptionalSchema<Leaf<T[K]>, T[K]> }
 
-/** A part's options, each checked by the kind of its default, which stands where none is given. */
+/**
+ * Schemas of a part's options, each checked by the kind of its default, which replaces an omitted
+ * value.
+ */
 export const optionEntries = <T extends Defaults>(defaults: T, rules: Rules<T> = {}): Entries<T> =>
   Object.fromEntries(
     Object.entries(defaults).map(([name, value]) => [
       name,
       v.optional(rules[name] ?? leafFor(name, value), value),
     ]),
-    // Every key of `defaults` has an entry of its own kind: that is what the type says.
+    // Every key of `defaults` has an entry of its kind, as the type states.
   ) as unknown as Entries<T>
 
-/** A table of a part's options and nothing else. */
+/** A table of exactly a part's options. */
 export const optionsSchema = <T extends Defaults>(defaults: T, rules: Rules<T> = {}) =>
   v.strictObject(optionEntries(defaults, rules))

@@ -3,9 +3,9 @@ import { REDACTED } from '../shared/secret.js'
 
 /** Options that are secrets. */
 const SECRETS: ReadonlySet<string> = new Set(['xToken', 'credential', 'clientSecret'])
-/** URLs that may hold a secret: some feeds are reached by one in their path. */
+/** URLs that may contain a secret: some feeds have one in their path. */
 const URLS: ReadonlySet<string> = new Set(['endpoint', 'urls', 'snapshots'])
-/** Paths behind an upstream's URL: a query may hold a key that belongs into `credential`. */
+/** Paths after an upstream's URL: a query may contain a key that belongs in `credential`. */
 const PATHS: ReadonlySet<string> = new Set([
   'path',
   'pingPath',
@@ -14,7 +14,7 @@ const PATHS: ReadonlySet<string> = new Set([
   'batchPath',
 ])
 
-/** An option's value without its secrets. */
+/** An option's value with secrets removed. */
 export const toPrintable = (key: string, value: unknown): unknown => {
   if (SECRETS.has(key)) return REDACTED
   if (PATHS.has(key) && typeof value === 'string') return value.replace(/\?.*$/s, `?${REDACTED}`)
@@ -26,7 +26,7 @@ export const toPrintable = (key: string, value: unknown): unknown => {
   return user === '' && rest === '' ? value : `${scheme}${host}/${REDACTED}`
 }
 
-/** A configuration as TOML without its secrets. */
+/** A configuration as TOML with secrets removed. */
 export const formatConfig = (config: object): string => {
   const printable: unknown = JSON.parse(
     JSON.stringify(config, (key, value: unknown) => toPrintable(key, value)),

@@ -8,7 +8,7 @@ export const processesSection = withRenamed(
     edgeCount: integer(0, 256, 'count'),
     edgeSliceMicros: integer(0, 100_000, 'microseconds'),
     unsentBytesMax: integer(4_096, 2 ** 31 - 1, 'bytes'),
-    // At least the largest valid submission, at most what is cheap to copy.
+    // From the largest valid submission to a size that is cheap to copy.
     submissionBytesMax: integer(22 * 1024, 1024 ** 2, 'bytes'),
   }),
   { keepsAwake: { to: 'disableCpuIdle' } },

@@ -3,7 +3,7 @@ import { defaults as limits } from '../access/accesses/product-options.js'
 import { oneOf, optionsSchema, text } from './options-schema.js'
 import { described, id } from './validators.js'
 
-/** What accesses are granted of. */
+/** A product, of which accesses are granted. */
 export const product = v.strictObject({
   id: described(id, 'Name of the product in accesses.'),
   name: described(text(), 'Display name.'),

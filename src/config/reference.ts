@@ -24,10 +24,10 @@ const formatDefault = (value: unknown, says: string): string => {
   return `\`${JSON.stringify(value)}\`${readable}`
 }
 
-/** The reasons of one part's options by their names. */
+/** Reasons of a part's options by option name. */
 type Reasons = ReadonlyMap<string, string>
 
-/** Comments of a `defaults` block by the name of the option below. */
+/** Reads the comments of a `defaults` block by the name of the option below each. */
 const readReasons = (source: string): Reasons => {
   const [, block = ''] = /^export const defaults = \{\n(.*?)^\}/ms.exec(source) ?? []
   const comments = block.matchAll(/\/\*\*(.*?)\*\/\s*(\w+):/gs)
@@ -39,7 +39,7 @@ const readReasons = (source: string): Reasons => {
   )
 }
 
-/** The part that declares all of these options, and as few others as possible. */
+/** Finds the part that declares all of these options and the fewest others. */
 const reasonsFor = (names: readonly string[], parts: readonly Reasons[]): Reasons | undefined =>
   parts
     .filter(part => names.every(name => part.has(name)))
@@ -48,7 +48,7 @@ const reasonsFor = (names: readonly string[], parts: readonly Reasons[]): Reason
 const entriesOf = (schema: GenericSchema): Readonly<Record<string, GenericSchema>> | undefined =>
   'entries' in schema ? (schema.entries as Record<string, GenericSchema>) : undefined
 
-/** The schema below `optional` and lists, and whether a list was among them. */
+/** The schema inside `optional` and lists, and whether a list was among them. */
 const unwrap = (schema: GenericSchema): { inner: GenericSchema; isList: boolean } => {
   let inner = schema
   let isList = false
@@ -98,10 +98,7 @@ const toSections = (
   return [{ title: heading, intro, rows }, ...below]
 }
 
-/**
- * Every option of the file. The reasons of a part's options are read from the texts of the sources,
- * where they are comments of `defaults`.
- */
+/** Every option of the file. Reasons are the comments of `defaults` in the sources. */
 export const toConfigReference = (sources: Iterable<string>): readonly Section[] =>
   toSections(configSchema, '', 'At the top', '', Array.from(sources, readReasons))
 
@@ -117,7 +114,7 @@ const formatSection = ({ title, intro, rows }: Section): string => {
   return lines.join('\n')
 }
 
-/** `docs/configuration.md`. */
+/** Content of `docs/configuration.md`. */
 export const formatConfiguration = (sources: Iterable<string>): string =>
   [
     '# Configuration',

@@ -1,21 +1,21 @@
 import * as v from 'valibot'
 
 /**
- * Options that a table used to have: each with the one in the same table that replaces it, or why
- * it was removed.
+ * Former options of a table: each with its replacement in the same table, or the reason for its
+ * removal.
  */
 export type RenamedOptions = Readonly<
   Record<string, { readonly to: string } | { readonly removed: string }>
 >
 
 /**
- * A table with its former options. A configuration that has one of them is refused with the name
- * that replaces it. `to` may be dotted, for an option that moved into a table below.
+ * A table with its former options. A configuration with a former option is refused, and the error
+ * names the replacement. `to` may be dotted, for an option that moved into a nested table.
  */
 export const withRenamed = <S extends v.GenericSchema>(schema: S, renamed: RenamedOptions) =>
   v.pipe(schema, v.metadata({ renamed }))
 
-/** What replaces an option that `schema` no longer has: the end of a sentence about that option. */
+/** Explains what replaces a former option of `schema`: the end of a sentence about that option. */
 export const explainRenamed = (
   schema: v.GenericSchema,
   tablePath: string,

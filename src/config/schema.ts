@@ -67,7 +67,7 @@ const table = v.strictObject({
   pubsub: section(
     optionsSchema(pubsub, {
       filtersMax: integer(1, 64, 'filters'),
-      // Below 32 bits, with space for the frame of the largest account.
+      // Below 32 bits, with room for the frame of the largest account.
       chunkBytesMax: integer(64 * 1024, 1024 ** 3, 'bytes'),
     }),
   ),
@@ -76,7 +76,7 @@ const table = v.strictObject({
       optionsSchema(submissionStore, {
         mapBytes,
         readersMax,
-        // Each has a slot in a file that is mapped as a whole.
+        // Each has a slot in a file that is mapped completely.
         inFlightMax: integer(1, 2_048, 'submissions'),
       }),
       { waitingMax: { to: 'bufferedMax' } },
@@ -91,7 +91,7 @@ const table = v.strictObject({
 })
 
 /**
- * The whole file: every option with its kind, bounds and default, and with its reason where no part
+ * The whole file: every option with kind, bounds and default, and with its reason if no part
  * declares it.
  */
 export const configSchema = withRenamed(table, { ledger: { to: 'submissionStore' } })

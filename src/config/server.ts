@@ -2,7 +2,7 @@ import { COMPRESSIONS, defaults } from '../server/options.js'
 import { integer, oneOf, optionsSchema } from './options-schema.js'
 import { withRenamed } from './renamed.js'
 
-// `trustedProxies` is at the top of the file, because the dashboard trusts the same peers.
+// `trustedProxies` is at the top level, because the dashboard trusts the same proxies.
 const { trustedProxies: _proxies, ...server } = defaults
 
 /** The HTTP and WebSocket server of an edge. */

@@ -16,7 +16,7 @@ import { defaults as lander } from '../submission/lander/options.js'
 import { engineDefaults, EXEMPT_PROGRAMS, defaults as relay } from '../submission/relay/options.js'
 import { defaults as upstreamDefaults } from '../upstream/options.js'
 
-/** An upstream of submissions; `own` are the defaults that differ from route to route. */
+/** An upstream of submissions; `own` are the defaults that differ between routes. */
 const upstream = (own: Partial<typeof upstreamDefaults> = {}) =>
   withRenamed(
     v.strictObject({
@@ -62,7 +62,7 @@ export const landerSection = v.strictObject({
   }),
 })
 
-/** A relay route and its bundle engine; `own` are the defaults that the routes do not share. */
+/** A relay route and its bundle engine; `own` are the defaults that differ between routes. */
 export const relaySection = (own: { readonly path: string; readonly credentialName: string }) =>
   v.strictObject({
     upstream: described(
@@ -94,7 +94,7 @@ export const relaySection = (own: { readonly path: string; readonly credentialNa
     ),
   })
 
-/** The upstream RPC that answers what is not answered here. */
+/** The upstream RPC for methods that this service does not answer. */
 export const rpcSection = v.strictObject({
   upstream: described(upstream(forwardUpstream), 'Its URLs, credential and connections.'),
   allow: described(

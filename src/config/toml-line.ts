@@ -1,5 +1,5 @@
 /**
- * Path that a table header names: array tables count up, and later headers mean their last element.
+ * Path of a table header: array tables are counted, and later headers refer to their last element.
  */
 const toTable = (
   words: readonly string[],
@@ -19,9 +19,8 @@ const toTable = (
 }
 
 /**
- * Number of the line that sets the value at `keys`, or else of the nearest table around it. A plain
- * search for headers and keys at the start of a line, since the parser keeps no places: good enough
- * to point at.
+ * Line number that sets the value at `keys`, or else that of the nearest enclosing table. Searches
+ * for headers and keys at the start of lines, since the parser keeps no positions.
  */
 export const findTomlLine = (source: string, keys: readonly string[]): number | undefined => {
   const lastIndexes = new Map<string, number>()

@@ -3,16 +3,16 @@ import * as v from 'valibot'
 import { integer, leaf, text } from './options-schema.js'
 import { isPubkey } from './pubkey.js'
 
-/** A schema with the reason that the reference prints of it. */
+/** A schema with the reason for the reference. */
 export const described = <S extends v.GenericSchema>(schema: S, reason: string) =>
   v.pipe(schema, v.description(reason))
 
-/** A table that may be absent: then each of its options is at its default. */
+/** A table that may be absent; its options then have their defaults. */
 export const section = <S extends v.GenericSchema>(schema: S) => v.optional(schema, {})
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 
-/** Also the name of a folder, so nothing that a path could make something else of. */
+/** Also used as a folder name, so characters with a meaning in paths are excluded. */
 export const id = leaf<string>(
   value => isText(value) && /^[a-z0-9][a-z0-9-]{0,31}$/.test(value),
   'up to 32 of a–z, 0–9 and -, not beginning with -',
@@ -29,35 +29,33 @@ const isPeers = (value: string): boolean => {
   const most = isIP(address) === 4 ? 32 : 128
   return isIP(address) !== 0 && more.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= most
 }
-/** One peer, or a range of them. */
+/** An address, or a range of addresses. */
 export const peers = leaf<string>(
   value => isText(value) && isPeers(value),
   'an IP address, or address/bits',
 )
-/** What LMDB can use: pages for every table, and the address space that a process has. */
+/** Map size of LMDB: at least pages for every table, at most a process's address space. */
 export const mapBytes = integer(1024 ** 2, 2 ** 46, 'bytes')
-/** Slots of readers in a store. */
+/** Reader slots of a store. */
 export const readersMax = integer(16, 32_768, 'count')
-/** Where to listen. */
+/** Address to listen on. */
 export const host = text('an address or a host name')
 /** PEM of a private certificate authority. */
 export const caFile = text('a file')
 
 const isBase = (value: string): boolean =>
   /^https?:\/\//.test(value) && URL.canParse(value) && !/[?#@\s]/.test(value)
-/**
- * A query or a user would be a secret in a place that is printed: that is what `credential` is for.
- */
+/** URL without query and user, because it is printed: secrets belong in `credential`. */
 export const base = leaf<string>(
   value => isText(value) && isBase(value),
   'an http or https URL without user, query and fragment',
 )
-/** Name of a header, or of a parameter of a query. */
+/** Name of a header or a query parameter. */
 export const headerName = leaf<string>(
   value => isText(value) && /^[A-Za-z0-9-]+$/.test(value),
   'a name of letters, digits and -',
 )
-/** What a header line can hold. */
+/** Characters that are valid in a header line. */
 export const credential = leaf<string>(
   value => isText(value) && /^[!-~]+$/.test(value),
   'a text of visible ASCII characters',
@@ -67,7 +65,7 @@ export const path = leaf<string>(
   value => isText(value) && /^\/[!-~]*$/.test(value),
   'a path that begins with /',
 )
-/** The same, where there may be none. */
+/** Path of a URL, or empty. */
 export const pathOrEmpty = leaf<string>(
   value => value === '' || (isText(value) && /^\/[!-~]*$/.test(value)),
   'a path that begins with /, or empty',
@@ -80,7 +78,7 @@ export const methodName = leaf<string>(
 
 const isOrigin = (value: string): boolean =>
   /^https?:\/\//.test(value) && URL.canParse(value) && new URL(value).origin === value
-/** A path, a query or a user would be lost: the token follows the origin. */
+/** Origin without path, query and user, because the token follows it. */
 export const origin = leaf<string>(
   value => isText(value) && isOrigin(value),
   'https://host or http://host:port, with nothing after it',
@@ -91,12 +89,12 @@ const isPrivate = (value: string): boolean => {
   const { protocol, hostname } = new URL(value)
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
 }
-/** Secrets and cookies travel there: https, or http that does not leave the machine. */
+/** Origin for secrets and cookies: https, or http to loopback. */
 export const privateOrigin = leaf<string>(
   value => isText(value) && isPrivate(value) && isOrigin(value),
   'https://host, or http://host:port of loopback, with nothing after it',
 )
-/** The same with a path. */
+/** URL for secrets with a path. */
 export const privateBase = leaf<string>(
   value => isText(value) && isBase(value) && isPrivate(value),
   'an https URL, or http of loopback, without user, query and fragment',
