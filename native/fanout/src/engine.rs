@@ -243,8 +243,8 @@ impl Engine {
         };
     }
 
-    /// Drops pending frames of slots and roots and continues at the tip. The store keeps outcomes of
-    /// transactions longer than changes, so no outcome is lost.
+    /// Drops pending frames of slots and roots and continues at the tip. The store keeps outcomes
+    /// of transactions longer than changes, so no outcome is lost.
     fn lose(&mut self, snapshot: &Snapshot<'_>) -> Result<()> {
         let settled = self.slot.take().map(|slot| slot.settled);
         self.pending
