@@ -44,8 +44,10 @@ const openCheckout = (t: Test, files: Readonly<Record<string, string>>): string 
 
 const run = (dir: string, command: string, ...args: readonly string[]): Promise<Result> =>
   new Promise(resolve => {
+    // tap loads modules into every Node process below it, and oxlint cannot start with them.
+    const plain = ['-c', 'unset NODE_OPTIONS; exec "$0" "$@"', command, ...args]
     const options = { cwd: dir, maxBuffer: 16 * 1024 * 1024 }
-    execFile(command, args, options, (error, stdout, stderr) =>
+    execFile('sh', plain, options, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr }),
     )
   })
