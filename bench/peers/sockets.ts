@@ -1,4 +1,4 @@
-// A server of WebSockets, ours or a bare one, that tells how much memory it takes and how long it
+// A server of WebSockets, ours or a bare one, that reports how much memory it takes and how long it
 // publishes.
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'

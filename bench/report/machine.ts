@@ -57,9 +57,8 @@ const WALK_WORDS = 2 ** 24
 const WALK_STEPS = 2_000_000
 
 /**
- * Nanoseconds of one step of a walk through 64 MiB, each of which waits for memory. It tells how
- * quick memory was in that second and no more: latencies were seen to differ by a third where it
- * was alike.
+ * Nanoseconds of one step of a walk through 64 MiB, each of which waits for memory. It
+ * describes the memory in that second only: latencies differed by a third between equal values.
  */
 export const measurePace = (): number => {
   // A linear congruential generator of full period: the walk comes everywhere.
