@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import {
   existsSync,
   mkdirSync,
@@ -9,19 +8,18 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { setImmediate as turn } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { writeState } from '../../src/ingest/bootstrap/state.js'
 import { openIndexer } from '../../src/native/indexer.js'
 import { decodePubkey } from '../../src/native/encoding.js'
 import { defaults as storeDefaults } from '../../src/native/store-options.js'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
-import { call, callText, runToEnd } from '../fixtures/processes/deployment.js'
+import { call, callText, runToEnd, startCommand } from '../fixtures/processes/deployment.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'
 
-const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+/** Preloaded: a backup pauses when the bytes are copied. */
+const PAUSE_AFTER_COPY = new URL('../fixtures/processes/pause-after-copy.mjs', import.meta.url).href
 
 type Slotted = { readonly context: { readonly slot: number } }
 
@@ -152,24 +150,19 @@ t.test('a backup under load is a complete store and gives the same answers', asy
   await t.test('a killed backup leaves no target', async t => {
     const target = join(dir, 'killed')
     const draft = join(dir, '.killed.unfinished')
-    /** Kills a backup once its file exists; false if it was complete by then. */
-    const kill = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<boolean> => {
+    /** Ends a backup by a signal when the bytes are copied and the folder is not yet renamed. */
+    const interrupt = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
       const args = ['backup', '--config', configFile, '--network', 'one', '--to', target]
-      // Nice: on a busy machine it would otherwise be complete before this process sees its file.
-      const child = spawn('nice', ['-n', '19', process.execPath, MAIN, ...args])
-      const ended = new Promise(resolve => child.once('exit', resolve))
-      const endMs = performance.now() + 20_000
-      while (!existsSync(join(draft, 'data.mdb')) && performance.now() < endMs) await turn()
+      const { child, said, exit } = startCommand(t, args, `--import=${PAUSE_AFTER_COPY}`)
+      await said('the copy is written')
+      t.ok(existsSync(join(draft, 'data.mdb')))
       child.kill(signal)
-      await ended
-      if (!existsSync(target)) return true
-      t.strictSame(readdirSync(target).sort(), ['backup.json', 'data.mdb'], 'or it is whole')
-      rmSync(target, { recursive: true })
-      return false
+      await exit
+      t.notOk(existsSync(target))
     }
-    await until('SIGTERM comes in the middle', () => kill('SIGTERM'), 60_000)
+    await interrupt('SIGTERM')
     t.notOk(existsSync(draft), 'nothing at all is left')
-    await until('SIGKILL comes in the middle', () => kill('SIGKILL'), 60_000)
+    await interrupt('SIGKILL')
     t.ok(existsSync(draft))
     const next = await slotline('backup', '--to', target)
     t.equal(next.code, 0, next.output)
