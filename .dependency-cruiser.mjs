@@ -43,6 +43,7 @@ const ROOMS = {
     'config',
   ],
   control: ['shared', 'access', 'submission', 'dashboard', 'config'],
+  supervision: ['shared', 'ingest', 'config', 'control'],
   // Composition and commands: they know every part, the sandbox apart (see below).
   processes: undefined,
   cli: undefined,

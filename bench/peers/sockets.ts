@@ -10,7 +10,7 @@ import { AccessLimiter, openLimitTable } from '../../src/access/limiter/access-l
 import { openUsage } from '../../src/access/usage/usage.js'
 import { createEdgeSockets } from '../../src/edge/websocket/routes.js'
 import type { NetworkView } from '../../src/edge/network-view.js'
-import { defaults } from '../../src/config/process-options.js'
+import { defaults } from '../../src/config/sections/process-options.js'
 import { openServer, type Server } from '../../src/server/server.js'
 import type { Grant } from '../../src/shared/grant.js'
 import { createLog, type Log } from '../../src/shared/log.js'

@@ -1,4 +1,4 @@
-import { disableCpuIdle } from '../../src/processes/cpu-idle.js'
+import { disableCpuIdle } from '../../src/supervision/cpu-idle.js'
 
 /** Disables idle states of the processors where the system allows it. Returns how to undo it. */
 export const tryToDisableCpuIdle = (note: (text: string) => void): (() => void) | undefined => {

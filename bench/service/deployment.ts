@@ -8,7 +8,7 @@ import { createAccessManager } from '../../src/access/accesses/access-manager.js
 import { createSealing } from '../../src/access/tokens/sealing.js'
 import { openWriter } from '../../src/access/store/store.js'
 import { toConfig, type Config } from '../../src/config/config.js'
-import type { Command, Event } from '../../src/processes/messages.js'
+import type { Command, Event } from '../../src/supervision/messages.js'
 import type { Limits } from '../../src/shared/grant.js'
 import { stopProcess } from '../child.js'
 import type { Server } from '../context.js'

@@ -9,7 +9,7 @@ import {
   type BootstrapSettings,
 } from '../ingest/bootstrap/network-bootstraps.js'
 import { isUrl, resolveSnapshot } from '../ingest/bootstrap/snapshot-location.js'
-import { toBootstrapSettings } from '../processes/bootstrap-settings.js'
+import { toBootstrapSettings } from '../config/bootstrap-settings.js'
 import { printableLocation } from '../shared/indexer-status.js'
 import { freeBytes } from '../storage/disk-space.js'
 import { dryRunName, storesPath } from '../storage/generations.js'

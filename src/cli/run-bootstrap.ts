@@ -17,7 +17,7 @@ import {
   requestBootstrap,
 } from '../ingest/bootstrap/state.js'
 import { openStoreInspector, type StoreInspector } from '../native/store-inspector.js'
-import { toBootstrapSettings } from '../processes/bootstrap-settings.js'
+import { toBootstrapSettings } from '../config/bootstrap-settings.js'
 import type { BootstrapStatus } from '../shared/indexer-status.js'
 import { openLog, type Log } from '../shared/log.js'
 import {

@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import { parse, TomlError } from 'smol-toml'
 import * as v from 'valibot'
 import { checkTogether } from './checks.js'
-import { explain, keysOf } from './explain.js'
+import { explain, keysOf } from './errors/explain.js'
 import { configSchema, type Config } from './schema.js'
-import { findTomlLine } from './toml-line.js'
+import { findTomlLine } from './errors/toml-line.js'
 
 /** An invalid configuration. The message is one line: position, error, and the valid value. */
 export class ConfigError extends Error {

@@ -1,24 +1,24 @@
 import * as v from 'valibot'
-import { defaults as pools } from '../native/pool-options.js'
-import { defaults as store } from '../native/store-options.js'
-import { defaults as pubsub } from '../pubsub/options.js'
-import { defaults as rpc } from '../rpc/options.js'
-import { defaults as log, LEVELS } from '../shared/log.js'
-import { defaults as metrics } from './metrics-options.js'
-import { defaults as status } from '../storage/status-options.js'
-import { defaults as verify } from '../storage/verify-options.js'
-import { defaults as submissionStore } from '../submission/store/options.js'
-import { accessSection } from './access.js'
-import { bootstrapSection } from './bootstrap.js'
-import { dashboardSection } from './dashboard.js'
-import { location } from './location.js'
-import { network } from './network.js'
-import { integer, oneOf, optionsSchema, text } from './options-schema.js'
-import { processesSection } from './processes.js'
-import { product } from './product.js'
-import { withRenamed } from './renamed.js'
-import { serverSection } from './server.js'
-import { described, host, mapBytes, peers, readersMax, section } from './validators.js'
+import { accessSection } from './sections/access.js'
+import { bootstrapSection } from './sections/bootstrap.js'
+import { dashboardSection } from './sections/dashboard.js'
+import { location } from './sections/location.js'
+import { logSection } from './sections/log.js'
+import { metricsSection } from './sections/metrics.js'
+import { network } from './sections/network/network.js'
+import { poolsSection } from './sections/pools.js'
+import { processesSection } from './sections/processes.js'
+import { product } from './sections/product.js'
+import { pubsubSection } from './sections/pubsub.js'
+import { rpcSection } from './sections/rpc.js'
+import { serverSection } from './sections/server.js'
+import { statusSection } from './sections/status.js'
+import { storeSection } from './sections/store.js'
+import { submissionStoreSection } from './sections/submission-store.js'
+import { verifySection } from './sections/verify.js'
+import { text } from './validators/options-schema.js'
+import { withRenamed } from './validators/renamed.js'
+import { described, peers, section } from './validators/validators.js'
 
 const table = v.strictObject({
   dataDir: described(
@@ -42,52 +42,19 @@ const table = v.strictObject({
     'What accesses are granted of. Without a product no access can be granted.',
   ),
   server: section(serverSection),
-  rpc: section(
-    optionsSchema(rpc, {
-      nestingMax: integer(8, 127, 'levels'),
-      // At most 128 MiB for each store that an edge reads.
-      recentResultsMax: integer(0, 65_536, 'count'),
-    }),
-  ),
-  store: section(
-    optionsSchema(store, {
-      mapBytes,
-      readersMax,
-      feedBytesMax: integer(0, Number.MAX_SAFE_INTEGER, 'bytes'),
-    }),
-  ),
-  pools: section(
-    optionsSchema(pools, {
-      scanNiceness: integer(0, 19, 'niceness'),
-      verifyNiceness: integer(0, 19, 'niceness'),
-    }),
-  ),
+  rpc: section(rpcSection),
+  store: section(storeSection),
+  pools: section(poolsSection),
   access: section(accessSection),
   dashboard: section(dashboardSection),
-  pubsub: section(
-    optionsSchema(pubsub, {
-      filtersMax: integer(1, 64, 'filters'),
-      // Below 32 bits, with room for the frame of the largest account.
-      chunkBytesMax: integer(64 * 1024, 1024 ** 3, 'bytes'),
-    }),
-  ),
-  submissionStore: section(
-    withRenamed(
-      optionsSchema(submissionStore, {
-        mapBytes,
-        readersMax,
-        // Each has a slot in a file that is mapped completely.
-        inFlightMax: integer(1, 2_048, 'submissions'),
-      }),
-      { waitingMax: { to: 'bufferedMax' } },
-    ),
-  ),
+  pubsub: section(pubsubSection),
+  submissionStore: section(submissionStoreSection),
   processes: section(processesSection),
-  verify: section(optionsSchema(verify)),
-  status: section(optionsSchema(status)),
+  verify: section(verifySection),
+  status: section(statusSection),
   bootstrap: section(bootstrapSection),
-  metrics: section(optionsSchema(metrics, { host })),
-  log: section(optionsSchema(log, { level: oneOf(LEVELS) })),
+  metrics: section(metricsSection),
+  log: section(logSection),
 })
 
 /**

@@ -10,7 +10,7 @@ import { openLog, type Log } from '../shared/log.js'
 import { createMetrics, type Metrics } from '../shared/metrics.js'
 import { CLOSE } from '../shared/socket.js'
 import { edgeCountOf, leavesCore } from '../config/edge-count.js'
-import type { Command, SendEvent } from './messages.js'
+import type { Command, SendEvent } from '../supervision/messages.js'
 import { openSharedMemory, type SharedMemory } from './shared-memory.js'
 import { sendMetrics, type Running, type Start } from './start.js'
 

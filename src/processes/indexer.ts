@@ -17,8 +17,8 @@ import { FIRST_GENERATION, setIncomplete, storesPath } from '../storage/generati
 import { startLongReadMonitor } from '../storage/long-read-monitor.js'
 import { startStatusWriter, type StatusWriter } from '../storage/status-writer.js'
 import { toStoreOptions } from '../storage/store-options.js'
-import { toBootstrapSettings } from './bootstrap-settings.js'
-import type { SendEvent } from './messages.js'
+import { toBootstrapSettings } from '../config/bootstrap-settings.js'
+import type { SendEvent } from '../supervision/messages.js'
 import { exitWithFailure, sendMetrics, type Start } from './start.js'
 
 type Network = Config['networks'][number]

@@ -1,5 +1,5 @@
 import { dieWithParent } from '../native/os.js'
-import type { Assignment, Command, Role, SendEvent } from './messages.js'
+import type { Assignment, Command, Role, SendEvent } from '../supervision/messages.js'
 import { exitWithFailure, type Running, type Start } from './start.js'
 
 const loadGuest = async ({ guest }: Assignment): Promise<Start> => {

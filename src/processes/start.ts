@@ -1,6 +1,6 @@
 import type { ChainOverride } from '../ingest/feed/sources.js'
 import type { Metrics } from '../shared/metrics.js'
-import type { Assignment, Command, SendEvent } from './messages.js'
+import type { Assignment, Command, SendEvent } from '../supervision/messages.js'
 
 /** A role that runs. */
 export type Running = {

@@ -9,13 +9,13 @@ import { lockFile } from '../native/os.js'
 import { probePort } from '../server/port.js'
 import type { Log } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
-import { startChild, type Child } from './child.js'
-import { disableCpuIdle } from './cpu-idle.js'
+import { startChild, type Child } from '../supervision/child.js'
+import { disableCpuIdle } from '../supervision/cpu-idle.js'
 import { edgeCountOf } from '../config/edge-count.js'
-import type { Assignment, Event, GuestProgram, Role } from './messages.js'
-import { MetricsCollector } from './metrics-collector.js'
+import type { Assignment, Event, GuestProgram, Role } from '../supervision/messages.js'
+import { MetricsCollector } from '../supervision/metrics-collector.js'
 import { openSharedMemory } from './shared-memory.js'
-import { createStuckReaderWatchdog } from './stuck-reader-watchdog.js'
+import { createStuckReaderWatchdog } from '../supervision/stuck-reader-watchdog.js'
 
 /** Part of the drain time that is left for this process' own end. */
 const DRAIN_MARGIN_MS = 500

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { defaults } from '../../src/config/process-options.js'
+import { defaults } from '../../src/config/sections/process-options.js'
 import { boundUnsent } from '../../src/native/os.js'
 import type { Socket, SocketRoute } from '../../src/shared/socket.js'
 import { openTestServer } from '../fixtures/server/server.js'

@@ -1,6 +1,6 @@
-import { COMPRESSIONS, defaults } from '../server/options.js'
-import { integer, oneOf, optionsSchema } from './options-schema.js'
-import { withRenamed } from './renamed.js'
+import { COMPRESSIONS, defaults } from '../../server/options.js'
+import { integer, oneOf, optionsSchema } from '../validators/options-schema.js'
+import { withRenamed } from '../validators/renamed.js'
 
 // `trustedProxies` is at the top level, because the dashboard trusts the same proxies.
 const { trustedProxies: _proxies, ...server } = defaults

@@ -1,10 +1,10 @@
 import * as v from 'valibot'
-import { defaults as authenticate } from '../access/authenticate.js'
-import { defaults as limits } from '../access/limiter/access-limiter.js'
-import { defaults as store } from '../access/store/store.js'
-import { defaults as usage } from '../access/usage/usage.js'
-import { optionsSchema } from './options-schema.js'
-import { described, mapBytes, readersMax, section } from './validators.js'
+import { defaults as authenticate } from '../../access/authenticate.js'
+import { defaults as limits } from '../../access/limiter/access-limiter.js'
+import { defaults as store } from '../../access/store/store.js'
+import { defaults as usage } from '../../access/usage/usage.js'
+import { optionsSchema } from '../validators/options-schema.js'
+import { described, mapBytes, readersMax, section } from '../validators/validators.js'
 
 /** Accesses and their tokens. */
 export const accessSection = v.strictObject({

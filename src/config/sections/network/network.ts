@@ -1,14 +1,13 @@
 import * as v from 'valibot'
+import { defaults as repair, REPAIR_STEPS } from '../../../ingest/repair/options.js'
+import { RELAY_PATH, defaults as relay } from '../../../submission/relay/options.js'
+import { oneOf, optionsSchema, text } from '../../validators/options-schema.js'
+import { caFile, described, id, pubkey, section } from '../../validators/validators.js'
 import { accountsRpcSection } from './accounts-rpc.js'
-import { landerSection, relaySection, rpcSection } from './submission.js'
-import { caFile, described, endpoint, id, pubkey, section } from './validators.js'
-import { defaults as feedDefaults, PLANS, TRANSACTIONS } from '../ingest/feed/geyser.js'
-import { defaults as repair, REPAIR_STEPS } from '../ingest/repair/options.js'
-import { integer, oneOf, optionEntries, optionsSchema, text } from './options-schema.js'
-import { RELAY_PATH, defaults as relay } from '../submission/relay/options.js'
-
-// At least the largest account, 10 MiB, with its overhead.
-const holdsAccount = integer(11 * 1024 ** 2, 2 ** 40, 'bytes')
+import { feedSection } from './feed.js'
+import { forwardSection } from './forward.js'
+import { landerSection } from './lander.js'
+import { relaySection } from './relay.js'
 
 const scope = v.strictObject({
   programs: described(v.optional(v.array(pubkey), []), 'Every account of these programs.'),
@@ -16,50 +15,11 @@ const scope = v.strictObject({
   pubkeys: described(v.optional(v.array(pubkey), []), 'These accounts.'),
 })
 
-/** One Yellowstone server of a feed. */
-const source = {
-  endpoint: described(endpoint, 'Yellowstone gRPC server of the network.'),
-  xToken: described(v.optional(text()), 'Sent to it as `x-token`. Never printed.'),
-  caFile: described(
-    v.optional(caFile),
-    'PEM of a private certificate authority, instead of those of the system.',
-  ),
-}
-
-const fallback = v.strictObject({
-  ...source,
-  plan: described(
-    v.optional(oneOf(PLANS)),
-    'How accounts are requested there; absent is as at the first server.',
-  ),
-})
-
-const feed = v.strictObject({
-  ...source,
-  fallbacks: described(
-    v.optional(v.pipe(v.array(fallback), v.maxLength(8, 'at most 8 servers')), []),
-    'Further servers of the same network, each used when the ones before it deliver no blocks. They should replay slots.',
-  ),
-  startSlot: described(
-    v.optional(integer(0, Number.MAX_SAFE_INTEGER, 'slot')),
-    'First slot of an empty store; absent is the live head.',
-  ),
-  ...optionEntries(feedDefaults, {
-    plan: oneOf(PLANS),
-    transactions: oneOf(TRANSACTIONS),
-    bufferBytesMax: holdsAccount,
-    queueBytesMax: holdsAccount,
-    groupBlocksMax: integer(1, 512, 'blocks'),
-    decodeBytesMax: holdsAccount,
-    windowBytes: integer(65_535, 2 ** 31 - 1, 'bytes'),
-  }),
-})
-
 /** One chain with its sources and its submission upstreams. */
 export const network = v.strictObject({
   id: described(id, 'Name of the network: of its folder, in tokens and in metrics.'),
   name: described(v.optional(text()), 'Display name; absent is its id.'),
-  feed,
+  feed: feedSection,
   repair: section(optionsSchema(repair)),
   repairSteps: described(
     v.optional(v.array(oneOf(REPAIR_STEPS)), []),
@@ -83,7 +43,7 @@ export const network = v.strictObject({
     'RPC for accounts that the feed has not delivered; without it there is no sweep and no bootstrap by RPC.',
   ),
   rpc: described(
-    v.optional(rpcSection),
+    v.optional(forwardSection),
     'Upstream RPC for all other methods; without it they are -32601.',
   ),
   lander: described(

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { findTomlLine } from '../../src/config/toml-line.js'
+import { findTomlLine } from '../../../src/config/errors/toml-line.js'
 
 const SOURCE = `a = 1
 # b = 2

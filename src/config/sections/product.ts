@@ -1,7 +1,7 @@
 import * as v from 'valibot'
-import { defaults as limits } from '../access/accesses/product-options.js'
-import { oneOf, optionsSchema, text } from './options-schema.js'
-import { described, id } from './validators.js'
+import { defaults as limits } from '../../access/accesses/product-options.js'
+import { oneOf, optionsSchema, text } from '../validators/options-schema.js'
+import { described, id } from '../validators/validators.js'
 
 /** A product, of which accesses are granted. */
 export const product = v.strictObject({

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
-import { described, host, privateBase, privateOrigin } from './validators.js'
-import { defaults } from '../dashboard/options.js'
-import { integer, optionEntries, text } from './options-schema.js'
+import { described, host, privateBase, privateOrigin } from '../validators/validators.js'
+import { defaults } from '../../dashboard/options.js'
+import { integer, optionEntries, text } from '../validators/options-schema.js'
 
 const identity = v.strictObject({
   issuer: described(privateBase, 'Its issuer, exactly as in its discovery document.'),

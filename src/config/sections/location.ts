@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { port, text } from './options-schema.js'
-import { described, host, id, origin } from './validators.js'
+import { port, text } from '../validators/options-schema.js'
+import { described, host, id, origin } from '../validators/validators.js'
 
 const listener = v.strictObject({
   host: described(host, 'Address to listen on.'),

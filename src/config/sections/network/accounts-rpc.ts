@@ -1,7 +1,7 @@
 import * as v from 'valibot'
-import { base, caFile, credential, described, headerName } from './validators.js'
-import { DATA_ENCODINGS, defaults } from '../ingest/accounts-rpc/options.js'
-import { integer, oneOf, optionEntries } from './options-schema.js'
+import { base, caFile, credential, described, headerName } from '../../validators/validators.js'
+import { DATA_ENCODINGS, defaults } from '../../../ingest/accounts-rpc/options.js'
+import { integer, oneOf, optionEntries } from '../../validators/options-schema.js'
 
 /** The upstream RPC of account reads: a bootstrap without a snapshot, and the sweep. */
 export const accountsRpcSection = v.strictObject({

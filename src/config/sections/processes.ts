@@ -1,6 +1,6 @@
-import { integer, optionsSchema } from './options-schema.js'
+import { integer, optionsSchema } from '../validators/options-schema.js'
 import { defaults } from './process-options.js'
-import { withRenamed } from './renamed.js'
+import { withRenamed } from '../validators/renamed.js'
 
 /** The processes of the machine. */
 export const processesSection = withRenamed(

@@ -1,8 +1,8 @@
 import type * as v from 'valibot'
 import { closestWord } from './closest-word.js'
-import { toPrintable } from './printable.js'
-import { explainRenamed } from './renamed.js'
-import { configSchema } from './schema.js'
+import { toPrintable } from '../printable.js'
+import { explainRenamed } from '../validators/renamed.js'
+import { configSchema } from '../schema.js'
 
 /** A failed check of the schema. */
 export type Issue = v.BaseIssue<unknown>

@@ -1,7 +1,7 @@
 import t from 'tap'
 import * as v from 'valibot'
-import { closestWord } from '../../src/config/closest-word.js'
-import { integer, oneOf, optionsSchema } from '../../src/config/options-schema.js'
+import { closestWord } from '../../../src/config/errors/closest-word.js'
+import { integer, oneOf, optionsSchema } from '../../../src/config/validators/options-schema.js'
 
 t.test('a default determines kind, unit and bounds', t => {
   const schema = optionsSchema(

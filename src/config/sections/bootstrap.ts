@@ -1,9 +1,9 @@
 import * as v from 'valibot'
-import { section } from './validators.js'
-import { defaults as archive } from '../ingest/bootstrap/archive-options.js'
-import { defaults as bootstrap } from '../ingest/bootstrap/options.js'
-import { integer, optionEntries, optionsSchema } from './options-schema.js'
-import { defaults as load } from '../native/loader.js'
+import { section } from '../validators/validators.js'
+import { defaults as archive } from '../../ingest/bootstrap/archive-options.js'
+import { defaults as bootstrap } from '../../ingest/bootstrap/options.js'
+import { integer, optionEntries, optionsSchema } from '../validators/options-schema.js'
+import { defaults as load } from '../../native/loader.js'
 
 /** Options of making stores from snapshots and from an upstream RPC. */
 export const bootstrapSection = v.strictObject({

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import type { Child } from '../../src/processes/child.js'
-import { createStuckReaderWatchdog } from '../../src/processes/stuck-reader-watchdog.js'
+import type { Child } from '../../src/supervision/child.js'
+import { createStuckReaderWatchdog } from '../../src/supervision/stuck-reader-watchdog.js'
 import { openLog } from '../../src/shared/log.js'
 import { until } from '../fixtures/until.js'
 

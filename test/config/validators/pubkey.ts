@@ -1,7 +1,7 @@
 import bs58 from 'bs58'
 import fc from 'fast-check'
 import t from 'tap'
-import { isPubkey } from '../../src/config/pubkey.js'
+import { isPubkey } from '../../../src/config/validators/pubkey.js'
 
 t.test('a public key decodes to 32 bytes', t => {
   const cases: [text: string, is: boolean][] = [

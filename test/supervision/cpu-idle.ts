@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, readdirSync, readlinkSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { disableCpuIdle } from '../../src/processes/cpu-idle.js'
+import { disableCpuIdle } from '../../src/supervision/cpu-idle.js'
 
 const openFiles = (): string[] =>
   readdirSync('/proc/self/fd').flatMap(fd => {

@@ -1,7 +1,11 @@
 import t, { type Test } from 'tap'
 import * as v from 'valibot'
-import { explainRenamed, withRenamed, type RenamedOptions } from '../../src/config/renamed.js'
-import { configSchema } from '../../src/config/schema.js'
+import {
+  explainRenamed,
+  withRenamed,
+  type RenamedOptions,
+} from '../../../src/config/validators/renamed.js'
+import { configSchema } from '../../../src/config/schema.js'
 
 const table = withRenamed(v.strictObject({ after: v.number(), below: v.strictObject({}) }), {
   before: { to: 'after' },

@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.js'
+import type { Config } from './config.js'
 import type { BootstrapSettings } from '../ingest/bootstrap/network-bootstraps.js'
 import { toStoreOptions } from '../storage/store-options.js'
 

@@ -1,0 +1,5 @@
+import { defaults, LEVELS } from '../../shared/log.js'
+import { oneOf, optionsSchema } from '../validators/options-schema.js'
+
+/** The log of every process. */
+export const logSection = optionsSchema(defaults, { level: oneOf(LEVELS) })

@@ -1,0 +1,12 @@
+import * as v from 'valibot'
+import { port } from '../validators/options-schema.js'
+import { described, host } from '../validators/validators.js'
+
+/** Where the metrics of all processes are served, at `/metrics`. */
+export const metricsSection = v.strictObject({
+  host: described(v.optional(host, '127.0.0.1'), 'Loopback: the page has no authentication.'),
+  port: described(
+    v.optional(port, 9_464),
+    'The first port that Prometheus keeps for exporters without one of their own.',
+  ),
+})

@@ -1,0 +1,47 @@
+import * as v from 'valibot'
+import { defaults, PLANS, TRANSACTIONS } from '../../../ingest/feed/geyser.js'
+import { integer, oneOf, optionEntries, text } from '../../validators/options-schema.js'
+import { caFile, described, endpoint } from '../../validators/validators.js'
+
+// At least the largest account, 10 MiB, with its overhead.
+const holdsAccount = integer(11 * 1024 ** 2, 2 ** 40, 'bytes')
+
+/** One Yellowstone server of a feed. */
+const source = {
+  endpoint: described(endpoint, 'Yellowstone gRPC server of the network.'),
+  xToken: described(v.optional(text()), 'Sent to it as `x-token`. Never printed.'),
+  caFile: described(
+    v.optional(caFile),
+    'PEM of a private certificate authority, instead of those of the system.',
+  ),
+}
+
+const fallback = v.strictObject({
+  ...source,
+  plan: described(
+    v.optional(oneOf(PLANS)),
+    'How accounts are requested there; absent is as at the first server.',
+  ),
+})
+
+/** The block feed of a network. */
+export const feedSection = v.strictObject({
+  ...source,
+  fallbacks: described(
+    v.optional(v.pipe(v.array(fallback), v.maxLength(8, 'at most 8 servers')), []),
+    'Further servers of the same network, each used when the ones before it deliver no blocks. They should replay slots.',
+  ),
+  startSlot: described(
+    v.optional(integer(0, Number.MAX_SAFE_INTEGER, 'slot')),
+    'First slot of an empty store; absent is the live head.',
+  ),
+  ...optionEntries(defaults, {
+    plan: oneOf(PLANS),
+    transactions: oneOf(TRANSACTIONS),
+    bufferBytesMax: holdsAccount,
+    queueBytesMax: holdsAccount,
+    groupBlocksMax: integer(1, 512, 'blocks'),
+    decodeBytesMax: holdsAccount,
+    windowBytes: integer(65_535, 2 ** 31 - 1, 'bytes'),
+  }),
+})

@@ -1,0 +1,37 @@
+import * as v from 'valibot'
+import { defaults } from '../../../upstream/options.js'
+import { integer, oneOf, optionEntries } from '../../validators/options-schema.js'
+import { withRenamed } from '../../validators/renamed.js'
+import {
+  base,
+  credential,
+  described,
+  headerName,
+  pathOrEmpty,
+} from '../../validators/validators.js'
+
+/** An upstream of submissions; `own` are the defaults that differ between routes. */
+export const upstreamSection = (own: Partial<typeof defaults> = {}) =>
+  withRenamed(
+    v.strictObject({
+      urls: described(
+        v.pipe(v.array(base), v.minLength(1, 'at least one URL')),
+        'Regional URLs in order of preference. The next one is used only when no connection can be opened.',
+      ),
+      credential: described(
+        v.optional(credential),
+        'The service’s credential at the upstream. Never printed.',
+      ),
+      ...optionEntries(
+        { ...defaults, ...own },
+        {
+          credentialIn: oneOf(['header', 'query']),
+          credentialName: headerName,
+          pingPath: pathOrEmpty,
+          inFlightMax: integer(1, 65_536, 'requests'),
+          warmCount: integer(1, 256, 'connections'),
+        },
+      ),
+    }),
+    { lookOutMicros: { removed: 'answers are no longer awaited by polling' } },
+  )

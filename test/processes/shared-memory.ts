@@ -1,0 +1,32 @@
+import t from 'tap'
+import { openSharedMemory } from '../../src/processes/shared-memory.js'
+
+t.test('two mappings of one data directory share their cells', async t => {
+  const dir = t.testdir()
+  const [control, edge] = [openSharedMemory(dir), openSharedMemory(dir)]
+  t.equal(edge.accessVersion(), 0)
+  t.equal(control.raiseAccessVersion(), 1)
+  t.equal(edge.accessVersion(), 1)
+})
+
+t.test('an edge is unconfirmed from a change to its confirmation or its end', async t => {
+  const shared = openSharedMemory(t.testdir())
+  shared.raiseAccessVersion()
+  shared.enterEdge(0, 100)
+  shared.enterEdge(255, 200)
+  t.strictSame(shared.unconfirmedEdges(1), [], 'an edge starts with the current version')
+  const version = shared.raiseAccessVersion()
+  t.strictSame(shared.unconfirmedEdges(version), [100, 200])
+  shared.confirmVersion(0, version)
+  t.strictSame(shared.unconfirmedEdges(version), [200])
+  shared.leaveEdge(200)
+  t.strictSame(shared.unconfirmedEdges(version), [])
+})
+
+t.test('a new supervisor removes the edges of the last one', async t => {
+  const dir = t.testdir()
+  openSharedMemory(dir).enterEdge(1, 100)
+  const shared = openSharedMemory(dir)
+  shared.clearEdges()
+  t.strictSame(shared.unconfirmedEdges(Number.MAX_SAFE_INTEGER), [])
+})
