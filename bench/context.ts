@@ -3,7 +3,7 @@ import type { CheckedCall } from './data/record-exchanges.js'
 import type { Exchange, Target } from './load-generators/connection.js'
 import type { Plan } from './options.js'
 import type { Figure } from './report/report.js'
-import type { World } from './data/world.js'
+import type { ExpectedState } from './data/expected-state.js'
 
 /** A server under load. */
 export type Server = { readonly target: Target; readonly pid: number }
@@ -11,7 +11,7 @@ export type Server = { readonly target: Target; readonly pid: number }
 /** What every measurement gets. */
 export type Context = {
   readonly plan: Plan
-  readonly world: World
+  readonly expected: ExpectedState
   /** The run's own folder; it is removed at the end. */
   readonly dir: string
   readonly config: Config

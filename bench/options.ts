@@ -5,7 +5,7 @@ import type { PoolOptions } from '../src/native/reader.js'
 import type { ReadLimits } from '../src/native/reads.js'
 import type { StoreOptions } from '../src/native/store.js'
 import type { DataSet } from './data/data.js'
-import type { History } from './data/world.js'
+import type { History } from './data/expected-state.js'
 
 /** Sizes and times of a run. */
 export type Plan = {

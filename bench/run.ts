@@ -31,7 +31,7 @@ import { accountValue } from './data/reference.js'
 import { formatFigure, isFailed, meetsTarget, regressions, type Figure } from './report/report.js'
 import { readBaseline, saveBaseline, saveRun, toRun, workDir } from './report/results.js'
 import { benchScale, type Alone } from './scale/scale.js'
-import { createWorld, type World } from './data/world.js'
+import { createExpectedState, type ExpectedState } from './data/expected-state.js'
 
 /** What can be measured beside the building of the store, in this order. */
 const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
@@ -70,12 +70,12 @@ const print = (text: string): void => {
   process.stdout.write(`${text}\n`)
 }
 
-const accountCalls = (world: World): CheckedCall[] =>
-  sampleTokens(world.set, SAMPLE_COUNT).map(index => ({
+const accountCalls = (expected: ExpectedState): CheckedCall[] =>
+  sampleTokens(expected.set, SAMPLE_COUNT).map(index => ({
     name: 'getAccountInfo',
     method: 'getAccountInfo',
-    params: [bs58.encode(tokenPubkey(world.set, index)), { encoding: 'base64' }],
-    result: { context: { slot: world.slot }, value: accountValue(world.token(index)) },
+    params: [bs58.encode(tokenPubkey(expected.set, index)), { encoding: 'base64' }],
+    result: { context: { slot: expected.slot }, value: accountValue(expected.token(index)) },
   }))
 
 const run = async (words: readonly string[]): Promise<number> => {
@@ -104,7 +104,7 @@ const run = async (words: readonly string[]): Promise<number> => {
   rmSync(dir, { recursive: true, force: true })
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   const overStore = async (): Promise<void> => {
-    const world = createWorld(plan.set, plan.history)
+    const expected = createExpectedState(plan.set, plan.history)
     const upstream = await startChild<null, Listening>('peers/upstream.js', null)
     const upstreamPort = upstream.answer.port
     const config = await benchConfig(join(dir, 'data'), upstreamPort)
@@ -117,10 +117,20 @@ const run = async (words: readonly string[]): Promise<number> => {
     const token = await createToken(config)
     const edge = await startEdge(config, token)
     try {
-      const calls = accountCalls(world)
+      const calls = accountCalls(expected)
       const accountInfo = await recordExchanges(edge.target, calls)
       const servers = { edge, token, upstreamPort }
-      const shared = { plan, world, dir, config, storeDir, ...servers, accountInfo, report, note }
+      const shared = {
+        plan,
+        expected,
+        dir,
+        config,
+        storeDir,
+        ...servers,
+        accountInfo,
+        report,
+        note,
+      }
       for (const [name, measure] of Object.entries({ ...PARTS, ...ON_DEMAND })) {
         if (!parts.has(name)) continue
         begin(name)

@@ -177,9 +177,9 @@ export const changedTokens = (
   const busyChanges = spread === 'skewed' ? count * BUSY_CHANGES : 0
   return Uint32Array.from(
     { length: count },
-    (_, place) =>
-      wordOf(set.seed, 500 + nth, place) %
-      (place < busyChanges ? busyCount : set.tokenAccountCount),
+    (_, position) =>
+      wordOf(set.seed, 500 + nth, position) %
+      (position < busyChanges ? busyCount : set.tokenAccountCount),
   )
 }
 

@@ -12,7 +12,7 @@ import {
   type Account,
 } from './data.js'
 import { pageRow, type Json } from './reference.js'
-import { poolPage, tokenPage, type World } from './world.js'
+import { poolPage, tokenPage, type ExpectedState } from './expected-state.js'
 
 /** One paged read: how it is asked, through which index it should go, and what must come. */
 export type PageRead = {
@@ -35,8 +35,12 @@ const pageOf = (accounts: readonly Account[], limit: number): Json => ({
 })
 
 /** A page through each index of the store, of up to `limit` accounts. */
-export const pageReads = (world: World, limit: number, changeBlocks: number): PageRead[] => {
-  const { set } = world
+export const pageReads = (
+  expected: ExpectedState,
+  limit: number,
+  changeBlocks: number,
+): PageRead[] => {
+  const { set } = expected
   const token = bs58.encode(TOKEN_PROGRAM)
   const pools = bs58.encode(poolProgram(set))
   const config = { encoding: 'base64', limit }
@@ -52,32 +56,32 @@ export const pageReads = (world: World, limit: number, changeBlocks: number): Pa
     result: () => pageOf(accounts(), limit),
   })
   const onlyTokens = { dataSize: TOKEN_ACCOUNT_BYTES }
-  const since = world.slotOfChange(changeBlocks - 1)
+  const since = expected.slotOfChange(changeBlocks - 1)
   return [
     ofProgram('token accounts', token, { filters: [onlyTokens] }, () =>
-      tokenPage(world, limit, () => true),
+      tokenPage(expected, limit, () => true),
     ),
     ofProgram('of one mint', token, { filters: [memcmp(0, mintPubkey(set, 0))] }, () =>
-      tokenPage(world, limit, index => mintOf(set, index) === 0),
+      tokenPage(expected, limit, index => mintOf(set, index) === 0),
     ),
     ofProgram('of one wallet', token, { filters: [memcmp(32, walletPubkey(set, 0))] }, () =>
-      tokenPage(world, limit, index => walletOf(set, index) === 0),
+      tokenPage(expected, limit, index => walletOf(set, index) === 0),
     ),
     ofProgram('changed since a slot', token, { changedSinceSlot: since }, () =>
-      tokenPage(world, limit, index => world.isChangedSince(index, since)),
+      tokenPage(expected, limit, index => expected.isChangedSince(index, since)),
     ),
-    ofProgram('another program', pools, {}, () => poolPage(world, limit, () => true)),
+    ofProgram('another program', pools, {}, () => poolPage(expected, limit, () => true)),
     ofProgram('by discriminator', pools, { filters: [memcmp(0, discriminator(set, 0))] }, () =>
-      poolPage(world, limit, index => index % DISCRIMINATORS === 0),
+      poolPage(expected, limit, index => index % DISCRIMINATORS === 0),
     ),
     {
       name: 'by owner',
       method: 'getTokenAccountsByOwnerV2',
       params: [bs58.encode(walletPubkey(set, 0)), { programId: token }, config],
       result: () => ({
-        context: { slot: world.slot },
+        context: { slot: expected.slot },
         value: pageOf(
-          tokenPage(world, limit, index => walletOf(set, index) === 0),
+          tokenPage(expected, limit, index => walletOf(set, index) === 0),
           limit,
         ),
       }),

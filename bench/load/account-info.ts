@@ -80,13 +80,13 @@ const ratio = (rounds: Map<string, number[]>, theirs: string): number =>
 
 /** The last path segment is the token, for the peers as for the edge. */
 const startPeers = async (context: Context): Promise<[bare: Child, fastify: Child]> => {
-  const { accountInfo, dir, world, plan, token } = context
+  const { accountInfo, dir, expected, plan, token } = context
   const reply = accountInfo[0]?.reply ?? ''
   return [
     await startChild<bare.Start, Listening>('peers/bare.js', { reply }),
     await startChild<fastify.Start, Listening>('peers/fastify.js', {
       dir: join(dir, 'fastify'),
-      set: world.set,
+      set: expected.set,
       history: plan.history,
       token,
     }),

@@ -16,19 +16,19 @@ const CONNECTIONS = 4
 const LIST_LENGTH = 100
 const LISTS = 32
 
-const listQuestions = ({ world }: Context): CheckedCall[] => {
-  const indexes = sampleTokens(world.set, LIST_LENGTH * LISTS)
+const listQuestions = ({ expected }: Context): CheckedCall[] => {
+  const indexes = sampleTokens(expected.set, LIST_LENGTH * LISTS)
   return Array.from({ length: LISTS }, (_, nth) => {
     // Every 32nd, so that a list, too, is spread over the store.
-    const list = indexes.filter((_, place) => place % LISTS === nth)
-    const keys = list.map(index => bs58.encode(tokenPubkey(world.set, index)))
+    const list = indexes.filter((_, position) => position % LISTS === nth)
+    const keys = list.map(index => bs58.encode(tokenPubkey(expected.set, index)))
     return {
       name: `getMultipleAccounts of ${LIST_LENGTH}`,
       method: 'getMultipleAccounts',
       params: [keys, { encoding: 'base64' }],
       result: {
-        context: { slot: world.slot },
-        value: list.map(index => accountValue(world.token(index))),
+        context: { slot: expected.slot },
+        value: list.map(index => accountValue(expected.token(index))),
       },
     }
   })
@@ -60,11 +60,11 @@ const pull = async (
 
 /** Large replies per second, for clients that pull without pause. */
 export const benchLargeReplies = async (context: Context): Promise<void> => {
-  const { edge, plan, world, note } = context
+  const { edge, plan, expected, note } = context
   note(`${CONNECTIONS} connections, each with one request on its way`)
   const lists = await recordExchanges(edge.target, listQuestions(context))
   await pull(context, `getMultipleAccounts of ${LIST_LENGTH}`, lists)
-  const pages = (limit: number) => pageReads(world, limit, plan.history.changeBlocks)
+  const pages = (limit: number) => pageReads(expected, limit, plan.history.changeBlocks)
   // The smaller page through one index, the largest through each.
   for (const [limit, reads] of [
     [PAGE_LIMIT_DEFAULT, pages(PAGE_LIMIT_DEFAULT).slice(0, 1)],

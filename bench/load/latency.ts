@@ -29,8 +29,8 @@ const probe = async ({ plan, edge, accountInfo }: Context): Promise<Latency> => 
 
 /** Point reads while another client reads large pages. */
 export const benchLatency = async (context: Context): Promise<void> => {
-  const { edge, plan, world, report, note } = context
-  const [read] = pageReads(world, PAGE_LIMIT_MAX, plan.history.changeBlocks)
+  const { edge, plan, expected, report, note } = context
+  const [read] = pageReads(expected, PAGE_LIMIT_MAX, plan.history.changeBlocks)
   if (read === undefined) throw new Error('there is no page to pull')
   const { name, method, params } = read
   const exchanges = await recordExchanges(edge.target, [

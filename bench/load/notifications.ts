@@ -1,6 +1,6 @@
 // From the commit of a block to the last byte of the notifications that it gives: 1,000 accounts,
 // each with its subscription, on one socket of an edge of its own, and over fifty. Sketch: a
-// message to the edge, a pass (1,000 look-ups, 1,000 records of 165 bytes read and written as
+// message to the edge, a pass (1,000 inspect-ups, 1,000 records of 165 bytes read and written as
 // JSON), 500 KB over the boundary, 1,000 publishes of 480 bytes, one TCP connection of loopback, or
 // a write to each of fifty.
 import { mkdirSync } from 'node:fs'
@@ -99,12 +99,12 @@ const openListener = async (port: number, path: string) => {
   return {
     send: (text: string): void => void socket.write(toFrame(text)),
     /** Takes so many messages. */
-    take: (count: number, look: (body: Buffer) => void = () => {}): Promise<void> =>
+    take: (count: number, inspect: (body: Buffer) => void = () => {}): Promise<void> =>
       new Promise((resolve, reject) => {
         let taken = 0
         const late = setTimeout(() => reject(new Error(`${taken} of ${count} messages`)), 5_000)
         onMessage = body => {
-          look(body)
+          inspect(body)
           if (++taken < count) return
           clearTimeout(late)
           resolve()
@@ -114,7 +114,7 @@ const openListener = async (port: number, path: string) => {
   }
 }
 
-type Told = {
+type Notification = {
   readonly params: {
     readonly result: { readonly context: { slot: number }; readonly value: { lamports: number } }
     readonly subscription: number
@@ -147,7 +147,7 @@ const subscribe = async (
   return ids
 }
 
-/** How late a subscriber hears of a block. */
+/** How long after a block its subscribers are notified. */
 export const benchNotifications = async (context: Context): Promise<void> => {
   const { plan, dir, upstreamPort, report, note } = context
   const config = await benchConfig(join(dir, 'notifications'), upstreamPort)
@@ -162,9 +162,9 @@ export const benchNotifications = async (context: Context): Promise<void> => {
   )
   let listeners: readonly Listener[] = []
   let slot = 1
-  const round = async (look?: (body: Buffer) => void): Promise<number> => {
+  const round = async (inspect?: (body: Buffer) => void): Promise<number> => {
     slot += 1
-    const all = listeners.map(listener => listener.take(ACCOUNTS / listeners.length, look))
+    const all = listeners.map(listener => listener.take(ACCOUNTS / listeners.length, inspect))
     applyBlock(indexer, slot)
     const startMs = performance.now()
     edge.tell({ kind: 'committed', network: NETWORK, slot })
@@ -174,7 +174,7 @@ export const benchNotifications = async (context: Context): Promise<void> => {
   const check = async (ids: ReadonlySet<number>): Promise<void> => {
     const seen = new Set<number>()
     await round(body => {
-      const { params } = JSON.parse(body.toString()) as Told
+      const { params } = JSON.parse(body.toString()) as Notification
       const { result, subscription } = params
       if (!ids.has(subscription) || result.context.slot !== slot || result.value.lamports !== slot)
         throw new Error(`a wrong notification: ${body.toString()}`)

@@ -7,7 +7,7 @@ import { onStart } from '../child.js'
 import type { DataSet, Spread } from '../data/data.js'
 import { openIndexer, type Indexer } from '../../src/native/indexer.js'
 import { STORE_OPTIONS } from '../options.js'
-import { blocksOf, spreadOf, type Block, type History } from '../data/world.js'
+import { blocksOf, spreadOf, type Block, type History } from '../data/expected-state.js'
 
 /** What to build, and where. */
 export type Start = { readonly dir: string; readonly set: DataSet; readonly history: History }

@@ -10,14 +10,14 @@ const SCAN_MICROS = 0.15
 /** Pages, scans and point reads in the kernel. */
 export const benchKernel = async ({
   plan,
-  world,
+  expected,
   storeDir,
   report,
   note,
 }: Context): Promise<void> => {
   const measured = await runJob<reads.Start, reads.Measured>('micro/reads.js', {
     dir: storeDir,
-    set: world.set,
+    set: expected.set,
     history: plan.history,
     pageLimit: PAGE_LIMIT_MAX,
     repeats: plan.kernelRepeats,

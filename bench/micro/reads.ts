@@ -24,7 +24,7 @@ import type { Filter, Page, Reads } from '../../src/native/reads.js'
 import { POOL_OPTIONS, READ_LIMITS, STORE_OPTIONS } from '../options.js'
 import { pageReads } from '../data/pages.js'
 import { accountValue, callBody, checkReply, parseExactly } from '../data/reference.js'
-import { createWorld, type History, type World } from '../data/world.js'
+import { createExpectedState, type History, type ExpectedState } from '../data/expected-state.js'
 
 export type Start = {
   readonly dir: string
@@ -78,8 +78,8 @@ const medianMs = async (repeats: number, read: () => Promise<BodySource>): Promi
  * The page reads of the HTTP bench, as the kernel is asked for them: what `src/rpc` would make of
  * them.
  */
-const kernelPages = (world: World, reads: Reads, page: Page, changeBlocks: number) => {
-  const { set } = world
+const kernelPages = (expected: ExpectedState, reads: Reads, page: Page, changeBlocks: number) => {
+  const { set } = expected
   const ofProgram = (
     program: Uint8Array,
     filters: readonly Filter[],
@@ -92,7 +92,7 @@ const kernelPages = (world: World, reads: Reads, page: Page, changeBlocks: numbe
     ofProgram(TOKEN_PROGRAM, [{ dataSize: 165 }]),
     ofProgram(TOKEN_PROGRAM, [{ offset: 0, bytes: mintPubkey(set, 0) }]),
     ofProgram(TOKEN_PROGRAM, [{ offset: 32, bytes: wallet }]),
-    ofProgram(TOKEN_PROGRAM, [], world.slotOfChange(changeBlocks - 1)),
+    ofProgram(TOKEN_PROGRAM, [], expected.slotOfChange(changeBlocks - 1)),
     ofProgram(poolProgram(set), []),
     ofProgram(poolProgram(set), [{ offset: 0, bytes: discriminator(set, 0) }]),
     () => sourceOf(reads.ownerPage({ ...page, wallet, filter: { tokenProgram: 1 } })),
@@ -105,16 +105,16 @@ const textOf = (reply: unknown): string => {
 }
 
 /** Times point reads over accounts that are spread over the store. */
-const timePoints = async (world: World, reads: Reads, ms: number) => {
-  const indexes = sampleTokens(world.set, 4_096)
-  const keys = indexes.map(index => tokenPubkey(world.set, index))
+const timePoints = async (expected: ExpectedState, reads: Reads, ms: number) => {
+  const indexes = sampleTokens(expected.set, 4_096)
+  const keys = indexes.map(index => tokenPubkey(expected.set, index))
   const bodies = keys.map(key =>
     Buffer.from(callBody('getAccountInfo', [bs58.encode(key), { encoding: 'base64' }])),
   )
   const hundred = Buffer.concat(keys.slice(0, 100))
   const result = (index: number) => ({
-    context: { slot: world.slot },
-    value: accountValue(world.token(index)),
+    context: { slot: expected.slot },
+    value: accountValue(expected.token(index)),
   })
   for (const [nth, index] of indexes.slice(0, 64).entries()) {
     const key = keys[nth] ?? Buffer.alloc(0)
@@ -123,8 +123,8 @@ const timePoints = async (world: World, reads: Reads, ms: number) => {
     checkReply('fast lane', textOf(reads.fast(bodies[nth] ?? key)?.bytes), result(index))
   }
   assert.deepEqual(parseExactly(textOf(await reads.accounts(hundred, 'base64', undefined))), {
-    context: { slot: world.slot },
-    value: indexes.slice(0, 100).map(index => accountValue(world.token(index))),
+    context: { slot: expected.slot },
+    value: indexes.slice(0, 100).map(index => accountValue(expected.token(index))),
   })
 
   let nth = 0
@@ -149,7 +149,7 @@ const timePoints = async (world: World, reads: Reads, ms: number) => {
 }
 
 onStart<Start, Measured>(async ({ dir, set, history, pageLimit, repeats, pointMs }) => {
-  const world = createWorld(set, history)
+  const expected = createExpectedState(set, history)
   const reader = openReader(dir, STORE_OPTIONS, POOL_OPTIONS)
   const reads = reader.reads(READ_LIMITS)
   const page: Page = {
@@ -160,8 +160,8 @@ onStart<Start, Measured>(async ({ dir, set, history, pageLimit, repeats, pointMs
   }
 
   const pageMs: Record<string, number> = {}
-  const wanted = pageReads(world, pageLimit, history.changeBlocks)
-  for (const [nth, read] of kernelPages(world, reads, page, history.changeBlocks).entries()) {
+  const wanted = pageReads(expected, pageLimit, history.changeBlocks)
+  for (const [nth, read] of kernelPages(expected, reads, page, history.changeBlocks).entries()) {
     const { name, result } = wanted[nth] ?? { name: '?', result: () => undefined }
     const text = (await readAll(await read())).toString()
     assert.deepEqual(parseExactly(text), result(), `page of ${name}: wrong answer`)
@@ -176,7 +176,7 @@ onStart<Start, Measured>(async ({ dir, set, history, pageLimit, repeats, pointMs
   assert.deepEqual(JSON.parse((await readAll(await scan())).toString()), nothing)
   const scanMs = await medianMs(repeats, scan)
 
-  const pointMicros = await timePoints(world, reads, pointMs)
+  const pointMicros = await timePoints(expected, reads, pointMs)
   reader.close()
   return {
     pageMs,

@@ -7,7 +7,12 @@ import Fastify from 'fastify'
 import { open } from 'lmdb'
 import { onStart } from '../child.js'
 import type { Account, DataSet } from '../data/data.js'
-import { createWorld, finalAccounts, type History, type World } from '../data/world.js'
+import {
+  createExpectedState,
+  finalAccounts,
+  type History,
+  type ExpectedState,
+} from '../data/expected-state.js'
 
 /** Parameters of the Fastify peer. */
 export type Start = {
@@ -25,7 +30,7 @@ type Stored = Omit<Account, 'pubkey'>
 
 const PUT_BATCH = 50_000
 
-const fill = async (dir: string, world: World) => {
+const fill = async (dir: string, expected: ExpectedState) => {
   const store = open<Stored, Buffer>({
     path: dir,
     keyEncoding: 'binary',
@@ -38,7 +43,7 @@ const fill = async (dir: string, world: World) => {
       for (const { pubkey, ...account } of batch) store.putSync(pubkey, account)
       batch = []
     })
-  for (const account of finalAccounts(world)) if (batch.push(account) === PUT_BATCH) write()
+  for (const account of finalAccounts(expected)) if (batch.push(account) === PUT_BATCH) write()
   write()
   await store.flushed
   return store
@@ -96,8 +101,8 @@ type Call = {
 const digestOf = (token: string): string => createHash('sha256').update(token).digest('base64')
 
 onStart<Start, Listening>(async ({ dir, set, history, token }) => {
-  const world = createWorld(set, history)
-  const store = await fill(dir, world)
+  const expected = createExpectedState(set, history)
+  const store = await fill(dir, expected)
   const tokens = new Set([digestOf(token)])
   const server = Fastify()
 
@@ -121,7 +126,7 @@ onStart<Start, Listening>(async ({ dir, set, history, token }) => {
       rentEpoch: found.rentEpoch,
       space: found.data.length,
     }
-    const result = { context: { slot: world.slot }, value: value ?? null }
+    const result = { context: { slot: expected.slot }, value: value ?? null }
     return { jsonrpc: '2.0', result, id: call.id }
   }
 

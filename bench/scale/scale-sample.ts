@@ -105,7 +105,7 @@ export const casesOf = (sample: Sample): Case[] => {
   const pageConfig = { ...config, limit: PAGE_LIMIT }
   const atSlot = (value: Json): Json => ({ context: { slot }, value })
   const groups = Array.from({ length: LIST.requestCount }, (_none, nth) =>
-    Array.from({ length: MULTIPLE }, (_, place) => (nth * MULTIPLE + place) * STRIDE)
+    Array.from({ length: MULTIPLE }, (_, position) => (nth * MULTIPLE + position) * STRIDE)
       .map(at => tokens[at % tokens.length])
       .filter(row => row !== undefined),
   )

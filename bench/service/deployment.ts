@@ -95,8 +95,8 @@ export const createToken = async ({ dataDir, access }: Config): Promise<string> 
     validFromMs: Date.now(),
     validUntilMs: null,
   })
-  const place = { accessId, network: NETWORK, location: LOCATION }
-  const { token } = await createTokenManager({ ...own, sealing }).generate(place)
+  const tokenScope = { accessId, network: NETWORK, location: LOCATION }
+  const { token } = await createTokenManager({ ...own, sealing }).generate(tokenScope)
   await store.close()
   return token.reveal()
 }

@@ -4,7 +4,7 @@ import { currentGeneration, storesPath } from '../../src/storage/generations.js'
 import { childPids, startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import { conservationQuestions, startPoller, type Poller } from '../fixtures/processes/poller.js'
 import { until } from '../fixtures/until.js'
-import { foundPid } from '../fixtures/processes/found-pid.js'
+import { requirePid } from '../fixtures/processes/require-pid.js'
 
 /** Upper bound of a recovery. */
 const REPAIR_MS = 2_000
@@ -67,7 +67,7 @@ t.test('killed processes recover, and no client receives a wrong answer', async 
     whilePolling(t, deployment, async poller => {
       const [first = 0] = deployment.pidsOf('edge')
       await checkRepair(t, 'a killed edge', async () => {
-        const killed = foundPid(deployment.pidsOf('edge').find(pid => pid !== first))
+        const killed = requirePid(deployment.pidsOf('edge').find(pid => pid !== first))
         const answers = poller.answerCount
         process.kill(killed, 'SIGKILL')
         await until('another edge', () => {
@@ -116,7 +116,7 @@ t.test('killed processes recover, and no client receives a wrong answer', async 
 
   await t.test('a stopped edge does not delay clients of other edges', t =>
     whilePolling(t, deployment, async poller => {
-      const stopped = foundPid(deployment.pidsOf('edge')[0])
+      const stopped = requirePid(deployment.pidsOf('edge')[0])
       // Enough connections that not all of them belong to the stopped edge.
       const questions = conservationQuestions(deployment.description.samples)
       const crowd = startPoller(deployment.url, questions, 24)

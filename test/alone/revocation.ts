@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
 import { startDeployment } from '../fixtures/processes/deployment.js'
-import { startHammer } from '../fixtures/processes/hammer.js'
+import { startLoadClient } from '../fixtures/processes/load-client.js'
 import { connect, replyCount, statusOf } from '../fixtures/server/server.js'
 import { openFleet } from '../fixtures/server/socket-fleet.js'
 import { until } from '../fixtures/until.js'
@@ -12,7 +12,7 @@ const ROUNDS = isSoak ? 200 : 4
 /** One round in this many stops an edge during the revocation. */
 const STOP_EVERY = 3
 const PER_SECOND = 5_000
-const LANES = 48
+const CONNECTIONS = 48
 /** WebSockets of the token, and their total rate besides the other requests. */
 const SOCKETS = 500
 const SOCKETS_PER_SECOND = 500
@@ -32,13 +32,13 @@ t.test('after the answer to a revocation no edge accepts the token', async t => 
   const small = call('getAccountInfo', [samples['tokenAccount'], { encoding: 'base64' }])
   // Answered by a pool: admitted before the change, answered after it.
   const page = call('getProgramAccountsV2', [samples['program'], { limit: 100 }])
-  const hammer = startHammer({
+  const loadClient = startLoadClient({
     port: deployment.port,
     bodies: [...Array.from({ length: 31 }, () => small), page],
-    lanes: LANES,
+    connections: CONNECTIONS,
     perSecond: PER_SECOND,
   })
-  t.teardown(() => hammer.stop())
+  t.teardown(() => loadClient.stop())
 
   const make = async (path: string): Promise<string> => {
     const { body } = await askAdmin(deployment, 'POST', path)
@@ -46,12 +46,12 @@ t.test('after the answer to a revocation no edge accepts the token', async t => 
   }
   /** A request whose headers an edge has admitted, and whose body is incomplete. */
   const openSlowly = async (token: string) => {
-    const { socket, until: heard } = await connect(deployment.port)
+    const { socket, until: replyUntil } = await connect(deployment.port)
     const head = `POST /${token} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json`
     socket.write(`${head}\r\nContent-Length: ${small.length}\r\n\r\n${small.slice(0, -1)}`)
     return async (): Promise<string> => {
       socket.write(small.slice(-1))
-      const text = await heard(now => replyCount(now) > 0)
+      const text = await replyUntil(now => replyCount(now) > 0)
       socket.destroy()
       return statusOf(text)
     }
@@ -66,9 +66,9 @@ t.test('after the answer to a revocation no edge accepts the token', async t => 
   const perSecond: number[] = []
   for (let round = 0; round < ROUNDS; round += 1) {
     await until('both edges run', () => deployment.pidsOf('edge').length === 2)
-    hammer.aim(token)
-    const aimMs = performance.now()
-    await until('the token is in use', () => hammer.heard(token).length > 500)
+    loadClient.setToken(token)
+    const startedMs = performance.now()
+    await until('the token is in use', () => loadClient.repliesTo(token).length > 500)
     const fleet = await openFleet({
       port: deployment.port,
       token,
@@ -111,23 +111,23 @@ t.test('after the answer to a revocation no edge accepts the token', async t => 
       if (atMs > endMs + CLOSED_MS)
         wrong.push(`round ${round}: closed ${Math.round(atMs - endMs)} ms after the answer`)
     }
-    for (const { isResult, sentMs, heardMs } of fleet.replies) {
+    for (const { isResult, sentMs, receivedMs } of fleet.replies) {
       socketReplies += 1
       if (sentMs > endMs) wrong.push(`round ${round}: a WebSocket was answered after it`)
       else if (!isResult) wrong.push(`round ${round}: a WebSocket was answered with an error`)
-      else if (heardMs > endMs + ON_ITS_WAY_MS)
-        wrong.push(`round ${round}: a reply ${Math.round(heardMs - endMs)} ms after the answer`)
+      else if (receivedMs > endMs + ON_ITS_WAY_MS)
+        wrong.push(`round ${round}: a reply ${Math.round(receivedMs - endMs)} ms after the answer`)
     }
 
     const slow = await finish()
     // The connection breaks if its edge was killed.
     if (slow !== '401' && slow !== '') wrong.push(`round ${round}: a slow body: ${slow}`)
     await until(
-      'it is asked on',
-      () => hammer.heard(token).filter(({ sentMs }) => sentMs > endMs).length > 200,
+      'requests continue',
+      () => loadClient.repliesTo(token).filter(({ sentMs }) => sentMs > endMs).length > 200,
     )
     if (!isStopping)
-      perSecond.push((hammer.heard(token).length * 1_000) / (performance.now() - aimMs))
+      perSecond.push((loadClient.repliesTo(token).length * 1_000) / (performance.now() - startedMs))
     if (isStopping) {
       await until('the edge is back', () => deployment.pidsOf('edge').length === 2)
       await until('and listens', async () => {
@@ -135,11 +135,11 @@ t.test('after the answer to a revocation no edge accepts the token', async t => 
         return /process="edge 0"/.test(page) && /process="edge 1"/.test(page)
       })
     }
-    for (const { status, sentMs, heardMs } of hammer.heard(token)) {
+    for (const { status, sentMs, receivedMs } of loadClient.repliesTo(token)) {
       if (sentMs < endMs) {
         beforeCount += 1
-        if (status === 200 && heardMs > endMs + ON_ITS_WAY_MS)
-          wrong.push(`round ${round}: 200, ${Math.round(heardMs - endMs)} ms after the answer`)
+        if (status === 200 && receivedMs > endMs + ON_ITS_WAY_MS)
+          wrong.push(`round ${round}: 200, ${Math.round(receivedMs - endMs)} ms after the answer`)
       } else {
         afterCount += 1
         if (status !== 401)

@@ -31,15 +31,15 @@ t.test('an archive over a limit fails its load, and the error names the option',
   const { file, files, prepared, stores } = await open(t)
   const url = `${files.url}/${basename(file)}?${SECRET}`
   const plain = parse(readFileSync(prepared.configFile, 'utf8'))
-  const load = (archive: object, place: string, ...more: readonly string[]) => {
+  const load = (archive: object, source: string, ...more: readonly string[]) => {
     const config = { ...plain, bootstrap: { ...BOOTSTRAP, archive } }
     writeFileSync(prepared.configFile, stringify(config))
     const args = ['--config', prepared.configFile, '--network', 'one']
-    return runToEnd(t, ['snapshot', 'load', place, ...args, ...more])
+    return runToEnd(t, ['snapshot', 'load', source, ...args, ...more])
   }
   files.redirects.set('loop', 'loop')
   const sound = 'if it is sound, raise bootstrap\\.archive'
-  const cases: [name: string, archive: object, place: string, says: string][] = [
+  const cases: [name: string, archive: object, source: string, says: string][] = [
     ['files', { membersMax: 2 }, file, `it has more than 2 members; ${sound}\\.membersMax`],
     [
       'bytes of a file',
@@ -60,9 +60,9 @@ t.test('an archive over a limit fails its load, and the error names the option',
       'redirects more than 1 times \\(bootstrap\\.archive\\.redirectsMax\\)',
     ],
   ]
-  for (const [name, archive, place, says] of cases)
+  for (const [name, archive, source, says] of cases)
     await t.test(name, async t => {
-      const { code, output } = await load(archive, place)
+      const { code, output } = await load(archive, source)
       t.equal(code, 1)
       t.match(output, new RegExp(`^slotline: .*${says}$`, 'm'))
       t.notMatch(output, SECRET)
@@ -73,10 +73,10 @@ t.test('an archive over a limit fails its load, and the error names the option',
     })
 
   await t.test('attempts at a server that sends nothing', async t => {
-    files.hold(true)
+    files.setPaused(true)
     const impatient = { silenceMs: 300, attemptsMax: 2, backoffInitialMs: 10 }
     const { code, output } = await load(impatient, url)
-    files.hold(false)
+    files.setPaused(false)
     t.equal(code, 1)
     t.match(
       output,

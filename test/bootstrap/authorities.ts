@@ -30,9 +30,9 @@ t.test('configured certificate authorities and those of the system', async t => 
   const record = await recordChain(chain)
   t.teardown(() => record.close())
   let archive = ''
-  let asked = 0
+  let requestCount = 0
   const files = createServer(tls, (request, response) => {
-    asked += 1
+    requestCount += 1
     const name = `/${basename(archive)}`
     if (!request.url?.startsWith(name))
       return void response.writeHead(302, { location: `${name}?key=${SECRET}` }).end()
@@ -41,12 +41,12 @@ t.test('configured certificate authorities and those of the system', async t => 
     response.end(request.method === 'HEAD' ? undefined : body)
   })
   const rpc = createServer(tls, (incoming, answer) => {
-    asked += 1
+    requestCount += 1
     const { method = 'POST', headers } = incoming
     const { host: _host, ...rest } = headers
-    const sent = request(chain.rpc.url, { method, headers: rest }, heard => {
-      answer.writeHead(heard.statusCode ?? 500, heard.headers)
-      heard.pipe(answer)
+    const sent = request(chain.rpc.url, { method, headers: rest }, response => {
+      answer.writeHead(response.statusCode ?? 500, response.headers)
+      response.pipe(answer)
     })
     incoming.pipe(sent)
   })
@@ -79,7 +79,7 @@ t.test('configured certificate authorities and those of the system', async t => 
   archive = await record.writeFull(archives, chain.chain.tip.slot - 1)
   t.teardown(() => trust(undefined))
 
-  const place = `${filesUrl}/snapshot.tar.bz2?key=${SECRET}`
+  const source = `${filesUrl}/snapshot.tar.bz2?key=${SECRET}`
   const run = async (network: string, ...words: readonly string[]) => {
     const ended = await runToEnd(t, [
       ...words,
@@ -91,7 +91,7 @@ t.test('configured certificate authorities and those of the system', async t => 
   const refused: [name: string, words: string[], says: RegExp][] = [
     [
       'a snapshot',
-      ['snapshot', 'load', place],
+      ['snapshot', 'load', source],
       /cannot be asked for its newest snapshot: UNABLE_TO_VERIFY_LEAF_SIGNATURE, .* belongs into networks\.snapshotsCaFile$/m,
     ],
     [
@@ -105,7 +105,7 @@ t.test('configured certificate authorities and those of the system', async t => 
     t.equal(code, 1, name)
     t.match(output, says)
   }
-  t.equal(asked, 0, 'nothing was asked of a server that is not trusted')
+  t.equal(requestCount, 0, 'an untrusted server receives no request')
 
   // test/ingest/bootstrap/snapshot-server.ts tests the authority of a snapshot server.
   const [ofSnapshot = [], ofRpc = []] = refused.map(([, words]) => words)
@@ -127,7 +127,7 @@ t.test('configured certificate authorities and those of the system', async t => 
     }
     // A configured authority replaces those of the system.
     writeFileSync(caFile, makeAuthority().caPem)
-    const other = await run('own', 'snapshot', 'load', place)
+    const other = await run('own', 'snapshot', 'load', source)
     t.equal(other.code, 1, other.output)
   })
 

@@ -13,7 +13,7 @@ import { until } from '../fixtures/until.js'
 
 /** Share of the 15 s that a drain may take. */
 const STOP_MS = 8_000
-const GOES_ON =
+const RESUMABLE =
   /^slotline: stopped at load: the same command, or the service at its start, resumes it; slotline bootstrap cancel removes it$/m
 
 t.test('SIGTERM stops a bootstrap', async t => {
@@ -35,7 +35,7 @@ t.test('SIGTERM stops a bootstrap', async t => {
   mkdirSync(archives)
   files.serve(archives)
   const full = await record.writeFull(archives, chain.chain.tip.slot - 1)
-  const place = `${files.url}/${basename(full)}`
+  const source = `${files.url}/${basename(full)}`
   const stores = join(prepared.dataDir, 'accounts', 'one')
   const statusOf = () => readStatus(stores)?.bootstrap
   const foldersOf = (): readonly string[] =>
@@ -47,13 +47,16 @@ t.test('SIGTERM stops a bootstrap', async t => {
     return startCommand(t, ['snapshot', 'load', from, ...args])
   }
   /** A load that waits for its archive. */
-  const loadHeld = async () => {
-    files.waiting.length = 0
-    files.hold(true)
-    const command = load(place)
-    await until('the archive is asked for', () => files.waiting.length > 0)
-    await until('it says so', () => statusOf()?.step === 'load' && statusOf()?.state === 'running')
-    t.not(statusOf()?.progress?.unit, 'blocks', 'that was the step before')
+  const loadPaused = async () => {
+    files.pending.length = 0
+    files.setPaused(true)
+    const command = load(source)
+    await until('the archive is requested', () => files.pending.length > 0)
+    await until(
+      'the status says so',
+      () => statusOf()?.step === 'load' && statusOf()?.state === 'running',
+    )
+    t.not(statusOf()?.progress?.unit, 'blocks', 'the unit is no longer that of the previous step')
     return command
   }
   const timed = async (what: string, end: Promise<unknown>): Promise<void> => {
@@ -61,21 +64,22 @@ t.test('SIGTERM stops a bootstrap', async t => {
     await end
     t.ok(performance.now() - begunMs < STOP_MS, what)
   }
-  const untilDone = (): Promise<void> => until('it is live', () => statusOf()?.state === 'done')
+  const untilDone = (): Promise<void> =>
+    until('the store is live', () => statusOf()?.state === 'done')
 
-  const alone = await loadHeld()
+  const alone = await loadPaused()
   alone.child.kill('SIGTERM')
-  await timed('the command ends soon', alone.exit)
+  await timed('the command ends in time', alone.exit)
   t.equal(await alone.exit, 1)
-  t.match(alone.output(), GOES_ON)
+  t.match(alone.output(), RESUMABLE)
   const shown = await runToEnd(t, ['status', '--config', prepared.configFile])
   t.match(shown.output, /: stopped at load; the next start resumes it$/m)
 
   // Only files of that bootstrap exist.
-  files.hold(false)
+  files.setPaused(false)
   let service = await prepared.start()
   await untilDone()
-  t.match(statusOf(), { kind: 'snapshot', attempts: 1 }, 'to stop is no failure')
+  t.match(statusOf(), { kind: 'snapshot', attempts: 1 }, 'a stop is no failure')
   t.strictSame(foldersOf(), [readStatus(stores)?.generation])
 
   const none = await runToEnd(t, [
@@ -84,10 +88,10 @@ t.test('SIGTERM stops a bootstrap', async t => {
   ])
   t.equal(none.code, 1)
   t.match(none.output, /^slotline: network one has no scope: both are needed/)
-  t.match(statusOf(), { kind: 'snapshot', state: 'done' }, 'what cannot go well is not begun')
+  t.match(statusOf(), { kind: 'snapshot', state: 'done' }, 'an impossible bootstrap is not started')
 
   if (isSoak) {
-    const watching = await loadHeld()
+    const watching = await loadPaused()
     watching.child.kill('SIGINT')
     t.equal(await watching.exit, 1)
     t.match(
@@ -95,10 +99,10 @@ t.test('SIGTERM stops a bootstrap', async t => {
       /^slotline: the service continues it: see slotline status; slotline bootstrap cancel cancels it$/m,
     )
     t.match(statusOf(), { step: 'load', state: 'running' })
-    await timed('the service drains as ever', service.stop())
+    await timed('the service drains in time', service.stop())
     t.match(service.output(), 'bootstrap stops with its process; the next process resumes it')
     t.notMatch(service.output(), 'bootstrap failed')
-    files.hold(false)
+    files.setPaused(false)
     service = await prepared.start()
     await untilDone()
     t.match(statusOf(), { attempts: 1 })
@@ -106,10 +110,10 @@ t.test('SIGTERM stops a bootstrap', async t => {
   }
   t.equal(await service.stop(), 0)
 
-  const other = await loadHeld()
+  const other = await loadPaused()
   other.child.kill('SIGINT')
   t.equal(await other.exit, 1)
-  // The previous plan would wait for ever.
+  // The previous plan would wait forever.
   const last = load(full)
   t.equal(await last.exit, 0, last.output())
   t.match(statusOf(), { locations: [full], state: 'done', attempts: 1 })

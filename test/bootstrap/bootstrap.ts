@@ -12,12 +12,15 @@ import { recordChain } from '../fixtures/ingest/snapshot-archive.js'
 import { soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
-type Held = {
+type StoredAccount = {
   readonly lamports: unknown
   readonly owner: string
   readonly data: readonly [string, string]
 }
-type Answer = { readonly context: { readonly slot: number }; readonly value: (Held | null)[] }
+type Answer = {
+  readonly context: { readonly slot: number }
+  readonly value: (StoredAccount | null)[]
+}
 
 const BOOTSTRAP = { pollMs: 50, firstBlockMs: 10_000, snapshotPollMs: 100, snapshotWaitMs: 20_000 }
 
@@ -72,14 +75,14 @@ const wrongAt = async (
       keys,
       { encoding: 'base64' },
     ])) as Answer
-    for (const [index, told] of part.entries()) {
-      const held = value[index] ?? undefined
+    for (const [index, expected] of part.entries()) {
+      const stored = value[index] ?? undefined
       const isSame =
-        held === undefined
-          ? told.lamports === 0n
-          : toBigInt(held.lamports) === told.lamports &&
-            held.owner === bs58.encode(told.owner) &&
-            Buffer.from(held.data[0], 'base64').equals(told.data)
+        stored === undefined
+          ? expected.lamports === 0n
+          : toBigInt(stored.lamports) === expected.lamports &&
+            stored.owner === bs58.encode(expected.owner) &&
+            Buffer.from(stored.data[0], 'base64').equals(expected.data)
       if (!isSame) wrong.push(keys[index] ?? '')
     }
   }
@@ -88,8 +91,8 @@ const wrongAt = async (
 }
 
 soakTest('a snapshot becomes the store of a running service', {}, async t => {
-  const world = await open(t)
-  const { archives, chain, load, prepared, record, slotline, stores } = world
+  const harness = await open(t)
+  const { archives, chain, load, prepared, record, slotline, stores } = harness
   await until('the chain has some slots', () => chain.chain.tip.slot > 5)
   const service = await prepared.start()
   const url = prepared.urlOf('one')
@@ -109,7 +112,10 @@ soakTest('a snapshot becomes the store of a running service', {}, async t => {
   t.equal(loaded.code, 0, loaded.output)
   t.match(loaded.output, /one: load\n.*one: replay\n/s)
   t.match(loaded.output, /network one: the new store is live, after \d+ s\n$/)
-  await until('it is served and goes on', async () => (await slotOf(url)) > slot + 5)
+  await until(
+    'the new store is served and follows the chain',
+    async () => (await slotOf(url)) > slot + 5,
+  )
   t.strictSame(
     readdirSync(stores).filter(name => /^\d+$|^bootstrap$/.test(name)),
     ['2'],
@@ -122,15 +128,15 @@ soakTest('a snapshot becomes the store of a running service', {}, async t => {
   const other = await load(full, full)
   t.equal(other.code, 1)
   t.match(other.output, /builds on slot \d+, but the full snapshot is of slot \d+\n$/)
-  t.equal((await slotline('status')).code, 0, 'a failed one leaves what is there alone')
+  t.equal((await slotline('status')).code, 0, 'a failed bootstrap does not change the store')
   t.equal(await service.stop(), 0)
   const verified = await slotline('verify')
   t.equal(verified.code, 0, verified.output)
 })
 
 t.test('a bootstrap interrupted by kill -9 resumes and ends at the chain’s state', async t => {
-  const world = await open(t, { slotMs: 0, trafficPerSecond: 0 })
-  const { archives, chain, prepared, record, load, slotline, stores } = world
+  const harness = await open(t, { slotMs: 0, trafficPerSecond: 0 })
+  const { archives, chain, prepared, record, load, slotline, stores } = harness
   const tick = (count: number): void => {
     for (let left = count; left > 0; left -= 1) {
       chain.chain.airdrop(Buffer.alloc(32, 100 + (chain.chain.tip.slot % 20)), 1_000_000n)
@@ -145,37 +151,37 @@ t.test('a bootstrap interrupted by kill -9 resumes and ends at the chain’s sta
   tick(5)
   const service = await prepared.start()
   const url = prepared.urlOf('one')
-  files.hold(true)
+  files.setPaused(true)
   const loading = load(`${files.url}/snapshot.tar.bz2?api-key=qzx11`)
   const ticking = setInterval(() => tick(1), 40)
-  await until('an archive is being read', () => files.waiting.length === 1)
+  await until('an archive is being read', () => files.pending.length === 1)
   t.match(readStatus(stores)?.bootstrap, { step: 'load', attempts: 1 })
   // Reads during the bootstrap see only what changed since the service started.
   const health = async () => (await fetch(new URL('/health', url))).text()
-  await until('no edge calls itself healthy', async () => (await health()) === 'unknown')
+  await until('no edge reports itself healthy', async () => (await health()) === 'unknown')
   await t.rejects(call(url, 'getHealth', []), { message: /-32005.*Node is unhealthy/ })
   const reason = 'its first complete store is being loaded'
   t.match(readStatus(stores), { isHealthy: false, reason })
   t.match((await slotline('status')).output, `network one: not healthy: ${reason}`)
   process.kill(service.pidsOf('indexer')[0] ?? 0, 'SIGKILL')
-  files.hold(false)
+  files.setPaused(false)
   const loaded = await loading.finally(() => clearInterval(ticking))
   t.equal(loaded.code, 0, loaded.output)
   t.match(readStatus(stores)?.bootstrap, { step: 'live', state: 'done', attempts: 2 })
   t.notMatch(JSON.stringify(readStatus(stores)), /qzx11/)
   t.notMatch(service.output() + loaded.output, /qzx11/)
-  await until('every block is there', async () => (await slotOf(url)) === chain.chain.tip.slot)
+  await until('the store has every block', async () => (await slotOf(url)) === chain.chain.tip.slot)
   t.strictSame(await wrongAt(url, { chain, record }), [])
-  await until('it is healthy only then', async () => (await health()) === 'ok')
+  await until('the edge is healthy after the bootstrap', async () => (await health()) === 'ok')
   t.equal(await call(url, 'getHealth', []), 'ok')
   t.match(readStatus(stores), { isHealthy: true })
   t.equal(await service.stop(), 0)
   t.equal((await slotline('verify')).code, 0)
 })
 
-soakTest('without a service: the command does the work', {}, async t => {
-  const world = await open(t)
-  const { archives, chain, prepared, record, load, slotline } = world
+soakTest('without a service the command itself loads the store', {}, async t => {
+  const harness = await open(t)
+  const { archives, chain, prepared, record, load, slotline } = harness
   await until('the chain has some slots', () => chain.chain.tip.slot > 8)
   const slot = chain.chain.tip.slot
   const full = await record.writeFull(archives, 4)
@@ -187,14 +193,17 @@ soakTest('without a service: the command does the work', {}, async t => {
   t.match(shown.output, /slot \d+/)
   const service = await prepared.start()
   const url = prepared.urlOf('one')
-  await until('it goes on from there', async () => (await slotOf(url)) > slot + 3)
+  await until(
+    'the service follows the chain from there',
+    async () => (await slotOf(url)) > slot + 3,
+  )
   t.equal(await service.stop(), 0)
   t.equal((await slotline('verify')).code, 0)
 })
 
-soakTest('what cannot be continued is refused before it is loaded', {}, async t => {
-  const world = await open(t, { geyser: { replaySlotsMax: 2 } })
-  const { archives, chain, prepared, record, load } = world
+soakTest('a snapshot older than the feed’s replay is refused before it is loaded', {}, async t => {
+  const harness = await open(t, { geyser: { replaySlotsMax: 2 } })
+  const { archives, chain, prepared, record, load } = harness
   await until('the chain has some slots', () => chain.chain.tip.slot > 10)
   const full = await record.writeFull(archives, 4)
   const service = await prepared.start()
@@ -218,18 +227,18 @@ soakTest('what cannot be continued is refused before it is loaded', {}, async t 
 
 soakTest('a scoped network from its upstream RPC', {}, async t => {
   const token = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
-  const world = await open(t, {}, ({ rpc }) => ({
+  const harness = await open(t, {}, ({ rpc }) => ({
     scope: { programs: [token] },
     accountsRpc: { endpoint: rpc.url, requestsPerSecondMax: 1_000 },
   }))
-  const { chain, prepared, slotline } = world
+  const { chain, prepared, slotline } = harness
   await until('the chain has some slots', () => chain.chain.tip.slot > 5)
   const service = await prepared.start()
   const url = prepared.urlOf('one')
   const loaded = await slotline('bootstrap', 'rpc')
   t.equal(loaded.code, 0, loaded.output)
   const slot = chain.chain.tip.slot
-  await until('it goes on', async () => (await slotOf(url)) > slot)
+  await until('the service follows the chain', async () => (await slotOf(url)) > slot)
   const { mint } = chain.samples
   const { value } = (await call(url, 'getMultipleAccounts', [[mint]])) as Answer
   t.ok(value[0], 'an account that has not changed since the feed began')

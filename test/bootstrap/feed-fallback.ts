@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { runToEnd } from '../fixtures/processes/deployment.js'
-import { injectFeedFault } from '../fixtures/ingest/feed-world.js'
+import { injectFeedFault } from '../fixtures/ingest/feed-harness.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'
 

@@ -10,13 +10,13 @@ import { serveArchives } from '../fixtures/ingest/archive-server.js'
 import { examineStore } from '../fixtures/sandbox/chain-state.js'
 import { call, runToEnd, type Service } from '../fixtures/processes/deployment.js'
 import { toBigInt } from '../fixtures/rpc/exact-json.js'
-import { startFeedWorld } from '../fixtures/ingest/feed-world.js'
+import { startFeedHarness } from '../fixtures/ingest/feed-harness.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { recordChain } from '../fixtures/ingest/snapshot-archive.js'
 import { soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
-type Held = {
+type StoredAccount = {
   readonly lamports: unknown
   readonly owner: string
   readonly data: readonly [string, string]
@@ -26,7 +26,7 @@ const SLOT_MS = 50
 /** A validator makes one about every 100 slots. */
 const SLOTS_PER_ARCHIVE = 8
 const TOKEN = bs58.encode(ADDRESSES.token)
-const QUICK = { failuresMax: 2, gapAttemptsMax: 1, backoffInitialMs: 10, backoffMaxMs: 40 }
+const SHORT_TIMEOUTS = { failuresMax: 2, gapAttemptsMax: 1, backoffInitialMs: 10, backoffMaxMs: 40 }
 const SECTIONS = {
   processes: { edgeCount: 1 },
   bootstrap: { pollMs: 50, firstBlockMs: 10_000, snapshotPollMs: 100, snapshotWaitMs: 20_000 },
@@ -34,14 +34,14 @@ const SECTIONS = {
 }
 const KEYS_AT_ONCE = 20
 
-/** A service on a feed that will lose slots, and a validator's archives of the same chain. */
+/** A service on a feed that will loseSlots slots, and a validator's archives of the same chain. */
 const open = async (
   t: Test,
   repairSteps: readonly string[],
   isScoped = false,
   repair: object = {},
 ) => {
-  const { chain, feeds, slots, history } = await startFeedWorld(t, [{}, {}])
+  const { chain, feeds, slots, history } = await startFeedHarness(t, [{}, {}])
   const [lossy, whole] = feeds
   if (lossy === undefined || whole === undefined) throw new Error('two feeds')
   const rpc = await openRpc(chain)
@@ -58,7 +58,7 @@ const open = async (
       networks: [
         {
           id: 'one',
-          feed: { endpoint: lossy.url, startSlot, ...QUICK, backoffLongMs: 100 },
+          feed: { endpoint: lossy.url, startSlot, ...SHORT_TIMEOUTS, backoffLongMs: 100 },
           repair: { stepAttemptsMax: 1, sourcesPauseMs: 200, ...repair },
           repairSteps,
           snapshots: [`${files.url}/snapshot.tar.bz2`, `${files.url}/incremental-snapshot.tar.bz2`],
@@ -83,14 +83,14 @@ const open = async (
   /**
    * Drops slots that the service does not have and lets the chain continue. Returns the first one.
    */
-  const lose = (count: number): number => {
+  const loseSlots = (count: number): number => {
     lossy.dropStreams()
     const first = chain.slot
     slots(count)
     lossy.forgetReplay()
     return first
   }
-  const goOn = (): (() => void) => {
+  const startTicking = (): (() => void) => {
     const timer = setInterval(() => slots(1), SLOT_MS)
     t.teardown(() => clearInterval(timer))
     return () => clearInterval(timer)
@@ -102,17 +102,19 @@ const open = async (
     }
     return context.slot
   }
-  const arrived = (): Promise<unknown> =>
+  const untilServed = (): Promise<unknown> =>
     until(`slot ${chain.tip.slot} is served`, () =>
       tipOf().then(
         slot => slot === chain.tip.slot,
         () => false,
       ),
     )
-  const heldOf = async (key: string): Promise<Held | undefined> => {
+  const readAccount = async (key: string): Promise<StoredAccount | undefined> => {
     try {
       const params = [key, { encoding: 'base64' }]
-      const { value } = (await call(url, 'getAccountInfo', params)) as { value: Held | null }
+      const { value } = (await call(url, 'getAccountInfo', params)) as {
+        value: StoredAccount | null
+      }
       return value ?? undefined
     } catch (error) {
       // The folder does not exist, and must not.
@@ -120,41 +122,52 @@ const open = async (
       throw error
     }
   }
-  const isRight = async (key: string, state: AccountUpdate): Promise<boolean> => {
+  const equalsChain = async (key: string, state: AccountUpdate): Promise<boolean> => {
     const owner = bs58.encode(state.owner)
     const isThere = state.lamports > 0n && (!isScoped || owner === TOKEN)
-    const held = await heldOf(key)
-    return held === undefined
+    const stored = await readAccount(key)
+    return stored === undefined
       ? !isThere
       : isThere &&
-          toBigInt(held.lamports) === state.lamports &&
-          held.owner === owner &&
-          Buffer.from(held.data[0], 'base64').equals(state.data)
+          toBigInt(stored.lamports) === state.lamports &&
+          stored.owner === owner &&
+          Buffer.from(stored.data[0], 'base64').equals(state.data)
   }
   /**
    * Accounts whose state in the service differs from the chain's. In a scoped store the Clock comes
    * from the feed.
    */
-  const wrong = async (): Promise<readonly string[]> => {
+  const findDifferences = async (): Promise<readonly string[]> => {
     const found: string[] = []
     const states = [...history].filter(([key]) => !isScoped || !key.startsWith('Sysvar'))
     for (let at = 0; at < states.length; at += KEYS_AT_ONCE)
       await Promise.all(
         states.slice(at, at + KEYS_AT_ONCE).map(async ([key, versions]) => {
           const state = versions.findLast(({ slot }) => slot <= chain.tip.slot)
-          if (state !== undefined && !(await isRight(key, state))) found.push(key)
+          if (state !== undefined && !(await equalsChain(key, state))) found.push(key)
         }),
       )
-    return found.length === 0 && states.length < 30 ? [`only ${states.length}`] : found
+    return found.length === 0 && states.length < 30 ? [`only ${states.length} accounts`] : found
   }
   const stores = join(prepared.dataDir, 'accounts', 'one')
-  return { chain, slots, prepared, stores, publish, lose, goOn, arrived, wrong, files }
+  return {
+    chain,
+    slots,
+    prepared,
+    stores,
+    publish,
+    loseSlots,
+    startTicking,
+    untilServed,
+    findDifferences,
+    files,
+  }
 }
 
-type World = Awaited<ReturnType<typeof open>>
+type Harness = Awaited<ReturnType<typeof open>>
 
 /** A validator that makes archives of the running chain until it is stopped. */
-const publishing = (t: Test, { chain, publish }: World, base: number, isFull = false) => {
+const startPublishing = (t: Test, { chain, publish }: Harness, base: number, isFull = false) => {
   let isOver = false
   const over = (): void => void (isOver = true)
   t.teardown(over)
@@ -173,9 +186,9 @@ const publishing = (t: Test, { chain, publish }: World, base: number, isFull = f
 }
 
 /** Follows a repair to its end and compares every account. */
-const end = async (t: Test, world: World, service: Service, kind: string): Promise<void> => {
-  const { arrived, chain, goOn, prepared, slots, stores, wrong } = world
-  const stop = goOn()
+const end = async (t: Test, harness: Harness, service: Service, kind: string): Promise<void> => {
+  const { untilServed, chain, startTicking, prepared, slots, stores, findDifferences } = harness
+  const stop = startTicking()
   /** Steps that the status showed as running, each with its reason. */
   const shown = new Map<string, string>()
   await until(
@@ -191,13 +204,13 @@ const end = async (t: Test, world: World, service: Service, kind: string): Promi
   })
   stop()
   slots(2)
-  await arrived()
-  t.strictSame(await wrong(), [], 'each account is as the chain has it')
-  t.notOk(readStatus(stores)?.repair, 'nothing is being mended')
+  await untilServed()
+  t.strictSame(await findDifferences(), [], 'every account equals the chain’s')
+  t.notOk(readStatus(stores)?.repair, 'no repair is running')
   const metrics = await (await fetch(prepared.metricsUrl)).text()
   t.match(metrics, /slotline_repairs_total\{[^}]*step="replay"[^}]*\} [1-9]/)
   t.match(metrics, new RegExp(`slotline_repairs_total\\{[^}]*step="${kind}"[^}]*\\} 1\n`))
-  t.match(shown.get(kind), /gap after slot \d+: /, 'the status said what for')
+  t.match(shown.get(kind), /gap after slot \d+: /, 'the status had the reason')
   const lines = service.output()
   t.match(lines, /repair: replaying after the tip, because the feed ended the stream/)
   t.match(lines, new RegExp(`repair: starting ${kind}, because .*gap after slot \\d+`))
@@ -209,34 +222,34 @@ const end = async (t: Test, world: World, service: Service, kind: string): Promi
 }
 
 /** Starts the service and waits until it equals the chain. */
-const begin = async ({ arrived, prepared, slots }: World): Promise<Service> => {
+const begin = async ({ untilServed, prepared, slots }: Harness): Promise<Service> => {
   slots(6)
   const service = await prepared.start()
-  await arrived()
+  await untilServed()
   return service
 }
 
 /** A service that has lost slots and needs an archive that is not available yet. */
-const openHeld = async (t: Test, repair: object = {}) => {
-  const world = await open(t, ['incremental'], false, repair)
-  const service = await begin(world)
-  const stopPublishing = publishing(t, world, world.chain.tip.slot - 2)
-  world.files.hold(true)
-  world.lose(9)
-  const stop = world.goOn()
-  await until('an archive is being read', () => world.files.waiting.length === 1)
-  return { service, stop, stopPublishing, world }
+const openPausedRepair = async (t: Test, repair: object = {}) => {
+  const harness = await open(t, ['incremental'], false, repair)
+  const service = await begin(harness)
+  const stopPublishing = startPublishing(t, harness, harness.chain.tip.slot - 2)
+  harness.files.setPaused(true)
+  harness.loseSlots(9)
+  const stop = harness.startTicking()
+  await until('an archive is being read', () => harness.files.pending.length === 1)
+  return { service, stop, stopPublishing, harness }
 }
 
 t.test(
   'a gap beyond replay: a copy of the store catches up from an incremental archive',
   async t => {
-    const world = await open(t, ['incremental', 'snapshot'])
-    const { chain, lose } = world
-    const service = await begin(world)
-    const stopPublishing = publishing(t, world, chain.tip.slot - 2)
-    lose(9)
-    await end(t, world, service, 'incremental')
+    const harness = await open(t, ['incremental', 'snapshot'])
+    const { chain, loseSlots } = harness
+    const service = await begin(harness)
+    const stopPublishing = startPublishing(t, harness, chain.tip.slot - 2)
+    loseSlots(9)
+    await end(t, harness, service, 'incremental')
     await stopPublishing()
     t.match(service.output(), /repair: starting incremental, because gap after slot \d+/)
     t.notMatch(service.output(), /repair: starting snapshot/)
@@ -244,107 +257,111 @@ t.test(
 )
 
 for (const kind of ['snapshot', 'rpc'] as const)
-  soakTest(`an incremental one that does not continue the store: ${kind} is next`, {}, async t => {
-    const world = await open(t, ['incremental', kind], kind === 'rpc')
-    const { lose } = world
-    const service = await begin(world)
-    const first = lose(9)
-    const stopPublishing = publishing(t, world, first + 2, true)
-    await end(t, world, service, kind)
-    await stopPublishing()
-    const says = `repair: incremental failed: .* holds what changed after slot ${first + 2}, but the store ends at slot ${first - 1}`
-    t.match(service.output(), new RegExp(says))
-  })
+  soakTest(
+    `after an incremental archive that does not continue the store comes ${kind}`,
+    {},
+    async t => {
+      const harness = await open(t, ['incremental', kind], kind === 'rpc')
+      const { loseSlots } = harness
+      const service = await begin(harness)
+      const first = loseSlots(9)
+      const stopPublishing = startPublishing(t, harness, first + 2, true)
+      await end(t, harness, service, kind)
+      await stopPublishing()
+      const message = `repair: incremental failed: .* holds what changed after slot ${first + 2}, but the store ends at slot ${first - 1}`
+      t.match(service.output(), new RegExp(message))
+    },
+  )
 
-soakTest('kill -9 while a copy catches up: it is done again', {}, async t => {
-  const { service, stop, stopPublishing, world } = await openHeld(t)
-  const { arrived, files, prepared, stores } = world
+soakTest('kill -9 while a copy catches up restarts the step', {}, async t => {
+  const { service, stop, stopPublishing, harness } = await openPausedRepair(t)
+  const { untilServed, files, prepared, stores } = harness
   t.match(readStatus(stores), {
     repair: { step: 'incremental' },
     bootstrap: { kind: 'incremental', step: 'load' },
   })
   process.kill(service.pidsOf('indexer')[0] ?? 0, 'SIGKILL')
-  files.hold(false)
-  await until('it is live', () => readStatus(stores)?.bootstrap?.state === 'done')
+  files.setPaused(false)
+  await until('the store is live', () => readStatus(stores)?.bootstrap?.state === 'done')
   t.equal(readStatus(stores)?.bootstrap?.attempts, 2)
   t.notMatch(
     service.output(),
     /repair: incremental failed/,
     'the repair joins the running bootstrap',
   )
-  await until('it is healthy', () => readStatus(stores)?.isHealthy === true)
+  await until('the network is healthy', () => readStatus(stores)?.isHealthy === true)
   stop()
-  await arrived()
-  t.strictSame(await world.wrong(), [])
+  await untilServed()
+  t.strictSame(await harness.findDifferences(), [])
   await stopPublishing()
   t.equal(await service.stop(), 0)
   t.strictSame(examineStore(prepared, 'one').differences, [])
 })
 
-soakTest('a step that was cancelled is not taken again before a block came', {}, async t => {
-  const { service, stop, stopPublishing, world } = await openHeld(t, {
+soakTest('a cancelled step is not repeated before the next block', {}, async t => {
+  const { service, stop, stopPublishing, harness } = await openPausedRepair(t, {
     sourcesPauseMs: 50,
     stepsPauseMs: 100,
   })
-  const { arrived, files, prepared, stores } = world
+  const { untilServed, files, prepared, stores } = harness
   const args = ['--config', prepared.configFile, '--network', 'one']
   const cancelled = await runToEnd(t, ['bootstrap', 'cancel', ...args])
   t.equal(cancelled.code, 0, cancelled.output)
   const times = (says: string): number => service.output().split(says).length - 1
-  const turns = times('repair: switching to source')
+  const switches = times('repair: switching to source')
   await until(
     'all sources were tried again',
-    () => times('repair: switching to source') > turns + 5,
+    () => times('repair: switching to source') > switches + 5,
   )
   t.match(service.output(), /repair: incremental was cancelled: by `slotline bootstrap cancel`/)
   t.equal(times('repair: starting incremental'), 1)
   t.notMatch(service.output(), 'bootstrap failed')
   t.match(readStatus(stores), { isHealthy: false, bootstrap: { state: 'cancelled' } })
-  t.equal(files.waiting.length, 1)
-  files.hold(false)
-  const place = `${files.url}/incremental-snapshot.tar.bz2`
-  const loaded = await runToEnd(t, ['snapshot', 'load', place, ...args])
+  t.equal(files.pending.length, 1)
+  files.setPaused(false)
+  const source = `${files.url}/incremental-snapshot.tar.bz2`
+  const loaded = await runToEnd(t, ['snapshot', 'load', source, ...args])
   t.equal(loaded.code, 0, loaded.output)
-  await until('it is healthy', () => readStatus(stores)?.isHealthy === true)
+  await until('the network is healthy', () => readStatus(stores)?.isHealthy === true)
   stop()
   await stopPublishing()
-  await arrived()
-  t.strictSame(await world.wrong(), [])
+  await untilServed()
+  t.strictSame(await harness.findDifferences(), [])
   t.equal(await service.stop(), 0)
 })
 
-soakTest('a command brings a store up to date, or says why it cannot', {}, async t => {
-  const world = await open(t, [])
-  const { arrived, chain, goOn, lose, prepared, publish, slots, stores } = world
+soakTest('a command updates a store, or reports why it cannot', {}, async t => {
+  const harness = await open(t, [])
+  const { untilServed, chain, startTicking, loseSlots, prepared, publish, slots, stores } = harness
   slots(6)
   const args = ['--config', prepared.configFile, '--network', 'one']
   const load = (): ReturnType<typeof runToEnd> =>
-    runToEnd(t, ['snapshot', 'load', `${world.files.url}/incremental-snapshot.tar.bz2`, ...args])
+    runToEnd(t, ['snapshot', 'load', `${harness.files.url}/incremental-snapshot.tar.bz2`, ...args])
   await publish(chain.tip.slot - 2)
   const none = await load()
   t.equal(none.code, 1)
   t.match(none.output, /there is no store to bring up to date: load the full snapshot/)
   const service = await prepared.start()
-  await arrived()
-  const held = chain.tip.slot
-  lose(9)
+  await untilServed()
+  const stored = chain.tip.slot
+  loseSlots(9)
   // A node repeats the name of its newest archive.
-  await publish(held)
-  const stopPublishing = publishing(t, world, held)
-  const stop = goOn()
+  await publish(stored)
+  const stopPublishing = startPublishing(t, harness, stored)
+  const stop = startTicking()
   const loaded = await load()
   t.equal(loaded.code, 0, loaded.output)
   t.match(readStatus(stores)?.bootstrap, { kind: 'incremental', state: 'done' })
   stop()
   await stopPublishing()
   slots(1)
-  await arrived()
-  t.strictSame(await world.wrong(), [])
+  await untilServed()
+  t.strictSame(await harness.findDifferences(), [])
   t.equal(await service.stop(), 0)
   slots(3)
   // Without a service the feed is requested from the archive's slot on.
   await publish(chain.tip.slot - 5)
-  const ticking = goOn()
+  const ticking = startTicking()
   const alone = await load()
   ticking()
   t.equal(alone.code, 0, alone.output)

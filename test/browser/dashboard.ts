@@ -5,11 +5,11 @@ import {
   choose,
   clipboardOf,
   copy,
-  keepPicture,
+  saveScreenshot,
   openBrowser,
   openVisit,
   overflowPx,
-  rememberedBy,
+  browserStateOf,
   signIn,
   untilFocused,
 } from '../fixtures/dashboard/browser.js'
@@ -37,7 +37,7 @@ if (browser !== undefined) {
       )
       t.ok(byteCount > 10_000 && byteCount < 150_000, `${byteCount} bytes on the wire`)
       t.strictSame(await axeFaults(page), [])
-      await keepPicture(page, 'signed-out')
+      await saveScreenshot(page, 'signed-out')
 
       await page.goto(`${dashboardUrl}?sign-in=cancelled`)
       await page.getByText('The sign-in was cancelled.').waitFor()
@@ -54,7 +54,7 @@ if (browser !== undefined) {
     t.equal(page.url(), dashboardUrl, 'no code and no state stay in the address')
     await page.getByRole('heading', { name: 'Choose a location' }).waitFor()
     t.equal(await page.getByText('Active token', { exact: true }).count(), 2, 'two dots')
-    await keepPicture(page, 'choose-location')
+    await saveScreenshot(page, 'choose-location')
 
     await choose(page, 'Frankfurt')
     const masked = page.getByLabel('RPC URL, masked')
@@ -71,7 +71,7 @@ if (browser !== undefined) {
 
     await page.getByRole('button', { name: 'Reveal RPC URL' }).click()
     t.equal(await page.getByLabel('RPC URL', { exact: true }).inputValue(), rpcUrl)
-    t.notOk((await rememberedBy(page)).includes(token), 'nothing keeps the token')
+    t.notOk((await browserStateOf(page)).includes(token), 'nothing keeps the token')
     await page.getByRole('button', { name: 'Hide RPC URL' }).click()
     await masked.waitFor()
     t.notOk((await page.content()).includes(token), 'hidden again')
@@ -124,7 +124,7 @@ if (browser !== undefined) {
     await untilFocused(page, 'Your session has ended')
     t.notOk((await page.content()).includes(new URL(locations[1].rpcUrl).pathname.slice(1)))
     t.strictSame(await axeFaults(page), [])
-    await keepPicture(page, 'session-ended')
+    await saveScreenshot(page, 'session-ended')
     t.equal(await statusOf(locations[1].rpcUrl), 200, 'nothing was saved')
 
     await page.getByRole('link', { name: 'Sign in again' }).click()
@@ -148,7 +148,7 @@ if (browser !== undefined) {
     await choose(page, 'New York')
     await page.getByRole('alert').filter({ hasText: 'Slotline did not answer' }).waitFor()
     t.strictSame(await axeFaults(page), [])
-    await keepPicture(page, 'no-answer')
+    await saveScreenshot(page, 'no-answer')
     await page.unroute('**/locations/**')
     await page.getByRole('button', { name: 'Try again' }).click()
     await page.getByLabel('RPC URL, masked').waitFor()
@@ -157,7 +157,7 @@ if (browser !== undefined) {
     await page.reload()
     await page.getByRole('heading', { name: 'No access yet' }).waitFor()
     t.strictSame(await axeFaults(page), [])
-    await keepPicture(page, 'no-access')
+    await saveScreenshot(page, 'no-access')
     await context.close()
   })
 
@@ -169,17 +169,17 @@ if (browser !== undefined) {
     await choose(page, 'New York')
     await page.getByRole('tab', { name: 'Usage' }).click()
     await page.locator('canvas').waitFor()
-    let asked = 0
-    page.on('request', () => (asked += 1))
+    let requestCount = 0
+    page.on('request', () => (requestCount += 1))
     await page.clock.runFor('02:00')
-    t.ok(asked > 10, `${asked} requests while somebody may look`)
+    t.ok(requestCount > 10, `${requestCount} requests while somebody may look`)
     await page.clock.runFor('10:00')
-    asked = 0
+    requestCount = 0
     await page.clock.runFor('05:00')
-    t.equal(asked, 0)
+    t.equal(requestCount, 0)
     await page.mouse.move(200, 200)
     await page.clock.runFor('01:00')
-    t.ok(asked > 5, 'and goes on at a touch')
+    t.ok(requestCount > 5, 'and goes on at a touch')
     await context.close()
   })
 
@@ -233,7 +233,7 @@ if (browser !== undefined) {
       const look = async (name: string): Promise<void> => {
         t.equal(await overflowPx(page), 0, `${name} is not wider than the window`)
         if (view.scheme === 'dark') t.strictSame(await axeFaults(page), [], name)
-        await keepPicture(page, `${name}-${view.width}-${view.scheme}`)
+        await saveScreenshot(page, `${name}-${view.width}-${view.scheme}`)
       }
       await page.goto(dashboardUrl)
       await look('signed-out')

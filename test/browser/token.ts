@@ -3,7 +3,7 @@ import {
   axeFaults,
   choose,
   copy,
-  keepPicture,
+  saveScreenshot,
   openBrowser,
   openVisit,
   signIn,
@@ -33,7 +33,7 @@ if (browser !== undefined) {
     await choose(page, 'New York')
     await page.getByRole('heading', { name: 'No token yet for New York' }).waitFor()
     t.strictSame(await axeFaults(page), [])
-    await keepPicture(page, 'no-token')
+    await saveScreenshot(page, 'no-token')
 
     await page.getByRole('button', { name: 'Generate token' }).click()
     await page.getByLabel('RPC URL, masked').waitFor()
@@ -69,13 +69,13 @@ if (browser !== undefined) {
     }
     await page.locator('#restriction-address:focus').waitFor()
     t.strictSame(await axeFaults(page), [])
-    await keepPicture(page, 'wrong-address')
+    await saveScreenshot(page, 'wrong-address')
     t.equal(await statusOf(first), 200, 'a wrong address changes nothing')
 
     await field.fill(' 8.8.8.8 ')
     await field.press('Enter')
     await page.getByText('Only 8.8.8.8', { exact: true }).waitFor()
-    t.equal(await statusOf(first), 403, 'restricted when it is said')
+    t.equal(await statusOf(first), 403, 'restricted once the page reports it')
     await page.getByRole('button', { name: 'Check' }).click()
     await page
       .getByText(/token is restricted to 8\.8\.8\.8/)
@@ -89,7 +89,7 @@ if (browser !== undefined) {
     await page.getByRole('dialog').waitFor()
     await untilFocused(page, 'Cancel')
     t.strictSame(await axeFaults(page), [])
-    await keepPicture(page, 'confirm-regenerate')
+    await saveScreenshot(page, 'confirm-regenerate')
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await untilFocused(page, 'Regenerate')
@@ -101,7 +101,7 @@ if (browser !== undefined) {
       .getByText(/^The new token works/)
       .first()
       .waitFor()
-    t.equal(await statusOf(first), 401, 'the old token is dead when it is said')
+    t.equal(await statusOf(first), 401, 'the old token is refused once the page reports it')
     await page.getByText('Only 8.8.8.8', { exact: true }).waitFor()
     const second = await copy(page, 'RPC URL')
     t.not(second, first)
@@ -110,7 +110,7 @@ if (browser !== undefined) {
     await save.click()
     await page.getByText('Any address', { exact: true }).waitFor()
     t.equal(await statusOf(second), 200, 'a blank field lifts it')
-    await keepPicture(page, 'active-token')
+    await saveScreenshot(page, 'active-token')
     t.strictSame(await axeFaults(page), [])
 
     const other = await context.newPage()
@@ -195,7 +195,7 @@ if (browser !== undefined) {
     await page.getByRole('meter', { name: /^Requests/ }).waitFor()
     await page.getByText(/of 10 per second/).waitFor()
     t.strictSame(await axeFaults(page), [])
-    await keepPicture(page, 'usage')
+    await saveScreenshot(page, 'usage')
     await page.getByRole('radio', { name: 'Table' }).check()
     const table = page.getByRole('region', { name: 'Requests as a table' })
     const column = await table.locator('tbody td:nth-of-type(3)').allTextContents()
@@ -220,7 +220,7 @@ if (browser !== undefined) {
     await page.goto(dashboardUrl)
     await signIn(page, deployment, 'ben')
     await page.getByRole('heading', { name: 'Choose an access' }).waitFor()
-    await keepPicture(page, 'choose-access')
+    await saveScreenshot(page, 'choose-access')
     t.strictSame(await axeFaults(page), [])
     await page.getByRole('radio', { name: accessId }).check()
     await page.getByRole('heading', { level: 1, name: 'Frankfurt' }).waitFor()
@@ -240,7 +240,7 @@ if (browser !== undefined) {
     await page.getByText(/^This access has ended/).waitFor()
     t.equal(await page.getByRole('button', { name: 'Regenerate', exact: true }).isDisabled(), true)
     t.strictSame(await axeFaults(page), [])
-    await keepPicture(page, 'access-ended')
+    await saveScreenshot(page, 'access-ended')
 
     await administer(`/${accessId}/extend`, { validUntilMs: null })
     await page.reload()

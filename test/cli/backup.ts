@@ -153,8 +153,8 @@ t.test('a backup under load is a complete store and gives the same answers', asy
     /** Ends a backup by a signal when the bytes are copied and the folder is not yet renamed. */
     const interrupt = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
       const args = ['backup', '--config', configFile, '--network', 'one', '--to', target]
-      const { child, said, exit } = startCommand(t, args, `--import=${PAUSE_AFTER_COPY}`)
-      await said('the copy is written')
+      const { child, untilLogged, exit } = startCommand(t, args, `--import=${PAUSE_AFTER_COPY}`)
+      await untilLogged('the copy is written')
       t.ok(existsSync(join(draft, 'data.mdb')))
       child.kill(signal)
       await exit

@@ -3,26 +3,26 @@ import { join } from 'node:path'
 import t from 'tap'
 import { readStatus } from '../../src/storage/status-file.js'
 import {
-  bringTo,
+  pauseAt,
   indexerOf,
-  openBootstrapWorld,
-  PLACES,
-  release,
+  openBootstrapHarness,
+  PAUSE_POINTS,
+  resumeAll,
   type Kind,
   type Step,
-} from '../fixtures/ingest/bootstrap-world.js'
+} from '../fixtures/ingest/bootstrap-harness.js'
 import { examineStore } from '../fixtures/sandbox/chain-state.js'
 import { runToEnd } from '../fixtures/processes/deployment.js'
 import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
-const STEPS: readonly (readonly [Kind, Step])[] = isSoak ? PLACES : [['snapshot', 'replay']]
+const STEPS: readonly (readonly [Kind, Step])[] = isSoak ? PAUSE_POINTS : [['snapshot', 'replay']]
 const REASON = 'of the wrong cluster'
 const NOTHING = (kind: Kind): string => `slotline: no bootstrap of network ${kind} runs\n`
 
 t.test('a bootstrap can be cancelled', async t => {
-  const world = await openBootstrapWorld(t)
-  const { examine, files, leftIn, prepared, stand, statusOf, storesOf } = world
+  const harness = await openBootstrapHarness(t)
+  const { checkState, files, remainingIn, prepared, pauseChain, statusOf, storesOf } = harness
   const slotline = (...args: readonly string[]) =>
     runToEnd(t, [...args, '--config', prepared.configFile])
   const cancel = (kind: Kind, ...more: readonly string[]) =>
@@ -35,7 +35,7 @@ t.test('a bootstrap can be cancelled', async t => {
 
   for (const [kind, step] of STEPS)
     await t.test(`${kind}, at step ${step}`, async t => {
-      const { loading } = await bringTo(world, kind, step)
+      const { loading } = await pauseAt(harness, kind, step)
       t.ok(existsSync(pathOf(kind, 'INCOMPLETE')), 'no edge calls itself healthy')
       t.strictSame(await cancel(kind, '--reason', REASON), {
         code: 0,
@@ -46,26 +46,28 @@ t.test('a bootstrap can be cancelled', async t => {
       t.match(output, `has no new store: the bootstrap was cancelled: ${REASON}\n`)
       t.match(statusOf(kind), { kind, step, state: 'cancelled', reason: REASON, attempts: 1 })
       t.match(await shown(kind), `was cancelled at the step ${step}: ${REASON}\n`)
-      release(world)
-      stand()
-      await examine(t, kind, '1')
+      resumeAll(harness)
+      pauseChain()
+      await checkState(t, kind, '1')
       t.notOk(existsSync(pathOf(kind, 'INCOMPLETE')), 'as it was before')
       t.strictSame(await cancel(kind), { code: 1, output: NOTHING(kind) }, 'only once')
     })
 
   await t.test('kill -9 before the process reads the request', async t => {
-    const { loading } = await bringTo(world, 'snapshot', 'load')
-    const pid = indexerOf(world, service, 'snapshot')
+    const { loading } = await pauseAt(harness, 'snapshot', 'load')
+    const pid = indexerOf(harness, service, 'snapshot')
     process.kill(pid, 'SIGSTOP')
     const cancelling = cancel('snapshot')
-    await until('it is asked', () => existsSync(pathOf('snapshot', 'bootstrap.cancel.json')))
+    await until('the request is written', () =>
+      existsSync(pathOf('snapshot', 'bootstrap.cancel.json')),
+    )
     process.kill(pid, 'SIGKILL')
     t.equal((await cancelling).code, 0)
     t.match((await loading).output, 'was cancelled: by `slotline bootstrap cancel`\n')
     t.match(statusOf('snapshot'), { state: 'cancelled', step: 'load', attempts: 1 })
-    release(world)
-    stand()
-    await examine(t, 'snapshot', '1')
+    resumeAll(harness)
+    pauseChain()
+    await checkState(t, 'snapshot', '1')
     t.notOk(existsSync(pathOf('snapshot', 'INCOMPLETE')), 'nor is it left by a killed one')
   })
 
@@ -80,7 +82,7 @@ t.test('a bootstrap can be cancelled', async t => {
   })
 
   await t.test('kill -9 during the cancellation', async t => {
-    const { loading } = await bringTo(world, 'snapshot', 'load')
+    const { loading } = await pauseAt(harness, 'snapshot', 'load')
     const state = readFileSync(pathOf('snapshot', 'bootstrap.json'), 'utf8')
     t.equal((await cancel('snapshot')).code, 0)
     t.equal((await loading).code, 1)
@@ -92,32 +94,32 @@ t.test('a bootstrap can be cancelled', async t => {
       pathOf('snapshot', 'bootstrap.cancel.json'),
       JSON.stringify({ id, reason: REASON }),
     )
-    files.hold(false)
+    files.setPaused(false)
     service = await prepared.start()
     await until('it is settled', () => statusOf('snapshot')?.state === 'cancelled')
     t.match(statusOf('snapshot'), { reason: REASON, attempts: 1 })
-    await examine(t, 'snapshot', '1')
+    await checkState(t, 'snapshot', '1')
     if (!isSoak) return
     // A request to cancel an earlier bootstrap must not cancel the next one.
     writeFileSync(
       pathOf('snapshot', 'bootstrap.cancel.json'),
       JSON.stringify({ id, reason: REASON }),
     )
-    const { loading: next } = await bringTo(world, 'snapshot', 'replay')
-    release(world)
+    const { loading: next } = await pauseAt(harness, 'snapshot', 'replay')
+    resumeAll(harness)
     t.equal((await next).code, 0)
-    stand()
-    await examine(t, 'snapshot', '2')
+    pauseChain()
+    await checkState(t, 'snapshot', '2')
   })
   t.equal(await service.stop(), 0)
 
   await t.test('without a service', async t => {
     const held = async () => {
-      stand()
-      files.waiting.length = 0
-      files.hold(true)
-      const command = world.start('snapshot')
-      await until('it loads', () => files.waiting.length > 0)
+      pauseChain()
+      files.pending.length = 0
+      files.setPaused(true)
+      const command = harness.startBootstrap('snapshot')
+      await until('it loads', () => files.pending.length > 0)
       await until('it says so', () => {
         const { state, step } = statusOf('snapshot') ?? {}
         return state === 'running' && step === 'load'
@@ -130,13 +132,13 @@ t.test('a bootstrap can be cancelled', async t => {
       t.equal((await cancel('snapshot')).code, 0)
       t.equal(await working.exit, 1)
       t.match(working.output(), 'the bootstrap was cancelled: by `slotline bootstrap cancel`\n')
-      t.strictSame(leftIn('snapshot'), [live])
+      t.strictSame(remainingIn('snapshot'), [live])
     }
     const left = await held()
     left.child.kill('SIGKILL')
     await left.exit
     t.equal((await cancel('snapshot', '--reason', REASON)).code, 0)
-    t.strictSame(leftIn('snapshot'), [live])
+    t.strictSame(remainingIn('snapshot'), [live])
     t.match(await shown('snapshot'), `was cancelled at the step load: ${REASON}\n`)
     t.strictSame(await cancel('snapshot'), { code: 1, output: NOTHING('snapshot') })
   })

@@ -106,7 +106,7 @@ t.test('a load on a terminal shows bytes, accounts, rate and remaining time', { 
   files.serve(archives)
   const full = basename(await record.writeFull(archives, chain.chain.tip.slot - 1))
   // The server never sends the second half.
-  files.halve(true)
+  files.setTruncated(true)
   const args = ['--config', prepared.configFile, '--network', 'one']
   const [command, words] = commandLine('snapshot', 'load', `${files.url}/${full}`, ...args)
   const line = [command, ...words].map(word => `'${word}'`).join(' ')

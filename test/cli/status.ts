@@ -50,8 +50,8 @@ t.test('status of a network: healthy, without feed, without service', async t =>
 
   // A process that no longer writes its status, and a file that cannot be parsed.
   const file = join(prepared.dataDir, 'accounts', 'one', 'status.json')
-  const said = JSON.parse(readFileSync(file, 'utf8'))
-  writeFileSync(file, JSON.stringify({ ...said, pid: process.pid, atMs: said.atMs - 60_000 }))
+  const written = JSON.parse(readFileSync(file, 'utf8'))
+  writeFileSync(file, JSON.stringify({ ...written, pid: process.pid, atMs: written.atMs - 60_000 }))
   t.match((await status()).output, `process ${process.pid} has not written its status for `)
   writeFileSync(file, '{"pid":1')
   t.match((await status('--json')).json, { networks: [{ reason: 'no indexer runs' }] })

@@ -125,8 +125,8 @@ const checkWeb3 = async (t: Test, { url, description }: Deployment): Promise<voi
   const owned = await connection.getTokenAccountsByOwner(wallet, { mint })
   t.equal(owned.value[0]?.pubkey.toBase58(), description.samples['tokenAccount'])
   const parsedOwned = await connection.getParsedTokenAccountsByOwner(wallet, { mint })
-  const asked = new PublicKey(description.samples['tokenAccount'] ?? '')
-  const indexed = await connection.getParsedAccountInfo(asked)
+  const pubkey = new PublicKey(description.samples['tokenAccount'] ?? '')
+  const indexed = await connection.getParsedAccountInfo(pubkey)
   const infoOf = (data: unknown) =>
     (data as { parsed: { info: Record<string, unknown> } }).parsed.info
   t.match(infoOf(parsedOwned.value[0]?.account.data), {

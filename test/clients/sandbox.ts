@@ -16,14 +16,14 @@ import { readVectors } from '../fixtures/rpc/vectors.js'
  * Addresses in the recorded sessions: USDC's mint, and a placeholder for a token account.
  */
 const MINT = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
-const HELD = '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T'
+const TOKEN_ACCOUNT = '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T'
 
 /** Dumps of the accounts that the recorded sessions read. */
 const writeDumps = (folder: string): void => {
   mkdirSync(folder)
   const cases = [
     ['getTokenSupply', 'mint', MINT],
-    ['getTokenAccountBalance', 'token-account', HELD],
+    ['getTokenAccountBalance', 'token-account', TOKEN_ACCOUNT],
   ] as const
   for (const [method, name, pubkey] of cases) {
     const accounts = readVectors(method).find(vector => vector.name === name)?.accounts ?? []
@@ -185,14 +185,14 @@ const checkRecords = async (t: Test, { url, port }: Deployment): Promise<void> =
       const body = Buffer.from(record.body_base64, 'base64')
       const head = Buffer.from([start, ...lines, '', ''].join('\r\n'), 'latin1')
       const [replyHead, answer] = await sendBytes(port, Buffer.concat([head, body]))
-      const asked = JSON.parse(body.toString()) as { id: unknown; method: string }
+      const request = JSON.parse(body.toString()) as { id: unknown; method: string }
       const name = `${file}: ${body.toString().slice(0, 100)}`
       t.match(replyHead, /^HTTP\/1\.1 200 OK\r\nContent-Type: application\/json/, name)
-      t.strictSame([answer.jsonrpc, answer.id], ['2.0', asked.id], name)
-      if (METHODS.has(asked.method)) t.hasOwnProp(answer, 'result', name)
-      else if (Object.hasOwn(RPC_METHODS, asked.method)) t.not(answer.error?.code, -32601, name)
+      t.strictSame([answer.jsonrpc, answer.id], ['2.0', request.id], name)
+      if (METHODS.has(request.method)) t.hasOwnProp(answer, 'result', name)
+      else if (Object.hasOwn(RPC_METHODS, request.method)) t.not(answer.error?.code, -32601, name)
       else t.strictSame(answer.error, { code: -32601, message: 'Method not found' }, name)
-      answered.set(asked.method, (answered.get(asked.method) ?? 0) + 1)
+      answered.set(request.method, (answered.get(request.method) ?? 0) + 1)
     }
   }
   t.comment(Array.from(answered, ([method, count]) => `${method} ${count}`).join(', '))
@@ -202,8 +202,8 @@ const checkRecords = async (t: Test, { url, port }: Deployment): Promise<void> =
 const workload = sharedPath('workloads/gpa_benchmark_requests.json')
 const checkWorkload = async (t: Test, { url }: Deployment): Promise<void> => {
   const requests = JSON.parse(readFileSync(workload ?? '', 'utf8')) as object[]
-  for (const asked of requests) {
-    const body = JSON.stringify({ ...asked, method: 'getProgramAccountsV2' })
+  for (const request of requests) {
+    const body = JSON.stringify({ ...request, method: 'getProgramAccountsV2' })
     const headers = { 'content-type': 'application/json' }
     const answer = (await (await fetch(url, { method: 'POST', headers, body })).json()) as RpcAnswer
     t.match(answer.result, { accounts: Array }, body.slice(0, 200))

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Plan } from '../../src/ingest/feed/geyser.js'
 import type { StoreOptions } from '../../src/native/store.js'
-import { injectFeedFault, SCOPE, startFeedWorld } from '../fixtures/ingest/feed-world.js'
+import { injectFeedFault, SCOPE, startFeedHarness } from '../fixtures/ingest/feed-harness.js'
 import { ownDir } from '../fixtures/own-dir.js'
 import { isSoak } from '../fixtures/soak.js'
 
@@ -32,7 +32,7 @@ t.test(`${ROUNDS} rounds of random faults at two providers`, async t => {
   const seed = Date.now() % 1_000_000
   t.comment(`seed ${seed}`)
   const random = createRandom(seed)
-  const { chain, feeds, slots, follow } = await startFeedWorld(t, [{}, {}])
+  const { chain, feeds, slots, follow } = await startFeedHarness(t, [{}, {}])
   const [first, second] = feeds
   if (first === undefined || second === undefined) throw new Error('two feeds')
   const dir = ownDir(t)

@@ -21,11 +21,11 @@ const skip = canMount(t) ? false : 'a disk cannot be mounted here'
 
 soakTest('a disk below its reserve stops the writer, and nobody else', { skip }, async t => {
   const service = await openOnDisk(t, { diskReserveBytes: 8 * MIB })
-  const { disk, indexerPid, poller, said } = service
+  const { disk, indexerPid, poller, hasLogged } = service
   const pid = indexerPid()
   disk?.fill(6 * MIB)
   await until('the reason is told', () =>
-    said('feed unhealthy: the store stopped at its disk reserve (store.diskReserveBytes), '),
+    hasLogged('feed unhealthy: the store stopped at its disk reserve (store.diskReserveBytes), '),
   )
   await service.stands()
   disk?.free()
@@ -38,14 +38,14 @@ soakTest('a disk below its reserve stops the writer, and nobody else', { skip },
 t.test('a full disk', { skip }, async t => {
   // Changes that are kept for long need space that no block frees.
   const service = await openOnDisk(t, { feedSlotsMax: 10_000 })
-  const { accounts, disk, indexerPid, poller, said } = service
+  const { accounts, disk, indexerPid, poller, hasLogged } = service
   const pid = indexerPid()
   // One page: more than the reserve, less than a block.
   disk?.fill(4_096)
   await until('the reason is told', () => {
     // A block of exactly this size leaves less than the reserve, which gives another message.
     disk?.leave(4_096)
-    return said('feed unhealthy: the store cannot be written, its disk is full')
+    return hasLogged('feed unhealthy: the store cannot be written, its disk is full')
   })
   await service.stands()
   t.equal(indexerPid(), pid)
@@ -71,13 +71,13 @@ t.test('a full disk', { skip }, async t => {
 
 soakTest('a folder that can only be read', { skip }, async t => {
   const service = await openOnDisk(t, {})
-  const { accounts, indexerPid, poller, prepared, said } = service
+  const { accounts, indexerPid, poller, prepared, hasLogged } = service
   const pid = indexerPid()
   const end = makeReadOnly(t, join(accounts, 'dev'))
   const { slot } = poller
   await until('who has the files open goes on', () => poller.slot > slot + 5)
   process.kill(pid, 'SIGKILL')
-  await until('the reason is told', () => said('is not writable: check its mount options'))
+  await until('the reason is told', () => hasLogged('is not writable: check its mount options'))
   const { answerCount } = poller
   await until('reads go on', () => poller.answerCount > answerCount + 20)
   end()
@@ -97,9 +97,9 @@ soakTest('a folder that can only be read', { skip }, async t => {
 
 soakTest('a map that is full', { skip }, async t => {
   const service = await openBusyService(t, { mapBytes: 6 * MIB, feedSlotsMax: 512 })
-  const { prepared, said } = service
+  const { prepared, hasLogged } = service
   await until('the reason is told', () =>
-    said('feed unhealthy: the store cannot grow, its map is full: stop every process, raise'),
+    hasLogged('feed unhealthy: the store cannot grow, its map is full: stop every process, raise'),
   )
   await service.stands()
   const text = readFileSync(prepared.configFile, 'utf8')

@@ -3,38 +3,38 @@ import { join } from 'node:path'
 import t from 'tap'
 import { readStatus } from '../../src/storage/status-file.js'
 import {
-  bringTo,
+  pauseAt,
   indexerOf,
-  openBootstrapWorld,
-  PLACES,
-  release,
+  openBootstrapHarness,
+  PAUSE_POINTS,
+  resumeAll,
   type Kind,
   type Step,
-} from '../fixtures/ingest/bootstrap-world.js'
+} from '../fixtures/ingest/bootstrap-harness.js'
 import { examineStore } from '../fixtures/sandbox/chain-state.js'
 import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 /** test/bootstrap/bootstrap.ts kills the load of a snapshot. */
-const KILLS: readonly (readonly [Kind, Step])[] = isSoak ? PLACES : [['rpc', 'load']]
+const KILLS: readonly (readonly [Kind, Step])[] = isSoak ? PAUSE_POINTS : [['rpc', 'load']]
 
 t.test('kill -9 at each step of a bootstrap', async t => {
-  const world = await openBootstrapWorld(t)
-  const { chain, examine, prepared, stand, statusOf, storesOf, tick } = world
+  const harness = await openBootstrapHarness(t)
+  const { chain, checkState, prepared, pauseChain, statusOf, storesOf, tick } = harness
   let service = await prepared.start()
   const generations = { snapshot: 1, rpc: 1 }
 
   for (const [kind, step] of KILLS)
     await t.test(`${kind}, ${step}`, async t => {
-      const { loading } = await bringTo(world, kind, step)
-      process.kill(indexerOf(world, service, kind), 'SIGKILL')
-      release(world)
+      const { loading } = await pauseAt(harness, kind, step)
+      process.kill(indexerOf(harness, service, kind), 'SIGKILL')
+      resumeAll(harness)
       const { code, output } = await loading
       t.equal(code, 0, output)
       t.match(statusOf(kind), { kind, step: 'live', state: 'done', attempts: 2 })
-      stand()
+      pauseChain()
       generations[kind] += 1
-      await examine(t, kind, String(generations[kind]))
+      await checkState(t, kind, String(generations[kind]))
     })
 
   for (const kind of isSoak ? (['snapshot', 'rpc'] as const) : (['snapshot'] as const))
@@ -42,13 +42,13 @@ t.test('kill -9 at each step of a bootstrap', async t => {
       const stores = storesOf(kind)
       const before = String(generations[kind])
       const left = join(prepared.dataDir, '..', `left-${kind}`)
-      const { loading } = await bringTo(world, kind, 'replay')
+      const { loading } = await pauseAt(harness, kind, 'replay')
       const state = readFileSync(join(stores, 'bootstrap.json'), 'utf8')
       t.match(state, /"step":"replay"/)
       cpSync(join(stores, 'bootstrap'), left, { recursive: true })
-      release(world)
+      resumeAll(harness)
       t.equal((await loading).code, 0)
-      stand()
+      pauseChain()
       t.equal(await service.stop(), 0)
       // State after a kill between the rename of the store and the record of completion.
       writeFileSync(join(stores, 'bootstrap.json'), state)
@@ -58,7 +58,7 @@ t.test('kill -9 at each step of a bootstrap', async t => {
       service = await prepared.start()
       await until('it is settled', () => statusOf(kind)?.state === 'done')
       generations[kind] += 1
-      await examine(t, kind, String(generations[kind]))
+      await checkState(t, kind, String(generations[kind]))
       t.equal(readStatus(stores)?.generation, String(generations[kind]))
     })
 

@@ -7,7 +7,7 @@ import { defaults as processDefaults } from '../../src/config/sections/process-o
 import { defaults as storeDefaults } from '../../src/native/store-options.js'
 import { MIB, openBusyService } from '../fixtures/processes/busy-service.js'
 import { commandLine } from '../fixtures/processes/deployment.js'
-import { foundPid } from '../fixtures/processes/found-pid.js'
+import { requirePid } from '../fixtures/processes/require-pid.js'
 import { connect, post } from '../fixtures/server/server.js'
 import { isSoak, soakTest } from '../fixtures/soak.js'
 import { ownerOfConnection } from '../fixtures/processes/socket-owner.js'
@@ -50,7 +50,7 @@ t.test('an edge stopped during a read is restarted', async t => {
   const line = output()
     .split('\n')
     .find(line => line.includes('a read stays open'))
-  const stopped = foundPid(JSON.parse(line ?? '{}').childPid)
+  const stopped = requirePid(JSON.parse(line ?? '{}').childPid)
   t.ok(edgePids().includes(stopped))
   t.ok((await metric('slotline_store_reader_seconds')) >= READER_SECONDS_MAX)
   await until(
@@ -119,7 +119,7 @@ soakTest('an edge that is stopped for a minute, by the settings of the product',
     async () => (await metric('slotline_store_reader_lag_transactions')) > 20,
   )
   const ports = { serverPort: Number(port), clientPort: client.socket.localPort ?? 0 }
-  const stopped = foundPid(ownerOfConnection(edgePids(), ports))
+  const stopped = requirePid(ownerOfConnection(edgePids(), ports))
   const { size } = statSync(file)
   const stoppedMs = performance.now()
   process.kill(stopped, 'SIGSTOP')

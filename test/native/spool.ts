@@ -58,14 +58,14 @@ t.test('a feed is spooled, replayed over a store, and continued into it', async 
 
   const indexer = spool.handOver()
   t.teardown(() => indexer.close())
-  const heard: FeedEvent[] = []
-  indexer.startFeed({ ...feed(), endpoint: feed().endpoint }, event => heard.push(event))
+  const later: FeedEvent[] = []
+  indexer.startFeed({ ...feed(), endpoint: feed().endpoint }, event => later.push(event))
   chain.chain.tick()
   await until('the block is in the store', () => indexer.tip()?.slot === 6)
   t.equal(indexer.tip()?.blockhash, chain.chain.tip.blockhash)
-  await until('and was told', () => heard.some(({ kind }) => kind === 'committed'))
-  t.equal(heard[0]?.kind, 'healthy', 'what was healthy stays so')
-  const all = [...events, ...heard].filter(({ kind }) => kind === 'connected').length
+  await until('and its commits are reported', () => later.some(({ kind }) => kind === 'committed'))
+  t.equal(later[0]?.kind, 'healthy', 'the feed stays healthy')
+  const all = [...events, ...later].filter(({ kind }) => kind === 'connected').length
   t.equal(all, connections, 'by the same subscription')
   t.strictSame(indexer.check(), [])
   t.ok(dir)

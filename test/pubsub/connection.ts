@@ -16,7 +16,7 @@ const UNKNOWN = '-32602 Invalid subscription id.'
 const LIMIT = '-32603 Internal Error: Subscription refused. Connection subscription limit reached'
 const NOT_FOUND = '-32601 Method not found'
 
-const createWorld = (options = defaults) => {
+const createHarness = (options = defaults) => {
   const native = createFakeFanout()
   const sockets = createFakeSockets()
   const timers = createFakeTimers()
@@ -62,7 +62,7 @@ const createWorld = (options = defaults) => {
 }
 
 t.test('frames start after the reply', async t => {
-  const { native, connect } = createWorld()
+  const { native, connect } = createHarness()
   const { connection, topics } = connect()
   const message = {}
   const result = connection.call('slotSubscribe', [], message)
@@ -77,7 +77,7 @@ t.test('frames start after the reply', async t => {
 })
 
 t.test('an equal subscription returns the same id, and one unsubscribe ends it', async t => {
-  const { native, connect } = createWorld()
+  const { native, connect } = createHarness()
   const { call, topics } = connect()
   t.equal(call('accountSubscribe', [KEY]), 1)
   t.equal(call('accountSubscribe', [KEY, { encoding: 'base64' }]), 1)
@@ -89,7 +89,7 @@ t.test('an equal subscription returns the same id, and one unsubscribe ends it',
 })
 
 t.test('sockets share an id, and each unsubscribes for itself', async t => {
-  const { native, sockets, connect } = createWorld()
+  const { native, sockets, connect } = createHarness()
   const [one, other] = [connect(), connect()]
   t.equal(one.call('slotSubscribe'), 1)
   t.equal(other.call('slotSubscribe'), 1)
@@ -104,7 +104,7 @@ t.test('sockets share an id, and each unsubscribes for itself', async t => {
 })
 
 t.test('an id of another socket is unknown', async t => {
-  const { connect } = createWorld()
+  const { connect } = createHarness()
   const [one, other] = [connect(), connect()]
   one.call('slotSubscribe')
   t.equal(other.call('slotUnsubscribe', [1]), UNKNOWN)
@@ -113,7 +113,7 @@ t.test('an id of another socket is unknown', async t => {
 })
 
 t.test('ended ids are remembered, up to the bound', async t => {
-  const { connect } = createWorld({ ...defaults, idsRememberedMax: 2 })
+  const { connect } = createHarness({ ...defaults, idsRememberedMax: 2 })
   const { call } = connect()
   for (const id of [1, 2, 3]) {
     t.equal(call('slotSubscribe'), id)
@@ -125,7 +125,7 @@ t.test('ended ids are remembered, up to the bound', async t => {
 })
 
 t.test('signature subscriptions are not shared, and end with their last frame', async t => {
-  const { native, registry, events, connect } = createWorld()
+  const { native, registry, events, connect } = createHarness()
   const [one, other] = [connect(), connect()]
   t.equal(one.call('signatureSubscribe', [SIGNATURE]), 1)
   t.equal(one.call('signatureSubscribe', [SIGNATURE]), 2)
@@ -141,7 +141,7 @@ t.test('signature subscriptions are not shared, and end with their last frame', 
 })
 
 t.test('params that are no array, and methods that are not served', async t => {
-  const { connect } = createWorld()
+  const { connect } = createHarness()
   const { call } = connect()
   t.equal(call('slotSubscribe', {}), '-32602 `params` should be an array')
   t.equal(call('getSlot'), undefined)
@@ -151,7 +151,7 @@ t.test('params that are no array, and methods that are not served', async t => {
 })
 
 t.test('a socket’s subscriptions are bounded', async t => {
-  const { connect } = createWorld()
+  const { connect } = createHarness()
   const { call } = connect({ subscriptionsMax: 2 })
   t.equal(call('slotSubscribe'), 1)
   t.equal(call('rootSubscribe'), 2)
@@ -162,7 +162,7 @@ t.test('a socket’s subscriptions are bounded', async t => {
 })
 
 t.test('a message may unsubscribe what it subscribed to', async t => {
-  const { native, connect } = createWorld()
+  const { native, connect } = createHarness()
   const { connection, topics } = connect()
   const message = {}
   connection.call('slotSubscribe', [], message)
@@ -175,7 +175,7 @@ t.test('a message may unsubscribe what it subscribed to', async t => {
 })
 
 t.test('a client that keeps failing is closed and releases everything', async t => {
-  const { native, registry, timers, events, connect } = createWorld()
+  const { native, registry, timers, events, connect } = createHarness()
   const { call, closed } = connect()
   call('slotSubscribe')
   for (let i = 0; i < 3 + defaults.failuresWaitingMax; i++) call('slotUnsubscribe', [99])
@@ -189,7 +189,7 @@ t.test('a client that keeps failing is closed and releases everything', async t 
 })
 
 t.test('a subscription that cannot start closes the socket', async t => {
-  const { native, registry, events, connect } = createWorld()
+  const { native, registry, events, connect } = createHarness()
   const { call, closed } = connect()
   native.fanout.addSlot(1)
   call('slotSubscribe')
@@ -199,7 +199,7 @@ t.test('a subscription that cannot start closes the socket', async t => {
 })
 
 t.test('drop closes only sockets with subscriptions', async t => {
-  const { native, connect } = createWorld()
+  const { native, connect } = createHarness()
   const [one, other] = [connect(), connect()]
   one.call('slotSubscribe')
   for (const { connection } of [one, other]) connection.drop(1012, 'missed slots')
@@ -225,7 +225,7 @@ t.test('ids, subscriptions and the fan-out agree after any calls', async () => {
   })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 150 }), steps => {
-      const { native, registry, sockets, connect } = createWorld()
+      const { native, registry, sockets, connect } = createHarness()
       const all = Array.from({ length: 4 }, () => ({ own: connect(), held: new Set<number>() }))
       const earlier = all.map(() => new Set<number>())
       for (const { what, socket, kind, id } of steps) {

@@ -4,19 +4,19 @@ import { createFakeFanout, toPass } from '../fixtures/pubsub/fake-fanout.js'
 
 const create = () => {
   const native = createFakeFanout()
-  const told: unknown[] = []
+  const events: unknown[] = []
   const driver = createDriver({
     fanout: native.fanout,
-    onFrame: (id, frame, isLast) => told.push([id, Buffer.from(frame).toString(), isLast]),
-    onLost: () => told.push('lost'),
-    onPass: (frames, bytes) => told.push({ frames, bytes }),
-    onFault: fault => told.push(String(fault)),
+    onFrame: (id, frame, isLast) => events.push([id, Buffer.from(frame).toString(), isLast]),
+    onLost: () => events.push('lost'),
+    onPass: (frames, bytes) => events.push({ frames, bytes }),
+    onFault: fault => events.push(String(fault)),
   })
-  return { native, driver, told }
+  return { native, driver, events }
 }
 
 t.test('frames are delivered in order, and the last of an id is marked', async t => {
-  const { native, driver, told } = create()
+  const { native, driver, events } = create()
   driver.advance()
   await native.settle(
     toPass([
@@ -25,7 +25,7 @@ t.test('frames are delivered in order, and the last of an id is marked', async t
       { id: 4_294_967_295, text: '{"é":2}', isLast: true },
     ]),
   )
-  t.strictSame(told, [
+  t.strictSame(events, [
     [3, '{"a":1}', false],
     [1, '', false],
     [4_294_967_295, '{"é":2}', true],
@@ -33,7 +33,7 @@ t.test('frames are delivered in order, and the last of an id is marked', async t
   ])
 })
 
-t.test('one pass runs at a time, and one more after changes meanwhile', async t => {
+t.test('one pass runs at a time, and one more after changes during it', async t => {
   const { native, driver } = create()
   driver.advance()
   t.equal(native.waiting(), 1)
@@ -48,25 +48,25 @@ t.test('one pass runs at a time, and one more after changes meanwhile', async t 
 })
 
 t.test('a pass with more to come is followed by another', async t => {
-  const { native, driver, told } = create()
+  const { native, driver, events } = create()
   driver.advance()
   await native.settle(toPass([{ id: 1, text: 'a' }], { hasMore: true }))
   t.equal(native.waiting(), 1)
   await native.settle(toPass([{ id: 1, text: 'b' }]))
   t.equal(native.waiting(), 0)
-  t.equal(told.length, 4)
+  t.equal(events.length, 4)
 })
 
 t.test('missed slots are reported in place of incomplete frames', async t => {
-  const { native, driver, told } = create()
+  const { native, driver, events } = create()
   driver.advance()
   await native.settle(toPass([{ id: 1, text: 'a' }], { isLost: true, hasMore: true }))
-  t.strictSame(told, ['lost'])
+  t.strictSame(events, ['lost'])
   t.equal(native.waiting(), 1)
 })
 
 t.test('a failure is retried at the next tip, and a second one is a loss', async t => {
-  const { native, driver, told } = create()
+  const { native, driver, events } = create()
   driver.advance()
   driver.advance()
   await native.settle(new Error('disk'))
@@ -79,7 +79,7 @@ t.test('a failure is retried at the next tip, and a second one is a loss', async
   await native.settle(toPass([]))
   driver.advance()
   await native.settle(new Error('disk'))
-  t.strictSame(told, [
+  t.strictSame(events, [
     'Error: disk',
     'lost',
     'Error: other',
@@ -90,25 +90,25 @@ t.test('a failure is retried at the next tip, and a second one is a loss', async
 })
 
 t.test('exceptions of the fan-out and of listeners are faults', async t => {
-  const { native, driver, told } = create()
+  const { native, driver, events } = create()
   native.fanout.close()
   driver.advance()
   await new Promise(resolve => setImmediate(resolve))
-  t.strictSame(told, ['Error: closed'])
+  t.strictSame(events, ['Error: closed'])
 })
 
 t.test('nothing is delivered after close', async t => {
-  const { native, driver, told } = create()
+  const { native, driver, events } = create()
   driver.advance()
   driver.close()
   t.equal(native.isClosed, true)
   await native.settle(toPass([{ id: 1, text: 'a' }], { isLost: true }))
   driver.advance()
   t.equal(native.waiting(), 0)
-  t.strictSame(told, [])
+  t.strictSame(events, [])
   const failing = create()
   failing.driver.advance()
   failing.driver.close()
   await failing.native.settle(new Error('closed'))
-  t.strictSame(failing.told, [])
+  t.strictSame(failing.events, [])
 })

@@ -18,7 +18,7 @@ const PROGRAM = 9
 type Writes = ReadonlyMap<number, number>
 
 /** A real store with the subscriptions that follow it. */
-const openWorld = (t: Test) => {
+const openHarness = (t: Test) => {
   const { indexer, reader } = openStore(t)
   let slot = 0
   const apply = (writes: Writes): number => {
@@ -80,16 +80,16 @@ const openWorld = (t: Test) => {
   return { apply, follow }
 }
 
-type Socket = ReturnType<ReturnType<ReturnType<typeof openWorld>['follow']>['connect']>
+type Socket = ReturnType<ReturnType<ReturnType<typeof openHarness>['follow']>['connect']>
 
-/** Whether the socket has heard of this slot. */
+/** Whether the socket has a frame of this slot. */
 const hasSlot = (socket: Socket, id: number, slot: number): boolean =>
   socket
     .frames()
     .some(({ subscription, result }) => subscription === id && toMembers(result)['slot'] === slot)
 
 t.test('an edge that is behind the feed closes its sockets and recovers', async t => {
-  const { apply, follow } = openWorld(t)
+  const { apply, follow } = openHarness(t)
   const { pubsub, faults, connect } = follow()
   t.teardown(() => pubsub.close())
   const [one, other] = [connect(), connect()]
@@ -111,10 +111,14 @@ t.test('an edge that is behind the feed closes its sockets and recovers', async 
   t.strictSame(faults, [])
 })
 
-type Held = { readonly kind: 'account' | 'program' | 'slot'; readonly key: number }
+type Subscription = { readonly kind: 'account' | 'program' | 'slot'; readonly key: number }
 
 /** The frames that a block gives by one subscription. */
-const expected = ({ kind, key }: Held, slot: number, writes: Writes): readonly string[] => {
+const expectedFrames = (
+  { kind, key }: Subscription,
+  slot: number,
+  writes: Writes,
+): readonly string[] => {
   if (kind === 'slot') return [`slot ${slot}`]
   return [...writes]
     .filter(([written, lamports]) => (kind === 'account' ? written === key : lamports > 0))
@@ -125,8 +129,8 @@ const expected = ({ kind, key }: Held, slot: number, writes: Writes): readonly s
     )
 }
 
-/** A frame as `expected` writes it. */
-const told = ({ kind }: Held, result: unknown): string => {
+/** A frame as `expectedFrames` writes it. */
+const actualFrame = ({ kind }: Subscription, result: unknown): string => {
   const { context, value, slot } = toMembers(result)
   if (kind === 'slot') return `slot ${String(slot)}`
   const at = String(toMembers(context)['slot'])
@@ -144,7 +148,7 @@ const anyStep = fc.oneof(
     arbitrary: fc.record({
       what: fc.constant('subscribe' as const),
       at: fc.nat(2),
-      kind: fc.constantFrom<Held['kind']>('account', 'program', 'slot'),
+      kind: fc.constantFrom<Subscription['kind']>('account', 'program', 'slot'),
       key: fc.constantFrom(...KEYS),
     }),
   },
@@ -167,19 +171,19 @@ const anyStep = fc.oneof(
 )
 
 t.test('every socket gets each change once', async t => {
-  const { apply, follow } = openWorld(t)
+  const { apply, follow } = openHarness(t)
   const steps = fc.array(anyStep, { maxLength: 30 })
   await fc.assert(
     fc.asyncProperty(steps, async steps => {
       const { pubsub, faults, connect } = follow()
       const watcher = connect()
       const watched = watcher.call('slotSubscribe')
-      /** Lets every block so far reach everybody. */
+      /** Lets every block so far reach every socket. */
       const settle = (slot: number): Promise<void> => {
         pubsub.advance()
         return until(`slot ${slot}`, () => hasSlot(watcher, watched, slot), 5_000)
       }
-      // The first pass begins at the tip; from here on all is heard.
+      // The first pass begins at the tip; from here on every block is delivered.
       await until('the first slot', () => {
         const slot = apply(new Map())
         pubsub.advance()
@@ -187,21 +191,21 @@ t.test('every socket gets each change once', async t => {
       })
       const open = () => ({
         socket: connect(),
-        held: new Map<number, Held>(),
+        active: new Map<number, Subscription>(),
         should: new Map<number, string[]>(),
-        kinds: new Map<number, Held>(),
+        kinds: new Map<number, Subscription>(),
       })
       const all = [open(), open(), open()]
       const check = ({ socket, should, kinds }: ReturnType<typeof open>): void => {
-        const heard = new Map<number, string[]>()
+        const received = new Map<number, string[]>()
         for (const { subscription, result } of socket.frames()) {
-          const held = kinds.get(Number(subscription))
-          assert.ok(held, 'a frame of its own')
-          const lines = heard.get(Number(subscription)) ?? []
-          heard.set(Number(subscription), [...lines, told(held, result)])
+          const subscribed = kinds.get(Number(subscription))
+          assert.ok(subscribed, 'a frame of its own')
+          const lines = received.get(Number(subscription)) ?? []
+          received.set(Number(subscription), [...lines, actualFrame(subscribed, result)])
         }
         for (const [id, lines] of should)
-          assert.deepEqual((heard.get(id) ?? []).sort(), lines.sort(), `of ${id}`)
+          assert.deepEqual((received.get(id) ?? []).sort(), lines.sort(), `of ${id}`)
       }
       let last = apply(new Map())
       await settle(last)
@@ -209,16 +213,16 @@ t.test('every socket gets each change once', async t => {
         if (step.what === 'blocks') {
           for (const writes of step.blocks) {
             last = apply(writes)
-            for (const { held, should } of all)
-              for (const [id, what] of held)
-                should.set(id, [...(should.get(id) ?? []), ...expected(what, last, writes)])
+            for (const { active, should } of all)
+              for (const [id, what] of active)
+                should.set(id, [...(should.get(id) ?? []), ...expectedFrames(what, last, writes)])
           }
           await settle(last)
           // Accounts come after the slot's own frame: another slot says that all of it is here.
           last = apply(new Map())
-          for (const { held, should } of all)
-            for (const [id, what] of held)
-              should.set(id, [...(should.get(id) ?? []), ...expected(what, last, new Map())])
+          for (const { active, should } of all)
+            for (const [id, what] of active)
+              should.set(id, [...(should.get(id) ?? []), ...expectedFrames(what, last, new Map())])
           await settle(last)
           continue
         }
@@ -229,14 +233,14 @@ t.test('every socket gets each change once', async t => {
           const params =
             kind === 'slot' ? [] : [bs58.encode(bytes(kind === 'program' ? PROGRAM : key))]
           const id = at.socket.call(`${kind}Subscribe`, params)
-          at.held.set(id, { kind, key })
+          at.active.set(id, { kind, key })
           at.kinds.set(id, { kind, key })
         } else if (step.what === 'unsubscribe') {
-          const ids = [...at.held.keys()]
+          const ids = [...at.active.keys()]
           const id = ids[step.pick % ids.length]
           if (id === undefined) continue
           at.socket.call('slotUnsubscribe', [id])
-          at.held.delete(id)
+          at.active.delete(id)
         } else {
           check(at)
           at.socket.close()

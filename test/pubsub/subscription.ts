@@ -279,9 +279,9 @@ t.test('the length of a key is bounded', async t => {
 })
 
 t.test('a subscription outside the scope is refused', async t => {
-  const asked: unknown[] = []
+  const queried: unknown[] = []
   const scope = {
-    coversAccount: () => asked.push('account') > 2,
+    coversAccount: () => queried.push('account') > 2,
     coversProgram: (_program: Uint8Array, filters: readonly unknown[]) => filters.length > 0,
   }
   const rules = { ...rulesOf(), scope }

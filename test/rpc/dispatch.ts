@@ -292,12 +292,12 @@ t.test('the fast lane answers first', async t => {
 })
 
 t.test('subscription methods are called on the connection', async t => {
-  const asked: [string, unknown][] = []
+  const forwarded: [string, unknown][] = []
   const callConnectionMethod = (
     name: string,
     params: unknown,
   ): Uint8Array | Promise<Uint8Array> | undefined => {
-    asked.push([name, params])
+    forwarded.push([name, params])
     if (name === 'rootSubscribe') return Promise.reject(new RpcError('notTokenMint'))
     if (name === 'blockSubscribe') return undefined
     if (name === 'slotSubscribe') throw new RpcError('readBudget')
@@ -323,12 +323,12 @@ t.test('subscription methods are called on the connection', async t => {
     return readBody((await dispatch.handle(Buffer.from(call(name, 'x')), context)).body)
   }
   t.equal(await ask('accountSubscribe'), ok('7'))
-  t.strictSame(asked, [['accountSubscribe', ['x']]])
+  t.strictSame(forwarded, [['accountSubscribe', ['x']]])
   t.match(await ask('slotSubscribe'), /-32003/, 'it may throw')
   t.match(await ask('rootSubscribe'), /-32602/, 'it may reject')
   t.equal(await ask('blockSubscribe'), failed(UNKNOWN), 'a method that it does not have')
   t.equal(await ask('echo'), ok('"x"'), 'methods of the registry are not called there')
-  t.equal(asked.length, 4)
+  t.equal(forwarded.length, 4)
   t.equal(
     await body(call('accountSubscribe', 'x')),
     failed(UNKNOWN),

@@ -57,11 +57,11 @@ const checkDescription = ({ description, dataDir, port }: Deployment, t: Test): 
   const origin = (scheme: string, offset: number) => `${scheme}://127.0.0.1:${port + offset}`
   const token = /\/(slt_[0-9A-Za-z]{38})$/
   for (const [index, id] of ['fra', 'nyc'].entries()) {
-    const place = description.locations[index]
-    const [, secret] = token.exec(place?.rpcUrl ?? '') ?? []
+    const location = description.locations[index]
+    const [, secret] = token.exec(location?.rpcUrl ?? '') ?? []
     const rpcUrl = `${origin('http', 2 * index)}/${secret}`
     const wsUrl = `${origin('ws', 2 * index)}/${secret}`
-    t.strictSame(place, { id, rpcUrl, wsUrl, submitUrl: rpcUrl })
+    t.strictSame(location, { id, rpcUrl, wsUrl, submitUrl: rpcUrl })
   }
   t.equal(description.locations.length, 2)
   t.match(description.adminToken, /^sla_[A-Za-z0-9_-]{43}$/)

@@ -64,11 +64,11 @@ t.test('large replies of a draining server are complete', async t => {
     const pieces = await response.setEncoding('latin1').toArray()
     return [response.headers.connection, pieces.join('')]
   }
-  const asked = [ask('/known'), ask('/unknown')]
+  const pending = [ask('/known'), ask('/unknown')]
   await eventually(() => release.length === 2)
   const drained = server.drain()
   for (const go of release) go()
-  for (const [connection, body] of await Promise.all(asked)) {
+  for (const [connection, body] of await Promise.all(pending)) {
     t.equal(connection, 'close')
     t.ok(body === 'a'.repeat(size), `${body.length} bytes`)
   }

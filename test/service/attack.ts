@@ -47,9 +47,9 @@ const statusesOf = async (
   localAddress?: string,
 ): Promise<string[]> => {
   const from = localAddress === undefined ? {} : { localAddress }
-  const { socket, until: heard } = await connect(port, from)
+  const { socket, until: replyUntil } = await connect(port, from)
   socket.write(bytes, 'latin1')
-  const text = await heard(now => replyCount(now) >= count)
+  const text = await replyUntil(now => replyCount(now) >= count)
   socket.destroy()
   return splitReplies(text).map(({ head }) => statusOf(head))
 }
@@ -70,7 +70,7 @@ const spoofing = async (t: Test, deployment: Deployment): Promise<void> => {
 
   t.equal(await ask([JSON_LINE]), '200', 'without a restriction anybody may')
   await restrict(deployment, made)
-  const claims: [name: string, lines: string[], before: string][] = [
+  const forgeries: [name: string, lines: string[], before: string][] = [
     ['nothing', [JSON_LINE], ''],
     ['a PROXY header', [JSON_LINE], proxyHeader(OWNER)],
     ['two PROXY headers', [JSON_LINE], proxyHeader(STRANGER) + proxyHeader(OWNER)],
@@ -83,13 +83,13 @@ const spoofing = async (t: Test, deployment: Deployment): Promise<void> => {
     ['both', forwarded(OWNER), proxyHeader(OWNER)],
   ]
   const submission = ['', '/lander', '/relay-bundle', '/lander-submit-bundle']
-  for (const [name, lines, before] of claims)
+  for (const [name, lines, before] of forgeries)
     for (const route of submission)
       // Where the parser refuses the bytes themselves, that is as good.
       t.match(
         await ask(lines, undefined, before, made.path + route),
         /^(403|400|505|)$/,
-        `${name}, said by a stranger, at ${route || 'RPC'}`,
+        `${name}, sent by a stranger, at ${route || 'RPC'}`,
       )
 
   const believed: [name: string, lines: string[], before: string, status: string][] = [
@@ -104,7 +104,7 @@ const spoofing = async (t: Test, deployment: Deployment): Promise<void> => {
     ['nonsense', forwarded(`${OWNER}, nonsense`), '', '403'],
   ]
   for (const [name, lines, before, status] of believed)
-    t.equal(await ask(lines, PROXY, before), status, `${name}, said by the proxy`)
+    t.equal(await ask(lines, PROXY, before), status, `${name}, sent by the proxy`)
 
   const good = post(made.path, CALL, [JSON_LINE])
   const later = await statusesOf(
@@ -114,7 +114,7 @@ const spoofing = async (t: Test, deployment: Deployment): Promise<void> => {
     PROXY,
   )
   t.notOk(later.includes('200'), `a second PROXY header on a connection: ${later.join(' ')}`)
-  const pipelined = [...claims.slice(3, 5), ...claims.slice(3, 5)]
+  const pipelined = [...forgeries.slice(3, 5), ...forgeries.slice(3, 5)]
   const at = pipelined.map(([, lines]) => post(made.path, CALL, lines)).join('')
   t.strictSame(await statusesOf(port, at, 4), ['403', '403', '403', '403'], 'pipelined')
 }

@@ -145,8 +145,11 @@ t.test('clients that stop reading in a page cost little memory', async t => {
     `${Math.round((most - before) / MIB)} MiB more after ${Math.round(performance.now() - sinceMs)} ms, ` +
       `${answered} answers meanwhile, the slowest after ${Math.round(slowestMs)} ms`,
   )
-  const askedFor = CLIENTS * page.length
-  t.ok(askedFor > 2 * (IN_FLIGHT_MAX + SLACK), `${Math.round(askedFor / MIB)} MiB asked for`)
+  const requestedBytes = CLIENTS * page.length
+  t.ok(
+    requestedBytes > 2 * (IN_FLIGHT_MAX + SLACK),
+    `${Math.round(requestedBytes / MIB)} MiB asked for`,
+  )
   t.ok(most - before < IN_FLIGHT_MAX + SLACK, `${Math.round((most - before) / MIB)} MiB more`)
 
   await until('the stalled ones are given up', async () => {
@@ -179,22 +182,22 @@ t.test('32 pipelined reads on one connection', async t => {
     ['getAccountInfo', [bs58.encode(hash('nobody'))]],
     ['getMultipleAccounts', [[bs58.encode(hash('account 3'))]]],
   ]
-  const asked = Array.from({ length: 32 }, (_, id) => {
+  const bodies = Array.from({ length: 32 }, (_, id) => {
     const [method, params] = methods[id % methods.length] ?? []
     return JSON.stringify({ jsonrpc: '2.0', id, method, params })
   })
   const connection = await connect(port)
   const type = ['content-type: application/json']
-  connection.socket.write(asked.map(body => post(pathname, body, type)).join(''))
-  const received = await connection.until(now => splitReplies(now).length === asked.length)
+  connection.socket.write(bodies.map(body => post(pathname, body, type)).join(''))
+  const received = await connection.until(now => splitReplies(now).length === bodies.length)
   const answers = splitReplies(received).map(({ body }) => JSON.parse(body))
   t.strictSame(
     answers.map(({ id }) => id),
-    asked.map((_, id) => id),
+    bodies.map((_, id) => id),
   )
   t.strictSame(
     answers.map(({ result }) => typeof result?.context),
-    asked.map(() => 'object'),
+    bodies.map(() => 'object'),
   )
   connection.socket.destroy()
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { startDeployment, statusOf } from '../fixtures/processes/deployment.js'
 import { until } from '../fixtures/until.js'
 import { DashboardClient } from '../fixtures/dashboard/dashboard-client.js'
-import { foundPid } from '../fixtures/processes/found-pid.js'
+import { requirePid } from '../fixtures/processes/require-pid.js'
 
 /** Members of a JSON object; none where it is no object. */
 const membersOf = (json: unknown): Readonly<Record<string, unknown>> =>
@@ -58,7 +58,7 @@ t.test('what is done in the dashboard counts at the RPC port when it answers', a
       params: [['no'], { encoding: 'base64', mevProtect: true, revertProtection: true }],
     }),
   })
-  const said = (await relayed.json()) as { error: { message: string } }
+  const refusal = (await relayed.json()) as { error: { message: string } }
   const submissionId = relayed.headers.get('x-relay-submission-id')
   let submissions: unknown
   await until('the submission is listed', async () => {
@@ -67,7 +67,7 @@ t.test('what is done in the dashboard counts at the RPC port when it answers', a
   })
   t.match(submissions, {
     submissions: [
-      { submissionId, location: 'fra', outcome: 'invalid', checks: said.error.message },
+      { submissionId, location: 'fra', outcome: 'invalid', checks: refusal.error.message },
     ],
   })
   await until('the calls are counted', async () => {
@@ -91,7 +91,7 @@ t.test('what is done in the dashboard counts at the RPC port when it answers', a
   t.not(await statusOf(nyc), 401, 'the other location was not touched')
 
   // The session is on disk, so it outlives the process that made it.
-  const control = foundPid(pidsOf('control')[0])
+  const control = requirePid(pidsOf('control')[0])
   process.kill(control, 'SIGKILL')
   await until('the session holds after control was killed', () =>
     client.ask('/api/session').then(

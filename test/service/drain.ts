@@ -105,7 +105,7 @@ t.test('SIGTERM under load loses no request', async t => {
   t.equal(
     seen.find(status => status !== 200),
     503,
-    `health said ${[...new Set(seen)].join(', ')}`,
+    `health answered ${[...new Set(seen)].join(', ')}`,
   )
   slow.socket.write(body.slice(10))
   await until('every busy connection was told', () => lanes.every(lane => lane.isOver))

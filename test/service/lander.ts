@@ -80,16 +80,16 @@ t.test('what is sent to the lander of a sandbox is read back from the index', as
     )
   t.equal(await lamportsOf(batch[1]?.to ?? payer.publicKey), 0, 'without a tip it did not land')
 
-  const said = await runDocumented('Lander routes', dataDir)
+  const results = await runDocumented('Lander routes', dataDir)
   t.match(
-    said.map(({ answer }) => answer),
+    results.map(({ answer }) => answer),
     [
       { jsonrpc: '2.0', id: 1, result: /^[1-9A-HJ-NP-Za-km-z]{86,88}$/ },
       { jsonrpc: '2.0', id: 1, result: /^[0-9a-f]{64}$/ },
       { attempted: 2, accepted: 2, rejected: 0, parse_error: null },
     ],
   )
-  for (const { wallet } of said.slice(0, 2))
+  for (const { wallet } of results.slice(0, 2))
     await until('it landed', async () => (await lamportsOf(new PublicKey(wallet))) === SOL)
 
   const control = (order: object): Promise<Response> =>

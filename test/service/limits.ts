@@ -28,12 +28,12 @@ const EDGES = 2
 const RENTER = 'renter'
 
 /** An access of the sandbox, with its token of `fra`, made while the service is down. */
-type Held = { readonly accessId: string; readonly token: string; readonly tokenId: string }
+type StoredAccess = { readonly accessId: string; readonly token: string; readonly tokenId: string }
 
-const hold = async (
+const storeAccesses = async (
   dataDir: string,
   accesses: readonly (Partial<Limits> & { readonly validUntilMs?: number })[],
-): Promise<Held[]> => {
+): Promise<StoredAccess[]> => {
   const store = await openWriter(dataDir)
   const sealing = createSealing(join(dataDir, 'access.key'), store, randomBytes)
   const own = { store, randomBytes, now: Date.now }
@@ -41,7 +41,7 @@ const hold = async (
     createAccessManager(own),
     createTokenManager({ ...own, sealing }),
   ]
-  const held: Held[] = []
+  const stored: StoredAccess[] = []
   for (const { validUntilMs, ...limits } of accesses) {
     const { accessId } = await accessManager.grant({
       // Who signs in at the sandbox has the accesses of the renter; one that ends would be extended
@@ -55,12 +55,12 @@ const hold = async (
       validFromMs: 0,
       validUntilMs: validUntilMs ?? null,
     })
-    const place = { accessId, network: 'sandbox', location: 'fra' }
-    const { token, tokenId } = await credentials.generate(place)
-    held.push({ accessId, token: token.reveal(), tokenId })
+    const tokenScope = { accessId, network: 'sandbox', location: 'fra' }
+    const { token, tokenId } = await credentials.generate(tokenScope)
+    stored.push({ accessId, token: token.reveal(), tokenId })
   }
   await store.close()
-  return held
+  return stored
 }
 
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
@@ -123,7 +123,7 @@ const start = (t: Test, dataDir: string): Promise<Deployment> =>
 t.test('limits of an access hold over all edges and routes of a machine', async t => {
   const dataDir = ownDir(t)
   const endsAtMs = Date.now() + 8_000
-  const [rated, narrow, small, ending] = await hold(dataDir, [
+  const [rated, narrow, small, ending] = await storeAccesses(dataDir, [
     { requestsPerSecondMax: 200, requestsBurstMax: 40 },
     { requestsInFlightMax: 6 },
     { requestsPerSecondMax: 1, requestsBurstMax: 4 },
@@ -133,7 +133,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
   const deployment = await start(t, dataDir)
   const { port } = deployment
   const table = openLimitTable(dataDir, EDGES)
-  const countOf = ({ tokenId }: Held) => {
+  const countOf = ({ tokenId }: StoredAccess) => {
     const sum = { requests: 0, errors: 0, rateLimited: 0, refused: 0 }
     for (const { startMs: _, ...counts } of readUsage(dataDir, tokenId, Date.now()).minutes)
       for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += counts[name]
@@ -170,7 +170,11 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     t.equal(headers.get('access-control-allow-origin'), '*')
     t.match(headers.get('access-control-expose-headers'), /X-RateLimit-Method-Remaining/)
     await sleep(1_050)
-    t.equal((await ask(deployment, `/${small.token}`)).status, 200, 'as it said')
+    t.equal(
+      (await ask(deployment, `/${small.token}`)).status,
+      200,
+      'after the interval of Retry-After',
+    )
     // Header tokens and submissions are of the same access.
     const headers_ = { 'x-token': small.token }
     t.equal((await ask(deployment, '/', CALL, headers_)).status, 429)
@@ -230,9 +234,9 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     ]
     for (const bytes of requests)
       for (let nth = 0; nth < 3; nth++) {
-        const { socket, until: heard } = await connect(port)
+        const { socket, until: replyUntil } = await connect(port)
         socket.write(bytes)
-        await Promise.race([heard(text => replyCount(text) > 0), sleep(50)])
+        await Promise.race([replyUntil(text => replyCount(text) > 0), sleep(50)])
         socket.destroy()
       }
     await until(
@@ -266,8 +270,8 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     await ben.signIn(person)
     const shown = await ben.call('GET', `/api/accesses/${narrow.accessId}/usage`)
     t.match(shown.json, { requestsInFlight: 6, sockets: 0, limits: { requestsInFlightMax: 6 } })
-    const place = `/api/accesses/${rated.accessId}/networks/sandbox/locations/fra`
-    const { json } = await ben.call('GET', `${place}/usage`)
+    const path = `/api/accesses/${rated.accessId}/networks/sandbox/locations/fra`
+    const { json } = await ben.call('GET', `${path}/usage`)
     const { minutes } = json as { minutes: { requests: number }[] }
     t.equal(minutes.length, 1_440)
     t.equal(
@@ -303,7 +307,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     t.equal((await ask(elsewhere, `/${rated.token}`)).status, 401)
     await sleep(Math.max(0, endsAtMs - Date.now()) + 20)
     t.equal((await ask(deployment, `/${ending.token}`)).status, 403)
-    const refusedOf = ({ tokenId }: Held) => readUsage(dataDir, tokenId, Date.now()).refused
+    const refusedOf = ({ tokenId }: StoredAccess) => readUsage(dataDir, tokenId, Date.now()).refused
     await until('they are counted', () => refusedOf(ending).length > 0)
     t.match(refusedOf(rated), [{ address: '127.0.0.1', reason: 'location' }])
     t.match(refusedOf(ending), [{ address: '127.0.0.1', reason: 'ended' }])

@@ -21,7 +21,9 @@ t.test('a service with a wrong sealing key says so, and its tokens work', async 
   const { keyFile, accessId, dashboardUrl } = prepared
   writeFileSync(keyFile, `${'ab'.repeat(32)}\n`)
   const { output } = await prepared.start()
-  await until('it is said', () => /tokens cannot be generated or revealed/.test(output()))
+  await until('the service reports it', () =>
+    /tokens cannot be generated or revealed/.test(output()),
+  )
   t.match(output(), /is not the key of this store; restore the one with fingerprint [0-9a-f]{16}/)
   // Nothing is indexed, and the token is known.
   const answer = await callText(prepared.urlOf('main'), 'getLatestBlockhash', [])

@@ -5,7 +5,7 @@ import { METRICS } from '../../src/shared/metrics.js'
 import { callText } from '../fixtures/processes/deployment.js'
 import { prepareServe, type Prepared } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'
-import { foundPid } from '../fixtures/processes/found-pid.js'
+import { requirePid } from '../fixtures/processes/require-pid.js'
 
 type Sample = {
   readonly name: string
@@ -76,7 +76,7 @@ const readPage = async ({ metricsUrl }: Prepared): Promise<[Response, string]> =
   return [response, await response.text()]
 }
 
-type Asked = readonly [method: string, params: unknown, outcome: string, count: number]
+type CountedCall = readonly [method: string, params: unknown, outcome: string, count: number]
 
 t.test('metrics of every process, and a token nowhere', async t => {
   const chain = await startSandboxChain({ seed: 'one', slotMs: 50, trafficPerSecond: 20 })
@@ -105,7 +105,7 @@ t.test('metrics of every process, and a token nowhere', async t => {
   })
 
   const page = [program, { encoding: 'base64', limit: 10 }]
-  const asked: readonly Asked[] = [
+  const calls: readonly CountedCall[] = [
     ['getAccountInfo', [tokenAccount], 'ok', 7],
     ['getAccountInfo', ['1'.repeat(45)], 'pubkeySize', 3],
     ['getMultipleAccounts', [[mint, tokenAccount]], 'ok', 2],
@@ -114,7 +114,7 @@ t.test('metrics of every process, and a token nowhere', async t => {
     ['getNothing', [], 'methodNotFound', 5],
   ]
   const headers = { 'content-type': 'application/json' }
-  for (const [method, params, , count] of asked)
+  for (const [method, params, , count] of calls)
     for (let turn = 0; turn < count; turn += 1) {
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
       t.equal(await ask(url, { method: 'POST', headers, body }), 200)
@@ -140,7 +140,7 @@ t.test('metrics of every process, and a token nowhere', async t => {
   const processes = samplesOf('process_resident_memory_bytes').map(one => one.labels['process'])
   t.strictSame(processes.toSorted(), names, 'every process is on the page')
 
-  for (const [method, , outcome, count] of asked) {
+  for (const [method, , outcome, count] of calls) {
     const series = { method: method === 'getNothing' ? 'unknown' : method, outcome }
     t.equal(sum('slotline_requests_total', series), count, `${method} ${outcome}`)
   }
@@ -199,7 +199,7 @@ t.test('metrics of every process, and a token nowhere', async t => {
   cut.on('error', () => {})
   cut.write(`POST /${token} HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{`)
   chain.geyser.dropConnections()
-  const killed = foundPid(service.pidsOf('edge')[0])
+  const killed = requirePid(service.pidsOf('edge')[0])
   process.kill(killed, 'SIGKILL')
   const readEnd = async (): Promise<string> => (await readPage(prepared))[1]
   await until('the restart is counted', async () =>

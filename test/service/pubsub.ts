@@ -15,7 +15,12 @@ import { currentGeneration, storesPath } from '../../src/storage/generations.js'
 import { askAdmin } from '../fixtures/dashboard/admin.js'
 import { callText, startDeployment } from '../fixtures/processes/deployment.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
-import { heard, shapeFault, slotOf, valueOf } from '../fixtures/pubsub/notifications.js'
+import {
+  firstNotifications,
+  shapeFault,
+  slotOf,
+  valueOf,
+} from '../fixtures/pubsub/notifications.js'
 import { openSubscriber, toMembers, type Subscriber } from '../fixtures/pubsub/subscriber.js'
 import { until } from '../fixtures/until.js'
 
@@ -63,7 +68,7 @@ t.test('an account is created and closed', async t => {
   t.equal(subscriber.order[0], 'reply')
   const created = await transfer(owner.publicKey, LAMPORTS)
   await created.send()
-  const [first] = await heard(subscriber, id)
+  const [first] = await firstNotifications(subscriber, id)
   t.equal(
     first?.text,
     `{"jsonrpc":"2.0","method":"accountNotification","params":{"result":{"context":{"slot":${slotOf(first)}},` +
@@ -76,7 +81,7 @@ t.test('an account is created and closed', async t => {
     lamports: LAMPORTS,
   })
   await (await sign(back, owner)).send()
-  const [, closed] = await heard(subscriber, id, 2)
+  const [, closed] = await firstNotifications(subscriber, id, 2)
   t.strictSame(valueOf(closed), {
     lamports: 0,
     data: ['', 'base64'],
@@ -88,7 +93,7 @@ t.test('an account is created and closed', async t => {
   t.equal(await subscriber.call('accountUnsubscribe', [id]), true)
   await (await transfer(owner.publicKey, LAMPORTS)).send()
   const slots = await subscriber.subscribe('slotSubscribe')
-  await heard(subscriber, slots, 3)
+  await firstNotifications(subscriber, slots, 3)
   t.equal(subscriber.notifications.filter(one => one.subscription === id).length, 2)
 })
 
@@ -111,15 +116,15 @@ t.test('a program with filters, slices and parsed token accounts', async t => {
     { filters: [{ dataSize: 166 }] },
   ])
   t.equal(new Set([whole, parsed, sliced, none]).size, 4)
-  const [a] = await heard(subscriber, whole)
+  const [a] = await firstNotifications(subscriber, whole)
   const { pubkey, account } = toMembers(valueOf(a))
   t.match(account, { owner: TOKEN, space: 165 })
   t.equal(typeof pubkey, 'string')
-  const [b] = await heard(subscriber, parsed)
+  const [b] = await firstNotifications(subscriber, parsed)
   t.match(valueOf(b), {
     account: { data: { program: 'spl-token', parsed: { type: 'account', info: { mint } } } },
   })
-  const [c] = await heard(subscriber, sliced)
+  const [c] = await firstNotifications(subscriber, sliced)
   t.match(valueOf(c), { account: { data: [mint, 'base58'], space: 165 } })
   t.notOk(subscriber.notifications.some(({ subscription }) => subscription === none))
 })
@@ -130,34 +135,34 @@ t.test('logs and signatures of a success and of a failure', async t => {
   const logs = await subscriber.subscribe('logsSubscribe', [mentions, CONFIRMED])
   const all = await subscriber.subscribe('logsSubscribe', ['all'])
   const good = await transfer(Keypair.generate().publicKey, LAMPORTS)
-  const asked = { ...CONFIRMED, enableReceivedNotification: true }
-  const received = await subscriber.subscribe('signatureSubscribe', [good.signature, asked])
+  const options = { ...CONFIRMED, enableReceivedNotification: true }
+  const received = await subscriber.subscribe('signatureSubscribe', [good.signature, options])
   const plain = await subscriber.subscribe('signatureSubscribe', [good.signature, CONFIRMED])
   const rooted = await subscriber.subscribe('signatureSubscribe', [good.signature])
   await good.send()
 
-  const [first, second] = await heard(subscriber, received, 2)
+  const [first, second] = await firstNotifications(subscriber, received, 2)
   t.equal(valueOf(first), 'receivedSignature')
   t.strictSame(valueOf(second), { err: null })
-  const [outcome] = await heard(subscriber, plain)
+  const [outcome] = await firstNotifications(subscriber, plain)
   t.strictSame(valueOf(outcome), { err: null })
   t.equal(slotOf(outcome), slotOf(second))
-  const [logged] = await heard(subscriber, logs)
+  const [logged] = await firstNotifications(subscriber, logs)
   t.match(valueOf(logged), {
     signature: good.signature,
     err: null,
     logs: [`Program ${SYSTEM} invoke [1]`, `Program ${SYSTEM} success`],
   })
-  await heard(subscriber, all, 3)
+  await firstNotifications(subscriber, all, 3)
 
   const known = await subscriber.subscribe('signatureSubscribe', [good.signature, CONFIRMED])
-  await heard(subscriber, known)
+  await firstNotifications(subscriber, known)
   t.equal(await subscriber.call('signatureUnsubscribe', [known]), true, 'it has ended by itself')
   t.notOk(
     subscriber.notifications.some(one => one.subscription === rooted),
     'not before the root',
   )
-  const [final] = await heard(subscriber, rooted)
+  const [final] = await firstNotifications(subscriber, rooted)
   t.strictSame(valueOf(final), { err: null })
 
   const poor = Keypair.generate()
@@ -167,10 +172,10 @@ t.test('logs and signatures of a success and of a failure', async t => {
   )
   const failing = await subscriber.subscribe('signatureSubscribe', [bad.signature, CONFIRMED])
   await bad.send()
-  const [failed] = await heard(subscriber, failing)
+  const [failed] = await firstNotifications(subscriber, failing)
   const err = { InstructionError: [0, { Custom: 1 }] }
   t.strictSame(valueOf(failed), { err })
-  const [, failedLogs] = await heard(subscriber, logs, 2)
+  const [, failedLogs] = await firstNotifications(subscriber, logs, 2)
   t.match(valueOf(failedLogs), { signature: bad.signature, err })
 })
 
@@ -178,12 +183,16 @@ t.test('slots ascend, and roots follow', async t => {
   const subscriber = await open(t)
   const slots = await subscriber.subscribe('slotSubscribe')
   const roots = await subscriber.subscribe('rootSubscribe', [])
-  const slotFrames = (await heard(subscriber, slots, 4)).map(({ result }) => toMembers(result))
+  const slotFrames = (await firstNotifications(subscriber, slots, 4)).map(({ result }) =>
+    toMembers(result),
+  )
   for (const [index, { slot, parent, root }] of slotFrames.entries()) {
     t.ok(Number(root) < Number(parent) && Number(parent) < Number(slot))
     if (index > 0) t.equal(parent, slotFrames[index - 1]?.['slot'])
   }
-  const [one, other] = (await heard(subscriber, roots, 2)).map(({ result }) => Number(result))
+  const [one, other] = (await firstNotifications(subscriber, roots, 2)).map(({ result }) =>
+    Number(result),
+  )
   t.ok((one ?? 0) < (other ?? 0))
 })
 
@@ -224,7 +233,7 @@ t.test('replies on the wire', async t => {
   t.equal(batch.length, 3)
   t.equal(health?.['result'], 'ok')
   t.not(account?.['result'], slot?.['result'])
-  await heard(subscriber, Number(slot?.['result']))
+  await firstNotifications(subscriber, Number(slot?.['result']))
 })
 
 t.test('subscription methods are not found over HTTP', async t => {
@@ -256,8 +265,8 @@ t.test('subscriptions of a socket are bounded by its access', async t => {
     product: 'node-access',
     limits: { subscriptionsPerSocketMax: 2 },
   })
-  const place = `/accesses/${String(body['accessId'])}/networks/sandbox/locations/fra/token`
-  const { body: made } = await askAdmin(deployment, 'POST', place)
+  const path = `/accesses/${String(body['accessId'])}/networks/sandbox/locations/fra/token`
+  const { body: made } = await askAdmin(deployment, 'POST', path)
   const subscriber = await open(t, `ws://127.0.0.1:${deployment.port}/${String(made['token'])}`)
   const first = await subscriber.subscribe('slotSubscribe')
   await subscriber.subscribe('rootSubscribe')
@@ -369,7 +378,7 @@ t.test('the messages of websocket.md are true', async t => {
   const subscriber = await open(t)
   const answer = toMembers(await subscriber.exchange(request))
   t.strictSame(Object.keys(answer), Object.keys(JSON.parse(reply)))
-  const [first] = await heard(subscriber, Number(answer['result']))
+  const [first] = await firstNotifications(subscriber, Number(answer['result']))
   const digits = (text = ''): string => text.replace(/\d+/g, '0')
   t.equal(digits(first?.text), digits(notification))
 })
@@ -377,7 +386,7 @@ t.test('the messages of websocket.md are true', async t => {
 t.test('another chain closes sockets with subscriptions, and they reconnect', async t => {
   const [listening, quiet] = [await open(t), await open(t)]
   const id = await listening.subscribe('slotSubscribe')
-  await heard(listening, id)
+  await firstNotifications(listening, id)
   const before = currentGeneration(storesPath(deployment.dataDir, 'sandbox'))
   const [pid = 0] = deployment.pidsOf('sandbox')
   process.kill(pid, 'SIGKILL')
@@ -386,7 +395,7 @@ t.test('another chain closes sockets with subscriptions, and they reconnect', as
   t.equal(await quiet.call('getHealth'), 'ok')
   t.equal(quiet.isEnded(), false)
   const again = await open(t)
-  await heard(again, await again.subscribe('slotSubscribe'), 2)
+  await firstNotifications(again, await again.subscribe('slotSubscribe'), 2)
 })
 
 t.test('the end of the service closes all sockets with 1012', async t => {

@@ -19,7 +19,7 @@ import { runDocumented } from '../fixtures/docs/documented.js'
 import { post, sendBundle, type Answered } from '../fixtures/submission/relay.js'
 import { setFault, received } from '../fixtures/sandbox/upstream.js'
 import { until } from '../fixtures/until.js'
-import { foundPid } from '../fixtures/processes/found-pid.js'
+import { requirePid } from '../fixtures/processes/require-pid.js'
 
 const ATA_PROGRAM = new PublicKey('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL')
 const TOKEN_PROGRAM = new PublicKey('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA')
@@ -134,12 +134,12 @@ t.test('the relay routes of a deployment with two edges', async t => {
   })
 
   await t.test('the commands of the documentation work', async t => {
-    const said = await runDocumented('Relay routes', dataDir, {
+    const results = await runDocumented('Relay routes', dataDir, {
       SUBMISSION_ID: '01890a5d-ac96-774b-bcce-b302099a8057',
     })
-    const [, second, third, fourth] = said
+    const [, second, third, fourth] = results
     t.match(
-      said.map(({ answer }) => answer),
+      results.map(({ answer }) => answer),
       [
         { result: [/^[1-9A-HJ-NP-Za-km-z]{86,88}$/] },
         { result: second?.bundleId },
@@ -215,7 +215,7 @@ t.test('the relay routes of a deployment with two edges', async t => {
       )
       const page = await (await fetch(description.metricsUrl)).text()
       const [, leader = ''] = /slotline_relay_in_flight\{process="edge (\d)"\} 1/.exec(page) ?? []
-      process.kill(foundPid(deployment.pidsOf('edge')[Number(leader)]), 'SIGKILL')
+      process.kill(requirePid(deployment.pidsOf('edge')[Number(leader)]), 'SIGKILL')
       const answered = (await Promise.all(others)).filter(one => one !== undefined)
       t.equal(await first, undefined, 'its own client has lost its connection')
       t.ok(answered.length > 0)

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { readStatus } from '../../src/storage/status-file.js'
-import { openBootstrapWorld } from '../fixtures/ingest/bootstrap-world.js'
+import { openBootstrapHarness } from '../fixtures/ingest/bootstrap-harness.js'
 import { examineStore } from '../fixtures/sandbox/chain-state.js'
 import { runToEnd } from '../fixtures/processes/deployment.js'
-import { foundPid } from '../fixtures/processes/found-pid.js'
+import { requirePid } from '../fixtures/processes/require-pid.js'
 import { soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
@@ -14,20 +14,30 @@ const INSTANTS_MS = 1_600
 const KILL_AROUND_MS = 400
 
 soakTest('cancelled at random instants, and killed beside it', {}, async t => {
-  const world = await openBootstrapWorld(t)
-  const { begin, chain, examine, goOn, leftIn, prepared, stand, statusOf, storesOf } = world
+  const harness = await openBootstrapHarness(t)
+  const {
+    runBootstrap,
+    chain,
+    checkState,
+    resumeChain,
+    remainingIn,
+    prepared,
+    pauseChain,
+    statusOf,
+    storesOf,
+  } = harness
   const service = await prepared.start()
   const generation = (): string => readStatus(storesOf('snapshot'))?.generation ?? ''
   const kill = async (afterMs: number): Promise<void> => {
     await wait(afterMs)
-    const said = readStatus(storesOf('snapshot'))?.pid
-    process.kill(foundPid(service.pidsOf('indexer').find(pid => pid === said)), 'SIGKILL')
+    const reportedPid = readStatus(storesOf('snapshot'))?.pid
+    process.kill(requirePid(service.pidsOf('indexer').find(pid => pid === reportedPid)), 'SIGKILL')
   }
   const ends = new Map<string, number>()
-  goOn()
+  resumeChain()
   for (let round = 1; round <= ROUNDS; round += 1) {
-    await world.writeFull()
-    const loading = begin('snapshot')
+    await harness.writeFull()
+    const loading = runBootstrap('snapshot')
     const atMs = Math.floor(Math.random() * INSTANTS_MS)
     const killing =
       round % 2 === 0
@@ -45,10 +55,10 @@ soakTest('cancelled at random instants, and killed beside it', {}, async t => {
     ends.set(state, (ends.get(state) ?? 0) + 1)
     const { slot } = chain.tip
     await until('blocks go on', () => (readStatus(storesOf('snapshot'))?.tip?.slot ?? 0) > slot)
-    t.strictSame(leftIn('snapshot'), [generation()], what)
+    t.strictSame(remainingIn('snapshot'), [generation()], what)
   }
-  stand()
-  await examine(t, 'snapshot', generation())
+  pauseChain()
+  await checkState(t, 'snapshot', generation())
   t.equal(await service.stop(), 0)
   t.strictSame(examineStore(prepared, 'snapshot').differences, [])
   t.ok((ends.get('cancelled') ?? 0) > 5 && (ends.get('done') ?? 0) > 0, JSON.stringify([...ends]))

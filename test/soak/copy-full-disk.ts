@@ -7,7 +7,7 @@ import { ADDRESSES } from '../../src/sandbox/solana/addresses.js'
 import { serveArchives } from '../fixtures/ingest/archive-server.js'
 import { examineStore, trackChain } from '../fixtures/sandbox/chain-state.js'
 import { call } from '../fixtures/processes/deployment.js'
-import { startFeedWorld } from '../fixtures/ingest/feed-world.js'
+import { startFeedHarness } from '../fixtures/ingest/feed-harness.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { canMount, mountDisk } from '../fixtures/processes/small-disk.js'
 import { recordChain } from '../fixtures/ingest/snapshot-archive.js'
@@ -19,19 +19,19 @@ const DISK_BYTES = 192 * MIB
 /** So much that a copy takes some tens of milliseconds. */
 const LARGE = { count: 8, bytes: 4 * MIB }
 const FULL = 'incremental failed: the copy of the live store cannot be written, its disk is full'
-const QUICK = { failuresMax: 2, gapAttemptsMax: 1, backoffInitialMs: 10, backoffMaxMs: 40 }
+const SHORT_TIMEOUTS = { failuresMax: 2, gapAttemptsMax: 1, backoffInitialMs: 10, backoffMaxMs: 40 }
 
 const skip = canMount(t) ? false : 'a disk cannot be mounted here'
 
 soakTest('a disk that fills up while the live store is copied', { skip }, async t => {
-  const { chain, feeds, slots } = await startFeedWorld(t, [{}, {}])
+  const { chain, feeds, slots } = await startFeedHarness(t, [{}, {}])
   const [lossy, whole] = feeds
   if (lossy === undefined || whole === undefined) throw new Error('two feeds')
   const state = trackChain(chain)
   const record = await recordChain({ chain, geyserUrl: whole.url })
   t.teardown(() => record.close())
   const files = await serveArchives(t)
-  const feed = { endpoint: lossy.url, ...QUICK, backoffLongMs: 100 }
+  const feed = { endpoint: lossy.url, ...SHORT_TIMEOUTS, backoffLongMs: 100 }
   const prepared = await prepareServe(
     t,
     { one: feed },
@@ -83,12 +83,12 @@ soakTest('a disk that fills up while the live store is copied', { skip }, async 
   await arrived()
 
   // What the service misses is in archives alone, and a newer one comes again and again.
-  const held = chain.tip.slot
+  const stored = chain.tip.slot
   const publish = async (): Promise<void> => {
-    const newest = await record.writeIncremental(archives, held - 1, chain.tip.slot)
+    const newest = await record.writeIncremental(archives, stored - 1, chain.tip.slot)
     files.redirects.set('incremental-snapshot.tar.bz2', basename(newest))
   }
-  files.hold(true)
+  files.setPaused(true)
   lossy.dropStreams()
   slots(9)
   lossy.forgetReplay()
@@ -106,21 +106,21 @@ soakTest('a disk that fills up while the live store is copied', { skip }, async 
     return living
   })
 
-  await until('an archive is asked for', () => files.waiting.length > 0)
+  await until('an archive is requested', () => files.pending.length > 0)
   const live = statSync(join(stores, '1', 'data.mdb')).size
   t.ok(live > LARGE.count * LARGE.bytes)
   // Enough for the copy, and not much more.
   disk.fill(live + 2 * MIB)
   const copied = join(stores, 'bootstrap', 'copy', 'data.mdb')
-  files.hold(false)
-  // A reader that was held is served by nobody: its transfer begins anew.
-  for (const response of files.waiting) response.destroy()
+  files.setPaused(false)
+  // A reader that was stored is served by nobody: its transfer begins anew.
+  for (const response of files.pending) response.destroy()
   const endMs = performance.now() + 20_000
   while (!existsSync(copied) && performance.now() < endMs) await turn()
   t.ok(existsSync(copied), 'the copy has begun')
   disk.fill(4_096)
 
-  await until('the reason is told', () => service.output().includes(FULL))
+  await until('the reason is expected', () => service.output().includes(FULL))
   t.match(service.output(), /bootstrap failed/)
   await until('nothing of the copy is left', () => !existsSync(copied))
   await until('it is tried again, and refused', () =>
@@ -131,14 +131,14 @@ soakTest('a disk that fills up while the live store is copied', { skip }, async 
     () => readStatus(stores)?.bootstrap?.reason?.includes('bytes free') === true,
   )
   t.match(readStatus(stores), { isHealthy: false, generation: '1' })
-  for (let count = 0; count < 20; count += 1) t.equal(await tipOf(), held, 'reads go on')
+  for (let count = 0; count < 20; count += 1) t.equal(await tipOf(), stored, 'reads go on')
 
   disk.free()
   await until('it is mended', () => readStatus(stores)?.isHealthy === true)
   isOver = true
   await living
   await arrived()
-  t.strictSame(await state.wrongAt(url), [], 'each account is as the chain has it')
+  t.strictSame(await state.wrongAt(url), [], 'every account equals the chain’s')
   const { bootstrap, generation } = readStatus(stores) ?? {}
   t.match(bootstrap, { kind: 'incremental', state: 'done' })
   const folders = readdirSync(stores, { withFileTypes: true }).filter(entry => entry.isDirectory())

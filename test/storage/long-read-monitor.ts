@@ -124,6 +124,6 @@ t.test('an unreadable store ends no process; a corrupt one ends its own', async 
   await until('it is looked at again', () => events.length > 0)
   t.strictSame(broken, [])
   fail(new NativeError('storeBroken', 'MDB_PANIC'))
-  await until('it is said', () => broken.length > 0)
+  await until('the service reports it', () => broken.length > 0)
   t.equal(broken[0], 'MDB_PANIC')
 })

@@ -8,14 +8,14 @@ import { until } from '../fixtures/until.js'
 const ANSWER_MS = 20
 
 const setUp = () => {
-  const asked: number[] = []
+  const pinged: number[] = []
   const ended: number[] = []
   const toEdge = (pid: number): Child => ({
     role: 'edge',
     name: `edge ${pid}`,
     pid,
     isReady: true,
-    send: ({ kind }) => void (kind === 'ping' && asked.push(pid)),
+    send: ({ kind }) => void (kind === 'ping' && pinged.push(pid)),
     restart: () => void ended.push(pid),
     stop: () => Promise.resolve(),
   })
@@ -38,15 +38,15 @@ const setUp = () => {
   })
   const reportRead = (pid: number, seconds: number) =>
     watch.onLongRead({ network: 'one', pid, seconds })
-  return { asked, counted, edges, ended, reportRead, watch }
+  return { pinged, counted, edges, ended, reportRead, watch }
 }
 
 t.test('an edge that does not answer is ended, one that does is not', async t => {
-  const { asked, counted, edges, ended, reportRead, watch } = setUp()
+  const { pinged, counted, edges, ended, reportRead, watch } = setUp()
   reportRead(7, 11)
   reportRead(8, 11)
   reportRead(8, 12)
-  t.strictSame(asked, [7, 8], 'once each')
+  t.strictSame(pinged, [7, 8], 'once each')
   for (const edge of edges) if (edge.pid === 7) watch.onPong(edge)
   await until('the other is ended', () => ended.length > 0)
   await sleep(2 * ANSWER_MS)
@@ -55,19 +55,19 @@ t.test('an edge that does not answer is ended, one that does is not', async t =>
     counted.map(({ pid }) => pid),
     [8],
   )
-  // It is asked again for as long as its read stays open, and in the end its answer is not enough.
+  // It is pinged again while its read stays open, and is ended despite its answers.
   reportRead(7, 20)
-  t.strictSame(asked, [7, 8, 7])
+  t.strictSame(pinged, [7, 8, 7])
   for (const edge of edges) watch.onPong(edge)
   reportRead(7, 40.5)
   t.strictSame(ended, [8, 7])
 })
 
 t.test('other processes are left alone, and one that went by itself', async t => {
-  const { asked, edges, ended, reportRead } = setUp()
+  const { pinged, edges, ended, reportRead } = setUp()
   reportRead(9, 1_000)
   reportRead(7, 11)
   edges.shift()
   await sleep(3 * ANSWER_MS)
-  t.strictSame([asked, ended], [[7], []])
+  t.strictSame([pinged, ended], [[7], []])
 })

@@ -196,7 +196,7 @@ t.test('JSON-RPC over a WebSocket', async t => {
     const changes: [
       name: string,
       reason: string,
-      change: (place: { accessId: string; tokenPath: string }) => Promise<{ status: number }>,
+      change: (target: { accessId: string; tokenPath: string }) => Promise<{ status: number }>,
     ][] = [
       ['revoked', 'token revoked', ({ tokenPath }) => askAdmin(deployment, 'DELETE', tokenPath)],
       [
@@ -217,12 +217,12 @@ t.test('JSON-RPC over a WebSocket', async t => {
       ],
     ]
     for (const [name, reason, change] of changes) {
-      const { path, ...place } = await makeToken(deployment)
+      const { path, ...target } = await makeToken(deployment)
       const clients = await Promise.all(Array.from({ length: 10 }, () => open(t, { path })))
       for (const client of clients) client.send(call('getVersion'))
       for (const client of clients) await client.next()
       const startMs = performance.now()
-      const { status } = await change(place)
+      const { status } = await change(target)
       t.ok(status < 300, `${name}: ${status}`)
       for (const client of clients) t.strictSame(await client.closed, { code: 1008, reason })
       t.ok(performance.now() - startMs < 1_000, `${Math.round(performance.now() - startMs)} ms`)

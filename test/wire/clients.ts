@@ -25,7 +25,7 @@ type Answer = {
  * Addresses in the recorded sessions: USDC's mint, and a placeholder for a token account.
  */
 const MINT = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
-const HELD = '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T'
+const TOKEN_ACCOUNT = '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T'
 /** The accounts of a vector, with another address for the last one. */
 const accountsOf = (method: string, name: string, pubkey: string): AccountDump[] => {
   const accounts = readVectors(method).find(vector => vector.name === name)?.accounts ?? []
@@ -37,7 +37,7 @@ const accountsOf = (method: string, name: string, pubkey: string): AccountDump[]
 
 const expected = (pubkeys: unknown, encoding: unknown): unknown => {
   if (Array.isArray(pubkeys)) return pubkeys.map(pubkey => expected(pubkey, encoding))
-  if (pubkeys !== MINT && pubkeys !== HELD) return null
+  if (pubkeys !== MINT && pubkeys !== TOKEN_ACCOUNT) return null
   return { data: encoding === 'jsonParsed' ? { program: 'spl-token' } : [String, encoding] }
 }
 
@@ -49,7 +49,7 @@ t.test(
     const { indexer, reader } = openStore(t)
     const accounts = [
       ...accountsOf('getTokenSupply', 'mint', MINT),
-      ...accountsOf('getTokenAccountBalance', 'token-account', HELD),
+      ...accountsOf('getTokenAccountBalance', 'token-account', TOKEN_ACCOUNT),
     ]
     applyAccounts(indexer, accounts, VECTOR_SLOT)
     const dispatch = openDispatch(reader.reads(defaults))

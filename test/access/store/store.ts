@@ -62,9 +62,9 @@ t.test('the store reports its use', async t => {
 
 t.test('on a full disk only changes fail', async t => {
   const dir = t.testdir()
-  const said = await runOnFullDisk('access/access-full-disk.ts', dir)
-  t.match(said, { kept: Number, failed: 5 })
-  const { kept } = said as { kept: number }
+  const result = await runOnFullDisk('access/access-full-disk.ts', dir)
+  t.match(result, { kept: Number, failed: 5 })
+  const { kept } = result as { kept: number }
   t.ok(kept > 20)
   const store = await openWriter(dir)
   const { sealingKeyId } = store.meta.get(`filler ${kept - 1}`) ?? {}

@@ -10,7 +10,7 @@ import {
   startDashboard,
   type TestDashboard,
 } from '../../fixtures/dashboard/dashboard.js'
-import { DashboardClient, type Answered } from '../../fixtures/dashboard/dashboard-client.js'
+import { DashboardClient, type DashboardReply } from '../../fixtures/dashboard/dashboard-client.js'
 
 const signIn = async ({ url }: TestDashboard, person = ADA): Promise<DashboardClient> => {
   const client = new DashboardClient(url)
@@ -22,7 +22,7 @@ const pathOf = (accessId: string, location = 'fra', network = 'main'): string =>
   `/api/accesses/${accessId}/networks/${network}/locations/${location}`
 
 /** Members of a JSON object; none if it is no object. */
-const membersOf = ({ json }: Answered): Readonly<Record<string, unknown>> =>
+const membersOf = ({ json }: DashboardReply): Readonly<Record<string, unknown>> =>
   typeof json === 'object' && json !== null ? { ...json } : {}
 
 const TOKEN = /^slt_[0-9A-Za-z]{38}$/
@@ -314,7 +314,7 @@ t.test('usage and submissions are returned', async t => {
   const minutes = [{ startMs: 60_000, requests: 4, errors: 1, rateLimited: 1, refused: 2 }]
   const refused = [{ atMs: 61_000, address: '8.8.8.8', reason: 'address' }]
   const now = { requestsPerSecond: 1.5, requestsInFlight: 2, sockets: 3 }
-  const asked: unknown[] = []
+  const queried: unknown[] = []
   const submission = {
     submissionId: '0190b0a0-0000-7000-8000-000000000000',
     location: 'fra',
@@ -329,10 +329,10 @@ t.test('usage and submissions are returned', async t => {
   }
   const dashboard = await startDashboard(t, {
     usage: {
-      ofToken: tokenId => (asked.push(tokenId), { minutes, refused }),
-      ofAccess: accessId => (asked.push(accessId), now),
+      ofToken: tokenId => (queried.push(tokenId), { minutes, refused }),
+      ofAccess: accessId => (queried.push(accessId), now),
     },
-    submissions: (accessId, limit) => (asked.push([accessId, limit]), [submission]),
+    submissions: (accessId, limit) => (queried.push([accessId, limit]), [submission]),
   })
   const ada = await signIn(dashboard)
   const { accessId } = await dashboard.grant('ada')
@@ -348,7 +348,7 @@ t.test('usage and submissions are returned', async t => {
   t.strictSame((await ada.ask(list)).json, { submissions: [submission] })
   await ada.ask(`${list}?limit=1`)
   await ada.ask(`${list}?limit=200`)
-  t.strictSame(asked, [token.tokenId, accessId, [accessId, 50], [accessId, 1], [accessId, 200]])
+  t.strictSame(queried, [token.tokenId, accessId, [accessId, 50], [accessId, 1], [accessId, 200]])
   const wrong = ['0', '201', '999', '1000', '-1', '1.5', '1e1', '', ' 1', '01', 'x', '٣']
   for (const limit of wrong)
     t.match(

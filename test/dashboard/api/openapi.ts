@@ -8,7 +8,7 @@ import { parseConfig } from '../../../src/config/config.js'
 import { Secret } from '../../../src/shared/secret.js'
 import { ADA, startDashboard } from '../../fixtures/dashboard/dashboard.js'
 import { HOSTILE, valuesOf, type Schema } from '../../fixtures/dashboard/schema-values.js'
-import { DashboardClient, type Answered } from '../../fixtures/dashboard/dashboard-client.js'
+import { DashboardClient, type DashboardReply } from '../../fixtures/dashboard/dashboard-client.js'
 
 type Parameter = {
   readonly name: string
@@ -108,14 +108,14 @@ t.test('every operation answers as documented for any request', async t => {
   }
   const seen = new Map<string, Set<number>>()
 
-  const check = (operation: Operation, name: string, answer: Answered): void => {
-    const said = operation.responses[answer.status]
+  const check = (operation: Operation, name: string, answer: DashboardReply): void => {
+    const documented = operation.responses[answer.status]
     const whole = `${name}: ${answer.status} ${answer.text.slice(0, 200)}`
-    if (said === undefined) throw new Error(`${whole} is not in the document`)
+    if (documented === undefined) throw new Error(`${whole} is not in the document`)
     if (answer.status >= 500) throw new Error(whole)
     if (answer.headers.get('cache-control') !== 'no-store') throw new Error(`${name}: kept`)
     seen.set(name, (seen.get(name) ?? new Set()).add(answer.status))
-    const schema = said.content?.['application/json'].schema
+    const schema = documented.content?.['application/json'].schema
     if (schema === undefined) return
     const isRight = validatorOf(schema)
     if (!isRight(answer.json)) throw new Error(`${whole}: ${ajv.errorsText(isRight.errors)}`)

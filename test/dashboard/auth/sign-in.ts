@@ -5,7 +5,7 @@ import { ADA, startDashboard, type TestDashboard } from '../../fixtures/dashboar
 import {
   startHostileProvider,
   type HostileProvider,
-  type Lie,
+  type ProviderFault,
 } from '../../fixtures/dashboard/hostile-provider.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 
@@ -173,7 +173,7 @@ t.test('a restart of the dashboard ends sign-ins in progress', async t => {
 t.test('an ID token must have the right signature, audience, time and nonce', async t => {
   const nowSeconds = Math.floor(Date.now() / 1_000)
   const other = 'another-client'
-  const cases: [name: string, lie: Lie, to: string][] = [
+  const cases: [name: string, fault: ProviderFault, to: string][] = [
     ['nothing wrong', {}, '/'],
     ['our clock is a little late', { claims: { iat: nowSeconds + 5 } }, '/'],
     [
@@ -217,14 +217,14 @@ t.test('an ID token must have the right signature, audience, time and nonce', as
       '/?sign-in=failed',
     ],
     ['by a key that the provider does not list', { header: { kid: 'other' } }, '/?sign-in=failed'],
-    ['a changed claim', { spoil: token => token.replace(/\.(.)/, '.X') }, '/?sign-in=failed'],
-    ['no token at all', { spoil: () => '' }, '/?sign-in=failed'],
-    ['the token of an encryption', { spoil: () => 'a.b.c.d.e' }, '/?sign-in=failed'],
+    ['a changed claim', { alterToken: token => token.replace(/\.(.)/, '.X') }, '/?sign-in=failed'],
+    ['no token at all', { alterToken: () => '' }, '/?sign-in=failed'],
+    ['the token of an encryption', { alterToken: () => 'a.b.c.d.e' }, '/?sign-in=failed'],
   ]
   const setup = await setUp(t)
-  for (const [name, lie, to] of cases) {
+  for (const [name, fault, to] of cases) {
     setup.client.cookies.clear()
-    setup.provider.lie = lie
+    setup.provider.fault = fault
     const query = await leave(setup)
     t.equal(await arrive(setup.client, query), to, name)
     t.equal(await isSignedIn(setup.client), to === '/', name)
@@ -233,7 +233,7 @@ t.test('an ID token must have the right signature, audience, time and nonce', as
 
 t.test('a faulty provider causes only bounded delays', async t => {
   const long = JSON.stringify({ access_token: 'a'.repeat(300_000) })
-  const cases: [name: string, lie: Lie, to: string][] = [
+  const cases: [name: string, fault: ProviderFault, to: string][] = [
     ['says no', { answer: { status: 400, body: '{"error":"invalid_grant"}' } }, '/?sign-in=failed'],
     ['breaks', { answer: { status: 500, body: 'canary-of-a-stack' } }, '/?sign-in=failed'],
     [
@@ -248,41 +248,45 @@ t.test('a faulty provider causes only bounded delays', async t => {
     ],
     ['leads elsewhere', { answer: { status: 302, body: '' } }, '/?sign-in=failed'],
     ['never ends', { answer: { status: 200, body: long } }, '/?sign-in=failed'],
-    ['says nothing', { isSilent: true }, '/?sign-in=unreachable'],
+    ['says nothing', { isUnresponsive: true }, '/?sign-in=unreachable'],
     [
-      'names another person when asked again',
+      'names another person at the second request',
       { claims: { name: undefined }, userinfo: { sub: 'eve' } },
       '/?sign-in=failed',
     ],
   ]
   const setup = await setUp(t, { dashboard: { providerMs: 300 } })
-  for (const [name, lie, to] of cases) {
+  for (const [name, fault, to] of cases) {
     setup.client.cookies.clear()
-    setup.provider.lie = lie
+    setup.provider.fault = fault
     const query = await leave(setup)
     t.equal(await arrive(setup.client, query), to, name)
     t.notOk(await isSignedIn(setup.client), name)
   }
-  const said = setup.dashboard.lines.join('\n')
+  const logged = setup.dashboard.lines.join('\n')
   for (const secret of ['canary', setup.provider.nonce])
-    t.notMatch(said, secret, 'the log says what failed, and nothing that was secret')
-  t.match(said, 'token endpoint: invalid_grant')
+    t.notMatch(logged, secret, 'the log has the reason and no secret')
+  t.match(logged, 'token endpoint: invalid_grant')
 })
 
 t.test('a discovery document must name its own issuer', async t => {
   const setup = await setUp(t)
-  setup.provider.lie = { discovery: { issuer: 'https://evil.example' } }
+  setup.provider.fault = { discovery: { issuer: 'https://evil.example' } }
   const { headers, status } = await setup.client.ask('/sign-in')
   t.equal(status, 303)
   t.equal(headers.get('location'), '/?sign-in=failed')
-  setup.provider.lie = {}
-  t.equal(await arrive(setup.client, await leave(setup)), '/', 'it is asked again the next time')
+  setup.provider.fault = {}
+  t.equal(
+    await arrive(setup.client, await leave(setup)),
+    '/',
+    'the provider is queried again at the next sign-in',
+  )
 })
 
 t.test('sign-ins in flight are limited', async t => {
   const setup = await setUp(t, { dashboard: { signInsInFlightMax: 1, providerMs: 300 } })
   const query = await leave(setup)
-  setup.provider.lie = { isSilent: true }
+  setup.provider.fault = { isUnresponsive: true }
   const waiting = arrive(setup.client, query)
   while (setup.provider.exchanges.length === 0) await new Promise(resolve => setImmediate(resolve))
   const { headers } = await new DashboardClient(setup.dashboard.url).ask('/sign-in')
@@ -294,7 +298,7 @@ t.test(
   'a name comes from the ID token or the user info; a default replaces an absent one',
   async t => {
     const setup = await setUp(t)
-    const cases: [lie: Lie, person: object][] = [
+    const cases: [fault: ProviderFault, person: object][] = [
       [{}, { email: 'ada@test.example', name: 'Ada' }],
       [
         { claims: { email: undefined, name: undefined }, userinfo: { email: 'a@b.c', name: 'A' } },
@@ -305,9 +309,9 @@ t.test(
       [{ claims: { name: 'n'.repeat(10_000) } }, { name: 'n'.repeat(256) }],
       [{ claims: { name: { evil: 1 } } }, { name: 'ada@test.example' }],
     ]
-    for (const [lie, person] of cases) {
+    for (const [fault, person] of cases) {
       setup.client.cookies.clear()
-      setup.provider.lie = lie
+      setup.provider.fault = fault
       t.equal(await arrive(setup.client, await leave(setup)), '/')
       t.match((await setup.client.ask('/api/session')).json, { subject: 'ada', ...person })
     }

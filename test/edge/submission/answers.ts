@@ -13,7 +13,7 @@ import {
   SINGLE,
   single,
 } from '../../fixtures/submission/lander.js'
-import { anyEdits, edit } from '../../fixtures/submission/spoiled.js'
+import { anyEdits, edit } from '../../fixtures/submission/text-edits.js'
 import { base64, frame, sized } from '../../fixtures/sandbox/tipping.js'
 
 const INVALID = failure(-32600, 'Invalid request')

@@ -13,7 +13,7 @@ import {
   toTransaction,
 } from '../../fixtures/submission/relay.js'
 import { SHARED_ABSENT, sharedPath } from '../../fixtures/shared.js'
-import { anyEdits, edit } from '../../fixtures/submission/spoiled.js'
+import { anyEdits, edit } from '../../fixtures/submission/text-edits.js'
 import { openSubmissionEdge } from '../../fixtures/submission/submission-edge.js'
 import { base64, FLOOR, frame, tipping, TIPS } from '../../fixtures/sandbox/tipping.js'
 

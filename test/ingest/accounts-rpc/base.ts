@@ -16,7 +16,7 @@ const open = async (t: Test, faults: readonly ProviderFault[]) => {
   const provider = await openProvider(t, {
     accounts: [],
     slot: 0,
-    fault: () => faults[Math.min(provider.asked.length, faults.length) - 1],
+    fault: () => faults[Math.min(provider.received.length, faults.length) - 1],
   })
   const { signal } = new AbortController()
   const options = { ...defaults, requestsPerSecondMax: 1_000_000 }
@@ -39,7 +39,7 @@ t.test('the base is the newest available block', async t => {
 t.test('a block that is not available yet is awaited', async t => {
   const { provider, read } = await open(t, [error(-32004), error(-32004), result(block)])
   t.match(await read(), { slot: 9 })
-  t.equal(provider.asked.length, 3)
+  t.equal(provider.received.length, 3)
 })
 
 const REFUSED: readonly [name: string, faults: readonly ProviderFault[], says: RegExp][] = [

@@ -20,7 +20,7 @@ import {
 } from '../../../src/ingest/accounts-rpc/scope.js'
 import { unpackRows } from '../../../src/native/rpc-answer.js'
 import {
-  type Asked,
+  type ReceivedCall,
   type ProviderAccount,
   type ProviderFault,
   openProvider,
@@ -51,7 +51,7 @@ type Given = {
   readonly accounts?: readonly ProviderAccount[]
   readonly slot?: number
   readonly hasContext?: boolean
-  readonly fault?: (asked: Asked) => ProviderFault | undefined
+  readonly fault?: (call: ReceivedCall) => ProviderFault | undefined
   readonly options?: Partial<Options>
   readonly target?: Partial<RpcTarget>
   readonly minContextSlot?: number
@@ -135,15 +135,15 @@ t.test('a read of a scope returns all of its accounts and their mints', async t 
   for (const { pubkey, data } of accounts)
     t.equal(rows.get(bs58.encode(pubkey))?.data, Buffer.from(data).toString('hex'))
   t.strictSame([lowestSlot, highestSlot, count], [100, 100, rows.size])
-  t.equal(requests, provider.asked.length)
+  t.equal(requests, provider.received.length)
   const ofMint = (of: Uint8Array) =>
-    provider.asked
+    provider.received
       .filter(({ filters }) => filters.some(({ memcmp }) => memcmp?.bytes === bs58.encode(of)))
       .map(({ filters }) => filters.map(filter => filter.dataSize ?? 'memcmp'))
   t.strictSame(ofMint(mint), [['memcmp', 165]])
   t.strictSame(ofMint(mint2022), [['memcmp']])
   t.strictSame(ofMint(gone), [['memcmp', 165], ['memcmp']], 'its program is not known')
-  t.ok(provider.asked.every(({ config }) => config['commitment'] === 'confirmed'))
+  t.ok(provider.received.every(({ config }) => config['commitment'] === 'confirmed'))
 })
 
 t.test('rows of pages without a slot get a lower bound of it', async t => {
@@ -151,7 +151,7 @@ t.test('rows of pages without a slot get a lower bound of it', async t => {
   const told = await open(t, wholeProgram, { accounts: several, options, hasContext: true })
   t.match(await told.read(), { lowestSlot: 100, highestSlot: 105 })
   t.equal(told.rows.size, several.length + 1)
-  t.equal(told.provider.asked.filter(({ method }) => method.endsWith('V2')).length, 6)
+  t.equal(told.provider.received.filter(({ method }) => method.endsWith('V2')).length, 6)
   const silent = await open(t, wholeProgram, { accounts: several, options })
   t.match(await silent.read(), { lowestSlot: 95, highestSlot: 105 })
   t.equal(silent.rows.get(textOf(several[0] ?? clock))?.slot, 95)
@@ -196,7 +196,7 @@ for (const [name, fault] of REFUSALS)
     })
     await read()
     t.strictSame([...rows.keys()].sort(), [clock, ...accounts].map(textOf).sort())
-    t.ok(provider.asked.every(({ filters }) => filters.length <= FILTERS_MAX))
+    t.ok(provider.received.every(({ filters }) => filters.length <= FILTERS_MAX))
   })
 
 t.test('a provider that also refuses the list of lengths is split by bytes', async t => {
@@ -207,7 +207,7 @@ t.test('a provider that also refuses the list of lengths is split by bytes', asy
   })
   await read()
   t.equal(rows.size, several.length + 1)
-  t.ok(provider.asked.some(({ filters }) => filters[0]?.memcmp?.offset === 8))
+  t.ok(provider.received.some(({ filters }) => filters[0]?.memcmp?.offset === 8))
 })
 
 t.test('a provider that always refuses causes an error that names the options', async t => {
@@ -263,8 +263,8 @@ t.test('parts cover all accounts, and none twice', t => {
   t.end()
 })
 
-const gpa = (fault: ProviderFault) => (asked: Asked) =>
-  asked.method === 'getProgramAccounts' ? fault : undefined
+const gpa = (fault: ProviderFault) => (call: ReceivedCall) =>
+  call.method === 'getProgramAccounts' ? fault : undefined
 const error = (code: number, message: string): ProviderFault => ({ error: { code, message } })
 const REFUSED: readonly [name: string, fault: ProviderFault, says: RegExp, tries: number][] = [
   [
@@ -307,7 +307,7 @@ for (const [name, fault, says, tries] of REFUSED)
     const given = { accounts: several, fault: gpa(fault) }
     const { read, provider, slept } = await open(t, wholeProgram, given)
     await t.rejects(read(), { name: 'RpcReadFailure', message: says })
-    t.equal(provider.asked.filter(({ method }) => method === 'getProgramAccounts').length, tries)
+    t.equal(provider.received.filter(({ method }) => method === 'getProgramAccounts').length, tries)
     t.ok(slept.every(ms => ms <= defaults.backoffMaxMs))
   })
 
@@ -364,7 +364,7 @@ t.test('a failure of the row consumer is not retried', async t => {
   const push = () => Promise.reject(full)
   const { read, provider } = await open(t, wholeProgram, { accounts: several, push })
   await t.rejects(read(), full)
-  t.equal(provider.asked.length, 1)
+  t.equal(provider.received.length, 1)
 })
 
 t.test('a secret is sent to the upstream only, and never printed', async t => {
@@ -381,7 +381,7 @@ t.test('a secret is sent to the upstream only, and never printed', async t => {
     )
     t.notMatch(failure, /s3cr3t/)
     t.match(failure, /\[redacted\]/)
-    const [first] = provider.asked
+    const [first] = provider.received
     const sent = credentialIn === 'header' ? first?.headers['x-api-key'] : first?.path
     t.equal(sent, credentialIn === 'header' ? secret : `/?x-api-key=${encodeURIComponent(secret)}`)
   }
@@ -405,5 +405,5 @@ t.test('the number of requests is limited', async t => {
     fault: gpa(error(-32012, 'too many')),
   })
   await t.rejects(read(), /over 4 requests: raise networks.accountsRpc.requestsMax/)
-  t.equal(provider.asked.length, 4)
+  t.equal(provider.received.length, 4)
 })

@@ -151,7 +151,7 @@ t.test('a store is swept repeatedly, in key order, at the configured rate', asyn
     stored.slice(call * 10, call * 10 + count).map(({ pubkey }) => bs58.encode(pubkey)),
   )
   t.strictSame(
-    provider.asked.flatMap(({ keys }) => keys),
+    provider.received.flatMap(({ keys }) => keys),
     [...round, ...round],
   )
   t.strictSame(slept, [200, 200, 100, 0, 200, 200, 100, 0])
@@ -174,5 +174,5 @@ t.test('a provider failure is reported once, and the sweep resumes at the same k
   seen.failures = 0
   await sweep(1)
   t.equal(seen.compared, 4)
-  t.equal(provider.asked.length, 4)
+  t.equal(provider.received.length, 4)
 })

@@ -13,7 +13,7 @@ const open = (t: Test, given: Partial<Options> = {}) => {
   const slots = { live: 94, made: 90 }
   const done: string[] = []
   const unused = (): never => {
-    throw new Error('not asked for')
+    throw new Error('not expected')
   }
   const health = () => ({ isHealthy: true }) as const
   const made = {

@@ -7,7 +7,7 @@ import { openRpc } from '../../../src/sandbox/rpc/rpc.js'
 import { decodePubkey } from '../../../src/native/encoding.js'
 import { openSpool } from '../../../src/native/spool.js'
 import { openStoreLoader } from '../../../src/native/loader.js'
-import { startFeedWorld } from '../../fixtures/ingest/feed-world.js'
+import { startFeedHarness } from '../../fixtures/ingest/feed-harness.js'
 import { STORE } from '../../fixtures/rpc/store.js'
 import { until } from '../../fixtures/until.js'
 
@@ -45,7 +45,7 @@ for (const isPaged of [false, true])
   t.test(
     `a scope read during new blocks equals the chain’s state: ${isPaged ? 'pages' : 'whole programs'}`,
     async t => {
-      const { chain, feeds, slots } = await startFeedWorld(t)
+      const { chain, feeds, slots } = await startFeedHarness(t)
       const rpc = await openRpc(chain)
       t.teardown(() => rpc.close())
       // Each slot changes, creates, closes and recreates accounts.

@@ -78,31 +78,35 @@ t.test('a snapshot over https from a server with a private certificate authority
   const snapshot = await record.writeFull(archives, chain.chain.tip.slot - 1)
   const { size } = statSync(snapshot)
   const { cut, ranges, url } = await serveInTls(t, snapshot)
-  const load = (place: string, network: string, ...more: readonly string[]) => {
+  const load = (source: string, network: string, ...more: readonly string[]) => {
     const args = ['--config', prepared.configFile, '--network', network]
-    return runToEnd(t, ['snapshot', 'load', place, ...args, ...more])
+    return runToEnd(t, ['snapshot', 'load', source, ...args, ...more])
   }
   const counts = (output: string): string =>
     /slot \d+, .* while it is loaded/.exec(output)?.[0] ?? output
 
-  const place = `${url}/snapshot.tar.bz2?${SECRET}`
+  const source = `${url}/snapshot.tar.bz2?${SECRET}`
   const signal = AbortSignal.timeout(5_000)
   const resolveMs = 5_000
-  await t.rejects(askHead(place, { archive, resolveMs }, signal), {
+  await t.rejects(askHead(source, { archive, resolveMs }, signal), {
     message: 'DEPTH_ZERO_SELF_SIGNED_CERT',
   })
   const caCertificatePem = readFileSync(CA_FILE, 'utf8')
-  const { location } = await askHead(place, { archive, caCertificatePem, resolveMs }, signal)
+  const { location } = await askHead(source, { archive, caCertificatePem, resolveMs }, signal)
   t.match(location ?? '', /^\/snapshot-\d+-\w+\.tar\.zst\?/)
 
   await t.test('a connection that is reset during the transfer', async t => {
     cut(Math.floor(size / 2))
-    const dry = await load(place, 'one', '--dry-run')
+    const dry = await load(source, 'one', '--dry-run')
     t.equal(dry.code, 0, dry.output)
     const ofFile = await load(snapshot, 'one', '--dry-run')
-    t.equal(counts(dry.output), counts(ofFile.output), 'as of the file')
-    t.strictSame(ranges, [undefined, `bytes=${Math.floor(size / 2)}-`], 'the rest alone came again')
-    const loaded = await load(place, 'one')
+    t.equal(counts(dry.output), counts(ofFile.output), 'the counts equal those of the file')
+    t.strictSame(
+      ranges,
+      [undefined, `bytes=${Math.floor(size / 2)}-`],
+      'only the rest is requested again',
+    )
+    const loaded = await load(source, 'one')
     t.equal(loaded.code, 0, loaded.output)
     t.equal(ranges.length, 4)
     t.notMatch(dry.output + loaded.output, SECRET)
@@ -111,20 +115,20 @@ t.test('a snapshot over https from a server with a private certificate authority
     t.ok(tip)
   })
 
-  await t.test('without the authority', async t => {
+  await t.test('without the certificate authority', async t => {
     const before = ranges.length
-    for (const [asked, says] of [
-      [place, /^slotline: .*: DEPTH_ZERO_SELF_SIGNED_CERT, .* into networks\.snapshotsCaFile$/m],
+    for (const [from, message] of [
+      [source, /^slotline: .*: DEPTH_ZERO_SELF_SIGNED_CERT, .* into networks\.snapshotsCaFile$/m],
       [
         `${url}/${basename(snapshot)}?${SECRET}`,
         /TLS fails: .*certificate.* into networks\.snapshotsCaFile$/m,
       ],
     ] as const) {
-      const refused = await load(asked, 'other')
+      const refused = await load(from, 'other')
       t.equal(refused.code, 1)
-      t.match(refused.output, says)
+      t.match(refused.output, message)
       t.notMatch(refused.output, SECRET)
     }
-    t.equal(ranges.length, before, 'nothing was asked of a server that is not trusted')
+    t.equal(ranges.length, before, 'an untrusted server receives no request')
   })
 })

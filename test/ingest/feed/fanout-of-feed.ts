@@ -10,7 +10,7 @@ import { createClock } from '../../fixtures/sandbox/sandbox.js'
 import { openStore } from '../../fixtures/rpc/store.js'
 import { until } from '../../fixtures/until.js'
 
-type Told = {
+type Notification = {
   readonly method: string
   readonly params: { readonly subscription: number; readonly result: unknown }
 }
@@ -33,9 +33,9 @@ const follow = async (test: Test, transactions: Transactions) => {
   const arrived = (slot: number) =>
     until(`slot ${slot} is in the store`, () => (indexer.tip()?.slot ?? 0) >= slot)
   /** Reads the frames up to the chain's newest block. */
-  const told = async (): Promise<Told[]> => {
+  const notifications = async (): Promise<Notification[]> => {
     await arrived(chain.tip.slot)
-    const found: Told[] = []
+    const found: Notification[] = []
     for (;;) {
       const { frames, index, isLost, hasMore } = await fanout.pass()
       if (isLost) throw new Error('lost')
@@ -49,20 +49,25 @@ const follow = async (test: Test, transactions: Transactions) => {
     }
   }
   chain.tick()
-  await told()
-  return { ...sandbox, fanout, told, transfer: createTransfers(chain, sandbox.sampleAccounts) }
+  await notifications()
+  return {
+    ...sandbox,
+    fanout,
+    notifications,
+    transfer: createTransfers(chain, sandbox.sampleAccounts),
+  }
 }
 
 t.test('subscribers receive the chain’s changes', async t => {
-  const { chain, sampleAccounts, fanout, told, transfer } = await follow(t, 'logs')
+  const { chain, sampleAccounts, fanout, notifications, transfer } = await follow(t, 'logs')
   const [holder, other] = sampleAccounts.holders
-  if (holder === undefined || other === undefined) throw new Error('nobody holds anything')
+  if (holder === undefined || other === undefined) throw new Error('there are not two holders')
   fanout.addLogs(1, 'all')
   fanout.addLogs(2, holder.account)
   fanout.addSlot(3)
   fanout.addRoot(4)
   fanout.addAccount(5, holder.account, { encoding: 'jsonParsed' })
-  await told()
+  await notifications()
 
   const first = chain.slot
   transfer()
@@ -82,7 +87,7 @@ t.test('subscribers receive the chain’s changes', async t => {
     err: error ?? null,
     logs,
   }))
-  const frames = await told()
+  const frames = await notifications()
   const of = (id: number) => frames.filter(({ params }) => params.subscription === id)
   const results = (id: number) => of(id).map(({ params }) => params.result)
   const context = { slot: first }
@@ -97,13 +102,15 @@ t.test('subscribers receive the chain’s changes', async t => {
 
   const signature = transactions[0]?.signature ?? new Uint8Array(64)
   fanout.addSignature(6, signature, 'finalized', true)
-  t.match(await told(), [{ params: { subscription: 6, result: { value: 'receivedSignature' } } }])
-  const later: Told[] = []
+  t.match(await notifications(), [
+    { params: { subscription: 6, result: { value: 'receivedSignature' } } },
+  ])
+  const later: Notification[] = []
   const { finalizedAfterSlots } = chain.options
   // One slot to finalize it, and one for the block that reports it.
   for (let count = 0; count < finalizedAfterSlots + 2; count++) {
     chain.tick()
-    later.push(...(await told()))
+    later.push(...(await notifications()))
   }
   const outcome = later.findIndex(({ params }) => params.subscription === 6)
   t.match(later[outcome], { params: { result: { context, value: { err: null } } } })
@@ -123,11 +130,11 @@ t.test('subscribers receive the chain’s changes', async t => {
 })
 
 t.test('a feed with transaction outcomes only', async t => {
-  const { chain, fanout, told, transfer } = await follow(t, 'status')
+  const { chain, fanout, notifications, transfer } = await follow(t, 'status')
   fanout.addLogs(1, 'all')
   transfer()
   const { transactions } = chain.tick()
   fanout.addSignature(2, transactions[0]?.signature ?? new Uint8Array(64), 'confirmed', false)
-  const frames = await told()
+  const frames = await notifications()
   t.match(frames, [{ params: { subscription: 2, result: { value: { err: null } } } }])
 })

@@ -20,7 +20,7 @@ const silent: GeyserEvent = {
 }
 
 const open = () => {
-  const said: (CommittedBlock | FeedHealth | FeedLine | { interrupted: string })[] = []
+  const reported: (CommittedBlock | FeedHealth | FeedLine | { interrupted: string })[] = []
   const given: unknown[] = []
   let hear: (event: GeyserEvent) => void = () => t.fail('not started')
   const indexer: GeyserIndexer = {
@@ -31,20 +31,20 @@ const open = () => {
     stopFeed: () => given.push('stopped'),
   }
   const options = { ...defaults, endpoint: 'http://127.0.0.1:1', xToken: 's3cret' }
-  const push = (item: CommittedBlock | FeedHealth | FeedLine) => said.push(item)
-  const interrupted = (reason: string) => said.push({ interrupted: reason })
+  const push = (item: CommittedBlock | FeedHealth | FeedLine) => reported.push(item)
+  const interrupted = (reason: string) => reported.push({ interrupted: reason })
   const on = { committed: push, health: push, log: push, interrupted }
   const source = startGeyser(indexer, options, on)
   return {
     source,
-    said,
+    reported,
     given,
     options,
     hear: (event: Partial<GeyserEvent>) => hear({ ...silent, ...event }),
   }
 }
 
-const cases: [name: string, event: Partial<GeyserEvent>, said: object[]][] = [
+const cases: [name: string, event: Partial<GeyserEvent>, expected: object[]][] = [
   [
     'a block',
     {
@@ -112,9 +112,9 @@ const cases: [name: string, event: Partial<GeyserEvent>, said: object[]][] = [
 ]
 for (const [name, event, expected] of cases)
   t.test(name, async t => {
-    const { said, hear } = open()
+    const { reported, hear } = open()
     hear(event)
-    t.strictSame(said, expected)
+    t.strictSame(reported, expected)
   })
 
 t.test('health starts false, follows the events, and can be queried', async t => {

@@ -13,7 +13,7 @@ import { createAccount } from '../../../src/sandbox/solana/system-instructions.j
 import { closeAccount, initializeAccount } from '../../../src/sandbox/solana/token-instructions.js'
 import type { Indexer } from '../../../src/native/indexer.js'
 import type { StoreOptions } from '../../../src/native/store.js'
-import { SCOPE, startFeedWorld } from '../../fixtures/ingest/feed-world.js'
+import { SCOPE, startFeedHarness } from '../../fixtures/ingest/feed-harness.js'
 import { key } from '../../fixtures/sandbox/sandbox.js'
 import { until } from '../../fixtures/until.js'
 
@@ -63,7 +63,7 @@ const sweep = (t: Test, endpoint: string, store: Indexer): void => {
 t.test(
   'closes and owner changes by each plan, and the sweep for those that a plan misses',
   async t => {
-    const { chain, sampleAccounts, slots, follow } = await startFeedWorld(t)
+    const { chain, sampleAccounts, slots, follow } = await startFeedHarness(t)
     const server = await serveRpc(chain)
     t.teardown(() => server.close())
     const [holder] = sampleAccounts.holders

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Plan } from '../../../src/ingest/feed/geyser.js'
 import type { StoreOptions } from '../../../src/native/store.js'
-import { injectFeedFault, SCOPE, startFeedWorld } from '../../fixtures/ingest/feed-world.js'
+import { injectFeedFault, SCOPE, startFeedHarness } from '../../fixtures/ingest/feed-harness.js'
 import { until } from '../../fixtures/until.js'
 
 const CASES: readonly [name: string, plan: Plan, scope: StoreOptions['scope']][] = [
@@ -15,7 +15,7 @@ const CASES: readonly [name: string, plan: Plan, scope: StoreOptions['scope']][]
 ]
 
 t.test('with every plan, provider faults do not change the stored accounts', async t => {
-  const { chain, feeds, slots, follow } = await startFeedWorld(t)
+  const { chain, feeds, slots, follow } = await startFeedHarness(t)
   const [feed] = feeds
   if (feed === undefined) throw new Error('no feed')
   const dir = t.testdir()
@@ -65,7 +65,7 @@ t.test('with every plan, provider faults do not change the stored accounts', asy
 })
 
 t.test('a gap beyond the replay is reported, and no slot is skipped', async t => {
-  const { feeds, slots, follow } = await startFeedWorld(t)
+  const { feeds, slots, follow } = await startFeedHarness(t)
   const [server] = feeds
   if (server === undefined) throw new Error('no feed')
   const { tipSlot, feed, logged, wrong, arrived } = follow(t.testdir())
@@ -91,7 +91,7 @@ t.test('a gap beyond the replay is reported, and no slot is skipped', async t =>
 
 t.test('errors of provider limits name the option to change', async t => {
   const sample = { max: 1, any: false, pubkeysMax: 10, include_accounts: false }
-  const { slots, follow } = await startFeedWorld(t, [{ filters: sample }])
+  const { slots, follow } = await startFeedHarness(t, [{ filters: sample }])
   slots(4)
   const dir = t.testdir()
   const refused: readonly [Plan, scope: StoreOptions['scope'], setting: string][] = [

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
-import { injectFeedFault, SCOPE, startFeedWorld } from '../../fixtures/ingest/feed-world.js'
+import { injectFeedFault, SCOPE, startFeedHarness } from '../../fixtures/ingest/feed-harness.js'
 import { until } from '../../fixtures/until.js'
 
 /**
@@ -13,7 +13,7 @@ const turnsIn = (repairs: readonly (string | undefined)[]) =>
 const PLANS = ['blocks', 'accounts', 'scoped', 'narrow'] as const
 
 t.test('with every plan, the next provider repairs faults of the current one', async t => {
-  const { chain, feeds, slots, follow } = await startFeedWorld(t, [{}, {}])
+  const { chain, feeds, slots, follow } = await startFeedHarness(t, [{}, {}])
   const [bad, good] = feeds
   if (bad === undefined || good === undefined) throw new Error('two feeds')
   const dir = t.testdir()
@@ -74,7 +74,7 @@ t.test('with every plan, the next provider repairs faults of the current one', a
 type Order = (fault: object) => Promise<void>
 
 t.test('after all sources the steps run, with their reasons, then the feed resumes', async t => {
-  const { feeds, slots, follow, chain } = await startFeedWorld(t, [{}, {}])
+  const { feeds, slots, follow, chain } = await startFeedHarness(t, [{}, {}])
   const [lost, whole] = feeds
   if (lost === undefined || whole === undefined) throw new Error('two feeds')
   const dir = t.testdir()
@@ -122,7 +122,7 @@ t.test('after all sources the steps run, with their reasons, then the feed resum
 t.test('ten times the rate of its queue: the feed reconnects and loses nothing', async t => {
   const bytes = 512 * 1024
   // Three blocks of six such accounts; without a limit the queue would buffer all ten.
-  const { chain, feeds, slots, follow } = await startFeedWorld(t)
+  const { chain, feeds, slots, follow } = await startFeedHarness(t)
   const queueBytesMax = 11 * 1024 ** 2
   const options = { queueBytesMax, bufferBytesMax: queueBytesMax, groupBlocksMax: 1 }
   const { arrived, wrong, buffered } = follow(t.testdir(), { options })
@@ -150,7 +150,7 @@ t.test('ten times the rate of its queue: the feed reconnects and loses nothing',
 })
 
 t.test('a replaced store is fed from the tip of the new one', async t => {
-  const { slots, follow } = await startFeedWorld(t)
+  const { slots, follow } = await startFeedHarness(t)
   const { feed, arrived, wrong, tipSlot, repairs } = follow(t.testdir())
   await arrived()
   const held = tipSlot()
@@ -163,7 +163,7 @@ t.test('a replaced store is fed from the tip of the new one', async t => {
 })
 
 t.test('the outcome of a step running at the stop is ignored', async t => {
-  const { feeds, slots, follow } = await startFeedWorld(t)
+  const { feeds, slots, follow } = await startFeedHarness(t)
   const [server] = feeds
   if (server === undefined) throw new Error('no feed')
   let signal: AbortSignal | undefined

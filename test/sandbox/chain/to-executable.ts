@@ -97,8 +97,12 @@ t.test('the compute budget is enforced', async t => {
     const spent = before - (chain.account(payer.publicKey)?.lamports ?? 0n)
     const moved = sent.record.error === undefined ? amount - 1n : 0n
     t.equal(spent - moved, sent.record.feeLamports, `${name}: the fee is what was paid`)
-    const asked = 5_000n + (budget.priorityFeeLamports ?? 0n)
-    t.ok(sent.record.feeLamports - asked <= 2n && sent.record.feeLamports >= asked, name)
+    const expectedLamports = 5_000n + (budget.priorityFeeLamports ?? 0n)
+    t.ok(
+      sent.record.feeLamports - expectedLamports <= 2n &&
+        sent.record.feeLamports >= expectedLamports,
+      name,
+    )
   }
 })
 

@@ -152,7 +152,9 @@ t.test('a bundle has at most one owner, and every slot is free in the end', t =>
 
 t.test('processes that lock the same bundles at once never have the same lock', async t => {
   const file = `${t.testdir()}/claims`
-  const script = fileURLToPath(new URL('../../fixtures/submission/lock-racer.ts', import.meta.url))
+  const script = fileURLToPath(
+    new URL('../../fixtures/submission/lock-contender.ts', import.meta.url),
+  )
   const race = async (edge: number): Promise<{ acquired: number; shared: number }> => {
     const args = [...process.execArgv, script, file, String(edge), '20000']
     const racer = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -7,12 +7,12 @@ import {
 } from '../fixtures/processes/chain-recorder.js'
 import { startDeployment } from '../fixtures/processes/deployment.js'
 import {
-  compareWithTruth,
-  heardBy,
+  compareNotifications,
+  receivedBy,
   SLOTS,
   toSpecs,
-  type Spec,
-} from '../fixtures/processes/ledger.js'
+  type SubscriptionSpec,
+} from '../fixtures/processes/expected-notifications.js'
 import { openSubscriber, toMembers, type Subscriber } from '../fixtures/pubsub/subscriber.js'
 import { until } from '../fixtures/until.js'
 
@@ -22,18 +22,21 @@ const SOCKETS = 5
 const ARGS = ['--edges', '2', '--traffic', '200', '--slot-ms', isFull ? '400' : '200']
 
 /** One connection: its subscriptions and all messages that it received. */
-type Life = {
+type SocketRecord = {
   readonly subscriber: Subscriber
-  readonly ids: readonly (readonly [id: number, spec: Spec])[]
+  readonly ids: readonly (readonly [id: number, spec: SubscriptionSpec])[]
   readonly slotId: number
   readonly rootId: number
   /** Number of messages that came before the last reply. */
   readonly early: number
 }
 
-const begin = async (url: string, specs: readonly Spec[]): Promise<Life> => {
+const openSocket = async (
+  url: string,
+  specs: readonly SubscriptionSpec[],
+): Promise<SocketRecord> => {
   const subscriber = await openSubscriber(url)
-  const ids: (readonly [number, Spec])[] = []
+  const ids: (readonly [number, SubscriptionSpec])[] = []
   for (const spec of specs) ids.push([await subscriber.subscribe(spec.method, spec.params), spec])
   const rootId = await subscriber.subscribe('rootSubscribe')
   const slotId = await subscriber.subscribe(SLOTS.method, SLOTS.params)
@@ -41,15 +44,15 @@ const begin = async (url: string, specs: readonly Spec[]): Promise<Life> => {
 }
 
 /** Keeps one socket open for each part of the specs, and replaces it when it closes. */
-const keep = (url: string, specs: readonly Spec[]) => {
-  const lives: Life[] = []
+const keepSocketOpen = (url: string, specs: readonly SubscriptionSpec[]) => {
+  const sockets: SocketRecord[] = []
   let isStopped = false
   const run = async (): Promise<void> => {
     while (!isStopped) {
       try {
-        const life = await begin(url, specs)
-        lives.push(life)
-        await life.subscriber.ended
+        const socket = await openSocket(url, specs)
+        sockets.push(socket)
+        await socket.subscriber.ended
       } catch (error) {
         // An edge that ends while a client subscribes closes the socket, too.
         if (!String(error).includes('closed with')) throw error
@@ -59,10 +62,10 @@ const keep = (url: string, specs: readonly Spec[]) => {
   }
   const ended = run()
   return {
-    lives,
+    sockets,
     stop: async () => {
       isStopped = true
-      lives.at(-1)?.subscriber.close()
+      sockets.at(-1)?.subscriber.close()
       await ended
     },
   }
@@ -71,8 +74,8 @@ const keep = (url: string, specs: readonly Spec[]) => {
 /**
  * Slots that a connection must have received completely: after its first and before its last one.
  */
-const windowOf = ({ subscriber, slotId }: Life): readonly [number, number] | undefined => {
-  const slots = heardBy(subscriber.notifications, slotId, SLOTS).map(([slot]) => slot)
+const windowOf = ({ subscriber, slotId }: SocketRecord): readonly [number, number] | undefined => {
+  const slots = receivedBy(subscriber.notifications, slotId, SLOTS).map(([slot]) => slot)
   const [first] = slots
   const last = slots.at(-1)
   return first === undefined || last === undefined || last - first < 2
@@ -81,15 +84,15 @@ const windowOf = ({ subscriber, slotId }: Life): readonly [number, number] | und
 }
 
 const checkRoots = (
-  truth: ChainRecord,
-  { subscriber, rootId, slotId }: Life,
+  record: ChainRecord,
+  { subscriber, rootId, slotId }: SocketRecord,
 ): readonly string[] => {
   const faults: string[] = []
   const roots = subscriber.notifications
     .filter(({ subscription }) => subscription === rootId)
     .map(({ result }) => Number(result))
-  const from = truth.finalized.indexOf(roots[0] ?? -1)
-  const expected = truth.finalized.slice(from, from + roots.length)
+  const from = record.finalized.indexOf(roots[0] ?? -1)
+  const expected = record.finalized.slice(from, from + roots.length)
   if (roots.length > 0 && expected.join() !== roots.join())
     faults.push(`roots ${roots.join()} instead of ${expected.join()}`)
   let last = 0
@@ -105,22 +108,22 @@ const checkRoots = (
 t.test('notifications equal the chain’s changes across the end of each edge', async t => {
   t.setTimeout(RUN_MS + 120_000)
   const { description, pidsOf, stop } = await startDeployment(t, { args: ARGS })
-  const truth = followChain(description.geyserUrl)
-  t.teardown(() => truth.close())
+  const record = followChain(description.geyserUrl)
+  t.teardown(() => record.close())
   const isBusy = ({ accounts }: RecordedSlot): boolean => accounts.size > 1
-  await until('traffic', () => [...truth.slots.values()].filter(isBusy).length >= 5)
-  const specs = toSpecs(truth, description.samples['mint'] ?? '')
+  await until('traffic', () => [...record.slots.values()].filter(isBusy).length >= 5)
+  const specs = toSpecs(record, description.samples['mint'] ?? '')
   t.equal(specs.length, 48)
   const share = Math.ceil(specs.length / SOCKETS)
   const clients = Array.from({ length: SOCKETS }, (_, index) =>
-    keep(description.locations[0].wsUrl, specs.slice(index * share, (index + 1) * share)),
+    keepSocketOpen(description.locations[0].wsUrl, specs.slice(index * share, (index + 1) * share)),
   )
   const isListening = (): boolean =>
-    clients.every(({ lives }) => {
-      const life = lives.at(-1)
-      return life !== undefined && !life.subscriber.isEnded() && windowOf(life) !== undefined
+    clients.every(({ sockets }) => {
+      const socket = sockets.at(-1)
+      return socket !== undefined && !socket.subscriber.isEnded() && windowOf(socket) !== undefined
     })
-  await until('everybody listens', isListening)
+  await until('every client receives notifications', isListening)
 
   const [one = 0, other = 0] = pidsOf('edge')
   await sleep(RUN_MS / 4)
@@ -131,37 +134,37 @@ t.test('notifications equal the chain’s changes across the end of each edge', 
   await sleep(RUN_MS / 4)
   process.kill(one, 'SIGKILL')
   await until('two edges', () => pidsOf('edge').filter(pid => pid !== one).length === 2)
-  await until('everybody listens again', isListening)
+  await until('every client receives notifications again', isListening)
   await sleep(RUN_MS / 4)
   process.kill(other, 'SIGKILL')
   await until('two edges', () => pidsOf('edge').filter(pid => pid !== other).length === 2)
-  await until('everybody listens again', isListening)
+  await until('every client receives notifications again', isListening)
   await sleep(RUN_MS / 4)
   await Promise.all(clients.map(client => client.stop()))
 
-  const lives = clients.flatMap(client => client.lives)
+  const sockets = clients.flatMap(client => client.sockets)
   t.ok(
-    clients.every(client => client.lives.length > 1),
-    'each socket was on an edge that ended, and came back',
+    clients.every(client => client.sockets.length > 1),
+    'each client was on an edge that ended, and reconnected',
   )
   const faults: string[] = []
   let frames = 0
   let slots = 0
-  for (const life of lives) {
-    const window = windowOf(life)
+  for (const socket of sockets) {
+    const window = windowOf(socket)
     if (window === undefined) continue
     const [, toSlot] = window
-    await until(`slot ${toSlot} of the chain`, () => truth.isWhole(toSlot))
+    await until(`slot ${toSlot} of the chain`, () => record.isWhole(toSlot))
     slots += toSlot - window[0] + 1
-    for (const [id, spec] of [...life.ids, [life.slotId, SLOTS] as const]) {
-      const heard = heardBy(life.subscriber.notifications, id, spec)
-      const compared = compareWithTruth(truth, spec, heard, window)
+    for (const [id, spec] of [...socket.ids, [socket.slotId, SLOTS] as const]) {
+      const received = receivedBy(socket.subscriber.notifications, id, spec)
+      const compared = compareNotifications(record, spec, received, window)
       faults.push(...compared.faults)
       frames += compared.count
     }
-    faults.push(...checkRoots(truth, life))
+    faults.push(...checkRoots(record, socket))
   }
-  t.comment(`${frames} frames, ${slots} slots of ${lives.length} sockets`)
+  t.comment(`${frames} frames, ${slots} slots of ${sockets.length} sockets`)
   t.strictSame(faults.slice(0, 10), [])
   t.ok(frames > RUN_MS / 2, `${frames} frames were compared`)
   t.equal(await stop(), 0)

@@ -27,7 +27,7 @@ export type History = {
 const FIRST_SLOT = 400_000_000
 
 /** What a store must hold after its history, account by account, worked out without it. */
-export type World = {
+export type ExpectedState = {
   readonly set: DataSet
   /** Slot of the newest block. */
   readonly slot: number
@@ -100,7 +100,7 @@ export function* blocksOf(set: DataSet, history: History): Generator<Block> {
 const fillBlockCount = (set: DataSet, history: History): number =>
   Math.ceil((set.mintCount + set.poolCount + set.tokenAccountCount) / history.fillBlockAccounts)
 
-export const createWorld = (set: DataSet, history: History): World => {
+export const createExpectedState = (set: DataSet, history: History): ExpectedState => {
   const versions = new Uint16Array(set.tokenAccountCount)
   for (let nth = 1; nth <= history.changeBlocks; nth++)
     for (const index of changedTokens(set, nth, changeOf(history, nth))) versions[index] = nth
@@ -118,11 +118,11 @@ export const createWorld = (set: DataSet, history: History): World => {
 }
 
 /** Every account as the history leaves it. */
-export function* finalAccounts(world: World): Generator<Account> {
-  const { mintCount, poolCount, tokenAccountCount } = world.set
-  for (let index = 0; index < mintCount; index++) yield world.mint(index)
-  for (let index = 0; index < poolCount; index++) yield world.pool(index)
-  for (let index = 0; index < tokenAccountCount; index++) yield world.token(index)
+export function* finalAccounts(expected: ExpectedState): Generator<Account> {
+  const { mintCount, poolCount, tokenAccountCount } = expected.set
+  for (let index = 0; index < mintCount; index++) yield expected.mint(index)
+  for (let index = 0; index < poolCount; index++) yield expected.pool(index)
+  for (let index = 0; index < tokenAccountCount; index++) yield expected.token(index)
 }
 
 /** The first `limit` of the matching accounts, in the order of their pubkeys' bytes. */
@@ -151,28 +151,28 @@ const firstOf = (options: {
 
 /** The page of token accounts that match. */
 export const tokenPage = (
-  world: World,
+  expected: ExpectedState,
   limit: number,
   matches: (index: number) => boolean,
 ): Account[] =>
   firstOf({
-    count: world.set.tokenAccountCount,
+    count: expected.set.tokenAccountCount,
     limit,
     matches,
-    prefix: index => tokenPrefix(world.set, index),
-    pubkey: index => tokenPubkey(world.set, index),
-  }).map(world.token)
+    prefix: index => tokenPrefix(expected.set, index),
+    pubkey: index => tokenPubkey(expected.set, index),
+  }).map(expected.token)
 
 /** The page of pool accounts that match. */
 export const poolPage = (
-  world: World,
+  expected: ExpectedState,
   limit: number,
   matches: (index: number) => boolean,
 ): Account[] =>
   firstOf({
-    count: world.set.poolCount,
+    count: expected.set.poolCount,
     limit,
     matches,
-    prefix: index => poolPrefix(world.set, index),
-    pubkey: index => poolPubkey(world.set, index),
-  }).map(world.pool)
+    prefix: index => poolPrefix(expected.set, index),
+    pubkey: index => poolPubkey(expected.set, index),
+  }).map(expected.pool)
