@@ -1,19 +1,24 @@
 import type { Authenticate } from '../access/authenticate.js'
 import type { UsageLimiter, Principal } from '../access/limiter/usage-limiter.js'
 import {
+  EXCEEDABLE_LIMITS,
   FULL,
-  LIMIT_NAMES,
   type Exceeded,
-  type LimitName,
+  type ExceedableLimit,
 } from '../access/limiter/access-limiter.js'
 import { RpcError } from '../shared/errors.js'
 import type { Grant } from '../shared/grant.js'
 import { isReply, type Reply, type Request } from '../shared/http.js'
 
 /** Why a request was refused before its body was read; a batch, before its first call ran. */
-export type RefusedAs = 'unauthorized' | 'forbidden' | LimitName | typeof FULL
+export type RefusedAs = 'unauthorized' | 'forbidden' | ExceedableLimit | typeof FULL
 
-export const REFUSED_AS: readonly RefusedAs[] = ['unauthorized', 'forbidden', ...LIMIT_NAMES, FULL]
+export const REFUSED_AS: readonly RefusedAs[] = [
+  'unauthorized',
+  'forbidden',
+  ...EXCEEDABLE_LIMITS,
+  FULL,
+]
 
 /** What requests at one location are admitted with. */
 export type AdmissionParts = {

@@ -1,4 +1,4 @@
-import { renameSync, writeFileSync } from 'node:fs'
+import { replaceFile } from '../shared/atomic-file.js'
 import type { Samples } from './chain/sample-accounts.js'
 import { SANDBOX_SEED } from './solana/keypair.js'
 import type { IdentityUser } from './identity/users.js'
@@ -54,11 +54,9 @@ export const describeSandbox = ({ detail, users, ...urls }: Parts) => {
 }
 export type SandboxDescription = ReturnType<typeof describeSandbox>
 
-/** Writes sandbox.json atomically and readable by its owner only: it contains tokens and a key. */
-export const writeDescription = (path: string, description: SandboxDescription): void => {
-  writeFileSync(`${path}.new`, `${JSON.stringify(description, null, 2)}\n`, { mode: 0o600 })
-  renameSync(`${path}.new`, path)
-}
+/** Writes sandbox.json, readable by its owner only: it contains tokens and a key. */
+export const writeDescription = (path: string, description: SandboxDescription): void =>
+  replaceFile(path, `${JSON.stringify(description, null, 2)}\n`)
 
 /** The text that the command prints when the sandbox is ready. */
 export const formatWelcome = (description: SandboxDescription): string => {

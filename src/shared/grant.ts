@@ -1,12 +1,4 @@
-/** Limits of one access, over all edges of the machine. */
-export type Limits = {
-  readonly requestsPerSecondMax: number
-  /** Requests that may come at once after a pause. */
-  readonly requestsBurstMax: number
-  readonly requestsInFlightMax: number
-  readonly socketsMax: number
-  readonly subscriptionsPerSocketMax: number
-}
+import type { Limits } from './access-limits.js'
 
 /** What a location token gives access to. Contains no secret: it may be logged. */
 export type Grant = {

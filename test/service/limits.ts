@@ -8,7 +8,7 @@ import { openLimitTable, readUtilisation } from '../../src/access/limiter/access
 import { createSealing } from '../../src/access/tokens/sealing.js'
 import { openWriter } from '../../src/access/store/store.js'
 import { readUsage } from '../../src/access/usage/reader.js'
-import type { Limits } from '../../src/shared/grant.js'
+import type { Limits } from '../../src/shared/access-limits.js'
 import { LIMITS } from '../fixtures/access/access.js'
 import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import { ownDir } from '../fixtures/own-dir.js'

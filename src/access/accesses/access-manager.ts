@@ -1,5 +1,5 @@
 import { RpcError } from '../../shared/errors.js'
-import type { Limits } from '../../shared/grant.js'
+import type { Limits } from '../../shared/access-limits.js'
 import type { AccessStore } from '../store/store.js'
 import type { Access, TokenScope } from '../store/tables.js'
 import { randomBase62, type RandomBytes } from '../tokens/location-token.js'

@@ -1,5 +1,5 @@
 import { RpcError } from '../../shared/errors.js'
-import type { Limits } from '../../shared/grant.js'
+import { mapLimits, type Limits } from '../../shared/access-limits.js'
 import type { NewAccess } from './access-manager.js'
 
 /** A product: networks and locations, with limits. */
@@ -53,14 +53,7 @@ export const toNewAccess = (
     product: product.id,
     networks: pick('network', product.networks, request.networks),
     locations: pick('location', product.locations, request.locations),
-    limits: {
-      requestsPerSecondMax: limits.requestsPerSecondMax ?? product.limits.requestsPerSecondMax,
-      requestsBurstMax: limits.requestsBurstMax ?? product.limits.requestsBurstMax,
-      requestsInFlightMax: limits.requestsInFlightMax ?? product.limits.requestsInFlightMax,
-      socketsMax: limits.socketsMax ?? product.limits.socketsMax,
-      subscriptionsPerSocketMax:
-        limits.subscriptionsPerSocketMax ?? product.limits.subscriptionsPerSocketMax,
-    },
+    limits: mapLimits(name => limits[name] ?? product.limits[name]),
     validFromMs: request.validFromMs ?? nowMs,
     validUntilMs: request.validUntilMs ?? null,
   }

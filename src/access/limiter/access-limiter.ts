@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { returnRequests, takeRequests, toRate, type Rate } from '../../shared/gcra.js'
+import { LIMIT_NAMES, type LimitName } from '../../shared/access-limits.js'
 import type { Grant } from '../../shared/grant.js'
 import { keyOfAccess, LimitTable, NO_ROW, type Utilisation } from './limit-table.js'
 
@@ -15,20 +16,16 @@ export const defaults = {
   accessesMax: 4_000,
 }
 
-/**
- * Limits of an access that a request can exceed, by their names in `Limits` of `shared/grant.ts`.
- */
-export const LIMIT_NAMES = [
-  'requestsPerSecondMax',
-  'requestsBurstMax',
-  'requestsInFlightMax',
-  'socketsMax',
-] as const
-export type LimitName = (typeof LIMIT_NAMES)[number]
+/** A limit that a request or a WebSocket can exceed. Subscriptions are counted by their socket. */
+export type ExceedableLimit = Exclude<LimitName, 'subscriptionsPerSocketMax'>
+
+export const EXCEEDABLE_LIMITS = LIMIT_NAMES.filter(
+  (name): name is ExceedableLimit => name !== 'subscriptionsPerSocketMax',
+)
 
 /** Which limit was exceeded. */
 export type Exceeded = {
-  readonly limit: LimitName
+  readonly limit: ExceedableLimit
   readonly max: number
   /** Requests or sockets that are still available now. */
   readonly remaining: number

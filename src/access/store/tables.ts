@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { mapLimits } from '../../shared/access-limits.js'
 
 const id = v.pipe(v.string(), v.nonEmpty(), v.maxLength(64))
 const bytes = v.custom<Uint8Array>(value => value instanceof Uint8Array)
@@ -6,13 +7,7 @@ const count = v.pipe(v.number(), v.integer(), v.minValue(0))
 /** Unix milliseconds. */
 const instantMs = count
 
-const limits = v.object({
-  requestsPerSecondMax: count,
-  requestsBurstMax: count,
-  requestsInFlightMax: count,
-  socketsMax: count,
-  subscriptionsPerSocketMax: count,
-})
+const limits = v.object(mapLimits(() => count))
 
 const meta = v.object({
   /** Layout of the tables; a store with another layout is refused at open. */

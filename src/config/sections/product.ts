@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defaults as limits } from '../../access/accesses/product-options.js'
+import { defaults as limits } from '../../shared/access-limits.js'
 import { oneOf, optionsSchema, text } from '../validators/options-schema.js'
 import { described, id } from '../validators/validators.js'
 

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { mapLimits } from '../../shared/access-limits.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
   v.pipe(schema, v.description(text))
@@ -33,20 +34,7 @@ const subject = v.pipe(
 )
 const kind = v.picklist(['pass', 'rental'], 'must be pass or rental')
 
-const limitEntries = {
-  requestsPerSecondMax: count,
-  requestsBurstMax: count,
-  requestsInFlightMax: count,
-  socketsMax: count,
-  subscriptionsPerSocketMax: count,
-}
-const someLimits = v.strictObject({
-  requestsPerSecondMax: v.optional(count),
-  requestsBurstMax: v.optional(count),
-  requestsInFlightMax: v.optional(count),
-  socketsMax: v.optional(count),
-  subscriptionsPerSocketMax: v.optional(count),
-})
+const someLimits = v.strictObject(mapLimits(() => v.optional(count)))
 
 export const grant = v.strictObject({
   subject: described(subject, 'The holder: the `sub` claim of the identity provider'),
@@ -121,7 +109,7 @@ export const access = v.object({
   product: text,
   networks: v.array(text),
   locations: v.array(text),
-  limits: v.object(limitEntries),
+  limits: v.object(mapLimits(() => count)),
   createdAtMs: instantMs,
   validFromMs: instantMs,
   validUntilMs: v.nullable(instantMs),

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { mapLimits } from '../../shared/access-limits.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
   v.pipe(schema, v.description(text))
@@ -8,13 +9,7 @@ const instantMs = described(count, 'Unix milliseconds')
 
 const named = v.object({ id: text, name: text })
 
-const limits = v.object({
-  requestsPerSecondMax: count,
-  requestsBurstMax: count,
-  requestsInFlightMax: count,
-  socketsMax: count,
-  subscriptionsPerSocketMax: count,
-})
+const limits = v.object(mapLimits(() => count))
 
 export const session = v.object({
   subject: described(text, 'The `sub` claim of the identity provider'),

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { defaults } from '../../../src/access/accesses/product-options.js'
+import { defaults } from '../../../src/shared/access-limits.js'
 import { toNewAccess, type GrantRequest } from '../../../src/access/accesses/product.js'
 import { NOW_MS } from '../../fixtures/access/access.js'
 

@@ -9,7 +9,8 @@ import {
   readUtilisation,
   LimiterState,
 } from '../../../src/access/limiter/access-limiter.js'
-import type { Grant, Limits as GrantedLimits } from '../../../src/shared/grant.js'
+import type { Limits as GrantedLimits } from '../../../src/shared/access-limits.js'
+import type { Grant } from '../../../src/shared/grant.js'
 import { NOW_MS } from '../../fixtures/access/access.js'
 
 const grantOf = (limits: Partial<GrantedLimits>, accessId = 'acc_1'): Grant => ({
