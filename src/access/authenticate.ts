@@ -67,7 +67,7 @@ const findGrant = (store: AccessStore, token: string): Grant | undefined => {
     location: digest.location,
     limits: Object.freeze(access.limits),
     validFromMs: access.validFromMs,
-    // An access that was ended by hand stays ended, also after the clock was set back.
+    // An access that was ended manually stays ended, also after the clock was set back.
     validUntilMs: access.endedAtMs === null ? endOf(access) : 0,
     address: digest.address ?? undefined,
   })

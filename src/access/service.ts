@@ -2,7 +2,7 @@ import type { AccessManager, NewAccess } from './accesses/access-manager.js'
 import type { Access } from './store/tables.js'
 import type { TokenManager } from './tokens/token-manager.js'
 
-/** Tells the edges of a change that is on disk. */
+/** Notifies the edges of a change that is on disk. */
 export type EdgeNotifier = {
   /** Makes every edge check all later requests against the stored state. */
   announce(): void

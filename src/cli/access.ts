@@ -34,7 +34,7 @@ const command = (parent: Command, name: string, says: string): Command =>
 
 const addGrant = (root: Command, load: Load): void => {
   command(root, 'grant', 'grant an access of a product')
-    .requiredOption('--subject <subject>', 'who holds it, as the identity provider names them')
+    .requiredOption('--subject <subject>', 'its user, by the name at the identity provider')
     .requiredOption('--product <id>', 'product of the configuration')
     .addOption(
       new Option('--kind <kind>', 'owned or rented').choices(['pass', 'rental']).default('pass'),
@@ -66,7 +66,7 @@ const addOperations = (root: Command, load: Load): void => {
   command(root, 'list', 'list accesses in the order of their ids')
     .option('--subject <subject>', 'all of one person')
     .option('--after <accessId>', 'begin after this one: `next` of the answer before')
-    .option('--limit <count>', 'at most so many', integer(1, 1_000), 100)
+    .option('--limit <count>', 'maximum number', integer(1, 1_000), 100)
     .action(({ subject, after, limit, ...where }) => {
       const query = new URLSearchParams({
         limit: String(limit),
@@ -79,7 +79,7 @@ const addOperations = (root: Command, load: Load): void => {
     (accessId: string, where: Where) =>
       call(load, where, { method: 'GET', path: accessPath(accessId) }),
   )
-  command(root, 'extend <accessId>', 'set the end of an access; one that had ended holds again')
+  command(root, 'extend <accessId>', 'set the end of an access; one that had ended is active again')
     .requiredOption('--until <time>', 'the new end, or never', instantOrNever)
     .action((accessId: string, { until, ...where }) =>
       call(load, where, {
@@ -99,9 +99,9 @@ const addTokenCommands = (root: Command, load: Load): void => {
   const scope = '<accessId> <network> <location>'
   const verbs: readonly [name: string, method: 'POST' | 'DELETE', path: string, says: string][] = [
     ['generate', 'POST', '', 'make the token of a scope that has none, and show it'],
-    ['regenerate', 'POST', '/regenerate', 'replace the token; the one before is dead at once'],
+    ['regenerate', 'POST', '/regenerate', 'replace the token; the former one is invalid at once'],
     ['reveal', 'POST', '/reveal', 'show the token and its URLs'],
-    ['revoke', 'DELETE', '', 'revoke the token; it is dead when this returns'],
+    ['revoke', 'DELETE', '', 'revoke the token; it is invalid when this returns'],
   ]
   for (const [name, method, path, says] of verbs)
     command(token, `${name} ${scope}`, says).action(

@@ -28,7 +28,7 @@ const backup = async (
 export const addBackupCommand = (program: Command, load: LoadConfig): void => {
   program
     .command('backup')
-    .description('write a compacted copy of a network’s store while its indexer goes on')
+    .description('write a compacted copy of a network’s store while its indexer runs')
     .requiredOption('--config <file>', 'configuration of the service on this machine')
     .requiredOption('--network <id>', 'the network')
     .requiredOption('--to <dir>', 'folder to create; its parent must exist')

@@ -125,7 +125,7 @@ class LiveNetworkView implements NetworkView {
       const options = toStoreOptions(config, network)
       const next = openReader(join(stores, generation), options, config.pools)
       const last = this.reader
-      // What can fail comes first, so that all fields are of one store.
+      // The calls that can fail are made first, so that all fields are of one store.
       this.dispatch = this.createDispatch(next.reads(config.rpc))
       this.reader = next
       this.generation = generation

@@ -6,7 +6,7 @@ import type { Metrics } from '../shared/metrics.js'
 import type { StoreFollower } from './network-view.js'
 import { createSubscriptionScope } from './subscription-scope.js'
 
-/** The subscriptions of one network. `follower` brings them its store. */
+/** The subscriptions of one network. `follower` gives them its store. */
 export type OpenPubSub = Pick<PubSub, 'connect' | 'close'> & { readonly follower: StoreFollower }
 
 type Modules = {

@@ -72,7 +72,10 @@ const tryToDisableCpuIdle = (log: Log): void => {
   }
 }
 
-/** Starts and restarts the children of one machine and passes on their messages. Holds no state. */
+/**
+ * Starts and restarts the children of one machine and passes on their messages. Has no stored
+ * state.
+ */
 class Supervisor implements Service {
   private readonly config: Config
   private readonly log: Log

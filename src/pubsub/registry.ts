@@ -2,7 +2,7 @@ import type { Fanout } from '../native/fanout.js'
 import { RpcError } from '../shared/errors.js'
 import type { Subscription } from './subscription.js'
 
-/** Ids are numbers in JSON and u32 in the kernel. */
+/** Ids are numbers in JSON and u32 in the native addon. */
 const ID_MAX = 2 ** 32 - 1
 
 /** One subscription id. */

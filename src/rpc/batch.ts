@@ -12,7 +12,7 @@ const CLOSE = Buffer.from(']')
 /** Runs one call of a batch. Must not throw or reject. */
 export type RunCall = (call: Call, index: number) => Outcome | Promise<Outcome>
 
-/** One batch: its calls, and the replies so far. */
+/** One batch: its calls, and their replies that have arrived. */
 class Batch {
   private readonly calls: readonly (Call | Refusal)[]
   private readonly runCall: RunCall

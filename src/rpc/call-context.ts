@@ -1,7 +1,7 @@
 import type { RpcError } from '../shared/errors.js'
 import type { BodySource, Reply } from '../shared/http.js'
 
-/** The request or WebSocket message that calls came in. */
+/** The request or WebSocket message that contained the calls. */
 export type CallContext = {
   /** Id of the request in log lines. Read only when a line is written. */
   readonly id: string

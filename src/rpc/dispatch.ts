@@ -82,7 +82,7 @@ class Dispatcher implements Dispatch {
     return message.id === undefined ? '' : this.refuseOne(message, message.id, error, context)
   }
 
-  /** Canonical point reads, which the kernel answers without a parsed message. */
+  /** Canonical point reads, which the native addon answers without a parsed message. */
   private handleFast(body: Uint8Array, context: CallContext): Reply | undefined {
     const { reads, onCall, onFault, now } = this.modules
     const startMs = now()

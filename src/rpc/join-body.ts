@@ -68,7 +68,7 @@ class JoinedSource implements BodySource {
     into: Uint8Array,
   ): number | Promise<number> {
     if (count > 0) return this.count(filled + count)
-    // The whole was closed meanwhile.
+    // The whole was closed during the read.
     if (this.parts[this.index] !== source) return this.count(filled)
     source.close()
     this.advance()

@@ -49,7 +49,7 @@ export const optional = <T>(
 
 /**
  * What ends a call that takes long: `readTimeoutMs` for five reads (contract: read-timeout), the
- * read budget of the kernel for a page.
+ * read budget of the native addon for a page.
  */
 export type Bound = 'timeout' | 'budget' | 'none'
 

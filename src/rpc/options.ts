@@ -36,8 +36,8 @@ export const defaults = {
    */
   scratchBytes: 512 * 1024,
   /**
-   * Canonical point reads are answered by the kernel without a parsed message. Off, every message
-   * is parsed.
+   * Canonical point reads are answered by the native addon without a parsed message. Off, every
+   * message is parsed.
    */
   fastLane: true,
   /**

@@ -6,7 +6,7 @@ import { onlyMember, toMap, toText } from '../shared/values.js'
 import { required } from './method.js'
 import { TOKEN_FILTER } from './schemas.js'
 
-/** The two token programs, as the kernel numbers them. */
+/** The two token programs, as the native addon numbers them. */
 const TOKEN_PROGRAMS: ReadonlyMap<string, 1 | 2> = new Map([
   [TOKEN_PROGRAM, 1],
   [TOKEN_2022_PROGRAM, 2],
@@ -22,7 +22,7 @@ export const tokenFilter = required(
     const programId = toText(content, index)
     const tokenProgram = TOKEN_PROGRAMS.get(programId)
     if (tokenProgram !== undefined) return { tokenProgram }
-    // An invalid address has an error of its own, which comes first.
+    // An invalid address has a separate error, which takes precedence.
     decodePubkey(programId)
     throw new RpcError('tokenProgramId')
   },

@@ -31,7 +31,7 @@ export const sandboxAccesses = (locations: readonly string[]): readonly AccessTo
     locations,
     validForMs: RENTAL_MS,
     hasTokens: false,
-    // Low enough to be reached by hand.
+    // Low enough to be reached manually.
     limits: {
       requestsPerSecondMax: 10,
       requestsBurstMax: 20,

@@ -3,15 +3,15 @@ export type Options = Readonly<typeof defaults>
 
 export const defaults = {
   /**
-   * Bytes in memory of request bodies that came in several chunks or whose reply is still awaited.
-   * Over it: 503.
+   * Bytes in memory of request bodies that arrived in several chunks or whose reply is still
+   * awaited. Over it: 503.
    */
   bodiesInFlightBytesMax: 256 * 1024 ** 2,
   /** Bytes by which a body's buffer may exceed the bytes received, whatever Content-Length says. */
   bodyStepBytesMax: 1024 ** 2,
   /**
    * Replies up to this size are written at once, and uWebSockets.js buffers what the kernel does
-   * not take. It holds 256 KiB of account data in base64, the largest read that is answered
+   * not take. Enough for 256 KiB of account data in base64, the largest read that is answered
    * synchronously.
    */
   replyDirectBytesMax: 384 * 1024,

@@ -12,7 +12,7 @@ export type StepProgress = {
   readonly detail: string
 }
 
-/** State of a bootstrap. Holds no secret. */
+/** State of a bootstrap. Contains no secret. */
 export type BootstrapStatus = {
   /** Id of the request, by which its sender recognises it. */
   readonly id: string

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
 
-/** One metric. Times are in seconds and sizes in bytes, as Prometheus wants them. */
+/** One metric. Times are in seconds and sizes in bytes, as Prometheus expects them. */
 type Row = {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
@@ -19,10 +19,10 @@ export const METRICS = {
   requestSeconds:    { name: 'slotline_request_seconds', type: 'histogram', unit: 'seconds', labels: ['method'], help: 'Time from the whole request body to the reply handed to the socket' },
   httpAborts:        { name: 'slotline_http_aborts_total', type: 'counter', unit: 'requests', labels: [], help: 'Requests whose client left before the reply was written' },
   refusals:          { name: 'slotline_refusals_total', type: 'counter', unit: 'requests', labels: ['reason'], help: 'Requests refused before any of their calls ran; reason is the failure, or the limit that was exceeded' },
-  bodiesInFlight:    { name: 'slotline_bodies_in_flight_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Request bodies held in memory' },
-  repliesInFlight:   { name: 'slotline_replies_in_flight_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Replies held in memory until their reader takes them' },
+  bodiesInFlight:    { name: 'slotline_bodies_in_flight_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Request bodies in memory' },
+  repliesInFlight:   { name: 'slotline_replies_in_flight_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Replies in memory that their clients have not read yet' },
   sockets:           { name: 'slotline_websockets', type: 'gauge', unit: 'sockets', labels: [], help: 'WebSockets that are open' },
-  socketMessages:    { name: 'slotline_websocket_messages_total', type: 'counter', unit: 'messages', labels: [], help: 'Messages that came over WebSockets, pings of the protocol left out' },
+  socketMessages:    { name: 'slotline_websocket_messages_total', type: 'counter', unit: 'messages', labels: [], help: 'Messages received over WebSockets, pings of the protocol left out' },
   socketCloses:      { name: 'slotline_websocket_closes_total', type: 'counter', unit: 'sockets', labels: ['code'], help: 'WebSockets that ended; code is ours where we closed it, else what the client said, 1006 where it said nothing' },
   socketQueued:      { name: 'slotline_websocket_queued_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Frames that clients of WebSockets have not taken yet' },
   queueDepth:        { name: 'slotline_queue_depth', type: 'gauge', unit: 'tasks', labels: ['pool'], help: 'Reads that wait for a thread' },

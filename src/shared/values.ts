@@ -18,7 +18,7 @@ export const isMap = (value: unknown): value is Members =>
 export const isCount = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 2 ** 64
 
-/** A count that is the same number in JavaScript and in the kernel. */
+/** A count that is the same number in JavaScript and in the native addon. */
 export const toCount = (value: number): number => Math.min(value, Number.MAX_SAFE_INTEGER)
 
 /** Checks that a method that takes `min` to `max` parameters is not given more. */

@@ -11,7 +11,7 @@ const OWNER_LOCK = 'backup.lock'
 const DRAFT_FILES: ReadonlySet<string> = new Set([DATA_FILE, LOCK_FILE, LABEL_FILE, OWNER_LOCK])
 
 const isDraftName = (dir: string): boolean => /^\..+\.unfinished$/.test(basename(dir))
-/** A file among a network's stores that holds the path of a draft. */
+/** A file among a network's stores that contains the path of a draft. */
 const NOTE = /^backup-\d+\.draft$/
 
 /** The folder that a note names; undefined where its process has just removed the note. */
@@ -23,7 +23,7 @@ const readNote = (note: string): string | undefined => {
   }
 }
 
-/** Whether a folder holds a draft and nothing else. */
+/** Whether a folder contains a draft and nothing else. */
 const isDraft = (dir: string): boolean => {
   try {
     const names = readdirSync(dir)
@@ -34,7 +34,7 @@ const isDraft = (dir: string): boolean => {
   }
 }
 
-/** Removes a draft whose process was killed; the lock of a live one is held. */
+/** Removes a draft whose process was killed; a live one has its lock. */
 const removeAbandoned = (dir: string): void => {
   if (isDraft(dir) && lockFile(join(dir, OWNER_LOCK))) rmSync(dir, { recursive: true, force: true })
 }

@@ -25,7 +25,7 @@ const isLabel = (value: unknown): value is BackupLabel =>
   'blockhash' in value &&
   typeof value.blockhash === 'string'
 
-/** The label of a backup. Throws where the folder holds no backup. */
+/** The label of a backup. Throws where the folder contains no backup. */
 export const readLabel = (dir: string): BackupLabel => {
   try {
     const label: unknown = JSON.parse(readFileSync(join(dir, LABEL_FILE), 'utf8'))
@@ -33,7 +33,7 @@ export const readLabel = (dir: string): BackupLabel => {
   } catch {
     // A missing or foreign file: the same error as for a label of another shape.
   }
-  throw new Error(`${dir} holds no backup`)
+  throw new Error(`${dir} contains no backup`)
 }
 
 /** What a backup or a restore works with. */
@@ -61,7 +61,7 @@ const tipOfCopy = (dir: string, options: StoreOptions): Tip => {
 }
 
 /**
- * Writes a compacted copy of a network's live store, as of one block, while its indexer goes on.
+ * Writes a compacted copy of a network's live store, as of one block, while its indexer runs.
  * `target` appears complete or not at all. Answers the slot and the size of the copy.
  */
 export const backUp = async (

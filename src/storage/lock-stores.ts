@@ -3,7 +3,7 @@ import { lockFile } from '../native/os.js'
 import { storesPath } from './generations.js'
 
 /**
- * Locks the stores of a network until this process ends: no service can start meanwhile. False
+ * Locks the stores of a network until this process ends: no service can start before. False
  * where a service or another command holds them.
  */
 export const lockStores = (dataDir: string, network: string): boolean =>

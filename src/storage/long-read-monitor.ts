@@ -10,7 +10,7 @@ export type LongReadBounds = {
   /** A read that is open for longer is reported. */
   readonly readerSecondsMax: number
   readonly readersCheckMs: number
-  /** How often the slots of dead readers are freed. */
+  /** How often the slots of stale readers are freed. */
   readonly staleReadersMs: number
 }
 
@@ -38,8 +38,8 @@ const keyOf = ({ processId, thread, transaction }: OpenRead): string =>
   `${processId} ${thread} ${transaction}`
 
 /**
- * Measures a store, frees the slots of dead readers and reports reads that stay open. A read counts
- * from the first commit after it: before that it keeps no page from being reused.
+ * Measures a store, frees the slots of stale readers and reports reads that stay open. A read
+ * counts from the first commit after it: before that it keeps no page from being reused.
  */
 class LongReadMonitor {
   private readonly options: LongReadMonitorOptions

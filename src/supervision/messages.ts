@@ -47,7 +47,7 @@ export type Command =
       readonly accesses: readonly AccessToEnsure[]
     }
 
-/** From a child to the supervisor. A message only says what to look at: state is in the stores. */
+/** From a child to the supervisor. A message is only a notice: state is in the stores. */
 export type Event =
   | {
       readonly kind: 'ready'
@@ -63,7 +63,7 @@ export type Event =
   /** This edge did not confirm a change of accesses in time and must be restarted. */
   | { readonly kind: 'edgeUnconfirmed'; readonly pid: number }
   | { readonly kind: 'pong' }
-  /** A read of this process has been open for so long. */
+  /** A read of this process has been open for `seconds`. */
   | {
       readonly kind: 'longRead'
       readonly network: string

@@ -15,7 +15,10 @@ export class MetricsCollector {
     this.timeoutMs = timeoutMs
   }
 
-  /** Asks these children. Resolves with what has arrived when all have answered, or in time. */
+  /**
+   * Requests the metrics of these children. Resolves when all have answered, or at the timeout with
+   * what has arrived.
+   */
   collect(children: readonly Child[]): Promise<readonly MetricsSnapshot[]> {
     const call = this.nextCall++
     const snapshots: MetricsSnapshot[] = []

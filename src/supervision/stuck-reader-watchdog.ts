@@ -30,7 +30,7 @@ export const createStuckReaderWatchdog = (options: {
   const pinged = new Map<number, NodeJS.Timeout>()
 
   const restart = ({ network, pid, seconds }: LongRead): void => {
-    // By its process id: it may have ended by itself meanwhile.
+    // By its process id: the process may have ended by itself.
     const edge = edges().find(child => child.pid === pid)
     if (edge === undefined) return
     log.error(

@@ -137,6 +137,6 @@ t.test('configured certificate authorities and those of the system', async t => 
     const none = await run('own', 'bootstrap', 'rpc')
     t.equal(none.code, 1)
     t.match(none.output, /snapshotsCaFile|accountsRpc\.caFile/)
-    t.match(none.output, 'holds no certificate')
+    t.match(none.output, 'contains no certificate')
   })
 })

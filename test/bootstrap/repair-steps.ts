@@ -268,7 +268,7 @@ for (const kind of ['snapshot', 'rpc'] as const)
       const stopPublishing = startPublishing(t, harness, first + 2, true)
       await end(t, harness, service, kind)
       await stopPublishing()
-      const message = `repair: incremental failed: .* holds what changed after slot ${first + 2}, but the store ends at slot ${first - 1}`
+      const message = `repair: incremental failed: .* contains the changes after slot ${first + 2}, but the store ends at slot ${first - 1}`
       t.match(service.output(), new RegExp(message))
     },
   )

@@ -226,6 +226,6 @@ t.test('a backup under load is a complete store and gives the same answers', asy
     writeFileSync(join(settled, 'data.mdb'), 'no store '.repeat(10_000))
     await wrong(/the backup cannot be used here: it holds a file that is not a Slotline store/)
     rmSync(file)
-    await wrong(/settled holds no backup\n$/)
+    await wrong(/settled contains no backup\n$/)
   })
 })

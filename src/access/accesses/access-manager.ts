@@ -23,9 +23,9 @@ export type NewAccess = {
  */
 export type AccessManager = {
   grant(access: NewAccess): Promise<Access>
-  /** Sets the end (exclusive; null is none), also of an access that was ended by hand. */
+  /** Sets the end (exclusive; null is none), also of an access that was ended manually. */
   extend(accessId: string, validUntilMs: number | null): Promise<Access>
-  /** Ends the access now. One that was ended by hand before keeps that time. */
+  /** Ends the access now. One that was ended manually before keeps that time. */
   end(accessId: string): Promise<Access>
   find(accessId: string): Access | undefined
   /** Up to `countMax` accesses of all subjects, in the order of their ids, after this id. */
@@ -41,7 +41,7 @@ export const endOf = (access: Access): number =>
   Math.min(access.validUntilMs ?? Infinity, access.endedAtMs ?? Infinity)
 
 /**
- * The state of the access at that time. One that was ended by hand stays ended, also after the
+ * The state of the access at that time. One that was ended manually stays ended, also after the
  * clock was set back.
  */
 export const stateOf = (access: Access, nowMs: number): 'upcoming' | 'active' | 'ended' => {

@@ -120,7 +120,7 @@ export class AccessLimiter {
       return undefined
     }
     const { requestsInFlightMax } = state.grant.limits
-    // The row cannot be missing: the request that was admitted holds it.
+    // The row cannot be missing: the admitted request is counted in it.
     const inFlight = this.#add(state, REQUESTS, atOnce - 1, nowMs) ?? 0
     this.#return(state, 1)
     const exceeded =

@@ -4,7 +4,7 @@ import { allocateFile } from '../store/allocate-file.js'
 
 /**
  * Utilisation of accesses at this moment: cells of 8 bytes that every edge of the machine maps and
- * changes only by atomic operations, so that an edge which dies at any instant leaves no partial
+ * changes only by atomic operations, so that an edge that ends at any instant leaves no partial
  * change. One row per access in use:
  *
  *     cell 0      key of the access, 0 where the row was never assigned
@@ -175,7 +175,7 @@ export class LimitTable {
   }
 
   /**
-   * Goes on without the lock if its owner is stopped; the worst result is a second row for one
+   * Continues without the lock if its owner is stopped; the worst result is a second row for one
    * access.
    */
   #lock(edgeIndex: number): void {

@@ -30,11 +30,11 @@ const access = v.object({
   validFromMs: instantMs,
   /** Exclusive; null is no end. */
   validUntilMs: v.nullable(instantMs),
-  /** When it was ended by hand; null if it was not. */
+  /** When it was ended manually; null if it was not. */
   endedAtMs: v.nullable(instantMs),
 })
 
-/** An empty value: the key holds all the information. */
+/** An empty value: all the information is in the key. */
 const mark = v.object({})
 
 const token = v.object({

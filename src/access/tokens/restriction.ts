@@ -47,7 +47,7 @@ const MISTAKES: readonly [is: (text: string) => boolean, problem: string][] = [
   [text => /^0x|\.0x/i.test(text), 'it has a hexadecimal part; write decimal numbers'],
   [text => /\s|[^\x21-\x7e]/.test(text), 'it has a space or a sign that no address has'],
   [text => /^[\d.]*\d-\d[\d.]*$/.test(text), 'it is a range; only one address can be set'],
-  [text => /[a-z]/i.test(text), 'it is a host name; write the address it stands for'],
+  [text => /[a-z]/i.test(text), 'it is a host name; write its address'],
   [text => !/^[\d.]+$/.test(text), 'it has a sign that no address has'],
   [
     text => text.split('.').some(part => /^0\d/.test(part)),

@@ -24,7 +24,7 @@ export const dashboardSection = v.strictObject({
   ),
   identity: described(
     v.optional(identity),
-    'The OpenID Connect provider for sign-in; without it nobody can sign in.',
+    'The OpenID Connect provider for sign-in; without it no one can sign in.',
   ),
   ...optionEntries(defaults, {
     host,

@@ -92,6 +92,6 @@ export const defaults = {
   readersCheckMs: 1_000,
   /** An edge whose read is open for too long must answer within this, or it is restarted. */
   answerMs: 2_000,
-  /** How often the slots of dead readers are freed. */
+  /** How often the slots of stale readers are freed. */
   staleReadersMs: 10_000,
 }

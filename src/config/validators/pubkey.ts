@@ -6,7 +6,9 @@ const PUBKEY_BYTES = 32
 /** Maximum length of 32 bytes in base58. */
 const CHARS_MAX = 44
 
-/** True for the base58 text of 32 bytes. Only for configurations: the kernel parses requests. */
+/**
+ * True for the base58 text of 32 bytes. Only for configurations: the native addon parses requests.
+ */
 export const isPubkey = (text: string): boolean => {
   if (text.length > CHARS_MAX) return false
   let value = 0n

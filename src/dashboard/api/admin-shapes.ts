@@ -113,7 +113,7 @@ export const access = v.object({
   createdAtMs: instantMs,
   validFromMs: instantMs,
   validUntilMs: v.nullable(instantMs),
-  endedAtMs: described(v.nullable(instantMs), 'When it was ended by hand'),
+  endedAtMs: described(v.nullable(instantMs), 'When it was ended manually'),
   tokens: v.array(token),
 })
 

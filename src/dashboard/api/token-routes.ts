@@ -61,7 +61,7 @@ const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
   }),
 ]
 
-/** Routes of the location tokens of whoever is signed in. */
+/** Routes of the location tokens of the signed-in user. */
 export const createTokenRoutes = (parts: Parts): readonly Route[] => {
   const { accessService, catalog } = parts
   return [

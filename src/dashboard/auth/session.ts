@@ -54,14 +54,14 @@ export const createSessions = (parts: {
 
   const expiryOf = (record: SessionRecord): number =>
     Math.min(record.seenAtMs + options.sessionIdleMs, record.createdAtMs + options.sessionMaxMs)
-  const holds = (record: SessionRecord): boolean =>
+  const isValid = (record: SessionRecord): boolean =>
     // After the clock was set back, a session must not last longer.
     now() < expiryOf(record) && now() >= record.createdAtMs - options.sessionTouchMs
 
   const touch = (key: Buffer, seenAtMs: number): Promise<void> =>
     store
       .transaction(() => {
-        // Read again: the session may have ended meanwhile.
+        // Read again: the session may have ended since.
         const record = sessions.get(key)
         if (record !== undefined && record.seenAtMs < seenAtMs)
           sessions.put(key, { ...record, seenAtMs })
@@ -96,7 +96,7 @@ export const createSessions = (parts: {
       if (!ID.test(id)) return undefined
       const key = digestOf(id)
       const record = sessions.get(key)
-      if (record === undefined || !holds(record)) return undefined
+      if (record === undefined || !isValid(record)) return undefined
       const seenAtMs = now()
       if (seenAtMs - record.seenAtMs >= options.sessionTouchMs) await touch(key, seenAtMs)
       const { subject, email, name } = record
@@ -108,7 +108,7 @@ export const createSessions = (parts: {
     sweep: () =>
       store.transaction(() => {
         const ended = Array.from(sessions.from(new Uint8Array())).filter(
-          ([, record]) => !holds(record),
+          ([, record]) => !isValid(record),
         )
         for (const [key] of ended) sessions.remove(key)
         return ended.length

@@ -40,7 +40,7 @@ export const createCookies = (publicUrl: URL): Cookies => {
         .split(';')
         .map(pair => pair.trim())
         .filter(pair => pair.startsWith(start))
-      // Of two cookies with one name, another site has set one, and there is no way to tell which.
+      // Of two cookies with one name, another site has set one, and which is unknown.
       return found.length === 1 ? found[0]?.slice(start.length) : undefined
     },
     write: (kind, value, maxAgeMs) => format(kind, value, Math.floor(maxAgeMs / 1_000)),

@@ -43,7 +43,7 @@ export const loadPageFiles = (folder: string): ReadonlyMap<string, PageFile> => 
     const bytes = readFileSync(join(folder, name))
     byteCount += bytes.length
     if (byteCount > PAGE_BYTES_MAX)
-      throw new Error(`${folder} holds more than ${PAGE_BYTES_MAX} bytes: is it the built page?`)
+      throw new Error(`${folder} contains more than ${PAGE_BYTES_MAX} bytes: is it the built page?`)
     const path = `/${name.split(sep).join('/')}`
     let zipped: Promise<Buffer> | undefined
     files.set(path === '/index.html' ? '/' : path, {

@@ -31,7 +31,7 @@ export type RpcQuestion = {
 /** Consumes packed rows, in order. */
 export type TakeRows = (rows: Uint8Array) => void | Promise<void>
 
-/** Requests and bytes so far. */
+/** Requests and bytes since the start. */
 export type RpcCost = { readonly requests: number; readonly bytes: number }
 
 /**

@@ -103,8 +103,8 @@ export const fromStatus = (
   if (status === 401 || status === 403)
     return new RpcReadFailure(
       'refused',
-      `${said}; look at networks.accountsRpc.credential, credentialIn and credentialName`,
+      `${said}; check networks.accountsRpc.credential, credentialIn and credentialName`,
     )
   if (TOO_LARGE.test(message)) return new RpcReadFailure('tooLarge', said)
-  return new RpcReadFailure('refused', `${said}; look at networks.accountsRpc.endpoint`)
+  return new RpcReadFailure('refused', `${said}; check networks.accountsRpc.endpoint`)
 }

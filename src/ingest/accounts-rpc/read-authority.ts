@@ -13,5 +13,5 @@ export const readAuthority = (file: string, option: string): string => {
     throw new Error(`${option} cannot be read: ${why}`, { cause: error })
   }
   if (pem.includes('-----BEGIN CERTIFICATE-----')) return pem
-  throw new Error(`${option}: ${file} holds no certificate in PEM`)
+  throw new Error(`${option}: ${file} contains no certificate in PEM`)
 }

@@ -1,5 +1,5 @@
 /**
- * Bounds of a snapshot archive and of its transfer. An archive comes from a stranger: each bound
+ * Bounds of a snapshot archive and of its transfer. An archive is untrusted input: each bound
  * ends its reading.
  */
 export type Options = Readonly<typeof defaults>

@@ -223,7 +223,7 @@ export const bootstrap = async (parts: BootstrapParts): Promise<Indexer> => {
       onStep('replay', loaded)
     }
     await replay(parts, feed, loaded)
-    // A store that was aborted meanwhile must not become the live one.
+    // A store that was aborted during the load must not become the live one.
     signal.throwIfAborted()
     return spool.handOver()
   } catch (error) {

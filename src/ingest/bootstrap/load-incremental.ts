@@ -48,7 +48,7 @@ const demandContinues = (
   throw new Error(
     base === undefined
       ? `${printableLocation(location)} is a full snapshot: a store is brought up to date from an incremental one`
-      : `${printableLocation(location)} holds what changed after slot ${base}, but the store ends at slot ${tip}: load the full snapshot of slot ${base} as well`,
+      : `${printableLocation(location)} contains the changes after slot ${base}, but the store ends at slot ${tip}: load the full snapshot of slot ${base} as well`,
   )
 }
 

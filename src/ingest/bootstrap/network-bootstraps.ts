@@ -148,8 +148,8 @@ export type BootstrapsParts = Pick<RunnerParts, 'goLive' | 'setLiveFeedPaused' |
   readonly log: Log
   readonly metrics?: Metrics
   /**
-   * Index of the feed server in use. A spool follows it where its own server brings no blocks: the
-   * feed of the live store has switched away from that one.
+   * Index of the feed server in use. A spool follows it where its own server delivers no blocks:
+   * the feed of the live store has switched away from that one.
    */
   readonly sourceIndex?: () => number
 }

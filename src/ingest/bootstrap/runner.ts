@@ -186,7 +186,7 @@ export class BootstrapRunner {
   private pollCancel(): void {
     const { stores } = this.parts
     const request = readCancel(stores)
-    // Where its bootstrap is only requested so far, the next poll sees both.
+    // Where its bootstrap has not started yet, the next poll sees both.
     if (request === undefined || request.id === readRequest(stores)?.id) return
     const { current } = this.record
     const isThis = request.id === current?.request.id

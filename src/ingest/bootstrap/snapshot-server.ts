@@ -22,12 +22,12 @@ export type SnapshotHead = {
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : 'no answer'
 
-/** A server's refusal, or the system's code for why it does not answer. It holds no URL. */
+/** A server's refusal, or the system's code for why it does not answer. It contains no URL. */
 class HeadFailure extends Error {}
 
 /**
  * Asks for what a server would send. Rejects where it refuses or does not answer; no word of that
- * holds the URL.
+ * contains the URL.
  */
 export const askHead = async (
   url: string,

@@ -40,7 +40,7 @@ export type CommittedBlock = {
   readonly bufferedBytes: number
 }
 
-/** A line for the log. Its text holds no secret. */
+/** A line for the log. Its text contains no secret. */
 export type FeedLine = { readonly level: 'info' | 'warn' | 'error'; readonly text: string }
 
 /** Events of a source. The listeners must not throw. */

@@ -27,7 +27,7 @@ export type ChainOverride = {
 /** The servers of a network's feed in order, and what is asked of each. */
 export type FeedSources = {
   readonly sources: readonly [Target, ...Target[]]
-  /** Holds nothing of a single server: a secret of the first must not reach the second. */
+  /** Contains nothing of a single server: a secret of the first must not reach the second. */
   readonly bounds: Options
 }
 

@@ -49,7 +49,7 @@ export class RepairPolicy {
     this.attempts = 0
   }
 
-  /** The source in use brings no blocks. `cause` is the reader's. */
+  /** The source in use delivers no blocks. `cause` is the reader's. */
   onUnhealthy(cause: string): RepairAction {
     const { sourceCount, options } = this.parts
     // Another feed does not help a store that cannot be written.

@@ -57,7 +57,7 @@ const describe = (action: RepairAction, sourceCount: number): string => {
 }
 
 /**
- * A feed that repairs itself: reads the first source and, when it brings no blocks, takes the
+ * A feed that repairs itself: reads the first source and, when it delivers no blocks, takes the
  * actions of the policy. No step is taken while the feed is healthy, and each is logged with its
  * reason.
  */

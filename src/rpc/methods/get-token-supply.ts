@@ -9,6 +9,6 @@ export const getTokenSupply = method({
   bound: 'timeout',
   params: [pubkey, ignored],
   result: atSlot(TOKEN_AMOUNT),
-  // The kernel writes the result's bytes: u64 values never become JavaScript numbers.
+  // The native addon writes the result's bytes: u64 values never become JavaScript numbers.
   run: (reads, mint) => reads.tokenSupply(mint),
 })

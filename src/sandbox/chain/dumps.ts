@@ -7,7 +7,7 @@ import type { AccountState } from './block.js'
 export const defaults = {
   /** An account of 10 MiB in base64, and room for the rest. */
   fileBytesMax: 16 * 1024 * 1024,
-  /** All files are held in memory. */
+  /** All files are kept in memory. */
   folderBytesMax: 1024 * 1024 * 1024,
 }
 export type DumpOptions = typeof defaults

@@ -40,7 +40,7 @@ const word = (tag: number, value: number): Buffer => {
 const price = (microLamports: bigint): Buffer => {
   const data = Buffer.alloc(9)
   data.writeUInt8(UNIT_PRICE)
-  // Nobody can pay the capped fee either.
+  // No account can pay the capped fee either.
   data.writeBigUInt64LE(microLamports > U64_MAX ? U64_MAX : microLamports, 1)
   return data
 }

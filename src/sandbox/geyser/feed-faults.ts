@@ -11,7 +11,7 @@ export type FeedFaults = {
   stall(ms: number): void
   /** Sends nothing until that many slots have started, then everything at once. */
   burst(slots: number): void
-  /** Hides a slot from everybody, or (`live`) from all but later replays. */
+  /** Hides a slot from all subscribers, or (`live`) from all but later replays. */
   omitSlot(slot: number, hidden?: Hidden): void
   /** The block meta of the slot names a false parent hash. */
   forgeParent(slot: number): void

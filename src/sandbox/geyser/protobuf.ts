@@ -133,12 +133,12 @@ export class MessageWriter {
     return this.used
   }
 
-  /** The bytes so far in a buffer of exactly their size. */
+  /** The written bytes in a buffer of exactly their size. */
   pack(): Buffer {
     return this.used < PACKED_BYTES_MAX ? Buffer.from(this.finish()) : this.finish()
   }
 
-  /** The bytes so far as a view: the writer must not be used afterwards. */
+  /** The written bytes as a view: the writer must not be used afterwards. */
   finish(): Buffer {
     return this.bytes.subarray(0, this.used)
   }

@@ -5,7 +5,7 @@ import type { UpstreamAnswer } from './upstream-request.js'
 const LIMITS = { batchCountMax: 1, nestingMax: 16 }
 const JSON_TYPE = 'application/json'
 
-/** One JSON-RPC call with its id as it came. */
+/** One JSON-RPC call with its id as received. */
 export type JsonCall = {
   readonly id: string
   readonly method: string

@@ -25,7 +25,7 @@ const TRANSFER_BYTES = 12
 
 /**
  * The sandbox's own tip addresses, deterministic by seed. Not those of real services: a transaction
- * signed for the sandbox must not pay anybody on another cluster.
+ * signed for the sandbox must not pay an account on another cluster.
  */
 export const deriveTips = (seed: string): Tips => {
   const addresses = (name: keyof Tips): string[] =>

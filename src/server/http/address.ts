@@ -9,7 +9,7 @@ const dotted = (bytes: Uint8Array, at: number): string =>
   `${bytes[at]}.${bytes[at + 1]}.${bytes[at + 2]}.${bytes[at + 3]}`
 
 /**
- * Text of an address of 4 or 16 bytes; empty for any other length. IPv4 that came in over a
+ * Text of an address of 4 or 16 bytes; empty for any other length. IPv4 received over a
  * dual-stack socket (`::ffff:a.b.c.d`) is the dotted quad: a restriction must not depend on how the
  * socket was opened.
  */

@@ -43,7 +43,7 @@ export class BodyBuffer {
     this.length += chunk.byteLength
   }
 
-  /** The bytes received so far, without a copy. */
+  /** The bytes that were received, without a copy. */
   view(): Uint8Array {
     return this.bytes.subarray(0, this.length)
   }

@@ -18,7 +18,7 @@ const SENT_MAX = 256
 
 /**
  * Frames that wait for one slow socket behind the buffer of uWebSockets.js, in order, and the
- * topics whose frames are queued here meanwhile.
+ * topics whose frames are queued here.
  */
 export class PendingFrames {
   readonly topics: Set<string>

@@ -282,13 +282,13 @@ const REFUSED: readonly [name: string, fault: ProviderFault, says: RegExp, tries
   [
     'a wrong key',
     { status: 401, body: 'who?' },
-    /HTTP 401 who\?; look at networks.accountsRpc.credential/,
+    /HTTP 401 who\?; check networks.accountsRpc.credential/,
     1,
   ],
   [
     'a wrong place',
     { status: 404, body: '<p>' },
-    /HTTP 404; look at networks.accountsRpc.endpoint/,
+    /HTTP 404; check networks.accountsRpc.endpoint/,
     1,
   ],
   ['an error of the node', error(-32005, 'Node is behind by 9 slots'), /its node is behind/, 8],

@@ -40,7 +40,10 @@ t.test('each server gets its own secrets only', async t => {
 
   const refused: [file: string, says: RegExp][] = [
     ['none.pem', /^networks\.feed\.fallbacks\.caFile cannot be read: ENOENT/],
-    ['other.pem', /^networks\.feed\.fallbacks\.caFile: .*other\.pem holds no certificate in PEM$/],
+    [
+      'other.pem',
+      /^networks\.feed\.fallbacks\.caFile: .*other\.pem contains no certificate in PEM$/,
+    ],
   ]
   for (const [file, message] of refused) {
     const fallback = { endpoint: 'https://two.example', caFile: join(dir, file) }

@@ -27,7 +27,7 @@ type Options = {
   readonly onChanged: () => Promise<void>
 }
 
-/** Changes the token, and holds the result of the last change. */
+/** Changes the token, and keeps the result of the last change. */
 const useTokenChanges = ({ scope, locationName, heading, onChanged }: Options) => {
   const { api, announce } = useServices()
   const [isBusy, setBusy] = useState(false)
