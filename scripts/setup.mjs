@@ -108,7 +108,7 @@ if (!isDone('packages', packages)) {
   markDone('packages', packages)
 }
 
-// tap is built anew for the plugins that package.json names. It would do so itself, but use them
+// tap is built again for the plugins that package.json names. It would do so itself, but use them
 // from its second run on.
 if (isForTests && !isDone('tap', packages)) {
   await run('Building the test runner', 'npx', ['tap', 'build'])
