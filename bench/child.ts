@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** What a child says: once that it is ready, or once what came out. */
+/** Message of a child: that it is ready, or its result. */
 type Message = { readonly answer: unknown } | { readonly failure: string }
 
 /** A process that this one started. */
@@ -65,7 +65,7 @@ export const runJob = async <Start, Answer>(script: string, start: Start): Promi
   return child.answer
 }
 
-/** In a child: does what the parent asks, and answers with what comes of it. */
+/** In a child: performs a request of the parent and replies with the result. */
 export const onStart = <Start, Answer>(work: (start: Start) => Answer | Promise<Answer>): void => {
   // A bench that was interrupted must leave nothing behind.
   process.once('disconnect', () => process.exit(0))

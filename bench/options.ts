@@ -21,7 +21,7 @@ export type Plan = {
   readonly closedLoopMs: number
   readonly openLoopMs: number
   readonly downloadMs: number
-  /** Reads of one page or scan in the kernel; the median counts. */
+  /** Native reads of one page or scan; the median counts. */
   readonly kernelRepeats: number
   readonly pointMs: number
   /** WebSockets that are opened to each server. A process may have 20,000 files. */
@@ -80,7 +80,7 @@ export const PAGE_LIMIT_DEFAULT = 1_000
 export const PAGE_LIMIT_MAX = 10_000
 
 /**
- * Different accounts that are asked for: far more than a processor's cache holds of the store, and
+ * Different accounts that are requested: far more than fit in a processor's cache, and
  * twice as many as an edge keeps results of, so that nearly every one is read.
  */
 export const SAMPLE_COUNT = 8_192
@@ -88,7 +88,7 @@ export const SAMPLE_COUNT = 8_192
 /** Connections of a closed loop: enough to saturate one edge. */
 export const CLOSED_LOOP_CONNECTIONS = 64
 
-/** A rate that no server here is near to: what is measured is latency, not queues. */
+/** A rate far below the capacity of each server: latency is measured, not queues. */
 export const OPEN_LOOP_REQUESTS_PER_SECOND = 2_000
 
 /** Connections of the probe; a request that finds none free waits, and its wait counts. */
@@ -97,5 +97,5 @@ export const OPEN_LOOP_CONNECTIONS = 32
 /** As in production. */
 export const STORE_OPTIONS: StoreOptions = store
 export const POOL_OPTIONS: PoolOptions = pools
-/** But no result is kept: what is timed is reading. */
+/** No result is cached: reads are timed. */
 export const READ_LIMITS: ReadLimits = { ...rpc, recentResultsMax: 0 }

@@ -1,5 +1,5 @@
 // `npm run bench -- [part…] [--quick] [--save-baseline]`: builds a data set, checks that the
-// answers are right, then measures. Nothing leaves the machine; every process is one of its own.
+// answers are right, then measures. Nothing leaves the machine; each part runs in its own process.
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import bs58 from 'bs58'
@@ -22,7 +22,7 @@ import { benchSubmission } from './load/submission.js'
 import { benchWebsockets } from './load/websockets.js'
 import { describeMachine, formatMachine, measurePace } from './report/machine.js'
 import { buildStore } from './micro/build-store.js'
-import { benchKernel } from './micro/kernel.js'
+import { benchNativeReads } from './micro/native-reads.js'
 import { benchParts } from './micro/parts.js'
 import { benchSignatures } from './micro/signatures.js'
 import type { Listening } from './peers/upstream.js'
@@ -35,7 +35,7 @@ import { createExpectedState, type ExpectedState } from './data/expected-state.j
 
 /** What can be measured beside the building of the store, in this order. */
 const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
-  kernel: benchKernel,
+  'native-reads': benchNativeReads,
   parts: benchParts,
   signatures: benchSignatures,
   'account-info': benchAccountInfo,
@@ -46,7 +46,7 @@ const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   'stopped-readers': benchStoppedReaders,
   notifications: benchNotifications,
 }
-/** Measured only where it is named: it explains a number, and is none of its own. */
+/** Measured only if it is named: it explains other figures. */
 const ON_DEMAND: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   layers: benchLayers,
 }

@@ -7,7 +7,7 @@ import { formatConfig } from '../src/config/printable.js'
 import { commandLine } from './fixtures/processes/deployment.js'
 import { ownDir } from './fixtures/own-dir.js'
 
-// What `npm test` has built: compiling it anew for each call would take longer than all other
+// What `npm test` has built: compiling it for each call would take longer than all other
 // tests.
 const run = (...args: string[]) => spawnSync(...commandLine(...args), { encoding: 'utf8' })
 
@@ -33,7 +33,7 @@ const cases: [args: string[], code: number, stderr: RegExp][] = [
   [['sandbox', '--edges', '0'], 2, /integer from 1/],
   [['sandbox', '--fast'], 2, /unknown option/],
   [['nothing'], 2, /unknown command/],
-  [['role', 'nobody'], 2, /no such role/],
+  [['role', 'unknown'], 2, /no such role/],
 ]
 for (const [args, code, stderr] of cases) {
   const name = args.map(arg => arg.replace(dir, '')).join(' ')

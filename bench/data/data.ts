@@ -27,16 +27,16 @@ export const TOKEN_ACCOUNT_BYTES = 165
 const MINT_BYTES = 82
 /** Kinds of pool accounts, distinguished by their first eight bytes. */
 export const DISCRIMINATORS = 4
-/** One token account in so many is wallet 0's: enough for a full page of one wallet. */
+/** One token account in this many is wallet 0's: enough for a full page of one wallet. */
 const WHALE_EVERY = 50
-/** What the chain holds for accounts that pay no rent. */
+/** Rent epoch of rent-exempt accounts. */
 const RENT_EXEMPT = 18446744073709551615n
 const SAMPLE = 2 ** 32
 
 const KINDS = { wallet: 1, mint: 2, token: 3, pool: 4, program: 5, block: 6 } as const
 type Kind = keyof typeof KINDS
 
-/** A bijection of 32 bits that leaves no pattern: numbers in a row come out unrelated. */
+/** A bijection of 32 bits that maps consecutive numbers to unrelated ones. */
 const mix = (value: number): number => {
   let h = value | 0
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)

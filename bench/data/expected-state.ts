@@ -14,9 +14,9 @@ import {
   type Spread,
 } from './data.js'
 
-/** Blocks that fill a store and then change it, each of so many accounts. */
+/** Blocks that fill a store and then change it, and their numbers of accounts. */
 export type History = {
-  /** Few large blocks: filling is not what is measured. */
+  /** Few large blocks: filling is not measured. */
   readonly fillBlockAccounts: number
   readonly changeBlocks: number
   /** What a busy mainnet block writes. */
@@ -26,7 +26,7 @@ export type History = {
 /** Slot of the first block; like the chain's own, large enough to show a number that is cut off. */
 const FIRST_SLOT = 400_000_000
 
-/** What a store must hold after its history, account by account, worked out without it. */
+/** The state of a store after its history, account by account, computed without the store. */
 export type ExpectedState = {
   readonly set: DataSet
   /** Slot of the newest block. */

@@ -14,7 +14,7 @@ import {
 import { pageRow, type Json } from './reference.js'
 import { poolPage, tokenPage, type ExpectedState } from './expected-state.js'
 
-/** One paged read: how it is asked, through which index it should go, and what must come. */
+/** One paged read: its request, the index that it should use, and the expected reply. */
 export type PageRead = {
   readonly name: string
   readonly method: 'getProgramAccountsV2' | 'getTokenAccountsByOwnerV2'

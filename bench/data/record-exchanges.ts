@@ -11,7 +11,7 @@ export type CheckedCall = {
 }
 
 /**
- * Asks each question once and checks the answer in value. What comes back is what a load may
+ * Sends each request once and checks the value of the reply. The received bytes are what a load may
  * compare, in bytes.
  */
 export const recordExchanges = async (

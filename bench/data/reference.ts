@@ -26,7 +26,7 @@ export const accountValue = (account: Omit<Account, 'pubkey'>): Json => ({
   space: account.data.length,
 })
 
-/** Fails the run where a reply is not, in value, what it must be. A wrong answer is never timed. */
+/** Fails the run where the value of a reply is wrong: a wrong reply is never timed. */
 export const checkReply = (name: string, reply: string, result: Json): void =>
   assert.deepEqual(parseExactly(reply), { jsonrpc: '2.0', result, id: 1 }, `${name}: wrong answer`)
 

@@ -1,4 +1,4 @@
-// What the bench uses of autocannon, which carries no types of its own.
+// Types of the parts of autocannon that the bench uses; the package has none.
 declare module 'autocannon' {
   export type Options = {
     readonly url: string

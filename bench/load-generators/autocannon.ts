@@ -1,4 +1,4 @@
-// autocannon at full speed, in a process of its own.
+// autocannon at full speed, in a separate process.
 import autocannon from 'autocannon'
 import { onStart } from '../child.js'
 import type { ClosedLoopResult, ClosedLoop } from './closed-loop.js'

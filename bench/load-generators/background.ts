@@ -4,7 +4,7 @@ import { setPriority } from 'node:os'
 const NICENESS = 10
 
 /**
- * Takes no processor from what is measured any more: this client would be another machine. Linux
+ * Lowers the priority of this process: the client represents another machine. Linux
  * keeps a niceness per thread, and V8's own threads are older than this call.
  */
 export const toBackground = (): void => {

@@ -10,7 +10,7 @@ export type ClosedLoop = {
   readonly durationMs: number
 }
 
-/** What came of it. */
+/** Its results. */
 export type ClosedLoopResult = {
   /** In the measured time. */
   readonly requestsPerSecond: number
@@ -58,7 +58,7 @@ onStart<ClosedLoop, ClosedLoopResult>(
     const answered = counts.ok - answeredBefore
     const cpu = process.cpuUsage(cpuBefore)
     isStopping = true
-    // What is on its way must come in too: requests sent = replies.
+    // Replies in flight are awaited, too: requests sent = replies.
     for (let waited = 0; waited < 2_000 && connections.some(one => one.isBusy); waited += 10)
       await wait(10)
     const unanswered = connections.filter(one => one.isBusy).length

@@ -42,7 +42,7 @@ export const toWire = (target: Target, exchanges: readonly Exchange[]): Wire[] =
   })
 
 /**
- * A keep-alive connection with at most one request on its way. Each reply is compared byte for byte
+ * A keep-alive connection with at most one request in flight. Each reply is compared byte for byte
  * with the one right answer, by `memcmp` and not by an HTTP parser, so that the client costs less
  * than the server.
  */
@@ -59,7 +59,7 @@ export class Connection {
    */
   #headBytes = 0
   sentAt = 0
-  /** When the last bytes of a reply came, before they were looked at. */
+  /** Time at which the last bytes of a reply were received, before they were checked. */
   receivedAt = 0
 
   constructor(
@@ -96,7 +96,7 @@ export class Connection {
     if (this.#wire === undefined) return
     this.receivedAt = performance.now()
     if (this.#parts.length === 0 && this.#isReply(chunk, this.#headBytes)) return this.#finish('ok')
-    // The slow way: the first reply, and one that came in parts.
+    // The slow path: the first reply, and one received in parts.
     this.#parts.push(chunk)
     this.#partsBytes += chunk.length
     if (this.#partsBytes < this.#replyBytes) return
@@ -112,7 +112,7 @@ export class Connection {
   }
 
   /**
-   * True where `bytes` are a whole 200 reply, with a head of so many bytes and the one right body.
+   * True where `bytes` are a complete 200 reply with a head of this length and the expected body.
    */
   #isReply(bytes: Buffer, headBytes: number): boolean {
     const reply = this.#wire?.reply

@@ -11,11 +11,11 @@ export type Download = {
   readonly connectionCount: number
   readonly warmMs: number
   readonly durationMs: number
-  /** True where the client must not take the processor from what is measured. */
+  /** True where the client must not take processor time from the measured process. */
   readonly isBackground: boolean
 }
 
-/** What came of it; times in milliseconds. */
+/** Its results; times in milliseconds. */
 export type DownloadResult = {
   readonly repliesPerSecond: number
   readonly megabytesPerSecond: number

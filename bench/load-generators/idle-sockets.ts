@@ -1,4 +1,4 @@
-// Opens many WebSockets that do nothing, then subscribes all of them and counts what comes.
+// Opens many idle WebSockets, then subscribes all of them and counts the notifications.
 import { onStart } from '../child.js'
 import type { Memory, Published } from '../peers/sockets.js'
 import { openControl, openMany, toFrame, untilBytes } from './socket.js'
@@ -12,7 +12,7 @@ export type IdleSockets = {
   readonly frameBytes: number
 }
 
-/** What came of it, for each socket in bytes, for each frame and socket in microseconds. */
+/** Its results: per socket in bytes, per frame and socket in microseconds. */
 export type IdleSocketsResult = {
   readonly rssBytes: number
   readonly heapBytes: number

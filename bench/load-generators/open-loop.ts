@@ -18,7 +18,7 @@ export type OpenLoop = {
 }
 
 /**
- * Milliseconds from the moment at which a request should have gone out, or went out, to its whole
+ * Milliseconds from the time at which a request was due, or was sent, to its complete
  * reply.
  */
 export type Latency = {
@@ -38,7 +38,7 @@ const quantile = (sorted: Float64Array, share: number): number =>
 const OWN_TURN = 100
 
 onStart<OpenLoop, Latency>(async job => {
-  // Its own wait for the processor is not the server's: on a machine of its own it would have none.
+  // The client represents another machine: it must not wait for this one's processor.
   if (job.isBackground === true) toBackground()
   else if (!setRealtime()) setSlice(OWN_TURN)
   const wires = toWire(job.target, job.exchanges)
@@ -57,7 +57,7 @@ onStart<OpenLoop, Latency>(async job => {
     const wire = wires[next++ % wires.length]
     if (wire === undefined) return
     connection.send(wire)
-    // The timer's own delay is not the server's: a request that goes out with its tick counts from
+    // The timer's own delay is not the server's: a request that is sent with its tick counts from
     // there.
     owed.set(connection, dueAt ?? connection.sentAt)
   }

@@ -14,7 +14,7 @@ import {
 /** Requests of one kind. */
 export type Case = {
   readonly exchanges: readonly Exchange[]
-  /** Each round takes the next so many, and begins again where there are no more. */
+  /** Requests of a round, taken in turn from the list and from its start again at its end. */
   readonly roundRequests: number
 }
 
@@ -35,7 +35,7 @@ const OWN_TURN = 100
 type Ask = (wire: Wire) => Promise<number>
 
 /**
- * What asks over a connection of its own; it resolves with the microseconds that an answer took.
+ * A client with its own connection; it resolves with the microseconds until the reply.
  */
 const openAsk = async ({ port }: Target): Promise<Ask> => {
   let isIn: (outcome: Outcome) => void = () => {}

@@ -14,7 +14,7 @@ export type SocketClient = {
   wake: () => void
 }
 
-/** A text frame with a mask of zeros: what is sent is what is meant. */
+/** A text frame with a mask of zeros, which leaves the payload as it is. */
 export const toFrame = (text: string): Buffer => {
   const body = Buffer.from(text)
   return Buffer.concat([Buffer.from([0x81, 0x80 | body.length, 0, 0, 0, 0]), body])

@@ -1,10 +1,10 @@
 // getAccountInfo at full speed: the edge with authentication against a bare server and against a
 // Fastify server. Limits are checked and never reached. The sampled accounts are more than an edge
 // keeps results of, so nearly every one is read; the result of one account is read once and kept,
-// because nothing is committed meanwhile (recentResultsMax). Per request, the edge adds to the bare
-// server: header checks (0.3 µs), a load of the access version and a token look-up (0.2 µs), one
-// native call that parses the body, walks the B-tree and writes the reply (1 µs, 2.7 µs with cold
-// caches), one counter and one histogram (0.2 µs).
+// because nothing is committed during the run (recentResultsMax). Per request, the edge adds to
+// the bare server: header checks (0.3 µs), a load of the access version and a token look-up
+// (0.2 µs), one native call that parses the body, walks the B-tree and writes the reply (1 µs,
+// 2.7 µs with cold caches), one counter and one histogram (0.2 µs).
 import { join } from 'node:path'
 import { recordExchanges } from '../data/record-exchanges.js'
 import { cpuTimesOf, runJob, startChild, type Child as ChildOf } from '../child.js'
@@ -180,7 +180,7 @@ export const benchAccountInfo = async (context: Context): Promise<void> => {
         'ms in turn, medians; authentication on',
     )
     await compare(context, 'getAccountInfo', servers)
-    // The same bytes each time, as the bare server sends them: what is left is neither the
+    // The same bytes each time, as the bare server sends them: the difference is neither the
     // processor's cache nor reading.
     const one = servers.map(each => ({ ...each, exchanges: each.exchanges.slice(0, 1) }))
     await compare(context, 'getAccountInfo of one account', one)

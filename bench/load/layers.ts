@@ -9,14 +9,14 @@ import { median } from '../report/report.js'
 
 type Stage = { readonly name: string; readonly server: Server; readonly isReal: boolean }
 
-/** What a request may pay in all for who sends it. */
+/** Bound of the total cost of authentication and limits per request. */
 const ACCESS_MICROS = 1.5
 
 /** Processor time of one getAccountInfo in the server, as more and more of the edge takes part. */
 export const benchLayers = async (context: Context): Promise<void> => {
   const { plan, edge, config, storeDir, accountInfo, report, note } = context
   const reply = accountInfo[0]?.reply ?? ''
-  // All replies are of one length: servers without the kernel always send the first.
+  // All replies are of one length: servers without native reads always send the first.
   const sameReply: Exchange[] = accountInfo.map(({ body }) => ({ body, reply }))
   const children = []
   const stages: Stage[] = []
@@ -26,7 +26,7 @@ export const benchLayers = async (context: Context): Promise<void> => {
       const child = await startChild<layer.Start, layer.Listening>('peers/layer.js', start)
       children.push(child)
       const target = { port: child.answer.port, path: edge.target.path }
-      const isReal = name === 'bare + kernel' || name === 'all but rpc'
+      const isReal = name === 'bare + native reads' || name === 'all but rpc'
       stages.push({ name, server: { pid: child.pid, target }, isReal })
     }
     stages.push({ name: 'the edge', server: edge, isReal: true })
@@ -49,7 +49,7 @@ export const benchLayers = async (context: Context): Promise<void> => {
         const cpuMs = (cpuMsOf(server.pid) ?? NaN) - before
         micros.get(name)?.push((cpuMs * 1000) / result.answered)
       }
-    note(`processor time in the server per request, kernel included; ${plan.rounds} rounds`)
+    note(`processor time in the server per request, including system time; ${plan.rounds} rounds`)
     for (const [name, values] of micros)
       report({ name: `layers: ${name}`, value: median(values), unit: 'µs', better: 'lower' })
     const of = (name: string): number => median(micros.get(name) ?? [])

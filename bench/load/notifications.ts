@@ -1,5 +1,5 @@
 // From the commit of a block to the last byte of the notifications that it gives: 1,000 accounts,
-// each with its subscription, on one socket of an edge of its own, and over fifty. Sketch: a
+// each with its subscription, on one socket of a separate edge, and over fifty. Sketch: a
 // message to the edge, a pass (1,000 inspect-ups, 1,000 records of 165 bytes read and written as
 // JSON), 500 KB over the boundary, 1,000 publishes of 480 bytes, one TCP connection of loopback, or
 // a write to each of fifty.
@@ -35,7 +35,7 @@ const hash = (slot: number): Buffer => {
   return bytes
 }
 
-/** Every account changes, and says in which slot. */
+/** Changes every account; its lamports are the slot. */
 const applyBlock = (indexer: Indexer, slot: number): void => {
   const data = Buffer.alloc(165, slot)
   indexer.applyBlock({
@@ -65,7 +65,7 @@ const toFrame = (text: string): Buffer => {
   return Buffer.concat([head, body])
 }
 
-/** A socket that does no more with what comes than it must. */
+/** A socket with minimal work per message. */
 const openListener = async (port: number, path: string) => {
   const socket = net.connect(port, '127.0.0.1').setNoDelay(true)
   let kept: Buffer = Buffer.alloc(0)
@@ -98,7 +98,7 @@ const openListener = async (port: number, path: string) => {
   })
   return {
     send: (text: string): void => void socket.write(toFrame(text)),
-    /** Takes so many messages. */
+    /** Resolves after this many messages. */
     take: (count: number, inspect: (body: Buffer) => void = () => {}): Promise<void> =>
       new Promise((resolve, reject) => {
         let taken = 0
@@ -167,7 +167,7 @@ export const benchNotifications = async (context: Context): Promise<void> => {
     const all = listeners.map(listener => listener.take(ACCOUNTS / listeners.length, inspect))
     applyBlock(indexer, slot)
     const startMs = performance.now()
-    edge.tell({ kind: 'committed', network: NETWORK, slot })
+    edge.send({ kind: 'committed', network: NETWORK, slot })
     await Promise.all(all)
     return performance.now() - startMs
   }

@@ -90,7 +90,7 @@ const cases = (): Case[] => {
   ]
 }
 
-/** Asks once for each body; a failure ends the bench. What comes back is compared from then on. */
+/** Sends each body once; a failure ends the bench. Later replies are compared with these. */
 const ask = async (target: Target, bodies: Case['bodies']): Promise<Exchange[]> => {
   const client = new Client(`http://127.0.0.1:${target.port}`)
   const exchanges: Exchange[] = []
@@ -147,7 +147,7 @@ const added = async (
   const toEdge = { port: edge.port, path: `${edge.path}${route}`, ...type }
   const directly = await ask(toUpstream, bodies)
   const through = await ask(toEdge, bodies)
-  // First, so that what is timed one by one afterwards is compiled.
+  // First, so that the code of the sequential requests is compiled.
   await runClosedLoop(context, name, [toEdge, through])
   const costs: Record<keyof typeof ADDED, number[]> = { p50: [], p99: [] }
   for (let round = 0; round < context.plan.rounds; round++) {

@@ -1,7 +1,7 @@
 // Fills a store, then applies blocks of changes to it, as the indexer does: every index kept, every
-// commit durable. The first ones are committed one by one, as they come to a feed that keeps up;
+// commit durable. The first ones are committed one by one, as by a feed without a backlog;
 // the others wait in a queue, of which a commit takes what the indexer's options allow. The time of
-// changes is the kernel's: the feed hands its blocks over inside it.
+// changes is that of the native indexer, which reads the feed itself.
 import { defaults as feed } from '../../src/ingest/feed/geyser.js'
 import { onStart } from '../child.js'
 import type { DataSet, Spread } from '../data/data.js'
@@ -12,7 +12,7 @@ import { blocksOf, spreadOf, type Block, type History } from '../data/expected-s
 /** What to build, and where. */
 export type Start = { readonly dir: string; readonly set: DataSet; readonly history: History }
 
-/** Durable commits of so many blocks of changes each. */
+/** Number of blocks of changes per durable commit. */
 export type Commits = {
   readonly commitCount: number
   readonly commitBlocks: number
@@ -33,7 +33,7 @@ export type Applied = {
 /** Changes of one spread, committed one by one and from a queue. */
 export type Pace = { readonly single: Commits; readonly backlog: Commits }
 
-/** One block of so many is committed alone, and the rest is the backlog. */
+/** One block in this many is committed alone; the rest is the backlog. */
 const SINGLE_SHARE = 5
 
 const commit = (indexer: Indexer, blocks: readonly Block[], commitBlocks: number): Commits => {

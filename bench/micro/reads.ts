@@ -57,7 +57,7 @@ const readAll = async (source: BodySource): Promise<Buffer> => {
 
 const sourceOf = async (reply: ReturnType<Reads['programPage']>): Promise<BodySource> => {
   const body = await reply
-  if (body instanceof Uint8Array) throw new Error('a page must come from the scan pool')
+  if (body instanceof Uint8Array) throw new Error('a page must be read by the scan pool')
   return body
 }
 
@@ -75,10 +75,10 @@ const medianMs = async (repeats: number, read: () => Promise<BodySource>): Promi
 }
 
 /**
- * The page reads of the HTTP bench, as the kernel is asked for them: what `src/rpc` would make of
+ * The page reads of the HTTP bench as native calls: what `src/rpc` makes of
  * them.
  */
-const kernelPages = (expected: ExpectedState, reads: Reads, page: Page, changeBlocks: number) => {
+const nativePages = (expected: ExpectedState, reads: Reads, page: Page, changeBlocks: number) => {
   const { set } = expected
   const ofProgram = (
     program: Uint8Array,
@@ -161,14 +161,14 @@ onStart<Start, Measured>(async ({ dir, set, history, pageLimit, repeats, pointMs
 
   const pageMs: Record<string, number> = {}
   const wanted = pageReads(expected, pageLimit, history.changeBlocks)
-  for (const [nth, read] of kernelPages(expected, reads, page, history.changeBlocks).entries()) {
+  for (const [nth, read] of nativePages(expected, reads, page, history.changeBlocks).entries()) {
     const { name, result } = wanted[nth] ?? { name: '?', result: () => undefined }
     const text = (await readAll(await read())).toString()
     assert.deepEqual(parseExactly(text), result(), `page of ${name}: wrong answer`)
     pageMs[name] = await medianMs(repeats, read)
   }
 
-  // No account has these eight bytes where its amount is: every one is looked at, none is taken.
+  // No account has these eight bytes as its amount: every account is compared, none matches.
   const filters = [{ offset: 64, bytes: Buffer.from('no match') }]
   const query = { ...page, program: TOKEN_PROGRAM, filters, changedSinceSlot: undefined }
   const scan = () => sourceOf(reads.programPage(query))

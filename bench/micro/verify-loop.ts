@@ -68,7 +68,7 @@ const measure = async ({ rounds }: Start): Promise<Measured> => {
   const bodies = Array.from({ length: BODIES }, (_, nth) =>
     Buffer.concat(signers.map((signer, at) => newRecord(signer, nth * RECORDS + at))),
   )
-  /** In turn, body by body: what the machine does meanwhile falls on both. */
+  /** Alternates body by body, so that other load of the machine affects both. */
   const loopsMicros = (): [bare: number, checked: number] => {
     const loops = bodies.map(compareLoops)
     assert(loops.every(({ signatures }) => signatures === RECORDS))

@@ -1,6 +1,6 @@
-// getAccountInfo written the plain, competent way: Fastify with schemas for what comes and what
-// goes, npm lmdb with its own encoding, bs58. It authenticates, checks its parameters and keeps u64
-// exact, as ours does.
+// getAccountInfo written in the usual way: Fastify with schemas for requests and
+// replies, npm lmdb with its own encoding, bs58. It authenticates, checks its parameters and
+// keeps u64 exact, as ours does.
 import { createHash } from 'node:crypto'
 import bs58 from 'bs58'
 import Fastify from 'fastify'

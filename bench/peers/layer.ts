@@ -1,4 +1,4 @@
-// The edge taken apart: the same request through ever more of it, to see what each layer costs.
+// The layers of the edge: the same request through one layer more at a time, for the cost of each.
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import uws from 'uWebSockets.js'
@@ -24,7 +24,7 @@ export type Start = {
   readonly layer: Layer
   readonly config: Config
   readonly storeDir: string
-  /** What layers without the kernel answer. */
+  /** Reply of layers without native reads. */
   readonly reply: string
 }
 
@@ -112,7 +112,7 @@ onStart<Start, Listening>(async ({ layer, config, storeDir, reply }) => {
   const constant = () => bytes
   const reads = openReader(storeDir, STORE_OPTIONS, POOL_OPTIONS).reads(READ_LIMITS)
   if (layer === 'bare') return listenBare(constant)
-  if (layer === 'bare + kernel') return listenBare(answerer(reads))
+  if (layer === 'bare + native reads') return listenBare(answerer(reads))
   const { log } = openLog('layer', config.log)
   const routes =
     layer === 'server'

@@ -61,7 +61,7 @@ const memory = (): Memory => {
 
 type Publish = (frame: Uint8Array) => void
 
-/** Each frame has left, as far as its clients take it, when the event loop comes round. */
+/** At the end of the event loop's turn each frame is sent as far as its clients read. */
 const publishAll = async (
   publish: Publish,
   { times, bytes }: { readonly times: number; readonly bytes: number },

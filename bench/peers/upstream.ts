@@ -1,4 +1,4 @@
-// A lander and a bundle engine that only answer: the least that a submission can cost. It stands
+// A lander and a bundle engine that only answer: the minimum cost of a submission. It represents
 // for the upstream when it is called directly, and when it is called through an edge.
 import { createHash } from 'node:crypto'
 import bs58 from 'bs58'
@@ -49,7 +49,7 @@ const REPLIES: Readonly<Record<string, (body: Buffer) => string>> = {
 onStart<null, Listening>(
   () =>
     new Promise((resolve, reject) => {
-      // It stands for another machine: what else this one does must not delay it.
+      // It represents another machine: other work of this one must not delay it.
       setRealtime()
       uws
         .App()

@@ -61,7 +61,7 @@ const WALK_STEPS = 2_000_000
  * describes the memory in that second only: latencies differed by a third between equal values.
  */
 export const measurePace = (): number => {
-  // A linear congruential generator of full period: the walk comes everywhere.
+  // A linear congruential generator of full period: the walk visits every element.
   const next = Int32Array.from(
     { length: WALK_WORDS },
     (_, at) => (Math.imul(at, 1_664_525) + 1_013_904_223) & (WALK_WORDS - 1),

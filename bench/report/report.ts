@@ -42,7 +42,7 @@ export const regressions = (figures: readonly Figure[], baseline: Baseline): str
       : [`${figure.name}: ${format(figure.value)} ${figure.unit}, baseline ${format(before)}`]
   })
 
-/** Whether a run fails. The numbers of a quick one say too little to be held against targets. */
+/** Whether a run fails. The figures of a quick run are too imprecise for targets. */
 export const isFailed = (run: {
   readonly isQuick: boolean
   /** Figures that miss their targets. */

@@ -44,7 +44,7 @@ export const saveRun = (run: Run, now: Date): string => {
 export const saveBaseline = (run: Run): void => write(baselinePath, run)
 
 /**
- * The committed run to compare with, where it is of the same data set; a smaller set says nothing
+ * The committed run to compare with, if it is of the same data set; a smaller set proves nothing
  * of a larger one.
  */
 export const readBaseline = (dataSet: string): Run | undefined => {

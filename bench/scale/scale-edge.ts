@@ -23,7 +23,7 @@ const NO_UPSTREAM = 9
 const GROWTH_MAX = 1.3
 
 /**
- * An edge over a store that stands still, and questions whose answers have been checked in value.
+ * An edge over an unchanging store, and requests whose replies have been checked.
  */
 export type ScaleEdge = { readonly names: readonly string[]; readonly asked: ServerCases }
 

@@ -7,8 +7,8 @@ import { accountValue, type Json } from '../data/reference.js'
 type Row = readonly [pubkey: string, owner: string, lamports: number, data: string]
 
 /**
- * Members of a set with what is right for them, as `native/ingest/examples/scale_bench/sample.rs`
- * writes it.
+ * Members of a data set with their expected values, as written by
+ * `native/ingest/examples/scale_bench/sample.rs`.
  */
 export type Sample = {
   readonly slot: number
@@ -29,7 +29,7 @@ export type Case = {
   readonly roundRequests: number
   /**
    * Different requests of the largest set. A smaller one has fewer members, which are asked for
-   * again: what the client holds of its own must not differ with the size.
+   * again: the client's own working set must not differ with the size.
    */
   readonly requestCount: number
   calls(): Iterable<CheckedCall>
@@ -96,7 +96,7 @@ const LIST = { roundRequests: 1_024, requestCount: 5_120 }
 const PAGE = { roundRequests: 64, requestCount: 64 }
 
 /**
- * Each method with what it is asked for and what must come. Questions are made as they are asked:
+ * Each method with its parameters and expected results. Requests are made as they are sent:
  * there are many.
  */
 export const casesOf = (sample: Sample): Case[] => {

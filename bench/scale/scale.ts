@@ -21,14 +21,14 @@ export type Alone = {
   readonly note: (text: string) => void
 }
 
-/** From what a cache holds to ten million; the last needs 15 GB of disk for some minutes. */
+/** From a number that fits in a cache to ten million, which needs 15 GB of disk for minutes. */
 const SIZES = [100_000, 1_000_000, 10_000_000] as const
 /**
- * The kernel's own part of what is compared between the smallest and the largest; the target is of
+ * The native part of the comparison between the smallest and the largest; the target is of
  * the whole.
  */
 const IN_KERNEL = ', warm: p50'
-/** What scale_bench says when its store is loaded and it waits. */
+/** Output of scale_bench when its store is loaded and it waits. */
 const LOADED = 'loaded'
 
 const MANIFEST = fileURLToPath(new URL('../../../../native/Cargo.toml', import.meta.url))
@@ -36,22 +36,22 @@ const MANIFEST = fileURLToPath(new URL('../../../../native/Cargo.toml', import.m
 type Size = {
   readonly size: number
   readonly dir: string
-  /** Each figure as it comes. */
+  /** Called for each figure. */
   readonly onFigure: (figure: Figure) => void
   /** While the store is loaded, not yet changed, and nothing else is done with it. */
   readonly whileLoaded: (folder: string) => Promise<void>
-  /** False where what comes after the loading is not asked for. */
+  /** False if only the load is measured. */
   readonly isWhole: boolean
 }
 
-/** Runs one size in a process of its own: its memory is measured, and gone before the next. */
+/** Runs one size in a separate process, whose memory is measured and then freed. */
 const runSize = async ({ size, dir, onFigure, whileLoaded, isWhole }: Size): Promise<void> => {
   const folder = join(dir, `scale-${size}`)
   const cargo = ['run', '--release', '--quiet', '--manifest-path', MANIFEST, '-p', 'ingest']
   const run = ['--example', 'scale_bench', '--', folder, String(size), 'wait']
   const child = spawn('cargo', [...cargo, ...run], { stdio: ['pipe', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
-  // Its exit code tells what became of it.
+  // Its exit code is the result.
   child.stdin.on('error', () => {})
   try {
     for await (const line of createInterface({ input: child.stdout })) {
@@ -84,7 +84,7 @@ const timeAlone = async (edge: ScaleEdge, { note }: Alone, onFigure: Sink): Prom
 
 /**
  * What a client sees of this size and of the smallest, which is loaded once more: times of
- * different minutes differ by more than what is looked for.
+ * different minutes differ by more than the measured difference.
  */
 const timeAgainst = (
   edge: ScaleEdge,

@@ -20,7 +20,7 @@ const LOCATION = 'bench'
 const HOST = '127.0.0.1'
 const EDGE_READY_MS_MAX = 30_000
 
-/** Checked at each request, and never met. */
+/** Checked at each request, and never reached. */
 const LIMITS: Limits = {
   requestsPerSecondMax: 1_000_000,
   requestsBurstMax: 1_000_000,
@@ -40,7 +40,7 @@ const freePort = (): Promise<number> =>
   })
 
 /**
- * The configuration of one edge on a data directory of its own: defaults but for places and names,
+ * The configuration of one edge on its own data directory: defaults except paths and names,
  * and for what `rpc` names.
  */
 export const benchConfig = async (
@@ -61,7 +61,7 @@ export const benchConfig = async (
   return toConfig({
     dataDir,
     rpc,
-    // Never called: the edge runs without an indexer, on a store that stands still.
+    // Never called: the edge runs without an indexer, on an unchanging store.
     networks: [
       {
         id: NETWORK,
@@ -103,8 +103,8 @@ export const createToken = async ({ dataDir, access }: Config): Promise<string> 
 
 /** A running edge. */
 export type Edge = Server & {
-  /** What its supervisor would tell it. */
-  tell(command: Command): void
+  /** Sends a command of the supervisor. */
+  send(command: Command): void
   stop(): Promise<void>
 }
 
@@ -129,7 +129,7 @@ export const startEdge = async (
       child.on('message', message => {
         const event = message as Event
         if (event.kind === 'failed') reject(new Error(`edge: ${event.message}`))
-        // It has looked at its store before it listens: both must have been said.
+        // It opens its store before it listens: it must have reported both.
         if (event.kind === 'indexed' || event.kind === 'ready') missing.delete(event.kind)
         if (missing.size > 0) return
         clearTimeout(late)
@@ -145,7 +145,7 @@ export const startEdge = async (
   return {
     pid: child.pid ?? 0,
     target: { port: config.locations[0]?.listeners[0]?.port ?? 0, path: `/${token}` },
-    tell: command => void child.send(command),
+    send: command => void child.send(command),
     stop: () => stopProcess(child),
   }
 }

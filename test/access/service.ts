@@ -49,14 +49,14 @@ t.test('a change is stored, then applied, then answered', async t => {
     const answered = change().then(() => events.push('answered'))
     while (events.length === 0) await new Promise(resolve => setImmediate(resolve))
     t.strictSame(events, ['settling'], name)
-    t.ok(isStored(), `${name}: stored before anybody is told`)
+    t.ok(isStored(), `${name}: stored before edges are notified`)
     awaitAcknowledged()
     await answered
     t.strictSame(events.splice(0), ['settling', 'answered'], name)
   }
   t.strictSame(accessService.listOf('ada'), accessService.page('', 10))
   await t.rejects(accessService.revoke(scope), { name: 'noToken' })
-  t.strictSame(events, [], 'what changed nothing tells nobody')
+  t.strictSame(events, [], 'a call that changes nothing notifies no edge')
   await store.close()
 })
 

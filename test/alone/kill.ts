@@ -78,9 +78,9 @@ t.test('killed processes recover, and no client receives a wrong answer', async 
           const slots = await metricsOf(deployment)
           return ['edge 0', 'edge 1'].every(name => (slots.get(name) ?? 0) > 0)
         })
-        t.ok(poller.answerCount > answers, 'the other one answered meanwhile')
+        t.ok(poller.answerCount > answers, 'the other edge answered during the restart')
       })
-      t.ok(deployment.pidsOf('edge').includes(first), 'the other one lives')
+      t.ok(deployment.pidsOf('edge').includes(first), 'the other edge was not restarted')
     }),
   )
 
@@ -125,7 +125,7 @@ t.test('killed processes recover, and no client receives a wrong answer', async 
         process.kill(stopped, 'SIGSTOP')
         const before = crowd.laneCounts
         const { slot } = crowd
-        await until('others go on', () => crowd.slot >= slot + 40)
+        await until('other connections continue', () => crowd.slot >= slot + 40)
         const after = crowd.laneCounts
         const gains = after.map((count, lane) => count - (before[lane] ?? 0))
         t.ok(
@@ -134,12 +134,12 @@ t.test('killed processes recover, and no client receives a wrong answer', async 
         )
         t.ok(
           gains.some(gain => gain <= 1),
-          'and some did lie with the stopped one',
+          'some connections were on the stopped edge',
         )
         const slots = await metricsOf(deployment)
         t.strictSame([...slots.keys()].filter(name => name.startsWith('edge')).length, 1)
         process.kill(stopped, 'SIGCONT')
-        await until('the stopped one goes on', () =>
+        await until('the continued edge answers', () =>
           crowd.laneCounts.every((count, lane) => count > (after[lane] ?? 0) + 1),
         )
       } finally {
@@ -148,7 +148,7 @@ t.test('killed processes recover, and no client receives a wrong answer', async 
       }
       t.strictSame(crowd.faults.slice(0, 5), [])
       t.ok(poller.answerCount > 0)
-      t.ok(deployment.pidsOf('edge').includes(stopped), 'nobody took it for dead')
+      t.ok(deployment.pidsOf('edge').includes(stopped), 'the stopped edge was not restarted')
     }),
   )
 

@@ -88,7 +88,7 @@ t.test('configured certificate authorities and those of the system', async t => 
     t.notMatch(ended.output, SECRET)
     return ended
   }
-  const refused: [name: string, words: string[], says: RegExp][] = [
+  const refused: [name: string, words: string[], message: RegExp][] = [
     [
       'a snapshot',
       ['snapshot', 'load', source],
@@ -100,10 +100,10 @@ t.test('configured certificate authorities and those of the system', async t => 
       /: UNABLE_TO_VERIFY_LEAF_SIGNATURE, its certificate is not trusted: the PEM of its authority belongs into networks\.accountsRpc\.caFile$/m,
     ],
   ]
-  for (const [name, words, says] of refused) {
+  for (const [name, words, message] of refused) {
     const { code, output } = await run('plain', ...words)
     t.equal(code, 1, name)
-    t.match(output, says)
+    t.match(output, message)
   }
   t.equal(requestCount, 0, 'an untrusted server receives no request')
 

@@ -69,16 +69,21 @@ t.test('a bootstrap continues with the next server when the first one fails', as
   const step = () => readStatus(stores)?.bootstrap?.step
   await until('it waits for a newer snapshot', () => step() === 'load')
   way.cut()
-  await until('the live feed has turned away', () => /switching to source 2/.test(service.output()))
+  await until('the live feed has switched its source', () =>
+    /switching to source 2/.test(service.output()),
+  )
   const { slot } = chain.chain.tip
-  await until('the chain goes on', () => chain.chain.tip.slot > slot + 10)
+  await until('the chain continues', () => chain.chain.tip.slot > slot + 10)
   // Only the second server sends later slots.
   const late = chain.chain.tip.slot
   files.redirects.set(name, basename(await record.writeFull(archives, late)))
   const loaded = await loading
   t.equal(loaded.code, 0, loaded.output)
   t.match(readStatus(stores)?.bootstrap, { step: 'live', state: 'done', attempts: 1 })
-  await until('the new store goes on', () => (readStatus(stores)?.tip?.slot ?? 0) > late + 20)
+  await until(
+    'the new store follows the chain',
+    () => (readStatus(stores)?.tip?.slot ?? 0) > late + 20,
+  )
   t.equal(await service.stop(), 0)
   t.equal((await runToEnd(t, ['verify', ...scope])).code, 0)
 })

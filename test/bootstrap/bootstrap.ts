@@ -214,14 +214,14 @@ soakTest('a snapshot older than the feed’s replay is refused before it is load
     /ends at slot 4, but the feed cannot be had from before slot \d+: load a snapshot of slot \d+/,
   )
   t.equal(await service.stop(), 0)
-  const cases: [args: string[], says: RegExp][] = [
+  const cases: [args: string[], message: RegExp][] = [
     [['none.tar.zst'], /none\.tar\.zst does not exist/],
     [[full, full, full], /at most one incremental/],
   ]
-  for (const [args, says] of cases) {
+  for (const [args, message] of cases) {
     const { code, output } = await load(...args)
     t.equal(code, 1)
-    t.match(output, says)
+    t.match(output, message)
   }
 })
 

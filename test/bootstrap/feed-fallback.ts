@@ -74,12 +74,14 @@ t.test('the status shows a replay with its reason, and its end', async t => {
   )
   const service = await prepared.start()
   const status = () => runToEnd(t, ['status', '--config', prepared.configFile])
-  await until('it is healthy', async () => (await status()).code === 0)
+  await until('the network is healthy', async () => (await status()).code === 0)
   const refusal = { fault: 'refuse', code: 13, details: 'catching up' }
   await injectFeedFault(endpoint, { ...refusal, times: 1_000_000 })
   await injectFeedFault(endpoint, { fault: 'drop', code: 13, details: 'catching up' })
   let seen = await status()
-  await until('it is told', async () => (seen = await status()).output.includes('  repair  '))
+  await until('the repair is reported', async () =>
+    (seen = await status()).output.includes('  repair  '),
+  )
   t.match(seen.output, /^network one: healthy\n/)
   t.match(
     seen.output,

@@ -17,7 +17,7 @@ import { startDeployment, statusOf } from '../fixtures/processes/deployment.js'
 
 const browser = await openBrowser(t)
 if (browser !== undefined) {
-  const deployment = await startDeployment(t, { args: ['--edges', '2'] })
+  const deployment = await startDeployment(t, { args: ['--edges', '1'] })
   const { dashboardUrl, locations } = deployment.description
 
   await t.test(
@@ -172,14 +172,14 @@ if (browser !== undefined) {
     let requestCount = 0
     page.on('request', () => (requestCount += 1))
     await page.clock.runFor('02:00')
-    t.ok(requestCount > 10, `${requestCount} requests while somebody may look`)
+    t.ok(requestCount > 10, `${requestCount} requests while the page is in use`)
     await page.clock.runFor('10:00')
     requestCount = 0
     await page.clock.runFor('05:00')
     t.equal(requestCount, 0)
     await page.mouse.move(200, 200)
     await page.clock.runFor('01:00')
-    t.ok(requestCount > 5, 'and goes on at a touch')
+    t.ok(requestCount > 5, 'polling resumes on user input')
     await context.close()
   })
 

@@ -121,7 +121,7 @@ if (browser !== undefined) {
     await page.getByRole('button', { name: 'Revoke token' }).click()
     await page.getByRole('heading', { name: 'No token yet for New York' }).waitFor()
     t.equal(await statusOf(second), 401)
-    t.equal(await statusOf(locations[1].rpcUrl), 200, 'somebody else’s token is not touched')
+    t.equal(await statusOf(locations[1].rpcUrl), 200, 'the token of another user is unchanged')
     await other.getByRole('heading', { name: 'No token yet for New York' }).waitFor()
     await page.getByRole('radio', { name: 'New York No token' }).waitFor()
     t.strictSame(faults, [])
@@ -202,7 +202,7 @@ if (browser !== undefined) {
     t.equal(
       column.reduce((sum, text) => sum + Number(text), 0),
       limited,
-      'the table says what the chart says',
+      'the table has the values of the chart',
     )
     t.strictSame(faults, [])
     await context.close()

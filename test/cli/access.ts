@@ -1,7 +1,16 @@
+import { execFile } from 'node:child_process'
 import { request } from 'node:http'
 import { join } from 'node:path'
-import t from 'tap'
-import { freePorts, runToEnd, startDeployment } from '../fixtures/processes/deployment.js'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { blocksOf, readPage } from '../fixtures/docs/markdown.js'
+import { ownDir } from '../fixtures/own-dir.js'
+import {
+  commandLine,
+  freePorts,
+  runToEnd,
+  startDeployment,
+} from '../fixtures/processes/deployment.js'
 
 /** Status of a read through an RPC URL; the client may use any loopback address. */
 const statusOf = (
@@ -26,8 +35,29 @@ const statusOf = (
     sent.end('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
   })
 
+/** Runs the commands of docs/access.md in a folder whose data directory is `.slotline`. */
+const checkDocumentation = async (t: Test, dir: string, port: number): Promise<void> => {
+  const blocks = blocksOf(readPage('docs/access.md')).filter(({ language }) => language === 'sh')
+  t.equal(blocks.length, 4)
+  const script = blocks
+    .map(({ text }) => text.replaceAll('127.0.0.1:8903', `127.0.0.1:${port + 4}`))
+    .join('\n')
+  const [command, args] = commandLine()
+  const own = `set -e\nslotline() { ${[command, ...args].join(' ')} "$@"; }\n`
+  const { stdout } = await promisify(execFile)('sh', ['-c', own + script], {
+    cwd: dir,
+    timeout: 90_000,
+  })
+  t.match(stdout, /"address": "8\.8\.8\.8"[^]*"address": null/)
+  t.match(stdout, /"state": "ended"[^]*"state": "active"/)
+  t.match(stdout, /"accesses":\[.*"subject":"ada"/, 'by curl')
+}
+
 t.test('changes by an operator apply at each edge at once', async t => {
-  const { dataDir, description } = await startDeployment(t, { args: ['--edges', '2'] })
+  const dir = ownDir(t)
+  const dataDir = join(dir, '.slotline')
+  const args = ['--edges', '2', '--traffic', '0']
+  const { description, port } = await startDeployment(t, { dataDir, args })
   const target = ['--url', description.dashboardUrl, '--token-file', join(dataDir, 'admin.token')]
   const slotline = (...args: readonly string[]) => runToEnd(t, ['access', ...args, ...target])
   const ask = async (...args: readonly string[]) => {
@@ -58,7 +88,7 @@ t.test('changes by an operator apply at each edge at once', async t => {
   t.equal(fra.wsUrl, fra.rpcUrl.replace('http:', 'ws:'))
   t.strictSame(await statuses(fra.rpcUrl), [200])
   const other = description.locations[1].rpcUrl.replace(/slt_.*/, fra.token)
-  t.strictSame(await statuses(other), [401], 'a token of one location opens no other')
+  t.strictSame(await statuses(other), [401], 'a token of one location is refused at another')
   const nyc = await ask('token', 'generate', accessId, 'sandbox', 'nyc')
   t.strictSame(await statuses(nyc.rpcUrl), [200])
 
@@ -69,10 +99,10 @@ t.test('changes by an operator apply at each edge at once', async t => {
     const proxied = { localAddress: '127.0.0.9', ...forwarded }
     const cases: [name: string, options: Parameters<typeof statusOf>[1], status: number][] = [
       ['from another address', {}, 403],
-      ['from another address that claims to be this one', forwarded, 403],
-      ['from it, through the trusted proxy', proxied, 200],
+      ['from another address with this one in X-Forwarded-For', forwarded, 403],
+      ['from this address through the trusted proxy', proxied, 200],
       [
-        'from another one that wrote this one before',
+        'from another address that put this one first',
         { localAddress: '127.0.0.9', headers: { 'x-forwarded-for': '8.8.8.8, 9.9.9.9' } },
         403,
       ],
@@ -80,7 +110,7 @@ t.test('changes by an operator apply at each edge at once', async t => {
     ]
     for (const [name, options, status] of cases)
       t.strictSame(await statuses(fra.rpcUrl, options), [status], name)
-    t.strictSame(await statuses(nyc.rpcUrl), [200], 'the other scope is untouched')
+    t.strictSame(await statuses(nyc.rpcUrl), [200], 'the other token is unchanged')
 
     const again = await ask('token', 'regenerate', ...scope)
     t.equal(again.address, '8.8.8.8', 'kept by regenerate')
@@ -105,12 +135,12 @@ t.test('changes by an operator apply at each edge at once', async t => {
       output: 'slotline: The access has ended\n',
     })
     t.match(await ask('extend', accessId, '--until', 'never'), { state: 'active' })
-    t.strictSame(await statuses(nyc.rpcUrl), [200], 'its tokens were kept')
+    t.strictSame(await statuses(nyc.rpcUrl), [200], 'its tokens are valid again')
     const untilMs = Date.now() + 2_000
     const until = new Date(untilMs).toISOString()
     t.match(await ask('extend', accessId, '--until', until), { validUntilMs: untilMs })
     await new Promise(resolve => setTimeout(resolve, Math.max(0, untilMs - Date.now())))
-    t.strictSame(await statuses(nyc.rpcUrl), [403], 'at its time')
+    t.strictSame(await statuses(nyc.rpcUrl), [403], 'after its end')
     t.match(await ask('show', accessId), { state: 'ended', tokens: [{}, {}] })
   })
 
@@ -136,8 +166,8 @@ t.test('changes by an operator apply at each edge at once', async t => {
       [1, 'slotline: say --config <file>, or both --url and --token-file\n'],
     )
     t.equal((await runToEnd(t, ['access', 'grant', ...target])).code, 2)
-    const nobody = ['--url', `http://127.0.0.1:${await freePorts()}`, ...target.slice(2)]
-    t.match(await runToEnd(t, ['access', 'list', ...nobody]), {
+    const unreachable = ['--url', `http://127.0.0.1:${await freePorts()}`, ...target.slice(2)]
+    t.match(await runToEnd(t, ['access', 'list', ...unreachable]), {
       code: 1,
       output: /^slotline: the admin API at http:\S+ cannot be reached: [^\n]*ECONNREFUSED[^\n]*\n$/,
     })
@@ -166,4 +196,6 @@ t.test('changes by an operator apply at each edge at once', async t => {
     accesses.map((access: { accessId: string }) => access.accessId),
     [accessId],
   )
+
+  await t.test('the commands of docs/access.md', t => checkDocumentation(t, dir, port))
 })

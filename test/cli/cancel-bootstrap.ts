@@ -114,13 +114,13 @@ t.test('a bootstrap can be cancelled', async t => {
   t.equal(await service.stop(), 0)
 
   await t.test('without a service', async t => {
-    const held = async () => {
+    const startPaused = async () => {
       pauseChain()
       files.pending.length = 0
       files.setPaused(true)
       const command = harness.startBootstrap('snapshot')
       await until('it loads', () => files.pending.length > 0)
-      await until('it says so', () => {
+      await until('the status is running at load', () => {
         const { state, step } = statusOf('snapshot') ?? {}
         return state === 'running' && step === 'load'
       })
@@ -128,13 +128,13 @@ t.test('a bootstrap can be cancelled', async t => {
     }
     const live = readStatus(storesOf('snapshot'))?.generation
     if (isSoak) {
-      const working = await held()
+      const working = await startPaused()
       t.equal((await cancel('snapshot')).code, 0)
       t.equal(await working.exit, 1)
       t.match(working.output(), 'the bootstrap was cancelled: by `slotline bootstrap cancel`\n')
       t.strictSame(remainingIn('snapshot'), [live])
     }
-    const left = await held()
+    const left = await startPaused()
     left.child.kill('SIGKILL')
     await left.exit
     t.equal((await cancel('snapshot', '--reason', REASON)).code, 0)
@@ -143,14 +143,14 @@ t.test('a bootstrap can be cancelled', async t => {
     t.strictSame(await cancel('snapshot'), { code: 1, output: NOTHING('snapshot') })
   })
 
-  const wrong: [args: string[], says: string][] = [
+  const wrong: [args: string[], message: string][] = [
     [['--network', 'other'], 'slotline: no network other\n'],
     [['--network', 'rpc', '--reason', 'a\nb'], 'It must be one line of at most 200 characters.'],
   ]
-  for (const [args, says] of wrong) {
+  for (const [args, message] of wrong) {
     const { code, output } = await slotline('bootstrap', 'cancel', ...args)
     t.equal(code, 2)
-    t.match(output, says)
+    t.match(output, message)
   }
   for (const kind of ['snapshot', 'rpc'])
     t.strictSame(examineStore(prepared, kind).differences, [], 'every index is as it was')

@@ -28,7 +28,7 @@ t.test('status of a network: healthy, without feed, without service', async t =>
 
   const service = await prepared.start()
   let seen = await status('--json')
-  await until('it is healthy', async () => (seen = await status('--json')).code === 0)
+  await until('the network is healthy', async () => (seen = await status('--json')).code === 0)
   t.match(seen.json, {
     isHealthy: true,
     networks: [{ network: 'one', isRunning: true, tipSlot: 1, generation: '1', bootstrap: null }],

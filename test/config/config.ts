@@ -174,20 +174,20 @@ t.test('an error names the line and a valid value', t => {
     ['[log]', '[log', '25: illegal character in key'],
     ['dataDir =', 'dataDir', '1: illegal character in key'],
   ]
-  for (const [from, to, message] of cases) {
+  for (const [from, to, expected] of cases) {
     const text = FILE.replace(from, to).concat(
       to.includes('9464') ? '[metrics]\nhost = "0.0.0.0"\n' : '',
     )
     t.not(text, FILE, from)
-    let told = ''
+    let message = ''
     try {
       parseConfig(text, 'slotline.toml')
     } catch (error) {
-      if (error instanceof ConfigError) told = error.message
+      if (error instanceof ConfigError) message = error.message
       else throw error
     }
-    t.ok(told.startsWith(`slotline.toml:${message}`), told)
-    t.notMatch(told, /\n|canary/)
+    t.ok(message.startsWith(`slotline.toml:${expected}`), message)
+    t.notMatch(message, /\n|canary/)
   }
   t.throws(() => toConfig({}), {
     name: 'ConfigError',
@@ -221,13 +221,13 @@ t.test('every number has a lower and an upper bound', t => {
       t.throws(() => set(wrong), { name: 'ConfigError' }, `${name} = ${inspect(wrong)}`)
     if (/Ms$/.test(name))
       t.throws(() => set(2 ** 31), { message: /2147483647/ }, `${name}: a timer`)
-    let told = ''
+    let message = ''
     try {
       set(-1)
     } catch (error) {
-      told = String(error)
+      message = String(error)
     }
-    const [, min = '', max = ''] = /from (\d+) to (\d+)/.exec(told) ?? []
+    const [, min = '', max = ''] = /from (\d+) to (\d+)/.exec(message) ?? []
     t.doesNotThrow(() => set(Number(min)), `${name} = ${min}, its least`)
     t.doesNotThrow(() => set(Number(max)), `${name} = ${max}, its greatest`)
     t.throws(() => set(Number(min) - 1), `${name} below ${min}`)

@@ -33,7 +33,7 @@ t.test('docs/configuration.md matches the code', t => {
   t.equal(
     read('docs/configuration.md'),
     printed,
-    'print it anew: SLOTLINE_DOCS=write npx tap run test/config/reference.ts',
+    'regenerate it: SLOTLINE_DOCS=write npx tap run test/config/reference.ts',
   )
   t.end()
 })

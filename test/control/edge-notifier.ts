@@ -61,7 +61,7 @@ t.test('an edge that was started again has confirmed by that', async t => {
   t.strictSame(edges.unconfirmedEdges(edges.accessVersion()), [])
 })
 
-t.test('an edge that cannot be ended is told of', async t => {
+t.test('an edge that cannot be ended is reported', async t => {
   const { edges, notifier, ended, control } = setUp(t)
   edges.enterEdge(0, 100)
   await t.rejects(notifier.awaitAcknowledged(), { name: 'notConfirmed' })

@@ -19,40 +19,40 @@ const openOnDisk = async (t: Test, store: object) => {
 
 const skip = canMount(t) ? false : 'a disk cannot be mounted here'
 
-soakTest('a disk below its reserve stops the writer, and nobody else', { skip }, async t => {
+soakTest('a disk below its reserve stops only the writer', { skip }, async t => {
   const service = await openOnDisk(t, { diskReserveBytes: 8 * MIB })
   const { disk, indexerPid, poller, hasLogged } = service
   const pid = indexerPid()
   disk?.fill(6 * MIB)
-  await until('the reason is told', () =>
+  await until('the reason is logged', () =>
     hasLogged('feed unhealthy: the store stopped at its disk reserve (store.diskReserveBytes), '),
   )
-  await service.stands()
+  await service.checkStalled()
   disk?.free()
-  await service.recovers()
-  t.equal(indexerPid(), pid, 'nobody had to be started again')
+  await service.checkRecovered()
+  t.equal(indexerPid(), pid, 'no process was restarted')
   t.equal(poller.brokenCount, 0)
-  await service.examine()
+  await service.checkStore()
 })
 
 t.test('a full disk', { skip }, async t => {
-  // Changes that are kept for long need space that no block frees.
+  // Retained changes need space that no block frees.
   const service = await openOnDisk(t, { feedSlotsMax: 10_000 })
   const { accounts, disk, indexerPid, poller, hasLogged } = service
   const pid = indexerPid()
   // One page: more than the reserve, less than a block.
   disk?.fill(4_096)
-  await until('the reason is told', () => {
+  await until('the reason is logged', () => {
     // A block of exactly this size leaves less than the reserve, which gives another message.
     disk?.leave(4_096)
     return hasLogged('feed unhealthy: the store cannot be written, its disk is full')
   })
-  await service.stands()
+  await service.checkStalled()
   t.equal(indexerPid(), pid)
   t.equal(poller.brokenCount, 0)
 
   process.kill(pid, 'SIGKILL')
-  await until('another opens the same store', () => {
+  await until('another indexer opens the same store', () => {
     try {
       return indexerPid() !== pid
     } catch {
@@ -60,13 +60,13 @@ t.test('a full disk', { skip }, async t => {
     }
   })
   const { size } = statSync(join(accounts, 'dev', '1', 'data.mdb'))
-  await service.stands()
+  await service.checkStalled()
   t.equal(statSync(join(accounts, 'dev', '1', 'data.mdb')).size, size)
   const second = indexerPid()
   disk?.free()
-  await service.recovers()
-  t.equal(indexerPid(), second, 'nobody had to be started again')
-  await service.examine()
+  await service.checkRecovered()
+  t.equal(indexerPid(), second, 'no process was restarted')
+  await service.checkStore()
 })
 
 soakTest('a folder that can only be read', { skip }, async t => {
@@ -75,16 +75,16 @@ soakTest('a folder that can only be read', { skip }, async t => {
   const pid = indexerPid()
   const end = makeReadOnly(t, join(accounts, 'dev'))
   const { slot } = poller
-  await until('who has the files open goes on', () => poller.slot > slot + 5)
+  await until('the process with open files continues', () => poller.slot > slot + 5)
   process.kill(pid, 'SIGKILL')
-  await until('the reason is told', () => hasLogged('is not writable: check its mount options'))
+  await until('the reason is logged', () => hasLogged('is not writable: check its mount options'))
   const { answerCount } = poller
   await until('reads go on', () => poller.answerCount > answerCount + 20)
   end()
-  await service.recovers()
+  await service.checkRecovered()
   t.not(indexerPid(), pid)
   t.equal(poller.brokenCount, 0)
-  await service.examine()
+  await service.checkStore()
 
   await t.test('at the start', async t => {
     const end = makeReadOnly(t, join(accounts, 'dev'))
@@ -98,14 +98,14 @@ soakTest('a folder that can only be read', { skip }, async t => {
 soakTest('a map that is full', { skip }, async t => {
   const service = await openBusyService(t, { mapBytes: 6 * MIB, feedSlotsMax: 512 })
   const { prepared, hasLogged } = service
-  await until('the reason is told', () =>
+  await until('the reason is logged', () =>
     hasLogged('feed unhealthy: the store cannot grow, its map is full: stop every process, raise'),
   )
-  await service.stands()
+  await service.checkStalled()
   const text = readFileSync(prepared.configFile, 'utf8')
   t.match(text, 'mapBytes = 6291456')
   writeFileSync(prepared.configFile, text.replace('mapBytes = 6291456', 'mapBytes = 1073741824'))
   await service.restart()
-  await service.recovers()
-  await service.examine()
+  await service.checkRecovered()
+  await service.checkStore()
 })

@@ -31,7 +31,7 @@ t.test('kill -9 of control during changes: each change is complete or absent', a
 
   const first = await askAdmin(deployment, 'POST', tokenPath)
   let current: string | undefined = String(first.body['token'])
-  const dead = new Set<string>()
+  const revoked = new Set<string>()
   const wrong: string[] = []
   const outcomes = { answered: 0, made: 0, notMade: 0 }
   let changeMs = CHANGE_MS
@@ -45,29 +45,29 @@ t.test('kill -9 of control during changes: each change is complete or absent', a
     const answered = change.catch(() => undefined)
     await sleep((changeMs * round) / ROUNDS)
     const [pid] = deployment.pidsOf('control')
-    if (pid === undefined) throw new Error('control is not there')
+    if (pid === undefined) throw new Error('control does not run')
     process.kill(pid, 'SIGKILL')
     const answer = await answered
-    await until('control is back', isBack)
+    await until('control runs', isBack)
 
     const shown = await askAdmin(deployment, 'POST', `${tokenPath}/reveal`)
     const now = shown.status === 200 ? String(shown.body['token']) : undefined
     const isMade = now !== current
     if (answer !== undefined) {
       outcomes.answered += 1
-      const told = answer.status === 204 ? undefined : String(answer.body['token'])
-      if (told !== now) wrong.push(`round ${round}: what was answered was not kept`)
+      const answeredToken = answer.status === 204 ? undefined : String(answer.body['token'])
+      if (answeredToken !== now) wrong.push(`round ${round}: the answered change was not stored`)
     } else if (isMade) outcomes.made += 1
     else outcomes.notMade += 1
     changeMs = isMade ? Math.max(CHANGE_MS, changeMs / LATER) : changeMs * LATER
-    if (isMade && current !== undefined) dead.add(current)
+    if (isMade && current !== undefined) revoked.add(current)
     if (now !== undefined && (await statusOf(now)) !== 200)
       wrong.push(`round ${round}: the token that is shown does not work`)
-    for (const token of dead) {
+    for (const token of revoked) {
       // Each connection is new, so both edges are most likely reached.
       const statuses = await Promise.all([statusOf(token), statusOf(token), statusOf(token)])
       if (statuses.some(status => status !== 401))
-        wrong.push(`round ${round}: a dead token answered ${statuses.join(' ')}`)
+        wrong.push(`round ${round}: a revoked token was answered with ${statuses.join(' ')}`)
     }
     const { body: access } = await askAdmin(deployment, 'GET', `/accesses/${accessId}`)
     const { tokens } = access
@@ -77,6 +77,6 @@ t.test('kill -9 of control during changes: each change is complete or absent', a
   }
   t.comment(JSON.stringify(outcomes))
   t.strictSame(wrong, [])
-  t.ok(dead.size > 0, 'some changes were made')
+  t.ok(revoked.size > 0, 'some changes were made')
   t.equal(await deployment.stop(), 0)
 })

@@ -11,7 +11,7 @@ import { canMount, mountDisk } from '../fixtures/processes/small-disk.js'
 import { STORE } from '../fixtures/rpc/store.js'
 import { isSoak } from '../fixtures/soak.js'
 
-const ROUNDS = isSoak ? 100 : 3
+const ROUNDS = isSoak ? 100 : 2
 const SCRIPT = fileURLToPath(new URL('../fixtures/ingest/load-writer.ts', import.meta.url))
 const DISK_BYTES = 64 * 1024 ** 2
 

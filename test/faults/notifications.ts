@@ -17,7 +17,7 @@ import { openSubscriber, toMembers, type Subscriber } from '../fixtures/pubsub/s
 import { until } from '../fixtures/until.js'
 
 const isFull = process.env['SLOTLINE_SOAK'] === 'full'
-const RUN_MS = isFull ? 60_000 : 8_000
+const RUN_MS = isFull ? 60_000 : 4_000
 const SOCKETS = 5
 const ARGS = ['--edges', '2', '--traffic', '200', '--slot-ms', isFull ? '400' : '200']
 
@@ -27,7 +27,7 @@ type SocketRecord = {
   readonly ids: readonly (readonly [id: number, spec: SubscriptionSpec])[]
   readonly slotId: number
   readonly rootId: number
-  /** Number of messages that came before the last reply. */
+  /** Number of messages received before the last reply. */
   readonly early: number
 }
 

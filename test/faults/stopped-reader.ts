@@ -54,11 +54,11 @@ t.test('an edge stopped during a read is restarted', async t => {
   t.ok(edgePids().includes(stopped))
   t.ok((await metric('slotline_store_reader_seconds')) >= READER_SECONDS_MAX)
   await until(
-    'blocks come beside it',
+    'blocks are committed during the read',
     async () => (await metric('slotline_store_reader_lag_transactions')) > 20,
   )
   await sleep(ANSWERED_MS)
-  t.ok(edgePids().includes(stopped), 'an edge that answers is left alone')
+  t.ok(edgePids().includes(stopped), 'an edge that answers is not restarted')
   t.notOk(output().includes('restarting its process'))
 
   const { size } = statSync(file)
@@ -72,23 +72,26 @@ t.test('an edge stopped during a read is restarted', async t => {
   })
   const stoppedMs = performance.now()
   const { slot } = poller
-  await until('it is restarted', () => output().includes('restarting its process'), STOP_MS)
+  await until('the edge is restarted', () => output().includes('restarting its process'), STOP_MS)
   const seconds = Math.round((performance.now() - stoppedMs) / 1_000)
   // On its next read the client sees a truncated reply and the end of the connection.
   client.socket.resume()
   await client.closed
-  await until('another is there', () => edgePids().length === 2 && !edgePids().includes(stopped))
-  await until('the read is gone', async () => (await metric('slotline_store_reader_seconds')) === 0)
+  await until('another edge runs', () => edgePids().length === 2 && !edgePids().includes(stopped))
+  await until(
+    'the read has ended',
+    async () => (await metric('slotline_store_reader_seconds')) === 0,
+  )
   t.equal(await metric('slotline_process_stuck_total', 'supervisor'), 1)
   t.equal(indexerPid(), indexer)
-  await until('blocks came all the time', () => poller.slot > slot + 20)
+  await until('blocks are still committed', () => poller.slot > slot + 20)
   const grown = statSync(file).size
   t.ok(grown - size < GROWTH_MAX, `the file grew by ${grown - size} bytes in ${seconds} s`)
   const { tip } = chain
-  await until('further blocks come', () => poller.slot > tip.slot + 50)
+  await until('further blocks are committed', () => poller.slot > tip.slot + 50)
   const after = statSync(file).size
   t.ok(after - grown < MIB, `and by ${after - grown} bytes in 50 blocks after it`)
-  await service.examine()
+  await service.checkStore()
 })
 
 /** The poller times out after 15 s: a stopped edge must be killed before that. */
@@ -130,25 +133,32 @@ soakTest('an edge that is stopped for a minute, by the settings of the product',
       // The edge was killed, as this test expects.
     }
   })
-  await until('it is told of', () => output().includes('a read stays open'), DEFAULT_STOP_MS)
+  await until('the read is reported', () => output().includes('a read stays open'), DEFAULT_STOP_MS)
   t.ok((await metric('slotline_store_reader_seconds')) >= storeDefaults.readerSecondsMax)
-  await until('it is restarted', () => output().includes('restarting its process'), DEFAULT_STOP_MS)
+  await until(
+    'the edge is restarted',
+    () => output().includes('restarting its process'),
+    DEFAULT_STOP_MS,
+  )
   const seconds = Math.round((performance.now() - stoppedMs) / 1_000)
   t.ok(seconds * 1_000 < DEFAULT_STOP_MS, `after ${seconds} s`)
   client.socket.resume()
   await client.closed
-  await until('another is there', () => edgePids().length === 2 && !edgePids().includes(stopped))
-  await until('the read is gone', async () => (await metric('slotline_store_reader_seconds')) === 0)
+  await until('another edge runs', () => edgePids().length === 2 && !edgePids().includes(stopped))
+  await until(
+    'the read has ended',
+    async () => (await metric('slotline_store_reader_seconds')) === 0,
+  )
   t.equal(await metric('slotline_process_stuck_total', 'supervisor'), 1)
   t.equal(indexerPid(), indexer)
   await sleep(Math.max(0, STOP_MS - (performance.now() - stoppedMs)))
   const grown = statSync(file).size
   t.ok(grown - size < GROWTH_MAX, `the file grew by ${grown - size} bytes`)
   const { slot } = poller
-  await until('further blocks come', () => poller.slot > slot + 50)
+  await until('further blocks are committed', () => poller.slot > slot + 50)
   const after = statSync(file).size
   t.ok(after - grown < MIB, `and by ${after - grown} bytes in 50 blocks after it`)
-  await service.examine()
+  await service.checkStore()
 })
 
 const COPY_STOP_MS = 60_000
@@ -182,31 +192,38 @@ soakTest('a command that is stopped for a minute in the middle of a read', {}, a
     return undefined
   }
   let stopped: Awaited<ReturnType<typeof stopOne>>
-  await until('it stands still', async () => (stopped = await stopOne()) !== undefined, 60_000)
+  await until(
+    'the backup is stopped within its read',
+    async () => (stopped = await stopOne()) !== undefined,
+    60_000,
+  )
   const { size } = statSync(file)
   const { slot } = poller
-  await until('it is told of', () => output().includes('a read stays open'))
-  const told = output()
+  await until('the read is reported', () => output().includes('a read stays open'))
+  const line = output()
     .split('\n')
     .find(line => line.includes('a read stays open'))
-  t.equal(JSON.parse(told ?? '{}').childPid, stopped?.child.pid, 'with its process')
+  t.equal(JSON.parse(line ?? '{}').childPid, stopped?.child.pid, 'with its process')
   await sleep(COPY_STOP_MS - 10_000)
   t.ok((await metric('slotline_store_reader_seconds')) > 45, 'and its age is a metric')
   const blocks = poller.slot - slot
   const grown = statSync(file).size
-  t.ok(blocks > 300, `${blocks} blocks came all the time`)
+  t.ok(blocks > 300, `${blocks} blocks were committed`)
   const bound = blocks * BLOCK_PAGES_MAX * PAGE_BYTES
   t.ok(grown - size < bound, `the file grew by ${grown - size} bytes in ${blocks} blocks`)
-  t.ok(existsSync(draft), 'nobody ended it: it is an operator’s')
+  t.ok(existsSync(draft), 'a command is not ended')
   t.notOk(output().includes('restarting its process'))
 
   stopped?.child.kill('SIGCONT')
-  t.equal(await stopped?.ended, 0, 'its copy is whole')
+  t.equal(await stopped?.ended, 0, 'its copy is complete')
   t.ok(existsSync(join(target, 'backup.json')))
-  await until('the read is gone', async () => (await metric('slotline_store_reader_seconds')) === 0)
+  await until(
+    'the read has ended',
+    async () => (await metric('slotline_store_reader_seconds')) === 0,
+  )
   const { tip } = service.chain
   const before = statSync(file).size
-  await until('further blocks come', () => poller.slot > tip.slot + 50)
-  t.ok(statSync(file).size - before < MIB, 'what it grew by is used again')
-  await service.examine()
+  await until('further blocks are committed', () => poller.slot > tip.slot + 50)
+  t.ok(statSync(file).size - before < MIB, 'freed pages are reused')
+  await service.checkStore()
 })

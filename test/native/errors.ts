@@ -7,7 +7,7 @@ import { decodeMemcmp, decodePubkey, encodePubkey } from '../../src/native/encod
 import { NativeError } from '../../src/native/errors.js'
 import { openStoreAt, STORE } from '../fixtures/rpc/store.js'
 
-/** Kernel failures that never reach a client; the indexer logs their names. */
+/** Native failures that never reach a client; the indexer logs their names. */
 const OPERATOR_ONLY = [
   'notNextBlock',
   'storeUnusable',
@@ -20,7 +20,7 @@ const OPERATOR_ONLY = [
   'loadFailed',
 ]
 
-t.test('names of kernel failures', async t => {
+t.test('names of native failures', async t => {
   const source = readFileSync(new URL('../../native/sys/src/error.rs', import.meta.url), 'utf8')
   const names = Array.from(source.matchAll(/Error::\w+.* => "(\w+)"/g), match => match[1] ?? '')
   t.ok(names.length >= 19, `${names.length} names`)

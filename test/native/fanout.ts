@@ -173,7 +173,7 @@ t.test('frames are returned in chunks', async t => {
   t.match(await fanout.pass(), { slot: 2, hasMore: false })
 })
 
-t.test('changes that the store no longer holds are reported as lost', async t => {
+t.test('changes that the store no longer has are reported as lost', async t => {
   const { fanout, apply } = open(t)
   apply()
   fanout.addAccount(1, key(1), BASE64)
@@ -181,7 +181,7 @@ t.test('changes that the store no longer holds are reported as lost', async t =>
   for (let count = 0; count < 20; count++) apply({ accounts: [account(1, 1n)] })
   t.match(await fanout.pass(), { slot: 21, isLost: true, hasMore: false })
   apply({ accounts: [account(1, 1n)] })
-  t.equal((await passAll(fanout)).length, 1, 'and it goes on')
+  t.equal((await passAll(fanout)).length, 1, 'the next pass continues')
 })
 
 t.test('passes are not concurrent, and fail after close', async t => {
@@ -200,7 +200,7 @@ t.test('passes are not concurrent, and fail after close', async t => {
   t.throws(() => fanout.addSlot(3), /subscriptionsMax/)
   reader.close()
   apply()
-  t.equal((await passAll(fanout)).length, 2, 'it holds the store until it is closed itself')
+  t.equal((await passAll(fanout)).length, 2, 'the store stays open until the fan-out is closed')
   const late = fanout.pass()
   fanout.close()
   t.match(await late, { slot: 2 }, 'what ran has ended')

@@ -128,11 +128,11 @@ t.test('packed accounts can be unpacked', async t => {
         const name = Buffer.from(version.pubkey).toString('hex')
         if (version.slot >= (newest.get(name)?.slot ?? 0)) newest.set(name, version)
       }
-      const alive = [...newest.values()].filter(({ lamports }) => lamports > 0n)
-      const dataBytes = alive.reduce((sum, { data }) => sum + data.length, 0)
+      const existing = [...newest.values()].filter(({ lamports }) => lamports > 0n)
+      const dataBytes = existing.reduce((sum, { data }) => sum + data.length, 0)
       const loaded = await loader.finishDry()
       loader.close()
-      return loaded.accounts === alive.length && loaded.dataBytes === dataBytes
+      return loaded.accounts === existing.length && loaded.dataBytes === dataBytes
     }),
     { numRuns: 20 },
   )

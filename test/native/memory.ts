@@ -129,7 +129,7 @@ t.test('tasks that are read, closed early, or never read', async t => {
   }
   await returnsToBaseline(t, run)
   const { replyBytesInFlight, scanRunning, streamRunning } = reader.poolStats()
-  t.strictSame([replyBytesInFlight, scanRunning, streamRunning], [0, 0, 0], 'nothing is held')
+  t.strictSame([replyBytesInFlight, scanRunning, streamRunning], [0, 0, 0], 'no reply is in flight')
 })
 
 t.test('opened and closed stores and cells', async t => {

@@ -49,7 +49,7 @@ t.test('a store is verified in slices and copied', async t => {
   t.strictSame(inspector.differences(), [])
   t.equal(inspector.uncountedPrograms(), 0)
   t.ok(slices > 20, `${slices} slices`)
-  t.ok(rows >= total, 'every row was looked at')
+  t.ok(rows >= total, 'every row was checked')
 
   const copy = join(dir, 'copy', 'data.mdb')
   await inspector.copyTo(copy)
@@ -57,7 +57,7 @@ t.test('a store is verified in slices and copied', async t => {
   inspector.close()
   const copied = openIndexer(join(dir, 'copy'), STORE)
   t.strictSame(copied.check(), [])
-  t.equal(copied.applyBlock(blockOf(3)).isNew, true, 'and goes on by itself')
+  t.equal(copied.applyBlock(blockOf(3)).isNew, true, 'the copy accepts further blocks')
   copied.close()
 })
 

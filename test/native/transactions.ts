@@ -92,7 +92,7 @@ t.test('every real transaction gets its verdict', async t => {
   }
 })
 
-t.test('tweetnacl and the kernel agree on valid and on corrupted signatures', async t => {
+t.test('tweetnacl and the addon agree on valid and on corrupted signatures', async t => {
   const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })
   await fc.assert(
     fc.asyncProperty(

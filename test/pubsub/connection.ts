@@ -38,7 +38,7 @@ const createHarness = (options = defaults) => {
       ...parts,
     })
     /**
-     * A call in a message of its own whose reply leaves at once: the result, or the refusal's text.
+     * A call in its own message whose reply is sent at once: the result, or the refusal's text.
      */
     const call = (method: string, params: unknown = []): unknown => {
       const message = {}
@@ -226,7 +226,7 @@ t.test('ids, subscriptions and the fan-out agree after any calls', async () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 150 }), steps => {
       const { native, registry, sockets, connect } = createHarness()
-      const all = Array.from({ length: 4 }, () => ({ own: connect(), held: new Set<number>() }))
+      const all = Array.from({ length: 4 }, () => ({ own: connect(), active: new Set<number>() }))
       const earlier = all.map(() => new Set<number>())
       for (const { what, socket, kind, id } of steps) {
         const at = all[socket]
@@ -235,10 +235,10 @@ t.test('ids, subscriptions and the fan-out agree after any calls', async () => {
         if (what === 'subscribe') {
           const answer = at.own.call(...kind)
           assert.equal(typeof answer, 'number')
-          at.held.add(Number(answer))
+          at.active.add(Number(answer))
         } else if (what === 'unsubscribe') {
           const answer = at.own.call('slotUnsubscribe', [id])
-          if (at.held.delete(id)) {
+          if (at.active.delete(id)) {
             assert.equal(answer, true)
             past.add(id)
           } else if (past.has(id)) assert.equal(answer, true)
@@ -247,28 +247,29 @@ t.test('ids, subscriptions and the fan-out agree after any calls', async () => {
           const entry = registry.byId(id)
           if (entry?.onFrame === undefined) continue
           entry.onFrame(Buffer.from('{}'), true)
-          for (const [index, one] of all.entries()) if (one.held.delete(id)) earlier[index]?.add(id)
+          for (const [index, one] of all.entries())
+            if (one.active.delete(id)) earlier[index]?.add(id)
         } else {
           at.own.connection.close()
           at.own.socket.close(1012, 'restart')
-          all[socket] = { own: connect(), held: new Set() }
+          all[socket] = { own: connect(), active: new Set() }
           past.clear()
         }
         // A client that failed too often was closed and released everything.
         for (const [index, one] of all.entries())
           if (one.own.closed() !== undefined) {
-            all[index] = { own: connect(), held: new Set() }
+            all[index] = { own: connect(), active: new Set() }
             earlier[index]?.clear()
           }
-        const ids = new Set(all.flatMap(({ held }) => [...held]))
+        const ids = new Set(all.flatMap(({ active }) => [...active]))
         assert.deepEqual(registry.size(), {
           ids: ids.size,
-          subscriptions: all.reduce((sum, { held }) => sum + held.size, 0),
+          subscriptions: all.reduce((sum, { active }) => sum + active.size, 0),
         })
         assert.deepEqual(new Set(native.added.keys()), ids)
         const topics = all.flatMap(({ own }) => own.topics())
-        const shared = all.flatMap(({ held }) =>
-          [...held]
+        const shared = all.flatMap(({ active }) =>
+          [...active]
             .filter(one => registry.byId(one)?.topic !== undefined)
             .map(one => `main:${one}`),
         )

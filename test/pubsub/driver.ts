@@ -47,7 +47,7 @@ t.test('one pass runs at a time, and one more after changes during it', async t 
   t.equal(native.waiting(), 0)
 })
 
-t.test('a pass with more to come is followed by another', async t => {
+t.test('an incomplete pass is followed by another', async t => {
   const { native, driver, events } = create()
   driver.advance()
   await native.settle(toPass([{ id: 1, text: 'a' }], { hasMore: true }))

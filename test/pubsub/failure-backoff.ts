@@ -19,7 +19,7 @@ const create = () => {
   })
   /** Delay of the error in milliseconds; 0 is at once. */
   const fail = (): number => {
-    const told = timers.waiting()
+    const scheduled = timers.waiting()
     try {
       backoff.fail(ERROR).catch(() => {
         refused += 1
@@ -28,7 +28,7 @@ const create = () => {
       t.equal(error, ERROR)
       return 0
     }
-    return timers.waiting() > told ? timers.next() : Number.NaN
+    return timers.waiting() > scheduled ? timers.next() : Number.NaN
   }
   return { timers, backoff, fail, counts: () => ({ tooMany, refused }) }
 }

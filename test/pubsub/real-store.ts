@@ -200,7 +200,7 @@ t.test('every socket gets each change once', async t => {
         const received = new Map<number, string[]>()
         for (const { subscription, result } of socket.frames()) {
           const subscribed = kinds.get(Number(subscription))
-          assert.ok(subscribed, 'a frame of its own')
+          assert.ok(subscribed, 'the frame is of its subscription')
           const lines = received.get(Number(subscription)) ?? []
           received.set(Number(subscription), [...lines, actualFrame(subscribed, result)])
         }
@@ -218,7 +218,7 @@ t.test('every socket gets each change once', async t => {
                 should.set(id, [...(should.get(id) ?? []), ...expectedFrames(what, last, writes)])
           }
           await settle(last)
-          // Accounts come after the slot's own frame: another slot says that all of it is here.
+          // Accounts follow the slot's own frame: the next slot's frame proves that all were sent.
           last = apply(new Map())
           for (const { active, should } of all)
             for (const [id, what] of active)

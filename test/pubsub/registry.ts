@@ -108,18 +108,18 @@ t.test('random subscriptions leave nothing behind', async () => {
           acquired.splice(index, 1)
           registry.release(entry)
         }
-        const alive = [...new Set(acquired)]
-        assert.deepEqual(registry.size(), { ids: alive.length, subscriptions: acquired.length })
-        for (const one of alive) {
+        const remaining = [...new Set(acquired)]
+        assert.deepEqual(registry.size(), { ids: remaining.length, subscriptions: acquired.length })
+        for (const one of remaining) {
           assert.equal(one.refCount, acquired.filter(other => other === one).length)
           assert.equal(registry.byId(one.id), one)
           const { key: itsKey } = one.subscription
           if (itsKey !== undefined) assert.equal(registry.find(itsKey), one)
         }
-        assert.equal(new Set(alive.map(({ id }) => id)).size, alive.length)
+        assert.equal(new Set(remaining.map(({ id }) => id)).size, remaining.length)
         assert.deepEqual(
           [...native.added.keys()].sort(),
-          alive
+          remaining
             .filter(({ isStarted }) => isStarted)
             .map(({ id }) => id)
             .sort(),

@@ -35,7 +35,7 @@ const rulesOf = (transactions: Transactions = 'logs'): SubscriptionRules => ({
   scope: undefined,
 })
 
-/** What the fan-out is told for these parameters, or the text of the refusal. */
+/** Arguments of the fan-out for these parameters, or the text of the refusal. */
 const register = (
   method: string,
   params: readonly unknown[],

@@ -42,7 +42,7 @@ t.test('the examples of methods.md have the replies that they show', async t => 
   applyAccounts(indexer, [CLOCK, ...(native?.accounts ?? [])], VECTOR_SLOT)
   const dispatch = openDispatch(reader.reads(defaults))
   const examples = [...read('methods.md').matchAll(/^```json\n(.*)\n(.*)\n```$/gm)]
-  // All but rpc.discover, whose reply is a document of its own.
+  // All but rpc.discover, whose reply is a separate document.
   t.equal(examples.length, METHODS.size - 1)
   for (const [, request = '', reply = ''] of examples)
     t.strictSame(await ask(dispatch, request), parseExact(reply), request)
@@ -52,8 +52,8 @@ t.test('architecture.md has the tables of both stores', async t => {
   const page = read('architecture.md')
   const source = new URL('../../native/store/src/tables.rs', import.meta.url)
   // A backslash at the end of a line joins a string of Rust with the next line.
-  const kernel = readFileSync(source, 'utf8').replace(/\\\n\s*/g, '')
-  const declared = [...kernel.matchAll(/^    (\w+): "(.+)"\s*=>\s*"(.+)",\s*"(.+)";$/gm)]
+  const nativeErrors = readFileSync(source, 'utf8').replace(/\\\n\s*/g, '')
+  const declared = [...nativeErrors.matchAll(/^    (\w+): "(.+)"\s*=>\s*"(.+)",\s*"(.+)";$/gm)]
   t.ok(declared.length >= 12, 'the declarations are found')
   for (const [, name = '', key, value, meaning] of declared)
     t.ok(page.includes(`| \`${name}\` | ${key} | ${value} | ${meaning} |`), name)

@@ -107,7 +107,7 @@ t.test('prettier refuses a line that it would break', async t => {
   t.notMatch(output, 'src/b.ts')
 })
 
-t.test('dependency-cruiser holds the rooms and the owners of packages', async t => {
+t.test('dependency-cruiser enforces import directions and owners of packages', async t => {
   const cases: readonly (readonly [rule: string | undefined, file: string, text: string])[] = [
     [undefined, 'src/shared/b.ts', 'export const b = 1\nexport type B = 1\n'],
     [undefined, 'src/access/b.ts', 'export const b = 1\n'],
@@ -171,7 +171,7 @@ t.test('knip refuses exports and files that nothing imports', async t => {
   t.notMatch(output, '"name":"used"')
 })
 
-t.test('check-files refuses what is too long and tests in the wrong place', async t => {
+t.test('check-files refuses long files and misplaced tests', async t => {
   const long = `// ${'word '.repeat(20)}\n`
   const rust = Array.from({ length: 30 }, (_, at) => [`native/src/m${at}.rs`, 'fn a() {}\n'])
   const dir = openCheckout(t, {

@@ -59,7 +59,7 @@ t.test('the README shows the real output', async t => {
   t.strictSame(settle(await ask(curls[1])), settle(ownAnswer))
 
   const printed = (curls[0] ?? '').replace('$URL', deployment.url)
-  t.ok(deployment.output().includes(printed), 'the README asks what is printed')
+  t.ok(deployment.output().includes(printed), 'the README has the printed command')
 
   // The printed lines; a placeholder for a token matches one.
   const welcome = blocks.find(block => block.language === 'text')?.text ?? ''

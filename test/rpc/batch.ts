@@ -26,7 +26,7 @@ t.test('replies are in request order, however long each call takes', async t => 
         const sources: { readonly closeCount: number }[] = []
         const outcomeOf = ({ kind, text }: (typeof elements)[number]): Outcome => {
           if (kind === 'error') return new RpcError('methodNotFound')
-          // As the kernel's: valid until the next result is written.
+          // Like a native result: valid until the next one is written.
           if (kind === 'bytes') return reused.subarray(0, reused.write(text))
           const source = textSource(text, { isSlow: true, stepBytes: 2 })
           sources.push(source)

@@ -8,7 +8,7 @@ import type { Reply } from '../../src/shared/http.js'
 import type { ReplyBytes } from '../../src/native/reads.js'
 import { fakeReads, readBody, textSource } from '../fixtures/rpc/fake-reads.js'
 
-/** A read whose result stands in a buffer that the next read overwrites, as the kernel's does. */
+/** A read whose result is in a buffer that the next read overwrites, like a native one. */
 const reused = Buffer.alloc(64)
 const write = (text: string): Uint8Array => reused.subarray(0, reused.write(text))
 

@@ -70,7 +70,7 @@ t.test('close while a read is pending', async t => {
 t.test('a failing source fails the read', async t => {
   const source = textSource('abcdef', { failsAfter: 3, isSlow: true })
   await t.rejects(readBody(joinBody([Buffer.from('['), source])), {
-    message: 'the rest cannot come',
+    message: 'the rest cannot be read',
   })
   t.equal(source.closeCount, 1)
 })

@@ -39,7 +39,7 @@ const plain = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]))
 }
 
-/** `json` is the parameter as it stands in a request; empty where it is absent. */
+/** `json` is the parameter as written in a request; empty where it is absent. */
 const cases: [param: Param<unknown>, json: string, index: number, answer: unknown][] = [
   [pubkey, `"${KEY}"`, 0, KEY_BYTES],
   [pubkey, `"${TOKEN}"`, 0, TOKEN_BYTES],

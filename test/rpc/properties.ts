@@ -82,8 +82,8 @@ const anyFilter: fc.Arbitrary<Filter> = fc.oneof(
   { weight: 3, arbitrary: anyCompared },
 )
 
-/** The reference for the kernel's filters. */
-const holds = (data: Buffer, filter: Filter): boolean => {
+/** The reference for the native filters. */
+const matchesFilter = (data: Buffer, filter: Filter): boolean => {
   if ('dataSize' in filter) return data.length === filter.dataSize
   const { offset, bytes } = filter
   return (
@@ -92,7 +92,7 @@ const holds = (data: Buffer, filter: Filter): boolean => {
   )
 }
 
-/** The reference for what is a token account, as far as `anyData` goes. */
+/** The reference for token accounts, for the values of `anyData`. */
 const isTokenAccount = (data: Buffer): boolean =>
   data.length >= 165 &&
   data.length !== 355 &&
@@ -131,7 +131,9 @@ const anyProgramQuery: fc.Arbitrary<Query> = fc
         { ...paging, filters: filters.map(toJson), changedSinceSlot: since },
       ]),
     fits: ({ slot, owner, data }) =>
-      owner === program && slot > (since ?? -1) && filters.every(filter => holds(data, filter)),
+      owner === program &&
+      slot > (since ?? -1) &&
+      filters.every(filter => matchesFilter(data, filter)),
   }))
 const anyOwnerQuery: fc.Arbitrary<Query> = fc
   .record({

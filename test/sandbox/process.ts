@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -13,6 +13,7 @@ import {
 } from '../fixtures/processes/deployment.js'
 import { parseExact } from '../fixtures/rpc/exact-json.js'
 import { ownDir } from '../fixtures/own-dir.js'
+import { isSoak } from '../fixtures/soak.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
 import type { AccountDump } from '../fixtures/rpc/store.js'
 import { expandFrame } from '../fixtures/ingest/zstd.js'
@@ -97,7 +98,7 @@ t.test('a sandbox keeps accesses over a restart and starts a new chain', async t
   const [fra, nyc] = first.description.locations
 
   await t.test(
-    'every account of the folder is there at once, as dumped',
+    'every account of the folder is served as dumped',
     { skip: isAbsent && SHARED_ABSENT },
     async t => {
       const dumps = readdirSync(folder ?? '')
@@ -149,7 +150,7 @@ t.test('a sandbox keeps accesses over a restart and starts a new chain', async t
       statusOf(swapped(nyc.rpcUrl, tokenOf(fra.rpcUrl))),
     ]),
     [200, 200, 401, 401],
-    'a token opens its own location only',
+    'a token is valid at its own location only',
   )
 
   await t.test('a second start with the same data directory is refused', async t => {
@@ -181,15 +182,15 @@ t.test('a sandbox keeps accesses over a restart and starts a new chain', async t
     first.description.locations.map(({ rpcUrl }) => tokenOf(rpcUrl)),
     'tokens are kept',
   )
-  t.not(generationOf(second.dataDir), generation, 'the index is a fresh one')
+  t.not(generationOf(second.dataDir), generation, 'the index is a new generation')
   t.strictSame(
     readdirSync(join(second.dataDir, 'accounts', 'sandbox'), { withFileTypes: true })
       .filter(entry => entry.isDirectory())
       .map(({ name }) => name),
     [generationOf(second.dataDir)],
-    'and the only one',
+    'and the only generation',
   )
-  t.ok((await slotOf(second)) < lastSlot, 'the chain begins anew')
+  t.ok((await slotOf(second)) < lastSlot, 'the chain is a new one')
   t.not(await callText(second.url, 'getLatestBlockhash', []), blockhash)
   if (!isAbsent) {
     const [name = ''] = readdirSync(folder ?? '')
@@ -197,17 +198,26 @@ t.test('a sandbox keeps accesses over a restart and starts a new chain', async t
     t.match(reply, { value: null }, 'accounts of the first chain do not exist')
   }
   t.equal(await second.stop(), 0)
+
+  rmSync(join(second.dataDir, 'access.key'))
+  await t.rejects(startDeployment(t, { dataDir: second.dataDir }), {
+    message: /slotline: .*access\.key is missing; restore it from a backup/,
+  })
 })
 
-const CASES: readonly [name: string, port: (first: number) => number][] = [
-  ['of an RPC URL', first => first],
+type PortCase = readonly [name: string, port: (first: number) => number]
+/** One port of the service and one of the upstreams; the others only in a soak run. */
+const CASES: readonly PortCase[] = [
   ['of a WebSocket URL', first => first + 3],
+  ['of the bundle engine', first => first + 9],
+]
+const SOAK_CASES: readonly PortCase[] = [
+  ['of an RPC URL', first => first],
   ['of the metrics', first => first + 5],
   ['of the feed', first => first + 6],
   ['of the lander', first => first + 8],
-  ['of the bundle engine', first => first + 9],
 ]
-for (const [name, portOf] of CASES)
+for (const [name, portOf] of isSoak ? [...CASES, ...SOAK_CASES] : CASES)
   await t.test(`a port in use (${name}) is a one-line error`, async t => {
     const first = await freePorts()
     const server = createServer().listen(portOf(first), '127.0.0.1')

@@ -11,7 +11,7 @@ import {
   text,
 } from '../fixtures/server/server.js'
 
-/** A route that is closed by `close`, and says how often it was handled and given back. */
+/** A route that is closed by `close`, with counts of handled and released requests. */
 const createDoor = () => {
   const door = { isOpen: true, handledCount: 0, doneCount: 0 }
   const route = {
@@ -73,7 +73,7 @@ t.test('an awaited reply is not sent after the access was revoked', async t => {
     t.equal(statusOf(await until(now => replyCount(now) > 0)), status)
     socket.destroy()
   }
-  t.equal(closedCount, 1, 'what the reply held was given back')
+  t.equal(closedCount, 1, 'the resources of the reply were released')
   await eventually(() => door.doneCount === 2)
 })
 

@@ -35,7 +35,7 @@ t.test('draining finishes requests in flight and closes connections', async t =>
   await busy.closed
   const [first, last] = splitReplies(busy.received())
   t.match(first?.head, /Keep-Alive/)
-  t.match(last?.head, /Connection: close/, 'told with its last reply')
+  t.match(last?.head, /Connection: close/, 'sent with its last reply')
   await t.rejects(connect(port), 'no new connection')
   release()
   await drained

@@ -20,7 +20,7 @@ import { DashboardClient } from '../fixtures/dashboard/dashboard-client.js'
 
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
 const JSON_LINE = 'Content-Type: application/json'
-/** The one peer that the sandbox believes what it says of others. */
+/** The proxy that the sandbox trusts. */
 const PROXY = '127.0.0.9'
 const OWNER = '9.9.9.9'
 const STRANGER = '8.8.8.8'
@@ -68,7 +68,7 @@ const spoofing = async (t: Test, deployment: Deployment): Promise<void> => {
       localAddress === undefined ? {} : { localAddress },
     ).then(statusOf)
 
-  t.equal(await ask([JSON_LINE]), '200', 'without a restriction anybody may')
+  t.equal(await ask([JSON_LINE]), '200', 'any address is allowed without a restriction')
   await restrict(deployment, made)
   const forgeries: [name: string, lines: string[], before: string][] = [
     ['nothing', [JSON_LINE], ''],
@@ -85,25 +85,25 @@ const spoofing = async (t: Test, deployment: Deployment): Promise<void> => {
   const submission = ['', '/lander', '/relay-bundle', '/lander-submit-bundle']
   for (const [name, lines, before] of forgeries)
     for (const route of submission)
-      // Where the parser refuses the bytes themselves, that is as good.
+      // A refusal by the HTTP parser is accepted, too.
       t.match(
         await ask(lines, undefined, before, made.path + route),
         /^(403|400|505|)$/,
         `${name}, sent by a stranger, at ${route || 'RPC'}`,
       )
 
-  const believed: [name: string, lines: string[], before: string, status: string][] = [
+  const trusted: [name: string, lines: string[], before: string, status: string][] = [
     ['the owner', forwarded(OWNER), '', '200'],
     ['the owner, by PROXY', [JSON_LINE], proxyHeader(OWNER), '200'],
     ['the owner, mapped', forwarded(`::ffff:${OWNER}`), '', '200'],
     ['a stranger', forwarded(STRANGER), '', '403'],
-    ['a stranger who says that he is the owner', forwarded(`${OWNER}, ${STRANGER}`), '', '403'],
+    ['a stranger that claims the owner’s address', forwarded(`${OWNER}, ${STRANGER}`), '', '403'],
     ['the same in two lines', forwarded(OWNER, STRANGER), '', '403'],
     ['a stranger by PROXY, the owner by header', forwarded(OWNER), proxyHeader(STRANGER), '403'],
-    ['nobody', [JSON_LINE], '', '403'],
+    ['no address', [JSON_LINE], '', '403'],
     ['nonsense', forwarded(`${OWNER}, nonsense`), '', '403'],
   ]
-  for (const [name, lines, before, status] of believed)
+  for (const [name, lines, before, status] of trusted)
     t.equal(await ask(lines, PROXY, before), status, `${name}, sent by the proxy`)
 
   const good = post(made.path, CALL, [JSON_LINE])
@@ -119,7 +119,7 @@ const spoofing = async (t: Test, deployment: Deployment): Promise<void> => {
   t.strictSame(await statusesOf(port, at, 4), ['403', '403', '403', '403'], 'pipelined')
 }
 
-/** The ways in which a client may show its token. */
+/** The ways in which a client may send its token. */
 const waysOf = (token: string): [name: string, path: string, lines: string[]][] => [
   ['path', `/${token}`, []],
   ['x-token', '/', [`x-token: ${token}`]],
@@ -138,13 +138,17 @@ const isolation = async (t: Test, deployment: Deployment): Promise<void> => {
   ] as const)
     for (const [name, path, lines] of waysOf(here.token)) {
       const request = post(path, CALL, [JSON_LINE, ...lines])
-      const home = elsewhere === port ? port + 2 : port
-      t.not(statusOf(await exchange(home, request)), '401', `${name}: at home`)
+      const own = elsewhere === port ? port + 2 : port
+      t.not(statusOf(await exchange(own, request)), '401', `${name}: at its location`)
       t.equal(statusOf(await exchange(elsewhere, request)), '401', `${name}: elsewhere`)
     }
   await askAdmin(deployment, 'POST', `${fra.tokenPath}/regenerate`)
   const request = post(nyc.path, CALL, [JSON_LINE])
-  t.equal(statusOf(await exchange(port + 2, request)), '200', 'the other location’s token lives on')
+  t.equal(
+    statusOf(await exchange(port + 2, request)),
+    '200',
+    'the other location’s token stays valid',
+  )
   t.equal(statusOf(await exchange(port, post(fra.path, CALL, [JSON_LINE]))), '401')
 }
 
@@ -172,7 +176,7 @@ const guessing = async (t: Test, deployment: Deployment): Promise<void> => {
   await Promise.all(Array.from({ length: lanes }, (_, nth) => lane(nth)))
   t.strictSame([...statuses], ['401'])
   const request = post(`/${token}`, CALL, [JSON_LINE])
-  t.equal(statusOf(await exchange(deployment.port, request)), '200', 'the true one still opens')
+  t.equal(statusOf(await exchange(deployment.port, request)), '200', 'the valid token is accepted')
 }
 
 /** Every file below a folder, by its path within. */
@@ -184,15 +188,15 @@ const filesOf = (dir: string): string[] =>
 const leaks = async (t: Test, deployment: Deployment): Promise<void> => {
   const { port, description, dataDir } = deployment
   const made = await make(deployment)
-  const dead = await make(deployment)
-  await askAdmin(deployment, 'DELETE', dead.tokenPath)
-  const strange = createToken(randomBytes)
+  const revoked = await make(deployment)
+  await askAdmin(deployment, 'DELETE', revoked.tokenPath)
+  const unknown = createToken(randomBytes)
   const [, person] = description.identity.users
   const client = new DashboardClient(description.dashboardUrl)
   if (person === undefined) throw new Error('no second person')
   await client.signIn(person)
   const secrets = [
-    ...[made.token, dead.token, strange].map(token => token.slice(4, 28)),
+    ...[made.token, revoked.token, unknown].map(token => token.slice(4, 28)),
     description.adminToken.slice(-20),
     person.password,
     ...[...client.cookies.values()].filter(value => value.length > 15),
@@ -203,14 +207,21 @@ const leaks = async (t: Test, deployment: Deployment): Promise<void> => {
   const answers: string[] = []
   for (const url of [description.landerUrl, description.bundleEngineUrl])
     await setFault(url, { clear: true })
-  for (const token of [made.token, dead.token, strange])
-    for (const [, path, lines] of waysOf(token))
-      for (const body of [CALL, '{', '', '[]', `{"jsonrpc":"2.0","id":1,"method":"${token}"}`]) {
-        const all = [JSON_LINE, `Referer: http://a/${token}`, ...lines]
-        answers.push(await exchange(port, post(path, body, all)))
-        answers.push(await exchange(port + 2, post(path, body, all)))
-      }
-  // What cannot be parsed, and what breaks in the middle.
+  const bodies = (token: string): string[] => [
+    ...[CALL, '{', '', '[]'],
+    `{"jsonrpc":"2.0","id":1,"method":"${token}"}`,
+  ]
+  for (const token of [made.token, revoked.token, unknown])
+    for (const [, path, lines] of waysOf(token)) {
+      const all = [JSON_LINE, `Referer: http://a/${token}`, ...lines]
+      const requests = bodies(token).map(body => post(path, body, all))
+      const exchanges = requests.flatMap(request => [
+        exchange(port, request),
+        exchange(port + 2, request),
+      ])
+      answers.push(...(await Promise.all(exchanges)))
+    }
+  // Requests that cannot be parsed, and one that ends within its body.
   answers.push(await exchange(port, `POST /${made.token} HTTP/1.1\r\nBad\r\n\r\n`))
   answers.push(await exchange(port, `BREW /${made.token} HTTP/1.1\r\nHost: a\r\n\r\n`))
   const broken = await connect(port)
@@ -218,11 +229,11 @@ const leaks = async (t: Test, deployment: Deployment): Promise<void> => {
   broken.socket.destroy()
   t.strictSame(answers.flatMap(found), [], 'in no answer')
 
-  // An edge that dies and comes back says so, and not for whom it worked.
+  // The restart of an edge is logged without the tokens of its clients.
   const [edge] = deployment.pidsOf('edge')
   if (edge !== undefined) process.kill(edge, 'SIGKILL')
-  await until('it is told', () => deployment.output().includes('process ended'))
-  await until('both are back', () => deployment.pidsOf('edge').length === 2)
+  await until('the restart is logged', () => deployment.output().includes('process ended'))
+  await until('both edges run', () => deployment.pidsOf('edge').length === 2)
   t.strictSame(found(deployment.output()), [], 'not in the log')
   t.strictSame(found(await (await fetch(description.metricsUrl)).text()), [], 'not in the metrics')
   for (const url of [description.landerUrl, description.bundleEngineUrl]) {
@@ -233,15 +244,15 @@ const leaks = async (t: Test, deployment: Deployment): Promise<void> => {
   for (const page of pages)
     t.strictSame(found((await client.ask(page)).text), [], `not in ${page} of the dashboard`)
 
-  const holders = new Map<string, string[]>()
+  const filesWithSecrets = new Map<string, string[]>()
   for (const file of filesOf(dataDir)) {
     const secretsIn = found(readFileSync(file, 'latin1'))
-    if (secretsIn.length > 0) holders.set(file.slice(dataDir.length + 1), secretsIn)
+    if (secretsIn.length > 0) filesWithSecrets.set(file.slice(dataDir.length + 1), secretsIn)
   }
   t.strictSame(
-    [...holders.keys()].sort(),
+    [...filesWithSecrets.keys()].sort(),
     ['admin.token', 'sandbox.json'],
-    'on the disk only where they belong',
+    'on the disk only in these files',
   )
 }
 

@@ -16,16 +16,13 @@ import { until } from '../fixtures/until.js'
 
 const PROGRAM = bs58.encode(Buffer.alloc(32, 7))
 const ACCOUNTS = 10_000
-/** So that a page is more than what the kernel's socket buffers take of it. */
+/** A page exceeds the socket buffers of the operating system. */
 const DATA_BYTES = 700
 const CLIENTS = 50
 const MIB = 1024 ** 2
-/** A fraction of what the stalled clients ask for. */
+/** A fraction of what the stalled clients request. */
 const IN_FLIGHT_MAX = 64 * MIB
-/**
- * Two pages that are being made, with room to grow, a piece for each client, and what an allocator
- * keeps.
- */
+/** Two pages under construction with spare capacity, a chunk per client, and the allocator's. */
 const SLACK = 160 * MIB
 const STALL_MS = 1_000
 
@@ -40,7 +37,7 @@ const account = (index: number) => ({
   data: Buffer.alloc(DATA_BYTES, index),
 })
 
-/** A store of one block, where the service will look for it. */
+/** Writes a store of one block where the service expects it. */
 const writeStore = ({ dataDir, configFile }: Prepared): void => {
   const config = parseConfig(readFileSync(configFile, 'utf8'), configFile)
   const stores = storesPath(dataDir, 'dev')
@@ -59,7 +56,7 @@ const writeStore = ({ dataDir, configFile }: Prepared): void => {
 }
 
 const startEdge = async (t: Test) => {
-  // Nobody feeds this network: what is read stays as it is.
+  // The network has no feed, so its state is constant.
   const prepared = await prepareServe(
     t,
     { dev: { endpoint: 'http://127.0.0.1:1' } },
@@ -83,7 +80,7 @@ const anonymousBytes = (pid: number): number => {
   return Number(kib) * 1024
 }
 
-/** A client that stops reading with the first piece of its reply. */
+/** A client that stops reading with the first chunk of its reply. */
 const stall = (port: number, request: string) => {
   const socket = createConnection(port, '127.0.0.1')
   socket.on('error', () => {})
@@ -95,7 +92,7 @@ const stall = (port: number, request: string) => {
   socket.write(request)
   return {
     hasBegun: () => end !== '',
-    /** The last that comes, when the server has closed. */
+    /** The last bytes received before the server closed the connection. */
     readToEnd: async (): Promise<string> => {
       const closed = once(socket, 'close')
       socket.resume()
@@ -108,8 +105,10 @@ const stall = (port: number, request: string) => {
 const PAGE = [PROGRAM, { encoding: 'base64', limit: ACCOUNTS }]
 const rowCount = (text: string): number => text.match(/"pubkey"/g)?.length ?? 0
 
-t.test('clients that stop reading in a page cost little memory', async t => {
-  const { prepared, service, pid, url, port } = await startEdge(t)
+type Edge = Awaited<ReturnType<typeof startEdge>>
+
+const checkStalledClients = async (t: Test, edge: Edge): Promise<void> => {
+  const { prepared, service, pid, url, port } = edge
   t.equal(rowCount(await callText(url, 'getProgramAccountsV2', PAGE)), ACCOUNTS)
   const before = anonymousBytes(pid)
 
@@ -129,7 +128,7 @@ t.test('clients that stop reading in a page cost little memory', async t => {
   const point = [bs58.encode(hash('account 1')), { encoding: 'base64' }]
   const hasBegun = (): boolean => stalled.every(({ hasBegun }) => hasBegun())
   const sinceMs = performance.now()
-  await until('every client has had a part, or was refused one', async () => {
+  await until('every client has a part of its reply, or a refusal', async () => {
     const startMs = performance.now()
     const text = await callText(url, 'getAccountInfo', point)
     slowestMs = Math.max(slowestMs, performance.now() - startMs)
@@ -143,43 +142,41 @@ t.test('clients that stop reading in a page cost little memory', async t => {
   most = Math.max(most, anonymousBytes(pid))
   t.comment(
     `${Math.round((most - before) / MIB)} MiB more after ${Math.round(performance.now() - sinceMs)} ms, ` +
-      `${answered} answers meanwhile, the slowest after ${Math.round(slowestMs)} ms`,
+      `${answered} other answers, the slowest after ${Math.round(slowestMs)} ms`,
   )
   const requestedBytes = CLIENTS * page.length
   t.ok(
     requestedBytes > 2 * (IN_FLIGHT_MAX + SLACK),
-    `${Math.round(requestedBytes / MIB)} MiB asked for`,
+    `${Math.round(requestedBytes / MIB)} MiB requested`,
   )
   t.ok(most - before < IN_FLIGHT_MAX + SLACK, `${Math.round((most - before) / MIB)} MiB more`)
 
-  await until('the stalled ones are given up', async () => {
+  await until('the stalled replies are abandoned', async () => {
     const metrics = await (await fetch(prepared.metricsUrl)).text()
     return /^slotline_replies_in_flight_bytes\{process="edge 0"\} 0$/m.test(metrics)
   })
-  // What is left in the kernel is read to its end.
+  // The rest of the socket buffers is read to its end.
   const ends = await Promise.all(stalled.map(({ readToEnd }) => readToEnd()))
   t.equal(
     ends.filter(end => end.includes('paginationKey')).length,
     0,
-    'no stalled page is whole, and every connection is closed',
+    'no stalled page is complete, and every connection is closed',
   )
 
   const metrics = await (await fetch(prepared.metricsUrl)).text()
   for (const name of ['bodies_in_flight_bytes', 'replies_in_flight_bytes', 'queue_depth'])
     t.match(metrics, new RegExp(`^slotline_${name}\\{process="edge 0".*\\} 0$`, 'm'))
-  t.match(metrics, /^slotline_store_readers\{.*\} 0$/m, 'no read is left open')
+  t.match(metrics, /^slotline_store_readers\{.*\} 0$/m, 'no read transaction is open')
   t.equal(rowCount(await callText(url, 'getProgramAccountsV2', PAGE)), ACCOUNTS)
-  t.equal(service.pidsOf('edge')[0], pid, 'the edge lives')
-  t.equal(await service.stop(), 0)
-})
+  t.equal(service.pidsOf('edge')[0], pid, 'the edge was not restarted')
+}
 
-t.test('32 pipelined reads on one connection', async t => {
-  const { url, port } = await startEdge(t)
+const checkPipelinedReads = async (t: Test, { url, port }: Edge): Promise<void> => {
   const { pathname } = new URL(url)
   const methods: readonly [method: string, params: unknown][] = [
     ['getAccountInfo', [bs58.encode(hash('account 2')), { encoding: 'base64' }]],
     ['getLatestBlockhash', []],
-    ['getAccountInfo', [bs58.encode(hash('nobody'))]],
+    ['getAccountInfo', [bs58.encode(hash('absent'))]],
     ['getMultipleAccounts', [[bs58.encode(hash('account 3'))]]],
   ]
   const bodies = Array.from({ length: 32 }, (_, id) => {
@@ -200,4 +197,13 @@ t.test('32 pipelined reads on one connection', async t => {
     bodies.map(() => 'object'),
   )
   connection.socket.destroy()
+}
+
+t.test('an edge with clients that stop reading', async t => {
+  const edge = await startEdge(t)
+  await t.test('32 pipelined reads on one connection', t => checkPipelinedReads(t, edge))
+  await t.test('clients that stop reading in a page cost little memory', t =>
+    checkStalledClients(t, edge),
+  )
+  t.equal(await edge.service.stop(), 0)
 })

@@ -11,7 +11,7 @@ const LANES = 12
 
 type Lane = { answerCount: number; isOver: boolean; failure: string | undefined }
 
-/** Asks without a pause over one connection, until the server says that it closes it. */
+/** Sends requests without a pause over one connection until the server closes it. */
 const runLane = (url: string, body: string): Lane => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const lane: Lane = { answerCount: 0, isOver: false, failure: undefined }
@@ -42,7 +42,7 @@ const runLane = (url: string, body: string): Lane => {
   return lane
 }
 
-/** What a balancer sees: the status, or that there is nobody. */
+/** What a load balancer gets: the status, or a refused connection. */
 const healthOf = async (origin: string): Promise<number | 'refused'> => {
   const headers = { connection: 'close' }
   return fetch(`${origin}/health`, { headers }).then(
@@ -80,7 +80,7 @@ t.test('SIGTERM under load loses no request', async t => {
   await until('every connection has its answers', () => lanes.every(lane => lane.answerCount > 5))
   t.equal(await healthOf(origin), 200)
 
-  // Two clients in the middle of their bodies: one will go on, one never.
+  // Two clients within their bodies: one continues, the other does not.
   const body = '{"jsonrpc":"2.0","id":7,"method":"getLatestBlockhash"}'
   const head = [
     `POST ${new URL(url).pathname} HTTP/1.1`,
@@ -98,7 +98,7 @@ t.test('SIGTERM under load loses no request', async t => {
   const seen: (number | 'refused')[] = []
   const startMs = performance.now()
   const exit = stop()
-  await until('nobody listens any more', async () => {
+  await until('the port is closed', async () => {
     seen.push(await healthOf(origin))
     return seen.at(-1) === 'refused'
   })
@@ -108,7 +108,7 @@ t.test('SIGTERM under load loses no request', async t => {
     `health answered ${[...new Set(seen)].join(', ')}`,
   )
   slow.socket.write(body.slice(10))
-  await until('every busy connection was told', () => lanes.every(lane => lane.isOver))
+  await until('every busy connection was closed', () => lanes.every(lane => lane.isOver))
   t.strictSame(
     lanes.map(lane => lane.failure).filter(failure => failure !== undefined),
     [],
@@ -121,5 +121,5 @@ t.test('SIGTERM under load loses no request', async t => {
   const exitMs = Math.round(performance.now() - startMs)
   t.comment(`ended after ${exitMs} ms, with a client that never finished its request`)
   t.ok(exitMs < EXIT_MS)
-  t.notMatch(output(), /Error|error/, 'and nothing to complain of')
+  t.notMatch(output(), /Error|error/, 'no error is logged')
 })

@@ -13,7 +13,7 @@ const BYTES_TYPE = 'application/octet-stream'
 
 type Value = { readonly value: { readonly lamports: bigint | number } | null }
 
-t.test('what is sent to the lander of a sandbox is read back from the index', async t => {
+t.test('transactions sent to the lander of a sandbox are read from the index', async t => {
   const { description, dataDir, output, stop } = await startDeployment(t, {
     args: ['--edges', '2'],
   })
@@ -26,7 +26,7 @@ t.test('what is sent to the lander of a sandbox is read back from the index', as
     const { value } = (await call(rpcUrl, 'getAccountInfo', [to.toBase58()])) as Value
     return Number(value?.lamports ?? 0)
   }
-  /** Pays somebody new, and a tip. */
+  /** Pays a new account, and a tip. */
   const pay = async (tip = FLOOR) => {
     const { value } = (await call(rpcUrl, 'getLatestBlockhash', [])) as {
       value: { blockhash: string }
@@ -113,7 +113,7 @@ t.test('what is sent to the lander of a sandbox is read back from the index', as
   t.equal(sum('lander_findings_total\\{.*kind="tip"'), 1)
   t.equal(sum('upstream_requests_total\\{.*upstream="lander",outcome="no-response"'), 1)
 
-  // What was forwarded is answered, though the service is told to stop meanwhile.
+  // A forwarded request is answered although the service is stopped before the answer.
   await control({ clear: true })
   await control({ delayMs: 1_500 })
   const last = await pay()

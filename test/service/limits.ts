@@ -109,7 +109,7 @@ const ask = async (
   return { status: reply.status, headers: reply.headers, text: await reply.text() }
 }
 
-/** A request whose body does not come: it is in flight for as long as its connection. */
+/** A request without its body: it is in flight while its connection is open. */
 const hang = async (port: number, token: string): Promise<Connection> => {
   const connection = await connect(port)
   const lines = [`POST /${token} HTTP/1.1`, 'Host: a', JSON_LINE, 'Content-Length: 100', '', '{']
@@ -289,7 +289,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     if (victim !== undefined) process.kill(victim, 'SIGKILL')
     await until('it is back', () => deployment.pidsOf('edge').length === EDGES)
     await Promise.race([cut, sleep(500)])
-    await until('only what is open counts', () => {
+    await until('only open requests count', () => {
       const open = hanging.filter(({ socket }) => !socket.destroyed).length
       return readUtilisation(table, narrow.accessId).requestsInFlight === open
     })

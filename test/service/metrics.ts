@@ -38,7 +38,7 @@ const parsePage = (page: string): ReadonlyMap<string, Family> => {
     const family = families.get(last)
     const isOwn =
       series === last || (family?.type !== 'gauge' && series.replace(SUFFIX, '') === last)
-    if (family === undefined || !isOwn) throw new Error(`${series} stands below ${last}`)
+    if (family === undefined || !isOwn) throw new Error(`${series} is below ${last}`)
     const key = `${series}{${labels}}`
     if (seen.has(key)) throw new Error(`twice: ${key}`)
     seen.add(key)
@@ -192,7 +192,7 @@ t.test('metrics of every process, and a token nowhere', async t => {
     // A body that is refused unread may end as a reset connection.
     t.ok([status, 0].includes(await ask(`${origin}${path}`, init).catch(() => 0)), `${status}`)
 
-  // A request that never ends, an edge that is killed with it, a feed that breaks: all of that is
+  // An incomplete request, an edge that is killed with it, a feed that disconnects: all of that is
   // logged.
   const [, , port = ''] = origin.split(':')
   const cut = connect(Number(port), '127.0.0.1')

@@ -14,7 +14,7 @@ const open = (requestsPerSecondMax: number, requestsBurstMax: number) => {
 t.test('admits a burst, then one request per interval', t => {
   const { words, take } = open(10, 2)
   const now = 1_000n * SECOND
-  t.strictSame([take(1, now), take(1, now)], [SECOND / 10n, 0n], 'what is left of the burst')
+  t.strictSame([take(1, now), take(1, now)], [SECOND / 10n, 0n], 'the rest of the burst')
   t.equal(take(1, now), -SECOND / 10n, 'how long to wait')
   t.equal(take(1, now + SECOND / 10n - 1n), -1n)
   t.equal(take(1, now + SECOND / 10n), 0n)

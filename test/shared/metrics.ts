@@ -70,7 +70,7 @@ t.test('the text is valid in the format of Prometheus', async t => {
     }
     const sample = /^([a-z0-9_]+)(\{[^}]*\}) (\S+)$/.exec(line)
     t.ok(sample, line)
-    t.ok(sample?.[1]?.startsWith(current), `${line} stands under its own head`)
+    t.ok(sample?.[1]?.startsWith(current), `${line} is below its own header`)
     t.ok(Number.isFinite(Number(sample?.[3])) || sample?.[3] === 'NaN', line)
     t.notOk(seen.has(`${sample?.[1]}${sample?.[2]}`), `${line} once`)
     seen.add(`${sample?.[1]}${sample?.[2]}`)

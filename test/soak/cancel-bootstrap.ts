@@ -10,7 +10,7 @@ import { until } from '../fixtures/until.js'
 const ROUNDS = 40
 /** From the beginning of a command to a while after a small bootstrap is done. */
 const INSTANTS_MS = 1_600
-/** A kill comes about when the cancel does. */
+/** A kill occurs near the cancel. */
 const KILL_AROUND_MS = 400
 
 soakTest('cancelled at random instants, and killed beside it', {}, async t => {

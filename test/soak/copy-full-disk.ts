@@ -82,7 +82,7 @@ soakTest('a disk that fills up while the live store is copied', { skip }, async 
     )
   await arrived()
 
-  // What the service misses is in archives alone, and a newer one comes again and again.
+  // The missed slots are in archives only, and newer archives are published repeatedly.
   const stored = chain.tip.slot
   const publish = async (): Promise<void> => {
     const newest = await record.writeIncremental(archives, stored - 1, chain.tip.slot)
@@ -113,7 +113,7 @@ soakTest('a disk that fills up while the live store is copied', { skip }, async 
   disk.fill(live + 2 * MIB)
   const copied = join(stores, 'bootstrap', 'copy', 'data.mdb')
   files.setPaused(false)
-  // A reader that was stored is served by nobody: its transfer begins anew.
+  // Pending requests are never answered: the transfers start again.
   for (const response of files.pending) response.destroy()
   const endMs = performance.now() + 20_000
   while (!existsSync(copied) && performance.now() < endMs) await turn()

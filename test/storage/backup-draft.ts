@@ -38,7 +38,7 @@ t.test('a draft leaves a note and removes abandoned drafts beside it', t => {
   t.strictSame(readdirSync(own), ['backup.lock'])
   t.notOk(existsSync(other))
   for (const dir of [...kept, living])
-    t.ok(existsSync(dir), 'neither a foreign folder nor a live draft')
+    t.ok(existsSync(dir), 'neither a foreign folder nor a draft in use')
   t.throws(
     () => openDraft(join(backups, 'a'), stores),
     /another process is writing a backup to \S+a/,

@@ -81,7 +81,7 @@ t.test(
     pass(1)
     await until('the read is reported', () => events.length > 0)
     t.match(events[0], { pid: 7, seconds: 10.001 })
-    t.ok(cleared() > before, 'the read may belong to a dead process')
+    t.ok(cleared() > before, 'the read may belong to an ended process')
 
     // The thread reads again: this is another read.
     reads[0] = { processId: 7, thread: 70, transaction: 2 }
@@ -105,7 +105,7 @@ t.test('a process is reported once per check, with its oldest read', async t => 
   reads.push({ processId: 8, thread: 71, transaction: 1 })
   await turn()
   pass(20_000)
-  await until('both are told of', () => events.length >= 2)
+  await until('both reads are reported', () => events.length >= 2)
   t.match(events.slice(0, 2), [
     { pid: 7, seconds: 25 },
     { pid: 8, seconds: 20 },
@@ -121,7 +121,7 @@ t.test('an unreadable store ends no process; a corrupt one ends its own', async 
   fail(undefined)
   await turn()
   pass(11_000)
-  await until('it is looked at again', () => events.length > 0)
+  await until('the monitor checks again', () => events.length > 0)
   t.strictSame(broken, [])
   fail(new NativeError('storeBroken', 'MDB_PANIC'))
   await until('the service reports it', () => broken.length > 0)

@@ -63,7 +63,7 @@ t.test('an edge that does not answer is ended, one that does is not', async t =>
   t.strictSame(ended, [8, 7])
 })
 
-t.test('other processes are left alone, and one that went by itself', async t => {
+t.test('other processes and one that has ended are not killed', async t => {
   const { pinged, edges, ended, reportRead } = setUp()
   reportRead(9, 1_000)
   reportRead(7, 11)

@@ -24,7 +24,7 @@ const refusal = async (opening: Promise<SocketClient>): Promise<SocketRefusal> =
   throw new Error('it was opened', { cause: refused })
 }
 
-/** An access of its own with a token of `fra`. */
+/** A separate access with a token of `fra`. */
 const makeToken = async (deployment: Deployment, limits: Readonly<Record<string, number>> = {}) => {
   const { accessId, tokenPath } = await grantScope(deployment, 'fra', limits)
   const { body } = await askAdmin(deployment, 'POST', tokenPath)
@@ -157,11 +157,11 @@ t.test('JSON-RPC over a WebSocket', async t => {
     t.match(await client.call('getVersion'), { result: {} }, 'pings are free')
     const batch = Array.from({ length: 6 }, (_, id) => JSON.parse(call('getVersion', [], id)))
     client.send(JSON.stringify(batch))
-    const told: { error: { code: number; data: { limit: string } }; id: number }[] = JSON.parse(
+    const refusals: { error: { code: number; data: { limit: string } }; id: number }[] = JSON.parse(
       await client.next(),
     )
     t.strictSame(
-      told.map(({ id, error }) => [id, error.code, error.data.limit]),
+      refusals.map(({ id, error }) => [id, error.code, error.data.limit]),
       batch.map((_, id) => [id, -32005, 'requestsBurstMax']),
       'a batch counts its calls, and each is answered',
     )
@@ -236,7 +236,7 @@ t.test('JSON-RPC over a WebSocket', async t => {
     t.strictSame(await client.closed, { code: 1008, reason: 'access ended' }, 'by the clock')
     t.ok(Math.abs(Date.now() - endMs) < 1_000, `${Date.now() - endMs} ms after its end`)
     const other = await open(t)
-    t.match(await other.call('getVersion'), { result: {} }, 'others go on')
+    t.match(await other.call('getVersion'), { result: {} }, 'other connections continue')
   })
 
   t.test('a restriction closes only other addresses', async t => {

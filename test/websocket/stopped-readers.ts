@@ -15,7 +15,7 @@ const TOPIC = 'stream'
 const MB = 1024 ** 2
 /** Less than the default, so that many readers reach it before each one reaches its own. */
 const QUEUED_BYTES_MAX = 64 * MB
-/** Of the kernel's own buffers, of test code, and of what queues grow between two looks. */
+/** Socket buffers, test code, and growth of queues between two measurements. */
 const OTHER_BYTES_MAX = 128 * MB
 
 t.test(`${COUNT} readers that stop reading`, async t => {
@@ -37,7 +37,7 @@ t.test(`${COUNT} readers that stop reading`, async t => {
     options: { socketsQueuedBytesMax: QUEUED_BYTES_MAX },
   })
 
-  // As each edge does: the kernel would take some MB for each before anything waited here.
+  // As each edge does: otherwise the operating system buffers some MB per client.
   boundUnsent(defaults.unsentBytesMax)
 
   /** Round trips of a client that asks while the others do what they do. */
@@ -96,7 +96,7 @@ t.test(`${COUNT} readers that stop reading`, async t => {
   t.equal(server.stats().closes.get(1013), COUNT)
   t.comment(
     `${COUNT} stopped, closed after ${Math.round(closedMs)} ms; queued at most ${Math.round(mostQueued / MB)} MB, memory ${Math.round(most / MB)} MB more; ` +
-      `p99 of another client ${quietMs.toFixed(1)} ms before, ${busyMs.toFixed(1)} ms meanwhile`,
+      `p99 of another client ${quietMs.toFixed(1)} ms before, ${busyMs.toFixed(1)} ms with stopped readers`,
   )
   await until('the others have all of it', () =>
     readers.every(({ messages }) => Number(messages.at(-1)) === sent - 1),

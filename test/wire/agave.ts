@@ -153,7 +153,7 @@ t.test(
       t.strictSame(
         counts,
         rows.map(([, , count]) => count),
-        'as often as the table says',
+        'as often as in the table',
       )
       t.equal(comparedCount, 2_166)
     }

@@ -92,7 +92,7 @@ type Workload = {
   readonly params: readonly [program: string, config: { readonly filters?: readonly Filter[] }]
 }
 
-const holds = (data: Buffer, { dataSize, memcmp }: Filter): boolean => {
+const matches = (data: Buffer, { dataSize, memcmp }: Filter): boolean => {
   if (memcmp === undefined) return data.length === dataSize
   const bytes = bs58.decode(memcmp.bytes)
   return data.subarray(memcmp.offset, memcmp.offset + bytes.length).equals(bytes)
@@ -143,7 +143,8 @@ t.test(
       const [program, { filters = [] }] = params
       const expected = [...dataOf]
         .filter(
-          ([, [owner, data]]) => owner === program && filters.every(filter => holds(data, filter)),
+          ([, [owner, data]]) =>
+            owner === program && filters.every(filter => matches(data, filter)),
         )
         .map(([pubkey]) => pubkey)
       rowCount += expected.length

@@ -19,8 +19,8 @@ type Row = {
 }
 type Filter = { readonly dataSize: number } | { readonly offset: number; readonly bytes: Buffer }
 
-/** The ten-line reference of the kernel's filters. */
-const holds = (data: Buffer, filter: Filter): boolean =>
+/** The reference for the native filters. */
+const matches = (data: Buffer, filter: Filter): boolean =>
   'dataSize' in filter
     ? data.length === filter.dataSize
     : filter.offset <= data.length &&
@@ -94,8 +94,8 @@ type Page = {
 }
 
 /**
- * Reads pages to the last one, and calls `between` after each; answers the keys in the order they
- * came.
+ * Reads pages to the last one, and calls `between` after each. Returns the keys in the order in
+ * which they were received.
  */
 const readAll = async (
   reader: Reader,
@@ -124,7 +124,7 @@ const byKey = (a: Row, b: Row): number => Buffer.compare(a.key, b.key)
 const matching = (rows: readonly Row[], { program, filters, changedSinceSlot }: Query): Row[] =>
   rows
     .filter(row => row.program === program && row.slot > (changedSinceSlot ?? 0))
-    .filter(({ data }) => filters.every(filter => holds(data, filter)))
+    .filter(({ data }) => filters.every(filter => matches(data, filter)))
     .sort(byKey)
 
 const anyRows = fc.uniqueArray(anyRow, {

@@ -78,7 +78,7 @@ const result = (id: string): string => `{"jsonrpc":"2.0","result":${NULL_RESULT}
 const failure = (code: number, message: string, id = 'null'): string =>
   `{"jsonrpc":"2.0","error":{"code":${code},"message":"${message}"},"id":${id}}`
 
-/** Ids as they come back: the very token, whatever a JSON reader would make of it. */
+/** Ids as in the reply: the same token, even if a JSON parser would change it. */
 const IDS = [
   '0',
   '-0',

@@ -128,7 +128,7 @@ t.test('edges of a machine share a rate', async t => {
 })
 
 t.test(
-  'edges of a machine share requests in flight, and those of a dead edge are cleared',
+  'edges of a machine share requests in flight, and those of an ended edge are cleared',
   async t => {
     const [one, two] = openEdges(t, 2)
     if (one === undefined || two === undefined) return

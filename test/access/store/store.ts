@@ -70,6 +70,6 @@ t.test('on a full disk only changes fail', async t => {
   const { sealingKeyId } = store.meta.get(`filler ${kept - 1}`) ?? {}
   t.equal(sealingKeyId?.length, 3_000, 'the last one that was confirmed')
   await store.transaction(() => store.meta.put('more', { schema: SCHEMA, sealingKeyId: null }))
-  t.ok(store.meta.get('more'), 'with room again it goes on')
+  t.ok(store.meta.get('more'), 'the store accepts writes once there is space')
   await store.close()
 })

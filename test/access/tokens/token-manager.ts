@@ -73,7 +73,7 @@ t.test(
         { ...scopeOf(accessId), network: 'dev' },
       ])
       const active = new Map<number, Token>()
-      const dead = new Set<string>()
+      const revoked = new Set<string>()
       const ended = new Set<string>()
       for (const { verb, at } of steps) {
         const scope = scopes[at] ?? scopeOf('')
@@ -85,7 +85,7 @@ t.test(
           refusal: string | undefined,
         ): Promise<void> => {
           if (refusal !== undefined) return void (await t.rejects(create(scope), { name: refusal }))
-          if (token !== undefined) dead.add(token.text)
+          if (token !== undefined) revoked.add(token.text)
           active.set(at, { text: (await create(scope)).token.reveal(), address })
         }
         const none = token === undefined ? { name: 'noToken' } : undefined
@@ -110,7 +110,7 @@ t.test(
           }, none)
         else if (verb === 'revoke') {
           await tokenManager.revoke(scope)
-          dead.add(token?.text ?? '')
+          revoked.add(token?.text ?? '')
           active.delete(at)
         } else {
           const address = verb === 'lift' ? undefined : `8.8.8.${at}`
@@ -121,9 +121,10 @@ t.test(
         // From 8.8.8.0: only the first scope is ever restricted to it.
         const open = (text: string, location: string) =>
           authenticate(text, location, { address: '8.8.8.0' }, NOW_MS)
-        for (const text of dead)
+        for (const text of revoked)
           for (const location of ['fra', 'nyc'])
-            if (open(text, location) !== 'unauthorized') throw new Error('a dead secret lives')
+            if (open(text, location) !== 'unauthorized')
+              throw new Error('a revoked token is accepted')
         for (const [index, { text, address }] of active) {
           const { accessId, network, location } = scopes[index] ?? scopeOf('')
           const answer = open(text, location)
@@ -274,7 +275,7 @@ t.test('a killed writer keeps every answered change, and no partial one', async 
     const writer = spawn(process.execPath, [...process.execArgv, script, dir], {
       stdio: [...stdio],
     })
-    writer.stdin.on('error', () => {}) // its end is what is tested
+    writer.stdin.on('error', () => {}) // the process is killed by the test
     const left = Array.from({ length: 200 }, (_, n) => `l${answered.size + n}`)
     for (const location of left)
       writer.stdin.write(`${JSON.stringify({ generate: scopeOf(accessId, location) })}\n`)
@@ -350,7 +351,7 @@ t.test('no file and no printed object contains a token', async t => {
   const secret = readFileSync(keyFile, 'utf8').trim()
   for (const name of readdirSync(join(dir, 'access'))) {
     const bytes = readFileSync(join(dir, 'access', name)).toString('latin1')
-    t.notOk(bytes.includes(text.slice(4, 36)), `${name} holds no token`)
-    t.notOk(bytes.includes(secret), `${name} holds no key`)
+    t.notOk(bytes.includes(text.slice(4, 36)), `${name} contains no token`)
+    t.notOk(bytes.includes(secret), `${name} contains no key`)
   }
 })

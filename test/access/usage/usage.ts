@@ -72,7 +72,7 @@ t.test('minutes are kept for one day', async t => {
       [740, 3],
       [1_439, 2],
     ],
-    'the oldest goes without being written over',
+    'the oldest is dropped without being overwritten',
   )
   meter.addRequests(9, NOW_MS + 1_441 * MINUTE_MS)
   t.strictSame(read(1_441), [

@@ -77,7 +77,7 @@ t.test('accesses are those of the person, in every state', async t => {
       networks: [{ id: 'old', name: 'old' }],
       endedAtMs: nowMs,
     },
-    'what is no longer offered goes by its id',
+    'a product that is no longer offered is shown by its id',
   )
 })
 
@@ -141,13 +141,13 @@ t.test('a token is created, shown, changed and revoked', async t => {
   const revoked = await ada.call('DELETE', `${fra}/token`)
   t.strictSame([revoked.status, revoked.text], [204, ''])
   t.strictSame((await ada.ask(fra)).json, { token: null })
-  const dead: [method: string, path: string, body?: unknown][] = [
+  const withoutToken: [method: string, path: string, body?: unknown][] = [
     ['DELETE', '/token'],
     ['POST', '/token/regenerate'],
     ['POST', '/token/reveal'],
     ['PUT', '/token/restriction', { address: '8.8.4.4' }],
   ]
-  for (const [method, path, body] of dead)
+  for (const [method, path, body] of withoutToken)
     t.match(
       await ada.call(method, `${fra}${path}`, body),
       { status: 404, json: { error: { code: 'noToken' } } },
@@ -156,7 +156,7 @@ t.test('a token is created, shown, changed and revoked', async t => {
   t.strictSame(
     accessService.list(accessId).map(({ location }) => location),
     ['nyc'],
-    'the other location was never touched',
+    'the other location is unchanged',
   )
 })
 
@@ -166,7 +166,7 @@ t.test('a restriction that is no public IPv4 address is refused with the reason'
   const { accessId } = await dashboard.grant('ada')
   const path = `${pathOf(accessId)}/token`
   await ada.call('POST', path)
-  const cases: [address: unknown, status: number, says: RegExp][] = [
+  const cases: [address: unknown, status: number, message: RegExp][] = [
     ['203.0.113.7', 422, /documentation/],
     ['10.0.0.1', 422, /private network/],
     ['8.8.8.8/32', 422, /range/],
@@ -181,10 +181,10 @@ t.test('a restriction that is no public IPv4 address is refused with the reason'
     [null, 400, /body\.address must be a text/],
     [undefined, 400, /body\.address is missing/],
   ]
-  for (const [address, status, says] of cases) {
+  for (const [address, status, message] of cases) {
     const answer = await ada.call('PUT', `${path}/restriction`, { address })
     t.equal(answer.status, status, String(address).slice(0, 40))
-    t.match(answer.text, says)
+    t.match(answer.text, message)
     t.match(answer.json, { error: { code: status === 422 ? 'notPublicIpv4' : 'wrongInput' } })
   }
   t.match((await ada.ask(pathOf(accessId))).json, { token: { address: null } }, 'nothing was set')
@@ -284,7 +284,7 @@ t.test('without the sealing key only operations that need it fail', async t => {
   const refused = { status: 503, json: { error: { code: 'sealingKey' } } }
   const answer = await ada.call('POST', `${pathOf(accessId)}/token/reveal`)
   t.match(answer, refused)
-  t.notMatch(answer.text, dataDir, 'the person is not told of files')
+  t.notMatch(answer.text, dataDir, 'the reply contains no file path')
   t.match(after.lines.join(), 'access.key is missing', 'the operator is')
   t.match(await ada.call('POST', `${pathOf(accessId, 'nyc')}/token`), refused)
   t.equal((await ada.ask(pathOf(accessId))).status, 200)

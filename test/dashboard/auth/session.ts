@@ -32,7 +32,11 @@ t.test('a session expires even if used', async t => {
     clock.nowMs += sessionIdleMs / 2
     t.equal(await statusOf(ada), 200)
   }
-  t.match((await ada.ask('/api/session')).json, { expiresAtMs: endMs }, 'and says when')
+  t.match(
+    (await ada.ask('/api/session')).json,
+    { expiresAtMs: endMs },
+    'and the response has its expiry',
+  )
   clock.nowMs = endMs - 1
   t.equal(await statusOf(ada), 200, 'a moment before')
   clock.nowMs = endMs
@@ -79,7 +83,7 @@ t.test('signing out ends a session for every copy of its cookie', async t => {
   t.match(answer.headers.get('set-cookie'), /^slotline-session-\d+=; .*Max-Age=0/)
   t.equal(await statusOf(copy), 401, 'the copy')
   t.equal((await copy.call('POST', '/api/sign-out')).status, 401)
-  t.equal(await statusOf(other), 200, 'another session of the same person goes on')
+  t.equal(await statusOf(other), 200, 'another session of the same user is still valid')
 })
 
 t.test('each sign-in gets a new id, and the previous id is invalid', async t => {
@@ -128,7 +132,7 @@ t.test('sessions per person are limited, and the oldest is removed', async t => 
     await client.signIn(ADA)
   }
   t.strictSame(await Promise.all(clients.map(statusOf)), [401, 200, 200])
-  t.equal(await statusOf(ben), 200, 'nobody else makes room')
+  t.equal(await statusOf(ben), 200, 'a session of another user is not removed')
 })
 
 t.test('a restart keeps sessions, and expired ones are removed', async t => {

@@ -86,11 +86,7 @@ t.test('a callback must match its sign-in', async t => {
     ['no state', query => query.delete('state'), '/?sign-in=failed'],
     ['two states', query => query.append('state', query.get('state') ?? ''), '/?sign-in=failed'],
     ['another issuer', query => query.set('iss', 'https://evil.example'), '/?sign-in=failed'],
-    [
-      'no issuer, though the provider says that it sends one',
-      q => q.delete('iss'),
-      '/?sign-in=failed',
-    ],
+    ['no issuer, though the provider announces one', q => q.delete('iss'), '/?sign-in=failed'],
     ['no code', query => query.delete('code'), '/?sign-in=failed'],
     ['an ID token beside the code', query => query.set('id_token', 'a.b.c'), '/?sign-in=failed'],
     ['no cookie', (_query, { client }) => client.cookies.clear(), '/?sign-in=expired'],
@@ -148,7 +144,7 @@ t.test('with https the cookie is bound to the host, and changes to its origin', 
   t.match(id, /^[\w-]{43}$/)
   const plain = new DashboardClient(dashboard.url)
   plain.cookies.set(`slotline-session-${dashboard.port}`, id)
-  t.notOk(await isSignedIn(plain), 'a name that others could set is not looked at')
+  t.notOk(await isSignedIn(plain), 'a cookie without the __Host- prefix is ignored')
   t.equal((await client.call('POST', '/api/sign-out')).status, 403, 'the port behind the proxy')
   const origin = { origin: publicUrl }
   t.equal((await client.call('POST', '/api/sign-out', undefined, origin)).status, 204)
@@ -159,7 +155,11 @@ t.test('a sign-in of one browser is refused in another', async t => {
   const query = await leave(setup)
   const victim = new DashboardClient(setup.dashboard.url)
   await victim.ask('/sign-in')
-  t.equal(await arrive(victim, query), '/?sign-in=failed', 'a planted callback signs nobody in')
+  t.equal(
+    await arrive(victim, query),
+    '/?sign-in=failed',
+    'a planted callback does not sign the victim in',
+  )
   t.notOk(await isSignedIn(victim))
 })
 
@@ -204,7 +204,7 @@ t.test('an ID token must have the right signature, audience, time and nonce', as
     ['a subject of 256 characters', { claims: { sub: 's'.repeat(256) } }, '/?sign-in=failed'],
     ['a subject that is a number', { claims: { sub: 7 } }, '/?sign-in=failed'],
     ['signed by a stranger', { signer: 'stranger' }, '/?sign-in=failed'],
-    ['signed by nobody', { signer: 'none', header: { alg: 'none' } }, '/?sign-in=failed'],
+    ['not signed', { signer: 'none', header: { alg: 'none' } }, '/?sign-in=failed'],
     ['no signature under a good header', { signer: 'none' }, '/?sign-in=failed'],
     [
       'HS256 with our secret',
@@ -234,7 +234,11 @@ t.test('an ID token must have the right signature, audience, time and nonce', as
 t.test('a faulty provider causes only bounded delays', async t => {
   const long = JSON.stringify({ access_token: 'a'.repeat(300_000) })
   const cases: [name: string, fault: ProviderFault, to: string][] = [
-    ['says no', { answer: { status: 400, body: '{"error":"invalid_grant"}' } }, '/?sign-in=failed'],
+    [
+      'refuses the code',
+      { answer: { status: 400, body: '{"error":"invalid_grant"}' } },
+      '/?sign-in=failed',
+    ],
     ['breaks', { answer: { status: 500, body: 'canary-of-a-stack' } }, '/?sign-in=failed'],
     [
       'answers text',
@@ -247,8 +251,8 @@ t.test('a faulty provider causes only bounded delays', async t => {
       '/?sign-in=failed',
     ],
     ['leads elsewhere', { answer: { status: 302, body: '' } }, '/?sign-in=failed'],
-    ['never ends', { answer: { status: 200, body: long } }, '/?sign-in=failed'],
-    ['says nothing', { isUnresponsive: true }, '/?sign-in=unreachable'],
+    ['sends an endless body', { answer: { status: 200, body: long } }, '/?sign-in=failed'],
+    ['does not answer', { isUnresponsive: true }, '/?sign-in=unreachable'],
     [
       'names another person at the second request',
       { claims: { name: undefined }, userinfo: { sub: 'eve' } },

@@ -42,15 +42,15 @@ t.test('a block that is not available yet is awaited', async t => {
   t.equal(provider.received.length, 3)
 })
 
-const REFUSED: readonly [name: string, faults: readonly ProviderFault[], says: RegExp][] = [
+const REFUSED: readonly [name: string, faults: readonly ProviderFault[], message: RegExp][] = [
   ['no block in any of the slots', [error(-32007)], /no block in the slots 7 to 9/],
   ['a block without its height', [result({ ...block, blockHeight: null })], /answers no block/],
   ['an address that is none', [result({ ...block, blockhash: 'x' })], /./],
   ['no block', [result(null)], /answers no block/],
   ['another method', [error(-32601)], /-32601/],
 ]
-for (const [name, faults, says] of REFUSED)
+for (const [name, faults, message] of REFUSED)
   t.test(`no base: ${name}`, async t => {
     const { read } = await open(t, faults)
-    await t.rejects(read(), { message: says })
+    await t.rejects(read(), { message })
   })

@@ -148,10 +148,10 @@ t.test('a read of a scope returns all of its accounts and their mints', async t 
 
 t.test('rows of pages without a slot get a lower bound of it', async t => {
   const options = { isPaged: true, pageRowsMax: 7, slackSlots: 5 }
-  const told = await open(t, wholeProgram, { accounts: several, options, hasContext: true })
-  t.match(await told.read(), { lowestSlot: 100, highestSlot: 105 })
-  t.equal(told.rows.size, several.length + 1)
-  t.equal(told.provider.received.filter(({ method }) => method.endsWith('V2')).length, 6)
+  const withContext = await open(t, wholeProgram, { accounts: several, options, hasContext: true })
+  t.match(await withContext.read(), { lowestSlot: 100, highestSlot: 105 })
+  t.equal(withContext.rows.size, several.length + 1)
+  t.equal(withContext.provider.received.filter(({ method }) => method.endsWith('V2')).length, 6)
   const silent = await open(t, wholeProgram, { accounts: several, options })
   t.match(await silent.read(), { lowestSlot: 95, highestSlot: 105 })
   t.equal(silent.rows.get(textOf(several[0] ?? clock))?.slot, 95)
@@ -266,9 +266,9 @@ t.test('parts cover all accounts, and none twice', t => {
 const gpa = (fault: ProviderFault) => (call: ReceivedCall) =>
   call.method === 'getProgramAccounts' ? fault : undefined
 const error = (code: number, message: string): ProviderFault => ({ error: { code, message } })
-const REFUSED: readonly [name: string, fault: ProviderFault, says: RegExp, tries: number][] = [
+const REFUSED: readonly [name: string, fault: ProviderFault, message: RegExp, tries: number][] = [
   [
-    'a key that no index holds',
+    'a key that no index contains',
     error(-32010, 'p excluded from account secondary indexes'),
     /-32010 p excluded.*networks.scope/,
     1,
@@ -302,11 +302,11 @@ const REFUSED: readonly [name: string, fault: ProviderFault, says: RegExp, tries
   ],
   ['no server behind the gateway', { status: 503, body: '{}' }, /HTTP 503/, 8],
 ]
-for (const [name, fault, says, tries] of REFUSED)
+for (const [name, fault, message, tries] of REFUSED)
   t.test(`attempts after a failure: ${name}`, async t => {
     const given = { accounts: several, fault: gpa(fault) }
     const { read, provider, slept } = await open(t, wholeProgram, given)
-    await t.rejects(read(), { name: 'RpcReadFailure', message: says })
+    await t.rejects(read(), { name: 'RpcReadFailure', message })
     t.equal(provider.received.filter(({ method }) => method === 'getProgramAccounts').length, tries)
     t.ok(slept.every(ms => ms <= defaults.backoffMaxMs))
   })

@@ -25,7 +25,7 @@ const toUpdate = ({ pubkey, owner, data, lamports = 1n }: ProviderAccount) => ({
   rentEpoch: 0n,
   executable: false,
 })
-const held = (first: number, data: number, owner = PROGRAM): ProviderAccount => ({
+const providerAccount = (first: number, data: number, owner = PROGRAM): ProviderAccount => ({
   pubkey: key(first),
   owner,
   data: Buffer.alloc(9, data),
@@ -110,8 +110,13 @@ const open = async (
 }
 
 t.test('changes that the feed missed are corrected with the next block', async t => {
-  const stored = [held(1, 1), held(2, 2), held(3, 3), held(4, 4)]
-  const upstream = [held(1, 1), held(3, 33), held(4, 4, OTHER)]
+  const stored = [
+    providerAccount(1, 1),
+    providerAccount(2, 2),
+    providerAccount(3, 3),
+    providerAccount(4, 4),
+  ]
+  const upstream = [providerAccount(1, 1), providerAccount(3, 33), providerAccount(4, 4, OTHER)]
   const { indexer, apply, sweep, seen, lines, account } = await open(t, stored, upstream)
   await sweep(1)
   t.match(seen, { compared: 4, corrected: 0, rounds: 1 })
@@ -132,11 +137,15 @@ t.test('changes that the feed missed are corrected with the next block', async t
 })
 
 t.test('an upstream ahead of the tip counts as no difference once the blocks arrive', async t => {
-  const { indexer, apply, provider, sweep, seen, lines } = await open(t, [held(1, 1)], [held(1, 2)])
+  const { indexer, apply, provider, sweep, seen, lines } = await open(
+    t,
+    [providerAccount(1, 1)],
+    [providerAccount(1, 2)],
+  )
   provider.options.slot = 12
   await sweep(1)
   apply(11)
-  apply(12, [held(1, 2)])
+  apply(12, [providerAccount(1, 2)])
   apply(13)
   await sweep(2)
   t.match([seen.corrected, indexer.correctionCounts()], [0, { waiting: 0, corrected: 0 }])
@@ -144,7 +153,7 @@ t.test('an upstream ahead of the tip counts as no difference once the blocks arr
 })
 
 t.test('a store is swept repeatedly, in key order, at the configured rate', async t => {
-  const stored = Array.from({ length: 25 }, (_, i) => held(i + 1, i))
+  const stored = Array.from({ length: 25 }, (_, i) => providerAccount(i + 1, i))
   const { provider, sweep, seen } = await open(t, stored, stored)
   const slept = await sweep(2, { keysPerCallMax: 10, sweepKeysPerSecond: 50 })
   const round = [10, 10, 5].flatMap((count, call) =>
@@ -159,7 +168,7 @@ t.test('a store is swept repeatedly, in key order, at the configured rate', asyn
 })
 
 t.test('a provider failure is reported once, and the sweep resumes at the same key', async t => {
-  const stored = Array.from({ length: 4 }, (_, i) => held(i + 1, i))
+  const stored = Array.from({ length: 4 }, (_, i) => providerAccount(i + 1, i))
   const { provider, sweep, seen, lines, spoil } = await open(t, stored, stored)
   spoil({ status: 401, body: '' })
   const slept = await sweep(3)

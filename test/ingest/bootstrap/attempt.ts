@@ -65,7 +65,7 @@ t.test('a new store behind the live one waits before it replaces it', async t =>
   t.strictSame(done, [], 'it is still behind')
   slots.made = 94
   await sleep(200)
-  t.strictSame(done, ['live feed paused'], 'another block was committed meanwhile')
+  t.strictSame(done, ['live feed paused'], 'another block was committed')
   slots.made = 97
   await running
   t.strictSame(done, ['live feed paused', 'live at 97, after 95'])
@@ -83,7 +83,7 @@ t.test('a bootstrap that ends while it waits resumes the live feed', async t => 
   slots.made = 94
   const running = runner.run({ kind: 'rpc' }, end.signal)
   await sleep(200)
-  end.abort(new Error('told to'))
+  end.abort(new Error('cancelled'))
   await t.rejects(running)
   t.strictSame(done, [
     'live feed paused',

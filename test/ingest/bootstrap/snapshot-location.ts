@@ -57,19 +57,19 @@ t.test('a server’s newest snapshot is the target of its redirects', async t =>
       base: undefined,
     },
   )
-  const refused: [source: string, says: RegExp][] = [
+  const refused: [source: string, message: RegExp][] = [
     [`${url}/loop`, /redirects more than 5 times \(bootstrap\.archive\.redirectsMax\)$/],
     [`${url}/none?key=qzx11`, /cannot be asked for its newest snapshot: it answers 404$/],
     [`${url}/hang?key=qzx11`, /cannot be asked for its newest snapshot/],
     ['http://127.0.0.1:2/one?key=qzx11', /cannot be asked.*ECONNREFUSED/],
     ['/a/x.tar.zst', /x\.tar\.zst has no name of a snapshot/],
   ]
-  for (const [source, says] of refused) {
+  for (const [source, message] of refused) {
     const error: unknown = await resolveSnapshot(source, { archive, resolveMs: 300 }).catch(
       (error: unknown) => error,
     )
     t.ok(error instanceof Error)
-    t.match(String(error), says)
+    t.match(String(error), message)
     t.notMatch(String(error), /qzx11/)
   }
   location = 'file:///etc/passwd'

@@ -138,7 +138,7 @@ t.test('the reader gets every option and stops', async t => {
   t.strictSame(given, [options, 'stopped'])
 })
 
-t.test('the kernel has the same defaults', async t => {
+t.test('the native feed has the same defaults', async t => {
   const path = new URL('../../../native/ingest/src/geyser/config.rs', import.meta.url)
   const [, body = ''] =
     /GeyserConfig \{\n(\s+endpoint: String::new[^}]*)\}/.exec(readFileSync(path, 'utf8')) ?? []

@@ -67,12 +67,12 @@ t.test(
     const server = await serveRpc(chain)
     t.teardown(() => server.close())
     const [holder] = sampleAccounts.holders
-    if (holder === undefined) throw new Error('nobody holds anything')
+    if (holder === undefined) throw new Error('there are no holders')
     const { wallet } = holder
     const { payer } = sampleAccounts
     const lamports = chain.rentExemptLamports(BYTES)
     const accounts = new Map(FATES.map(fate => [fate, key(fate)]))
-    const of = (fate: Fate): Keypair => accounts.get(fate) ?? key('nobody')
+    const of = (fate: Fate): Keypair => accounts.get(fate) ?? key('absent')
     const create = ({ publicKey }: Keypair, owner: Uint8Array) =>
       createAccount(payer.publicKey, publicKey, { lamports, space: BYTES, owner })
     const close = ({ publicKey }: Keypair) =>
@@ -97,10 +97,10 @@ t.test(
     for (const { name, follower } of followers) t.strictSame(await follower.wrong(), [], name)
 
     chain.submit([close(of('closed'))], [wallet])
-    const held = chain.account(of('handed').publicKey)
-    if (held === undefined) throw new Error('it is not there')
+    const account = chain.account(of('handed').publicKey)
+    if (account === undefined) throw new Error('there is no such account')
     // Only its program can do that: the chain does it in its stead.
-    chain.load(of('handed').publicKey, { ...held, owner: OTHER })
+    chain.load(of('handed').publicKey, { ...account, owner: OTHER })
     chain.submit([close(of('moved'))], [wallet])
     chain.submit([create(of('moved'), OTHER)], [payer, of('moved')])
     const movedAtOnce = of('movedAtOnce')
@@ -108,7 +108,11 @@ t.test(
     slots(2)
     await arrived()
     for (const { name, missed, follower } of followers)
-      t.strictSame((await follower.wrong()).sort(), missed, `${name}: what it says it misses`)
+      t.strictSame(
+        (await follower.wrong()).sort(),
+        missed,
+        `${name}: exactly the accounts that it reports as missed`,
+      )
 
     for (const { name, missed, follower } of followers) {
       if (missed.length === 0) continue

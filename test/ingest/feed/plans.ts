@@ -10,7 +10,7 @@ const CASES: readonly [name: string, plan: Plan, scope: StoreOptions['scope']][]
   ['every account', 'accounts', undefined],
   ['whole blocks for a scope', 'blocks', SCOPE],
   ['every account for a scope', 'accounts', SCOPE],
-  ['a scope with what is closed', 'scoped', SCOPE],
+  ['a scope with closed accounts', 'scoped', SCOPE],
   ['a scope with transactions', 'narrow', SCOPE],
 ]
 
@@ -37,12 +37,12 @@ t.test('with every plan, provider faults do not change the stored accounts', asy
     ['connections are cut', () => order({ fault: 'cut' })],
     ['it ends with INTERNAL', () => order({ fault: 'drop', code: 13, details: 'lagged' })],
     ['new streams are refused', () => order({ fault: 'refuse', code: 14, times: 3 })],
-    ['a slot comes twice', () => order({ fault: 'double', slot: chain.slot })],
-    ['slots come out of order', () => order({ fault: 'swap', slot: chain.slot })],
-    ['forks are told', () => order({ fault: 'fork', slot: chain.slot })],
+    ['a slot is sent twice', () => order({ fault: 'double', slot: chain.slot })],
+    ['slots are sent out of order', () => order({ fault: 'swap', slot: chain.slot })],
+    ['forks are reported', () => order({ fault: 'fork', slot: chain.slot })],
     ['a slot is left out, but replayed', () => order({ fault: 'omit', isReplayed: true })],
     ['it falls silent', () => order({ fault: 'stall', ms: 600 })],
-    ['ten times its rate comes at once', () => order({ fault: 'burst', slots: 10 })],
+    ['ten slots are sent at once', () => order({ fault: 'burst', slots: 10 })],
   ]
   for (const [name, fault] of faults) {
     await fault()
@@ -70,7 +70,7 @@ t.test('a gap beyond the replay is reported, and no slot is skipped', async t =>
   if (server === undefined) throw new Error('no feed')
   const { tipSlot, feed, logged, wrong, arrived } = follow(t.testdir())
   await arrived()
-  const held = tipSlot()
+  const storedSlot = tipSlot()
   server.refuse({ code: 14, details: 'away' }, 2)
   server.dropStreams()
   slots(5)
@@ -80,13 +80,13 @@ t.test('a gap beyond the replay is reported, and no slot is skipped', async t =>
     const health = feed.health()
     return !health.isHealthy && health.cause === 'gap'
   })
-  t.equal(tipSlot(), held)
-  t.match(feed.health(), { reason: new RegExp(`^gap after slot ${held}: broadcast from`) })
+  t.equal(tipSlot(), storedSlot)
+  t.match(feed.health(), { reason: new RegExp(`^gap after slot ${storedSlot}: broadcast from`) })
   t.match(feed.repair(), { step: 'replay' })
   t.ok(
     logged.some(text => text.startsWith('repair: the reader retries by itself, because gap after')),
   )
-  t.strictSame(await wrong(), [], 'what is there is right for its slot')
+  t.strictSame(await wrong(), [], 'every stored account is right for its slot')
 })
 
 t.test('errors of provider limits name the option to change', async t => {

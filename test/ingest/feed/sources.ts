@@ -38,7 +38,7 @@ t.test('each server gets its own secrets only', async t => {
   t.match(bounds, { silenceMs: 7_000, plan: 'auto' })
   t.notMatch(JSON.stringify(bounds), /canary|example/)
 
-  const refused: [file: string, says: RegExp][] = [
+  const refused: [file: string, message: RegExp][] = [
     ['none.pem', /^networks\.feed\.fallbacks\.caFile cannot be read: ENOENT/],
     [
       'other.pem',

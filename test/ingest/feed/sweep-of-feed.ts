@@ -64,7 +64,7 @@ t.test('the sweep finds an account whose owner program changed', async t => {
   )
   chain.send(send)
   await tick()
-  t.ok(stored().includes(name), 'no filter of the feed has told of it')
+  t.ok(stored().includes(name), 'no filter of the feed matched it')
 
   const end = new AbortController()
   const { signal } = end
@@ -89,7 +89,7 @@ t.test('the sweep finds an account whose owner program changed', async t => {
   await until('both wait for a block', () => indexer.correctionCounts().waiting === 2)
   await tick()
   t.notOk(stored().includes(name))
-  await until('the sweep tells of it', () => corrected === 2)
+  await until('the sweep corrects it', () => corrected === 2)
   t.strictSame(indexer.check(), [])
   end.abort()
   await sweep

@@ -31,7 +31,7 @@ t.test('each source is tried once, then all pause', async t => {
   t.strictSame(policy.onUnhealthy('gap'), source(2))
   t.strictSame(policy.onUnhealthy('refused'), pause)
   t.strictSame(policy.onPauseEnd(), source(0))
-  t.strictSame(policy.onUnhealthy('refused'), source(1), 'a round of its own')
+  t.strictSame(policy.onUnhealthy('refused'), source(1), 'a separate round')
   policy.onHealthy()
   t.equal(policy.sourceIndex, 1, 'the one that works stays')
   t.strictSame(policy.onUnhealthy('stalled'), source(2))

@@ -5,7 +5,7 @@ import { injectFeedFault, SCOPE, startFeedHarness } from '../../fixtures/ingest/
 import { until } from '../../fixtures/until.js'
 
 /**
- * A chain without new slots is silent, and a reader subscribes again: replays may come at any time.
+ * Without new slots a reader subscribes again after its timeout: replays may occur at any time.
  */
 const turnsIn = (repairs: readonly (string | undefined)[]) =>
   repairs.filter(step => step !== undefined && step !== 'replay')
@@ -30,7 +30,7 @@ t.test('with every plan, the next provider repairs faults of the current one', a
     }))
   slots(3)
   const faults: readonly [name: string, fault: (order: Order) => Promise<void>][] = [
-    ['a slot is never told', order => order({ fault: 'omit', slot: chain.slot + 1 })],
+    ['a slot is never sent', order => order({ fault: 'omit', slot: chain.slot + 1 })],
     ['a wrong parent', order => order({ fault: 'forgeParent', slot: chain.slot + 1 })],
     [
       'a gap beyond its replay',
@@ -42,7 +42,7 @@ t.test('with every plan, the next provider repairs faults of the current one', a
       },
     ],
     [
-      'INTERNAL for ever',
+      'INTERNAL forever',
       async order => {
         await order({ fault: 'refuse', code: 13, details: 'catching up', times: 1_000_000 })
         await order({ fault: 'drop', code: 13, details: 'catching up' })
@@ -60,7 +60,7 @@ t.test('with every plan, the next provider repairs faults of the current one', a
     for (const { plan, arrived, wrong, feed, repairs, logged, stop } of followers) {
       await arrived()
       t.strictSame(await wrong(), [], `${plan}: ${name}`)
-      await until('it is healthy', () => feed.health().isHealthy)
+      await until('the network is healthy', () => feed.health().isHealthy)
       t.equal(feed.sourceIndex(), 1, `${plan}: the second source is in use`)
       t.not(feed.repair()?.step, 'source')
       t.strictSame(turnsIn(repairs), ['source'], 'it was logged when it began')
@@ -94,7 +94,7 @@ t.test('after all sources the steps run, with their reasons, then the feed resum
     },
   })
   await arrived()
-  const held = tipSlot()
+  const storedSlot = tipSlot()
   await injectFeedFault(lost.url, {
     fault: 'refuse',
     code: 11,
@@ -107,8 +107,8 @@ t.test('after all sources the steps run, with their reasons, then the feed resum
   t.strictSame(taken, ['incremental', 'snapshot'])
   slots(2)
   await arrived()
-  await until('it is healthy', () => feed.health().isHealthy)
-  t.ok(tipSlot() > held)
+  await until('the network is healthy', () => feed.health().isHealthy)
+  t.ok(tipSlot() > storedSlot)
   t.strictSame(turnsIn(repairs), ['incremental', 'snapshot'])
   t.ok(repairs.includes('replay') && repairs.includes(undefined), 'as were the replay and the end')
   t.ok(logged.some(text => text.startsWith('repair: starting incremental, because gap after slot')))
@@ -142,7 +142,7 @@ t.test('ten times the rate of its queue: the feed reconnects and loses nothing',
   }
   await arrived(40_000)
   // The store has a commit before its event is emitted.
-  await until('each commit was told', () => buffered.length >= chain.tip.slot)
+  await until('each commit was reported', () => buffered.length >= chain.tip.slot)
   t.equal(buffered.length, chain.tip.slot)
   // The queue may exceed the limit by one block and one incomplete block.
   t.ok(Math.max(...buffered) <= queueBytesMax + 2 * 7 * bytes, `${Math.max(...buffered)} bytes`)
@@ -153,11 +153,11 @@ t.test('a replaced store is fed from the tip of the new one', async t => {
   const { slots, follow } = await startFeedHarness(t)
   const { feed, arrived, wrong, tipSlot, repairs } = follow(t.testdir())
   await arrived()
-  const held = tipSlot()
+  const storedSlot = tipSlot()
   feed.restart()
   slots(3)
   await arrived()
-  t.ok(tipSlot() > held)
+  t.ok(tipSlot() > storedSlot)
   t.strictSame(await wrong(), [])
   t.strictSame(turnsIn(repairs), [], 'that is no repair')
 })

@@ -33,7 +33,7 @@ t.test('the read budget', async t => {
   t.strictSame(
     await over({ scanMs: 0 }, none),
     failed(1_000, 256),
-    'of time, looked at each 256 rows',
+    'of time, checked every 256 rows',
   )
   t.strictSame(await over({ pageReplyBytesMax: 100 }, { limit: 7 }), failed(7, 1), 'of bytes')
   t.match(await over({}, none), { result: { count: 0, paginationKey: null } })

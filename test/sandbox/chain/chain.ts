@@ -261,7 +261,7 @@ t.test('a bundle with a failing member is rolled back', async t => {
     t.strictSame([accounts, transactions], [[], []], `${name}: nothing is published`)
   }
   t.strictSame(chain.account(dumped.publicKey), odd)
-  t.match(chain.sendBundle(good), { landed: true }, 'and the good ones may come again')
+  t.match(chain.sendBundle(good), { landed: true }, 'and the valid ones may be sent again')
   t.equal(chain.account(dumped.publicKey), undefined)
   t.match(chain.sendBundle(good), { landed: false, index: 0, error: 'AlreadyProcessed' })
 })

@@ -7,7 +7,7 @@ const { SubscribeUpdateAccountInfo } = yellowstone
 const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })
 const bytes = fc.uint8Array({ maxLength: 300 })
 
-t.test('the official codec decodes what is encoded', async t => {
+t.test('the official codec decodes encoded messages', async t => {
   const checked = fc.property(bytes, u64, u64, fc.boolean(), (data, lamports, epoch, flag) => {
     const written = new MessageWriter(1)
       .uint(2, lamports)

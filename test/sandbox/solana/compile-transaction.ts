@@ -19,7 +19,7 @@ const instruction: Instruction = {
     readonly(key('a').publicKey),
     writable(key('b').publicKey),
     readonlySigner(second.publicKey),
-    // Named twice: the account is writable where one of them says so.
+    // Named twice: the account is writable if one of the two is.
     writable(key('a').publicKey),
   ],
   data: Buffer.alloc(200, 1),

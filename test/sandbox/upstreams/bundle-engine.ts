@@ -169,7 +169,7 @@ t.test('a bundle that does not land gets an id and fails', async t => {
     if (status === 'Failed') t.strictSame(accounts, [], `${name}: nothing is written`)
   }
   t.equal(chain.account(a.to), undefined)
-  t.match(await sendBundle([a.bytes]), { status: 200 }, 'a member of it may come again')
+  t.match(await sendBundle([a.bytes]), { status: 200 }, 'a member of it may be sent again')
   t.equal(chain.account(a.to)?.lamports, SOL)
 })
 
@@ -209,7 +209,7 @@ t.test('invalid bundles are refused with the texts of the real engine', async t 
     ['a forged one', [pay(FLOOR).bytes, forge(pay(0n).bytes)], failure(UNSIGNED)],
     ['another signature for one message', [landed.bytes, forge(landed.bytes)], failure(UNSIGNED)],
     ['an old hash', [pay(FLOOR).bytes, old.bytes], failure('bundle contains an expired blockhash')],
-    ['a hash that never was', [strange], failure('bundle contains an invalid blockhash')],
+    ['an unknown hash', [strange], failure('bundle contains an invalid blockhash')],
     [
       'one that landed',
       [landed.bytes],

@@ -73,7 +73,7 @@ t.test('clientOf finds the client in a chain of proxies', async t => {
 })
 
 t.test('a forwarded address counts only from a trusted proxy', async t => {
-  const tell = {
+  const reportAddress = {
     open: (request: { readonly address: string }) => request.address,
     handle: (address: unknown) => text(String(address)),
   }
@@ -87,12 +87,14 @@ t.test('a forwarded address counts only from a trusted proxy', async t => {
       lines.map(line => `X-Forwarded-For: ${line}`),
     )
 
-  const plain = await openTestServer(t, [tell])
+  const plain = await openTestServer(t, [reportAddress])
   t.equal(await addressSeen(plain.port, post('/t', 'x')), '127.0.0.1')
   t.equal(await addressSeen(plain.port, proxyHeader('9.9.9.9') + post('/t', 'x')), '127.0.0.1')
   t.equal(await addressSeen(plain.port, forwarded('9.9.9.9')), '127.0.0.1')
 
-  const { port } = await openTestServer(t, [tell], { options: { trustedProxies: ['127.0.0.9'] } })
+  const { port } = await openTestServer(t, [reportAddress], {
+    options: { trustedProxies: ['127.0.0.9'] },
+  })
   const trusted = '127.0.0.9'
   t.equal(await addressSeen(port, proxyHeader('9.9.9.9') + post('/t', 'x')), '127.0.0.1')
   t.equal(await addressSeen(port, forwarded('9.9.9.9')), '127.0.0.1')
@@ -118,7 +120,7 @@ t.test('a forwarded address counts only from a trusted proxy', async t => {
   await twice.until(now => replyCount(now) > 0)
   twice.socket.write(second, 'latin1')
   await twice.closed
-  t.notMatch(twice.received(), '8.8.8.8', 'a second PROXY header is never believed')
+  t.notMatch(twice.received(), '8.8.8.8', 'a second PROXY header is ignored')
   const atOnce = await connect(port, { localAddress: trusted })
   atOnce.socket.write(first + second, 'latin1')
   await atOnce.closed
@@ -162,6 +164,6 @@ t.test('a forwarded address counts only from a trusted proxy', async t => {
     t.equal(large.server.stats().replyBytesInFlight, 0)
   }
 
-  const dual = await openTestServer(t, [tell], { listeners: [{ host: '::', port: 0 }] })
+  const dual = await openTestServer(t, [reportAddress], { listeners: [{ host: '::', port: 0 }] })
   t.equal(await addressSeen(dual.port, post('/t', 'x')), '127.0.0.1', 'mapped into IPv6')
 })

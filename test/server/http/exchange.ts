@@ -104,7 +104,7 @@ t.test('a refusal at the headers reads no body', async t => {
   t.strictSame(
     replies.map(reply => reply.body),
     ['no', 'ok'],
-    'the connection goes on',
+    'the connection stays open',
   )
   pair.socket.destroy()
   const chunked = await connect(port)
@@ -210,7 +210,11 @@ t.test('a handler that throws is answered with its failure or 500', async t => {
       if (expected === '500') t.match(received, /\{"error":\{"message":"Internal error"\}\}$/)
       if (expected !== '403' && expected !== '429')
         t.match(lines.join(''), /"requestId":"[0-9a-f-]{36}"/)
-      t.equal(statusOf(await exchange(port, post('/t', 'x'))), expected, 'the process lives')
+      t.equal(
+        statusOf(await exchange(port, post('/t', 'x'))),
+        expected,
+        'the process still answers',
+      )
       await eventually(() => server.stats().requestsInFlight === 0)
     })
   }
@@ -278,7 +282,7 @@ t.test('a client that disconnects releases its request', async t => {
   release(text(source))
   await eventually(() => server.stats().requestsInFlight === 0)
   t.equal(doneCount, 2)
-  t.equal(closedCount, 1, 'the reply that nobody wants is closed')
+  t.equal(closedCount, 1, 'a reply without a client is closed')
 
   const inHeaders = await connect(port)
   inHeaders.socket.write('POST /t HTTP/1.1\r\nHos')
@@ -312,5 +316,9 @@ t.test('refusalHeaders are on every refusal of a route', async t => {
     t.match(received, `X-Refused: ${index}\r\n`)
     t.equal(received.includes('X-Own: a\r\n'), status === '401')
   }
-  t.notMatch(await exchange(port, post('/t', '{}')), 'X-Refused', 'what is let in has its own')
+  t.notMatch(
+    await exchange(port, post('/t', '{}')),
+    'X-Refused',
+    'an admitted request has its own headers',
+  )
 })

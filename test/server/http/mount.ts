@@ -45,7 +45,7 @@ t.test('malformed and unknown requests', async t => {
     ['no Host', raw(P, L, '', 'hi'), '400', false],
     ['an unknown path', raw('GET /a/b HTTP/1.1', H, '', ''), '404', true],
     ['another method', raw('GET /t HTTP/1.1', H, '', ''), '405', true],
-    ['a method nobody knows', raw('BREW /t HTTP/1.1', H, '', ''), '405', true],
+    ['an unknown method', raw('BREW /t HTTP/1.1', H, '', ''), '405', true],
     ['a lower-case method', raw('post /t HTTP/1.1', H, L, '', 'hi'), '405', true],
     ['another method where GET is known', raw('PUT /health HTTP/1.1', H, L, '', 'hi'), '405', true],
     ['JSON', raw(P, H, L, 'Content-Type: application/json', '', 'hi'), '200', true],

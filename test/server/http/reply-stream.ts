@@ -215,7 +215,7 @@ t.test('small requests are answered between the chunks of large ones', async t =
     await small.until(now => replyCount(now) > count)
     between++
   }
-  t.ok(between >= 5, `${between} small replies meanwhile`)
+  t.ok(between >= 5, `${between} small replies in between`)
   for (const connection of [...large, small]) connection.socket.destroy()
 })
 

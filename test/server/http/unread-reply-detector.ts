@@ -21,7 +21,7 @@ t.test('a client that pipelines requests and never reads is disconnected', async
   t.match(lines.join(''), /replies are not read/)
 })
 
-t.test('one reply per so many bytes is a probe, and failed probes are bounded by address', t => {
+t.test('one reply per this many bytes is a probe, and failed probes are bounded by address', t => {
   let nowMs = 0
   const detector = new UnreadReplyDetector(
     { unreadProbeBytes: 100, unreadProbesMax: 2, unreadForgetMs: 1_000 },

@@ -32,6 +32,6 @@ t.test('queues share frames', t => {
         return bytes === Array.from(new Set(model.flat())).join('').length
       }),
     )
-  t.doesNotThrow(check, 'each frame is in memory once, and frames come in order')
+  t.doesNotThrow(check, 'each frame is in memory once, and frames are sent in order')
   t.end()
 })

@@ -14,7 +14,7 @@ import { encodeFrame, openSocket, upgradeStatus } from '../../fixtures/server/so
 
 type Closing = { teardown(fn: () => void): unknown }
 
-/** A server with one pattern that tells what happened there. */
+/** A server with one pattern that records its events. */
 const openEcho = async (
   t: Closing,
   route: Partial<SocketRoute<string>> = {},
@@ -75,12 +75,12 @@ t.test('upgrades that are accepted and refused', async t => {
   })
   const cases: [name: string, status: number, headers: Record<string, string>, path?: string][] = [
     ['a correct one', 101, {}],
-    ['a Connection header of several words', 101, { Connection: 'keep-alive, Upgrade' }],
+    ['a Connection header of several words', 101, { Connection: 'keep-idle, Upgrade' }],
     ['a value in another case', 101, { Upgrade: 'WebSocket' }],
     ['one refused by its route', 403, {}, '/no'],
     ['another version', 426, { 'Sec-WebSocket-Version': '8' }],
     ['no upgrade', 400, { Upgrade: 'h2c' }],
-    ['a Connection header without upgrade', 400, { Connection: 'keep-alive' }],
+    ['a Connection header without upgrade', 400, { Connection: 'keep-idle' }],
     ['a body', 400, { 'Content-Length': '5' }],
     ['a body of unknown length', 400, { 'Transfer-Encoding': 'chunked' }],
     ['two lengths', 400, { 'Content-Length': '0', 'content-length': '0' }],
@@ -126,13 +126,13 @@ t.test('the address is the peer’s, or the one a trusted proxy gives', async t 
 
 t.test('a socket that does not answer pings is closed', async t => {
   const { port, server } = await openEcho(t, {}, { socketIdleSeconds: 8 })
-  const alive = await openSocket(port, { path: '/a' })
+  const idle = await openSocket(port, { path: '/a' })
   const deaf = await openSocket(port, { path: '/a', isDeaf: true })
   t.equal((await deaf.closed).code, 1006, 'terminated')
   t.ok(deaf.opcodes.includes(9))
-  t.ok(alive.opcodes.includes(9))
-  alive.send('still here')
-  t.equal(await alive.next(), 'still here')
+  t.ok(idle.opcodes.includes(9))
+  idle.send('still here')
+  t.equal(await idle.next(), 'still here')
   t.equal(server.stats().sockets, 1)
 })
 
@@ -149,7 +149,7 @@ t.test('a message over the bound closes the socket', async t => {
   t.equal((await pieces.closed).code, 1009, 'a fragmented message')
   const longer = await openSocket(port, { path: '/a' })
   longer.send('x'.repeat(2_001))
-  t.equal((await longer.closed).code, 1006, 'over the bound of what is read')
+  t.equal((await longer.closed).code, 1006, 'over the message size limit')
   t.equal(events.filter(event => event === 'close /a').length, 3)
 })
 
@@ -225,7 +225,7 @@ t.test('a client that does not read', async t => {
     socketCloseMs: 200,
   }
   const fill = (socket: Socket, bytes: number): void => {
-    // First fills the kernel's buffer of some MB.
+    // First fills the socket buffer of some MB.
     while (socket.queuedBytes === 0) socket.send(Buffer.alloc(65_536, 'a'))
     const frames = Math.ceil((bytes - socket.queuedBytes) / 65_536)
     for (let frame = 0; frame < frames; frame++) socket.send(Buffer.alloc(65_536, 'b'))

@@ -28,7 +28,7 @@ const openSome = async (t: Closing) => {
     sockets: [route as SocketRoute],
     options: { socketSweepMs: 5, socketStallMs: 60_000 },
   })
-  // Otherwise the kernel buffers some MB before the server queues anything.
+  // Otherwise the operating system buffers some MB before the server queues anything.
   boundUnsent(4_096)
   const clients: SocketClient[] = []
   for (let index = 0; index < COUNT; index++)

@@ -7,8 +7,8 @@ import type * as reads from './reads.js'
 const PAGE_MS = 15
 const SCAN_MICROS = 0.15
 
-/** Pages, scans and point reads in the kernel. */
-export const benchKernel = async ({
+/** Pages, scans and point reads of the native store reader. */
+export const benchNativeReads = async ({
   plan,
   expected,
   storeDir,
@@ -26,7 +26,7 @@ export const benchKernel = async ({
   note(`one reader in one process, warm; medians of ${plan.kernelRepeats} reads`)
   for (const [nth, [name, value]] of Object.entries(measured.pageMs).entries())
     report({
-      name: `kernel: page of ${PAGE_LIMIT_MAX}, ${name}`,
+      name: `native: page of ${PAGE_LIMIT_MAX}, ${name}`,
       value,
       unit: 'ms',
       better: 'lower',
@@ -34,12 +34,12 @@ export const benchKernel = async ({
       ...(nth === 0 ? { target: PAGE_MS } : {}),
     })
   report({
-    name: 'kernel: scan with a filter, per account',
+    name: 'native: scan with a filter, per account',
     value: measured.scanMicrosPerAccount,
     unit: 'µs',
     better: 'lower',
     target: SCAN_MICROS,
   })
   for (const [name, value] of Object.entries(measured.pointMicros))
-    report({ name: `kernel: ${name}`, value, unit: 'µs', better: 'lower' })
+    report({ name: `native: ${name}`, value, unit: 'µs', better: 'lower' })
 }
