@@ -4,291 +4,33 @@ import t, { type Test } from 'tap'
 import * as addon from '#native'
 import { POOLS, STORE } from '../fixtures/rpc/store.js'
 import {
-  bytes,
-  count,
-  exact,
-  flag,
-  key,
-  list,
-  optional,
-  record,
-  signature,
-  text,
-  whole,
-  wrongCalls,
-  type Spec,
-} from '../fixtures/native/wrong.js'
-
-const U32_MAX = 2 ** 32 - 1
-const KEY = new Uint8Array(32).fill(7)
-const SIGNATURE = new Uint8Array(64).fill(7)
-
-const storeSpec = record({
-  mapBytes: count(STORE.mapBytes),
-  readersMax: whole(STORE.readersMax, 32_768, 0),
-  diskReserveBytes: count(0),
-  changedPrograms: optional(list(key(KEY))),
-  scope: optional(
-    record({ programs: list(key(KEY)), mints: list(key(KEY)), pubkeys: list(key(KEY)) }),
-  ),
-  feedSlotsMax: count(8),
-  feedBytesMax: count(8),
-  signatureSlotsMax: count(8),
-})
-const poolsSpec = record({
-  scanThreads: whole(1, 256),
-  scanNiceness: whole(0, 19),
-  streamThreads: whole(1, 256),
-  queueMax: whole(POOLS.queueMax, U32_MAX),
-  replyBytesInFlightMax: count(POOLS.replyBytesInFlightMax),
-  streamBytesMax: count(POOLS.streamBytesMax),
-})
-const rulesSpec = record({
-  tipClasses: list(
-    record({ addresses: list(text('1'.repeat(32), 'x')), floorLamports: exact(1n) }),
-  ),
-  exemptPrograms: list(text('1'.repeat(32), 'x')),
-})
-const verifySpec = record({
-  verifyThreads: whole(1, 256),
-  verifyNiceness: whole(0, 19),
-  verifyQueueMax: whole(64, U32_MAX),
-})
-const blockSpec = record({
-  slot: whole(10, Number.MAX_SAFE_INTEGER),
-  parentSlot: whole(9, Number.MAX_SAFE_INTEGER),
-  blockhash: key(KEY),
-  parentBlockhash: key(KEY),
-  blockHeight: whole(9, Number.MAX_SAFE_INTEGER),
-  blockTime: optional({ right: 1, wrong: ['1', {}, NaN, Infinity] }),
-  accounts: list(
-    record({
-      pubkey: key(KEY),
-      lamports: exact(1n),
-      rentEpoch: exact(1n),
-      executable: flag(false),
-      owner: key(KEY),
-      data: bytes(new Uint8Array(8)),
-    }),
-  ),
-  transactions: optional(
-    list(
-      record({
-        signature: signature(SIGNATURE),
-        error: optional(bytes(KEY)),
-        isVote: optional(flag(true)),
-        keys: optional(bytes(KEY)),
-        logs: optional(list(text('line'))),
-      }),
-    ),
-  ),
-  root: optional(whole(1, Number.MAX_SAFE_INTEGER)),
-})
-const ms = count(1_000)
-const feedSpec = record({
-  endpoint: text('http://127.0.0.1:1'),
-  xToken: optional(text('x')),
-  caCertificatePem: optional(text('x', '')),
-  startSlot: optional(whole(1, Number.MAX_SAFE_INTEGER)),
-  transactions: text('none', '', 'all', 'Logs'),
-  acceptZstd: flag(false),
-  ...Object.fromEntries(
-    [
-      ...['connectTimeoutMs', 'silenceMs', 'blockSilenceMs', 'keepaliveIntervalMs'],
-      ...['keepaliveTimeoutMs', 'backoffInitialMs', 'backoffMaxMs', 'backoffLongMs'],
-      ...['bufferBytesMax', 'queueBytesMax', 'groupBytesMax', 'decodeBytesMax', 'stopTimeoutMs'],
-    ].map(name => [name, ms]),
-  ),
-  ...Object.fromEntries(
-    [
-      ...['backoffFactor', 'failuresMax', 'gapAttemptsMax', 'reorderBlocksMax', 'groupBlocksMax'],
-      'windowBytes',
-    ].map(name => [name, whole(2, U32_MAX)]),
-  ),
-  threads: whole(1, 256),
-})
-const encoding = whole(0, 3)
-const sliceOffset: Spec = { right: 0, wrong: count(0).wrong }
-const sliceLength = count(0)
-const out = bytes(new Uint8Array(1_000))
-const page = record({
-  encoding,
-  sliceOffset,
-  sliceLength,
-  limit: whole(1, U32_MAX),
-  after: optional(key(KEY)),
-  scanMs: ms,
-  replyBytesMax: count(1_000),
-})
-const filters = record({ dataSize: optional(count(1)) })
-const compared = record({ offset: optional(count(1)), bytes: optional(bytes(KEY)) })
-const pageOf = (filter: Spec): Spec =>
-  record({ program: key(KEY), filters: list(filter), changedSinceSlot: count(1), page })
-const isKeys = (value: unknown): boolean => value instanceof Uint8Array && value.length % 32 === 0
-const keys: Spec = { right: KEY, wrong: key(KEY).wrong.filter(value => !isKeys(value)) }
+  ANSWER,
+  blockSpec,
+  compared,
+  KEY,
+  keys,
+  loaderSpec,
+  ms,
+  pageOf,
+  poolsSpec,
+  rulesSpec,
+  spoolSpec,
+  storeSpec,
+  verifySpec,
+  CHECKS,
+  FANOUT,
+  FUNCTIONS,
+  INDEXER,
+  LOADER,
+  READER,
+  REPLY,
+  SPOOL,
+  STORE_INSPECTOR,
+  type Row,
+} from '../fixtures/native/addon-arguments.js'
+import { bytes, optional, text, whole, wrongCalls } from '../fixtures/native/wrong.js'
 
 type Call = (...args: never[]) => unknown
-type Row = [name: string, specs: readonly Spec[]]
-
-const FUNCTIONS: Row[] = [
-  ['compareLoops', [bytes(new Uint8Array(0))]],
-  ['decodePubkey', [text('1'.repeat(32), '', '0', '\ud800', '1'.repeat(1e6))]],
-  ['decodePubkeys', [list(text('1'.repeat(32), 'x'))]],
-  ['encodePubkey', [key(KEY)]],
-  ['decodeMemcmp', [text('1', '0', '1'.repeat(1e6)), text('base58', '', 'hex', 'Base58')]],
-  ['dieWithParent', [whole(1, 2 ** 31 - 1)]],
-  ['setRealtime', []],
-  ['setOrdinary', []],
-  ['setSlice', [whole(0, 100_000)]],
-  ['boundUnsent', [whole(0, 2 ** 31 - 1)]],
-  ['lockFile', [text('', '', '/', '/dev/null/lock', '\0')]],
-  ['systemAuthorities', []],
-  ['sharedCells', [text('', '', '/', '/dev/null/cells', '\0'), whole(1, 2 ** 20, 0)]],
-]
-const INDEXER: Row[] = [
-  ['applyBlock', [blockSpec]],
-  ['applyBlocks', [{ right: [blockSpec.right], wrong: [undefined, null, 5, {}, [5], [{}]] }]],
-  ['check', []],
-  ['clearStaleReaders', []],
-  ['close', []],
-  ['compareRows', [bytes(new Uint8Array(0)), count(1_000)]],
-  ['copyTo', [text('x')]],
-  ['correctionCounts', []],
-  ['lastCommit', []],
-  ['openReader', [{ right: POOLS, wrong: [undefined, null, 5, {}] }]],
-  ['openReads', []],
-  ['startFeed', [feedSpec, { right: () => {}, wrong: [undefined, null, 5, {}] }]],
-  ['stats', []],
-  ['stopFeed', []],
-  ['storedKeys', [optional(key(KEY)), count(10), count(1_000)]],
-  ['tip', []],
-]
-const READER: Row[] = [
-  ['account', [key(KEY), encoding, sliceOffset, sliceLength, out]],
-  ['accounts', [keys, encoding, sliceOffset, sliceLength, out]],
-  ['accountsTask', [keys, flag(false), encoding, sliceOffset, sliceLength, ms]],
-  ['balance', [key(KEY), out]],
-  ['blockhashValidity', [key(KEY), out]],
-  ['close', []],
-  ['fastLane', [{ right: KEY, wrong: [...bytes(KEY).wrong, new Uint8Array(2 ** 24)] }]],
-  ['largestHolders', [key(KEY), out]],
-  ['latestBlockhash', [out]],
-  ['openFanout', [record({ subscriptionsMax: whole(9, U32_MAX), chunkBytesMax: count(1) })]],
-  ['ownerPage', [record({ wallet: key(KEY), tokenProgram: optional(whole(1, 2, 0)), page }), ms]],
-  ['poolStats', []],
-  ['programPage', [pageOf(filters), ms]],
-  ['stats', []],
-  ['tip', []],
-  ['tokenBalance', [key(KEY), out]],
-  ['tokenSupply', [key(KEY), out]],
-]
-const ANSWER: Row[] = [
-  ['end', []],
-  ['feed', [bytes(Buffer.from('{"result":[]}'))]],
-]
-const CHECKS: Row[] = [
-  ['checkBatch', [bytes(new Uint8Array(0))]],
-  ['checkBundle', [list(text('')), whole(1_232, 4_096)]],
-  ['frameBatch', [bytes(new Uint8Array(0))]],
-  ['stats', []],
-]
-const id = whole(1, U32_MAX)
-const FANOUT: Row[] = [
-  ['addAccount', [id, key(KEY), encoding, sliceOffset, sliceLength]],
-  ['addLogs', [id, flag(true)]],
-  ['addMentions', [id, key(KEY)]],
-  ['addProgram', [id, key(KEY), list(compared), encoding, sliceOffset, sliceLength]],
-  ['addRoot', [id]],
-  ['addSignature', [id, signature(SIGNATURE), flag(true), flag(true)]],
-  ['addSlot', [id]],
-  ['close', []],
-  ['pass', []],
-  ['remove', [id]],
-  ['stats', []],
-]
-const verifyBounds = record({
-  sliceRowsMax: count(1),
-  sliceMs: ms,
-  programRowsMax: count(1),
-  differencesMax: count(1),
-})
-const STORE_INSPECTOR: Row[] = [
-  ['beginVerify', [verifyBounds]],
-  ['close', []],
-  ['copyTo', [text('x')]],
-  ['differences', []],
-  ['stats', []],
-  ['tip', []],
-  ['uncountedPrograms', []],
-  ['verifySlice', []],
-]
-const loaderSpec = record({
-  sortMemoryBytes: count(2 ** 23),
-  transactionBytes: count(2 ** 20),
-  diskReserveBytes: count(0),
-})
-const archiveSpec = record({
-  ...Object.fromEntries(
-    ['storageBytesMax', 'membersMax', 'unpackedBytesMax', 'worthwhileBytes'].map(name => [
-      name,
-      whole(1, Number.MAX_SAFE_INTEGER, 0),
-    ]),
-  ),
-  ...Object.fromEntries(
-    ['connectMs', 'silenceMs', 'backoffInitialMs', 'backoffMaxMs'].map(name => [
-      name,
-      whole(1, U32_MAX),
-    ]),
-  ),
-  redirectsMax: whole(1, U32_MAX - 1),
-  attemptsMax: whole(1, U32_MAX, 0),
-  aheadBytesMax: whole(2 ** 18, 2 ** 30, 2 ** 18 - 1),
-  caCertificatePem: optional(text('x')),
-})
-const baseSpec = record({
-  slot: whole(10, Number.MAX_SAFE_INTEGER),
-  parentSlot: whole(9, Number.MAX_SAFE_INTEGER),
-  blockhash: key(KEY),
-  blockHeight: whole(9, Number.MAX_SAFE_INTEGER),
-  blockTime: optional({ right: 1, wrong: ['1', {}, NaN, Infinity] }),
-  root: optional(whole(1, Number.MAX_SAFE_INTEGER)),
-})
-const order = whole(0, 255)
-const LOADER: Row[] = [
-  ['cancel', []],
-  ['close', []],
-  ['counts', []],
-  ['finish', [text('x'), baseSpec]],
-  ['finishDry', []],
-  ['loadArchive', [text('x'), order, archiveSpec]],
-  ['progress', []],
-  ['push', [order, bytes(new Uint8Array(0))]],
-  ['update', [text('x'), text('x'), whole(1, Number.MAX_SAFE_INTEGER), baseSpec]],
-]
-const spoolSpec = record({
-  bytesMax: count(2 ** 20),
-  segmentBytesMax: count(2 ** 16),
-  groupBlocksMax: count(4),
-  groupBytesMax: count(2 ** 16),
-})
-const SPOOL: Row[] = [
-  ['cancel', []],
-  ['close', []],
-  ['handOver', []],
-  [
-    'replay',
-    [text('x'), whole(1, Number.MAX_SAFE_INTEGER), optional(whole(1, Number.MAX_SAFE_INTEGER))],
-  ],
-  ['startFeed', [feedSpec, { right: () => {}, wrong: [undefined, null, 5, {}] }]],
-  ['stats', []],
-  ['stopFeed', []],
-]
-const REPLY: Row[] = [
-  ['byteLength', []],
-  ['close', []],
-  ['read', [bytes(new Uint8Array(8))]],
-  ['wait', []],
-]
 
 const namesOf = (rows: readonly Row[]): string[] => rows.map(([name]) => name).sort()
 const membersOf = (target: object): string[] =>

@@ -15,12 +15,7 @@ import { currentGeneration, storesPath } from '../../src/storage/generations.js'
 import { askAdmin } from '../fixtures/dashboard/admin.js'
 import { callText, startDeployment } from '../fixtures/processes/deployment.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
-import {
-  firstNotifications,
-  shapeFault,
-  slotOf,
-  valueOf,
-} from '../fixtures/pubsub/notifications.js'
+import { receive, shapeFault, slotOf, valueOf } from '../fixtures/pubsub/notifications.js'
 import { openSubscriber, toMembers, type Subscriber } from '../fixtures/pubsub/subscriber.js'
 import { until } from '../fixtures/until.js'
 
@@ -68,7 +63,7 @@ t.test('an account is created and closed', async t => {
   t.equal(subscriber.order[0], 'reply')
   const created = await transfer(owner.publicKey, LAMPORTS)
   await created.send()
-  const [first] = await firstNotifications(subscriber, id)
+  const [first] = await receive(subscriber, id)
   t.equal(
     first?.text,
     `{"jsonrpc":"2.0","method":"accountNotification","params":{"result":{"context":{"slot":${slotOf(first)}},` +
@@ -81,7 +76,7 @@ t.test('an account is created and closed', async t => {
     lamports: LAMPORTS,
   })
   await (await sign(back, owner)).send()
-  const [, closed] = await firstNotifications(subscriber, id, 2)
+  const [, closed] = await receive(subscriber, id, 2)
   t.strictSame(valueOf(closed), {
     lamports: 0,
     data: ['', 'base64'],
@@ -93,7 +88,7 @@ t.test('an account is created and closed', async t => {
   t.equal(await subscriber.call('accountUnsubscribe', [id]), true)
   await (await transfer(owner.publicKey, LAMPORTS)).send()
   const slots = await subscriber.subscribe('slotSubscribe')
-  await firstNotifications(subscriber, slots, 3)
+  await receive(subscriber, slots, 3)
   t.equal(subscriber.notifications.filter(one => one.subscription === id).length, 2)
 })
 
@@ -116,15 +111,15 @@ t.test('a program with filters, slices and parsed token accounts', async t => {
     { filters: [{ dataSize: 166 }] },
   ])
   t.equal(new Set([whole, parsed, sliced, none]).size, 4)
-  const [a] = await firstNotifications(subscriber, whole)
+  const [a] = await receive(subscriber, whole)
   const { pubkey, account } = toMembers(valueOf(a))
   t.match(account, { owner: TOKEN, space: 165 })
   t.equal(typeof pubkey, 'string')
-  const [b] = await firstNotifications(subscriber, parsed)
+  const [b] = await receive(subscriber, parsed)
   t.match(valueOf(b), {
     account: { data: { program: 'spl-token', parsed: { type: 'account', info: { mint } } } },
   })
-  const [c] = await firstNotifications(subscriber, sliced)
+  const [c] = await receive(subscriber, sliced)
   t.match(valueOf(c), { account: { data: [mint, 'base58'], space: 165 } })
   t.notOk(subscriber.notifications.some(({ subscription }) => subscription === none))
 })
@@ -141,28 +136,28 @@ t.test('logs and signatures of a success and of a failure', async t => {
   const rooted = await subscriber.subscribe('signatureSubscribe', [good.signature])
   await good.send()
 
-  const [first, second] = await firstNotifications(subscriber, received, 2)
+  const [first, second] = await receive(subscriber, received, 2)
   t.equal(valueOf(first), 'receivedSignature')
   t.strictSame(valueOf(second), { err: null })
-  const [outcome] = await firstNotifications(subscriber, plain)
+  const [outcome] = await receive(subscriber, plain)
   t.strictSame(valueOf(outcome), { err: null })
   t.equal(slotOf(outcome), slotOf(second))
-  const [logged] = await firstNotifications(subscriber, logs)
+  const [logged] = await receive(subscriber, logs)
   t.match(valueOf(logged), {
     signature: good.signature,
     err: null,
     logs: [`Program ${SYSTEM} invoke [1]`, `Program ${SYSTEM} success`],
   })
-  await firstNotifications(subscriber, all, 3)
+  await receive(subscriber, all, 3)
 
   const known = await subscriber.subscribe('signatureSubscribe', [good.signature, CONFIRMED])
-  await firstNotifications(subscriber, known)
+  await receive(subscriber, known)
   t.equal(await subscriber.call('signatureUnsubscribe', [known]), true, 'it has ended by itself')
   t.notOk(
     subscriber.notifications.some(one => one.subscription === rooted),
     'not before the root',
   )
-  const [final] = await firstNotifications(subscriber, rooted)
+  const [final] = await receive(subscriber, rooted)
   t.strictSame(valueOf(final), { err: null })
 
   const poor = Keypair.generate()
@@ -172,10 +167,10 @@ t.test('logs and signatures of a success and of a failure', async t => {
   )
   const failing = await subscriber.subscribe('signatureSubscribe', [bad.signature, CONFIRMED])
   await bad.send()
-  const [failed] = await firstNotifications(subscriber, failing)
+  const [failed] = await receive(subscriber, failing)
   const err = { InstructionError: [0, { Custom: 1 }] }
   t.strictSame(valueOf(failed), { err })
-  const [, failedLogs] = await firstNotifications(subscriber, logs, 2)
+  const [, failedLogs] = await receive(subscriber, logs, 2)
   t.match(valueOf(failedLogs), { signature: bad.signature, err })
 })
 
@@ -183,16 +178,12 @@ t.test('slots ascend, and roots follow', async t => {
   const subscriber = await open(t)
   const slots = await subscriber.subscribe('slotSubscribe')
   const roots = await subscriber.subscribe('rootSubscribe', [])
-  const slotFrames = (await firstNotifications(subscriber, slots, 4)).map(({ result }) =>
-    toMembers(result),
-  )
+  const slotFrames = (await receive(subscriber, slots, 4)).map(({ result }) => toMembers(result))
   for (const [index, { slot, parent, root }] of slotFrames.entries()) {
     t.ok(Number(root) < Number(parent) && Number(parent) < Number(slot))
     if (index > 0) t.equal(parent, slotFrames[index - 1]?.['slot'])
   }
-  const [one, other] = (await firstNotifications(subscriber, roots, 2)).map(({ result }) =>
-    Number(result),
-  )
+  const [one, other] = (await receive(subscriber, roots, 2)).map(({ result }) => Number(result))
   t.ok((one ?? 0) < (other ?? 0))
 })
 
@@ -233,7 +224,7 @@ t.test('replies on the wire', async t => {
   t.equal(batch.length, 3)
   t.equal(health?.['result'], 'ok')
   t.not(account?.['result'], slot?.['result'])
-  await firstNotifications(subscriber, Number(slot?.['result']))
+  await receive(subscriber, Number(slot?.['result']))
 })
 
 t.test('subscription methods are not found over HTTP', async t => {
@@ -378,7 +369,7 @@ t.test('the messages of websocket.md are true', async t => {
   const subscriber = await open(t)
   const answer = toMembers(await subscriber.exchange(request))
   t.strictSame(Object.keys(answer), Object.keys(JSON.parse(reply)))
-  const [first] = await firstNotifications(subscriber, Number(answer['result']))
+  const [first] = await receive(subscriber, Number(answer['result']))
   const digits = (text = ''): string => text.replace(/\d+/g, '0')
   t.equal(digits(first?.text), digits(notification))
 })
@@ -386,7 +377,7 @@ t.test('the messages of websocket.md are true', async t => {
 t.test('another chain closes sockets with subscriptions, and they reconnect', async t => {
   const [listening, quiet] = [await open(t), await open(t)]
   const id = await listening.subscribe('slotSubscribe')
-  await firstNotifications(listening, id)
+  await receive(listening, id)
   const before = currentGeneration(storesPath(deployment.dataDir, 'sandbox'))
   const [pid = 0] = deployment.pidsOf('sandbox')
   process.kill(pid, 'SIGKILL')
@@ -395,7 +386,7 @@ t.test('another chain closes sockets with subscriptions, and they reconnect', as
   t.equal(await quiet.call('getHealth'), 'ok')
   t.equal(quiet.isEnded(), false)
   const again = await open(t)
-  await firstNotifications(again, await again.subscribe('slotSubscribe'), 2)
+  await receive(again, await again.subscribe('slotSubscribe'), 2)
 })
 
 t.test('the end of the service closes all sockets with 1012', async t => {

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { readBase } from '../../../src/ingest/accounts-rpc/base.js'
-import { openRpc } from '../../../src/ingest/accounts-rpc/client.js'
+import { openRpc, parseRetryAfter } from '../../../src/ingest/accounts-rpc/client.js'
 import { defaults } from '../../../src/ingest/accounts-rpc/options.js'
 import { type ProviderFault, openProvider } from '../../fixtures/ingest/rpc-provider.js'
 
@@ -54,3 +54,13 @@ for (const [name, faults, message] of REFUSED)
     const { read } = await open(t, faults)
     await t.rejects(read(), { message })
   })
+
+t.test('Retry-After is seconds or a date', t => {
+  const date = 'Sun, 22 Nov 2026 00:00:10 GMT'
+  t.equal(parseRetryAfter('7', 0), 7_000)
+  t.equal(parseRetryAfter(date, Date.parse(date) - 2_000), 2_000)
+  t.equal(parseRetryAfter(date, Date.parse(date) + 2_000), 0)
+  for (const none of [undefined, '', 'soon', '-1', ['1']])
+    t.equal(parseRetryAfter(none, 0), undefined)
+  t.end()
+})

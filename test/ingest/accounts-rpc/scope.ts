@@ -1,11 +1,7 @@
 import bs58 from 'bs58'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import {
-  openRpc,
-  parseRetryAfter,
-  type RpcTarget,
-} from '../../../src/ingest/accounts-rpc/client.js'
+import { openRpc, type RpcTarget } from '../../../src/ingest/accounts-rpc/client.js'
 import { defaults, type Options } from '../../../src/ingest/accounts-rpc/options.js'
 import {
   type Part,
@@ -331,16 +327,6 @@ t.test('temporary failures are retried after a pause', async t => {
   t.match(await read(), { lowestSlot: 95, highestSlot: 101 }, 'the broken try counts')
   t.equal(rows.size, several.length + 1)
   t.strictSame(slept, [3_000, 1_000])
-})
-
-t.test('Retry-After is seconds or a date', t => {
-  const date = 'Sun, 22 Nov 2026 00:00:10 GMT'
-  t.equal(parseRetryAfter('7', 0), 7_000)
-  t.equal(parseRetryAfter(date, Date.parse(date) - 2_000), 2_000)
-  t.equal(parseRetryAfter(date, Date.parse(date) + 2_000), 0)
-  for (const none of [undefined, '', 'soon', '-1', ['1']])
-    t.equal(parseRetryAfter(none, 0), undefined)
-  t.end()
 })
 
 t.test('an answer before the first slot of the feed is rejected', async t => {

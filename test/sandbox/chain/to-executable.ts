@@ -1,3 +1,15 @@
+import {
+  AddressLookupTableAccount,
+  AddressLookupTableProgram,
+  Keypair,
+  NONCE_ACCOUNT_LENGTH,
+  NonceAccount,
+  PublicKey,
+  SystemProgram,
+  Transaction,
+  TransactionMessage,
+  VersionedTransaction,
+} from '@solana/web3.js'
 import bs58 from 'bs58'
 import t from 'tap'
 import type { Instruction as OwnInstruction } from '../../../src/sandbox/solana/compile-transaction.js'
@@ -10,6 +22,9 @@ import { type Budget, BUDGET, compileV1 } from '../../fixtures/sandbox/compile-v
 import { createChain, key } from '../../fixtures/sandbox/sandbox.js'
 
 const SOL = 1_000_000_000n
+const pubkeys = (updates: readonly { readonly pubkey: Uint8Array }[]) =>
+  updates.map(({ pubkey }) => bs58.encode(pubkey))
+const text = (bytes: Uint8Array) => bs58.encode(bytes)
 
 const create = () => {
   const made = createChain()
@@ -165,4 +180,113 @@ t.test('the size limit is 4,096 bytes', async t => {
     landed: false,
     reason: 'transaction exceeds 4096 bytes',
   })
+})
+
+/** Transactions of web3.js. */
+const web3 = (name: string) => Keypair.fromSecretKey(key(name).secretKey)
+
+const sendWeb3 = (
+  chain: ReturnType<typeof createChain>['chain'],
+  signers: Keypair[],
+  instructions: TransactionMessage['instructions'],
+  tables: AddressLookupTableAccount[] = [],
+) => {
+  const message = new TransactionMessage({
+    payerKey: signers[0]?.publicKey ?? PublicKey.default,
+    recentBlockhash: chain.tip.blockhash,
+    instructions,
+  }).compileToV0Message(tables)
+  const transaction = new VersionedTransaction(message)
+  transaction.sign(signers)
+  return chain.send(transaction.serialize())
+}
+
+t.test('accounts of a lookup table are written and published', async t => {
+  const { chain, accounts } = createChain()
+  const payer = web3('payer')
+  chain.airdrop(payer.publicKey.toBytes(), 10n * SOL)
+  chain.tick()
+  const [create, table] = AddressLookupTableProgram.createLookupTable({
+    authority: payer.publicKey,
+    payer: payer.publicKey,
+    recentSlot: chain.tip.slot,
+  })
+  const target = web3('target').publicKey
+  const extend = AddressLookupTableProgram.extendLookupTable({
+    payer: payer.publicKey,
+    authority: payer.publicKey,
+    lookupTable: table,
+    addresses: [target],
+  })
+  t.match(sendWeb3(chain, [payer], [create, extend]), {
+    landed: true,
+    record: { error: undefined },
+  })
+  chain.tick()
+  accounts.length = 0
+  const data = chain.account(table.toBytes())?.data ?? new Uint8Array()
+  const lookup = new AddressLookupTableAccount({
+    key: table,
+    state: AddressLookupTableAccount.deserialize(data),
+  })
+  const move = SystemProgram.transfer({
+    fromPubkey: payer.publicKey,
+    toPubkey: target,
+    lamports: SOL,
+  })
+  const sent = sendWeb3(chain, [payer], [move], [lookup])
+  t.match(sent, { landed: true, record: { error: undefined, transaction: { version: 0 } } })
+  t.strictSame(pubkeys(accounts), [payer.publicKey.toBase58(), target.toBase58()])
+  t.strictSame(sent.landed && sent.record.loadedWritable.map(text), [target.toBase58()])
+})
+
+t.test('a durable nonce is valid after its blockhash has expired', async t => {
+  const { chain, accounts } = createChain()
+  const [payer, nonce] = [web3('payer'), web3('nonce')]
+  chain.airdrop(payer.publicKey.toBytes(), 10n * SOL)
+  chain.tick()
+  const create = SystemProgram.createNonceAccount({
+    fromPubkey: payer.publicKey,
+    noncePubkey: nonce.publicKey,
+    authorizedPubkey: payer.publicKey,
+    lamports: Number(chain.rentExemptLamports(NONCE_ACCOUNT_LENGTH)),
+  })
+  t.ok(sendWeb3(chain, [payer, nonce], create.instructions).landed)
+  for (let count = 0; count < 160; count++) chain.tick()
+  const stored = () => {
+    const data = chain.account(nonce.publicKey.toBytes())?.data ?? new Uint8Array()
+    return NonceAccount.fromAccountData(data).nonce
+  }
+  const spend = (lamports: number) => {
+    const transaction = new Transaction({
+      feePayer: payer.publicKey,
+      nonceInfo: {
+        nonce: stored(),
+        nonceInstruction: SystemProgram.nonceAdvance({
+          noncePubkey: nonce.publicKey,
+          authorizedPubkey: payer.publicKey,
+        }),
+      },
+    }).add(
+      SystemProgram.transfer({
+        fromPubkey: payer.publicKey,
+        toPubkey: web3('target').publicKey,
+        lamports,
+      }),
+    )
+    transaction.sign(payer)
+    return transaction.serialize()
+  }
+  const before = stored()
+  const bytes = spend(Number(SOL))
+  t.match(chain.send(bytes), { landed: true, record: { error: undefined } })
+  t.not(stored(), before, 'the nonce moved on')
+  t.match(chain.send(bytes), { landed: false })
+  chain.tick()
+  accounts.length = 0
+  t.match(chain.send(spend(Number(100n * SOL))), {
+    landed: true,
+    record: { error: { InstructionError: [1, { Custom: 1 }] } },
+  })
+  t.strictSame(pubkeys(accounts), [payer.publicKey.toBase58(), nonce.publicKey.toBase58()])
 })

@@ -1,46 +1,23 @@
-import { readFileSync } from 'node:fs'
 import bs58 from 'bs58'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
-import {
-  type BundleEngineOptions,
-  openBundleEngine,
-} from '../../../src/sandbox/upstreams/bundle-engine.js'
 import { readonly } from '../../../src/sandbox/solana/compile-transaction.js'
 import { deriveBundleId } from '../../../src/sandbox/upstreams/derive-bundle-id.js'
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
 import { compileV0, NEVER_CLOSED } from '../../fixtures/sandbox/compile-v0.js'
 import { compileV1 } from '../../fixtures/sandbox/compile-v1.js'
+import {
+  BASE64,
+  failure,
+  IRIS,
+  openEngine,
+  result,
+  SOL,
+} from '../../fixtures/sandbox/bundle-engine.js'
 import { key } from '../../fixtures/sandbox/sandbox.js'
-import { SHARED_ABSENT, sharedPath } from '../../fixtures/shared.js'
-import { ask, base64, callUpstream, createPayer } from '../../fixtures/sandbox/upstream.js'
+import { base64 } from '../../fixtures/sandbox/upstream.js'
 
 const FLOOR = 1_000n
-const SOL = 1_000_000_000n
-const BASE64 = { encoding: 'base64' }
-const IRIS = { encoding: 'base64', mevProtect: true, revertProtection: true }
-
-const open = async (t: Test, options: Partial<BundleEngineOptions> = {}, now?: () => number) => {
-  const made = createPayer(t)
-  const tipAddresses = made.tips.engine
-  const { url, close } = await openBundleEngine(made.chain, { tipAddresses, ...options }, now)
-  t.teardown(close)
-  const [engineTip = ''] = tipAddresses
-  const pay = (lamports: bigint) => made.pay(lamports, engineTip)
-  const call = (method: string, params: unknown, path = '/api/v1/bundles') =>
-    callUpstream(`${url}${path}`, method, params)
-  const sendBundle = (members: readonly Uint8Array[], config: unknown = BASE64) =>
-    call('sendBundle', [members.map(base64), config])
-  const sendIris = (members: readonly Uint8Array[], config: unknown = IRIS) =>
-    call('sendBundle', [members.map(base64), config], '/iris')
-  const ask1 = async (method: string, ids: readonly string[]): Promise<unknown> =>
-    JSON.parse((await call(method, [ids])).body)
-  return { ...made, url, pay, engineTip, call, sendBundle, sendIris, ask1 }
-}
-
-const result = (value: unknown) => `{"jsonrpc":"2.0","result":${JSON.stringify(value)},"id":7}`
-const failure = (message: string, code = -32602, id = '7') =>
-  `{"jsonrpc":"2.0","error":{"code":${code},"message":"${message}","data":null},"id":${id}}`
 const idOf = (...members: readonly { readonly bytes: Buffer }[]) =>
   deriveBundleId(members.map(({ bytes }) => bytes.subarray(1, 65)))
 const forge = (bytes: Buffer): Buffer => {
@@ -73,7 +50,7 @@ t.test('a bundle id is derived from first signatures', t => {
 
 t.test('the statuses of a bundle from acceptance to finality', async t => {
   let nowMs = 0
-  const { chain, pay, sendBundle, ask1 } = await open(t, {}, () => nowMs)
+  const { chain, pay, sendBundle, ask1 } = await openEngine(t, {}, () => nowMs)
   const [a, b] = [pay(FLOOR), pay(0n)]
   const id = idOf(a, b)
   const inflight = (status: string, landed_slot: number | null) => ({
@@ -136,7 +113,7 @@ t.test('the statuses of a bundle from acceptance to finality', async t => {
 })
 
 t.test('a bundle with a version 1 transaction lands', async t => {
-  const { chain, payer, tip, engineTip, pay, sendBundle } = await open(t)
+  const { chain, payer, tip, engineTip, pay, sendBundle } = await openEngine(t)
   const first = pay(0n)
   const second = await compileV1(payer, chain.tip.blockhash, [tip(FLOOR, engineTip)])
   const id = deriveBundleId([first.bytes.subarray(1, 65), second.subarray(-64)])
@@ -145,7 +122,8 @@ t.test('a bundle with a version 1 transaction lands', async t => {
 })
 
 t.test('a bundle that does not land gets an id and fails', async t => {
-  const { chain, payer, pay, sign, tip, engineTip, sendBundle, ask1, accounts } = await open(t)
+  const { chain, payer, pay, sign, tip, engineTip, sendBundle, ask1, accounts } =
+    await openEngine(t)
   const to = key('x').publicKey
   const [a, cheap] = [pay(FLOOR), pay(FLOOR - 1n)]
   const failing = sign([tip(FLOOR, engineTip), transferLamports(payer.publicKey, to, SOL ** 2n)])
@@ -174,7 +152,7 @@ t.test('a bundle that does not land gets an id and fails', async t => {
 })
 
 t.test('invalid bundles are refused with the texts of the real engine', async t => {
-  const made = await open(t)
+  const made = await openEngine(t)
   const { chain, payer, pay, sign, tip, engineTip, sendBundle, sendIris } = made
   const to = key('to').publicKey
   const old = pay(FLOOR)
@@ -236,7 +214,7 @@ t.test('invalid bundles are refused with the texts of the real engine', async t 
 })
 
 t.test('a transaction that locks too many accounts through a lookup table is refused', async t => {
-  const { chain, payer, tip, engineTip, sendBundle } = await open(t)
+  const { chain, payer, tip, engineTip, sendBundle } = await openEngine(t)
   const table = key('table').publicKey
   const addresses = Array.from({ length: 70 }, (_none, index) => key(`lock ${index}`).publicKey)
   const header = Buffer.alloc(56)
@@ -267,7 +245,7 @@ t.test('a transaction that locks too many accounts through a lookup table is ref
 })
 
 t.test('transactions that name a front account lead the bundle', async t => {
-  const { payer, sign, engineTip, pay, sendBundle } = await open(t)
+  const { payer, sign, engineTip, pay, sendBundle } = await openEngine(t)
   const front = bs58.decode('jitodontfront'.padEnd(43, '1'))
   const near = bs58.decode('jitodontfronu'.padEnd(43, '1'))
   let count = 0n
@@ -289,7 +267,7 @@ t.test('transactions that name a front account lead the bundle', async t => {
 })
 
 t.test('the default encoding is base58, and base64 at the iris engine', async t => {
-  const { pay, call } = await open(t)
+  const { pay, call } = await openEngine(t)
   const [a, b] = [pay(FLOOR), pay(FLOOR)]
   const NOT_DECODED = failure('transaction #0 could not be decoded')
   t.match(await call('sendBundle', [[base64(a.bytes)]]), { status: 400, body: NOT_DECODED })
@@ -303,7 +281,7 @@ t.test('the default encoding is base58, and base64 at the iris engine', async t 
 })
 
 t.test('the iris engine answers signatures', async t => {
-  const { chain, payer, pay, sign, tip, engineTip, call, sendIris } = await open(t)
+  const { chain, payer, pay, sign, tip, engineTip, call, sendIris } = await openEngine(t)
   const four = [pay(FLOOR), pay(0n), pay(0n), pay(0n)]
   t.match(await sendIris(four.map(({ bytes }) => bytes)), {
     status: 200,
@@ -330,7 +308,7 @@ t.test('the iris engine answers signatures', async t => {
 })
 
 t.test('single transactions are accepted', async t => {
-  const { chain, pay, call } = await open(t)
+  const { chain, pay, call } = await openEngine(t)
   const path = '/api/v1/transactions'
   const [a, b, c] = [pay(0n), pay(FLOOR), pay(0n)]
   t.match(await call('sendTransaction', [bs58.encode(a.bytes)], path), {
@@ -350,87 +328,4 @@ t.test('single transactions are accepted', async t => {
   })
   const third = await call('sendTransaction', [base64(a.bytes), BASE64], `${path}?bundleOnly=true`)
   t.match(third, { status: 400, body: failure('bundle contains an already processed transaction') })
-})
-
-t.test('each bundle method has its own path', async t => {
-  const { tips, call } = await open(t)
-  const empty = result({ context: { slot: 1 }, value: [] })
-  const cases: [method: string, params: unknown, body: string][] = [
-    ['getTipAccounts', [], result(tips.engine)],
-    ['getTipAccounts', null, result(tips.engine)],
-    ['getBundleStatuses', [[]], empty],
-    ['getBundleStatuses', [['a', 'b', 'c', 'd', 'e']], empty],
-    ['getBundleStatuses', [['a', 'b', 'c', 'd', 'e', 'f']], failure('at most 5 bundle ids')],
-    ['getInflightBundleStatuses', [[]], empty],
-    ['getInflightBundleStatuses', ['a'], failure('the first parameter is a list of bundle ids')],
-    ['getInflightBundleStatuses', [[1]], failure('the first parameter is a list of bundle ids')],
-    ['sendBundle', [[]], failure('bundle has no transactions')],
-  ]
-  for (const [method, params, body] of cases)
-    for (const path of ['/api/v1/bundles', `/api/v1/${method}`])
-      t.match(await call(method, params, path), { body }, `${path} ${method}`)
-  t.match(await call('sendBundle', [[]], '/api/v1/getTipAccounts'), {
-    status: 400,
-    body: failure('Method not found', -32601),
-  })
-})
-
-t.test('HTTP requests that are not calls are refused', async t => {
-  const { url } = await open(t)
-  const bundles = `${url}/api/v1/bundles`
-  const json = { 'content-type': 'application/json' }
-  const WRONG_TYPE = failure('Invalid content type', -32600, 'null')
-  t.match(await ask(bundles, { method: 'POST', body: '{}' }), { status: 400, body: WRONG_TYPE })
-  t.match(await ask(bundles), { status: 405 })
-  t.match(await ask(`${url}/ping`), { status: 404 })
-  t.match(await ask(bundles, { method: 'POST', headers: json, body: '{' }), {
-    status: 400,
-    body: /-32700.*"id":null/,
-  })
-})
-
-t.test('a credential is optional, but a wrong one is refused', async t => {
-  const { url } = await open(t, { uuid: 'u', apiKey: 'k' })
-  const cases: [path: string, headers: Record<string, string>, status: number][] = [
-    ['/api/v1/bundles', {}, 200],
-    ['/api/v1/bundles', { 'x-jito-auth': 'u' }, 200],
-    ['/api/v1/bundles?uuid=u', {}, 200],
-    ['/api/v1/bundles', { 'x-jito-auth': 'v' }, 401],
-    ['/api/v1/bundles?uuid=', {}, 401],
-    ['/iris', { 'x-api-key': 'k' }, 200],
-    ['/iris?api-key=k', {}, 200],
-    ['/iris', { 'x-api-key': 'u' }, 401],
-  ]
-  for (const [path, headers, status] of cases) {
-    const method = path.startsWith('/iris') ? 'getHealth' : 'getTipAccounts'
-    const answer = await callUpstream(`${url}${path}`, method, [], headers)
-    t.equal(answer.status, status, `${path} ${JSON.stringify(headers)}`)
-  }
-})
-
-t.test('the rate limit answers with the text and id of the real engine', async t => {
-  let nowMs = 10_000
-  const now = () => nowMs
-  const limited = await open(t, { requestsPerSecondMax: 1 }, now)
-  const tipAccounts = ({ call }: Awaited<ReturnType<typeof open>>) => call('getTipAccounts', [])
-  const LIMIT = 'Rate limit exceeded. Limit: 1 per second for txn requests'
-  t.match(await tipAccounts(limited), { status: 200 })
-  nowMs += 100
-  t.match(await tipAccounts(limited), { status: 429, body: failure(LIMIT, -32097, 'null') })
-  t.match(await tipAccounts(limited), {
-    status: 429,
-    body: failure(`${LIMIT}. Back-off triggered: Retry after 900ms`, -32097, 'null'),
-  })
-  nowMs += 900
-  t.match(await tipAccounts(limited), { status: 200 })
-
-  const congested = await open(t, { congestionPerSecondMax: 1 }, now)
-  await tipAccounts(congested)
-  const answer = await tipAccounts(congested)
-  t.equal(answer.status, 429)
-  t.equal(answer.headers.get('retry-after'), null)
-  const path = sharedPath('bundles/sendBundle-5af093dd.json')
-  if (path === undefined) return t.comment(SHARED_ABSENT)
-  const captured: { response: { body: unknown } } = JSON.parse(readFileSync(path, 'utf8'))
-  t.strictSame(answer.body, JSON.stringify(captured.response.body), 'as it was captured')
 })
