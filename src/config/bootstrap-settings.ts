@@ -2,7 +2,7 @@ import type { Config } from './config.js'
 import type { BootstrapSettings } from '../ingest/bootstrap/network-bootstraps.js'
 import { toStoreOptions } from '../storage/store-options.js'
 
-/** What the configuration says of one network's bootstraps. Throws where it has no such network. */
+/** The configuration of one network's bootstraps. Throws where it has no such network. */
 export const toBootstrapSettings = (config: Config, id: string): BootstrapSettings => {
   const network = config.networks.find(network => network.id === id)
   if (network === undefined) throw new Error(`no network ${id}`)

@@ -115,7 +115,7 @@ class Supervisor implements Service {
   /**
    * Starts the children in the order of what they need: edges read the access store that control
    * makes, indexers the guest's chain. Edges come after the indexers, because an indexer of another
-   * chain first takes the last one's store away.
+   * chain first removes the store of the last one.
    */
   async start(): Promise<void> {
     if (this.guest !== undefined) this.add('guest', this.guest.name, { guest: this.guest })

@@ -26,7 +26,7 @@ export type LongReadMonitorOptions = {
   readonly log: Log
   readonly onLongRead: (read: LongRead) => void
   readonly now: () => number
-  /** LMDB refuses to go on with this opening of the store: the process must be restarted. */
+  /** LMDB refuses further use of the opened store: the process must be restarted. */
   readonly onBroken: (error: NativeError) => void
 }
 

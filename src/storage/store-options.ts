@@ -2,7 +2,7 @@ import { decodePubkey } from '../native/encoding.js'
 import type { Options } from '../native/store-options.js'
 import type { StoreOptions } from '../native/store.js'
 
-/** What a configuration says of stores; addresses are base58. */
+/** The part of a configuration that concerns stores; addresses are base58. */
 export type StoresConfig = {
   readonly store: Options
   readonly networks: readonly {

@@ -19,7 +19,7 @@ export const id = leaf<string>(
 )
 /** Address of an account. */
 export const pubkey = leaf<string>(value => isText(value) && isPubkey(value), 'a base58 public key')
-/** URL that may hold a secret. */
+/** URL that may contain a secret. */
 export const endpoint = leaf<string>(
   value => isText(value) && /^https?:\/\//.test(value) && URL.canParse(value),
   'an http or https URL',

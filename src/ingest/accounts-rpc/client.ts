@@ -83,7 +83,7 @@ const secretsOf = ({ endpoint, credential = '' }: RpcTarget): readonly string[] 
 const isTimeout = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /TIMEOUT/.test(String(error.code))
 
-/** Only the codes of socket errors are reported: their texts may hold secrets. */
+/** Only the codes of socket errors are reported: their texts may contain secrets. */
 const reasonOf = (error: unknown): string =>
   error instanceof Error
     ? 'code' in error && typeof error.code === 'string'

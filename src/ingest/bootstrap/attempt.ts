@@ -80,8 +80,8 @@ const buildStore = async (
 }
 
 /**
- * Waits until the new store is as far as the live one, so that no reader sees a slot go back: its
- * feed is another one and may be behind.
+ * Waits until the new store is as far as the live one, so that no reader sees the slot decrease:
+ * its feed is another one and may be behind.
  */
 const catchUp = async (
   { log, options, setLiveFeedPaused, tipSlot }: RunnerParts,

@@ -79,8 +79,8 @@ const tooOld = (location: string, slot: number, spool: SpoolView): Error => {
 }
 
 /**
- * Waits until the place names a snapshot that the spool continues. What cannot change is refused at
- * once, as is what `check` throws for.
+ * Waits until the location names a snapshot that the spool continues. What cannot change is refused
+ * at once, as is what `check` throws for.
  */
 export const untilFresh = async (
   location: string,

@@ -32,7 +32,7 @@ export type BootstrapNetwork = {
   readonly snapshotsCaFile?: string | undefined
 }
 
-/** What the configuration says of one network's bootstraps. */
+/** The configuration of one network's bootstraps. */
 export type BootstrapSettings = {
   readonly dataDir: string
   readonly network: BootstrapNetwork

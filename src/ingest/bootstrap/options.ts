@@ -16,8 +16,8 @@ export const defaults = {
   /** The replay waits this long for the next block, while the feed reconnects by itself. */
   replayStallMs: 600_000,
   /**
-   * Longest wait until the new store has reached the live store's slot, so that no reader sees a
-   * slot go back. Where the chain began again, it would not for days.
+   * Longest wait until the new store has reached the live store's slot, so that no reader sees
+   * the slot decrease. Where the chain began again, that would take days.
    */
   catchUpMs: 60_000,
   /**

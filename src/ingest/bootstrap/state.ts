@@ -5,7 +5,9 @@ import type { BootstrapPlan, LoadedBase } from './bootstrap.js'
 import type { BootstrapStatus } from '../../shared/indexer-status.js'
 import { replaceFile, replaceFileDurably } from '../../shared/atomic-file.js'
 
-/** A request for a bootstrap. Locations may hold secrets, so only the owner can read the files. */
+/**
+ * A request for a bootstrap. Locations may contain secrets, so only the owner can read the files.
+ */
 export type BootstrapRequest = {
   readonly id: string
   readonly plan: BootstrapPlan

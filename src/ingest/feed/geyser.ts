@@ -144,7 +144,7 @@ export const startGeyser = (
     health = next
     on.health(next)
   }
-  // The native names are the vocabulary; an unknown one is of a newer addon, and its text is for
+  // The native names are used unchanged; an unknown one is of a newer addon, and its text is for
   // the log.
   const hear = (event: GeyserEvent): void => {
     switch (event.kind) {

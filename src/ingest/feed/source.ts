@@ -15,7 +15,8 @@ export type FeedSource = {
 }
 
 /**
- * Whether the tip follows the chain. While it does not, reads go on with the true `context.slot`.
+ * Whether the tip follows the chain. While it does not, reads continue with the true
+ * `context.slot`.
  */
 export type FeedHealth =
   | { readonly isHealthy: true }

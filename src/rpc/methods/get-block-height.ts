@@ -3,7 +3,7 @@ import { ignored } from '../params.js'
 import { requireTip } from '../require-tip.js'
 import { SLOT } from '../schemas.js'
 
-/** Blocks beneath the newest one that is indexed. */
+/** Height of the newest indexed block. */
 export const getBlockHeight = method({
   name: 'getBlockHeight',
   summary: 'The height of the newest indexed block.',

@@ -3,7 +3,7 @@ import { ignored } from '../params.js'
 import { requireTip } from '../require-tip.js'
 import { SLOT } from '../schemas.js'
 
-/** The slot that everything here is answered at. */
+/** The newest indexed slot, at which all reads are answered. */
 export const getSlot = method({
   name: 'getSlot',
   summary: 'The newest indexed slot.',
