@@ -4,6 +4,8 @@ import { Ajv } from 'ajv'
 import t from 'tap'
 import { toOpenRpc } from '../../src/rpc/open-rpc.js'
 import { METHODS } from '../../src/rpc/registry.js'
+import { fakeReads } from '../fixtures/rpc/fake-reads.js'
+import { askText, openDispatch, readVectors } from '../fixtures/rpc/vectors.js'
 
 const document = toOpenRpc(METHODS.values())
 
@@ -32,4 +34,48 @@ t.test('the document has every method with its schemas', async t => {
       t.notSame(schema, {}, name)
       t.doesNotThrow(() => ajv.compile(schema), name)
     }
+})
+
+t.test('rpc.discover returns the document', async t => {
+  const call = '{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}'
+  const { result } = JSON.parse(await askText(openDispatch(fakeReads({})), call)) as {
+    result: unknown
+  }
+  t.strictSame(result, document)
+})
+
+/** Replaces integers over 53 bits, which are text with an `n` in the vectors, by numbers. */
+const toNumbers = (value: unknown): unknown => {
+  if (typeof value === 'string' && /^\d+n$/.test(value)) return Number(value.slice(0, -1))
+  if (Array.isArray(value)) return value.map(toNumbers)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toNumbers(item)]))
+}
+
+t.test('every vector matches the schemas', async t => {
+  const ajv = new Ajv({ strict: false })
+  let resultCount = 0
+  for (const { name: method, params, result } of METHODS.values()) {
+    if (method === 'rpc.discover') continue
+    const isResult = ajv.compile(result)
+    const checks = params.map(({ schema }) => ajv.compile(schema))
+    for (const { name, request, reply } of readVectors(method)) {
+      const answer = reply as { result?: unknown }
+      if (!('result' in answer)) continue
+      resultCount++
+      t.ok(
+        isResult(toNumbers(answer.result)),
+        `${method} ${name}: ${JSON.stringify(isResult.errors)}`,
+      )
+      const { params: values = [] } = JSON.parse(request) as { params?: unknown[] }
+      for (const [index, value] of values.entries()) {
+        const check = checks[index]
+        t.ok(
+          check?.(value),
+          `${method} ${name}, parameter ${index}: ${JSON.stringify(check?.errors)}`,
+        )
+      }
+    }
+  }
+  t.ok(resultCount > 100, `${resultCount} results`)
 })
