@@ -16,9 +16,8 @@ export const parseArguments = (
 ): Arguments => {
   const parts = [...usual, ...onDemand]
   const known = [...parts, ...FLAGS]
-  const stranger = words.find(word => !known.includes(word))
-  if (stranger !== undefined)
-    throw new Error(`${stranger} is unknown; there are ${known.join(', ')}`)
+  const unknown = words.find(word => !known.includes(word))
+  if (unknown !== undefined) throw new Error(`${unknown} is unknown; there are ${known.join(', ')}`)
   const named = words.filter(word => parts.includes(word))
   return {
     parts: new Set(named.length > 0 ? named : usual),

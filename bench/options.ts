@@ -59,7 +59,7 @@ export const FULL: Plan = {
   notifiedBlocks: 300,
 }
 
-/** What `--quick` does: whether everything works, and numbers that say little. */
+/** Plan of `--quick`: checks that everything works; its figures are imprecise. */
 export const QUICK: Plan = {
   set: { ...FULL.set, tokenAccountCount: 100_000, mintCount: 200, poolCount: 20_000 },
   history: { ...HISTORY, changeBlocks: 20 },

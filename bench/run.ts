@@ -33,7 +33,7 @@ import { readBaseline, saveBaseline, saveRun, toRun, workDir } from './report/re
 import { benchScale, type Alone } from './scale/scale.js'
 import { createExpectedState, type ExpectedState } from './data/expected-state.js'
 
-/** What can be measured beside the building of the store, in this order. */
+/** Parts that can be measured in addition to the building of the store, in this order. */
 const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   'native-reads': benchNativeReads,
   parts: benchParts,

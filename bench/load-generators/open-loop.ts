@@ -13,7 +13,7 @@ export type OpenLoop = {
   readonly connectionCount: number
   readonly warmMs: number
   readonly durationMs: number
-  /** Load beside what another probe measures, from which it must not take the processor. */
+  /** Load beside the measured process, from which it must not take processor time. */
   readonly isBackground?: boolean
 }
 

@@ -1,4 +1,4 @@
-// Asks one thing after the other over a WebSocket, beside whatever else the server has to do.
+// Sends requests one after the other over a WebSocket, under the server's other load.
 import { onStart } from '../child.js'
 import type { State } from '../peers/sockets.js'
 import { openControl } from './socket.js'

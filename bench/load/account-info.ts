@@ -1,10 +1,10 @@
 // getAccountInfo at full speed: the edge with authentication against a bare server and against a
 // Fastify server. Limits are checked and never reached. The sampled accounts are more than an edge
-// keeps results of, so nearly every one is read; the result of one account is read once and kept,
-// because nothing is committed during the run (recentResultsMax). Per request, the edge adds to
-// the bare server: header checks (0.3 µs), a load of the access version and a token look-up
-// (0.2 µs), one native call that parses the body, walks the B-tree and writes the reply (1 µs,
-// 2.7 µs with cold caches), one counter and one histogram (0.2 µs).
+// caches results of, so nearly every one is read; the result of one account is read once and
+// cached, because nothing is committed during the run (recentResultsMax). Per request, the edge
+// adds to the bare server: header checks (0.3 µs), a load of the access version and a token
+// look-up (0.2 µs), one native call that parses the body, walks the B-tree and writes the reply
+// (1 µs, 2.7 µs with cold caches), one counter and one histogram (0.2 µs).
 import { join } from 'node:path'
 import { recordExchanges } from '../data/record-exchanges.js'
 import { cpuTimesOf, runJob, startChild, type Child as ChildOf } from '../child.js'

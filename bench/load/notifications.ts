@@ -68,7 +68,7 @@ const toFrame = (text: string): Buffer => {
 /** A socket with minimal work per message. */
 const openListener = async (port: number, path: string) => {
   const socket = net.connect(port, '127.0.0.1').setNoDelay(true)
-  let kept: Buffer = Buffer.alloc(0)
+  let unparsed: Buffer = Buffer.alloc(0)
   let onMessage: (body: Buffer) => void = () => {}
   let isOpen = false
   await new Promise<void>((resolve, reject) => {
@@ -78,16 +78,16 @@ const openListener = async (port: number, path: string) => {
         isOpen = data.toString('latin1').startsWith('HTTP/1.1 101 ')
         return isOpen ? resolve() : reject(new Error('the edge refused a WebSocket'))
       }
-      kept = kept.length === 0 ? data : Buffer.concat([kept, data])
+      unparsed = unparsed.length === 0 ? data : Buffer.concat([unparsed, data])
       for (let at = 0; ;) {
-        const short = kept.length >= at + 4 ? (kept[at + 1] ?? 0) : -1
+        const short = unparsed.length >= at + 4 ? (unparsed[at + 1] ?? 0) : -1
         const start = at + (short === 126 ? 4 : 2)
-        const end = start + (short === 126 ? kept.readUInt16BE(at + 2) : short)
-        if (short < 0 || short > 126 || end > kept.length) {
-          kept = kept.subarray(at)
+        const end = start + (short === 126 ? unparsed.readUInt16BE(at + 2) : short)
+        if (short < 0 || short > 126 || end > unparsed.length) {
+          unparsed = unparsed.subarray(at)
           return
         }
-        onMessage(kept.subarray(start, end))
+        onMessage(unparsed.subarray(start, end))
         at = end
       }
     })

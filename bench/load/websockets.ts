@@ -1,7 +1,7 @@
-// WebSockets that do nothing: what each of them takes, beside what a bare server on uWebSockets.js
+// Idle WebSockets: the memory of each, compared with that of a bare server on uWebSockets.js
 // takes for it. Then one frame to all of them, against the bare server's own publish. Sketch for
 // each idle socket: ours is one object of the transport, one of the session, and their places in
-// three sets: 400 bytes. Beside a publish ours is one look-up of the topic.
+// three sets: 400 bytes. A publish additionally takes one look-up of the topic.
 import { runJob, startChild } from '../child.js'
 import type { IdleSockets, IdleSocketsResult } from '../load-generators/idle-sockets.js'
 import type { Context } from '../context.js'

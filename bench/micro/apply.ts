@@ -1,7 +1,7 @@
-// Fills a store, then applies blocks of changes to it, as the indexer does: every index kept, every
-// commit durable. The first ones are committed one by one, as by a feed without a backlog;
-// the others wait in a queue, of which a commit takes what the indexer's options allow. The time of
-// changes is that of the native indexer, which reads the feed itself.
+// Fills a store, then applies blocks of changes to it, as the indexer does: every index updated,
+// every commit durable. The first ones are committed one by one, as by a feed without a backlog;
+// the others wait in a queue, of which a commit takes what the indexer's options allow. The time
+// of changes is that of the native indexer, which reads the feed itself.
 import { defaults as feed } from '../../src/ingest/feed/geyser.js'
 import { onStart } from '../child.js'
 import type { DataSet, Spread } from '../data/data.js'

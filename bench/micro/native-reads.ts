@@ -30,7 +30,7 @@ export const benchNativeReads = async ({
       value,
       unit: 'ms',
       better: 'lower',
-      // The target is of the first: accounts in the order in which they lie.
+      // The target is of the first: accounts in the order of their keys.
       ...(nth === 0 ? { target: PAGE_MS } : {}),
     })
   report({

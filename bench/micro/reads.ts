@@ -42,14 +42,14 @@ export type Measured = {
   readonly pointMicros: Readonly<Record<string, number>>
 }
 
-const pieces = Buffer.alloc(1024 * 1024)
+const chunk = Buffer.alloc(1024 * 1024)
 
 const readAll = async (source: BodySource): Promise<Buffer> => {
   const parts: Buffer[] = []
   for (;;) {
-    const count = await source.read(pieces)
+    const count = await source.read(chunk)
     if (count === 0) break
-    parts.push(Buffer.from(pieces.subarray(0, count)))
+    parts.push(Buffer.from(chunk.subarray(0, count)))
   }
   source.close()
   return Buffer.concat(parts)

@@ -69,7 +69,7 @@ const edgeRoutes = async (
   const limits = new AccessLimiter(openLimitTable(dir, 1, config.access.limits), 0)
   const usage = openUsage(dir, 0, {
     options: config.access.usage,
-    onFault: fault => log.error({ err: fault }, 'counts are not kept'),
+    onFault: fault => log.error({ err: fault }, 'counts are not stored'),
   })
   const limiter = new UsageLimiter(limits, usage)
   const view: Pick<NetworkView, 'dispatch'> = {

@@ -14,7 +14,7 @@ export type Figure = {
   readonly detail?: string
 }
 
-/** Figures by name, as they are kept in a file. */
+/** Figures by name, as stored in a file. */
 export type Baseline = Readonly<Record<string, number>>
 
 /**

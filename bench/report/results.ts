@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Machine } from './machine.js'
 import type { Baseline, Figure } from './report.js'
 
-/** A run, as it is kept. */
+/** A stored run. */
 export type Run = {
   readonly machine: Machine
   readonly dataSet: string
@@ -22,7 +22,7 @@ const baselinePath = join(home, 'baseline.json')
  */
 export const workDir = (): string => join(home, '.data')
 
-/** A run, ready to be kept. */
+/** A run, ready to be stored. */
 export const toRun = (machine: Machine, dataSet: string, figures: readonly Figure[]): Run => ({
   machine,
   dataSet,

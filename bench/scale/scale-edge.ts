@@ -35,7 +35,7 @@ export const withScaleEdge = async (
   { folder, dataDir }: { readonly folder: string; readonly dataDir: string },
   work: (edge: ScaleEdge) => Promise<void>,
 ): Promise<void> => {
-  // Every answer is read: with as few mints as the small set has, kept results would answer for it
+  // Every answer is read: with the few mints of the small set, cached results would be returned
   // alone.
   const config = await benchConfig(dataDir, NO_UPSTREAM, { recentResultsMax: 0 })
   const stores = storesPath(dataDir, NETWORK)

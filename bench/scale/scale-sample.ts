@@ -42,7 +42,7 @@ const RENT_EPOCH = 18446744073709551615n
 const PAGE_LIMIT = 1_000
 const MULTIPLE = 10
 /**
- * A prime, far from the number of token accounts: members that are asked for together lie far
+ * A prime, far from the number of token accounts: members that are requested together are far
  * apart.
  */
 const STRIDE = 7_919

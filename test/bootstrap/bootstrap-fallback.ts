@@ -44,10 +44,15 @@ t.test('a bootstrap continues with the next server when the first one fails', as
   const record = await recordChain(chain)
   t.teardown(() => record.close())
   const way = await openWay(t, Number(new URL(chain.geyserUrl).port))
-  const quick = { failuresMax: 2, backoffInitialMs: 10, backoffMaxMs: 20, backoffLongMs: 50 }
+  const shortTimeouts = {
+    failuresMax: 2,
+    backoffInitialMs: 10,
+    backoffMaxMs: 20,
+    backoffLongMs: 50,
+  }
   const prepared = await prepareServe(
     t,
-    { one: { endpoint: way.url, ...quick, fallbacks: [{ endpoint: chain.geyserUrl }] } },
+    { one: { endpoint: way.url, ...shortTimeouts, fallbacks: [{ endpoint: chain.geyserUrl }] } },
     {
       processes: { edgeCount: 1 },
       bootstrap: { pollMs: 50, firstBlockMs: 10_000, snapshotPollMs: 100, replayStallMs: 5_000 },

@@ -246,7 +246,7 @@ if (browser !== undefined) {
     await page.reload()
     await page.getByRole('radio', { name: /No end date/ }).waitFor()
     t.equal(await page.getByText(/^This access has ended/).count(), 0)
-    t.equal(await copy(page, 'RPC URL'), url, 'its token was kept')
+    t.equal(await copy(page, 'RPC URL'), url, 'its token is unchanged')
     t.equal(await statusOf(url), 200)
     t.strictSame(faults, [])
     await context.close()

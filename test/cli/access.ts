@@ -113,7 +113,7 @@ t.test('changes by an operator apply at each edge at once', async t => {
     t.strictSame(await statuses(nyc.rpcUrl), [200], 'the other token is unchanged')
 
     const again = await ask('token', 'regenerate', ...scope)
-    t.equal(again.address, '8.8.8.8', 'kept by regenerate')
+    t.equal(again.address, '8.8.8.8', 'unchanged by regenerate')
     t.strictSame(await statuses(fra.rpcUrl, proxied), [401])
     t.strictSame(await statuses(again.rpcUrl, proxied), [200])
     t.strictSame(await statuses(again.rpcUrl), [403])

@@ -61,7 +61,8 @@ t.test('a full disk', { skip }, async t => {
   })
   const { size } = statSync(join(accounts, 'dev', '1', 'data.mdb'))
   await service.checkStalled()
-  t.equal(statSync(join(accounts, 'dev', '1', 'data.mdb')).size, size)
+  // One page is left free on the disk.
+  t.ok(statSync(join(accounts, 'dev', '1', 'data.mdb')).size <= size + 4_096)
   const second = indexerPid()
   disk?.free()
   await service.checkRecovered()

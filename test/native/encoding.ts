@@ -47,7 +47,7 @@ const anyBytes = (maxLength: number) =>
       .tuple(fc.nat(40), fc.uint8Array({ maxLength: maxLength - 40 }))
       .map(([zeros, rest]) => Uint8Array.from([...new Uint8Array(zeros), ...rest])),
   )
-const spoil = (texts: fc.Arbitrary<string>) =>
+const corrupt = (texts: fc.Arbitrary<string>) =>
   fc
     .tuple(texts, fc.nat(200), fc.constantFrom('0', 'O', ' ', '=', '_', '-', 'é', '1', 'z', ''))
     .map(([text, at, extra]) => text.slice(0, at) + extra + text.slice(at + 1))
@@ -66,8 +66,8 @@ const any64 = fc.oneof(
 )
 const RUNS = { numRuns: 3_000 }
 
-const texts58 = fc.oneof(any58, spoil(any58))
-const texts64 = fc.oneof(any64, spoil(any64))
+const texts58 = fc.oneof(any58, corrupt(any58))
+const texts64 = fc.oneof(any64, corrupt(any64))
 
 t.test('addresses decode and encode like a short reference', async t => {
   const check = (text: string): void =>

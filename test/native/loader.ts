@@ -46,7 +46,7 @@ t.test('the newest versions form a store that an indexer can continue', async t 
   t.strictSame(loader.progress().rowsMerged, loader.progress().rowsTotal)
   await t.rejects(loader.push(0, packAccounts([])), /made its store/)
   loader.close()
-  t.strictSame(readdirSync(join(dir, 'work')), [], 'nothing is left beside it')
+  t.strictSame(readdirSync(join(dir, 'work')), [], 'no temporary file remains')
 
   const indexer = openIndexer(store, STORE)
   t.strictSame(indexer.check(), [])

@@ -108,11 +108,11 @@ t.test('tweetnacl and the addon agree on valid and on corrupted signatures', asy
       bytes(32),
       fc.uint8Array({ maxLength: 40 }),
       fc.option(fc.nat(1_000), { nil: undefined }),
-      async (seed, data, spoilt) => {
+      async (seed, data, corruptedBit) => {
         const made = signed(seed, [1_000_000n, 1_000n], data)
         const signedBytes = made.bytes.length - 1
         // Flips one bit of the signature: the layout stays valid.
-        const at = spoilt === undefined ? undefined : 1 + (spoilt % 64)
+        const at = corruptedBit === undefined ? undefined : 1 + (corruptedBit % 64)
         if (at !== undefined) made.bytes[at] = (made.bytes[at] ?? 0) ^ 1
         const signature = made.bytes.subarray(1, 65)
         const expected = nacl.sign.detached.verify(made.message, signature, made.publicKey)
@@ -233,7 +233,7 @@ t.test('frames and their records', async t => {
   t.strictSame((await checks.checkBatch(view)).members, members)
 })
 
-t.test('an unreferenced body is kept until its check ends', async t => {
+t.test('an unreferenced body is retained until its check ends', async t => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const start = () => checks.checkBatch(fullBody())

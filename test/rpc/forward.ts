@@ -144,8 +144,8 @@ t.test('allow, deny, callBytesMax and notifications', async t => {
 
 t.test('reads outside the scope are forwarded where configured', async t => {
   const call = `{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["${KEY}"]}`
-  const kept = open(echo)
-  t.equal(await kept.ask(call), failure(-32603, 'account outside indexed scope'))
+  const cached = open(echo)
+  t.equal(await cached.ask(call), failure(-32603, 'account outside indexed scope'))
   const { ask, sent, calls } = open(echo, { outsideScope: 'forward' })
   t.equal(await ask(call), '{"id":1,"result":18446744073709551615}')
   t.equal(await ask(`[${call}]`), '[{"id":1,"result":18446744073709551615}]')

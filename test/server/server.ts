@@ -61,8 +61,8 @@ t.test('large replies of a draining server are complete', async t => {
   const ask = async (path: string): Promise<[connection: string | undefined, body: string]> => {
     const sent = request({ port, path, method: 'POST' }).end('x')
     const [response] = (await once(sent, 'response')) as [IncomingMessage]
-    const pieces = await response.setEncoding('latin1').toArray()
-    return [response.headers.connection, pieces.join('')]
+    const chunks = await response.setEncoding('latin1').toArray()
+    return [response.headers.connection, chunks.join('')]
   }
   const pending = [ask('/known'), ask('/unknown')]
   await eventually(() => release.length === 2)

@@ -23,7 +23,7 @@ const JSON_LINE = 'Content-Type: application/json'
 /** The proxy that the sandbox trusts. */
 const PROXY = '127.0.0.9'
 const OWNER = '9.9.9.9'
-const STRANGER = '8.8.8.8'
+const OTHER = '8.8.8.8'
 
 type Made = { readonly token: string; readonly path: string; readonly tokenPath: string }
 
@@ -73,7 +73,7 @@ const spoofing = async (t: Test, deployment: Deployment): Promise<void> => {
   const forgeries: [name: string, lines: string[], before: string][] = [
     ['nothing', [JSON_LINE], ''],
     ['a PROXY header', [JSON_LINE], proxyHeader(OWNER)],
-    ['two PROXY headers', [JSON_LINE], proxyHeader(STRANGER) + proxyHeader(OWNER)],
+    ['two PROXY headers', [JSON_LINE], proxyHeader(OTHER) + proxyHeader(OWNER)],
     ['X-Forwarded-For', forwarded(OWNER), ''],
     ['X-Forwarded-For twice', forwarded(OWNER, OWNER), ''],
     ['X-Forwarded-For behind a proxy', forwarded(`${OWNER}, ${PROXY}`), ''],
@@ -89,17 +89,17 @@ const spoofing = async (t: Test, deployment: Deployment): Promise<void> => {
       t.match(
         await ask(lines, undefined, before, made.path + route),
         /^(403|400|505|)$/,
-        `${name}, sent by a stranger, at ${route || 'RPC'}`,
+        `${name}, sent from another address,  at ${route || 'RPC'}`,
       )
 
   const trusted: [name: string, lines: string[], before: string, status: string][] = [
     ['the owner', forwarded(OWNER), '', '200'],
     ['the owner, by PROXY', [JSON_LINE], proxyHeader(OWNER), '200'],
     ['the owner, mapped', forwarded(`::ffff:${OWNER}`), '', '200'],
-    ['a stranger', forwarded(STRANGER), '', '403'],
-    ['a stranger that claims the owner’s address', forwarded(`${OWNER}, ${STRANGER}`), '', '403'],
-    ['the same in two lines', forwarded(OWNER, STRANGER), '', '403'],
-    ['a stranger by PROXY, the owner by header', forwarded(OWNER), proxyHeader(STRANGER), '403'],
+    ['another address', forwarded(OTHER), '', '403'],
+    ['another address that claims the owner’s', forwarded(`${OWNER}, ${OTHER}`), '', '403'],
+    ['the same in two lines', forwarded(OWNER, OTHER), '', '403'],
+    ['another address by PROXY, the owner by header', forwarded(OWNER), proxyHeader(OTHER), '403'],
     ['no address', [JSON_LINE], '', '403'],
     ['nonsense', forwarded(`${OWNER}, nonsense`), '', '403'],
   ]
@@ -109,7 +109,7 @@ const spoofing = async (t: Test, deployment: Deployment): Promise<void> => {
   const good = post(made.path, CALL, [JSON_LINE])
   const later = await statusesOf(
     port,
-    proxyHeader(STRANGER) + good + proxyHeader(OWNER) + good,
+    proxyHeader(OTHER) + good + proxyHeader(OWNER) + good,
     2,
     PROXY,
   )

@@ -73,7 +73,7 @@ const startEdge = async (t: Test) => {
   return { prepared, service, pid, url: prepared.urlOf('dev'), port: prepared.portOf('fra') }
 }
 
-/** Memory of a process beside the pages of mapped files, in bytes. */
+/** Memory of a process without the pages of mapped files, in bytes. */
 const anonymousBytes = (pid: number): number => {
   const [, kib = ''] =
     /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []

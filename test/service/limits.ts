@@ -63,6 +63,9 @@ const storeAccesses = async (
   return stored
 }
 
+/** Pause of each connection: together they send far more than the limits of the tests. */
+const FLOOD_PAUSE_MS = 10
+
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
 const JSON_LINE = 'Content-Type: application/json'
 
@@ -84,6 +87,7 @@ const flood = async (
       socket.write(post(path, body, [JSON_LINE]))
       await wait(text => replyCount(text) > count)
       count++
+      await sleep(FLOOD_PAUSE_MS)
     }
     for (const { head } of splitReplies(received())) {
       const status = Number(head.slice(9, 12))
@@ -124,7 +128,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
   const dataDir = ownDir(t)
   const endsAtMs = Date.now() + 8_000
   const [rated, narrow, small, ending] = await storeAccesses(dataDir, [
-    { requestsPerSecondMax: 200, requestsBurstMax: 40 },
+    { requestsPerSecondMax: 50, requestsBurstMax: 20 },
     { requestsInFlightMax: 6 },
     { requestsPerSecondMax: 1, requestsBurstMax: 4 },
     { validUntilMs: endsAtMs },
@@ -145,9 +149,10 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     const statuses = await flood(port, `/${rated.token}`, { durationMs: 2_000 })
     const seconds = (Date.now() - startMs) / 1_000
     const passed = statuses.get(200) ?? 0
-    const most = 40 + 200 * seconds
+    const most = 20 + 50 * seconds
+    // A busy machine may delay the clients by more than the burst.
     t.ok(passed <= most + 1 && passed >= most - 45, `${passed} passed of at most ${most}`)
-    t.ok((statuses.get(429) ?? 0) > 100, `${statuses.get(429)} were refused`)
+    t.ok((statuses.get(429) ?? 0) > 20, `${statuses.get(429)} were refused`)
     t.equal(statuses.size, 2)
     t.match(countOf(rated), { requests: passed + (statuses.get(429) ?? 0), errors: 0, refused: 0 })
     t.equal(countOf(rated).rateLimited, statuses.get(429))

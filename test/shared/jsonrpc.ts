@@ -271,10 +271,10 @@ t.test('any id is repeated as it was written', async () => {
   )
   fc.assert(
     fc.property(anyId, anyId.chain(spaced), others, fc.boolean(), (first, id, members, isFirst) => {
-      const kept = members.filter(member => member !== '"id":0')
+      const others = members.filter(member => member !== '"id":0')
       // An earlier `id` must not be the one that counts.
-      const repeated = kept.length === members.length ? [] : [`"id":${first}`]
-      const text = `{${[...repeated, ...(isFirst ? [] : kept), `"id":${id}`, ...(isFirst ? kept : [])].join(', ')}}`
+      const repeated = others.length === members.length ? [] : [`"id":${first}`]
+      const text = `{${[...repeated, ...(isFirst ? [] : others), `"id":${id}`, ...(isFirst ? others : [])].join(', ')}}`
       const single = parse(text) as Call
       const batch = parse(`[{"jsonrpc":"2.0","method":"n","id":7}, ${text}]`) as Call[]
       assert.equal(single.id, id.trim())

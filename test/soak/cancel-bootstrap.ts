@@ -13,7 +13,7 @@ const INSTANTS_MS = 1_600
 /** A kill occurs near the cancel. */
 const KILL_AROUND_MS = 400
 
-soakTest('cancelled at random instants, and killed beside it', {}, async t => {
+soakTest('cancelled at random instants, with kills at about the same time', {}, async t => {
   const harness = await openBootstrapHarness(t)
   const {
     runBootstrap,

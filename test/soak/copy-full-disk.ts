@@ -134,7 +134,7 @@ soakTest('a disk that fills up while the live store is copied', { skip }, async 
   for (let count = 0; count < 20; count += 1) t.equal(await tipOf(), stored, 'reads go on')
 
   disk.free()
-  await until('it is mended', () => readStatus(stores)?.isHealthy === true)
+  await until('the repair has ended', () => readStatus(stores)?.isHealthy === true)
   isOver = true
   await living
   await arrived()

@@ -21,7 +21,7 @@ const setUp = (t: Test) => {
 
 const LEFT = ['data.mdb', 'lock.mdb', 'backup.lock']
 
-t.test('a draft leaves a note and removes abandoned drafts beside it', t => {
+t.test('a draft writes a note and removes abandoned drafts', t => {
   const { backups, leave, note, stores } = setUp(t)
   const [own, other] = [leave('.a.unfinished', LEFT), leave('.b.unfinished', LEFT)]
   const kept = [

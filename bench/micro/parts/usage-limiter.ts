@@ -1,5 +1,5 @@
 // What a request pays for being let in: authentication, limits and counters together, as the routes
-// of an edge do it, beside the same without limits and counters, and beside nothing at all.
+// of an edge do it, compared with the same without limits and counters, and with an empty call.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'

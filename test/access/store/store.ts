@@ -63,11 +63,11 @@ t.test('the store reports its use', async t => {
 t.test('on a full disk only changes fail', async t => {
   const dir = t.testdir()
   const result = await runOnFullDisk('access/access-full-disk.ts', dir)
-  t.match(result, { kept: Number, failed: 5 })
-  const { kept } = result as { kept: number }
-  t.ok(kept > 20)
+  t.match(result, { written: Number, failed: 5 })
+  const { written } = result as { written: number }
+  t.ok(written > 20)
   const store = await openWriter(dir)
-  const { sealingKeyId } = store.meta.get(`filler ${kept - 1}`) ?? {}
+  const { sealingKeyId } = store.meta.get(`filler ${written - 1}`) ?? {}
   t.equal(sealingKeyId?.length, 3_000, 'the last one that was confirmed')
   await store.transaction(() => store.meta.put('more', { schema: SCHEMA, sealingKeyId: null }))
   t.ok(store.meta.get('more'), 'the store accepts writes once there is space')

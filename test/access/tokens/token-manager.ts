@@ -133,9 +133,9 @@ t.test(
             throw new Error(`scope ${index} after ${verb} of ${at}: ${JSON.stringify(answer)}`)
           if (typeof answer !== 'string' && answer.network !== network) throw new Error('network')
         }
-        const kept = accessIds.flatMap(accessId => tokenManager.list(accessId))
-        if (kept.length !== active.size)
-          throw new Error(`${kept.length}, not ${active.size} tokens`)
+        const stored = accessIds.flatMap(accessId => tokenManager.list(accessId))
+        if (stored.length !== active.size)
+          throw new Error(`${stored.length}, not ${active.size} tokens`)
       }
     }
     await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 30 }), run), {
@@ -225,10 +225,10 @@ t.test('without the sealing key a token is valid but cannot be shown', async t =
   const text = (await first.tokenManager.generate(scope)).token.reveal()
   await first.store.close()
   const { keyFile } = first
-  const kept = `${keyFile}.kept`
-  renameSync(keyFile, kept)
+  const stored = `${keyFile}.stored`
+  renameSync(keyFile, stored)
 
-  const cases: [name: string, spoil: () => void, message: RegExp][] = [
+  const cases: [name: string, alter: () => void, message: RegExp][] = [
     ['missing', () => rmSync(keyFile, { force: true }), /is missing; restore it/],
     [
       'another key',
@@ -238,8 +238,8 @@ t.test('without the sealing key a token is valid but cannot be shown', async t =
     ['no key at all', () => writeFileSync(keyFile, 'hello\n', { mode: 0o600 }), /64 hexadecimal/],
     ['readable by others', () => chmodSync(keyFile, 0o644), /chmod 600/],
   ]
-  for (const [name, spoil, message] of cases) {
-    spoil()
+  for (const [name, alter, message] of cases) {
+    alter()
     const control = await openControl(dir)
     await t.rejects(control.tokenManager.reveal(scope), { name: 'SealingKeyError', message }, name)
     await t.rejects(control.tokenManager.generate(scopeOf(accessId, 'nyc')), { message }, name)
@@ -253,7 +253,7 @@ t.test('without the sealing key a token is valid but cannot be shown', async t =
     await reader.close()
     await control.store.close()
   }
-  renameSync(kept, keyFile)
+  renameSync(stored, keyFile)
   const control = await openControl(dir)
   t.equal((await control.tokenManager.reveal(scope))?.reveal(), text)
   await control.store.close()
@@ -294,11 +294,14 @@ t.test('a killed writer keeps every answered change, and no partial one', async 
       const grant = authenticate(text, location, { address: '192.0.2.1' }, NOW_MS)
       if (typeof grant === 'string') t.fail(`${location}: ${grant}`)
     }
-    const kept = tokenManager.list(accessId)
+    const stored = tokenManager.list(accessId)
     const [...digests] = store.digests.from(new Uint8Array())
-    t.equal(digests.length, kept.length, 'each token has its digest, and no digest is alone')
-    t.ok(kept.length >= answered.size && kept.length <= answered.size + 2, `${kept.length} kept`)
-    for (const scope of kept) {
+    t.equal(digests.length, stored.length, 'each token has its digest, and no digest is alone')
+    t.ok(
+      stored.length >= answered.size && stored.length <= answered.size + 2,
+      `${stored.length} stored`,
+    )
+    for (const scope of stored) {
       const text = (await tokenManager.reveal(scope))?.reveal() ?? ''
       t.match(authenticate(text, scope.location, { address: '' }, NOW_MS), {
         tokenId: scope.tokenId,

@@ -113,7 +113,7 @@ t.test('every operation answers as documented for any request', async t => {
     const whole = `${name}: ${answer.status} ${answer.text.slice(0, 200)}`
     if (documented === undefined) throw new Error(`${whole} is not in the document`)
     if (answer.status >= 500) throw new Error(whole)
-    if (answer.headers.get('cache-control') !== 'no-store') throw new Error(`${name}: kept`)
+    if (answer.headers.get('cache-control') !== 'no-store') throw new Error(`${name}: cacheable`)
     seen.set(name, (seen.get(name) ?? new Set()).add(answer.status))
     const schema = documented.content?.['application/json'].schema
     if (schema === undefined) return

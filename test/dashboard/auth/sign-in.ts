@@ -88,7 +88,11 @@ t.test('a callback must match its sign-in', async t => {
     ['another issuer', query => query.set('iss', 'https://evil.example'), '/?sign-in=failed'],
     ['no issuer, though the provider announces one', q => q.delete('iss'), '/?sign-in=failed'],
     ['no code', query => query.delete('code'), '/?sign-in=failed'],
-    ['an ID token beside the code', query => query.set('id_token', 'a.b.c'), '/?sign-in=failed'],
+    [
+      'an ID token in addition to the code',
+      query => query.set('id_token', 'a.b.c'),
+      '/?sign-in=failed',
+    ],
     ['no cookie', (_query, { client }) => client.cookies.clear(), '/?sign-in=expired'],
     [
       'a cookie that was changed',
@@ -203,7 +207,7 @@ t.test('an ID token must have the right signature, audience, time and nonce', as
     ['a subject of 255 characters', { claims: { sub: 's'.repeat(255) } }, '/'],
     ['a subject of 256 characters', { claims: { sub: 's'.repeat(256) } }, '/?sign-in=failed'],
     ['a subject that is a number', { claims: { sub: 7 } }, '/?sign-in=failed'],
-    ['signed by a stranger', { signer: 'stranger' }, '/?sign-in=failed'],
+    ['signed by another key', { signer: 'other-key' }, '/?sign-in=failed'],
     ['not signed', { signer: 'none', header: { alg: 'none' } }, '/?sign-in=failed'],
     ['no signature under a good header', { signer: 'none' }, '/?sign-in=failed'],
     [

@@ -59,8 +59,8 @@ t.test('a change needs a header that no form can send, and the origin of the pag
   t.equal(accessService.list(accessId)[0]?.tokenId, made.tokenId, 'nothing has changed')
   t.equal((await ada.ask('/api/session')).status, 200, 'the session is still valid')
 
-  const stranger = new DashboardClient(url)
-  t.equal((await stranger.call('POST', `${path}/regenerate`)).status, 401, 'without a session')
+  const anonymous = new DashboardClient(url)
+  t.equal((await anonymous.call('POST', `${path}/regenerate`)).status, 401, 'without a session')
   t.equal((await ada.call('POST', `${path}/regenerate`)).status, 200, 'as the page does it')
 })
 

@@ -31,7 +31,7 @@ const PROGRAM = key(1, 1)
 const TOKEN = bs58.decode('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA')
 const TOKEN_2022 = bs58.decode('TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb')
 const CLOCK = bs58.decode('SysvarC1ock11111111111111111111111111111111')
-const NOBODY: ListedScope = { programs: [], mints: [], pubkeys: [] }
+const EMPTY_SCOPE: ListedScope = { programs: [], mints: [], pubkeys: [] }
 
 const account = (pubkey: Uint8Array, owner: Uint8Array, data: Uint8Array): ProviderAccount => ({
   pubkey,
@@ -87,7 +87,7 @@ const open = async (t: Test, scope: Partial<ListedScope>, given: Given = {}) => 
   }
   const read = () =>
     readScope(rpc, options, {
-      scope: { ...NOBODY, ...scope },
+      scope: { ...EMPTY_SCOPE, ...scope },
       minContextSlot: given.minContextSlot ?? 90,
       push: given.push ?? push,
       signal: end.signal,

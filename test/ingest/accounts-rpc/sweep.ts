@@ -105,8 +105,8 @@ const open = async (
       return 'gone'
     }
   }
-  const spoil = (next: ProviderFault | undefined): void => void (fault = next)
-  return { indexer, apply, provider, sweep, seen, lines, account, spoil }
+  const setFault = (next: ProviderFault | undefined): void => void (fault = next)
+  return { indexer, apply, provider, sweep, seen, lines, account, setFault }
 }
 
 t.test('changes that the feed missed are corrected with the next block', async t => {
@@ -169,8 +169,8 @@ t.test('a store is swept repeatedly, in key order, at the configured rate', asyn
 
 t.test('a provider failure is reported once, and the sweep resumes at the same key', async t => {
   const stored = Array.from({ length: 4 }, (_, i) => providerAccount(i + 1, i))
-  const { provider, sweep, seen, lines, spoil } = await open(t, stored, stored)
-  spoil({ status: 401, body: '' })
+  const { provider, sweep, seen, lines, setFault } = await open(t, stored, stored)
+  setFault({ status: 401, body: '' })
   const slept = await sweep(3)
   t.strictSame(slept, [10_000, 10_000, 10_000])
   t.equal(seen.failures, 3)
@@ -179,7 +179,7 @@ t.test('a provider failure is reported once, and the sweep resumes at the same k
     level: 'warn',
     text: /^sweep failed, retrying: .*networks.accountsRpc.credential/,
   })
-  spoil(undefined)
+  setFault(undefined)
   seen.failures = 0
   await sweep(1)
   t.equal(seen.compared, 4)

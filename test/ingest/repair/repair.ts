@@ -82,7 +82,7 @@ t.test('after all sources the steps run, with their reasons, then the feed resum
   const made = follow(join(dir, 'made'), { sources: [{ endpoint: whole.url }] })
   const taken: string[] = []
   const target = { endpoint: lost.url }
-  const { feed, repairs, logged, arrived, tipSlot, wrong } = follow(join(dir, 'kept'), {
+  const { feed, repairs, logged, arrived, tipSlot, wrong } = follow(join(dir, 'suspended'), {
     sources: [target],
     steps: ['incremental', 'snapshot'],
     repair: { stepAttemptsMax: 1 },

@@ -31,7 +31,7 @@ t.test('transfers keep the total of tokens', async t => {
   t.match(record?.preTokenBalances, [{ decimals: 6 }, { decimals: 6 }])
 })
 
-t.test('the rate is kept, and a late timer catches up for a bounded time', async t => {
+t.test('the rate is exact, and a late timer catches up for a bounded time', async t => {
   const { chain, clock, transactions } = createChain()
   const accounts = createSampleAccounts(chain)
   chain.tick()

@@ -190,7 +190,7 @@ t.test('no bytes abort the process', async t => {
   /**
    * Valid payer and blockhash, and signed where one signature is enough, so that it is executed.
    */
-  const mend = (bytes: Buffer): void => {
+  const repair = (bytes: Buffer): void => {
     try {
       const { keys, recentBlockhash, signatures, message } = parseTransaction(bytes)
       keys[0]?.set(payer.publicKey)
@@ -208,7 +208,7 @@ t.test('no bytes abort the process', async t => {
     (bytes, mutations, cutAt) => {
       const copy = Buffer.from(bytes)
       for (const [at, value] of mutations) copy[at % copy.length] = value
-      mend(copy)
+      repair(copy)
       const sent = chain.send(cutAt === 0 ? copy.subarray(0, copy.length - 7) : copy)
       if (sent.landed) landedCount++
       return typeof sent.landed === 'boolean'

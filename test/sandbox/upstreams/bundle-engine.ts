@@ -204,7 +204,7 @@ t.test('invalid bundles are refused with the texts of the real engine', async t 
     if (members.length < 5)
       t.match(await sendIris(members), { status: 400, body }, `${name}, the other engine`)
   }
-  // Payer, tip account and program beside them.
+  // Payer, tip account and program in addition to them.
   t.match(await sendBundle([locked(30)]), { status: 200 })
   t.match(await sendBundle(five), { status: 200 }, 'five')
   t.match(await sendIris([...five.slice(1), pay(FLOOR).bytes]), {

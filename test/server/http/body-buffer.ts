@@ -8,15 +8,15 @@ t.test('chunks are joined, and memory follows the received bytes', t => {
       fc.array(fc.uint8Array({ maxLength: 200 }), { minLength: 1, maxLength: 40 }),
       fc.integer({ min: 1, max: 300 }),
       fc.option(fc.integer({ min: 0, max: 1_000_000 }), { nil: undefined }),
-      (pieces, stepBytesMax, claimedBytes) => {
+      (chunks, stepBytesMax, claimedBytes) => {
         const body = new BodyBuffer(claimedBytes, stepBytesMax)
-        for (const piece of pieces) {
-          const capacity = body.capacityWith(piece.byteLength)
-          body.append(piece)
+        for (const chunk of chunks) {
+          const capacity = body.capacityWith(chunk.byteLength)
+          body.append(chunk)
           if (body.capacity !== capacity) return false
           if (body.capacity > Math.max(body.byteLength, 0) + stepBytesMax) return false
         }
-        return Buffer.concat(pieces).equals(body.view())
+        return Buffer.concat(chunks).equals(body.view())
       },
     ),
   )

@@ -14,7 +14,7 @@ t.test('malformed and unknown requests', async t => {
     { method: 'GET', pattern: '/health', bodyBytesMax: 0 },
   ])
   const chunked = 'Transfer-Encoding: chunked'
-  const piece = '2\r\nhi\r\n0\r\n\r\n'
+  const chunk = '2\r\nhi\r\n0\r\n\r\n'
   const raw = (...lines: string[]): string => lines.join('\r\n')
   const P = 'POST /t HTTP/1.1'
   const H = 'Host: a'
@@ -22,7 +22,7 @@ t.test('malformed and unknown requests', async t => {
   // The last column: whether the connection stays open.
   const cases: [name: string, request: string, status: string, isOpen: boolean][] = [
     ['a plain request', raw(P, H, L, '', 'hi'), '200', true],
-    ['a chunked request', raw(P, H, chunked, '', piece), '200', true],
+    ['a chunked request', raw(P, H, chunked, '', chunk), '200', true],
     ['no body', raw(P, H, '', ''), '200', true],
     ['two equal Content-Length', raw(P, H, L, L, '', 'hi'), '400', false],
     ['two different Content-Length', raw(P, H, L, 'Content-Length: 5', '', 'hi'), '400', false],
@@ -34,11 +34,11 @@ t.test('malformed and unknown requests', async t => {
       '400',
       false,
     ],
-    ['Content-Length and chunked', raw(P, H, L, chunked, '', piece), '400', false],
-    ['xchunked', raw(P, H, 'Transfer-Encoding: xchunked', '', piece), '400', false],
-    ['gzip, chunked', raw(P, H, 'Transfer-Encoding: gzip, chunked', '', piece), '400', false],
+    ['Content-Length and chunked', raw(P, H, L, chunked, '', chunk), '400', false],
+    ['xchunked', raw(P, H, 'Transfer-Encoding: xchunked', '', chunk), '400', false],
+    ['gzip, chunked', raw(P, H, 'Transfer-Encoding: gzip, chunked', '', chunk), '400', false],
     ['identity', raw(P, H, 'Transfer-Encoding: identity', '', ''), '400', false],
-    ['chunked twice', raw(P, H, chunked, chunked, '', piece), '400', false],
+    ['chunked twice', raw(P, H, chunked, chunked, '', chunk), '400', false],
     ['two Hosts', raw(P, H, H, L, '', 'hi'), '400', false],
     ['two Hosts on a preflight', raw('OPTIONS /t HTTP/1.1', H, H, '', ''), '400', false],
     ['two Hosts on an unknown path', raw('GET /a/b HTTP/1.1', H, H, '', ''), '400', false],
