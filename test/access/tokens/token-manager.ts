@@ -261,7 +261,7 @@ t.test('without the sealing key a token is valid but cannot be shown', async t =
 
 t.test('a killed writer keeps every answered change, and no partial one', async t => {
   const dir = t.testdir()
-  const script = fileURLToPath(new URL('../../fixtures/access-writer.ts', import.meta.url))
+  const script = fileURLToPath(new URL('../../fixtures/access/access-writer.ts', import.meta.url))
   const first = await openControl(dir)
   const { accessId } = await first.accessManager.grant({
     ...NEW_ACCESS,
@@ -286,6 +286,7 @@ t.test('a killed writer keeps every answered change, and no partial one', async 
       answered.set(location, text)
       if (count++ === killAfter) writer.kill('SIGKILL')
     }
+    t.ok(count > killAfter, `${count} changes were answered before the kill`)
 
     const { store, tokenManager } = await openControl(dir)
     const reader = await openReader(dir)
