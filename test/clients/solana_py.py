@@ -174,7 +174,7 @@ async def check_subscriptions(client: AsyncClient, payer: Keypair) -> None:
     async with SolanaWsClient(WS_URL) as socket:
         latest = (await client.get_latest_blockhash(Confirmed)).value
         transaction = signed(payer, target, SOL, latest.blockhash)
-        held = await asyncio.gather(
+        subscriptions = await asyncio.gather(
             socket.account_subscribe(pubkey=target, commitment=Confirmed, encoding="base64"),
             socket.account_subscribe(
                 pubkey=payer.pubkey(),
@@ -197,8 +197,9 @@ async def check_subscriptions(client: AsyncClient, payer: Keypair) -> None:
                 signature=transaction.signatures[0], commitment=Finalized
             ),
         )
-        account, sliced, program, parsed, logs, slot, root, signature, final = held
-        equal(len({one.subscription_id for one in held}), len(held), "each has its id")
+        account, sliced, program, parsed, logs, slot, root, signature, final = subscriptions
+        ids = {one.subscription_id for one in subscriptions}
+        equal(len(ids), len(subscriptions), "each has its id")
 
         async def more(*wanted: Subscription) -> None:
             """Reads notifications until each of these has another one."""
@@ -213,7 +214,7 @@ async def check_subscriptions(client: AsyncClient, payer: Keypair) -> None:
             return received.get(subscription.subscription_id, [])
 
         await client.send_transaction(transaction)
-        await more(*held)
+        await more(*subscriptions)
 
         [changed] = of(account)
         ok(isinstance(changed, AccountNotification), "account_subscribe")

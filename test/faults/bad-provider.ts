@@ -85,8 +85,8 @@ t.test(`${ROUNDS} rounds of random faults at two providers`, async t => {
     // Enough slots for reordered messages, and for slots with a scheduled fault.
     slots(6)
     for (const { plan, follower } of followers) {
-      await follower.arrived(60_000)
-      t.strictSame(await follower.wrong(), [], `${plan}, round ${round}`)
+      await follower.untilStored(60_000)
+      t.strictSame(await follower.findDifferences(), [], `${plan}, round ${round}`)
     }
   }
   t.equal(statuses, 200, 'every order was taken')

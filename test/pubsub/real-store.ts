@@ -178,7 +178,7 @@ t.test('every socket gets each change once', async t => {
       const { pubsub, faults, connect } = follow()
       const watcher = connect()
       const watched = watcher.call('slotSubscribe')
-      /** Lets every block so far reach every socket. */
+      /** Waits until every socket has the frames of every block. */
       const settle = (slot: number): Promise<void> => {
         pubsub.advance()
         return until(`slot ${slot}`, () => hasSlot(watcher, watched, slot), 5_000)

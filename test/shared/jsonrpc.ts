@@ -173,8 +173,8 @@ const cases: [name: string, body: string, message: unknown][] = [
     '[{"jsonrpc":"2.0","method":"m","params":[{"id":8},[{"id":9}]],"id":1},{"jsonrpc":"2.0","id":2,"method":"m"}]',
     [call('1', [{ id: 8 }, [{ id: 9 }]]), call('2')],
   ],
-  ['a batch that holds a number', '[{"jsonrpc":"2.0","id":1,"method":"m"},5]', PARSE],
-  ['a batch that holds a batch', '[[{"jsonrpc":"2.0","id":1,"method":"m"}]]', PARSE],
+  ['a batch with a number', '[{"jsonrpc":"2.0","id":1,"method":"m"},5]', PARSE],
+  ['a batch with a batch', '[[{"jsonrpc":"2.0","id":1,"method":"m"}]]', PARSE],
   [
     'a batch with an unreadable id',
     '[{"jsonrpc":"2.0","id":1,"method":"m"},{"jsonrpc":"2.0","id":{},"method":"m"}]',

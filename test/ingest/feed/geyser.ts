@@ -124,10 +124,10 @@ t.test('health starts false, follows the events, and can be queried', async t =>
   t.strictSame(source.health(), { isHealthy: true })
   hear({ kind: 'disconnected', text: 'gone' })
   t.strictSame(source.health(), { isHealthy: true }, 'one lost connection is no gap')
-  hear({ kind: 'unhealthy', text: 'gone for good', cause: 'stalled' })
+  hear({ kind: 'unhealthy', text: 'stopped permanently', cause: 'stalled' })
   t.strictSame(source.health(), {
     isHealthy: false,
-    reason: 'gone for good',
+    reason: 'stopped permanently',
     cause: 'stalled',
   })
 })

@@ -92,9 +92,10 @@ t.test(
       missed: missed.map(fate => bs58.encode(of(fate).publicKey)).sort(),
       follower: follow(join(dir, plan + index), { options: { plan }, scope }),
     }))
-    const arrived = () => Promise.all(followers.map(({ follower }) => follower.arrived()))
-    await arrived()
-    for (const { name, follower } of followers) t.strictSame(await follower.wrong(), [], name)
+    const untilStored = () => Promise.all(followers.map(({ follower }) => follower.untilStored()))
+    await untilStored()
+    for (const { name, follower } of followers)
+      t.strictSame(await follower.findDifferences(), [], name)
 
     chain.submit([close(of('closed'))], [wallet])
     const account = chain.account(of('handed').publicKey)
@@ -106,10 +107,10 @@ t.test(
     const movedAtOnce = of('movedAtOnce')
     chain.submit([close(movedAtOnce), create(movedAtOnce, OTHER)], [payer, wallet, movedAtOnce])
     slots(2)
-    await arrived()
+    await untilStored()
     for (const { name, missed, follower } of followers)
       t.strictSame(
-        (await follower.wrong()).sort(),
+        (await follower.findDifferences()).sort(),
         missed,
         `${name}: exactly the accounts that it reports as missed`,
       )
@@ -120,10 +121,10 @@ t.test(
       await until(`${name}: the sweep finds them`, async () => {
         // Each block applies the corrections found before it.
         slots(1)
-        await follower.arrived()
-        return (await follower.wrong()).length === 0
+        await follower.untilStored()
+        return (await follower.findDifferences()).length === 0
       })
-      t.pass(`${name}: nothing is wrong any more`)
+      t.pass(`${name}: no difference remains`)
     }
   },
 )

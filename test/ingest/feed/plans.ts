@@ -26,9 +26,9 @@ t.test('with every plan, provider faults do not change the stored accounts', asy
     }
     return { name, follower: follow(join(dir, plan + index), { options, scope }) }
   })
-  const arrived = () => Promise.all(followers.map(({ follower }) => follower.arrived()))
+  const untilStored = () => Promise.all(followers.map(({ follower }) => follower.untilStored()))
   slots(5)
-  await arrived()
+  await untilStored()
   const order = async (fault: object): Promise<void> => {
     t.equal(await injectFeedFault(feed.url, fault), 200, JSON.stringify(fault))
   }
@@ -48,9 +48,9 @@ t.test('with every plan, provider faults do not change the stored accounts', asy
     await fault()
     // Enough slots for reordered messages to be a gap, and for delayed ones to arrive.
     slots(10)
-    await arrived()
+    await untilStored()
     for (const { name: plan, follower } of followers)
-      t.strictSame(await follower.wrong(), [], `${plan}: ${name}`)
+      t.strictSame(await follower.findDifferences(), [], `${plan}: ${name}`)
   }
   // All faults within one range of slots.
   await order({ fault: 'double' })
@@ -59,17 +59,17 @@ t.test('with every plan, provider faults do not change the stored accounts', asy
   slots(4)
   await order({ fault: 'cut' })
   slots(6)
-  await arrived()
+  await untilStored()
   for (const { name, follower } of followers)
-    t.strictSame(await follower.wrong(), [], `${name}: at last`)
+    t.strictSame(await follower.findDifferences(), [], `${name}: after the faults`)
 })
 
 t.test('a gap beyond the replay is reported, and no slot is skipped', async t => {
   const { feeds, slots, follow } = await startFeedHarness(t)
   const [server] = feeds
   if (server === undefined) throw new Error('no feed')
-  const { tipSlot, feed, logged, wrong, arrived } = follow(t.testdir())
-  await arrived()
+  const { tipSlot, feed, logged, findDifferences, untilStored } = follow(t.testdir())
+  await untilStored()
   const storedSlot = tipSlot()
   server.refuse({ code: 14, details: 'away' }, 2)
   server.dropStreams()
@@ -86,7 +86,7 @@ t.test('a gap beyond the replay is reported, and no slot is skipped', async t =>
   t.ok(
     logged.some(text => text.startsWith('repair: the reader retries by itself, because gap after')),
   )
-  t.strictSame(await wrong(), [], 'every stored account is right for its slot')
+  t.strictSame(await findDifferences(), [], 'every stored account is right for its slot')
 })
 
 t.test('errors of provider limits name the option to change', async t => {
@@ -108,11 +108,11 @@ t.test('errors of provider limits name the option to change', async t => {
     stop()
   }
   // At exactly these limits the narrow plan stores the same accounts.
-  const { arrived, wrong } = follow(join(dir, 'narrow'), {
+  const { untilStored, findDifferences } = follow(join(dir, 'narrow'), {
     options: { plan: 'narrow' },
     scope: SCOPE,
   })
   slots(4)
-  await arrived()
-  t.strictSame(await wrong(), [])
+  await untilStored()
+  t.strictSame(await findDifferences(), [])
 })

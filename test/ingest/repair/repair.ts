@@ -54,12 +54,12 @@ t.test('with every plan, the next provider repairs faults of the current one', a
   }
   for (const [index, [name, fault]] of faults.entries()) {
     const followers = open(String(index))
-    await Promise.all(followers.map(({ arrived }) => arrived()))
+    await Promise.all(followers.map(({ untilStored }) => untilStored()))
     await fault(order)
     slots(8)
-    for (const { plan, arrived, wrong, feed, repairs, logged, stop } of followers) {
-      await arrived()
-      t.strictSame(await wrong(), [], `${plan}: ${name}`)
+    for (const { plan, untilStored, findDifferences, feed, repairs, logged, stop } of followers) {
+      await untilStored()
+      t.strictSame(await findDifferences(), [], `${plan}: ${name}`)
       await until('the network is healthy', () => feed.health().isHealthy)
       t.equal(feed.sourceIndex(), 1, `${plan}: the second source is in use`)
       t.not(feed.repair()?.step, 'source')
@@ -82,18 +82,21 @@ t.test('after all sources the steps run, with their reasons, then the feed resum
   const made = follow(join(dir, 'made'), { sources: [{ endpoint: whole.url }] })
   const taken: string[] = []
   const target = { endpoint: lost.url }
-  const { feed, repairs, logged, arrived, tipSlot, wrong } = follow(join(dir, 'suspended'), {
-    sources: [target],
-    steps: ['incremental', 'snapshot'],
-    repair: { stepAttemptsMax: 1 },
-    run: async step => {
-      taken.push(step)
-      if (step === 'incremental') throw new Error('no snapshot covers the hole')
-      // The feed again has slots that follow the tip.
-      await injectFeedFault(lost.url, { fault: 'refuse', code: 14, times: 0 })
+  const { feed, repairs, logged, untilStored, tipSlot, findDifferences } = follow(
+    join(dir, 'suspended'),
+    {
+      sources: [target],
+      steps: ['incremental', 'snapshot'],
+      repair: { stepAttemptsMax: 1 },
+      run: async step => {
+        taken.push(step)
+        if (step === 'incremental') throw new Error('no snapshot covers the hole')
+        // The feed again has slots that follow the tip.
+        await injectFeedFault(lost.url, { fault: 'refuse', code: 14, times: 0 })
+      },
     },
-  })
-  await arrived()
+  )
+  await untilStored()
   const storedSlot = tipSlot()
   await injectFeedFault(lost.url, {
     fault: 'refuse',
@@ -106,7 +109,7 @@ t.test('after all sources the steps run, with their reasons, then the feed resum
   await until('both steps were taken', () => taken.length === 2)
   t.strictSame(taken, ['incremental', 'snapshot'])
   slots(2)
-  await arrived()
+  await untilStored()
   await until('the network is healthy', () => feed.health().isHealthy)
   t.ok(tipSlot() > storedSlot)
   t.strictSame(turnsIn(repairs), ['incremental', 'snapshot'])
@@ -114,8 +117,8 @@ t.test('after all sources the steps run, with their reasons, then the feed resum
   t.ok(logged.some(text => text.startsWith('repair: starting incremental, because gap after slot')))
   t.ok(logged.includes('repair: incremental failed: no snapshot covers the hole'))
   t.ok(logged.includes('repair: snapshot is done'))
-  t.strictSame(await wrong(), [])
-  await made.arrived()
+  t.strictSame(await findDifferences(), [])
+  await made.untilStored()
   t.equal(made.tipSlot(), chain.tip.slot)
 })
 
@@ -125,9 +128,9 @@ t.test('ten times the rate of its queue: the feed reconnects and loses nothing',
   const { chain, feeds, slots, follow } = await startFeedHarness(t)
   const queueBytesMax = 11 * 1024 ** 2
   const options = { queueBytesMax, bufferBytesMax: queueBytesMax, groupBlocksMax: 1 }
-  const { arrived, wrong, buffered } = follow(t.testdir(), { options })
+  const { untilStored, findDifferences, buffered } = follow(t.testdir(), { options })
   slots(3)
-  await arrived()
+  await untilStored()
   t.equal(await injectFeedFault(feeds[0]?.url ?? '', { fault: 'burst', slots: 10 }), 200)
   for (let slot = 0; slot < 10; slot += 1) {
     for (let index = 0; index < 6; index += 1)
@@ -140,25 +143,25 @@ t.test('ten times the rate of its queue: the feed reconnects and loses nothing',
       })
     slots(1, 10)
   }
-  await arrived(40_000)
+  await untilStored(40_000)
   // The store has a commit before its event is emitted.
   await until('each commit was reported', () => buffered.length >= chain.tip.slot)
   t.equal(buffered.length, chain.tip.slot)
   // The queue may exceed the limit by one block and one incomplete block.
   t.ok(Math.max(...buffered) <= queueBytesMax + 2 * 7 * bytes, `${Math.max(...buffered)} bytes`)
-  t.strictSame(await wrong(), [])
+  t.strictSame(await findDifferences(), [])
 })
 
 t.test('a replaced store is fed from the tip of the new one', async t => {
   const { slots, follow } = await startFeedHarness(t)
-  const { feed, arrived, wrong, tipSlot, repairs } = follow(t.testdir())
-  await arrived()
+  const { feed, untilStored, findDifferences, tipSlot, repairs } = follow(t.testdir())
+  await untilStored()
   const storedSlot = tipSlot()
   feed.restart()
   slots(3)
-  await arrived()
+  await untilStored()
   t.ok(tipSlot() > storedSlot)
-  t.strictSame(await wrong(), [])
+  t.strictSame(await findDifferences(), [])
   t.strictSame(turnsIn(repairs), [], 'that is no repair')
 })
 
@@ -167,7 +170,7 @@ t.test('the outcome of a step running at the stop is ignored', async t => {
   const [server] = feeds
   if (server === undefined) throw new Error('no feed')
   let signal: AbortSignal | undefined
-  const { logged, arrived, stop } = follow(t.testdir(), {
+  const { logged, untilStored, stop } = follow(t.testdir(), {
     steps: ['rpc'],
     run: (_step, given) => {
       signal = given
@@ -176,7 +179,7 @@ t.test('the outcome of a step running at the stop is ignored', async t => {
       )
     },
   })
-  await arrived()
+  await untilStored()
   server.refuse({ code: 13, details: 'from_slot is not supported' }, 1_000)
   server.dropStreams()
   slots(1)

@@ -236,9 +236,12 @@ impl Client {
             Pubkey::default().to_string(),
             "its owner",
         );
-        let held = next(&mut programs, "account of the program").await?.value;
-        checks.ok(held.pubkey.parse::<Pubkey>().is_ok(), "program_subscribe");
-        let data = held.account.data.decode().unwrap_or_default();
+        let notification = next(&mut programs, "account of the program").await?.value;
+        checks.ok(
+            notification.pubkey.parse::<Pubkey>().is_ok(),
+            "program_subscribe",
+        );
+        let data = notification.account.data.decode().unwrap_or_default();
         checks.ok(data.starts_with(mint.as_ref()), "an account of the mint");
         let entry = next(&mut logs, "logs").await?.value;
         checks.equal(entry.signature, signature.to_string(), "logs_subscribe");
