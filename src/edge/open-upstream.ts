@@ -2,12 +2,7 @@ import type { Config } from '../config/config.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import { Secret } from '../shared/secret.js'
-import {
-  openUpstream,
-  UPSTREAM_OUTCOMES,
-  type Upstream,
-  type UpstreamOptions,
-} from '../upstream/client.js'
+import { Upstream, UPSTREAM_OUTCOMES, type UpstreamOptions } from '../upstream/client.js'
 
 type UpstreamConfig = NonNullable<Config['networks'][number]['lander']>['upstream']
 
@@ -20,11 +15,11 @@ export type SubmissionModules = {
 }
 
 /** Opens the upstream of one section of a network's configuration, with its metrics. */
-export const openNamedUpstream = async (
+export const openNamedUpstream = (
   { credential, ...options }: UpstreamConfig,
   { network, name }: { readonly network: string; readonly name: string },
   { log, metrics, now }: SubmissionModules,
-): Promise<Upstream> => {
+): Upstream => {
   const labels = { network, upstream: name }
   const counters = new Map(
     UPSTREAM_OUTCOMES.map(outcome => [
@@ -38,7 +33,7 @@ export const openNamedUpstream = async (
     ...options,
     ...(credential !== undefined && { credential: new Secret(credential) }),
   }
-  const upstream = await openUpstream(given, {
+  const upstream = new Upstream(given, {
     log: log.child(labels),
     now,
     onEnd: (outcome, elapsedMs) => {

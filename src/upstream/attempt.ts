@@ -1,27 +1,16 @@
 import type { Dispatcher } from 'undici'
 import { reasonOf, UpstreamFailure } from './errors.js'
+import type { Options } from './options.js'
 import { toReplyHead, type Headers, type ReplyHead, type UpstreamReply } from './reply.js'
 
-/** Bounds of every attempt. */
-export type AttemptBounds = { readonly answerMs: number; readonly replyBytesMax: number }
-
-/** Receives what happens to one attempt. It ends once, with a reply or a failure. */
-export type AttemptListener = {
-  /** The first byte is about to be written. */
-  readonly onWrite: () => void
-  readonly onReply: (reply: UpstreamReply) => void
-  /** `unreachable` where no byte was written, else `no-response`. */
-  readonly onFailure: (failure: UpstreamFailure) => void
-  /** The connection is free, or broken. Called before the two above. */
-  readonly release: (isBroken: boolean) => void
-}
-
-type Controller = { abort(reason: Error): void }
+type Controller = Pick<Dispatcher.DispatchController, 'abort'>
 
 /** One request on one connection: the handler that undici calls back. */
 export class Attempt implements Dispatcher.DispatchHandler {
-  private readonly bounds: AttemptBounds
-  private readonly listener: AttemptListener
+  private readonly bounds: Pick<Options, 'answerMs' | 'replyBytesMax'>
+  /** The first byte is about to be written. */
+  private readonly onWrite: () => void
+  private readonly onEnd: (outcome: UpstreamReply | UpstreamFailure) => void
   private timer: NodeJS.Timeout | undefined
   private isWritten = false
   private isOver = false
@@ -29,16 +18,21 @@ export class Attempt implements Dispatcher.DispatchHandler {
   private readonly chunks: Buffer[] = []
   private byteLength = 0
 
-  constructor(bounds: AttemptBounds, listener: AttemptListener) {
+  /**
+   * `onEnd` is called once. A failure is `unreachable` where no byte was written, else
+   * `no-response`; the connection is broken then.
+   */
+  constructor(bounds: Attempt['bounds'], onWrite: Attempt['onWrite'], onEnd: Attempt['onEnd']) {
     this.bounds = bounds
-    this.listener = listener
+    this.onWrite = onWrite
+    this.onEnd = onEnd
   }
 
   onRequestStart(controller: Controller): void {
     // undici restarts a request when it believes that nothing was sent. A second start never
     // writes.
     if (this.isWritten) return abort(controller, 'the connection was replaced')
-    this.listener.onWrite()
+    this.onWrite()
     this.isWritten = true
     const { answerMs } = this.bounds
     // undici's own time-outs count each pause and are up to half a second late.
@@ -63,28 +57,24 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     const { head, chunks } = this
-    if (head === undefined || !this.end(false)) return
-    this.listener.onReply({ ...head, body: Buffer.concat(chunks) })
+    if (head !== undefined) this.end({ ...head, body: Buffer.concat(chunks) })
   }
 
   onResponseError(_controller: unknown, error: unknown): void {
-    if (!this.end(true)) return
     const kind = this.isWritten ? 'no-response' : 'unreachable'
     const isOwn = error instanceof UpstreamFailure
-    this.listener.onFailure(isOwn ? error : new UpstreamFailure(kind, reasonOf(error)))
+    this.end(isOwn ? error : new UpstreamFailure(kind, reasonOf(error)))
   }
 
   private refuse(controller: Controller): void {
     abort(controller, `the answer exceeds ${this.bounds.replyBytesMax} bytes`)
   }
 
-  /** Gives the connection back. False where that has happened already. */
-  private end(isBroken: boolean): boolean {
-    if (this.isOver) return false
+  private end(outcome: UpstreamReply | UpstreamFailure): void {
+    if (this.isOver) return
     this.isOver = true
     clearTimeout(this.timer)
-    this.listener.release(isBroken)
-    return true
+    this.onEnd(outcome)
   }
 }
 

@@ -6,8 +6,6 @@ import type { Options } from './options.js'
 import { ConnectionPool, type WireRequest } from './pool.js'
 import type { UpstreamReply } from './reply.js'
 
-export type { UpstreamReply } from './reply.js'
-
 /** Where an upstream is and how it is asked. */
 export type UpstreamOptions = Options & {
   /** In order of preference, each without a query. */
@@ -44,32 +42,7 @@ export type UpstreamRequest = Omit<WireRequest, 'body'> & {
 }
 
 /** One upstream, over warm connections. */
-export type Upstream = {
-  /**
-   * Sends a request at most once and returns the whole answer, whatever its status. Rejects with
-   * UpstreamFailure. The next URL is tried only while no byte was written.
-   */
-  send(request: UpstreamRequest): Promise<UpstreamReply>
-  inFlight(): number
-  /** Aborts what is in flight. */
-  close(): Promise<void>
-}
-
-/**
- * Opens an upstream and its first connections. undici is loaded here: a process without upstreams
- * does not load it.
- */
-export const openUpstream = async (
-  options: UpstreamOptions,
-  modules: UpstreamModules,
-): Promise<Upstream> => {
-  const { Client } = await import('undici')
-  const { now } = modules
-  const pools = options.urls.map(url => new ConnectionPool(url, options, { now, Client }))
-  return new PooledUpstream(options, pools, modules)
-}
-
-class PooledUpstream implements Upstream {
+export class Upstream {
   private readonly options: UpstreamOptions
   private readonly modules: UpstreamModules
   private readonly pools: readonly ConnectionPool[]
@@ -79,14 +52,11 @@ class PooledUpstream implements Upstream {
   private inFlightCount = 0
   private isClosed = false
 
-  constructor(
-    options: UpstreamOptions,
-    pools: readonly ConnectionPool[],
-    modules: UpstreamModules,
-  ) {
+  /** Opens its first connections. */
+  constructor(options: UpstreamOptions, modules: UpstreamModules) {
     this.options = options
-    this.pools = pools
     this.modules = modules
+    this.pools = options.urls.map(url => new ConnectionPool(url, options, modules.now))
     this.credential = new Credential(options.credential, options)
     this.health = new Health(options.restMs, modules)
     if (options.pingPath === '') return
@@ -94,6 +64,10 @@ class PooledUpstream implements Upstream {
     this.pingTimer = setInterval(() => this.keepWarm(), options.pingMs)
   }
 
+  /**
+   * Sends a request at most once and returns the whole answer, whatever its status. Rejects with
+   * UpstreamFailure. The next URL is tried only while no byte was written.
+   */
   async send({ onWritten = () => {}, ...request }: UpstreamRequest): Promise<UpstreamReply> {
     const { now, onEnd = () => {} } = this.modules
     const { inFlightMax } = this.options
@@ -122,6 +96,7 @@ class PooledUpstream implements Upstream {
     return this.inFlightCount
   }
 
+  /** Aborts what is in flight. */
   async close(): Promise<void> {
     this.isClosed = true
     clearInterval(this.pingTimer)

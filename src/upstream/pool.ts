@@ -1,6 +1,6 @@
-import type { Client } from 'undici'
+import { Client } from 'undici'
 import { Attempt } from './attempt.js'
-import type { UpstreamFailure } from './errors.js'
+import { UpstreamFailure } from './errors.js'
 import type { Options } from './options.js'
 import type { UpstreamReply } from './reply.js'
 
@@ -16,12 +16,6 @@ export type WireRequest = {
 /** A connection, for one request at a time. */
 type Connection = { readonly client: Client; lastUsedMs: number }
 
-export type PoolModules = {
-  /** Monotonic milliseconds. */
-  readonly now: () => number
-  readonly Client: typeof Client
-}
-
 /**
  * The connections to one URL. The one used last is used next, so that under little traffic the
  * others become idle and close. undici's own Pool would queue requests, and pings on it might
@@ -30,18 +24,19 @@ export type PoolModules = {
 export class ConnectionPool {
   readonly host: string
   private readonly options: Options
-  private readonly modules: PoolModules
+  /** Monotonic milliseconds. */
+  private readonly now: () => number
   private readonly origin: string
   private readonly basePath: string
   private readonly all = new Set<Connection>()
   private readonly idle: Connection[] = []
   private isPinging = false
 
-  constructor(url: string, options: Options, modules: PoolModules) {
+  constructor(url: string, options: Options, now: () => number) {
     const { origin, host, pathname } = new URL(url)
     this.host = host
     this.options = options
-    this.modules = modules
+    this.now = now
     this.origin = origin
     this.basePath = pathname.replace(/\/$/, '')
   }
@@ -60,7 +55,7 @@ export class ConnectionPool {
   async keepWarm(ping: WireRequest): Promise<boolean> {
     if (this.isPinging) return false
     this.isPinging = true
-    const usedBeforeMs = this.modules.now() - this.options.pingMs / 2
+    const usedBeforeMs = this.now() - this.options.pingMs / 2
     let pingCount = 0
     try {
       for (; pingCount < this.options.warmCount; pingCount++) {
@@ -86,10 +81,14 @@ export class ConnectionPool {
     { method, path, headers, body }: WireRequest,
     onWrite: () => void,
   ): Promise<UpstreamReply> {
-    return new Promise((resolve, reject: (failure: UpstreamFailure) => void) => {
-      const release = (isBroken: boolean): void => this.takeBack(connection, isBroken)
-      const listener = { onWrite, onReply: resolve, onFailure: reject, release }
-      const attempt = new Attempt(this.options, listener)
+    return new Promise((resolve, reject) => {
+      const onEnd = (outcome: UpstreamReply | UpstreamFailure): void => {
+        const isBroken = outcome instanceof UpstreamFailure
+        this.takeBack(connection, isBroken)
+        if (isBroken) reject(outcome)
+        else resolve(outcome)
+      }
+      const attempt = new Attempt(this.options, onWrite, onEnd)
       connection.client.dispatch({ method, path: this.toPath(path), headers, body }, attempt)
     })
   }
@@ -102,7 +101,7 @@ export class ConnectionPool {
 
   private takeBack(connection: Connection, isBroken: boolean): void {
     if (!this.all.has(connection)) return
-    connection.lastUsedMs = this.modules.now()
+    connection.lastUsedMs = this.now()
     if (isBroken) this.drop(connection)
     else this.idle.push(connection)
   }
@@ -115,7 +114,7 @@ export class ConnectionPool {
 
   private open(): Connection {
     const { connectMs, idleMs } = this.options
-    const client = new this.modules.Client(this.origin, {
+    const client = new Client(this.origin, {
       connect: { timeout: connectMs },
       // `answerMs` bounds the whole answer.
       headersTimeout: 0,

@@ -1,7 +1,7 @@
 import { RpcError, type ErrorName } from '../../shared/errors.js'
 import type { Reply } from '../../shared/http.js'
 import { formatError, type Id } from '../../shared/jsonrpc.js'
-import type { UpstreamReply } from '../../upstream/client.js'
+import type { UpstreamReply } from '../../upstream/reply.js'
 import type { UpstreamFailure } from '../../upstream/errors.js'
 import type { Finding } from './findings.js'
 

@@ -1,6 +1,6 @@
 import { isMap } from '../../shared/values.js'
 import type { Submission } from '../store/submission.js'
-import type { UpstreamReply } from '../../upstream/client.js'
+import type { UpstreamReply } from '../../upstream/reply.js'
 
 /** How a submission ended, as the engine's answer says. */
 export type EngineAnswer = Pick<Submission, 'outcome' | 'result' | 'error' | 'engine'>
@@ -57,14 +57,8 @@ export const readEngineAnswer = (reply: UpstreamReply): EngineAnswer => {
   const engine = { status, words: cut(text, WORDS_CHARS_MAX) }
   const ended = (
     outcome: Submission['outcome'],
-    more: Partial<EngineAnswer> = {},
-  ): EngineAnswer => ({
-    outcome,
-    result: null,
-    error: null,
-    engine,
-    ...more,
-  })
+    { result = null, error = null }: Partial<EngineAnswer> = {},
+  ): EngineAnswer => ({ outcome, result, error, engine })
   if (CAPACITY_STATUSES.has(status)) return ended('full')
   const parsed = parseJson(text)
   const members = isMap(parsed) ? parsed : {}

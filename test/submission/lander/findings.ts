@@ -5,7 +5,7 @@ import { createLog } from '../../../src/shared/log.js'
 import type { Verdict } from '../../../src/native/transactions.js'
 import { Lander, type Recheck } from '../../../src/submission/lander/lander.js'
 import { defaults, type Options as LanderOptions } from '../../../src/submission/lander/options.js'
-import { openUpstream } from '../../../src/upstream/client.js'
+import { Upstream } from '../../../src/upstream/client.js'
 import { defaults as upstreamDefaults } from '../../../src/upstream/options.js'
 import {
   BATCH,
@@ -168,7 +168,7 @@ const openOver = async (
   { recheck = () => undefined, ...options }: Partial<LanderOptions> & { recheck?: Recheck },
 ) => {
   const raw = await openRawUpstream(t, s => s.write(answer(OK)))
-  const upstream = await openUpstream(
+  const upstream = new Upstream(
     { ...upstreamDefaults, pingPath: '', urls: [raw.url] },
     { log: createLog('test', () => {}), now: () => performance.now() },
   )

@@ -3,7 +3,7 @@ import { createLog } from '../../../src/shared/log.js'
 import { watchTips } from '../../../src/submission/relay/tip-watch.js'
 import { createTokenBucket } from '../../../src/submission/relay/token-bucket.js'
 import { defaults } from '../../../src/upstream/options.js'
-import { openUpstream } from '../../../src/upstream/client.js'
+import { Upstream } from '../../../src/upstream/client.js'
 import { answer, openRawUpstream } from '../../fixtures/submission/raw-upstream.js'
 import { until } from '../../fixtures/until.js'
 
@@ -14,10 +14,7 @@ const open = async (t: Test, body: () => string, tipCheckMs = 3_600_000) => {
   const lines: string[] = []
   const log = createLog('test', line => lines.push(line))
   const now = () => performance.now()
-  const upstream = await openUpstream(
-    { ...defaults, pingPath: '', urls: [engine.url] },
-    { log, now },
-  )
+  const upstream = new Upstream({ ...defaults, pingPath: '', urls: [engine.url] }, { log, now })
   t.teardown(() => upstream.close())
   const clock = { ns: 1_000_000_000_000n }
   const words = new BigInt64Array(2)
