@@ -256,16 +256,21 @@ export declare class StoreLoader {
 /** Checks of one route's transactions. */
 export declare class TransactionChecks {
   constructor(rules: TransactionRules, pool: VerifyPoolOptions)
-  /** Checks only the frames of a batch. */
+  /** Parses only the frames of a batch. */
   frameBatch(body: Uint8Array): FrameVerdict
   /**
-   * Checks the complete records of a batch, on the pool and in place: until the promise settles,
-   * `body` must be neither changed, resized nor transferred.
+   * Checks the complete records of a batch on the pool. Throws `checksOverloaded` if too many
+   * checks wait.
    */
-  checkBatch(body: Uint8Array): Promise<VerdictData>
-  /** Checks a bundle's members on the pool: base64 texts as they came. */
-  checkBundle(transactions: string[], bytesMax: number): Promise<VerdictData>
-  stats(): VerifyStats
+  checkBatch(body: Uint8Array): Promise<Verdict>
+  /**
+   * Checks the members of a bundle, base64 texts as they came: at once where they have at most
+   * `signaturesNowMax` signatures together, else on the pool. Throws `checksOverloaded` if too
+   * many checks wait.
+   */
+  checkBundle(transactions: readonly string[], bytesMax: number, signaturesNowMax: number): Verdict | Promise<Verdict>
+  /** Checks that wait for the pool. */
+  waiting(): number
 }
 
 /** One account at the end of a block. `lamports` 0 deletes it. */
@@ -533,18 +538,19 @@ export interface LoopTimes {
   checkedMicros: number
 }
 
-/** What is known of one transaction. */
-export interface MemberData {
-  start: number
-  byteLength: number
+/** Verdict on one transaction. */
+export interface MemberVerdict {
   problem?: ProblemData
-  /** Base58 of the first signature. */
+  /** Base58 of the first signature, if the layout is readable. */
   signature?: string
-  /** Absent where the signatures were not checked. */
+  /** Whether every signature is valid; absent if there is a problem. */
   isSigned?: boolean
-  /** Lamports for each tip class. */
+  /** Lamports for each tip class, in the order of the rules. */
   tips: bigint[]
-  hasApplication: boolean
+  /**
+   * Whether every class reaches its minimum and an instruction of a program that is not exempt
+   * has a writable static account.
+   */
   qualifies: boolean
 }
 
@@ -617,8 +623,8 @@ export interface PoolStats {
 /** Why a transaction cannot be used. */
 export interface ProblemData {
   kind: 'base64' | 'size' | 'structure'
-  /** Why the structure is wrong. */
-  reason?: string
+  /** Why the structure is wrong; otherwise empty. */
+  reason: string
 }
 
 /** A page of a program's accounts. `changedSinceSlot` and `sliceOffset` are −1 where there is none. */
@@ -758,7 +764,8 @@ export interface TaskResult {
 
 /** Addresses whose tips are summed together. */
 export interface TipClassData {
-  addresses: Array<string>
+  addresses: readonly string[]
+  /** The minimum of their sum. */
   floorLamports: bigint
 }
 
@@ -785,22 +792,19 @@ export interface TransactionData {
 
 /** What the checks of one route count. */
 export interface TransactionRules {
-  tipClasses: Array<TipClassData>
-  /** Programs that are no application. */
-  exemptPrograms: Array<string>
+  /** They must not share an address. */
+  tipClasses: readonly TipClassData[]
+  /** Programs that do not count as applications. */
+  exemptPrograms: readonly string[]
 }
 
-/**
- * What a check resolves to: `members` and what follows, or `error` (a row of the error table) with
- * its `detail`.
- */
-export interface VerdictData {
-  members: Array<MemberData>
-  /** The first two equal members, as two indexes. */
-  duplicate?: Array<number>
+/** Verdict on a request's transactions. */
+export interface Verdict {
+  members: Array<MemberVerdict>
+  /** Indexes, from 0, of the first two members with equal bytes or equal signed messages. */
+  duplicate?: [number, number]
+  /** Present if every member has a first signature. */
   bundleId?: string
-  error?: string
-  detail?: string
 }
 
 /** Bounds of a verification. */
@@ -825,10 +829,4 @@ export interface VerifyProgress {
   table: string
   rows: number
   isLast: boolean
-}
-
-/** The pool that checks signatures, in numbers. */
-export interface VerifyStats {
-  verifyWaiting: number
-  verifyRunning: number
 }

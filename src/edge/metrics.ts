@@ -110,7 +110,7 @@ export const meterViews = (
 export const meterChecks = (metrics: Metrics, checks: TransactionChecks | undefined): void => {
   if (checks === undefined) return
   const waiting = metrics.gauge('queueDepth', { pool: 'verify' })
-  metrics.beforeSnapshot(() => waiting.set(checks.stats().verifyWaiting))
+  metrics.beforeSnapshot(() => waiting.set(checks.waiting()))
 }
 
 /** Reports log lines that were dropped. */

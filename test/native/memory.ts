@@ -160,12 +160,14 @@ t.test('transaction checks', async t => {
   const text = Buffer.alloc(1_232, 1).toString('base64')
   await returnsToBaseline(t, async () => {
     for (let nth = 0; nth < (isSoak ? 10 : 4); nth++) {
-      const batches = Array.from({ length: 1_000 }, () => {
+      const batches = Array.from({ length: 1_000 }, async () => {
         const body = Buffer.allocUnsafeSlow(16 * record.length)
         for (let at = 0; at < body.length; at += record.length) body.set(record, at)
         return checks.checkBatch(body)
       })
-      const bundles = Array.from({ length: 1_000 }, () => checks.checkBundle([text, text], 1_232))
+      const bundles = Array.from({ length: 1_000 }, async () =>
+        checks.checkBundle([text, text], 1_232, 0),
+      )
       // Some of the concurrent checks are refused, which must not leak either.
       await Promise.allSettled([...batches, ...bundles])
     }

@@ -1,16 +1,17 @@
-//! Checks signed transactions on a separate pool, `verify`, so that scans never delay signatures.
+//! Checks signed transactions, small bundles at once and others on a separate pool, `verify`, so
+//! that scans never delay signatures.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use napi::bindgen_prelude::{BigInt, Object, Uint8Array, Uint8ArraySlice};
+use napi::bindgen_prelude::{BigInt, Either, Object, Uint8ArraySlice};
 use napi::{Env, JsString};
 use napi_derive::napi;
 use primitives::encoding::decode_pubkeys;
 use sys::error::{Error, Result as Checked};
 use sys::pool::Pool;
 use transaction::{
-    BYTES_MAX, Check, Given, Member, Problem, RECORDS_MAX, Rules, TipClass, Verdict, decode,
-    frame_batch, submit, text_length,
+    BYTES_MAX, Decoded, Member, Problem, RECORDS_MAX, Rules, TipClass, check_batch, check_bundle,
+    decode, frame_batch, signature_count, text_length,
 };
 
 use crate::arguments::{exact, whole, wrong};
@@ -18,24 +19,23 @@ use crate::failure::{Result, guard};
 use crate::promises::deferred;
 use crate::tasks::{NICENESS_MAX, THREADS_MAX};
 
-/// Maximum addresses or programs of one list: more than any operator has, and fast to search
-/// linearly.
-const KEYS_MAX: usize = 256;
-/// Maximum tip classes of one route. The service and the engine use one each.
-const CLASSES_MAX: usize = 8;
-
 /// Addresses whose tips are summed together.
 #[napi(object, object_to_js = false)]
 pub struct TipClassData {
+    #[napi(ts_type = "readonly string[]")]
     pub addresses: Vec<String>,
+    /// The minimum of their sum.
     pub floor_lamports: BigInt,
 }
 
 /// What the checks of one route count.
 #[napi(object, object_to_js = false)]
 pub struct TransactionRules {
+    /// They must not share an address.
+    #[napi(ts_type = "readonly TipClassData[]")]
     pub tip_classes: Vec<TipClassData>,
-    /// Programs that are no application.
+    /// Programs that do not count as applications.
+    #[napi(ts_type = "readonly string[]")]
     pub exempt_programs: Vec<String>,
 }
 
@@ -51,25 +51,12 @@ pub struct VerifyPoolOptions {
 
 impl TransactionRules {
     fn to_kernel(&self) -> Checked<Rules> {
-        if self.tip_classes.len() > CLASSES_MAX {
-            return Err(wrong("too many tip classes"));
-        }
-        let keys = |texts: &[String]| {
-            if texts.len() > KEYS_MAX {
-                return Err(wrong("too many addresses"));
-            }
-            decode_pubkeys(texts)
-        };
         let mut tip_classes: Vec<TipClass> = Vec::with_capacity(self.tip_classes.len());
         for class in &self.tip_classes {
-            let addresses = keys(&class.addresses)?;
-            let is_known = |key| {
-                tip_classes
-                    .iter()
-                    .any(|other| other.addresses.contains(key))
-            };
-            if addresses.iter().any(is_known) {
-                return Err(wrong("a tip address stands in two classes"));
+            let addresses = decode_pubkeys(&class.addresses)?;
+            let mut others = tip_classes.iter().flat_map(|other| &other.addresses);
+            if others.any(|other| addresses.contains(other)) {
+                return Err(wrong("a tip address is in two classes"));
             }
             tip_classes.push(TipClass {
                 addresses,
@@ -78,7 +65,7 @@ impl TransactionRules {
         }
         Ok(Rules {
             tip_classes,
-            exempt_programs: keys(&self.exempt_programs)?,
+            exempt_programs: decode_pubkeys(&self.exempt_programs)?,
         })
     }
 }
@@ -86,7 +73,7 @@ impl TransactionRules {
 static VERIFY: Mutex<Option<Arc<Pool>>> = Mutex::new(None);
 
 /// The process's pool. The first options create it, later ones share it.
-fn verify_pool(env: &Env, options: &VerifyPoolOptions) -> Checked<Arc<Pool>> {
+fn verify_pool(options: &VerifyPoolOptions) -> Checked<Arc<Pool>> {
     let threads = whole(options.verify_threads, THREADS_MAX, "verifyThreads")? as usize;
     let niceness = whole(options.verify_niceness, NICENESS_MAX, "verifyNiceness")? as i32;
     let queue_max = whole(options.verify_queue_max, u32::MAX, "verifyQueueMax")? as usize;
@@ -95,10 +82,6 @@ fn verify_pool(env: &Env, options: &VerifyPoolOptions) -> Checked<Arc<Pool>> {
         return Ok(Arc::clone(pool));
     }
     let made = Arc::new(Pool::new("verify", threads, niceness, queue_max)?);
-    // A process that ends frees JavaScript's memory, which these threads may be reading. So close
-    // the pool first.
-    env.add_env_cleanup_hook(Arc::clone(&made), |pool| pool.close())
-        .map_err(|error| Error::Internal(error.reason.to_string()))?;
     *pool = Some(Arc::clone(&made));
     Ok(made)
 }
@@ -117,91 +100,62 @@ pub struct FrameVerdict {
 pub struct ProblemData {
     #[napi(ts_type = "'base64' | 'size' | 'structure'")]
     pub kind: &'static str,
-    /// Why the structure is wrong.
-    pub reason: Option<String>,
+    /// Why the structure is wrong; otherwise empty.
+    pub reason: String,
 }
 
-/// What is known of one transaction.
+/// Verdict on one transaction.
 #[napi(object, object_from_js = false)]
-pub struct MemberData {
-    pub start: u32,
-    pub byte_length: u32,
+pub struct MemberVerdict {
     pub problem: Option<ProblemData>,
-    /// Base58 of the first signature.
+    /// Base58 of the first signature, if the layout is readable.
     pub signature: Option<String>,
-    /// Absent where the signatures were not checked.
+    /// Whether every signature is valid; absent if there is a problem.
     pub is_signed: Option<bool>,
-    /// Lamports for each tip class.
+    /// Lamports for each tip class, in the order of the rules.
     #[napi(ts_type = "bigint[]")]
     pub tips: Vec<u64>,
-    pub has_application: bool,
+    /// Whether every class reaches its minimum and an instruction of a program that is not exempt
+    /// has a writable static account.
     pub qualifies: bool,
 }
 
-/// What a check resolves to: `members` and what follows, or `error` (a row of the error table) with
-/// its `detail`.
+/// Verdict on a request's transactions.
 #[napi(object, object_from_js = false)]
-pub struct VerdictData {
-    pub members: Vec<MemberData>,
-    /// The first two equal members, as two indexes.
+pub struct Verdict {
+    pub members: Vec<MemberVerdict>,
+    /// Indexes, from 0, of the first two members with equal bytes or equal signed messages.
+    #[napi(ts_type = "[number, number]")]
     pub duplicate: Option<Vec<u32>>,
+    /// Present if every member has a first signature.
     pub bundle_id: Option<String>,
-    pub error: Option<String>,
-    pub detail: Option<String>,
 }
 
-impl VerdictData {
-    fn of(outcome: Checked<Verdict>) -> VerdictData {
-        match outcome {
-            Ok(verdict) => VerdictData {
-                members: verdict.members.into_iter().map(MemberData::of).collect(),
-                duplicate: verdict
-                    .duplicate
-                    .map(|(one, other)| vec![one as u32, other as u32]),
-                bundle_id: verdict.bundle_id,
-                error: None,
-                detail: None,
-            },
-            Err(error) => VerdictData {
-                members: Vec::new(),
-                duplicate: None,
-                bundle_id: None,
-                error: Some(error.name().into()),
-                detail: Some(error.detail()),
-            },
+impl From<transaction::Verdict> for Verdict {
+    fn from(verdict: transaction::Verdict) -> Verdict {
+        Verdict {
+            members: verdict.members.into_iter().map(Into::into).collect(),
+            duplicate: verdict
+                .duplicate
+                .map(|(one, other)| vec![one as u32, other as u32]),
+            bundle_id: verdict.bundle_id,
         }
     }
 }
 
-impl ProblemData {
-    fn of(problem: Problem) -> ProblemData {
-        ProblemData {
-            kind: problem.kind(),
-            reason: problem.into_reason(),
-        }
-    }
-}
-
-impl MemberData {
-    fn of(member: Member) -> MemberData {
-        MemberData {
-            start: member.start as u32,
-            byte_length: member.byte_length as u32,
-            problem: member.problem.map(ProblemData::of),
+impl From<Member> for MemberVerdict {
+    fn from(member: Member) -> MemberVerdict {
+        MemberVerdict {
+            problem: member.problem.map(|problem| ProblemData {
+                kind: problem.kind(),
+                reason: problem.into_reason(),
+            }),
             signature: member.signature,
             is_signed: member.is_signed,
             tips: member.tips.lamports,
-            has_application: member.tips.has_application,
             qualifies: member.tips.qualifies,
         }
     }
-}
-
-/// The pool that checks signatures, in numbers.
-#[napi(object, object_from_js = false)]
-pub struct VerifyStats {
-    pub verify_waiting: u32,
-    pub verify_running: u32,
 }
 
 /// Checks of one route's transactions.
@@ -214,20 +168,16 @@ pub struct TransactionChecks {
 #[napi]
 impl TransactionChecks {
     #[napi(constructor)]
-    pub fn new(
-        env: &Env,
-        rules: TransactionRules,
-        pool: VerifyPoolOptions,
-    ) -> Result<TransactionChecks> {
+    pub fn new(rules: TransactionRules, pool: VerifyPoolOptions) -> Result<TransactionChecks> {
         guard(|| {
             Ok(TransactionChecks {
                 rules: Arc::new(rules.to_kernel()?),
-                pool: verify_pool(env, &pool)?,
+                pool: verify_pool(&pool)?,
             })
         })
     }
 
-    /// Checks only the frames of a batch.
+    /// Parses only the frames of a batch.
     #[napi]
     pub fn frame_batch(&self, body: Uint8ArraySlice<'_>) -> Result<FrameVerdict> {
         guard(|| {
@@ -240,63 +190,80 @@ impl TransactionChecks {
         })
     }
 
-    /// Checks the complete records of a batch, on the pool and in place: until the promise settles,
-    /// `body` must be neither changed, resized nor transferred.
-    #[napi(ts_return_type = "Promise<VerdictData>")]
-    pub fn check_batch<'env>(&self, env: &'env Env, body: Uint8Array) -> Result<Object<'env>> {
-        self.start(env, Given::Batch(body))
+    /// Checks the complete records of a batch on the pool. Throws `checksOverloaded` if too many
+    /// checks wait.
+    #[napi(ts_return_type = "Promise<Verdict>")]
+    pub fn check_batch<'env>(
+        &self,
+        env: &'env Env,
+        body: Uint8ArraySlice<'_>,
+    ) -> Result<Object<'env>> {
+        let body = body.to_vec();
+        self.check_later(env, move |rules| check_batch(&body, rules))
     }
 
-    /// Checks a bundle's members on the pool: base64 texts as they came.
-    #[napi(ts_return_type = "Promise<VerdictData>")]
+    /// Checks the members of a bundle, base64 texts as they came: at once where they have at most
+    /// `signaturesNowMax` signatures together, else on the pool. Throws `checksOverloaded` if too
+    /// many checks wait.
+    #[napi(ts_return_type = "Verdict | Promise<Verdict>")]
     pub fn check_bundle<'env>(
         &self,
         env: &'env Env,
-        #[napi(ts_arg_type = "string[]")] transactions: Vec<JsString<'_>>,
+        #[napi(ts_arg_type = "readonly string[]")] transactions: Vec<JsString<'_>>,
         bytes_max: f64,
-    ) -> Result<Object<'env>> {
-        let members = guard(|| {
+        signatures_now_max: f64,
+    ) -> Result<Either<Verdict, Object<'env>>> {
+        let (members, is_now) = guard(|| {
             let bytes_max = whole(bytes_max, BYTES_MAX as u32, "bytesMax")? as usize;
+            let now_max = whole(signatures_now_max, u32::MAX, "signaturesNowMax")? as usize;
             if transactions.len() > RECORDS_MAX {
                 return Err(wrong("too many transactions"));
             }
-            let texts = transactions.into_iter();
-            texts.map(|text| decode_string(text, bytes_max)).collect()
+            let members: Vec<Decoded> = transactions
+                .into_iter()
+                .map(|text| decode_string(text, bytes_max))
+                .collect::<Checked<_>>()?;
+            let is_now = signature_count(&members) <= now_max;
+            Ok((members, is_now))
         })?;
-        self.start(env, Given::Bundle(members))
+        if is_now {
+            return guard(|| Ok(Either::A(check_bundle(&members, &self.rules).into())));
+        }
+        let promise = self.check_later(env, move |rules| check_bundle(&members, rules));
+        promise.map(Either::B)
     }
 
+    /// Checks that wait for the pool.
     #[napi]
-    pub fn stats(&self) -> VerifyStats {
-        let depth = self.pool.depth();
-        VerifyStats {
-            verify_waiting: depth.waiting as u32,
-            verify_running: depth.running as u32,
-        }
+    pub fn waiting(&self) -> u32 {
+        self.pool.depth().waiting as u32
     }
 }
 
 impl TransactionChecks {
-    /// Queues a check. The given bytes stay alive until JavaScript has the verdict.
-    fn start<'env>(&self, env: &'env Env, given: Given<Uint8Array>) -> Result<Object<'env>> {
-        let (deferred, promise) = deferred::<VerdictData>(env)?;
-        let check = Check::new(given);
-        submit(&self.pool, &self.rules, check, move |check, outcome| {
-            deferred.resolve(Box::new(move |_| {
-                // A JavaScript buffer must be released on JavaScript's thread.
-                drop(check);
-                Ok(VerdictData::of(outcome))
-            }));
-        });
+    /// Queues a check on the pool and returns the promise of its verdict.
+    fn check_later<'env>(
+        &self,
+        env: &'env Env,
+        check: impl FnOnce(&Rules) -> transaction::Verdict + Send + 'static,
+    ) -> Result<Object<'env>> {
+        guard(|| {
+            let has_room = self.pool.has_room();
+            has_room.then_some(()).ok_or(Error::ChecksOverloaded)
+        })?;
+        let (deferred, promise) = deferred::<Verdict>(env)?;
+        let rules = Arc::clone(&self.rules);
+        let job = move || {
+            let verdict = check(&rules);
+            deferred.resolve(Box::new(move |_| Ok(verdict.into())));
+        };
+        guard(|| self.pool.submit(job))?;
         Ok(promise)
     }
 }
 
 /// Decodes a text, unless it is too long for a transaction: avoids copying up to 8 MiB.
-fn decode_string(
-    text: JsString<'_>,
-    bytes_max: usize,
-) -> Checked<std::result::Result<Vec<u8>, Problem>> {
+fn decode_string(text: JsString<'_>, bytes_max: usize) -> Checked<Decoded> {
     let failed = |error: napi::Error| wrong(&format!("a transaction's text: {}", error.reason));
     if text.utf16_len().map_err(failed)? > text_length(bytes_max) {
         return Ok(Err(Problem::Size));

@@ -19,8 +19,6 @@ struct Queue {
 struct Shared {
     queue: Mutex<Queue>,
     wake: Condvar,
-    /// Signalled when a job ends.
-    ended: Condvar,
     queue_max: usize,
 }
 
@@ -54,7 +52,6 @@ impl Pool {
                 is_closed: false,
             }),
             wake: Condvar::new(),
-            ended: Condvar::new(),
             queue_max,
         });
         let mut pool = Pool {
@@ -84,33 +81,10 @@ impl Pool {
         Ok(())
     }
 
-    /// Queues a job if a thread is free, else drops it. For work that is only useful if it starts
-    /// at once.
-    pub fn submit_if_free(&self, job: impl FnOnce() + Send + 'static) {
-        let mut queue = lock(&self.shared);
-        if queue.is_closed || queue.running + queue.jobs.len() >= self.threads.len() {
-            return;
-        }
-        queue.jobs.push_back(Box::new(job));
-        drop(queue);
-        self.shared.wake.notify_one();
-    }
-
-    /// Refuses new jobs, drops queued ones and waits until no job runs. A job must not call it.
-    pub fn close(&self) {
-        let mut queue = lock(&self.shared);
-        queue.is_closed = true;
-        let waiting = std::mem::take(&mut queue.jobs);
-        drop(queue);
-        // Drop the jobs outside the lock: their `drop` can run arbitrary code.
-        drop(waiting);
-        self.shared.wake.notify_all();
+    /// Whether `submit` would queue a job now. Exact where one thread alone submits.
+    pub fn has_room(&self) -> bool {
         let queue = lock(&self.shared);
-        let running = self
-            .shared
-            .ended
-            .wait_while(queue, |queue| queue.running > 0);
-        drop(running.unwrap_or_else(PoisonError::into_inner));
+        !queue.is_closed && queue.jobs.len() < self.shared.queue_max
     }
 
     pub fn depth(&self) -> Depth {
@@ -172,7 +146,6 @@ fn work(shared: &Shared, niceness: i32) {
         // the thread survives.
         let _ = catch_unwind(AssertUnwindSafe(job));
         lock(shared).running -= 1;
-        shared.ended.notify_all();
     }
 }
 
@@ -224,12 +197,8 @@ mod tests {
                         let until = Instant::now() + pause;
                         while Instant::now() < until {}
                         let sender = sender.clone();
-                        if n % 5 == 4 {
-                            pool.submit_if_free(move || drop(sender));
-                        } else {
-                            pool.submit(move || sender.send(caller * 10_000 + n).unwrap())
-                                .unwrap();
-                        }
+                        pool.submit(move || sender.send(caller * 10_000 + n).unwrap())
+                            .unwrap();
                     }
                 })
             })
@@ -241,11 +210,7 @@ mod tests {
         let mut seen: Vec<u64> =
             std::iter::from_fn(|| receiver.recv_timeout(Duration::from_secs(5)).ok()).collect();
         seen.sort_unstable();
-        let wanted = (0..2u64).flat_map(|caller| {
-            (0..2_000)
-                .filter(|n| n % 5 != 4)
-                .map(move |n| caller * 10_000 + n)
-        });
+        let wanted = (0..2u64).flat_map(|caller| (0..2_000).map(move |n| caller * 10_000 + n));
         assert_eq!(seen, wanted.collect::<Vec<_>>());
         assert_eq!(pool.depth().waiting, 0);
     }
@@ -260,52 +225,6 @@ mod tests {
             let received = receiver.recv_timeout(Duration::from_secs(5));
             assert_eq!(received, Ok(()), "{pause} µs after");
         }
-        pool.close();
-        assert!(matches!(pool.submit(|| {}), Err(Error::Overloaded)));
-    }
-
-    #[test]
-    fn close_waits_for_running_jobs_and_drops_queued_jobs() {
-        let pool = Arc::new(Pool::new("test", 1, 0, 8).unwrap());
-        let (started, is_started) = mpsc::channel();
-        let (release, is_released) = mpsc::channel::<()>();
-        let (ended, has_ended) = mpsc::channel();
-        pool.submit(move || {
-            started.send(()).unwrap();
-            let _ = is_released.recv();
-            ended.send(()).unwrap();
-        })
-        .unwrap();
-        is_started.recv().unwrap();
-        let (dropped, was_dropped) = mpsc::channel::<()>();
-        pool.submit(move || dropped.send(()).unwrap()).unwrap();
-        let closing = std::thread::spawn({
-            let pool = Arc::clone(&pool);
-            move || pool.close()
-        });
-        let is_dropped = was_dropped.recv_timeout(Duration::from_secs(5));
-        assert_eq!(is_dropped, Err(mpsc::RecvTimeoutError::Disconnected));
-        assert!(matches!(pool.submit(|| {}), Err(Error::Overloaded)));
-        assert!(!closing.is_finished(), "a job runs still");
-        release.send(()).unwrap();
-        closing.join().unwrap();
-        assert_eq!(has_ended.try_recv(), Ok(()));
-        pool.close();
-    }
-
-    #[test]
-    fn submit_if_free_queues_only_with_a_free_thread() {
-        for (threads, expected) in [
-            (1, Err(mpsc::RecvTimeoutError::Disconnected)),
-            (2, Ok("helped")),
-        ] {
-            let pool = Pool::new("test", threads, 0, 8).unwrap();
-            let release = occupy(&pool);
-            let (sender, receiver) = mpsc::channel();
-            pool.submit_if_free(move || sender.send("helped").unwrap());
-            assert_eq!(receiver.recv_timeout(Duration::from_secs(5)), expected);
-            release.send(()).unwrap();
-        }
     }
 
     #[test]
@@ -313,7 +232,9 @@ mod tests {
         let pool = Pool::new("test", 1, 0, 2).unwrap();
         let release = occupy(&pool);
         pool.submit(|| {}).unwrap();
+        assert!(pool.has_room());
         pool.submit(|| {}).unwrap();
+        assert!(!pool.has_room());
         assert!(matches!(pool.submit(|| {}), Err(Error::Overloaded)));
         assert_eq!(
             pool.depth(),

@@ -24,12 +24,5 @@ pub fn bundle_id<T: AsRef<str>>(signatures: &[T]) -> String {
         }
         hash.update(signature.as_ref());
     }
-    let digits = hash.finalize();
-    let mut text = String::with_capacity(2 * digits.len());
-    for byte in digits {
-        for half in [byte >> 4, byte & 15] {
-            text.extend(char::from_digit(u32::from(half), 16));
-        }
-    }
-    text
+    format!("{:x}", hash.finalize())
 }

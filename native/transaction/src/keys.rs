@@ -49,26 +49,11 @@ const RESERVED: [Pubkey; 31] = [
     key("Sysvar1111111111111111111111111111111111111"),
 ];
 
-/// A set of account indexes.
-#[derive(Clone, Copy, Default)]
-struct Indexes([u64; 4]);
-
-impl Indexes {
-    fn insert(&mut self, index: u8) {
-        if let Some(word) = self.0.get_mut(usize::from(index / 64)) {
-            *word |= 1 << (index % 64);
-        }
-    }
-
-    fn has(&self, index: u8) -> bool {
-        (self.0.get(usize::from(index / 64))).is_some_and(|word| word >> (index % 64) & 1 == 1)
-    }
-}
-
 /// The static keys of one message. Keys of lookup tables are unknown without a chain.
 pub struct Keys<'a> {
     view: &'a View<'a>,
-    invoked: Indexes,
+    /// The programs of its instructions, each once.
+    programs: Vec<&'a Pubkey>,
     has_loader: bool,
 }
 
@@ -76,24 +61,18 @@ impl<'a> Keys<'a> {
     pub fn of(view: &'a View<'a>) -> Keys<'a> {
         let mut keys = Keys {
             view,
-            invoked: Indexes::default(),
+            programs: Vec::new(),
             has_loader: false,
         };
-        let mut programs = Indexes::default();
         for instruction in view.instructions_iter() {
-            programs.insert(instruction.program_id_index);
-        }
-        let all = || 0..view.num_static_account_keys();
-        // A key may be in the list twice. The chain rejects that later. Here both entries count as
-        // invoked.
-        for program in all().filter(|index| programs.has(*index)) {
-            for index in all() {
-                if keys.get(index) == keys.get(program) {
-                    keys.invoked.insert(index);
-                }
+            if let Some(program) = keys.get(instruction.program_id_index)
+                && !keys.programs.contains(&program)
+            {
+                keys.programs.push(program);
             }
         }
-        keys.has_loader = all().any(|index| keys.get(index) == Some(&UPGRADEABLE_LOADER));
+        let mut all = 0..view.num_static_account_keys();
+        keys.has_loader = all.any(|index| keys.get(index) == Some(&UPGRADEABLE_LOADER));
         keys
     }
 
@@ -107,9 +86,11 @@ impl<'a> Keys<'a> {
         index < self.view.num_required_signatures()
     }
 
-    /// Whether an instruction of this message uses the key as its program.
+    /// Whether an instruction of this message uses the key as its program. A key may be in the list
+    /// twice, which the chain rejects later: both entries count as invoked.
     pub fn is_invoked(&self, index: u8) -> bool {
-        self.invoked.has(index)
+        let key = self.get(index);
+        key.is_some_and(|key| self.programs.contains(&key))
     }
 
     /// Whether the message can write the static key: the header requests it, the key is not

@@ -1,6 +1,9 @@
 import { RpcError } from '../../shared/errors.js'
 import type { MemberVerdict, Verdict } from '../../native/transactions.js'
 
+/** Said in place of findings that are not known when the answer is sent. */
+export const UNCHECKED = 'unchecked'
+
 /** Kinds of findings, the gravest first. */
 export const FINDING_KINDS = ['structure', 'signature', 'tip'] as const
 export type FindingKind = (typeof FINDING_KINDS)[number]
@@ -14,11 +17,8 @@ export type Finding = {
   readonly toError: () => RpcError
 }
 
-/** Whether each transaction of a request must pay a tip, or one of them. */
-export type Payers = 'each' | 'one'
-
-/** Which tips are required. */
-export type TipRule = { readonly payers: Payers; readonly floorLamports: bigint }
+/** Which tips are required: of each transaction of a request, or of one of them. */
+export type TipRule = { readonly payers: 'each' | 'one'; readonly floorLamports: bigint }
 
 const paidBy = ({ tips }: MemberVerdict): bigint => tips.reduce((sum, tip) => sum + tip, 0n)
 

@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { RpcError, type ErrorName } from '../../shared/errors.js'
 import type { Reply } from '../../shared/http.js'
-import { isRefusal, type Params } from '../../shared/jsonrpc.js'
+import { isRefusal } from '../../shared/jsonrpc.js'
 import type { TransactionChecks, Verdict } from '../../native/transactions.js'
 import type { Upstream } from '../../upstream/client.js'
 import { UpstreamFailure } from '../../upstream/errors.js'
@@ -9,13 +10,12 @@ import {
   findAll,
   formatFindings,
   gravest,
+  UNCHECKED,
   type Finding,
   type FindingKind,
-  type Payers,
 } from './findings.js'
 import type { Options } from './options.js'
 import { LANDER_TRANSACTION_BYTES_MAX, toBundle, toSingle } from './params.js'
-import { PendingFindings, UNCHECKED } from './pending-findings.js'
 import {
   BYTES_TYPE,
   countsReply,
@@ -46,7 +46,7 @@ export type LanderMeter = {
 
 /** What one network's lander routes work with. */
 export type LanderModules = {
-  readonly upstream: Upstream
+  readonly upstream: Pick<Upstream, 'send'>
   readonly checks: TransactionChecks
   readonly meter: LanderMeter
   /** Monotonic milliseconds. */
@@ -59,22 +59,10 @@ export type LanderModules = {
 export type Recheck = () => Reply | undefined
 
 /** How the two routes with a JSON body differ. */
-type CallRule = {
-  readonly method: string
-  readonly toTexts: (params: Params) => readonly string[]
-  readonly pathOption: 'transactionPath' | 'bundlePath'
-}
-const CALLS: Readonly<Record<Exclude<LanderRoute, '/lander-submit-batch'>, CallRule>> = {
+const CALLS = {
   '/lander': { method: 'sendTransaction', toTexts: toSingle, pathOption: 'transactionPath' },
   '/lander-submit-bundle': { method: 'sendBundle', toTexts: toBundle, pathOption: 'bundlePath' },
-}
-
-/** One transaction of a bundle pays the tip. */
-const PAYERS: Readonly<Record<LanderRoute, Payers>> = {
-  '/lander': 'each',
-  '/lander-submit-bundle': 'one',
-  '/lander-submit-batch': 'each',
-}
+} as const
 
 /** One request whose form is right. */
 type Work = {
@@ -84,7 +72,7 @@ type Work = {
   readonly contentType: string
   /** A copy: the server reuses its memory after the first await. */
   readonly body: Buffer
-  readonly check: () => Promise<Verdict>
+  readonly check: () => Verdict | Promise<Verdict>
   readonly refuse: (error: RpcError, finding?: Finding) => Reply
   readonly recheck: Recheck
 }
@@ -131,7 +119,7 @@ export class Lander {
         path: this.options[pathOption],
         contentType: JSON_TYPE,
         body: Buffer.from(body),
-        check: () => checks.checkBundle(texts, LANDER_TRANSACTION_BYTES_MAX),
+        check: () => checks.checkBundle(texts, LANDER_TRANSACTION_BYTES_MAX, 0),
         refuse,
         recheck,
       })
@@ -176,32 +164,29 @@ export class Lander {
   private async sendChecked(work: Work): Promise<Reply> {
     const { route, startMs } = work
     let finding: Finding | undefined
-    let error: RpcError
     try {
       finding = gravest(this.find(route, await work.check()))
-      if (finding === undefined) {
-        const refused = work.recheck()
-        if (refused === undefined) return this.send(work)
-        this.count(route, 'refused', startMs)
-        return refused
+      if (finding !== undefined) {
+        this.modules.meter.onFinding(route, finding.kind)
+        throw finding.toError()
       }
-      this.modules.meter.onFinding(route, finding.kind)
-      error = finding.toError()
-    } catch (thrown) {
-      if (!(thrown instanceof RpcError)) throw thrown
-      error = thrown
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      this.count(route, error.name, startMs)
+      return work.refuse(error, finding)
     }
-    this.count(route, error.name, startMs)
-    return work.refuse(error, finding)
+    const refused = work.recheck()
+    if (refused === undefined) return this.send(work)
+    this.count(route, 'refused', startMs)
+    return refused
   }
 
   private async send(work: Work): Promise<Reply> {
     const { route, startMs, path, contentType, body } = work
-    let pending: PendingFindings | undefined
+    let pending: Promise<string> | undefined
     const onWritten = (): void => {
       // The bytes are written in this turn of the event loop, the checks start after them.
-      if (!this.options.enforce)
-        queueMicrotask(() => (pending = new PendingFindings(this.collectFindings(work))))
+      if (!this.options.enforce) queueMicrotask(() => (pending = this.collectFindings(work)))
     }
     const headers = { 'content-type': contentType }
     const reply = await this.modules.upstream
@@ -210,13 +195,20 @@ export class Lander {
         if (!(error instanceof UpstreamFailure)) throw error
         return FAILURES[error.kind]
       })
-    const findings = (await pending?.wait(this.options.findingsWaitMs)) ?? ''
+    const findings = pending === undefined ? '' : await this.waitFor(pending)
     if (findings === UNCHECKED) this.modules.meter.onFinding(route, UNCHECKED)
     const isForwarded = !(reply instanceof RpcError)
     this.count(route, isForwarded ? 'forwarded' : reply.name, startMs)
     const whole = isForwarded ? reply : work.refuse(reply)
     if (findings === '') return whole
     return { ...whole, headers: { ...whole.headers, 'X-Lander-Findings': findings } }
+  }
+
+  private waitFor(findings: Promise<string>): Promise<string> {
+    const { findingsWaitMs: waitMs } = this.options
+    // Timers take 1 ms at least.
+    const timeout = waitMs === 0 ? UNCHECKED : sleep(waitMs, UNCHECKED, { ref: false })
+    return Promise.race([findings, timeout])
   }
 
   /** Never rejects: checks beside a request in flight must not fail it. */
@@ -231,7 +223,8 @@ export class Lander {
   }
 
   private find(route: LanderRoute, verdict: Verdict): readonly Finding[] {
-    return findAll(verdict, { payers: PAYERS[route], floorLamports: this.floorLamports })
+    const payers = route === '/lander-submit-bundle' ? 'one' : 'each'
+    return findAll(verdict, { payers, floorLamports: this.floorLamports })
   }
 
   private count(route: LanderRoute, outcome: LanderOutcome, startMs: number): void {

@@ -183,7 +183,7 @@ const openOver = async (
         frameBatch: never,
         checkBatch: never,
         checkBundle,
-        stats: never,
+        waiting: never,
       },
       meter: {
         onEnd: (_route, outcome) => void outcomes.push(outcome),
@@ -230,18 +230,11 @@ t.test('an answer waits for no finding by default, and the finding counts later'
   const malformed: Verdict = {
     members: [
       {
-        start: 0,
-        byteLength: 0,
         problem: { kind: 'structure', reason: 'spoiled' },
-        signature: undefined,
-        isSigned: undefined,
         tips: [0n],
-        hasApplication: false,
         qualifies: false,
       },
     ],
-    duplicate: undefined,
-    bundleId: undefined,
   }
   let release = (_verdict: Verdict): void => {}
   const checked = new Promise<Verdict>(resolve => (release = resolve))
@@ -261,7 +254,7 @@ t.test('an answer waits for no finding by default, and the finding counts later'
 })
 
 t.test('enforced, what cannot be checked is not forwarded', async t => {
-  const fine: Verdict = { members: [], duplicate: undefined, bundleId: undefined }
+  const fine: Verdict = { members: [] }
   const gone = { status: 401, contentType: 'text/plain', body: 'gone' }
   const enforce = true
 

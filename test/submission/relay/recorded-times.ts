@@ -29,17 +29,12 @@ const never = (): never => {
 const VERDICT = {
   members: [
     {
-      start: 0,
-      byteLength: 1,
-      problem: undefined,
       signature: SIGNATURE,
       isSigned: true,
       tips: [],
-      hasApplication: true,
       qualifies: true,
     },
   ],
-  duplicate: undefined,
   bundleId: ID,
 }
 

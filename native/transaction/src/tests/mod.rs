@@ -45,8 +45,10 @@ pub struct Build {
 /// The reason of an invalid structure, or the kind of another problem.
 pub fn problem_text(member: &Member) -> Option<String> {
     let problem = member.problem.clone()?;
-    let kind = problem.kind();
-    Some(problem.into_reason().unwrap_or_else(|| kind.into()))
+    Some(match problem {
+        Problem::Structure(reason) => reason,
+        problem => problem.kind().into(),
+    })
 }
 
 pub fn signer(seed: u8) -> SigningKey {

@@ -105,9 +105,8 @@ fn oracle(bytes: &[u8]) -> Option<bool> {
 
 pub fn agrees(bytes: &[u8]) -> Result<(), TestCaseError> {
     let text = base64_simd::STANDARD.encode_to_string(bytes).into_bytes();
-    let verdict = check_bundle(vec![decode(&text, BYTES_MAX)], &rules());
+    let verdict = check_bundle(&[decode(&text, BYTES_MAX)], &rules());
     let member = &verdict.members[0];
-    prop_assert_eq!(member.byte_length, bytes.len());
     prop_assert_eq!(member.is_signed, oracle(bytes));
     prop_assert_eq!(member.problem.is_none(), member.is_signed.is_some());
     if let Some(problem) = problem_text(member) {
@@ -190,7 +189,7 @@ proptest! {
                 .prop_map(|bytes| base64_simd::STANDARD.encode_to_string(bytes)),
         ],
     ) {
-        if let Some(bytes) = decode_canonical(text.as_bytes()) {
+        if let Ok(bytes) = decode(text.as_bytes(), BYTES_MAX) {
             prop_assert_eq!(base64_simd::STANDARD.encode_to_string(bytes), text);
         } else {
             // Where a lenient decoder accepts the text, the canonical text of its bytes differs.
