@@ -26,10 +26,8 @@ const countMembers = (text: string): number => {
 
 /** True for JSON that is an array. */
 const isArrayJson = (text: string): boolean => {
-  if (!/^[\t\n\r ]*\[/.test(text)) return false
   try {
-    JSON.parse(text)
-    return true
+    return /^[\t\n\r ]*\[/.test(text) && Array.isArray(JSON.parse(text))
   } catch {
     return false
   }

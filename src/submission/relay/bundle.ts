@@ -1,7 +1,8 @@
+import { isDeepStrictEqual } from 'node:util'
 import { RpcError } from '../../shared/errors.js'
 import type { Params } from '../../shared/jsonrpc.js'
 import type { Verdict } from '../../native/transactions.js'
-import { isAbsent, isMap, toText, wrongType } from '../../shared/values.js'
+import { checkParamCount, isAbsent, toText, wrongType } from '../../shared/values.js'
 import { parseId } from '../store/submission-id.js'
 import type { RelayRoute } from '../store/submission.js'
 
@@ -13,20 +14,16 @@ const BUNDLE_IDS_MAX = 5
 /** What `sendBundle` takes on one route (contract: relay-options-exact). */
 export type BundleForm = {
   readonly transactionsMax: number
-  /** `params[1]`, which must be exactly this, as its members and as the JSON that is forwarded. */
-  readonly options: Readonly<Record<string, unknown>>
-  readonly optionsJson: string
+  /** `params[1]`, which must be exactly this. */
+  readonly options: object
 }
 
-const form = (transactionsMax: number, options: BundleForm['options']): BundleForm => ({
-  transactionsMax,
-  options,
-  optionsJson: JSON.stringify(options),
-})
-
 export const BUNDLE_FORMS: Readonly<Record<RelayRoute, BundleForm>> = {
-  '/relay': form(4, { encoding: 'base64', mevProtect: true, revertProtection: true }),
-  '/relay-bundle': form(5, { encoding: 'base64' }),
+  '/relay': {
+    transactionsMax: 4,
+    options: { encoding: 'base64', mevProtect: true, revertProtection: true },
+  },
+  '/relay-bundle': { transactionsMax: 5, options: { encoding: 'base64' } },
 }
 
 const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value)
@@ -36,7 +33,7 @@ const isList = (value: unknown): value is readonly unknown[] => Array.isArray(va
  */
 const toPositions = (params: Params, min: number, max: number): readonly unknown[] => {
   if (!isList(params)) throw new RpcError('paramsNotArray')
-  if (params.length > max) throw new RpcError('paramCount', { min, max }, `"Got: ${params.length}"`)
+  checkParamCount(params, { min, max })
   return params
 }
 
@@ -46,15 +43,6 @@ const toList = (value: unknown, index: number): readonly unknown[] => {
   return value
 }
 
-const isExactly = (value: unknown, wanted: BundleForm['options']): boolean => {
-  if (!isMap(value)) return false
-  const members = Object.entries(value)
-  return (
-    members.length === Object.keys(wanted).length &&
-    members.every(([name, member]) => Object.hasOwn(wanted, name) && member === wanted[name])
-  )
-}
-
 /**
  * The transactions of a `sendBundle`. Checks its shape, its options and its count, in this order.
  */
@@ -62,8 +50,8 @@ export const toTransactions = (params: Params, form: BundleForm): readonly strin
   const [first, options] = toPositions(params, 2, 2)
   const transactions = toList(first, 0)
   if (isAbsent(options)) throw new RpcError('missingParam', { index: 1 })
-  if (!isExactly(options, form.options))
-    throw new RpcError('bundleOptions', { options: form.optionsJson })
+  if (!isDeepStrictEqual(options, form.options))
+    throw new RpcError('bundleOptions', { options: JSON.stringify(form.options) })
   if (transactions.length === 0) throw new RpcError('bundleEmpty')
   const max = form.transactionsMax
   if (transactions.length > max) throw new RpcError('bundleTooLong', { max })

@@ -28,7 +28,7 @@ export const createEngine = (
 
   return {
     sendBundle: async transactions => {
-      const params = `[${JSON.stringify(transactions)},${BUNDLE_FORMS[route].optionsJson}]`
+      const params = JSON.stringify([transactions, BUNDLE_FORMS[route].options])
       const body = `{"jsonrpc":"2.0","id":1,"method":"sendBundle","params":${params}}`
       try {
         return readEngineAnswer(await post(body))

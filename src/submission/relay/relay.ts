@@ -79,8 +79,8 @@ export class Relay {
     const { method, params } = call
     if (method === 'sendBundle') return this.sender.send(params, origin)
     if (method === 'getSubmission') return this.getSubmission(params, origin)
-    if (method === 'getTipAccounts') return this.getTipAccounts(params)
-    if (method === 'getServiceTipConfig') return this.getTipConfig(params)
+    if (method === 'getTipAccounts') return answerConstant(params, this.options.engineTipAccounts)
+    if (method === 'getServiceTipConfig') return answerConstant(params, this.getTipConfig())
     if (this.options.route === '/relay-bundle' && STATUS_METHODS.has(method))
       return this.askStatuses(call)
     throw new RpcError('methodNotFound')
@@ -105,23 +105,22 @@ export class Relay {
     return { outcome: { result: JSON.stringify(submission) } }
   }
 
-  private getTipAccounts(params: Params): Answer {
-    checkEmpty(params)
-    return { outcome: { result: JSON.stringify(this.options.engineTipAccounts) } }
-  }
-
-  private getTipConfig(params: Params): Answer {
-    checkEmpty(params)
+  private getTipConfig(): object {
     const { serviceTipAccounts, engineTipAccounts } = this.options
     const { serviceTipFloorLamports, engineTipFloorLamports } = this.options
-    const config = {
+    return {
       serviceTipAccounts,
       serviceTipFloorLamports,
       bundleEngineTipAccounts: engineTipAccounts,
       bundleEngineTipFloorLamports: engineTipFloorLamports,
     }
-    return { outcome: { result: JSON.stringify(config) } }
   }
+}
+
+/** Answers a method without parameters. */
+const answerConstant = (params: Params, value: object): Answer => {
+  checkEmpty(params)
+  return { outcome: { result: JSON.stringify(value) } }
 }
 
 const toReply = (id: Id, { outcome, bundleId }: Answer, { submissionId }: RelayOrigin): Reply => {

@@ -1,14 +1,8 @@
 import { takeRequests, toRate } from '../../shared/gcra.js'
+import type { Options } from './options.js'
 
-/** Bounds of one route's requests to its engine. */
-export type BucketOptions = {
-  readonly requestsPerSecondMax: number
-  /** Requests that may be sent at once after a pause. */
-  readonly requestsBurstMax: number
-}
-
-/** Dependencies of one bucket. */
-export type BucketModules = {
+/** Where a bucket is. */
+type BucketPlace = {
   /** Words shared by all edges of the machine: the engine counts them as one client. */
   readonly words: BigInt64Array
   /** The word of this bucket. */
@@ -25,8 +19,11 @@ export type TokenBucket = {
 
 /** A rate limit (GCRA) in one shared word. A burst of 1 allows one request per interval. */
 export const createTokenBucket = (
-  { requestsPerSecondMax, requestsBurstMax }: BucketOptions,
-  { words, index, nowNs }: BucketModules,
+  {
+    requestsPerSecondMax,
+    requestsBurstMax,
+  }: Pick<Options, 'requestsPerSecondMax' | 'requestsBurstMax'>,
+  { words, index, nowNs }: BucketPlace,
 ): TokenBucket => {
   const rate = toRate(requestsPerSecondMax, requestsBurstMax)
   return {

@@ -2,14 +2,8 @@ import * as v from 'valibot'
 import { isMap } from '../../shared/values.js'
 import { ID_BYTES } from './submission-id.js'
 import { submissionSchema, type Submission } from './submission.js'
+import { unpack } from './submission-tables.js'
 import type { RecoveredEntry } from './write-ahead-log.js'
-
-/** How the bytes of entries are read. */
-export type EntryModules = {
-  /** Throws where it cannot. */
-  readonly unpack: (bytes: Uint8Array) => unknown
-  readonly onFault: (fault: unknown) => void
-}
 
 /**
  * The submission of a recovered entry. An ending that cannot be decoded is reported and ignored.
@@ -17,7 +11,7 @@ export type EntryModules = {
  */
 export const decodeRecoveredEntry = (
   { entry, ending }: RecoveredEntry,
-  { unpack, onFault }: EntryModules,
+  onFault: (fault: unknown) => void,
 ): readonly [id: Buffer, submission: Submission] => {
   const decode = (bytes: Uint8Array): Record<string, unknown> => {
     const value = unpack(bytes)

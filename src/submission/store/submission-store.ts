@@ -4,7 +4,7 @@ import { decodeRecoveredEntry } from './recovered-entry.js'
 import type { StoreReaders } from './store-readers.js'
 import { formatId, timeOfId } from './submission-id.js'
 import type { Ending, Submission } from './submission.js'
-import { openTables, pack, unpack, type SubmissionTables } from './submission-tables.js'
+import { openTables, pack, type SubmissionTables } from './submission-tables.js'
 import { WAL_SLOT_BYTES, WriteAheadLog } from './write-ahead-log.js'
 
 /** Pause between two reads of a submission that another edge is about to store. */
@@ -14,7 +14,6 @@ const RECENT_MS = 15_000
 
 /** A submission that is being sent. */
 export type PendingRecord = {
-  readonly id: Uint8Array
   /**
    * Records how it ended. Resolves when other edges can read that; false where it cannot be stored.
    */
@@ -102,7 +101,6 @@ export class SubmissionStore {
     }, this.options.pendingMs)
     timer.unref()
     return {
-      id,
       end: ending => {
         clearTimeout(timer)
         // Only the engine's words can be too long, and they matter least.
@@ -171,7 +169,7 @@ export class SubmissionStore {
     const { onFault } = this.modules
     for (const entry of this.wal.recover()) {
       try {
-        const [id, found] = decodeRecoveredEntry(entry, { unpack, onFault })
+        const [id, found] = decodeRecoveredEntry(entry, onFault)
         const stored = this.tables.get(id)
         const isPending = found.outcome === 'pending'
         const submission: Submission = isPending ? { ...found, outcome: 'unknown' } : found
