@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { sharedCells } from '../../../src/native/os.js'
+import { defaults } from '../../../src/submission/store/options.js'
+import { edgePath, StoreReaders } from '../../../src/submission/store/store-readers.js'
+import { parseId } from '../../../src/submission/store/submission-id.js'
+import { openSubmissionStore, walBytes } from '../../../src/submission/store/submission-store.js'
+
+t.test('a killed edge has recorded everything that it had begun', async t => {
+  const dir = t.testdir()
+  const script = fileURLToPath(
+    new URL('../../fixtures/submission/store-writer.ts', import.meta.url),
+  )
+  const begun: string[] = []
+  const ended = new Set<string>()
+  for (const lines of [1, 30, 200]) {
+    const writer = spawn(process.execPath, [...process.execArgv, script, dir], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let text = ''
+    let count = 0
+    writer.stdout.setEncoding('utf8')
+    for await (const chunk of writer.stdout) {
+      text += String(chunk)
+      const whole = text.split('\n')
+      text = whole.pop() ?? ''
+      for (const line of whole) {
+        const [step, id = ''] = line.split(' ')
+        if (step === 'begun') begun.push(id)
+        if (step === 'ended') ended.add(id)
+        count++
+      }
+      if (count > lines) writer.kill('SIGKILL')
+    }
+  }
+  t.ok(begun.length > 100)
+
+  mkdirSync(edgePath(dir, 0), { recursive: true })
+  const cells = sharedCells(join(edgePath(dir, 0), 'journal'), walBytes(defaults) / 8)
+  const wal = new Uint8Array(cells.buffer, cells.byteOffset, cells.byteLength)
+  const onFault = (fault: unknown) => t.fail(String(fault))
+  const others = new StoreReaders(dir, 0)
+  const modules = { wal, others, now: Date.now, onFault }
+  const store = await openSubmissionStore(edgePath(dir, 0), modules)
+  const outcomes = begun.map(text => {
+    const id = parseId(text)
+    return [text, id && store.get(id)?.outcome]
+  })
+  t.strictSame(
+    outcomes.filter(([, outcome]) => outcome !== 'accepted' && outcome !== 'unknown'),
+    [],
+  )
+  t.strictSame(
+    outcomes.filter(([id, outcome]) => ended.has(id ?? '') && outcome !== 'accepted'),
+    [],
+  )
+  await store.close()
+})
