@@ -74,6 +74,8 @@ const OWNERS = {
   'smol-toml': ['src/config/'],
   commander: ['src/main.ts', 'src/cli/'],
   'cli-progress': ['src/cli/progress.ts'],
+  hono: ['src/dashboard/http/'],
+  '@hono/node-server': ['src/dashboard/http/'],
   preact: ['src/dashboard/pages/'],
   uplot: ['src/dashboard/pages/'],
   vite: ['src/dashboard/pages/vite.config.ts'],

@@ -6,7 +6,6 @@ import { createApi } from '../dashboard/api/api.js'
 import type { Catalog } from '../dashboard/api/catalog.js'
 import { createCookies } from '../dashboard/http/cookies.js'
 import { createOpenApiRoute } from '../dashboard/api/openapi.js'
-import { loadPageFiles } from '../dashboard/http/page-files.js'
 import { createPendingSeal } from '../dashboard/auth/pending-sign-in.js'
 import type { Route } from '../dashboard/http/route.js'
 import { createSecurityHeaders } from '../dashboard/http/security-headers.js'
@@ -71,7 +70,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     options,
     publicUrl,
     routes: [...routes, createOpenApiRoute(routes)],
-    files: loadPageFiles(parts.pagesDir),
+    pagesDir: parts.pagesDir,
     headers: createSecurityHeaders(publicUrl, origins),
     cookies,
     adminToken: parts.adminToken,

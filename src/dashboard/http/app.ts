@@ -1,0 +1,165 @@
+import { existsSync } from 'node:fs'
+import type { HttpBindings } from '@hono/node-server'
+import { serveStatic } from '@hono/node-server/serve-static'
+import { Hono, type Context, type MiddlewareHandler } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import { compress } from 'hono/compress'
+import { methodNotAllowed } from 'hono/method-not-allowed'
+import { timingSafeEqual } from 'hono/utils/buffer'
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { RpcError } from '../../shared/errors.js'
+import type { Log } from '../../shared/log.js'
+import type { Secret } from '../../shared/secret.js'
+import type { Session } from '../auth/session.js'
+import type { Cookies } from './cookies.js'
+import { toFailure } from './failure.js'
+import type { Answer, Route } from './route.js'
+
+type Env = { readonly Bindings: HttpBindings }
+
+export type AppParts = {
+  readonly options: { readonly bodyBytesMax: number; readonly requestsInFlightMax: number }
+  readonly routes: readonly Route[]
+  readonly publicUrl: URL
+  readonly cookies: Cookies
+  /** Absent: every admin route is refused. */
+  readonly adminToken: Secret | undefined
+  /** Folder of the built page. */
+  readonly pagesDir: string
+  /** Headers of every answer. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly log: Log
+  session(id: string): Promise<Session | undefined>
+}
+
+/**
+ * The page sends it with every change. Forms and links of another site cannot, and CORS forbids it
+ * to scripts.
+ */
+const CSRF_HEADER = 'x-slotline'
+
+/** File names with a content hash, as vite writes them. */
+const HASHED = /\/assets\/.+-[A-Za-z0-9_-]{8}\.\w+$/
+
+const send = (c: Context<Env>, { status, body, headers = {} }: Answer): Response => {
+  for (const [name, value] of Object.entries(headers))
+    for (const text of [value].flat()) c.header(name, text, { append: true })
+  c.status(status as ContentfulStatusCode)
+  return body === undefined ? c.body(null) : c.json(body)
+}
+
+/** The JSON body of a request; undefined if it is empty. */
+const readJson = async ({ req }: Context<Env>): Promise<unknown> => {
+  const bytes = await req.arrayBuffer()
+  if (bytes.byteLength === 0) return undefined
+  if (!/^application\/json\s*(;|$)/i.test(req.header('content-type') ?? ''))
+    throw new RpcError('contentType', { type: 'application/json' })
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    throw new RpcError('badRequest')
+  }
+}
+
+/**
+ * Redirects a request for `localhost` if the public URL has an address. Cookies of one are not sent
+ * to the other, so a sign-in that starts at `localhost` could never end. Behind a proxy the host
+ * name is left to the proxy.
+ */
+const redirectLocalhost =
+  ({ protocol, host, port, origin }: URL): MiddlewareHandler<Env> =>
+  async (c, next) => {
+    const given = c.req.header('host')
+    if (protocol !== 'http:' || given !== `localhost:${port}` || host === given) return next()
+    return c.redirect(origin + c.req.url.slice(new URL(c.req.url).origin.length), 307)
+  }
+
+const limitInFlight = (max: number): MiddlewareHandler<Env> => {
+  let inFlight = 0
+  return async (_, next) => {
+    if (inFlight >= max) throw new RpcError('unavailable')
+    inFlight++
+    await next().finally(() => inFlight--)
+  }
+}
+
+/** Checks the guard of a route; returns the session of a signed-in person. */
+const createGuard =
+  ({ adminToken, cookies, log, publicUrl, session }: AppParts) =>
+  async ({ guard, method, path }: Route, c: Context<Env>): Promise<Session | undefined> => {
+    const header = (name: string) => c.req.header(name)
+    if (guard === 'open') return undefined
+    if (guard === 'admin') {
+      // The admin API is for this machine only, and a proxy hides where a request comes from.
+      if (header('x-forwarded-for') !== undefined || header('forwarded') !== undefined)
+        throw new RpcError('notFound')
+      const [, given = ''] = /^bearer +(\S+)$/i.exec(header('authorization') ?? '') ?? []
+      if (adminToken !== undefined && (await timingSafeEqual(given, adminToken.reveal())))
+        return undefined
+      log.warn({ path }, 'admin token refused')
+      throw new RpcError('adminToken')
+    }
+    if (method !== 'GET' && (header(CSRF_HEADER) !== '1' || header('origin') !== publicUrl.origin))
+      throw new RpcError('crossOrigin')
+    const found = await session(cookies.read(header('cookie'), 'session') ?? '')
+    if (found === undefined) throw new RpcError('signedOut')
+    return found
+  }
+
+/** The page, the sign-in, the API and the admin API. */
+export const createApp = (parts: AppParts): Hono<Env> => {
+  const { cookies, headers, log, options, pagesDir, publicUrl, routes } = parts
+  const app = new Hono<Env>()
+  app.use(async (c, next) => {
+    await next()
+    for (const [name, value] of Object.entries(headers)) c.res.headers.set(name, value)
+    if (!c.res.headers.has('Cache-Control')) c.res.headers.set('Cache-Control', 'no-store')
+  })
+  app.use(redirectLocalhost(publicUrl))
+  // Only the page: a compressed answer of the API would show by its length what it contains.
+  app.use(compress({ encoding: 'gzip', contentTypeFilter: /^(text\/|image\/svg)/ }))
+  const onFound = (path: string, c: Context) =>
+    c.header(
+      'Cache-Control',
+      HASHED.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache',
+    )
+  if (existsSync(pagesDir)) app.use(serveStatic<Env>({ root: pagesDir, onFound }))
+  app.use(limitInFlight(options.requestsInFlightMax))
+  const onError = () => {
+    throw new RpcError('bodyTooLarge', { max: options.bodyBytesMax })
+  }
+  app.use(bodyLimit({ maxSize: options.bodyBytesMax, onError }))
+  const onMethodNotAllowed = (c: Context<Env>, methods: readonly string[]) =>
+    send(c, {
+      ...toFailure(new RpcError('methodNotAllowed')),
+      headers: { Allow: methods.toSorted().join(', ') },
+    })
+  app.use(methodNotAllowed({ app, onMethodNotAllowed }))
+
+  const guard = createGuard(parts)
+  for (const route of routes)
+    app.on(route.method, route.path.replace(/:\w+/g, '$&{[A-Za-z0-9_-]{1,64}}'), async c => {
+      const session = await guard(route, c)
+      const answer = await route.run({
+        params: c.req.param() as Readonly<Record<string, string>>,
+        search: new URL(c.req.url).search,
+        body: route.method === 'GET' ? undefined : await readJson(c),
+        session,
+        cookie: kind => cookies.read(c.req.header('cookie'), kind),
+      })
+      return send(c, answer)
+    })
+  // The page itself is a file.
+  app.get('/', () => {
+    throw new RpcError('pageMissing')
+  })
+  app.notFound(c => send(c, toFailure(new RpcError('notFound'))))
+  app.onError((error, c) => {
+    const isExpected = error instanceof RpcError && error.row.status !== undefined
+    // A client that disconnects is no failure of the service.
+    if (!isExpected && !c.env.incoming.socket.destroyed)
+      log.error({ err: error }, 'a dashboard request failed')
+    return send(c, toFailure(error))
+  })
+  return app
+}
