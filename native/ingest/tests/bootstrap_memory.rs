@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use ingest::archive::{ArchiveLimits, read_archive};
 use ingest::load::{Base, LoadOptions, Loader, SORT_MEMORY_BYTES_MIN};
 use ingest::progress::Progress;
-use measuring::{anonymous_bytes, peak_of, tell};
+use measuring::{anonymous_bytes, peak_of, report};
 use primitives::token::TOKEN_PROGRAM;
 use store::{AccountRef, Options, Scope, Store};
 use writer::{Bank, Row, Tar, hash_of};
@@ -169,7 +169,7 @@ fn measured() {
         "load" => load_made(count),
         other => panic!("{other}"),
     });
-    tell(&[peak.saturating_sub(before)]);
+    report(&[peak.saturating_sub(before)]);
 }
 
 fn measure(task: &str, count: u64) -> u64 {

@@ -77,7 +77,7 @@ fn main() {
         let mut line = String::new();
         let bytes = std::io::stdin().read_line(&mut line).expect("a line");
         if bytes == 0 {
-            eprintln!("nobody waits for the rest");
+            eprintln!("no receiver for the rest");
             return;
         }
     }

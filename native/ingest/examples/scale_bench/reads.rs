@@ -254,13 +254,13 @@ pub fn pages(store: &Store, store_dir: &Path, set: &Set) {
         limit,
         after: None,
     };
-    let held = (set.tokens / 40).min(limit as u64) as f64;
+    let owned = (set.tokens / 40).min(limit as u64) as f64;
     let (best, _) = best_of_five(store, |snapshot, budget, out| {
         reads::token_accounts_by_owner(snapshot, &wallet, &PAGE, budget, out)
     });
     report(
         "page of the largest wallet: a row",
-        best * 1e3 / held,
+        best * 1e3 / owned,
         "µs",
         "lower",
         None,

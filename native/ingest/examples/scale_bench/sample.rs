@@ -93,7 +93,7 @@ fn relations(set: &Set) -> (Vec<Mint>, Vec<Wallet>) {
     let wallets: Vec<u64> = spread(set.wallets - 1, WALLETS).map(|n| n + 1).collect();
     let mut holders: HashMap<u64, Vec<(u64, Pubkey)>> =
         mints.iter().map(|&n| (n, Vec::new())).collect();
-    let mut held: HashMap<u64, Vec<u64>> = wallets.iter().map(|&n| (n, Vec::new())).collect();
+    let mut owned: HashMap<u64, Vec<u64>> = wallets.iter().map(|&n| (n, Vec::new())).collect();
     for i in 0..set.tokens {
         if let Some(holders) = holders.get_mut(&set.mint_of(i)) {
             holders.push((balance(i, 0), set.token_key(i)));
@@ -101,8 +101,8 @@ fn relations(set: &Set) -> (Vec<Mint>, Vec<Wallet>) {
                 keep_largest(holders);
             }
         }
-        if let Some(held) = held.get_mut(&set.wallet_of(i)) {
-            held.push(i);
+        if let Some(owned) = owned.get_mut(&set.wallet_of(i)) {
+            owned.push(i);
         }
     }
     let mint = |n: u64| {
@@ -117,7 +117,7 @@ fn relations(set: &Set) -> (Vec<Mint>, Vec<Wallet>) {
         }
     };
     let wallet = |n: u64| {
-        let mut accounts = held.remove(&n).unwrap_or_default();
+        let mut accounts = owned.remove(&n).unwrap_or_default();
         accounts.sort_unstable_by_key(|&i| set.token_key(i));
         Wallet {
             pubkey: encode_pubkey(&key(2, n)),

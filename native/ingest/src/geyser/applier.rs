@@ -14,9 +14,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
 
-use super::block_assembler::Ready;
 use super::event::Event;
 use super::group::{Group, GroupBounds};
+use super::update::Ready;
 use store::{Block, Store, Tip};
 use sys::error::{Error, Result};
 
@@ -292,14 +292,14 @@ impl Shared {
             .map_or(0, |since| {
                 u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
             });
-        let held = self.lock().bytes + self.slots_bytes.load(Ordering::Relaxed);
+        let buffered = self.lock().bytes + self.slots_bytes.load(Ordering::Relaxed);
         Event::Committed {
             slot: block.slot,
             block_height: block.block_height,
             accounts: u64::try_from(block.accounts.len()).unwrap_or(u64::MAX),
             apply_micros,
             feed_lag_ms: created_ms.map(|created_ms| now_ms.saturating_sub(created_ms)),
-            buffered_bytes: u64::try_from(held).unwrap_or(u64::MAX),
+            buffered_bytes: u64::try_from(buffered).unwrap_or(u64::MAX),
         }
     }
 }

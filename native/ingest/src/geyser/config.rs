@@ -2,51 +2,9 @@
 
 use std::fmt;
 
+use super::accounts_filter::AccountsFilter;
 use super::subscription_plan::SubscriptionPlan;
-use primitives::Pubkey;
 use sys::error::{Error, Result};
-
-/// The accounts that the store keeps. [`SubscriptionPlan`] sets how they are requested.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AccountsFilter {
-    All,
-    /// The accounts of a scoped store.
-    Listed {
-        /// Every account of these programs.
-        programs: Vec<Pubkey>,
-        /// These mints and their accounts under both token programs.
-        mints: Vec<Pubkey>,
-        pubkeys: Vec<Pubkey>,
-    },
-}
-
-impl AccountsFilter {
-    /// Builds a listed filter from base58 texts. Fails with the first text that is not an address.
-    pub fn from_base58(
-        programs: &[String],
-        mints: &[String],
-        pubkeys: &[String],
-    ) -> Result<AccountsFilter> {
-        Ok(AccountsFilter::Listed {
-            programs: decode_all(programs)?,
-            mints: decode_all(mints)?,
-            pubkeys: decode_all(pubkeys)?,
-        })
-    }
-}
-
-fn decode_all(texts: &[String]) -> Result<Vec<Pubkey>> {
-    texts
-        .iter()
-        .map(|text| {
-            let mut key = [0; 32];
-            match five8::decode_32(text, &mut key) {
-                Ok(()) => Ok(key),
-                Err(_) => Err(Error::PubkeyDecode(text.clone())),
-            }
-        })
-        .collect()
-}
 
 /// Transaction data to request from the feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,13 +2,12 @@
 
 use std::error::Error as StdError;
 
-use yellowstone_grpc_client::{GeyserGrpcBuilderError, GeyserGrpcClientError};
-use yellowstone_grpc_proto::tonic::{Code, Status};
+use tonic::{Code, Status};
 
-use super::block_assembler::Fault;
 use super::config::GeyserConfig;
 use super::event::{Cause, Gap};
 use super::subscription_plan::SubscriptionPlan;
+use super::update::Fault;
 
 /// Maximum number of characters copied from a server's message.
 const TEXT_CHARS_MAX: usize = 300;
@@ -62,26 +61,9 @@ impl Failure {
         }
     }
 
-    pub fn from_client(config: &GeyserConfig, error: &GeyserGrpcClientError) -> Failure {
-        match error {
-            GeyserGrpcClientError::TonicStatus(status) => Failure::from_status(config, status),
-            GeyserGrpcClientError::TransportError(error) => Failure::from_source(config, error),
-        }
-    }
-
-    pub fn from_builder(config: &GeyserConfig, error: &GeyserGrpcBuilderError) -> Failure {
-        match error {
-            GeyserGrpcBuilderError::TonicError(error) => Failure::from_source(config, error),
-            // The error's own text contains the token.
-            GeyserGrpcBuilderError::MetadataValueError(_) => {
-                Failure::Refused("x_token holds characters that a header cannot".to_string())
-            }
-        }
-    }
-
     /// Describes a failed connection with all source errors: the outermost error says only
     /// "transport error".
-    fn from_source(config: &GeyserConfig, error: &(dyn StdError + 'static)) -> Failure {
+    pub fn from_transport(config: &GeyserConfig, error: &tonic::transport::Error) -> Failure {
         let mut text = format!("no connection to {}", config.shown_endpoint());
         let mut cause = error.source();
         while let Some(error) = cause {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::block_assembler::Ready;
+use super::update::Ready;
 use store::Block;
 
 /// Limits of [`Group`]. See `GeyserConfig`.

@@ -170,10 +170,10 @@ mod tests {
         assert_eq!(health.on_committed(), Some(Event::Healthy));
         assert_eq!(health.on_committed(), None);
         let drop = Failure::Passing("drop".into());
-        let told: Vec<bool> = (0..7)
+        let reported: Vec<bool> = (0..7)
             .map(|_| unhealthy(&health.on_failure(&drop, None).0).is_some())
             .collect();
-        assert_eq!(told, [false, false, false, false, true, false, false]);
+        assert_eq!(reported, [false, false, false, false, true, false, false]);
         assert_eq!(health.on_committed(), Some(Event::Healthy));
     }
 

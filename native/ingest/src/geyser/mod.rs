@@ -6,8 +6,10 @@
 //! chain. On any other block the reader reconnects with `from_slot`. If that does not help, it
 //! reports [`Event::Unhealthy`] with the reason, and the store continues to serve its current tip.
 
+mod accounts_filter;
 mod applier;
 mod block_assembler;
+mod client;
 mod config;
 mod event;
 mod failure;
@@ -19,13 +21,14 @@ mod request;
 mod session;
 mod subscription_plan;
 mod translate;
+mod update;
 
+pub use accounts_filter::AccountsFilter;
 pub use applier::BlockSink;
-pub use block_assembler::{
-    BlockAssembler, BlockMeta, BufferLimits, Fault, Ready, SlotState, Update,
-};
-pub use config::{AccountsFilter, GeyserConfig, Transactions};
+pub use block_assembler::{BlockAssembler, BufferLimits};
+pub use config::{GeyserConfig, Transactions};
 pub use event::{Cause, Event, FlatEvent, Gap, GapKind};
 pub use reader::{FeedReader, start};
 pub use subscription_plan::SubscriptionPlan;
 pub use translate::{Message, Taken, translate};
+pub use update::{BlockMeta, Fault, Ready, SlotState, Update};

@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use super::block_assembler::{BlockMeta, Ready};
+use super::update::{BlockMeta, Ready};
 use primitives::Pubkey;
 use store::{AccountUpdate, Block, TransactionUpdate};
 
@@ -49,10 +49,10 @@ impl PendingSlot {
                 self.bytes += bytes;
             }
             Entry::Occupied(mut entry) => {
-                let held = entry.get_mut();
-                if write_version >= held.0 {
-                    self.bytes = self.bytes - ACCOUNT_BYTES - held.1.data.capacity() + bytes;
-                    *held = (write_version, account);
+                let stored = entry.get_mut();
+                if write_version >= stored.0 {
+                    self.bytes = self.bytes - ACCOUNT_BYTES - stored.1.data.capacity() + bytes;
+                    *stored = (write_version, account);
                 }
             }
         }
@@ -61,8 +61,8 @@ impl PendingSlot {
     pub fn put_transaction(&mut self, index: u64, transaction: TransactionUpdate) {
         self.bytes += transaction_bytes(&transaction);
         let signature = transaction.signature;
-        if let Some((_, held)) = self.transactions.insert(signature, (index, transaction)) {
-            self.bytes -= transaction_bytes(&held);
+        if let Some((_, stored)) = self.transactions.insert(signature, (index, transaction)) {
+            self.bytes -= transaction_bytes(&stored);
         }
     }
 
@@ -82,7 +82,11 @@ impl PendingSlot {
             let closed = || (0, deletion_of(pubkey));
             self.accounts.entry(pubkey).or_insert_with(closed);
         }
-        let mut accounts: Vec<_> = self.accounts.into_values().map(|(_, held)| held).collect();
+        let mut accounts: Vec<_> = self
+            .accounts
+            .into_values()
+            .map(|(_, stored)| stored)
+            .collect();
         accounts.sort_unstable_by_key(|account| account.pubkey);
         let mut transactions: Vec<_> = self.transactions.into_values().collect();
         transactions.sort_unstable_by_key(|(index, transaction)| (*index, transaction.signature));
@@ -94,7 +98,7 @@ impl PendingSlot {
             block_height: meta.block_height,
             block_time: meta.block_time,
             accounts,
-            transactions: transactions.into_iter().map(|(_, held)| held).collect(),
+            transactions: transactions.into_iter().map(|(_, stored)| stored).collect(),
             root,
         };
         Ready {

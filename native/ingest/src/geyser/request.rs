@@ -13,7 +13,8 @@ use yellowstone_grpc_proto::geyser::{
     SubscribeRequestFilterTransactions, SubscribeRequestPing,
 };
 
-use super::config::{AccountsFilter, GeyserConfig, Transactions};
+use super::accounts_filter::AccountsFilter;
+use super::config::{GeyserConfig, Transactions};
 use super::subscription_plan::{SubscriptionPlan, closing_programs};
 use primitives::Pubkey;
 use primitives::token::{CLOCK_SYSVAR, SYSVAR_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
@@ -195,7 +196,7 @@ mod tests {
         assert_eq!(request.commitment, Some(CommitmentLevel::Confirmed as i32));
         let slots = &request.slots["slots"];
         assert_eq!(slots.filter_by_commitment, Some(false));
-        assert_eq!(slots.interslot_updates, Some(true), "or no fork is told");
+        assert_eq!(slots.interslot_updates, Some(true), "forks are reported");
         assert_eq!((request.blocks_meta.len(), request.from_slot), (1, Some(9)));
         assert!(request.transactions_status.is_empty() && request.ping.is_none());
     }

@@ -2,22 +2,20 @@
 
 use std::time::{Duration, Instant};
 
-use futures::{FutureExt, SinkExt, StreamExt};
-use tokio::time::{MissedTickBehavior, interval, timeout};
-use yellowstone_grpc_client::{
-    ClientTlsConfig, GeyserGrpcBuilder, GeyserGrpcClient, GeyserStream, SubscribeRequestSink,
-};
-use yellowstone_grpc_proto::geyser::SubscribeUpdate;
-use yellowstone_grpc_proto::tonic::Status;
-use yellowstone_grpc_proto::tonic::codec::CompressionEncoding;
-use yellowstone_grpc_proto::tonic::transport::Certificate;
+use futures::channel::mpsc;
+use futures::{FutureExt, StreamExt};
+use tokio::time::{MissedTickBehavior, interval};
+use tonic::Status;
+use yellowstone_grpc_proto::geyser::{SubscribeRequest, SubscribeUpdate};
 
 use super::applier::{ApplierHandle, QueueFull};
-use super::block_assembler::{BlockAssembler, BufferLimits, Ready, Update};
+use super::block_assembler::{BlockAssembler, BufferLimits};
+use super::client::{Subscription, Updates, subscribe};
 use super::config::GeyserConfig;
 use super::failure::Failure;
 use super::request::{ping_request, subscribe_request};
 use super::translate::{Message, Taken, translate};
+use super::update::{Ready, Update};
 
 /// Maximum messages to read in one batch before timers and the writer are checked again.
 const BATCH_MESSAGES_MAX: usize = 256;
@@ -29,7 +27,7 @@ pub struct Session<'a> {
     slots: BlockAssembler,
     taken: Taken,
     ready: Vec<Ready>,
-    requests: SubscribeRequestSink,
+    requests: mpsc::Sender<SubscribeRequest>,
     pings: i32,
     last_message: Instant,
     last_block: Instant,
@@ -42,12 +40,13 @@ impl<'a> Session<'a> {
         applier: &'a ApplierHandle,
         tip: Option<(u64, [u8; 32])>,
         from_slot: Option<u64>,
-    ) -> Result<(Session<'a>, GeyserStream), Failure> {
+    ) -> Result<(Session<'a>, Updates), Failure> {
         let limits = BufferLimits {
             buffer_bytes_max: config.buffer_bytes_max,
             reorder_blocks_max: config.reorder_blocks_max,
         };
-        let (requests, stream) = subscribe(config, from_slot).await?;
+        let request = subscribe_request(config, from_slot);
+        let Subscription { requests, updates } = subscribe(config, request).await?;
         let now = Instant::now();
         let session = Session {
             config,
@@ -60,14 +59,14 @@ impl<'a> Session<'a> {
             last_message: now,
             last_block: now,
         };
-        Ok((session, stream))
+        Ok((session, updates))
     }
 
     /// Reads until the stream ends or a limit ends it. `Ok` means that the applier failed and
     /// stores the error. `on_news` is called on each applier notification.
     pub async fn run(
         mut self,
-        mut stream: GeyserStream,
+        mut stream: Updates,
         mut on_news: impl FnMut(),
     ) -> Result<(), Failure> {
         let shortest_ms = self.config.silence_ms.min(self.config.block_silence_ms);
@@ -93,7 +92,7 @@ impl<'a> Session<'a> {
 
     /// Reads messages that are already available. Polling the timers for each message would cost
     /// more than the message.
-    fn take_batch(&mut self, stream: &mut GeyserStream) -> Result<(), Failure> {
+    fn take_batch(&mut self, stream: &mut Updates) -> Result<(), Failure> {
         for _ in 0..BATCH_MESSAGES_MAX {
             match stream.next().now_or_never() {
                 Some(message) => self.take(message)?,
@@ -147,7 +146,7 @@ impl<'a> Session<'a> {
     /// outgoing traffic, so a failed send is ignored.
     fn answer_ping(&mut self) {
         self.pings = self.pings.wrapping_add(1);
-        let _ = self.requests.send(ping_request(self.pings)).now_or_never();
+        let _ = self.requests.try_send(ping_request(self.pings));
     }
 
     fn check_clock(&self) -> Result<(), Failure> {
@@ -169,65 +168,4 @@ impl<'a> Session<'a> {
         }
         Ok(())
     }
-}
-
-async fn subscribe(
-    config: &GeyserConfig,
-    from_slot: Option<u64>,
-) -> Result<(SubscribeRequestSink, GeyserStream), Failure> {
-    let builder = builder(config)?;
-    let connect_ms = config.connect_timeout_ms;
-    // The client's own timeout covers TCP only. This one covers a peer that accepts and sends
-    // nothing.
-    let mut client = timeout(Duration::from_millis(connect_ms), builder.connect())
-        .await
-        .map_err(|_| {
-            Failure::Passing(format!(
-                "no connection to {} within {connect_ms} ms (connectTimeoutMs)",
-                config.shown_endpoint()
-            ))
-        })?
-        .map_err(|error| Failure::from_builder(config, &error))?;
-    let silence_ms = config.silence_ms;
-    let request = subscribe_request(config, from_slot);
-    timeout(
-        Duration::from_millis(silence_ms),
-        client.subscribe_with_request(Some(request)),
-    )
-    .await
-    .map_err(|_| {
-        Failure::Passing(format!(
-            "no answer to Subscribe for {silence_ms} ms (silenceMs)"
-        ))
-    })?
-    .map_err(|error| Failure::from_client(config, &error))
-}
-
-fn builder(config: &GeyserConfig) -> Result<GeyserGrpcBuilder, Failure> {
-    let failed = |error| Failure::from_builder(config, &error);
-    let keepalive_interval = Duration::from_millis(config.keepalive_interval_ms);
-    let mut builder = GeyserGrpcClient::build_from_shared(config.endpoint.clone())
-        .map_err(failed)?
-        .x_token(config.x_token.clone())
-        .map_err(failed)?
-        .connect_timeout(Duration::from_millis(config.connect_timeout_ms))
-        .http2_keep_alive_interval(keepalive_interval)
-        .keep_alive_timeout(Duration::from_millis(config.keepalive_timeout_ms))
-        .keep_alive_while_idle(true)
-        .tcp_keepalive(Some(keepalive_interval))
-        .tcp_nodelay(true)
-        .initial_stream_window_size(config.window_bytes)
-        .initial_connection_window_size(config.window_bytes)
-        .max_decoding_message_size(config.decode_bytes_max);
-    if config.accept_zstd {
-        builder = builder.accept_compressed(CompressionEncoding::Zstd);
-    }
-    if config.endpoint.starts_with("https://") {
-        let tls = match &config.ca_certificate_pem {
-            Some(pem) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem)),
-            None => ClientTlsConfig::new().with_native_roots(),
-        };
-        builder = builder.tls_config(tls).map_err(failed)?;
-    }
-    Ok(builder)
 }

@@ -1,6 +1,6 @@
 //! Subscription plans for accounts: what each requires from the server and which changes it misses.
 
-use super::config::AccountsFilter;
+use super::accounts_filter::AccountsFilter;
 use primitives::Pubkey;
 use primitives::token::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 

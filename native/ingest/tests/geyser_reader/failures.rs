@@ -291,7 +291,7 @@ fn a_panic_in_the_listener_does_not_stop_the_reader() {
     let sink = Arc::new(MemorySink::default());
     let config = quick(format!("http://{}", server.address));
     let reader = ingest::geyser::start(config, Arc::clone(&sink), |_| {
-        std::panic::resume_unwind(Box::new("told to"))
+        std::panic::resume_unwind(Box::new("as requested"))
     })
     .unwrap();
     while sink.slots().len() < 3 {

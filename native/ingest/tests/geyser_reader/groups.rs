@@ -67,7 +67,7 @@ fn queued_blocks_are_committed_in_groups_with_one_event_per_block() {
     assert_eq!(micros[1..5], [micros[1]; 4], "a group shares its time");
     assert!(
         micros[0] >= 500_000,
-        "the first one was held alone: {micros:?}"
+        "the first one was applied alone: {micros:?}"
     );
     assert_eq!(server.seen().len(), 1);
     h.reader.stop().unwrap();

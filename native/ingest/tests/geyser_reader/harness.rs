@@ -87,7 +87,7 @@ impl BlockSink for MemorySink {
                     return Err(Error::DiskReserve(5));
                 }
                 Some((slot, Refusal::Panic)) if slot == block.slot => {
-                    std::panic::resume_unwind(Box::new("told to"))
+                    std::panic::resume_unwind(Box::new("as requested"))
                 }
                 Some((slot, Refusal::OtherTip)) if slot == block.slot => {
                     tip = Some((slot - 1, [0; 32]));

@@ -12,7 +12,7 @@ use yellowstone_grpc_proto::geyser::SlotStatus;
 
 use crate::chain::*;
 use crate::harness::read_from;
-use crate::measuring::{anonymous_bytes, measure, peak_of, tell};
+use crate::measuring::{anonymous_bytes, measure, peak_of, report};
 use crate::server::{FeedServer, Step};
 
 const ENDPOINT: &str = "SLOTLINE_TEST_FEED";
@@ -126,7 +126,7 @@ fn measured() {
         .iter()
         .filter(|event| matches!(event, ingest::geyser::Event::Connected { .. }))
         .count();
-    tell(&[peak.saturating_sub(before), replays as u64]);
+    report(&[peak.saturating_sub(before), replays as u64]);
 }
 
 /// Memory growth in bytes of a reader with this queue, and the number of streams it opened.

@@ -82,7 +82,7 @@ fn logs_and_roots_reach_the_store() {
     let snapshot = h.sink.snapshot().unwrap();
     let roots = (11..=13).map(|slot| snapshot.block(slot).unwrap().unwrap().root);
     assert_eq!(roots.collect::<Vec<_>>(), [0, 0, 11]);
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     let is_held = snapshot.feed(11, &mut |change| {
         if let Change::Transaction {
             signature,
@@ -94,7 +94,7 @@ fn logs_and_roots_reach_the_store() {
         {
             let first: Vec<u8> = keys.iter().map(|key| key[0]).collect();
             let lines: Vec<Vec<u8>> = logs.map(<[u8]>::to_vec).collect();
-            told.push((
+            received.push((
                 signature[0],
                 error.map(<[u8]>::to_vec),
                 is_vote,
@@ -107,7 +107,7 @@ fn logs_and_roots_reach_the_store() {
     assert!(is_held.unwrap());
     let lines = vec![b"one".to_vec(), b"two".to_vec()];
     let expected = (11, Some(vec![8, 0, 0, 0]), false, vec![1, 2, 3, 4], lines);
-    assert_eq!(told, [expected]);
+    assert_eq!(received, [expected]);
     let found = snapshot.signature(&[11; 64]).unwrap().unwrap();
     assert_eq!((found.slot, found.error), (11, Some(&[8, 0, 0, 0][..])));
     drop(snapshot);

@@ -45,7 +45,7 @@ pub fn peak_of<T>(run: impl FnOnce() -> T) -> (T, u64) {
 }
 
 /// Prints the figures for the caller of `measure`.
-pub fn tell(figures: &[u64]) {
+pub fn report(figures: &[u64]) {
     let words: Vec<String> = figures.iter().map(u64::to_string).collect();
     println!("{MARK}{}", words.join(" "));
 }
@@ -60,8 +60,8 @@ pub fn measure(test: &str, variables: &[(&str, String)]) -> Vec<u64> {
     let text = String::from_utf8_lossy(&child.stdout);
     let errors = String::from_utf8_lossy(&child.stderr);
     assert!(child.status.success(), "{text}{errors}");
-    let (_, told) = text.split_once(MARK).unwrap();
-    let figures = told.lines().next().unwrap().split_whitespace();
+    let (_, printed) = text.split_once(MARK).unwrap();
+    let figures = printed.lines().next().unwrap().split_whitespace();
     let figures = figures.map(|word| word.parse().unwrap()).collect();
     println!("{variables:?}: {figures:?}");
     figures

@@ -69,7 +69,7 @@ fn store_of(dir: &Path, name: &str, archives: &[(&str, u8)]) -> Option<Store> {
 }
 
 /// All accounts of a store.
-fn held(store: &Store) -> BTreeMap<Pubkey, Account> {
+fn stored(store: &Store) -> BTreeMap<Pubkey, Account> {
     let snapshot = store.snapshot().unwrap();
     let keys = snapshot.keys_after(None, usize::MAX, usize::MAX).unwrap();
     let account = |pubkey: Pubkey| {
@@ -104,7 +104,7 @@ fn listed_in(names: &[&str]) -> BTreeMap<String, Value> {
 }
 
 fn assert_listed(store: &Store, names: &[&str]) {
-    let shown: BTreeMap<String, Value> = held(store)
+    let shown: BTreeMap<String, Value> = stored(store)
         .into_iter()
         .map(|(key, account)| (encode_pubkey(&key).to_string(), listed(&account)))
         .collect();
@@ -152,21 +152,21 @@ fn an_agave_archive_loads_to_its_accounts() {
         return;
     };
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
-    let (held, (_, entries, _)) = (held(&store), read(AGAVE).unwrap());
+    let (stored, (_, entries, _)) = (stored(&store), read(AGAVE).unwrap());
     let latest_versions = latest_versions([&entries[..]]);
-    assert_eq!(held.len(), latest_versions.len());
+    assert_eq!(stored.len(), latest_versions.len());
     for (key, account) in latest_versions {
-        assert_eq!(listed(&held[&key]), listed(account));
+        assert_eq!(listed(&stored[&key]), listed(account));
     }
     // Compare with the account dumps from which the archive was built.
     let known = fixtures::accounts().unwrap();
     let found = known.iter().filter_map(|account| {
-        let held = held.get(&account.pubkey)?;
-        let is_same = held.lamports == account.lamports
-            && held.owner == account.owner
-            && held.executable == account.executable
-            && held.rent_epoch == account.rent_epoch
-            && held.data == account.data;
+        let stored = stored.get(&account.pubkey)?;
+        let is_same = stored.lamports == account.lamports
+            && stored.owner == account.owner
+            && stored.executable == account.executable
+            && stored.rent_epoch == account.rent_epoch
+            && stored.data == account.data;
         is_same.then_some(())
     });
     let count = found.count();

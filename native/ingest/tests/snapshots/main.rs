@@ -106,9 +106,9 @@ fn latest_versions<'a>(
 ) -> BTreeMap<Pubkey, &'a Account> {
     let mut newest = BTreeMap::new();
     for account in archives.into_iter().flatten() {
-        let held: &mut &Account = newest.entry(account.pubkey).or_insert(account);
-        if account.slot >= held.slot {
-            *held = account;
+        let newest_version: &mut &Account = newest.entry(account.pubkey).or_insert(account);
+        if account.slot >= newest_version.slot {
+            *newest_version = account;
         }
     }
     newest.retain(|_, account| account.lamports > 0);
@@ -176,8 +176,8 @@ fn an_agave_archive_contains_the_fixture_accounts() {
     };
     assert_eq!((name.slot, end.manifest.slot, end.storages), (100, 100, 2));
     assert_eq!(end.cut_storages, 0);
-    let held = latest_versions([&accounts[..]]);
-    assert_eq!(lamports(&held), end.manifest.capitalization);
+    let newest_version = latest_versions([&accounts[..]]);
+    assert_eq!(lamports(&newest_version), end.manifest.capitalization);
     // The archive was built without sysvars, features, configs, native programs and empty accounts.
     let index = fixtures::path("accounts-index.json").unwrap();
     let index: Vec<Value> = serde_json::from_slice(&std::fs::read(index).unwrap()).unwrap();
@@ -196,7 +196,7 @@ fn an_agave_archive_contains_the_fixture_accounts() {
         .iter()
         .filter(|a| a.lamports > 0 && !left_out.contains(&a.pubkey))
     {
-        let Some(found) = held.get(&account.pubkey) else {
+        let Some(found) = newest_version.get(&account.pubkey) else {
             absent.push(encode_pubkey(&account.pubkey).to_string());
             continue;
         };

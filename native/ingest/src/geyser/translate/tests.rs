@@ -1,13 +1,15 @@
 //! Tests of message conversion with valid, malformed and random input.
 
 use proptest::prelude::*;
-use yellowstone_grpc_proto::geyser::{SubscribeUpdateTransaction, SubscribeUpdateTransactionInfo};
+use yellowstone_grpc_proto::geyser::subscribe_update::UpdateOneof;
+use yellowstone_grpc_proto::geyser::*;
 use yellowstone_grpc_proto::prost::Message as _;
 use yellowstone_grpc_proto::solana::storage::confirmed_block::{
     BlockHeight, Message as Message_, Transaction, TransactionStatusMeta,
 };
 
 use super::*;
+use crate::geyser::update::{BlockMeta, Fault, Update};
 
 const ALL: Taken = Taken {
     transactions: true,

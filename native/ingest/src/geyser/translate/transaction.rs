@@ -4,8 +4,9 @@ use yellowstone_grpc_proto::geyser::{
     SubscribeUpdateTransaction, SubscribeUpdateTransactionStatus,
 };
 
-use super::{Taken, fixed, malformed};
-use crate::geyser::block_assembler::{Fault, Update};
+use super::fields::{fixed, malformed};
+use super::taken::Taken;
+use crate::geyser::update::{Fault, Update};
 use primitives::Pubkey;
 use store::{TransactionDetails, TransactionUpdate};
 

@@ -1,0 +1,147 @@
+//! Converts one message.
+
+use yellowstone_grpc_proto::geyser::subscribe_update::UpdateOneof;
+use yellowstone_grpc_proto::geyser::{
+    SlotStatus, SubscribeUpdate, SubscribeUpdateAccount, SubscribeUpdateAccountInfo,
+    SubscribeUpdateBlock, SubscribeUpdateBlockMeta, SubscribeUpdateSlot,
+};
+use yellowstone_grpc_proto::prost_types::Timestamp;
+
+use super::fields::{fixed, malformed};
+use super::taken::Taken;
+use super::transaction::{translate_status, translate_transaction};
+use crate::geyser::update::{BlockMeta, Fault, SlotState, Update};
+use store::AccountUpdate;
+
+/// A converted message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    Update(Update),
+    /// Several updates, in order.
+    Updates(Vec<Update>),
+    /// The server expects an answer.
+    Ping,
+    /// Ignored: not requested, or changes no account.
+    Other,
+}
+
+/// Checks and converts one message. Account data is moved, not copied.
+pub fn translate(update: SubscribeUpdate, taken: Taken) -> Result<Message, Fault> {
+    let created_ms = update.created_at.and_then(to_ms);
+    let update = match update.update_oneof {
+        Some(UpdateOneof::Account(account)) => translate_account(account)?,
+        Some(UpdateOneof::BlockMeta(meta)) => translate_meta(meta, created_ms).map(Some)?,
+        Some(UpdateOneof::Block(block)) => {
+            return translate_block(block, created_ms).map(Message::Updates);
+        }
+        Some(UpdateOneof::Transaction(update)) => {
+            return translate_transaction(update, taken).map(Message::Updates);
+        }
+        Some(UpdateOneof::TransactionStatus(status)) => translate_status(status).map(Some)?,
+        Some(UpdateOneof::Slot(slot)) => translate_slot(&slot),
+        Some(UpdateOneof::Ping(_)) => return Ok(Message::Ping),
+        _ => None,
+    };
+    Ok(update.map_or(Message::Other, Message::Update))
+}
+
+fn translate_account(update: SubscribeUpdateAccount) -> Result<Option<Update>, Fault> {
+    let slot = update.slot;
+    // A startup copy belongs to no block. Current validators do not send any.
+    if update.is_startup {
+        return Ok(None);
+    }
+    let account = update
+        .account
+        .ok_or_else(|| malformed(slot, "an account update without one"))?;
+    translate_state(slot, account).map(Some)
+}
+
+fn translate_state(slot: u64, account: SubscribeUpdateAccountInfo) -> Result<Update, Fault> {
+    Ok(Update::Account {
+        slot,
+        write_version: account.write_version,
+        account: AccountUpdate {
+            pubkey: fixed(slot, "a pubkey", &account.pubkey)?,
+            lamports: account.lamports,
+            rent_epoch: account.rent_epoch,
+            executable: account.executable,
+            owner: fixed(slot, "an owner", &account.owner)?,
+            data: account.data,
+        },
+    })
+}
+
+/// Returns all accounts, then the block metadata.
+fn translate_block(
+    block: SubscribeUpdateBlock,
+    created_ms: Option<u64>,
+) -> Result<Vec<Update>, Fault> {
+    let slot = block.slot;
+    // Every block writes sysvars. A block without accounts comes from a server that omits them.
+    if block.accounts.is_empty() && block.updated_account_count > 0 {
+        return Err(malformed(slot, "a block without its accounts"));
+    }
+    let accounts = block.accounts.into_iter();
+    let mut updates = accounts
+        .map(|account| translate_state(slot, account))
+        .collect::<Result<Vec<_>, Fault>>()?;
+    let meta = SubscribeUpdateBlockMeta {
+        slot,
+        blockhash: block.blockhash,
+        block_time: block.block_time,
+        block_height: block.block_height,
+        parent_slot: block.parent_slot,
+        parent_blockhash: block.parent_blockhash,
+        ..SubscribeUpdateBlockMeta::default()
+    };
+    updates.push(translate_meta(meta, created_ms)?);
+    Ok(updates)
+}
+
+fn translate_meta(
+    meta: SubscribeUpdateBlockMeta,
+    created_ms: Option<u64>,
+) -> Result<Update, Fault> {
+    let slot = meta.slot;
+    // lastValidBlockHeight requires the block height.
+    let height = meta
+        .block_height
+        .ok_or_else(|| malformed(slot, "a block without its height"))?;
+    Ok(Update::Meta(BlockMeta {
+        slot,
+        parent_slot: meta.parent_slot,
+        blockhash: decode_hash(slot, "a blockhash", &meta.blockhash)?,
+        parent_blockhash: decode_hash(slot, "a parent blockhash", &meta.parent_blockhash)?,
+        block_height: height.block_height,
+        block_time: meta.block_time.map(|time| time.timestamp),
+        created_ms,
+    }))
+}
+
+fn translate_slot(update: &SubscribeUpdateSlot) -> Option<Update> {
+    let state = match SlotStatus::try_from(update.status) {
+        Ok(SlotStatus::SlotConfirmed) => SlotState::Confirmed,
+        Ok(SlotStatus::SlotFinalized) => SlotState::Finalized,
+        Ok(SlotStatus::SlotCreatedBank) => SlotState::CreatedBank,
+        Ok(SlotStatus::SlotDead) => SlotState::Dead,
+        // PROCESSED precedes all statuses used here. Unknown statuses come from newer servers.
+        _ => return None,
+    };
+    Some(Update::Slot {
+        slot: update.slot,
+        state,
+    })
+}
+
+fn decode_hash(slot: u64, field: &str, text: &str) -> Result<[u8; 32], Fault> {
+    let mut hash = [0; 32];
+    five8::decode_32(text, &mut hash)
+        .map_err(|_| malformed(slot, format!("{field} that is not 32 bytes in base58")))?;
+    Ok(hash)
+}
+
+fn to_ms(stamp: Timestamp) -> Option<u64> {
+    let seconds_ms = u64::try_from(stamp.seconds).ok()?.checked_mul(1_000)?;
+    seconds_ms.checked_add(u64::try_from(stamp.nanos).ok()? / 1_000_000)
+}

@@ -1,0 +1,23 @@
+//! The parts of transactions that a configuration needs.
+
+use crate::geyser::config::{GeyserConfig, Transactions};
+use crate::geyser::subscription_plan::SubscriptionPlan;
+
+/// Which data to extract from a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// The transaction itself, for the store's feed. False if it was requested only for its closes.
+    pub transactions: bool,
+    /// The accounts whose lamports it reduced to zero.
+    pub closes: bool,
+}
+
+impl Taken {
+    pub fn of(config: &GeyserConfig) -> Taken {
+        let transactions = config.transactions;
+        Taken {
+            transactions: !matches!(transactions, Transactions::None | Transactions::Status),
+            closes: config.plan.resolve(&config.accounts) == SubscriptionPlan::Narrow,
+        }
+    }
+}
