@@ -1,11 +1,12 @@
-// Checks of files that the linters here do not have: how long comments, files and folders are, and
-// that tests are placed as their sources are. Part of `npm run lint`. The only argument is the root
-// of another checkout.
+// Checks of files that the linters here do not have: how long comments, files and folders are; that
+// tests are placed as their sources are; and that the modules of a Rust crate import each other
+// without a cycle. Part of `npm run lint`. The only argument is the root of another checkout.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, extname, join, normalize } from 'node:path/posix'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
+import { rustCycles } from './rust-modules.mjs'
 
 const LINE_COLUMNS_MAX = 100
 const FILE_LINES_MAX = 400
@@ -115,6 +116,7 @@ const faults = [
   ...folderFaults(files),
   ...misplacedTests(files),
   ...foldersWithoutTests(files),
+  ...rustCycles(files, file => readFileSync(join(root, file), 'utf8')),
 ]
 for (const fault of faults) process.stderr.write(`${fault}\n`)
 process.exitCode = faults.length === 0 ? 0 : 1

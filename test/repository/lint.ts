@@ -203,3 +203,26 @@ t.test('check-files refuses long files and misplaced tests', async t => {
     'test/rpc/elsewhere.ts: tests nothing of src/rpc/',
   ])
 })
+
+t.test('check-files refuses import cycles between the modules of a Rust crate', async t => {
+  const dir = openCheckout(t, {
+    'native/cycle/src/lib.rs': 'mod a;\nmod b;\nmod c;\n',
+    'native/cycle/src/a.rs': 'use crate::{\n    b::B,\n    c,\n};\n',
+    'native/cycle/src/b.rs': 'pub fn b() {\n    super::a::f();\n}\n',
+    'native/cycle/src/c.rs': '// use crate::a;\n#[cfg(test)]\nmod tests {\n    use crate::a;\n}\n',
+    'native/parent/src/lib.rs': 'pub mod inner;\n',
+    'native/parent/src/inner/mod.rs': 'mod part;\nuse part::P;\npub struct I;\n',
+    'native/parent/src/inner/part.rs': 'use super::I;\npub struct P;\n',
+    'native/sound/src/lib.rs': 'mod a;\nmod b;\nmod tests;\npub use a::A;\n',
+    'native/sound/src/a.rs': 'use super::b::{self, B};\npub struct A;\n',
+    'native/sound/src/b.rs': 'pub struct B;\n',
+    'native/sound/src/tests.rs': 'use crate::A;\n',
+  })
+  const script = join(root, 'scripts', 'check-files.mjs')
+  const { code, output } = await run(dir, process.execPath, script, dir)
+  t.not(code, 0)
+  t.strictSame(output.trim().split('\n').toSorted(), [
+    'native/cycle/src/a.rs: import cycle a.rs → b.rs → a.rs',
+    'native/parent/src/inner/mod.rs: import cycle inner/mod.rs → inner/part.rs → inner/mod.rs',
+  ])
+})

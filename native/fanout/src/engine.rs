@@ -125,7 +125,7 @@ impl Engine {
                 return Ok(Fed::Full);
             }
             match &mut self.slot {
-                Some(slot) if slot.is_told => {
+                Some(slot) if slot.is_sent => {
                     self.position = ChainPosition::At(slot.block.slot);
                     self.slot = None;
                 }
@@ -176,7 +176,7 @@ impl Engine {
     /// Queues the frames of signatures, which are the last of a slot.
     fn tell_signatures(&mut self) {
         if let Some(slot) = &mut self.slot {
-            slot.is_told = true;
+            slot.is_sent = true;
             let mut settled = std::mem::take(&mut slot.settled);
             self.index.signatures.finalize(self.root, &mut settled);
             self.settle(settled);

@@ -26,7 +26,7 @@ pub struct Hit {
 }
 
 /// The keys under which a subscription is indexed.
-enum Held {
+enum Registered {
     Account(Pubkey),
     Program(Pubkey, FilterKey),
     Logs(LogsOf),
@@ -38,7 +38,7 @@ enum Held {
 /// All subscriptions, indexed by what changes are looked up by.
 #[derive(Default)]
 pub struct Index {
-    held: HashMap<u32, Held>,
+    registered: HashMap<u32, Registered>,
     accounts: HashMap<Pubkey, Subs<View>>,
     programs: HashMap<Pubkey, ProgramGroup>,
     logs: Subs<()>,
@@ -53,10 +53,10 @@ pub struct Index {
 
 impl Index {
     pub fn add(&mut self, id: u32, interest: Interest) {
-        let held = match interest {
+        let registered = match interest {
             Interest::Account { pubkey, view } => {
                 self.accounts.entry(pubkey).or_default().insert(id, view);
-                Held::Account(pubkey)
+                Registered::Account(pubkey)
             }
             Interest::Program {
                 program,
@@ -64,11 +64,11 @@ impl Index {
                 view,
             } => {
                 let group = self.programs.entry(program).or_default();
-                Held::Program(program, group.insert(id, &filters, view))
+                Registered::Program(program, group.insert(id, &filters, view))
             }
             Interest::Logs(of) => {
                 self.logs_of(of).insert(id, ());
-                Held::Logs(of)
+                Registered::Logs(of)
             }
             Interest::Signature {
                 signature,
@@ -80,24 +80,24 @@ impl Index {
                     wants_received,
                 };
                 self.signatures.add(id, signature, awaited);
-                Held::Signature
+                Registered::Signature
             }
             Interest::Slot => {
                 self.slots.insert(id, ());
-                Held::Slot
+                Registered::Slot
             }
             Interest::Root => {
                 self.roots.insert(id, ());
-                Held::Root
+                Registered::Root
             }
         };
-        self.held.insert(id, held);
+        self.registered.insert(id, registered);
     }
 
     pub fn remove(&mut self, id: u32) {
-        match self.held.remove(&id) {
-            Some(Held::Account(pubkey)) => drop_from(&mut self.accounts, &pubkey, id),
-            Some(Held::Program(program, place)) => {
+        match self.registered.remove(&id) {
+            Some(Registered::Account(pubkey)) => drop_from(&mut self.accounts, &pubkey, id),
+            Some(Registered::Program(program, place)) => {
                 if let Some(group) = self.programs.get_mut(&program) {
                     group.remove(id, &place);
                     if group.is_empty() {
@@ -105,21 +105,23 @@ impl Index {
                     }
                 }
             }
-            Some(Held::Logs(LogsOf::Mentions(key))) => drop_from(&mut self.mentions, &key, id),
-            Some(Held::Logs(of)) => self.logs_of(of).remove(id),
-            Some(Held::Signature) => self.signatures.remove(id),
-            Some(Held::Slot) => self.slots.remove(id),
-            Some(Held::Root) => self.roots.remove(id),
+            Some(Registered::Logs(LogsOf::Mentions(key))) => {
+                drop_from(&mut self.mentions, &key, id)
+            }
+            Some(Registered::Logs(of)) => self.logs_of(of).remove(id),
+            Some(Registered::Signature) => self.signatures.remove(id),
+            Some(Registered::Slot) => self.slots.remove(id),
+            Some(Registered::Root) => self.roots.remove(id),
             None => {}
         }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.held.is_empty()
+        self.registered.is_empty()
     }
 
     pub fn contains(&self, id: u32) -> bool {
-        self.held.contains_key(&id)
+        self.registered.contains_key(&id)
     }
 
     pub fn wants_accounts(&self) -> bool {

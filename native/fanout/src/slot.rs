@@ -22,7 +22,7 @@ pub struct Slot {
     /// Frames of signatures, written after all others.
     pub settled: Vec<Settled>,
     /// Whether all changes have been written.
-    pub is_told: bool,
+    pub is_sent: bool,
 }
 
 /// How reading the changes of a slot ended.
@@ -42,7 +42,7 @@ impl Slot {
             at: FeedPosition::default(),
             begun: None,
             settled: Vec::new(),
-            is_told: false,
+            is_sent: false,
         }
     }
 

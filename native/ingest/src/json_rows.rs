@@ -242,7 +242,7 @@ impl JsonRows {
             _ => (
                 &mut self.envelope,
                 self.limits.envelope_bytes_max,
-                "what stands around the accounts",
+                "what surrounds the accounts",
             ),
         };
         if into.len() + bytes.len() > bytes_max {

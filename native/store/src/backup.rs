@@ -5,7 +5,7 @@ use std::path::Path;
 
 use heed::CompactionOption;
 
-use super::open::Store;
+use crate::store::Store;
 use sys::error::Result;
 
 impl Store {

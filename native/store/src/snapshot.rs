@@ -5,16 +5,16 @@ use std::ops::Bound;
 
 use heed::{RoTxn, WithTls};
 
-use super::btree_prefetch::Tree;
-use super::holders::{self, HOLDERS_MIN};
-use super::keys;
-use super::open::Store;
-use super::options::Scope;
-use super::record::{self, AccountRef, Tip};
-use super::tables::Tables;
+use crate::btree_prefetch::walk::Tree;
+use crate::indexes::holders::{self, HOLDERS_MIN};
+use crate::options::Scope;
+use crate::rows::keys;
+use crate::rows::record::{self, AccountRef, Tip, decode};
+use crate::store::Store;
+use crate::tables::Tables;
 use primitives::Pubkey;
 use primitives::token::{CLOCK_SYSVAR, TokenProgram};
-use sys::error::{Error, Result};
+use sys::error::Result;
 
 /// A read transaction: all answers of a snapshot are as of the same slot.
 pub struct Snapshot<'s> {
@@ -25,18 +25,22 @@ pub struct Snapshot<'s> {
     pub(super) accounts_tree: OnceCell<Option<Tree>>,
 }
 
-impl<'s> Snapshot<'s> {
-    pub(super) fn begin(store: &'s Store) -> Result<Self> {
-        let txn = store.env.read_txn()?;
-        let tip = store.tip_at(&txn)?;
+impl Store {
+    /// A consistent view of the store that does not change until it is dropped. Keep it short, and
+    /// open only one per thread: the pages that it reads cannot be reused.
+    pub fn snapshot(&self) -> Result<Snapshot<'_>> {
+        let txn = self.env.read_txn()?;
+        let tip = self.tip_at(&txn)?;
         Ok(Snapshot {
-            store,
+            store: self,
             txn,
             tip,
             accounts_tree: OnceCell::new(),
         })
     }
+}
 
+impl<'s> Snapshot<'s> {
     pub(super) fn tables(&self) -> &'s Tables {
         &self.store.tables
     }
@@ -150,18 +154,4 @@ impl<'s> Snapshot<'s> {
     pub fn in_scope(&self, pubkey: &Pubkey) -> Result<bool> {
         Ok(self.scope().covers_pubkey(pubkey) || self.account(pubkey)?.is_some())
     }
-}
-
-pub fn decode(found: &[u8]) -> Result<AccountRef<'_>> {
-    record::decode(found)
-        .ok_or_else(|| Error::Internal(format!("an account record has only {} bytes", found.len())))
-}
-
-pub(super) fn tip_of(tables: &Tables, txn: &RoTxn<'_>) -> Result<Option<Tip>> {
-    let Some((key, value)) = tables.blocks.last(txn)? else {
-        return Ok(None);
-    };
-    let tip = record::decode_block(keys::slot_of(key), value);
-    tip.map(Some)
-        .ok_or_else(|| Error::Internal("the tip's record is too short".to_string()))
 }

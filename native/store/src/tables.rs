@@ -4,6 +4,8 @@
 use heed::types::Bytes;
 use heed::{Database, Env, RoTxn, RwTxn};
 
+use crate::rows::keys;
+use crate::rows::record::{self, Tip};
 use sys::error::{Error, Result};
 
 /// A table as LMDB stores it: bytes to bytes.
@@ -84,6 +86,18 @@ tables! {
         "Outcomes of recent transactions: signatureSubscribe on what is already confirmed.";
     meta: "word" => "bytes",
         "schema, scope, changed (what the store was built for) and feedBytes.";
+}
+
+impl Tables {
+    /// The newest block, or `None` in an empty store.
+    pub fn tip(&self, txn: &RoTxn<'_>) -> Result<Option<Tip>> {
+        let Some((key, value)) = self.blocks.last(txn)? else {
+            return Ok(None);
+        };
+        let tip = record::decode_block(keys::slot_of(key), value);
+        tip.map(Some)
+            .ok_or_else(|| Error::Internal("the tip's record is too short".to_string()))
+    }
 }
 
 fn open_one(env: &Env, txn: &RoTxn<'_>, name: &str) -> Result<Db> {

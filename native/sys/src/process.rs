@@ -46,16 +46,16 @@ pub fn set_slice(micros: u64) -> Result<()> {
     Ok(())
 }
 
-/// Priority of a realtime thread: Linux's lowest, which is above all ordinary threads.
+/// Priority of a realtime thread: Linux's lowest, which is above all threads of normal priority.
 const REALTIME_PRIORITY: libc::c_int = 1;
 
-/// Gives the calling thread a realtime policy, so that it runs before every ordinary thread.
-/// Returns whether the system allows it (root, CAP_SYS_NICE or RLIMIT_RTPRIO). Threads and
-/// processes that it starts later are ordinary.
+/// Gives the calling thread a realtime policy, so that it runs before every thread of normal
+/// priority. Returns whether the system allows it (root, CAP_SYS_NICE or RLIMIT_RTPRIO). Threads
+/// and processes that it starts later have normal priority.
 ///
-/// If the thread keeps a processor busy, ordinary threads get only a twentieth of that processor,
-/// including the system threads that process its packets. Do not use it for a thread that never
-/// sleeps.
+/// If the thread keeps a processor busy, threads of normal priority get only a twentieth of that
+/// processor, including the system threads that process its packets. Do not use it for a thread
+/// that never sleeps.
 pub fn set_realtime() -> Result<bool> {
     set_policy(
         libc::SCHED_RR | libc::SCHED_RESET_ON_FORK,
@@ -267,10 +267,10 @@ mod tests {
     fn a_lock_is_exclusive() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
-        let held = LockFile::take(&path).unwrap();
-        assert!(held.is_some());
+        let lock = LockFile::take(&path).unwrap();
+        assert!(lock.is_some());
         assert!(LockFile::take(&path).unwrap().is_none());
-        drop(held);
+        drop(lock);
         assert!(LockFile::take(&path).unwrap().is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! Measures the kernel's reads without transport. Each answer is checked before it is timed.
+//! Measures reads without transport. Each answer is checked before it is timed.
 //!
 //! `cargo run --release -p wire --example read_bench -- [accounts] [mints]`
 //!

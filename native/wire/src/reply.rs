@@ -293,10 +293,10 @@ impl ReplyReader {
         let mut state = self.pipe.lock();
         state.is_closed = true;
         state.waker = None;
-        let held = std::mem::take(&mut state.queued) + std::mem::take(&mut state.taken);
+        let bytes = std::mem::take(&mut state.queued) + std::mem::take(&mut state.taken);
         state.pieces = VecDeque::new();
         drop(state);
-        self.pipe.in_flight.give_back(held);
+        self.pipe.in_flight.give_back(bytes);
         self.pipe.space.notify_all();
     }
 }

@@ -17,7 +17,7 @@ use wire::reads::{self, Outcome, PageView, ReadLimits};
 
 const SLOT: u64 = 120;
 
-/// `None` where checks outside the kernel reject the options.
+/// `None` where checks outside this crate reject the options.
 fn view_of(options: &Value) -> Option<View> {
     let encoding = options["encoding"].as_str().unwrap_or("base64");
     let slice = match &options["dataSlice"] {
@@ -96,7 +96,7 @@ fn page(
     })
 }
 
-/// Our `value`, or the name of our error; `None` where the kernel does not check the parameters.
+/// Our `value`, or the name of our error; `None` where this crate does not check the parameters.
 fn ours(snapshot: &Snapshot<'_>, method: &str, params: &Value) -> Option<Result<Value>> {
     if method == "getAccountInfo" && params.as_array()?.len() > 2 {
         return None;

@@ -29,7 +29,7 @@ fn exact_frames() {
     assert_eq!(
         bench.texts(),
         Vec::<String>::new(),
-        "what is there is not told"
+        "what is stored is not sent"
     );
 
     let failed = [8, 0, 0, 0, 2, 25, 0, 0, 0, 7, 0, 0, 0];
@@ -63,7 +63,7 @@ fn exact_frames() {
         ),
     ];
     assert_eq!(bench.texts(), expected);
-    assert_eq!(bench.texts(), Vec::<String>::new(), "nothing is told twice");
+    assert_eq!(bench.texts(), Vec::<String>::new(), "nothing is sent twice");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use store::{AccountRef, Block, Snapshot, TransactionUpdate};
 use wire::account_json::{AccountWriter, Mints, View};
 
 /// Subscription, flags, and the frame.
-pub type Told = (u32, u32, Value);
+pub type SentFrame = (u32, u32, Value);
 
 #[derive(Default)]
 pub struct Naive {
@@ -25,7 +25,7 @@ pub struct Naive {
     waiting: BTreeMap<(u64, u32), Value>,
 }
 
-fn frame(id: u32, kind: &str, flags: u32, result: &Value) -> Told {
+fn frame(id: u32, kind: &str, flags: u32, result: &Value) -> SentFrame {
     let params = json!({ "result": result, "subscription": id });
     let method = format!("{kind}Notification");
     (
@@ -78,14 +78,14 @@ impl Naive {
         self.blocks.push((block.clone(), root));
     }
 
-    pub fn pass(&mut self, snapshot: &Snapshot<'_>) -> Vec<Told> {
+    pub fn pass(&mut self, snapshot: &Snapshot<'_>) -> Vec<SentFrame> {
         if !self.has_begun {
             self.has_begun = true;
             let tip = self.blocks.last();
             self.slot = tip.map(|(block, _)| block.slot);
             self.root = tip.map_or(0, |(_, root)| *root);
         }
-        let mut told = Vec::new();
+        let mut sent = Vec::new();
         let (past, later): (Vec<_>, Vec<_>) = self
             .blocks
             .clone()
@@ -95,30 +95,36 @@ impl Naive {
         for id in self.subscriptions.keys().copied().collect::<Vec<_>>() {
             for (block, _) in &past {
                 for transaction in &block.transactions {
-                    self.see(Some(id), block.slot, transaction, &mut told);
+                    self.see(Some(id), block.slot, transaction, &mut sent);
                 }
             }
         }
         for (block, root) in later {
-            self.tell(&block, root, snapshot, &mut told);
+            self.push_frames(&block, root, snapshot, &mut sent);
             self.slot = Some(block.slot);
         }
-        told
+        sent
     }
 
-    fn tell(&mut self, block: &Block, root: u64, snapshot: &Snapshot<'_>, told: &mut Vec<Told>) {
+    fn push_frames(
+        &mut self,
+        block: &Block,
+        root: u64,
+        snapshot: &Snapshot<'_>,
+        sent: &mut Vec<SentFrame>,
+    ) {
         let slot = block.slot;
         for (id, interest) in &self.subscriptions {
             if *interest == Interest::Slot {
                 let result = json!({ "slot": slot, "parent": block.parent_slot, "root": root });
-                told.push(frame(*id, "slot", 0, &result));
+                sent.push(frame(*id, "slot", 0, &result));
             }
         }
         for (rooted, _) in &self.blocks {
             if rooted.slot > self.root && rooted.slot <= root {
                 for (id, interest) in &self.subscriptions {
                     if *interest == Interest::Root {
-                        told.push(frame(*id, "root", 0, &json!(rooted.slot)));
+                        sent.push(frame(*id, "root", 0, &json!(rooted.slot)));
                     }
                 }
             }
@@ -144,7 +150,7 @@ impl Naive {
                     && *pubkey == update.pubkey
                 {
                     let value = show(&account, *view, false, snapshot);
-                    told.push(frame(*id, "account", 0, &at(slot, &value)));
+                    sent.push(frame(*id, "account", 0, &at(slot, &value)));
                 }
             }
             for (id, interest) in &self.subscriptions {
@@ -160,24 +166,24 @@ impl Naive {
                     let shown = show(&account, *view, true, snapshot);
                     let pubkey = encode_pubkey(&update.pubkey);
                     let value = json!({ "pubkey": pubkey, "account": shown });
-                    told.push(frame(*id, "program", 0, &at(slot, &value)));
+                    sent.push(frame(*id, "program", 0, &at(slot, &value)));
                 }
             }
         }
         let mut settled = Vec::new();
         for transaction in &block.transactions {
-            self.tell_logs(slot, transaction, told);
+            self.push_logs(slot, transaction, sent);
             self.see(None, slot, transaction, &mut settled);
         }
-        told.extend(settled);
+        sent.extend(settled);
         let later = self.waiting.split_off(&(self.root + 1, 0));
         for ((slot, id), value) in std::mem::replace(&mut self.waiting, later) {
-            told.push(frame(id, "signature", 1, &at(slot, &value)));
+            sent.push(frame(id, "signature", 1, &at(slot, &value)));
             self.subscriptions.remove(&id);
         }
     }
 
-    fn tell_logs(&self, slot: u64, transaction: &TransactionUpdate, told: &mut Vec<Told>) {
+    fn push_logs(&self, slot: u64, transaction: &TransactionUpdate, sent: &mut Vec<SentFrame>) {
         let Some(details) = &transaction.details else {
             return;
         };
@@ -188,19 +194,19 @@ impl Naive {
             "err": error_of(transaction),
             "logs": details.logs,
         });
-        let mut tell = |wanted: LogsOf| {
+        let mut push = |wanted: LogsOf| {
             for (id, interest) in &self.subscriptions {
                 if *interest == Interest::Logs(wanted) {
-                    told.push(frame(*id, "logs", 0, &at(slot, &value)));
+                    sent.push(frame(*id, "logs", 0, &at(slot, &value)));
                 }
             }
         };
         if !details.is_vote {
-            tell(LogsOf::All);
+            push(LogsOf::All);
         }
-        tell(LogsOf::AllWithVotes);
+        push(LogsOf::AllWithVotes);
         for key in &details.keys {
-            tell(LogsOf::Mentions(*key));
+            push(LogsOf::Mentions(*key));
         }
     }
 
@@ -210,7 +216,7 @@ impl Naive {
         only: Option<u32>,
         slot: u64,
         transaction: &TransactionUpdate,
-        told: &mut Vec<Told>,
+        sent: &mut Vec<SentFrame>,
     ) {
         let mut ended = Vec::new();
         for (id, interest) in &self.subscriptions {
@@ -227,7 +233,7 @@ impl Naive {
                 continue;
             }
             if *wants_received {
-                told.push(frame(
+                sent.push(frame(
                     *id,
                     "signature",
                     0,
@@ -238,7 +244,7 @@ impl Naive {
             if *is_finalized && slot > self.root {
                 self.waiting.insert((slot, *id), value);
             } else {
-                told.push(frame(*id, "signature", 1, &at(slot, &value)));
+                sent.push(frame(*id, "signature", 1, &at(slot, &value)));
                 ended.push(*id);
             }
         }

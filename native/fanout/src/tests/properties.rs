@@ -145,10 +145,10 @@ proptest! {
                 }
                 Step::Pass => {
                     let expected = naive.pass(&bench.temporary.store.snapshot().unwrap());
-                    let told = bench.frames().into_iter().map(|(id, flags, text)| {
+                    let sent = bench.frames().into_iter().map(|(id, flags, text)| {
                         (id, flags, serde_json::from_str::<Value>(&text).unwrap())
                     });
-                    prop_assert_eq!(told.collect::<Vec<_>>(), expected);
+                    prop_assert_eq!(sent.collect::<Vec<_>>(), expected);
                 }
             }
         }

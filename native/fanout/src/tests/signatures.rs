@@ -11,7 +11,7 @@ fn to_signature(n: u8, is_finalized: bool, wants_received: bool) -> Interest {
 }
 
 /// Subscription, whether the frame is its last, slot and value.
-fn told(bench: &Bench) -> Vec<(u32, bool, u64, String)> {
+fn sent(bench: &Bench) -> Vec<(u32, bool, u64, String)> {
     bench
         .frames()
         .into_iter()
@@ -34,7 +34,7 @@ fn outcome_is_sent_once_and_ends_the_subscription() {
     bench.apply_accounts(1, vec![]);
     bench.add(1, to_signature(1, false, false));
     bench.add(2, to_signature(2, false, true));
-    assert!(told(&bench).is_empty());
+    assert!(sent(&bench).is_empty());
     let failed = [4, 0, 0, 0];
     let block = with_transactions(
         2,
@@ -50,7 +50,7 @@ fn outcome_is_sent_once_and_ends_the_subscription() {
         (2, true, 2, fee),
         (1, true, 2, SUCCESS.to_string()),
     ];
-    assert_eq!(told(&bench), expected);
+    assert_eq!(sent(&bench), expected);
     assert_eq!(bench.fanout.stats().subscriptions, 0);
     bench.fanout.remove(1);
 }
@@ -68,7 +68,7 @@ fn confirmed_outcome_is_sent_at_once() {
         (1, true, 1, SUCCESS.to_string()),
         (2, true, 2, SUCCESS.to_string()),
     ];
-    assert_eq!(told(&bench), expected);
+    assert_eq!(sent(&bench), expected);
     // In the order in which they were added, even for the same signature.
     bench.add(4, to_signature(2, false, true));
     bench.add(5, to_signature(1, false, false));
@@ -79,11 +79,11 @@ fn confirmed_outcome_is_sent_at_once() {
         (5, true, 1, SUCCESS.to_string()),
         (6, true, 2, SUCCESS.to_string()),
     ];
-    assert_eq!(told(&bench), expected);
+    assert_eq!(sent(&bench), expected);
     // Added before the pass that reads its slot: written once.
     bench.add(3, to_signature(3, false, false));
     bench.apply(&with_transactions(3, vec![transaction(3, None, None)]));
-    assert_eq!(told(&bench), [(3, true, 3, SUCCESS.to_string())]);
+    assert_eq!(sent(&bench), [(3, true, 3, SUCCESS.to_string())]);
 }
 
 #[test]
@@ -94,17 +94,17 @@ fn final_outcome_waits_for_the_root() {
     bench.add(1, to_signature(1, true, true));
     bench.add(2, to_signature(2, true, false));
     bench.add(3, to_signature(2, true, false));
-    assert_eq!(told(&bench), [(1, false, 1, RECEIVED.to_string())]);
+    assert_eq!(sent(&bench), [(1, false, 1, RECEIVED.to_string())]);
     bench.apply(&with_transactions(2, vec![transaction(2, None, None)]));
-    assert!(told(&bench).is_empty());
+    assert!(sent(&bench).is_empty());
     bench.apply(&with_root(3, 1));
-    assert_eq!(told(&bench), [(1, true, 1, SUCCESS.to_string())]);
+    assert_eq!(sent(&bench), [(1, true, 1, SUCCESS.to_string())]);
     bench.fanout.remove(3);
     bench.apply(&with_root(4, 3));
-    assert_eq!(told(&bench), [(2, true, 2, SUCCESS.to_string())]);
+    assert_eq!(sent(&bench), [(2, true, 2, SUCCESS.to_string())]);
     bench.add(4, to_signature(2, true, false));
     assert_eq!(
-        told(&bench),
+        sent(&bench),
         [(4, true, 2, SUCCESS.to_string())],
         "final already"
     );
@@ -129,5 +129,5 @@ fn hole_in_the_feed_loses_no_outcome() {
     assert!(pass.is_lost);
     assert_eq!(split(&pass).len(), 1, "the signatures outlast the changes");
     bench.apply(&with_transactions(4, vec![transaction(2, None, None)]));
-    assert_eq!(told(&bench), [(2, true, 4, SUCCESS.to_string())]);
+    assert_eq!(sent(&bench), [(2, true, 4, SUCCESS.to_string())]);
 }

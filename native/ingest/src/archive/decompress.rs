@@ -4,7 +4,7 @@ use std::io::{self, BufReader, Chain, Cursor, Read};
 
 use lz4_flex::frame::FrameDecoder;
 
-use super::tar::BLOCK_BYTES;
+use super::tar_fields::BLOCK_BYTES;
 use sys::error::{Error, Result};
 
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];

@@ -10,6 +10,7 @@ mod read;
 mod source;
 mod sparse;
 mod tar;
+mod tar_fields;
 mod window;
 
 #[cfg(test)]

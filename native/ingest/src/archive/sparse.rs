@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::tar::{BLOCK_BYTES, invalid, octal};
+use super::tar_fields::{BLOCK_BYTES, invalid, octal};
 use super::window::Window;
 use sys::error::Result;
 

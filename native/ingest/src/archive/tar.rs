@@ -4,10 +4,10 @@ use std::io::Read;
 
 use super::limits::ArchiveLimits;
 use super::sparse::{self, Piece};
+use super::tar_fields::{BLOCK_BYTES, invalid, octal, until_zero};
 use super::window::{Window, ends_early};
-use sys::error::{Error, Result};
+use sys::error::Result;
 
-pub(super) const BLOCK_BYTES: usize = 512;
 /// Longest name or pax header that is read. Names in archives have at most 40 bytes.
 const NAME_BYTES_MAX: u64 = 64 << 10;
 
@@ -18,12 +18,8 @@ pub(super) struct Member {
     pub bytes: u64,
     /// Bytes that follow in the archive, without padding.
     pub stored_bytes: u64,
-    /// The pieces of a sparse file; `None` for an ordinary file.
+    /// The pieces of a sparse file; `None` for any other file.
     pub pieces: Option<Vec<Piece>>,
-}
-
-pub(super) fn invalid(reason: &str) -> Error {
-    Error::SnapshotInvalid(format!("the tar is not sound: {reason}"))
 }
 
 /// Bytes from the end of a body to the next block.
@@ -185,29 +181,6 @@ fn text<R: Read>(window: &mut Window<R>, bytes: u64) -> Result<String> {
     let text = String::from_utf8(body.to_vec()).map_err(|_| invalid("a name is not UTF-8"))?;
     window.skip(bytes + padding_of(bytes))?;
     Ok(text)
-}
-
-fn until_zero(field: &[u8]) -> &[u8] {
-    field.split(|byte| *byte == 0).next().unwrap_or_default()
-}
-
-/// A number: octal text, or big-endian after a leading 0x80 (GNU's form of large numbers).
-pub(super) fn octal(header: &[u8], at: usize, length: usize) -> Option<u64> {
-    let field = header.get(at..at + length)?;
-    if field.first()? & 0x80 != 0 {
-        let (high, low) = field.split_at_checked(length.checked_sub(8)?)?;
-        let is_small = high
-            .iter()
-            .enumerate()
-            .all(|(i, b)| *b == if i == 0 { 0x80 } else { 0 });
-        return is_small.then(|| low.try_into().ok().map(u64::from_be_bytes))?;
-    }
-    let digits = until_zero(field).trim_ascii();
-    if !digits.iter().all(|byte| (b'0'..=b'7').contains(byte)) {
-        return None;
-    }
-    let step = |sum: u64, digit: &u8| sum.checked_mul(8)?.checked_add(u64::from(digit - b'0'));
-    digits.iter().try_fold(0, step)
 }
 
 /// Reads the archive to its last byte, so that a checksum at its end is verified.

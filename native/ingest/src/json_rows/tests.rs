@@ -121,7 +121,7 @@ fn rows_and_envelope_are_bounded_and_the_number_of_rows_is_not() {
     let error = cut(json!({"error": long}).to_string().as_bytes(), 64).unwrap_err();
     assert_eq!(
         error.detail(),
-        "the answer has over 1000 bytes for what stands around the accounts"
+        "the answer has over 1000 bytes for what surrounds the accounts"
     );
 }
 

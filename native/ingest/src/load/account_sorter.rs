@@ -31,7 +31,7 @@ struct Arena {
 }
 
 impl Arena {
-    fn held_bytes(&self) -> usize {
+    fn buffered_bytes(&self) -> usize {
         self.bytes.len() + self.entries.len() * ENTRY_BYTES
     }
 
@@ -106,8 +106,8 @@ impl AccountSorter {
         account: &AccountRef<'_>,
     ) -> Result<()> {
         let bytes = record::bytes_of(kind, account) + ENTRY_BYTES;
-        let held = self.current.held_bytes();
-        if held > 0 && held + bytes > self.part_bytes {
+        let buffered = self.current.buffered_bytes();
+        if buffered > 0 && buffered + bytes > self.part_bytes {
             self.hand_over()?;
         }
         let arena = &mut self.current;

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::build::LatestVersion;
-use super::{Loaded, Progress, Sorted};
+use super::latest::LatestVersion;
+use super::sorted::{Loaded, Sorted};
+use crate::progress::Progress;
 use primitives::Pubkey;
 use store::{self, CHANGED_ROWS_MAX};
 use sys::error::Result;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Loader;
+use super::loader::Loader;
 use crate::archive::{ArchiveEnd, ArchiveLimits, Source, SourceOptions, open_source, read_archive};
 use crate::progress::Progress;
 use store::AccountRef;

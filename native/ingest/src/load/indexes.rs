@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use super::build::Meter;
 use super::merge::Merge;
+use super::meter::Meter;
+use super::options::LoadOptions;
 use super::row_run::{self, ENTRY_BYTES};
 use super::spill::{Span, SpillFile, SpillWriter};
-use super::{LoadOptions, Progress};
+use crate::progress::Progress;
 use store::{BulkWriter, IndexKind, IndexWriter};
 use sys::error::{Error, Result};
 

@@ -66,13 +66,13 @@ impl Run {
     /// Ensures `count` bytes from the start of the current record in the buffer. Returns false at
     /// the end of the run.
     fn ensure(&mut self, count: usize) -> Result<bool> {
-        let held = self.buffer.len() - self.at;
-        if held >= count {
+        let buffered = self.buffer.len() - self.at;
+        if buffered >= count {
             return Ok(true);
         }
         let left = self.rest.end - self.rest.start;
-        if held as u64 + left < count as u64 {
-            return if held == 0 && left == 0 {
+        if buffered as u64 + left < count as u64 {
+            return if buffered == 0 && left == 0 {
                 Ok(false)
             } else {
                 Err(cut_off())
@@ -80,10 +80,10 @@ impl Run {
         }
         self.buffer.copy_within(self.at.., 0);
         self.at = 0;
-        let wanted = self.block_bytes.max(count) - held;
+        let wanted = self.block_bytes.max(count) - buffered;
         let read = wanted.min(usize::try_from(left).unwrap_or(usize::MAX));
-        self.buffer.resize(held + read, 0);
-        let into = self.buffer.get_mut(held..).ok_or_else(cut_off)?;
+        self.buffer.resize(buffered + read, 0);
+        let into = self.buffer.get_mut(buffered..).ok_or_else(cut_off)?;
         self.file.read_exact_at(into, self.rest.start)?;
         self.rest.start += read as u64;
         Ok(true)
@@ -96,12 +96,12 @@ impl Run {
 
     /// Skips the current record, which may be only partly in the buffer.
     fn skip(&mut self, count: usize) -> Result<()> {
-        let held = self.buffer.len() - self.at;
-        if count <= held {
+        let buffered = self.buffer.len() - self.at;
+        if count <= buffered {
             self.at += count;
             return Ok(());
         }
-        let beyond = (count - held) as u64;
+        let beyond = (count - buffered) as u64;
         if beyond > self.rest.end - self.rest.start {
             return Err(cut_off());
         }
@@ -189,8 +189,8 @@ impl Merge {
             return Ok(run.head(bytes));
         }
         // Buffers that fit the longest account for each run would need unbounded memory.
-        let held = run.buffer.len() - run.at;
-        let from_buffer = held.min(bytes);
+        let buffered = run.buffer.len() - run.at;
+        let from_buffer = buffered.min(bytes);
         self.long.clear();
         self.long.extend_from_slice(run.head(from_buffer));
         self.long.resize(bytes, 0);

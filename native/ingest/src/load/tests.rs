@@ -61,9 +61,9 @@ pub(super) fn expected(scope: &Scope, versions: &[Version]) -> Model {
     let mut newest: BTreeMap<Pubkey, (u64, u8, usize, &AccountUpdate)> = BTreeMap::new();
     for (position, (slot, order, update)) in versions.iter().enumerate() {
         let version = (*slot, *order, position, update);
-        let held = newest.entry(update.pubkey).or_insert(version);
-        if (version.0, version.1, version.2) >= (held.0, held.1, held.2) {
-            *held = version;
+        let stored = newest.entry(update.pubkey).or_insert(version);
+        if (version.0, version.1, version.2) >= (stored.0, stored.1, stored.2) {
+            *stored = version;
         }
     }
     let alive = || newest.values().filter(|version| version.3.lamports > 0);
@@ -171,14 +171,14 @@ fn an_account_that_left_the_scope_is_not_restored() {
         pubkeys: vec![],
     };
     let options = Options { scope, ..options() };
-    let held = account(number(1), 5, TOKEN_PROGRAM, b"held");
+    let stored = account(number(1), 5, TOKEN_PROGRAM, b"stored");
     let left = account(number(1), 5, [9; 32], b"left");
     let closed = account(number(1), 0, [0; 32], b"");
     for newer in [left, closed] {
         for versions in [
-            [(7, 0, held.clone()), (9, 1, newer.clone())],
-            [(9, 0, newer.clone()), (7, 1, held.clone())],
-            [(7, 1, newer.clone()), (7, 0, held.clone())],
+            [(7, 0, stored.clone()), (9, 1, newer.clone())],
+            [(9, 0, newer.clone()), (7, 1, stored.clone())],
+            [(7, 1, newer.clone()), (7, 0, stored.clone())],
         ] {
             let dir = TempDir::new().unwrap();
             let loaded = load_into(dir.path(), &options, &versions).unwrap();

@@ -6,8 +6,8 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use super::options::{Link, SpoolOptions};
 use super::record::{block_at, head_at, to_record};
-use super::{Link, SpoolOptions};
 use store::{Block, Tip, disk_space};
 use sys::error::{ChainBreak, Error, Result};
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::files::{Files, RecordReader};
-use super::{Phase, Spool};
+use super::sink::{Phase, Spool};
 use primitives::encoding::encode_pubkey;
 use store::{Block, Store, Tip};
 use sys::error::{Error, Result};
@@ -79,7 +79,7 @@ impl Spool {
         reader: &mut RecordReader,
         replaying: &Replaying<'_>,
         done: &mut Replayed,
-        mut held: Option<&mut Files>,
+        mut locked: Option<&mut Files>,
     ) -> Result<bool> {
         let ReplayLimits {
             blocks_max,
@@ -87,7 +87,7 @@ impl Spool {
         } = replaying.limits;
         let (mut blocks, mut bytes) = (Vec::new(), 0);
         while blocks.len() < blocks_max.max(1) && (blocks.is_empty() || bytes < bytes_max) {
-            let next = match &mut held {
+            let next = match &mut locked {
                 Some(files) => reader.next(&self.dir, |place| files.following(place))?,
                 None => reader.next(&self.dir, |place| match &*self.lock() {
                     Phase::Spooling(files) => files.following(place),
@@ -108,7 +108,7 @@ impl Spool {
         replaying.store.apply_all(&blocks)?;
         done.blocks += blocks.iter().filter(|block| block.slot > tip.slot).count() as u64;
         let place = reader.place();
-        match &mut held {
+        match &mut locked {
             Some(files) => files.remove_before(place)?,
             None => {
                 if let Phase::Spooling(files) = &mut *self.lock() {

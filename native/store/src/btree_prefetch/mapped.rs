@@ -10,6 +10,9 @@ use heed::{Env, RoTxn};
 use super::walk::{Pages, Tree};
 use crate::tables::Db;
 
+/// The table whose records are prefetched.
+pub(crate) const ACCOUNTS_TABLE: &str = "accounts";
+
 /// Pages 0 and 1 are the meta pages: each commit rewrites one of them.
 const META_PAGES: u64 = 2;
 

@@ -1,7 +1,7 @@
 //! An iterator over index keys whose records are read one after the other: it prefetches the
 //! records of upcoming keys.
 
-use super::PREFETCH_KEYS;
+use super::accounts::PREFETCH_KEYS;
 use crate::snapshot::Snapshot;
 use primitives::Pubkey;
 use sys::error::{Error, Result};

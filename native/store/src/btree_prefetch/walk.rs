@@ -8,7 +8,7 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 
-use super::{prefetch, prefetch_run};
+use super::hints::{prefetch, prefetch_run};
 use primitives::Pubkey;
 
 /// Keys walked together. Their pages must stay in the L1 cache until they are read again.
@@ -52,7 +52,7 @@ pub trait Pages {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tree {
     root: u64,
-    pub(super) depth: u16,
+    pub(crate) depth: u16,
 }
 
 impl Tree {

@@ -2,8 +2,8 @@
 
 mod check;
 mod crash;
+mod history;
 mod holders;
-mod kept;
 mod model;
 mod open;
 mod pages;

@@ -4,14 +4,15 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::kept::feed;
+use super::history::feed;
 use super::{account, assert_sound, block, long_budget, open, options};
-use crate::plan::{ScanPlan, candidates};
+use crate::indexes::programs;
+use crate::pages::plan::{ScanPlan, candidates};
 use crate::testing::naive::{Model, end_of};
 use crate::testing::strategy::{blocks, mint, program_query, pubkey, wallet};
 use crate::{
     AccountUpdate, Changed, Options, OwnerFilter, OwnerQuery, PageEnd, ProgramQuery, Snapshot,
-    Store, programs,
+    Store,
 };
 use primitives::Pubkey;
 use primitives::token::TokenProgram;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{account, block, hash, number, open, options};
-use crate::record;
+use crate::rows::record;
 use crate::{ACCOUNT_DATA_BYTES_MAX, Block, Changed, Options, Scope, Store};
 use primitives::token::CLOCK_SYSVAR;
 use proptest::prelude::*;
@@ -268,14 +268,14 @@ proptest! {
     #[test]
     fn any_bytes_decode_or_are_rejected(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         match record::decode(&bytes) {
-            Some(account) => {
+            Ok(account) => {
                 prop_assert_eq!(&record::encode_head(&account)[25..], &bytes[25..57]);
                 prop_assert_eq!(account.data, &bytes[57..]);
-                let _ = crate::keys::Indexed::of(&account);
+                let _ = crate::rows::keys::Indexed::of(&account);
             }
-            None => prop_assert!(bytes.len() < 57),
+            Err(_) => prop_assert!(bytes.len() < 57),
         }
-        let _ = (record::decode_block(1, &bytes), crate::holders::Row::decode(&bytes));
-        let _ = crate::programs::ProgramRow::decode(&bytes);
+        let _ = (record::decode_block(1, &bytes), crate::indexes::holders::Row::decode(&bytes));
+        let _ = crate::indexes::programs::ProgramRow::decode(&bytes);
     }
 }

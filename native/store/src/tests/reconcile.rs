@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use super::super::index_delta::IndexDelta;
-use super::super::keys::Indexed;
-use super::super::record;
 use super::*;
+use crate::indexes::delta::IndexDelta;
 use crate::row_codec::{PackedRow, PackedRows};
+use crate::rows::keys::Indexed;
+use crate::rows::record;
 use crate::{AccountRef, Compared, Scope};
 use primitives::token::CLOCK_SYSVAR;
 
@@ -100,8 +100,8 @@ fn a_row_newer_than_the_tip_waits_for_blocks_that_may_explain_it() {
     store.store.apply(&block(10, accounts.into())).unwrap();
     let rows = keys.map(|key| packed(12, key, 6, &PROGRAM, &[]));
     assert_eq!(compare(&store.store, &rows).different, 2);
-    let told = block(11, vec![account(keys[0], 6, PROGRAM, &[])]);
-    assert_eq!(store.store.apply(&told).unwrap().corrected, 0);
+    let update = block(11, vec![account(keys[0], 6, PROGRAM, &[])]);
+    assert_eq!(store.store.apply(&update).unwrap().corrected, 0);
     assert_eq!(store.store.apply(&block(12, vec![])).unwrap().corrected, 0);
     assert_eq!(store.store.apply(&block(13, vec![])).unwrap().corrected, 1);
     assert_eq!(keys.map(|key| lamports(&store.store, key)), [Some(6); 2]);

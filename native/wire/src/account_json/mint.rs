@@ -8,7 +8,7 @@ use spl_token_2022_interface::extension::scaled_ui_amount::ScaledUiAmountConfig;
 use spl_token_2022_interface::extension::{BaseStateWithExtensions, StateWithExtensions};
 use spl_token_2022_interface::state::Mint;
 
-use super::Accounts;
+use super::source::Accounts;
 use primitives::Pubkey;
 use primitives::token::{MINT_BYTES, NATIVE_MINT, mint_decimals};
 use sys::error::Result;

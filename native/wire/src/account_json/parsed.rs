@@ -2,8 +2,9 @@
 
 use solana_account_decoder::parse_token::{TokenAccountType, parse_token_v3};
 
+use super::mint::Mints;
+use super::source::Accounts;
 use super::text::push_u64;
-use super::{Accounts, Mints};
 use primitives::token::{TokenProgram, is_account, is_mint, mint_of};
 use store::AccountRef;
 use sys::error::{Error, Result};

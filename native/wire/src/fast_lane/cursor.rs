@@ -1,5 +1,5 @@
 //! A parser for the subset of JSON in canonical requests. Input that is invalid, or that needs more
-//! than one pass over its bytes, is `None`: the ordinary path parses it.
+//! than one pass over its bytes, is `None`: the general path parses it.
 
 /// A position in the body. Each method advances past what it reads, or returns `None`.
 pub(super) struct Cursor<'a> {
@@ -78,7 +78,7 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// The text of a number. Negative zero is `None`: the ordinary path reads it.
+    /// The text of a number. Negative zero is `None`: the general path reads it.
     pub fn number(&mut self) -> Option<&'a [u8]> {
         self.peek()?;
         let start = self.rest;

@@ -1,12 +1,12 @@
 //! Recognises a single point read in canonical form.
 
-use super::Method;
 use super::cursor::Cursor;
+use super::method::Method;
 use crate::account_json::{DataSlice, Encoding, View};
 use primitives::Pubkey;
 use primitives::encoding::decode_pubkey_bytes;
 
-/// Larger integers are not exact in JavaScript, where the ordinary path parses them.
+/// Larger integers are not exact in JavaScript, where the general path parses them.
 const SAFE_INTEGER_MAX: u64 = (1 << 53) - 1;
 
 /// A recognised request.
@@ -62,7 +62,7 @@ impl Addresses<'_> {
     }
 }
 
-/// Parses a whole body. `None` is not an error: the ordinary path must parse it.
+/// Parses a whole body. `None` is not an error: the general path must parse it.
 pub(super) fn recognise(body: &[u8]) -> Option<Request<'_>> {
     let mut cursor = Cursor::new(body);
     let (mut jsonrpc, mut id, mut method, mut params) = (None, None, None, None);

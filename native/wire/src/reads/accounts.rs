@@ -1,7 +1,7 @@
-//! getAccountInfo and getMultipleAccounts.
+//! getAccountInfo, getMultipleAccounts and getBalance.
 
-use super::{Outcome, ReadLimits, ReplySink, all_or_nothing, find, push_context};
-use crate::account_json::{AccountWriter, Encoding, Mints, View};
+use super::common::{Outcome, ReadLimits, ReplySink, all_or_nothing, find, push_context};
+use crate::account_json::{AccountWriter, Encoding, Mints, View, push_u64};
 use primitives::Pubkey;
 use primitives::encoding::BASE58_BYTES_MAX;
 use primitives::token::{self, NATIVE_MINT, TokenProgram};
@@ -31,6 +31,15 @@ pub fn account_info(
         out.push(b'}');
         Ok(outcome)
     })
+}
+
+/// getBalance: the lamports of an account; 0 where there is none.
+pub fn balance(snapshot: &Snapshot<'_>, pubkey: &Pubkey, out: &mut Vec<u8>) -> Result<()> {
+    let lamports = find(snapshot, pubkey)?.map_or(0, |account| account.lamports);
+    push_context(snapshot, out)?;
+    push_u64(out, lamports);
+    out.push(b'}');
+    Ok(())
 }
 
 /// getMultipleAccounts of at most 128 addresses, in their order. More are too large.

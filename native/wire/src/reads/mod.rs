@@ -2,171 +2,19 @@
 //! envelope.
 
 mod accounts;
+mod blocks;
+mod common;
 mod pages;
 mod tokens;
 
 pub use accounts::{
-    ADDRESSES_AT_ONCE_MAX, account_info, multiple_accounts, stream_account, stream_accounts,
+    ADDRESSES_AT_ONCE_MAX, account_info, balance, multiple_accounts, stream_account,
+    stream_accounts,
 };
+pub use blocks::{blockhash_validity, latest_blockhash};
+pub use common::{Outcome, ReadLimits, ReplySink};
 pub use pages::{PageView, program_accounts, token_accounts_by_owner};
 pub use tokens::{token_account_balance, token_largest_accounts, token_supply};
-
-use crate::account_json::{Accounts, push_u64};
-use crate::reply::ReplyWriter;
-use primitives::Pubkey;
-use primitives::encoding::push_pubkey;
-use store::{AccountRef, Snapshot};
-use sys::error::{Error, Result};
-
-/// Blocks for which a blockhash is valid: MAX_PROCESSING_AGE of the validator.
-const BLOCKHASH_AGE_MAX: u64 = 150;
-
-/// The outcome of a read with limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub enum Outcome {
-    Written,
-    /// Over the limits: nothing was written, and the read must run on a pool.
-    TooLarge,
-}
-
-/// Limits of a read outside a pool. The defaults are the event loop's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReadLimits {
-    /// Account data to read, including mints for jsonParsed. 256 KiB take about 50 µs of base64.
-    pub records_bytes_max: usize,
-    /// Account data to compress. 16 KiB take about 100 µs of zstd.
-    pub zstd_bytes_max: usize,
-}
-
-impl Default for ReadLimits {
-    fn default() -> Self {
-        ReadLimits {
-            records_bytes_max: 256 * 1024,
-            zstd_bytes_max: 16 * 1024,
-        }
-    }
-}
-
-impl ReadLimits {
-    /// For pool threads.
-    pub const NONE: ReadLimits = ReadLimits {
-        records_bytes_max: usize::MAX,
-        zstd_bytes_max: usize::MAX,
-    };
-}
-
-/// The receiver of a streamed reply.
-pub trait ReplySink {
-    /// Takes the next bytes. It may wait for room. It fails if the reader has closed or the
-    /// deadline has passed.
-    fn write(&mut self, bytes: &[u8]) -> Result<()>;
-}
-
-impl ReplySink for Vec<u8> {
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.extend_from_slice(bytes);
-        Ok(())
-    }
-}
-
-impl ReplySink for ReplyWriter {
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.push(bytes.to_vec())
-    }
-}
-
-impl Accounts for Snapshot<'_> {
-    fn account(&self, pubkey: &Pubkey) -> Result<Option<AccountRef<'_>>> {
-        Snapshot::account(self, pubkey)
-    }
-
-    fn unix_timestamp(&self) -> i64 {
-        Snapshot::unix_timestamp(self)
-    }
-}
-
-/// getLatestBlockhash: the tip's hash, and the last block height at which it is valid.
-pub fn latest_blockhash(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<()> {
-    let tip = snapshot.tip().ok_or(Error::NoIndex)?;
-    push_context(snapshot, out)?;
-    out.extend_from_slice(b"{\"blockhash\":\"");
-    push_pubkey(out, &tip.blockhash);
-    out.extend_from_slice(b"\",\"lastValidBlockHeight\":");
-    push_u64(out, tip.block_height.saturating_add(BLOCKHASH_AGE_MAX));
-    out.extend_from_slice(b"}}");
-    Ok(())
-}
-
-/// getBalance: the lamports of an account; 0 where there is none.
-pub fn balance(snapshot: &Snapshot<'_>, pubkey: &Pubkey, out: &mut Vec<u8>) -> Result<()> {
-    let lamports = find(snapshot, pubkey)?.map_or(0, |account| account.lamports);
-    push_context(snapshot, out)?;
-    push_u64(out, lamports);
-    out.push(b'}');
-    Ok(())
-}
-
-/// isBlockhashValid: whether a transaction with this blockhash may still land.
-pub fn blockhash_validity(
-    snapshot: &Snapshot<'_>,
-    blockhash: &[u8; 32],
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    push_context(snapshot, out)?;
-    let found = snapshot.block_of_hash(blockhash, BLOCKHASH_AGE_MAX)?;
-    out.extend_from_slice(if found.is_some() { b"true}" } else { b"false}" });
-    Ok(())
-}
-
-/// Appends `{"context":{"slot":…},"value":`. Fails for a store without a block, which has no slot.
-fn push_context(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<()> {
-    let tip = snapshot.tip().ok_or(Error::NoIndex)?;
-    out.extend_from_slice(b"{\"context\":{\"slot\":");
-    push_u64(out, tip.slot);
-    out.extend_from_slice(b"},\"value\":");
-    Ok(())
-}
-
-/// The account, or `None` if there is none. Fails for an address outside of the store's scope.
-fn find<'t>(snapshot: &'t Snapshot<'_>, pubkey: &Pubkey) -> Result<Option<AccountRef<'t>>> {
-    snapshot.tip().ok_or(Error::NoIndex)?;
-    let found = snapshot.account(pubkey)?;
-    if found.is_none() && !snapshot.scope().covers_pubkey(pubkey) {
-        return Err(Error::OutsideScope);
-    }
-    Ok(found)
-}
-
-/// Whether a written answer is whole.
-trait Ended {
-    fn is_whole(&self) -> bool;
-}
-
-impl Ended for () {
-    fn is_whole(&self) -> bool {
-        true
-    }
-}
-
-impl Ended for Outcome {
-    fn is_whole(&self) -> bool {
-        *self == Outcome::Written
-    }
-}
-
-/// Removes what was written, unless it is the whole answer.
-fn all_or_nothing<T: Ended>(
-    out: &mut Vec<u8>,
-    write: impl FnOnce(&mut Vec<u8>) -> Result<T>,
-) -> Result<T> {
-    let start = out.len();
-    let ended = write(out);
-    if !ended.as_ref().is_ok_and(T::is_whole) {
-        out.truncate(start);
-    }
-    ended
-}
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{all_or_nothing, push_context};
+use super::common::{all_or_nothing, push_context};
 use crate::account_json::{AccountWriter, Mints, View, push_u64};
 use primitives::Pubkey;
 use primitives::encoding::push_pubkey;

@@ -1,6 +1,6 @@
 //! getTokenAccountBalance, getTokenSupply and getTokenLargestAccounts.
 
-use super::{Outcome, ReadLimits, all_or_nothing, find, push_context};
+use super::common::{Outcome, ReadLimits, all_or_nothing, find, push_context};
 use crate::account_json::{MintData, push_amount};
 use primitives::Pubkey;
 use primitives::encoding::push_pubkey;

@@ -16,8 +16,8 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore, crypto};
 use url::{Host, Url};
 
-use super::SourceOptions;
-use super::http::Failure;
+use super::failure::Failure;
+use super::options::SourceOptions;
 
 /// Bytes of one socket read, and so the maximum of one piece in the queue.
 pub const READ_BYTES: usize = 256 << 10;

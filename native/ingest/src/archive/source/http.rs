@@ -13,7 +13,9 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use url::Url;
 
-use super::{Source, SourceOptions, connect};
+use super::connect;
+use super::failure::Failure;
+use super::options::{Source, SourceOptions};
 use crate::archive::name::ArchiveName;
 use crate::progress::Progress;
 use sys::error::{Error, Result};
@@ -31,27 +33,6 @@ enum Piece {
     Body(Bytes),
     End,
     Failed(Error),
-}
-
-/// Why an attempt ended.
-pub(super) enum Failure {
-    /// A retry may succeed, not before the given pause.
-    Again(String, Option<Duration>),
-    /// A retry would fail too.
-    Last(String),
-    /// The reader was dropped.
-    Unread,
-    Own(Error),
-}
-
-impl Failure {
-    pub(super) fn again(reason: impl Into<String>) -> Failure {
-        Failure::Again(reason.into(), None)
-    }
-
-    pub(super) fn last(reason: impl Into<String>) -> Failure {
-        Failure::Last(reason.into())
-    }
 }
 
 pub(super) fn open(

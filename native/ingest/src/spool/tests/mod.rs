@@ -5,13 +5,16 @@ mod properties;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use tempfile::{TempDir, tempdir};
 
 use super::*;
-use store::{AccountUpdate, Options, TransactionDetails, TransactionUpdate};
+use crate::geyser::BlockSink;
+use store::{AccountUpdate, Block, Options, Store, TransactionDetails, TransactionUpdate};
+use sys::error::{Error, Result};
 
 const OPTIONS: SpoolOptions = SpoolOptions {
     bytes_max: 1 << 30,

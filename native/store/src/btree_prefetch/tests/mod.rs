@@ -5,8 +5,9 @@ mod map;
 mod prefetched_keys;
 mod writing;
 
+use super::mapped::ACCOUNTS_TABLE;
 use super::walk::{KEYS_AT_ONCE, Tree, walk};
-use super::{Snapshot, TABLE};
+use crate::snapshot::Snapshot;
 use crate::testing::{Temporary, account, block, open, options, take_found};
 use crate::{AccountUpdate, Store};
 use primitives::Pubkey;
@@ -39,7 +40,7 @@ fn updates(numbers: std::ops::Range<u64>, sizes: &[usize]) -> Vec<AccountUpdate>
 
 fn tree_of(snapshot: &Snapshot<'_>) -> Option<Tree> {
     let mapped = snapshot.store.mapped.as_ref().expect("the map is found");
-    mapped.tree(&snapshot.txn, TABLE)
+    mapped.tree(&snapshot.txn, ACCOUNTS_TABLE)
 }
 
 /// Asserts that each walk ends at the bytes that LMDB returns, and finds nothing if LMDB finds

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::*;
+use primitives::Pubkey;
 use primitives::token::{
     NATIVE_MINT, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, is_account, is_mint, mint_of,
 };
+use store::AccountRef;
+use sys::error::Result;
 
 const NOW: i64 = 1_700_000_000;
 

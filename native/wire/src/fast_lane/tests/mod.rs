@@ -7,10 +7,13 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::account_json::{DataSlice, Encoding, View};
+use crate::reads::{self, Outcome, ReadLimits};
 use primitives::Pubkey;
 use primitives::encoding::{decode_pubkey, decode_pubkeys, encode_pubkey};
 use primitives::token::TOKEN_PROGRAM;
+use store::Store;
 use store::{AccountUpdate, Block, Options, Snapshot};
+use sys::error::Result;
 
 const MINT: Pubkey = [7; 32];
 const HOLDER: Pubkey = [10; 32];
@@ -71,9 +74,9 @@ fn answered_with(recent: &mut Recent, store: &Store, body: &[u8]) -> Option<Stri
     is_answered.then(|| String::from_utf8(out[4..].to_vec()).unwrap())
 }
 
-/// A reference for the ordinary path: parses the body by serde_json, checks it, reads, and adds the
+/// A reference for the general path: parses the body by serde_json, checks it, reads, and adds the
 /// envelope. `None` where it would return an error, no reply, or a reply from a pool.
-fn ordinary(store: &Store, body: &[u8]) -> Option<String> {
+fn general(store: &Store, body: &[u8]) -> Option<String> {
     let body: Map<String, Value> = serde_json::from_slice(body).ok()?;
     let id = body.get("id")?.to_string();
     let method = body.get("method")?.as_str()?;

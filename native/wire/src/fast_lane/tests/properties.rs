@@ -111,7 +111,7 @@ fn edited(mut text: Vec<u8>, edits: &[(prop::sample::Index, Edit)]) -> Vec<u8> {
     text
 }
 
-/// Where the fast lane answers, the ordinary path answers the same, and the id is the client's
+/// Where the fast lane answers, the general path answers the same, and the id is the client's
 /// token.
 fn check(store: &Store, body: &[u8]) {
     let Some(reply) = answered(store, body) else {
@@ -124,8 +124,8 @@ fn check(store: &Store, body: &[u8]) {
         Err(error) if error.to_string().starts_with("number out of range") => return,
         Err(error) => panic!("answered what is no JSON, {error}: {text}"),
     };
-    let expected = ordinary(store, body);
-    let expected = expected.unwrap_or_else(|| panic!("the ordinary way does not answer: {text}"));
+    let expected = general(store, body);
+    let expected = expected.unwrap_or_else(|| panic!("the general path does not answer: {text}"));
     let (result, id) = reply.rsplit_once(",\"id\":").unwrap();
     assert_eq!(
         result,

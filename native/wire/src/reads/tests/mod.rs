@@ -7,15 +7,19 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::common::*;
 use super::*;
 use crate::account_json::{DataSlice, Encoding, View};
+use primitives::Pubkey;
 use primitives::token::{
     CLOCK_SYSVAR, NATIVE_MINT, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, TokenProgram,
 };
+use store::Snapshot;
 use store::testing::take_found;
 use store::{
     AccountUpdate, Block, Budget, Options, OwnerFilter, OwnerQuery, ProgramQuery, Scope, Store,
 };
+use sys::error::{Error, Result};
 
 const BASE64: View = View {
     encoding: Encoding::Base64,

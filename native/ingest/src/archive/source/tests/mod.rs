@@ -10,6 +10,8 @@ use std::thread;
 
 use super::*;
 use crate::archive::tests::{sample, writer};
+use crate::progress::Progress;
+use sys::error::{Error, Result};
 
 const NAME: &str = "snapshot-100-5pgMpQj4MZYWauD1VnoNfmGAdUQCe6VVCSCQMNbDoxf7.tar.zst";
 

@@ -1,0 +1,174 @@
+//! Collects versions of accounts.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::account_sorter::AccountSorter;
+use super::options::LoadOptions;
+use super::record::{self, Kind, VersionOrder};
+use super::scope_filter::ScopeFilter;
+use super::sorted::{Base, Counts, Loaded, Sorted};
+use super::spill::SpillWriter;
+use super::{build, estimate};
+use crate::progress::Progress;
+use primitives::Pubkey;
+use store::{ACCOUNT_DATA_BYTES_MAX, AccountRef, Options, Scope, Store};
+use sys::error::{Error, Result};
+
+/// Collects versions of accounts and builds a store from the newest ones.
+pub struct Loader {
+    work_dir: PathBuf,
+    options: LoadOptions,
+    scope: Scope,
+    filter: ScopeFilter,
+    sorter: AccountSorter,
+    counts: Counts,
+    /// Total lamports of all accounts according to the bank.
+    capitalization: Option<u64>,
+}
+
+impl Loader {
+    /// Starts a load in a dedicated folder, which is emptied. Runs are in unnamed files, so that
+    /// the system frees their space when the process ends, even after a crash.
+    pub fn create(work_dir: &Path, scope: &Scope, options: &LoadOptions) -> Result<Loader> {
+        remove(work_dir)?;
+        fs::create_dir_all(work_dir)?;
+        let spill = SpillWriter::create(work_dir, "accounts", options.disk_reserve_bytes)?;
+        Ok(Loader {
+            work_dir: work_dir.to_path_buf(),
+            scope: scope.clone(),
+            filter: ScopeFilter::new(scope),
+            sorter: AccountSorter::start(spill, options.sort_memory_bytes)?,
+            counts: Counts::default(),
+            capitalization: None,
+            options: options.clone(),
+        })
+    }
+
+    /// Adds a version of an account as of its slot. The newest version wins: the highest slot, then
+    /// the highest `order`, then the last pushed. `lamports` 0 is a closed account.
+    pub fn push(&mut self, order: u8, pubkey: &Pubkey, account: &AccountRef<'_>) -> Result<()> {
+        if account.data.len() > ACCOUNT_DATA_BYTES_MAX {
+            return Err(Error::LoadFailed(format!(
+                "an account of {} bytes of data; the chain allows {ACCOUNT_DATA_BYTES_MAX}",
+                account.data.len()
+            )));
+        }
+        let version_order = VersionOrder::new(account.slot, order, self.counts.versions);
+        let kind = self.filter.kind_of(pubkey, version_order, account);
+        self.sorter.push(pubkey, version_order, kind, account)?;
+        let counts = &mut self.counts;
+        counts.versions += 1;
+        counts.run_bytes += record::bytes_of(kind, account) as u64;
+        match kind {
+            Kind::Kept => counts.kept += 1,
+            Kind::Gone if account.lamports == 0 => counts.tombstones += 1,
+            Kind::Gone | Kind::Mint => counts.out_of_scope += 1,
+        }
+        Ok(())
+    }
+
+    /// Sets the capitalization of the bank whose accounts are all pushed. A load of every account
+    /// fails with [`Error::SnapshotInvalid`] if their sum differs. 0 means unknown.
+    pub fn expect_lamports(&mut self, capitalization: u64) {
+        self.capitalization = Some(capitalization).filter(|lamports| *lamports > 0);
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Builds a store at `store_dir`, which must be empty and on the disk of the work folder. The
+    /// operation is atomic and durable: the store is renamed to `store_dir` last.
+    pub fn finish(
+        self,
+        store_dir: &Path,
+        options: &Options,
+        base: &Base,
+        progress: &Progress,
+    ) -> Result<Loaded> {
+        self.check_scope(options)?;
+        let sorted = self.sort()?;
+        let draft = sorted.work_dir.join("store");
+        let loaded = build::build(&sorted, &draft, options, base, progress)?;
+        sorted.check_lamports(&loaded)?;
+        publish(&draft, store_dir)?;
+        Ok(loaded)
+    }
+
+    /// Updates a store and renames it to `store_dir`, which must be empty. `copy_dir` is a copy on
+    /// the same disk that no other process has open. The pushed versions must include every change
+    /// after `from_slot`, as in an incremental snapshot, and the copy must not be older than
+    /// `from_slot`. After a failure the copy is unusable.
+    pub fn update(
+        self,
+        copy_dir: &Path,
+        store_dir: &Path,
+        options: &Options,
+        (from_slot, base): (u64, &Base),
+        progress: &Progress,
+    ) -> Result<Loaded> {
+        self.check_scope(options)?;
+        let sorted = self.sort()?;
+        let copy = Store::open_writer(copy_dir, options)?;
+        let loaded = build::update(&sorted, &copy, from_slot, base, progress)?;
+        drop(copy);
+        publish(copy_dir, store_dir)?;
+        Ok(loaded)
+    }
+
+    /// Counts what [`Loader::finish`] would write, without writing.
+    pub fn finish_dry(self, progress: &Progress) -> Result<Loaded> {
+        let sorted = self.sort()?;
+        let loaded = estimate::estimate(&sorted, progress)?;
+        sorted.check_lamports(&loaded)?;
+        Ok(loaded)
+    }
+
+    /// A store with another scope would miss accounts, or keep some that are never updated.
+    fn check_scope(&self, options: &Options) -> Result<()> {
+        if options.scope == self.scope {
+            return Ok(());
+        }
+        Err(Error::Internal(
+            "a load was begun for another scope than the store's".into(),
+        ))
+    }
+
+    fn sort(self) -> Result<Sorted> {
+        let (file, spans) = self.sorter.finish()?;
+        let is_whole = matches!(self.scope, Scope::All);
+        Ok(Sorted {
+            capitalization: self.capitalization.filter(|_| is_whole),
+            work_dir: self.work_dir,
+            options: self.options,
+            filter: self.filter,
+            counts: self.counts,
+            file,
+            spans,
+        })
+    }
+}
+
+fn remove(dir: &Path) -> Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Renames a complete store to its final path, durably.
+fn publish(draft: &Path, store_dir: &Path) -> Result<()> {
+    File::open(draft)?.sync_all()?;
+    fs::rename(draft, store_dir).map_err(|error| {
+        Error::LoadFailed(format!(
+            "the loaded store cannot be called {}: {error}",
+            store_dir.display()
+        ))
+    })?;
+    if let Some(parent) = store_dir.parent() {
+        File::open(parent)?.sync_all()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,5 @@
+//! Writes blocks, and the newest versions of many accounts.
+
+pub(crate) mod accounts;
+pub(crate) mod blocks;
+pub(crate) mod catch_up;

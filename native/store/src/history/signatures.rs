@@ -1,0 +1,66 @@
+//! Stores outcomes of recent transactions. Signatures are random, so a table ordered by signature
+//! alone would touch one page per row. They are grouped by slot range, and a look-up searches each
+//! group.
+
+use std::ops::Bound;
+
+use heed::RwTxn;
+
+use crate::rows::keys;
+use crate::rows::record::Block;
+use crate::snapshot::Snapshot;
+use crate::store::Store;
+use sys::error::Result;
+
+/// Slots of a group: a larger value makes look-ups cheaper and writes more expensive.
+pub(crate) const GROUP_SLOTS: u64 = 16;
+
+/// The outcome of a recent transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SignatureRef<'a> {
+    pub slot: u64,
+    /// The feed's bincode of a TransactionError; `None` means success.
+    pub error: Option<&'a [u8]>,
+}
+
+impl Store {
+    /// Adds a block's outcomes and drops the groups whose slots are all too old.
+    pub(crate) fn write_signatures(&self, txn: &mut RwTxn<'_>, block: &Block) -> Result<()> {
+        let signatures = &self.tables.signatures;
+        let group = block.slot / GROUP_SLOTS;
+        let mut sorted: Vec<_> = block.transactions.iter().collect();
+        sorted.sort_unstable_by_key(|update| update.signature);
+        let mut value = Vec::new();
+        for update in sorted {
+            value.clear();
+            value.extend_from_slice(&block.slot.to_be_bytes());
+            value.extend_from_slice(update.error.as_deref().unwrap_or_default());
+            signatures.put(txn, &keys::signature(group, &update.signature), &value)?;
+        }
+        let oldest_kept = (block.slot + 1).saturating_sub(self.options.signature_slots_max);
+        let end = (oldest_kept / GROUP_SLOTS).to_be_bytes();
+        signatures.delete_range(txn, &(Bound::Unbounded, Bound::Excluded(&end[..])))?;
+        Ok(())
+    }
+}
+
+impl Snapshot<'_> {
+    /// The outcome of a recent transaction.
+    pub fn signature(&self, signature: &[u8; 64]) -> Result<Option<SignatureRef<'_>>> {
+        let signatures = &self.tables().signatures;
+        let Some((first, _)) = signatures.first(&self.txn)? else {
+            return Ok(None);
+        };
+        // Newest first: clients seldom ask for old ones.
+        for group in (keys::slot_of(first)..=self.slot() / GROUP_SLOTS).rev() {
+            if let Some(value) = signatures.get(&self.txn, &keys::signature(group, signature))? {
+                let found = value.split_first_chunk().map(|(slot, error)| SignatureRef {
+                    slot: u64::from_be_bytes(*slot),
+                    error: (!error.is_empty()).then_some(error),
+                });
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,190 @@
+//! Collects the index changes of blocks, sorts them, and writes them table by table, so that
+//! adjacent keys are written together and each page is touched once.
+
+use std::collections::BTreeMap;
+
+use heed::RwTxn;
+
+use crate::indexes::holders;
+use crate::indexes::programs::{self, ProgramMove};
+use crate::options::Changed;
+use crate::rows::keys::{
+    DiscriminatorKey, Entry, Indexed, MintId, MintKey, ProgramKey, TokenOwnerKey,
+};
+use crate::tables::{Db, Tables};
+use primitives::Pubkey;
+use sys::error::Result;
+
+/// Keys to put (true) or delete (false). Each pubkey is pushed once, so keys are unique.
+type Moves<K> = Vec<(K, bool)>;
+
+/// The index changes of one block, or of several blocks combined.
+pub(crate) struct IndexDelta<'o> {
+    watched: &'o Changed,
+    program: Moves<ProgramKey>,
+    discriminator: Moves<DiscriminatorKey>,
+    mint: Moves<MintKey>,
+    /// The value is the mint; `None` deletes the key.
+    token_owner: Vec<(TokenOwnerKey, Option<Pubkey>)>,
+    holders: BTreeMap<MintId, Vec<holders::Move>>,
+    programs: BTreeMap<Pubkey, ProgramMove>,
+}
+
+fn note<K: PartialEq>(moves: &mut Moves<K>, old: Option<K>, new: Option<K>) {
+    if old == new {
+        return;
+    }
+    moves.extend(old.map(|key| (key, false)));
+    moves.extend(new.map(|key| (key, true)));
+}
+
+impl<'o> IndexDelta<'o> {
+    pub fn new(watched: &'o Changed) -> Self {
+        IndexDelta {
+            watched,
+            program: Vec::new(),
+            discriminator: Vec::new(),
+            mint: Vec::new(),
+            token_owner: Vec::new(),
+            holders: BTreeMap::new(),
+            programs: BTreeMap::new(),
+        }
+    }
+
+    /// Adds the differences between an account's stored record and its new one. Accounts come in
+    /// ascending order of pubkeys.
+    pub fn push(&mut self, pubkey: &Pubkey, old: Option<&Indexed>, new: Option<&Indexed>) {
+        if let Some(new) = new
+            && self.watched.covers(&new.owner)
+        {
+            self.programs
+                .entry(new.owner)
+                .or_default()
+                .written
+                .push((new.slot, *pubkey));
+        }
+        // Many updates change only lamports or bytes that no index uses.
+        if let (Some(old), Some(new)) = (old, new)
+            && old.owner == new.owner
+            && old.kind == new.kind
+        {
+            return;
+        }
+        self.push_owner(pubkey, old, new);
+        note(
+            &mut self.discriminator,
+            old.and_then(|old| old.discriminator_key(pubkey)),
+            new.and_then(|new| new.discriminator_key(pubkey)),
+        );
+        note(
+            &mut self.mint,
+            old.and_then(|old| old.mint_key(pubkey)),
+            new.and_then(|new| new.mint_key(pubkey)),
+        );
+        self.push_token_owner(
+            old.and_then(|old| old.token_owner_key(pubkey)),
+            new.and_then(|new| new.token_owner_key(pubkey)),
+        );
+        self.push_holder(
+            old.and_then(|old| old.holder(pubkey)),
+            new.and_then(|new| new.holder(pubkey)),
+        );
+    }
+
+    fn push_owner(&mut self, pubkey: &Pubkey, old: Option<&Indexed>, new: Option<&Indexed>) {
+        if old.map(|old| old.owner) == new.map(|new| new.owner) {
+            return;
+        }
+        note(
+            &mut self.program,
+            old.map(|old| old.program_key(pubkey)),
+            new.map(|new| new.program_key(pubkey)),
+        );
+        if let Some(old) = old {
+            self.programs.entry(old.owner).or_default().accounts -= 1;
+        }
+        if let Some(new) = new {
+            self.programs.entry(new.owner).or_default().accounts += 1;
+        }
+    }
+
+    fn push_token_owner(
+        &mut self,
+        old: Option<(TokenOwnerKey, Pubkey)>,
+        new: Option<(TokenOwnerKey, Pubkey)>,
+    ) {
+        if old == new {
+            return;
+        }
+        // If the key is unchanged, a single put replaces the value.
+        if let Some((key, _)) = old
+            && new.is_none_or(|(new_key, _)| new_key != key)
+        {
+            self.token_owner.push((key, None));
+        }
+        self.token_owner
+            .extend(new.map(|(key, mint)| (key, Some(mint))));
+    }
+
+    fn push_holder(&mut self, old: Option<(MintId, Entry)>, new: Option<(MintId, Entry)>) {
+        match (old, new) {
+            (Some((mint, old)), Some((new_mint, new))) if mint == new_mint => {
+                if old != new {
+                    let moved = holders::Move {
+                        old: Some(old),
+                        new: Some(new),
+                    };
+                    self.holders.entry(mint).or_default().push(moved);
+                }
+            }
+            (old, new) => {
+                if let Some((mint, entry)) = old {
+                    let moved = holders::Move {
+                        old: Some(entry),
+                        new: None,
+                    };
+                    self.holders.entry(mint).or_default().push(moved);
+                }
+                if let Some((mint, entry)) = new {
+                    let moved = holders::Move {
+                        old: None,
+                        new: Some(entry),
+                    };
+                    self.holders.entry(mint).or_default().push(moved);
+                }
+            }
+        }
+    }
+
+    /// Writes all changes. The accounts must be written first.
+    pub fn write(mut self, tables: &Tables, txn: &mut RwTxn<'_>) -> Result<()> {
+        write_moves(&tables.by_program, txn, &mut self.program)?;
+        write_moves(&tables.by_discriminator, txn, &mut self.discriminator)?;
+        write_moves(&tables.by_mint, txn, &mut self.mint)?;
+        self.token_owner.sort_unstable();
+        for (key, mint) in &self.token_owner {
+            match mint {
+                Some(mint) => tables.by_token_owner.put(txn, key, mint)?,
+                None => drop(tables.by_token_owner.delete(txn, key)?),
+            }
+        }
+        holders::write(tables, txn, self.holders)?;
+        programs::write(tables, txn, self.programs)
+    }
+}
+
+fn write_moves<K: Ord + AsRef<[u8]>>(
+    table: &Db,
+    txn: &mut RwTxn<'_>,
+    moves: &mut Moves<K>,
+) -> Result<()> {
+    moves.sort_unstable();
+    for (key, is_put) in moves {
+        if *is_put {
+            table.put(txn, key.as_ref(), &[])?;
+        } else {
+            table.delete(txn, key.as_ref())?;
+        }
+    }
+    Ok(())
+}

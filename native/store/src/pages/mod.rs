@@ -1,0 +1,5 @@
+//! Pages of accounts.
+
+pub(crate) mod plan;
+pub(crate) mod query;
+pub(crate) mod scan;

@@ -1,0 +1,196 @@
+//! One change of a slot, as encoded in `feed`.
+
+use crate::rows::record::{self, AccountRef, AccountUpdate, HEAD_BYTES, TransactionUpdate};
+use primitives::Pubkey;
+
+/// Bytes of the kind and length before each change.
+pub(crate) const CHANGE_HEAD_BYTES: usize = 5;
+pub(crate) const KIND_ACCOUNT: u8 = 1;
+pub(crate) const KIND_STATUS: u8 = 2;
+pub(crate) const KIND_TRANSACTION: u8 = 3;
+const IS_VOTE: u8 = 1;
+
+/// One change of a slot; an account has its state after that slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change<'a> {
+    /// A closed account has 0 lamports, no data, and the System program as its owner.
+    Account {
+        pubkey: &'a Pubkey,
+        account: AccountRef<'a>,
+    },
+    /// A transaction with only its outcome; `error` as in [`TransactionUpdate`].
+    Status {
+        signature: &'a [u8; 64],
+        error: Option<&'a [u8]>,
+    },
+    Transaction {
+        signature: &'a [u8; 64],
+        error: Option<&'a [u8]>,
+        is_vote: bool,
+        /// All accounts of the transaction, including loaded ones.
+        keys: &'a [Pubkey],
+        logs: Logs<'a>,
+    },
+}
+
+/// The log lines of one transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Logs<'a>(&'a [u8]);
+
+impl Logs<'_> {
+    /// Bytes of the remaining lines, including their length prefixes.
+    pub fn byte_count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl<'a> Iterator for Logs<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let (line, rest) = split_sized(self.0)?;
+        self.0 = rest;
+        Some(line)
+    }
+}
+
+/// The length of the first change in these bytes; `None` if they are too short.
+pub(crate) fn first_length(bytes: &[u8]) -> Option<usize> {
+    let (_, rest) = bytes.split_first()?;
+    let (length, _) = rest.split_first_chunk()?;
+    Some(CHANGE_HEAD_BYTES + u32::from_be_bytes(*length) as usize)
+}
+
+/// Decodes exactly one change.
+pub(crate) fn decode(bytes: &[u8]) -> Option<Change<'_>> {
+    let (head, body) = bytes.split_first_chunk::<CHANGE_HEAD_BYTES>()?;
+    match head[0] {
+        KIND_ACCOUNT => {
+            let (pubkey, record) = body.split_first_chunk()?;
+            Some(Change::Account {
+                pubkey,
+                account: record::decode(record).ok()?,
+            })
+        }
+        KIND_STATUS => {
+            let (signature, error) = body.split_first_chunk()?;
+            Some(Change::Status {
+                signature,
+                error: (!error.is_empty()).then_some(error),
+            })
+        }
+        KIND_TRANSACTION => {
+            let (signature, rest) = body.split_first_chunk()?;
+            let (flags, rest) = rest.split_first()?;
+            let (error, rest) = split_sized(rest)?;
+            let (count, rest) = rest.split_first_chunk()?;
+            let keys_bytes = (u32::from_be_bytes(*count) as usize).checked_mul(32)?;
+            let (keys, logs) = rest.split_at_checked(keys_bytes)?;
+            Some(Change::Transaction {
+                signature,
+                error: (!error.is_empty()).then_some(error),
+                is_vote: flags & IS_VOTE != 0,
+                keys: keys.as_chunks().0,
+                logs: Logs(logs),
+            })
+        }
+        _ => None,
+    }
+}
+
+fn split_sized(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    rest.split_at_checked(u32::from_be_bytes(*length) as usize)
+}
+
+/// A closed account keeps none of its former fields, as on the chain.
+pub(crate) fn state_after(update: &AccountUpdate, slot: u64) -> AccountRef<'_> {
+    if update.lamports == 0 {
+        return AccountRef {
+            slot,
+            lamports: 0,
+            rent_epoch: 0,
+            executable: false,
+            owner: &[0; 32],
+            data: &[],
+        };
+    }
+    update.at(slot)
+}
+
+/// Bytes of an account change, without kind and length.
+pub(crate) fn account_bytes(account: &AccountRef<'_>) -> usize {
+    32 + HEAD_BYTES + account.data.len()
+}
+
+/// Bytes of a transaction change, without kind and length.
+pub(crate) fn transaction_bytes(update: &TransactionUpdate) -> usize {
+    let error = update.error.as_ref().map_or(0, Vec::len);
+    let Some(details) = &update.details else {
+        return 64 + error;
+    };
+    let logs = details.logs.iter().map(|line| 4 + line.len());
+    64 + 1 + 4 + error + 4 + 32 * details.keys.len() + logs.sum::<usize>()
+}
+
+/// Appends a transaction change, without kind and length, and returns its kind.
+pub(crate) fn push_transaction(out: &mut Vec<u8>, update: &TransactionUpdate) -> u8 {
+    let error = update.error.as_deref().unwrap_or_default();
+    out.extend_from_slice(&update.signature);
+    let Some(details) = &update.details else {
+        out.extend_from_slice(error);
+        return KIND_STATUS;
+    };
+    out.push(if details.is_vote { IS_VOTE } else { 0 });
+    push_sized(out, error);
+    out.extend_from_slice(&(details.keys.len() as u32).to_be_bytes());
+    out.extend_from_slice(details.keys.as_flattened());
+    for line in &details.logs {
+        push_sized(out, line.as_bytes());
+    }
+    KIND_TRANSACTION
+}
+
+fn push_sized(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
+    out.extend_from_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_decode(kind in 0u8..5, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            let bytes = [&[kind][..], &bytes].concat();
+            let _ = first_length(&bytes);
+            if let Some(Change::Transaction { keys, logs, .. }) = decode(&bytes) {
+                let lines: usize = logs.map(<[u8]>::len).sum();
+                prop_assert!(keys.as_flattened().len() + lines <= bytes.len());
+            }
+        }
+
+        #[test]
+        fn a_truncated_change_is_none(cut in 0usize..200) {
+            let update = TransactionUpdate {
+                signature: [1; 64],
+                error: Some(vec![8, 0, 0, 0]),
+                details: Some(super::super::record::TransactionDetails {
+                    is_vote: false,
+                    keys: vec![[2; 32]; 2],
+                    logs: vec!["line".to_string()],
+                }),
+            };
+            let mut bytes = vec![KIND_TRANSACTION, 0, 0, 0, 0];
+            push_transaction(&mut bytes, &update);
+            prop_assert_eq!(bytes.len(), CHANGE_HEAD_BYTES + transaction_bytes(&update));
+            let before_logs = bytes.len() - "line".len() - 4;
+            if let Some(cut) = bytes.get(..cut.min(before_logs - 1)) {
+                prop_assert_eq!(decode(cut), None);
+            }
+        }
+    }
+}

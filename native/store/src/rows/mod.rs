@@ -1,0 +1,6 @@
+//! The layouts of keys and values.
+
+pub(crate) mod change;
+pub(crate) mod keys;
+pub(crate) mod record;
+pub mod row_codec;

@@ -1,0 +1,253 @@
+//! Opens a store and reports its statistics.
+
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn};
+
+use crate::btree_prefetch::mapped::{ACCOUNTS_TABLE, Mapped};
+use crate::corrections::queue::Corrections;
+use crate::disk_space;
+use crate::options::Options;
+use crate::readers::{self, OpenRead};
+use crate::rows::record::Tip;
+use crate::tables::{SCHEMA, TABLES, Tables};
+use sys::error::{Error, Result};
+
+/// One LMDB environment: the accounts as of one block, with their indexes. Dropping it closes it; a
+/// process must not open the same folder twice at the same time.
+pub struct Store {
+    // Dropped before `env`: closing any descriptor of the lock file releases the process's locks on
+    // it.
+    pub(super) lock_file: File,
+    pub(super) env: Env,
+    pub(super) tables: Tables,
+    pub(super) options: Options,
+    pub(super) dir: PathBuf,
+    /// The mapping for prefetches, if the system exposes it.
+    pub(super) mapped: Option<Mapped>,
+    /// The tip as of the transaction with this id: read once per block instead of once per read.
+    last_tip: Mutex<(usize, Option<Tip>)>,
+    /// Corrections to apply with the next block.
+    pub(super) corrections: Mutex<Corrections>,
+}
+
+/// Statistics of a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stats {
+    /// Bytes of pages in use, without free pages.
+    pub used_bytes: u64,
+    /// Size of the file, free pages included.
+    pub file_bytes: u64,
+    pub map_bytes: u64,
+    /// Reader slots with an open transaction.
+    pub readers: u32,
+    pub readers_max: u32,
+    /// Blocks written since the oldest open read began; it prevents the reuse of their pages.
+    pub oldest_reader_lag: u64,
+    /// Rows by table.
+    pub entries: Vec<(&'static str, u64)>,
+}
+
+impl Store {
+    /// Opens a store for writing, and creates it if absent. Only one process may write; the caller
+    /// holds a lock.
+    pub fn open_writer(dir: &Path, options: &Options) -> Result<Store> {
+        // The error names the folder, because there may be several stores.
+        let refuse = |error| match error {
+            Error::StoreStopped(text) => unusable(dir, &text),
+            other => other,
+        };
+        Self::make_writer(dir, options).map_err(refuse)
+    }
+
+    fn make_writer(dir: &Path, options: &Options) -> Result<Store> {
+        fs::create_dir_all(dir).map_err(heed::Error::Io)?;
+        disk_space::before_opening(dir)?;
+        let env = open_env(dir, options, EnvFlags::empty())?;
+        let lock_file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(dir.join("lock.mdb"))
+            .map_err(heed::Error::Io)?;
+        disk_space::for_readers(&lock_file)?;
+        env.clear_stale_readers()?;
+        let mut txn = env.write_txn()?;
+        let tables = Tables::create(&env, &mut txn)?;
+        for (word, wanted) in identity(options) {
+            match tables.meta.get(&txn, word.as_bytes())? {
+                None => tables.meta.put(&mut txn, word.as_bytes(), &wanted)?,
+                Some(found) => check_identity(dir, word, found, &wanted)?,
+            }
+        }
+        txn.commit()?;
+        Self::finish(env, lock_file, tables, dir, options)
+    }
+
+    /// Opens an existing store read-only.
+    pub fn open_reader(dir: &Path, options: &Options) -> Result<Store> {
+        if !dir.join("data.mdb").exists() {
+            return Err(unusable(
+                dir,
+                "holds no store yet: start the indexer, which makes it",
+            ));
+        }
+        let env = open_env(dir, options, EnvFlags::READ_ONLY)?;
+        env.clear_stale_readers()?;
+        let txn = env.read_txn()?;
+        let tables = Tables::open(&env, &txn)?;
+        for (word, wanted) in identity(options) {
+            let found = tables.meta.get(&txn, word.as_bytes())?.unwrap_or_default();
+            check_identity(dir, word, found, &wanted)?;
+        }
+        // LMDB keeps table handles opened by a committed transaction, and discards those of an
+        // aborted one.
+        txn.commit()?;
+        let lock_file = File::open(dir.join("lock.mdb"))?;
+        Self::finish(env, lock_file, tables, dir, options)
+    }
+
+    /// No descriptor of the lock file may have been closed since LMDB opened the environment: that
+    /// would release LMDB's locks, and other processes would treat this one as dead.
+    fn finish(
+        env: Env,
+        lock_file: File,
+        tables: Tables,
+        dir: &Path,
+        options: &Options,
+    ) -> Result<Store> {
+        let mapped = Mapped::of(&env, ACCOUNTS_TABLE);
+        Ok(Store {
+            lock_file,
+            env,
+            tables,
+            options: options.clone(),
+            dir: dir.to_path_buf(),
+            mapped,
+            last_tip: Mutex::new((usize::MAX, None)),
+            corrections: Mutex::default(),
+        })
+    }
+
+    /// The newest block, or `None` in an empty store.
+    pub fn tip(&self) -> Result<Option<Tip>> {
+        let txn = self.env.read_txn()?;
+        self.tables.tip(&txn)
+    }
+
+    /// The number of the store's last commit. A snapshot taken after this call sees that commit or
+    /// a later one, except while a commit is being published, when it may see the previous one.
+    pub fn last_commit(&self) -> usize {
+        self.env.info().last_txn_id
+    }
+
+    /// The tip as this transaction sees it. A transaction's id is that of the last commit it sees,
+    /// so transactions with equal ids see the same tip.
+    pub(super) fn tip_at(&self, txn: &RoTxn<'_>) -> Result<Option<Tip>> {
+        let id = txn.id();
+        let mut last = self.last_tip.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.0 != id {
+            *last = (id, self.tables.tip(txn)?);
+        }
+        Ok(last.1)
+    }
+
+    /// The options the store was opened with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Frees the reader slots of dead processes, and returns their number.
+    pub fn clear_stale_readers(&self) -> Result<usize> {
+        Ok(self.env.clear_stale_readers()?)
+    }
+
+    /// The open read transactions of all processes, with the commit that each one sees.
+    pub fn open_reads(&self) -> Result<Vec<OpenRead>> {
+        readers::open_reads(&self.lock_file, self.env.info().number_of_readers)
+    }
+
+    /// Statistics of the store, for metrics.
+    pub fn stats(&self) -> Result<Stats> {
+        // Read before our own transaction opens, which would count as a reader.
+        let info = self.env.info();
+        let readers = self.open_reads()?;
+        let newest = info.last_txn_id as u64;
+        // heed opens its own transaction here, and a thread may have only one.
+        let used_bytes = self.env.non_free_pages_size()?;
+        let txn = self.env.read_txn()?;
+        Ok(Stats {
+            used_bytes,
+            file_bytes: self.env.real_disk_size()?,
+            map_bytes: info.map_size as u64,
+            readers: readers.len() as u32,
+            readers_max: info.maximum_number_of_readers,
+            oldest_reader_lag: readers
+                .iter()
+                .map(|read| newest.saturating_sub(read.transaction))
+                .max()
+                .unwrap_or(0),
+            entries: self.tables.entries(&txn)?,
+        })
+    }
+}
+
+pub(super) fn open_env(dir: &Path, options: &Options, flags: EnvFlags) -> Result<Env> {
+    let mut open = EnvOpenOptions::new();
+    // SAFETY: the flags are READ_ONLY or none, so LMDB keeps its locks and its write ordering; or
+    // they are those of a bulk load, whose file no other process opens before it is synced.
+    unsafe { open.flags(flags) };
+    open.map_size(options.map_bytes)
+        .max_readers(options.readers_max)
+        .max_dbs(TABLES.len() as u32);
+    // SAFETY: only Slotline uses the folder (a store generation); it is local, and changed only
+    // through LMDB.
+    match unsafe { open.open(dir) } {
+        Ok(env) => Ok(env),
+        Err(heed::Error::Mdb(MdbError::Invalid | MdbError::VersionMismatch)) => Err(unusable(
+            dir,
+            "holds a file that is not a Slotline store: remove it, or name another folder",
+        )),
+        Err(heed::Error::Mdb(MdbError::Corrupted | MdbError::PageNotFound)) => Err(unusable(
+            dir,
+            "is damaged: remove it and let the indexer build it anew",
+        )),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The options a store was built for. With different ones its tables would be wrong or incomplete.
+pub(super) fn identity(options: &Options) -> [(&'static str, Vec<u8>); 3] {
+    [
+        ("schema", SCHEMA.to_be_bytes().to_vec()),
+        ("scope", options.scope.identity()),
+        ("changed", options.changed.identity()),
+    ]
+}
+
+fn check_identity(dir: &Path, word: &str, found: &[u8], wanted: &[u8]) -> Result<()> {
+    if found == wanted {
+        return Ok(());
+    }
+    let says = match word {
+        "schema" => {
+            let version = found.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
+            format!(
+                "was written in schema {version} and this build reads schema {SCHEMA}: remove it and let \
+                 the indexer build it anew, or run the build that wrote it"
+            )
+        }
+        "scope" => "was built for another scope: set the scope back, or remove it and let the indexer \
+                    build it anew"
+            .to_string(),
+        _ => "was built with another list of programs for `changed`: set the list back, or remove it \
+              and let the indexer build it anew"
+            .to_string(),
+    };
+    Err(unusable(dir, &says))
+}
+
+fn unusable(dir: &Path, says: &str) -> Error {
+    Error::StoreUnusable(format!("{} {says}", dir.display()))
+}

@@ -1,0 +1,287 @@
+//! Tests of the retained history: blocks, the feed of changes, transaction outcomes.
+
+use std::ops::ControlFlow;
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use super::{account, assert_sound, block, hash, number, open, options};
+use crate::testing::naive::Model;
+use crate::testing::strategy::blocks;
+use crate::{
+    AccountUpdate, BLOCKS_KEPT, Block, Change, FeedEnd, FeedPosition, Options, Snapshot, Store,
+    TransactionDetails, TransactionUpdate,
+};
+use primitives::Pubkey;
+
+type Seen = Vec<(Pubkey, u64, Pubkey, Vec<u8>)>;
+
+pub(super) fn feed(store: &Store, slot: u64) -> Option<(Seen, Vec<TransactionUpdate>)> {
+    let (mut accounts, mut statuses) = (Vec::new(), Vec::new());
+    let snapshot = store.snapshot().unwrap();
+    let is_held = snapshot.feed(slot, &mut |change| {
+        match change {
+            Change::Account { pubkey, account } => {
+                assert_eq!(account.slot, slot);
+                accounts.push((
+                    *pubkey,
+                    account.lamports,
+                    *account.owner,
+                    account.data.to_vec(),
+                ));
+            }
+            Change::Status { signature, error } => {
+                statuses.push(TransactionUpdate {
+                    signature: *signature,
+                    error: error.map(<[u8]>::to_vec),
+                    details: None,
+                });
+            }
+            Change::Transaction {
+                signature,
+                error,
+                is_vote,
+                keys,
+                logs,
+            } => statuses.push(TransactionUpdate {
+                signature: *signature,
+                error: error.map(<[u8]>::to_vec),
+                details: Some(TransactionDetails {
+                    is_vote,
+                    keys: keys.to_vec(),
+                    logs: logs
+                        .map(|line| String::from_utf8(line.to_vec()).unwrap())
+                        .collect(),
+                }),
+            }),
+        }
+        Ok(())
+    });
+    is_held.unwrap().then_some((accounts, statuses))
+}
+
+fn signature(n: u64) -> [u8; 64] {
+    let mut signature = [n as u8; 64];
+    signature[0..8].copy_from_slice(&n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
+    signature
+}
+
+fn details() -> impl Strategy<Value = TransactionDetails> {
+    let lines = vec("[a-z \u{1F600}]{0,900}", 0..5);
+    (any::<bool>(), vec(any::<Pubkey>(), 0..4), lines).prop_map(|(is_vote, keys, logs)| {
+        TransactionDetails {
+            is_vote,
+            keys,
+            logs,
+        }
+    })
+}
+
+/// A limited number of a slot's changes, as text.
+fn shown(
+    snapshot: &Snapshot<'_>,
+    slot: u64,
+    place: FeedPosition,
+    max: usize,
+) -> (Vec<String>, FeedEnd) {
+    let mut seen = Vec::new();
+    let end = snapshot.feed_from(slot, place, &mut |change| {
+        if seen.len() == max {
+            return Ok(ControlFlow::Break(()));
+        }
+        seen.push(format!("{change:?}"));
+        Ok(ControlFlow::Continue(()))
+    });
+    (seen, end.unwrap())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_feed_returns_the_changes_of_each_slot(
+        blocks in blocks(),
+        errors in vec((any::<Option<u8>>(), option::of(details())), 0..40),
+    ) {
+        let temporary = open(&options());
+        let statuses: Vec<_> = (0..).zip(errors).map(|(n, (error, details))| TransactionUpdate {
+            signature: signature(n),
+            error: error.map(|byte| vec![byte; byte as usize % 5 + 1]),
+            details,
+        }).collect();
+        for (slot, updates) in (1..).zip(&blocks) {
+            let block = Block { transactions: statuses.clone(), ..block(slot, updates.clone()) };
+            temporary.store.apply(&block).unwrap();
+        }
+        for (slot, updates) in (1..).zip(&blocks) {
+            let mut after = Model::default();
+            let alive = updates.iter().map(|update| {
+                AccountUpdate { lamports: update.lamports.max(1), ..update.clone() }
+            });
+            after.apply(slot, &alive.collect::<Vec<_>>());
+            let expected: Seen = after.accounts.keys().map(|key| {
+                let last = updates.iter().rfind(|update| update.pubkey == *key).unwrap();
+                match last.lamports {
+                    0 => (*key, 0, [0; 32], Vec::new()),
+                    lamports => (*key, lamports, last.owner, last.data.clone()),
+                }
+            }).collect();
+            prop_assert_eq!(feed(&temporary.store, slot), Some((expected, statuses.clone())));
+        }
+        prop_assert_eq!(feed(&temporary.store, blocks.len() as u64 + 1), None);
+        assert_sound(&temporary.store);
+        // Stops before each change and resumes there; the remaining changes are the same.
+        let snapshot = temporary.store.snapshot().unwrap();
+        let all = shown(&snapshot, 1, FeedPosition::default(), usize::MAX).0;
+        for stop in 0..all.len() {
+            let (mut joined, end) = shown(&snapshot, 1, FeedPosition::default(), stop);
+            let FeedEnd::Stopped(place) = end else { panic!("{end:?}") };
+            joined.extend(shown(&snapshot, 1, place, usize::MAX).0);
+            prop_assert_eq!(&joined, &all);
+        }
+    }
+}
+
+#[test]
+fn the_feed_is_limited_in_slots_and_bytes() {
+    let large = |slot: u64| {
+        block(
+            slot,
+            vec![account(number(slot), 1, [9; 32], &vec![7; 10_000])],
+        )
+    };
+    let temporary = open(&Options {
+        feed_slots_max: 3,
+        ..options()
+    });
+    for slot in 1..=9 {
+        temporary.store.apply(&large(slot)).unwrap();
+    }
+    let stored_slots = |store: &Store| -> Vec<u64> {
+        (1..=20)
+            .filter(|slot| feed(store, *slot).is_some())
+            .collect()
+    };
+    assert_eq!(stored_slots(&temporary.store), [7, 8, 9]);
+    assert_eq!(
+        temporary
+            .store
+            .snapshot()
+            .unwrap()
+            .feed_oldest_slot()
+            .unwrap(),
+        Some(7)
+    );
+
+    let temporary = open(&Options {
+        feed_bytes_max: 25_000,
+        ..options()
+    });
+    for slot in 1..=9 {
+        temporary.store.apply(&large(slot)).unwrap();
+    }
+    assert_eq!(stored_slots(&temporary.store), [8, 9]);
+    // Too large to be stored, which differs from an empty slot.
+    let giant = account(number(0), 1, [9; 32], &vec![7; 30_000]);
+    temporary.store.apply(&block(10, vec![giant])).unwrap();
+    temporary.store.apply(&block(11, vec![])).unwrap();
+    assert_eq!(stored_slots(&temporary.store), [11]);
+    assert_eq!(feed(&temporary.store, 11), Some((vec![], vec![])));
+
+    let dir = temporary.dir;
+    drop(temporary.store);
+    let off = Options {
+        feed_bytes_max: 0,
+        ..options()
+    };
+    let store = Store::open_writer(dir.path(), &off).unwrap();
+    store.apply(&large(12)).unwrap();
+    assert!(stored_slots(&store).is_empty());
+}
+
+#[test]
+fn outcomes_are_found_until_their_slots_are_dropped() {
+    let temporary = open(&Options {
+        signature_slots_max: 40,
+        ..options()
+    });
+    for slot in 1..=200u64 {
+        let statuses = (0..5).map(|n| TransactionUpdate {
+            signature: signature(slot * 5 + n),
+            error: (n == 3).then(|| vec![8, 0, 0, 0]),
+            details: None,
+        });
+        let block = Block {
+            transactions: statuses.collect(),
+            ..block(slot, vec![])
+        };
+        temporary.store.apply(&block).unwrap();
+    }
+    let snapshot = temporary.store.snapshot().unwrap();
+    for slot in 161..=200 {
+        let found = snapshot.signature(&signature(slot * 5)).unwrap().unwrap();
+        assert_eq!((found.slot, found.error), (slot, None));
+        let failed = snapshot
+            .signature(&signature(slot * 5 + 3))
+            .unwrap()
+            .unwrap();
+        assert_eq!((failed.slot, failed.error), (slot, Some(&[8, 0, 0, 0][..])));
+    }
+    assert_eq!(snapshot.signature(&signature(100 * 5)).unwrap(), None);
+    assert_eq!(snapshot.signature(&signature(5)).unwrap(), None);
+    drop(snapshot);
+    let rows = temporary
+        .store
+        .stats()
+        .unwrap()
+        .entries
+        .iter()
+        .find(|(name, _)| *name == "signatures")
+        .unwrap()
+        .1;
+    assert!(rows <= 5 * (40 + 16), "{rows}");
+}
+
+#[test]
+fn roots_never_decrease_or_exceed_the_slot() {
+    let temporary = open(&options());
+    let roots = [None, Some(0), Some(1), Some(9), None, Some(2), Some(6)];
+    for (slot, root) in (1..).zip(roots) {
+        let block = Block {
+            root,
+            ..block(slot, vec![])
+        };
+        temporary.store.apply(&block).unwrap();
+    }
+    let snapshot = temporary.store.snapshot().unwrap();
+    let stored = (1..=7).map(|slot| snapshot.block(slot).unwrap().unwrap().root);
+    assert_eq!(stored.collect::<Vec<_>>(), [0, 0, 1, 4, 4, 4, 6]);
+    assert_eq!(snapshot.tip().unwrap().root, 6);
+    let after = [None, Some(0), Some(3), Some(7)].map(|slot| snapshot.block_after(slot).unwrap());
+    let after = after.map(|block| block.map(|block| block.slot));
+    assert_eq!(after, [Some(1), Some(1), Some(4), None]);
+}
+
+#[test]
+fn the_last_blocks_are_found_by_slot_and_hash() {
+    let temporary = open(&options());
+    let all: Vec<_> = (1..=BLOCKS_KEPT + 20)
+        .map(|slot| block(slot, vec![]))
+        .collect();
+    temporary.store.apply_all(&all).unwrap();
+    let snapshot = temporary.store.snapshot().unwrap();
+    let tip = snapshot.slot();
+    assert_eq!(snapshot.block(20).unwrap(), None);
+    assert_eq!(snapshot.block(21).unwrap().unwrap().blockhash, hash(21));
+    assert_eq!(
+        snapshot
+            .block_of_hash(&hash(tip - 150), 150)
+            .unwrap()
+            .unwrap()
+            .slot,
+        tip - 150
+    );
+    assert_eq!(snapshot.block_of_hash(&hash(tip - 151), 150).unwrap(), None);
+    assert_eq!(snapshot.block_of_hash(&[9; 32], 150).unwrap(), None);
+}

@@ -1,0 +1,130 @@
+//! Checks the retained history: the last blocks and the feed of changes.
+
+use std::ops::ControlFlow;
+
+use crate::history::feed_read::{FeedEnd, FeedPosition};
+use crate::history::feed_write::FEED_BYTES;
+use crate::rows::record::Tip;
+use crate::rows::{keys, record};
+use crate::snapshot::Snapshot;
+use crate::store::Store;
+use sys::error::{Error, Result};
+
+impl Store {
+    /// Appends the differences as sentences. Keeps one change in memory at a time.
+    pub(crate) fn check_kept(&self, found: &mut Vec<String>) -> Result<()> {
+        let snapshot = self.snapshot()?;
+        check_blocks(&snapshot, found)?;
+        check_feed(&snapshot, found)
+    }
+}
+
+/// Each block follows its predecessor; roots never decrease and never exceed the block's slot.
+pub(crate) fn check_blocks(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> Result<()> {
+    let mut before: Option<Tip> = None;
+    for row in snapshot.tables().blocks.iter(&snapshot.txn)? {
+        let (key, value) = row?;
+        let slot = keys::slot_of(key);
+        let Some(block) = record::decode_block(slot, value) else {
+            found.push(format!("blocks: the row of slot {slot} is damaged"));
+            continue;
+        };
+        if let Some(before) = before {
+            if block.parent_slot != before.slot {
+                found.push(format!(
+                    "blocks: slot {slot} does not follow slot {}",
+                    before.slot
+                ));
+            }
+            if block.root < before.root {
+                found.push(format!("blocks: the root of slot {slot} goes back"));
+            }
+        }
+        if block.root > slot {
+            found.push(format!("blocks: the root of slot {slot} lies after it"));
+        }
+        before = Some(block);
+    }
+    Ok(())
+}
+
+/// Each feed slot belongs to a block, and its number of changes and bytes match its first row.
+fn check_feed(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> Result<()> {
+    let mut next = snapshot.feed_oldest_slot()?;
+    while let Some(slot) = next {
+        check_feed_slot(snapshot, slot, found)?;
+        next = snapshot.feed_slot_after(slot)?;
+    }
+    check_feed_bytes(snapshot, found)
+}
+
+/// The number of changes and bytes recorded in a slot's first row.
+fn head_of(snapshot: &Snapshot<'_>, slot: u64) -> Result<Option<(u32, u64)>> {
+    let key = keys::piece(slot, 0);
+    let head = snapshot.tables().feed.get(&snapshot.txn, &key)?;
+    Ok(head.and_then(|head| {
+        let (changes, rest) = head.split_first_chunk()?;
+        let bytes = u64::from_be_bytes(*rest.first_chunk()?);
+        Some((u32::from_be_bytes(*changes), bytes))
+    }))
+}
+
+/// Checks one feed slot.
+pub(crate) fn check_feed_slot(
+    snapshot: &Snapshot<'_>,
+    slot: u64,
+    found: &mut Vec<String>,
+) -> Result<()> {
+    if snapshot.block(slot)?.is_none() {
+        found.push(format!("feed: slot {slot} is no block's"));
+    }
+    match (head_of(snapshot, slot)?, count(snapshot, slot)) {
+        (Some(head), Ok(counted)) if head == counted => {}
+        (Some(head), Ok(counted)) => {
+            let ((changes, bytes), (counted, of_bytes)) = (head, counted);
+            found.push(format!(
+                "feed: slot {slot} has {counted} changes of {of_bytes} bytes, not {changes} of \
+                 {bytes}"
+            ));
+        }
+        (None, _) | (_, Err(Error::Internal(_))) => {
+            found.push(format!("feed: slot {slot} is damaged"));
+        }
+        (_, Err(error)) => return Err(error),
+    }
+    Ok(())
+}
+
+/// The sizes of all feed slots add up to the total in `meta`.
+pub(crate) fn check_feed_bytes(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> Result<()> {
+    let mut total = 0;
+    let mut next = snapshot.feed_oldest_slot()?;
+    while let Some(slot) = next {
+        // A slot without its first row is reported separately.
+        let Some((_, bytes)) = head_of(snapshot, slot)? else {
+            return Ok(());
+        };
+        total += bytes;
+        next = snapshot.feed_slot_after(slot)?;
+    }
+    let stored = snapshot.tables().meta.get(&snapshot.txn, FEED_BYTES)?;
+    let stored = stored.and_then(|bytes| bytes.first_chunk());
+    let stored = stored.map_or(0, |bytes| u64::from_be_bytes(*bytes));
+    if stored != total {
+        found.push(format!("feed: it holds {total} bytes, not {stored}"));
+    }
+    Ok(())
+}
+
+/// Counts a slot's changes and their bytes.
+fn count(snapshot: &Snapshot<'_>, slot: u64) -> Result<(u32, u64)> {
+    let (mut changes, mut last) = (0, FeedPosition::default());
+    let end = snapshot.feed_from(slot, last, &mut |_| {
+        changes += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    if let FeedEnd::Whole(place) = end {
+        last = place;
+    }
+    Ok((changes, last.bytes()))
+}

@@ -1,0 +1,84 @@
+//! Writes whole replies.
+
+use super::method::Method;
+use super::recent::{Key, Recent};
+use super::request::{Read, Request, recognise};
+use crate::reads::{self, Outcome, ReadLimits};
+use store::{Snapshot, Store};
+use sys::error::Result;
+
+/// Appends the whole JSON-RPC reply and returns true, or appends nothing and returns false.
+pub fn answer(body: &[u8], store: &Store, recent: &mut Recent, out: &mut Vec<u8>) -> bool {
+    answer_method(body, store, recent, out).is_some()
+}
+
+/// Like [`answer`], but returns the method, for metrics. `recent` must belong to this store.
+pub fn answer_method(
+    body: &[u8],
+    store: &Store,
+    recent: &mut Recent,
+    out: &mut Vec<u8>,
+) -> Option<Method> {
+    let request = recognise(body)?;
+    let start = out.len();
+    let is_answered = matches!(write(&request, store, recent, out), Ok(Outcome::Written));
+    if !is_answered {
+        out.truncate(start);
+        return None;
+    }
+    Some(request.read.method())
+}
+
+fn write(
+    request: &Request<'_>,
+    store: &Store,
+    recent: &mut Recent,
+    out: &mut Vec<u8>,
+) -> Result<Outcome> {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"result\":");
+    let key = Key::of(&request.read);
+    let known = key.and_then(|key| recent.get(&key, store.last_commit()));
+    let outcome = if let Some(result) = known {
+        out.extend_from_slice(result);
+        Outcome::Written
+    } else {
+        let snapshot = store.snapshot()?;
+        let start = out.len();
+        let outcome = write_result(&request.read, &snapshot, out)?;
+        if let (Some(key), Outcome::Written) = (key, &outcome) {
+            recent.put(key, snapshot.commit(), out.get(start..).unwrap_or_default());
+        }
+        outcome
+    };
+    out.extend_from_slice(b",\"id\":");
+    out.extend_from_slice(request.id);
+    out.push(b'}');
+    Ok(outcome)
+}
+
+fn write_result(read: &Read<'_>, snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<Outcome> {
+    let limits = ReadLimits::default();
+    match read {
+        Read::LatestBlockhash => reads::latest_blockhash(snapshot, out).map(|()| Outcome::Written),
+        Read::AccountInfo(pubkey, view) => {
+            reads::account_info(snapshot, pubkey, *view, &limits, out)
+        }
+        Read::MultipleAccounts(addresses, view) => {
+            let mut pubkeys = [[0; 32]; reads::ADDRESSES_AT_ONCE_MAX];
+            match addresses
+                .decode(&mut pubkeys)
+                .and_then(|count| pubkeys.get(..count))
+            {
+                Some(pubkeys) => reads::multiple_accounts(snapshot, pubkeys, *view, &limits, out),
+                None => Ok(Outcome::TooLarge),
+            }
+        }
+        Read::TokenAccountBalance(pubkey) => {
+            reads::token_account_balance(snapshot, pubkey, &limits, out)
+        }
+        Read::TokenSupply(mint) => reads::token_supply(snapshot, mint, &limits, out),
+        Read::TokenLargestAccounts(mint) => {
+            reads::token_largest_accounts(snapshot, mint, &limits, out)
+        }
+    }
+}

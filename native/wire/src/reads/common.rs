@@ -1,0 +1,124 @@
+//! What several reads share: limits, the context of a reply, and the look-up of an account.
+
+use crate::account_json::{Accounts, push_u64};
+use crate::reply::ReplyWriter;
+use primitives::Pubkey;
+use store::{AccountRef, Snapshot};
+use sys::error::{Error, Result};
+
+/// The outcome of a read with limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Outcome {
+    Written,
+    /// Over the limits: nothing was written, and the read must run on a pool.
+    TooLarge,
+}
+
+/// Limits of a read outside a pool. The defaults are the event loop's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadLimits {
+    /// Account data to read, including mints for jsonParsed. 256 KiB take about 50 µs of base64.
+    pub records_bytes_max: usize,
+    /// Account data to compress. 16 KiB take about 100 µs of zstd.
+    pub zstd_bytes_max: usize,
+}
+
+impl Default for ReadLimits {
+    fn default() -> Self {
+        ReadLimits {
+            records_bytes_max: 256 * 1024,
+            zstd_bytes_max: 16 * 1024,
+        }
+    }
+}
+
+impl ReadLimits {
+    /// For pool threads.
+    pub const NONE: ReadLimits = ReadLimits {
+        records_bytes_max: usize::MAX,
+        zstd_bytes_max: usize::MAX,
+    };
+}
+
+/// The receiver of a streamed reply.
+pub trait ReplySink {
+    /// Takes the next bytes. It may wait for room. It fails if the reader has closed or the
+    /// deadline has passed.
+    fn write(&mut self, bytes: &[u8]) -> Result<()>;
+}
+
+impl ReplySink for Vec<u8> {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+impl ReplySink for ReplyWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.push(bytes.to_vec())
+    }
+}
+
+impl Accounts for Snapshot<'_> {
+    fn account(&self, pubkey: &Pubkey) -> Result<Option<AccountRef<'_>>> {
+        Snapshot::account(self, pubkey)
+    }
+
+    fn unix_timestamp(&self) -> i64 {
+        Snapshot::unix_timestamp(self)
+    }
+}
+
+/// Appends `{"context":{"slot":…},"value":`. Fails for a store without a block, which has no slot.
+pub(super) fn push_context(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<()> {
+    let tip = snapshot.tip().ok_or(Error::NoIndex)?;
+    out.extend_from_slice(b"{\"context\":{\"slot\":");
+    push_u64(out, tip.slot);
+    out.extend_from_slice(b"},\"value\":");
+    Ok(())
+}
+
+/// The account, or `None` if there is none. Fails for an address outside of the store's scope.
+pub(super) fn find<'t>(
+    snapshot: &'t Snapshot<'_>,
+    pubkey: &Pubkey,
+) -> Result<Option<AccountRef<'t>>> {
+    snapshot.tip().ok_or(Error::NoIndex)?;
+    let found = snapshot.account(pubkey)?;
+    if found.is_none() && !snapshot.scope().covers_pubkey(pubkey) {
+        return Err(Error::OutsideScope);
+    }
+    Ok(found)
+}
+
+/// Whether a written answer is whole.
+pub(super) trait Ended {
+    fn is_whole(&self) -> bool;
+}
+
+impl Ended for () {
+    fn is_whole(&self) -> bool {
+        true
+    }
+}
+
+impl Ended for Outcome {
+    fn is_whole(&self) -> bool {
+        *self == Outcome::Written
+    }
+}
+
+/// Removes what was written, unless it is the whole answer.
+pub(super) fn all_or_nothing<T: Ended>(
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<T>,
+) -> Result<T> {
+    let start = out.len();
+    let ended = write(out);
+    if !ended.as_ref().is_ok_and(T::is_whole) {
+        out.truncate(start);
+    }
+    ended
+}
