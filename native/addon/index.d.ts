@@ -119,7 +119,7 @@ export declare class Reader {
   /**
    * The fast lane as a function. It takes the body of one canonical point read and writes the
    * whole reply into `out`, which it keeps; it returns the reply's length plus 2^24 times the
-   * method's number, or 0 where the ordinary way must answer. `out` must be below 16 MiB and
+   * method's number, or 0 where the general path must answer. `out` must be below 16 MiB and
    * must never be detached. Up to `recent_max` results are kept until the next commit.
    */
   fastLane(out: Uint8Array, recentMax: number): (body: Uint8Array) => number
@@ -238,9 +238,9 @@ export declare class StoreLoader {
   /** Makes the store at `dir`, which must hold nothing. The loader is used up. */
   finish(dir: string, base: LoaderBase): Promise<LoaderReply>
   /**
-   * Makes the store at `dir` of the copy at `copy_dir`, which nobody has opened, and what was
-   * taken: every change after `from_slot`, as an incremental archive has it. The copy must not
-   * be older. The loader is used up.
+   * Makes the store at `dir` of the copy at `copy_dir`, which no process has opened, and of what
+   * was pushed: every change after `from_slot`, as an incremental archive has it. The copy must
+   * not be older. The loader is used up.
    */
   update(copyDir: string, dir: string, fromSlot: number, base: LoaderBase): Promise<LoaderReply>
   /** Counts what `finish` would write, and writes nothing. The loader is used up. */
@@ -347,10 +347,9 @@ export interface ComparedRows {
  */
 export declare function compareLoops(body: Uint8Array): LoopTimes
 
-/** How a copy ended: without an error, or with a row of the error table and its detail. */
+/** How a copy ended. */
 export interface CopyResult {
-  error?: string
-  detail?: string
+  failure?: Failure
 }
 
 /** The corrections since the store was opened. */
@@ -376,6 +375,31 @@ export declare function dieWithParent(parentPid: number): boolean
 
 /** Writes 32 bytes as base58. */
 export declare function encodePubkey(pubkey: Uint8Array): string
+
+/**
+ * A failure: `code` is a row of the error table, the other fields are present where the code has
+ * them. A promise resolves to it; a thrown error has it as JSON in its message, because Node-API
+ * gives a thrown error no other fields.
+ */
+export interface Failure {
+  code: string
+  /** For the operator's log. */
+  reason?: string
+  /** `pubkeyDecode`: the text that is not base58. */
+  value?: string
+  /** `memcmpBytes`: the encoding that did not decode. */
+  encoding?: string
+  /** `readBudget`: rows read. */
+  scanned?: number
+  /** `diskReserve`: free bytes of the disk. */
+  freeBytes?: number
+  /** `notNextBlock`: the tip's slot. */
+  tipSlot?: number
+  /** `notNextBlock`: the refused block's slot. */
+  slot?: number
+  /** `notNextBlock`: the slot of the refused block's parent. */
+  parentSlot?: number
+}
 
 /** Bounds of a fan-out. */
 export interface FanoutOptions {
@@ -519,10 +543,9 @@ export interface LoaderProgress {
   rowsMerged: number
 }
 
-/** How a call ended: without an error, or with a row of the error table and its detail. */
+/** How a call ended: with `failure`, or with what the call returns. */
 export interface LoaderReply {
-  error?: string
-  detail?: string
+  failure?: Failure
   loaded?: LoadedData
   archive?: LoadedArchive
 }
@@ -582,10 +605,7 @@ export interface PageData {
   replyBytesMax: number
 }
 
-/**
- * What a pass resolves to: frames and what follows, or `error` (a row of the error table) with its
- * `detail`.
- */
+/** What a pass resolves to: frames and what follows, or `failure`. */
 export interface PassData {
   slot?: number
   isLost: boolean
@@ -593,8 +613,7 @@ export interface PassData {
   frames: Uint8Array
   /** For each frame: subscription, length, flags (1: the last of its subscription). */
   index: Uint32Array
-  error?: string
-  detail?: string
+  failure?: Failure
 }
 
 /** The pools of one process. */
@@ -635,15 +654,11 @@ export interface ProgramPageQuery {
   page: PageData
 }
 
-/**
- * How a replay ended: with `slot`, the tip at the hand-over, or with a row of the error table and
- * its detail.
- */
+/** How a replay ended: with `slot`, the tip at the hand-over, or with `failure`. */
 export interface ReplayResult {
   slot: number
   blocks: number
-  error?: string
-  detail?: string
+  failure?: Failure
 }
 
 /** What an answer was, beside its rows. */
@@ -689,7 +704,7 @@ export interface ScopeOptions {
 /** Takes `setRealtime` back. */
 export declare function setOrdinary(): void
 
-/** Has the calling thread run before every ordinary one; false where the system does not allow it. */
+/** Gives the calling thread a realtime priority; false where the system does not allow it. */
 export declare function setRealtime(): boolean
 
 /**
@@ -755,11 +770,10 @@ export interface StoreStats {
  */
 export declare function systemAuthorities(): Array<Uint8Array>
 
-/** What a task resolves to: `reply`, or `error` (a row of the error table) with its `detail`. */
+/** What a task resolves to: `reply` or `failure`. */
 export interface TaskResult {
   reply?: NativeReply
-  error?: string
-  detail?: string
+  failure?: Failure
 }
 
 /** Addresses whose tips are summed together. */

@@ -1,4 +1,4 @@
-/** Encodings of account data, by the kernel's numbers. */
+/** Encodings of account data, by the addon's numbers. */
 export const ENCODINGS = { base64: 0, base58: 1, 'base64+zstd': 2, jsonParsed: 3 } as const
 export type Encoding = keyof typeof ENCODINGS
 

@@ -101,8 +101,8 @@ export const toFanout = (native: addon.Fanout): Fanout => ({
   addRoot: id => callNative(() => native.addRoot(id)),
   remove: id => callNative(() => native.remove(id)),
   pass: async () => {
-    const { error, detail, ...pass } = await callNative(() => native.pass())
-    if (error !== undefined) throw toFailure(error, detail ?? '')
+    const { failure, ...pass } = await callNative(() => native.pass())
+    if (failure !== undefined) throw toFailure(failure)
     return { ...pass, slot: pass.slot }
   },
   stats: () => callNative(() => native.stats()),

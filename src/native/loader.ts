@@ -89,12 +89,12 @@ export const packAccounts = (versions: readonly AccountVersion[]): Uint8Array =>
 
 const settled = async (task: Promise<addon.LoaderReply>): Promise<addon.LoaderReply> => {
   const reply = await task
-  if (reply.error !== undefined) throw toFailure(reply.error, reply.detail ?? '')
+  if (reply.failure !== undefined) throw toFailure(reply.failure)
   return reply
 }
 
 /** Returns a reply's value, which its call requires. */
-const held = <T>(value: T | undefined): T => {
+const required = <T>(value: T | undefined): T => {
   if (value === undefined) throw new Error('a loader answered another call')
   return value
 }
@@ -108,17 +108,19 @@ export const openStoreLoader = (
   const native = callNative(() => new addon.StoreLoader(workDir, store, options))
   return {
     loadArchive: async (place, order, bounds) =>
-      held((await settled(callNative(() => native.loadArchive(place, order, bounds)))).archive),
+      required((await settled(callNative(() => native.loadArchive(place, order, bounds)))).archive),
     push: async (order, packed) => {
       await settled(callNative(() => native.push(order, packed)))
     },
     counts: () => callNative(() => native.counts()),
     progress: () => callNative(() => native.progress()),
     finish: async (dir, base) =>
-      held((await settled(callNative(() => native.finish(dir, base)))).loaded),
+      required((await settled(callNative(() => native.finish(dir, base)))).loaded),
     update: async (copyDir, dir, fromSlot, base) =>
-      held((await settled(callNative(() => native.update(copyDir, dir, fromSlot, base)))).loaded),
-    finishDry: async () => held((await settled(callNative(() => native.finishDry()))).loaded),
+      required(
+        (await settled(callNative(() => native.update(copyDir, dir, fromSlot, base)))).loaded,
+      ),
+    finishDry: async () => required((await settled(callNative(() => native.finishDry()))).loaded),
     cancel: () => callNative(() => native.cancel()),
     close: () => callNative(() => native.close()),
   }

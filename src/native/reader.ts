@@ -22,7 +22,7 @@ export type Reader = {
   close(): void
 }
 
-/** The kernel's numbers of the methods in its fast lane. */
+/** The addon's numbers of the methods in its fast lane. */
 const FAST_METHODS = [
   'getLatestBlockhash',
   'getAccountInfo',
@@ -62,8 +62,8 @@ const toSource = (reply: addon.NativeReply): BodySource => {
 
 /** The reply of a task. `limit` is the page size, for the failure's `data`. */
 const taken = async (task: Promise<addon.TaskResult>, limit?: number): Promise<BodySource> => {
-  const { reply, error, detail } = await task
-  if (reply === undefined) throw toFailure(error ?? 'internal', detail ?? '', limit)
+  const { reply, failure = { code: 'internal' } } = await task
+  if (reply === undefined) throw toFailure(failure, limit)
   return toSource(reply)
 }
 

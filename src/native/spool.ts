@@ -116,10 +116,10 @@ export const openSpool = (dir: string, options: SpoolOptions, store: addon.Store
       }
     },
     replay: async ({ baseSlot, dir: storeDir, rowsSlot }) => {
-      const { blocks, detail, error, slot } = await callNative(() =>
+      const { blocks, failure, slot } = await callNative(() =>
         native.replay(storeDir, baseSlot, rowsSlot),
       )
-      if (error !== undefined) throw toFailure(error, detail ?? '')
+      if (failure !== undefined) throw toFailure(failure)
       return { slot, blocks }
     },
     cancel: () => callNative(() => native.cancel()),

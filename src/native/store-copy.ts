@@ -10,7 +10,7 @@ export type StoreCopy = {
 /** Copies an open store. */
 export const toStoreCopy = (native: addon.StoreInspector | addon.Indexer): StoreCopy => ({
   copyTo: async file => {
-    const { error, detail = '' } = await callNative(() => native.copyTo(file))
-    if (error !== undefined) throw toFailure(error, detail)
+    const { failure } = await callNative(() => native.copyTo(file))
+    if (failure !== undefined) throw toFailure(failure)
   },
 })

@@ -137,7 +137,9 @@ t.test('wrong arguments of a inspector are refused', async t => {
   t.throws(() => inspector.verifySlice(), 'before it has begun')
   for (const [name, specs] of STORE_INSPECTOR)
     t.strictSame(notRefused(inspector, name, wrongCalls(specs)), [], name)
-  t.match(await inspector.copyTo(join(dir, 'none', 'x')), { error: 'internal', detail: /No such/ })
+  t.match(await inspector.copyTo(join(dir, 'none', 'x')), {
+    failure: { code: 'internal', reason: /No such/ },
+  })
   inspector.close()
   t.throws(() => inspector.tip(), 'after its end')
 })
@@ -175,7 +177,7 @@ t.test('wrong arguments of a spool are refused', async t => {
   for (const [name, specs] of SPOOL.filter(([name]) => !/^(close|replay)$/.test(name)))
     t.strictSame(notRefused(spool, name, wrongCalls(specs)), [], name)
   const replayed = await spool.replay(join(dir, 'store'), 1, null)
-  t.match(replayed, { error: 'storeUnusable', detail: /has no block/ })
+  t.match(replayed, { failure: { code: 'storeUnusable', reason: /has no block/ } })
   t.throws(() => spool.handOver(), 'before it was replayed')
   spool.close()
   t.throws(() => spool.stats(), 'after its end')
@@ -194,8 +196,12 @@ t.test('wrong arguments of a loader are refused', async t => {
   const loader = new addon.StoreLoader(join(dir, 'work'), STORE, bounds)
   for (const [name, specs] of LOADER.filter(([name]) => !/^(close|cancel)$/.test(name)))
     t.strictSame(notRefused(loader, name, wrongCalls(specs)), [], name)
-  t.match(await loader.push(0, new Uint8Array(9)), { error: 'internal', detail: /cut off/ })
-  t.match(await loader.push(0, new Uint8Array(0)), { error: 'internal', detail: /made its store/ })
+  t.match(await loader.push(0, new Uint8Array(9)), {
+    failure: { code: 'internal', reason: /cut off/ },
+  })
+  t.match(await loader.push(0, new Uint8Array(0)), {
+    failure: { code: 'internal', reason: /made its store/ },
+  })
   loader.close()
   t.throws(() => loader.push(0, new Uint8Array(0)), 'after its end')
 })

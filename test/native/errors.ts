@@ -7,7 +7,7 @@ import { decodeMemcmp, decodePubkey, encodePubkey } from '../../src/native/encod
 import { NativeError } from '../../src/native/errors.js'
 import { openStoreAt, STORE } from '../fixtures/rpc/store.js'
 
-/** Native failures that never reach a client; the indexer logs their names. */
+/** Native failures that never reach a client; the indexer logs their codes. */
 const OPERATOR_ONLY = [
   'notNextBlock',
   'storeUnusable',
@@ -20,12 +20,12 @@ const OPERATOR_ONLY = [
   'loadFailed',
 ]
 
-t.test('names of native failures', async t => {
+t.test('codes of native failures', async t => {
   const source = readFileSync(new URL('../../native/sys/src/error.rs', import.meta.url), 'utf8')
   const names = Array.from(source.matchAll(/Error::\w+.* => "(\w+)"/g), match => match[1] ?? '')
   t.ok(names.length >= 19, `${names.length} names`)
   t.strictSame(names.filter(name => !Object.hasOwn(ERRORS, name)).sort(), [...OPERATOR_ONLY].sort())
-  // The wrapper fills one field of two rows; a row with more fields would lose its text.
+  // The wrapper fills the fields of two rows; a further row with fields would lose its text.
   const fields = Object.entries(ERRORS)
     .filter(([name]) => names.includes(name))
     .flatMap(([name, { message }]) => (/\{(\w+)\}/.exec(message) ? [[name, message]] : []))
@@ -68,6 +68,16 @@ t.test('failures as seen in TypeScript', async t => {
     t.ok(thrown instanceof type, name)
     t.match(thrown, thrown instanceof RpcError ? { name } : { code: name })
   }
+  t.match(
+    caught(() => indexer.applyBlock({ ...block, slot: 13, parentSlot: 12 })),
+    { fields: { tipSlot: 11, slot: 13, parentSlot: 12 } },
+    'the fields of a failure are typed values',
+  )
+  t.match(
+    caught(() => decodePubkey('0"\\\n')),
+    { message: 'Invalid param: could not decode pubkey 0"\\\n' },
+    'a value with characters that JSON escapes',
+  )
   close()
   const scoped = { ...STORE, scope: { programs: [KEY], mints: [], pubkeys: [] } }
   t.match(

@@ -7,16 +7,14 @@ use napi::Env;
 use napi::bindgen_prelude::Object;
 use napi_derive::napi;
 use store::Store;
-use sys::error::Error;
 
-use crate::failure::{Result, guard};
+use crate::failure::{Failure, Result, guard};
 use crate::promises::deferred;
 
-/// How a copy ended: without an error, or with a row of the error table and its detail.
+/// How a copy ended.
 #[napi(object, object_from_js = false)]
 pub struct CopyResult {
-    pub error: Option<String>,
-    pub detail: Option<String>,
+    pub failure: Option<Failure>,
 }
 
 /// Writes the store as of its last commit into a new file, on a thread of its own. Promises a
@@ -29,8 +27,7 @@ pub(crate) fn copy<'env>(env: &'env Env, store: Arc<Store>, path: String) -> Res
         drop(store);
         deferred.resolve(Box::new(move |_| {
             Ok(CopyResult {
-                error: failed.as_ref().map(|error| error.name().into()),
-                detail: failed.as_ref().map(Error::detail),
+                failure: failed.as_ref().map(Failure::from),
             })
         }));
     };

@@ -14,7 +14,7 @@ use sys::pool::Pool;
 use wire::account_json::View;
 
 use crate::arguments::{count, pubkey, signature, view, whole, wrong};
-use crate::failure::{Result, guard};
+use crate::failure::{Failure, Result, guard};
 use crate::pages::{FilterData, to_filter};
 use crate::promises::{Deferred, deferred};
 
@@ -25,8 +25,7 @@ pub struct FanoutOptions {
     pub chunk_bytes_max: f64,
 }
 
-/// What a pass resolves to: frames and what follows, or `error` (a row of the error table) with its
-/// `detail`.
+/// What a pass resolves to: frames and what follows, or `failure`.
 #[napi(object, object_from_js = false)]
 pub struct PassData {
     pub slot: Option<f64>,
@@ -35,15 +34,12 @@ pub struct PassData {
     pub frames: Uint8Array,
     /// For each frame: subscription, length, flags (1: the last of its subscription).
     pub index: Uint32Array,
-    pub error: Option<String>,
-    pub detail: Option<String>,
+    pub failure: Option<Failure>,
 }
 
 impl PassData {
     fn of(outcome: Checked<Pass>) -> PassData {
-        let failed = outcome.as_ref().err();
-        let error = failed.map(|error| error.name().to_string());
-        let detail = failed.map(Error::detail);
+        let failure = outcome.as_ref().err().map(Failure::from);
         let pass = outcome.unwrap_or_default();
         PassData {
             slot: pass.slot.map(|slot| slot as f64),
@@ -51,8 +47,7 @@ impl PassData {
             has_more: pass.has_more,
             frames: Uint8Array::new(pass.frames),
             index: Uint32Array::new(pass.index),
-            error,
-            detail,
+            failure,
         }
     }
 }

@@ -90,7 +90,7 @@ impl Indexer {
     #[napi(constructor)]
     pub fn new(dir: String, store: StoreOptions) -> Result<Indexer> {
         guard(|| {
-            let store = Store::open_writer(dir.as_ref(), &store.to_kernel()?)?;
+            let store = Store::open_writer(dir.as_ref(), &store.to_native()?)?;
             Ok(Indexer {
                 store: Some(Arc::new(store)),
                 feed: None,

@@ -42,7 +42,7 @@ pub fn shared_lane(store: Arc<Store>, recent: Recent, out: Uint8Array) -> Shared
 }
 
 impl Lane {
-    /// The reply's length plus 2^24 times the method's number, or 0 where the ordinary path must
+    /// The reply's length plus 2^24 times the method's number, or 0 where the general path must
     /// answer.
     fn answer(&mut self, body: &[u8]) -> u32 {
         let Some(store) = self.store.as_deref() else {

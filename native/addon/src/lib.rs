@@ -1,5 +1,5 @@
-//! The addon: `#[napi]` functions only. Each checks its arguments, calls the kernel and converts
-//! the result.
+//! The addon: `#[napi]` functions only. Each checks its arguments, calls the native crates
+//! and converts the result.
 
 #![deny(clippy::all)]
 
@@ -96,7 +96,7 @@ pub fn set_slice(micros: f64) -> Result<()> {
     })
 }
 
-/// Has the calling thread run before every ordinary one; false where the system does not allow it.
+/// Gives the calling thread a realtime priority; false where the system does not allow it.
 #[napi]
 pub fn set_realtime() -> Result<bool> {
     guard(sys::process::set_realtime)

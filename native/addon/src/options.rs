@@ -55,7 +55,7 @@ fn pubkeys(list: &[Uint8Array]) -> Result<Vec<Pubkey>> {
 }
 
 impl StoreOptions {
-    pub fn to_kernel(&self) -> Result<Options> {
+    pub fn to_native(&self) -> Result<Options> {
         let changed = match &self.changed_programs {
             None => Changed::All,
             Some(list) if list.is_empty() => Changed::None,

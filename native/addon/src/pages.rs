@@ -1,4 +1,4 @@
-//! Converts page queries from JavaScript for the kernel.
+//! Converts page queries from JavaScript.
 
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ pub fn to_program_query(query: &ProgramPageQuery) -> Checked<(ProgramQuery, Page
     } else {
         Some(count(query.changed_since_slot, "changedSinceSlot")?)
     };
-    let kernel_query = ProgramQuery {
+    let native_query = ProgramQuery {
         program: pubkey(&query.program)?,
         filters: query
             .filters
@@ -106,7 +106,7 @@ pub fn to_program_query(query: &ProgramPageQuery) -> Checked<(ProgramQuery, Page
         after: query.page.after()?,
         changed_since,
     };
-    Ok((kernel_query, query.page.view()?, query.page.scan_time()?))
+    Ok((native_query, query.page.view()?, query.page.scan_time()?))
 }
 
 pub fn to_owner_query(query: &OwnerPageQuery) -> Checked<(OwnerQuery, PageView, Duration)> {
@@ -116,11 +116,11 @@ pub fn to_owner_query(query: &OwnerPageQuery) -> Checked<(OwnerQuery, PageView, 
         (None, Some(2.0)) => OwnerFilter::Program(TokenProgram::Token2022),
         _ => return Err(wrong("an owner page needs mint, or tokenProgram 1 or 2")),
     };
-    let kernel_query = OwnerQuery {
+    let native_query = OwnerQuery {
         wallet: pubkey(&query.wallet)?,
         filter,
         limit: query.page.limit()?,
         after: query.page.after()?,
     };
-    Ok((kernel_query, query.page.view()?, query.page.scan_time()?))
+    Ok((native_query, query.page.view()?, query.page.scan_time()?))
 }

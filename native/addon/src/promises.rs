@@ -3,8 +3,8 @@
 //! Node-API's standard solution is one thread-safe function per promise. Each creates and closes a
 //! handle of the event loop, and wakes the loop while it holds a lock that the loop takes first.
 //! The loop has short time slices, so it runs at once and then waits for a niced thread that it has
-//! just preempted. Here one handle serves all promises of a loop, and no lock is held when the loop
-//! is woken.
+//! just preempted. Here one handle serves all promises of a loop, and the lock is released before
+//! the loop is woken.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};

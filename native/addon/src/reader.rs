@@ -41,7 +41,7 @@ impl Reader {
     #[napi(constructor)]
     pub fn new(dir: String, store: StoreOptions, pools: PoolOptions) -> Result<Reader> {
         guard(|| {
-            let opened = Store::open_reader(dir.as_ref(), &store.to_kernel()?)?;
+            let opened = Store::open_reader(dir.as_ref(), &store.to_native()?)?;
             Reader::of(Arc::new(opened), &pools)
         })
     }
@@ -54,7 +54,7 @@ impl Reader {
 
     /// The fast lane as a function. It takes the body of one canonical point read and writes the
     /// whole reply into `out`, which it keeps; it returns the reply's length plus 2^24 times the
-    /// method's number, or 0 where the ordinary way must answer. `out` must be below 16 MiB and
+    /// method's number, or 0 where the general path must answer. `out` must be below 16 MiB and
     /// must never be detached. Up to `recent_max` results are kept until the next commit.
     #[napi(ts_return_type = "(body: Uint8Array) => number")]
     pub fn fast_lane<'env>(
@@ -216,10 +216,10 @@ impl Reader {
         query: ProgramPageQuery,
         deadline_ms: f64,
     ) -> Result<Object<'env>> {
-        let (kernel_query, view, time) =
+        let (native_query, view, time) =
             to_program_query(&query).map_err(|error| thrown(&error))?;
         self.page(env, deadline_ms, time, move |snapshot, budget, out| {
-            reads::program_accounts(snapshot, &kernel_query, &view, budget, out)
+            reads::program_accounts(snapshot, &native_query, &view, budget, out)
         })
     }
 
@@ -231,9 +231,9 @@ impl Reader {
         query: OwnerPageQuery,
         deadline_ms: f64,
     ) -> Result<Object<'env>> {
-        let (kernel_query, view, time) = to_owner_query(&query).map_err(|error| thrown(&error))?;
+        let (native_query, view, time) = to_owner_query(&query).map_err(|error| thrown(&error))?;
         self.page(env, deadline_ms, time, move |snapshot, budget, out| {
-            reads::token_accounts_by_owner(snapshot, &kernel_query, &view, budget, out)
+            reads::token_accounts_by_owner(snapshot, &native_query, &view, budget, out)
         })
     }
 

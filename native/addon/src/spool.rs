@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use ingest::spool::{self as kernel_spool, ReplayLimits, Replayed, Replaying};
+use ingest::spool::{self as ingest_spool, ReplayLimits, Replayed, Replaying};
 use napi::Env;
 use napi::bindgen_prelude::{Object, Uint8Array};
 use napi_derive::napi;
 use primitives::encoding::encode_pubkey;
 use store::{Options, Store};
-use sys::error::{Error, Result as Checked};
+use sys::error::Result as Checked;
 
 use crate::arguments::{count, integer, wrong};
-use crate::failure::{Result, guard, thrown};
+use crate::failure::{Failure, Result, guard, thrown};
 use crate::feed::{FeedOptions, OnEvent, start, to_config};
 use crate::indexer::Indexer;
 use crate::options::StoreOptions;
@@ -46,20 +46,18 @@ pub struct SpoolStats {
     pub failure: Option<String>,
 }
 
-/// How a replay ended: with `slot`, the tip at the hand-over, or with a row of the error table and
-/// its detail.
+/// How a replay ended: with `slot`, the tip at the hand-over, or with `failure`.
 #[napi(object, object_from_js = false)]
 pub struct ReplayResult {
     pub slot: f64,
     pub blocks: f64,
-    pub error: Option<String>,
-    pub detail: Option<String>,
+    pub failure: Option<Failure>,
 }
 
 /// Takes a feed's blocks, and later hands the feed over to a store.
 #[napi]
 pub struct Spool {
-    spool: Option<Arc<kernel_spool::Spool>>,
+    spool: Option<Arc<ingest_spool::Spool>>,
     feed: Option<ingest::geyser::FeedReader>,
     limits: ReplayLimits,
     store: Options,
@@ -75,14 +73,14 @@ impl Spool {
     #[napi(constructor)]
     pub fn new(dir: String, options: SpoolOptions, store: StoreOptions) -> Result<Spool> {
         guard(|| {
-            let store = store.to_kernel()?;
-            let bounds = kernel_spool::SpoolOptions {
+            let store = store.to_native()?;
+            let bounds = ingest_spool::SpoolOptions {
                 bytes_max: count(options.bytes_max, "bytesMax")?,
                 segment_bytes_max: count(options.segment_bytes_max, "segmentBytesMax")?,
                 disk_reserve_bytes: store.disk_reserve_bytes,
             };
             Ok(Spool {
-                spool: Some(Arc::new(kernel_spool::Spool::open(dir.as_ref(), bounds)?)),
+                spool: Some(Arc::new(ingest_spool::Spool::open(dir.as_ref(), bounds)?)),
                 feed: None,
                 limits: ReplayLimits {
                     blocks_max: count(options.group_blocks_max, "groupBlocksMax")? as usize,
@@ -166,13 +164,11 @@ impl Spool {
                 Ok(done)
             });
             deferred.resolve(Box::new(move |_| {
-                let failed = outcome.as_ref().err();
                 let done: Replayed = outcome.as_ref().copied().unwrap_or_default();
                 Ok(ReplayResult {
                     slot: done.slot as f64,
                     blocks: done.blocks as f64,
-                    error: failed.map(|error| error.name().into()),
-                    detail: failed.map(Error::detail),
+                    failure: outcome.as_ref().err().map(Failure::from),
                 })
             }));
         };
@@ -216,7 +212,7 @@ impl Spool {
 }
 
 impl Spool {
-    fn spool(&self) -> Checked<&Arc<kernel_spool::Spool>> {
+    fn spool(&self) -> Checked<&Arc<ingest_spool::Spool>> {
         self.spool
             .as_ref()
             .ok_or_else(|| wrong("this spool is closed"))

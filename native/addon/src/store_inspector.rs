@@ -45,7 +45,7 @@ impl StoreInspector {
     #[napi(constructor)]
     pub fn new(dir: String, store: StoreOptions) -> Result<StoreInspector> {
         guard(|| {
-            let store = Store::open_reader(dir.as_ref(), &store.to_kernel()?)?;
+            let store = Store::open_reader(dir.as_ref(), &store.to_native()?)?;
             Ok(StoreInspector {
                 store: Some(Arc::new(store)),
                 verifier: None,

@@ -1,5 +1,4 @@
-//! Reads that run on the kernel's pools. A task returns its error as data, because a rejection
-//! could not carry its code.
+//! Reads that run on the native pools.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -12,17 +11,16 @@ use sys::pool::Pool;
 use wire::reply::{InFlight, ReplyWriter, pipe};
 
 use crate::arguments::{count, whole};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::options::PoolOptions;
 use crate::promises::deferred;
 use crate::reply::NativeReply;
 
-/// What a task resolves to: `reply`, or `error` (a row of the error table) with its `detail`.
+/// What a task resolves to: `reply` or `failure`.
 #[napi(object, object_from_js = false)]
 pub struct TaskResult {
     pub reply: Option<NativeReply>,
-    pub error: Option<String>,
-    pub detail: Option<String>,
+    pub failure: Option<Failure>,
 }
 
 /// Maximum threads of one pool, against wrong arguments.
@@ -96,13 +94,11 @@ pub fn start<'env>(
             Ok(match taken.failure() {
                 Some(error) => TaskResult {
                     reply: None,
-                    error: Some(error.name().into()),
-                    detail: Some(error.detail()),
+                    failure: Some(Failure::from(&error)),
                 },
                 None => TaskResult {
                     reply: Some(NativeReply { reader: taken }),
-                    error: None,
-                    detail: None,
+                    failure: None,
                 },
             })
         }));

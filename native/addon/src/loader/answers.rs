@@ -1,9 +1,12 @@
 //! Results of a loader, as JavaScript objects.
 
+use ingest::archive::ArchiveEnd;
+use ingest::load::Loaded;
 use napi_derive::napi;
 use primitives::encoding::encode_pubkey;
+use sys::error::Result as Checked;
 
-use super::jobs::{Answer, Done};
+use crate::failure::Failure;
 
 /// What a loader was given so far.
 #[napi(object, object_from_js = false)]
@@ -50,19 +53,26 @@ pub struct LoadedArchive {
     pub entries: f64,
 }
 
-/// How a call ended: without an error, or with a row of the error table and its detail.
+/// How a call ended: with `failure`, or with what the call returns.
 #[napi(object, object_from_js = false)]
 pub struct LoaderReply {
-    pub error: Option<String>,
-    pub detail: Option<String>,
+    pub failure: Option<Failure>,
     pub loaded: Option<LoadedData>,
     pub archive: Option<LoadedArchive>,
 }
 
+/// The result of a job.
+pub(super) enum Done {
+    Pushed,
+    Read(Option<u64>, Box<ArchiveEnd>),
+    Made(Loaded),
+}
+
+pub(super) type Answer = Checked<Done>;
+
 pub(super) fn reply(answer: Answer) -> LoaderReply {
     let mut reply = LoaderReply {
-        error: None,
-        detail: None,
+        failure: None,
         loaded: None,
         archive: None,
     };
@@ -90,8 +100,7 @@ pub(super) fn reply(answer: Answer) -> LoaderReply {
             });
         }
         Err(error) => {
-            reply.error = Some(error.name().into());
-            reply.detail = Some(error.detail());
+            reply.failure = Some(Failure::from(&error));
         }
     }
     reply

@@ -41,7 +41,7 @@ fn some(number: f64, what: &str) -> Checked<u64> {
 }
 
 impl ArchiveOptions {
-    pub(super) fn to_kernel(&self) -> Checked<(SourceOptions, ArchiveLimits)> {
+    pub(super) fn to_native(&self) -> Checked<(SourceOptions, ArchiveLimits)> {
         let ahead_bytes_max = integer(self.ahead_bytes_max, "aheadBytesMax")?;
         if !(READ_BYTES as u64..=AHEAD_BYTES_MAX).contains(&ahead_bytes_max) {
             return Err(wrong("aheadBytesMax"));

@@ -4,22 +4,12 @@ use std::mem;
 use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, PoisonError};
 
-use ingest::archive::ArchiveEnd;
-use ingest::load::{Counts, Loaded, Loader};
+use ingest::load::{Counts, Loader};
 use ingest::progress::Progress;
-use sys::error::{Error, Result as Checked};
+use sys::error::Error;
 
-use super::answers::{LoaderReply, reply};
+use super::answers::{Answer, LoaderReply, reply};
 use crate::promises::Deferred;
-
-/// The result of a job.
-pub(super) enum Done {
-    Pushed,
-    Read(Option<u64>, Box<ArchiveEnd>),
-    Made(Loaded),
-}
-
-pub(super) type Answer = Checked<Done>;
 
 /// The work of one call, for the loader's thread.
 pub(super) type Work = Box<dyn FnOnce(&mut Option<Loader>) -> Answer + Send>;

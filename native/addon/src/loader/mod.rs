@@ -24,9 +24,9 @@ use crate::arguments::{integer, whole, wrong};
 use crate::failure::{Result, guard, thrown};
 use crate::options::StoreOptions;
 use crate::promises::deferred;
-use answers::{LoaderCounts, LoaderProgress, LoaderReply};
+use answers::{Answer, Done, LoaderCounts, LoaderProgress, LoaderReply};
 use archive::ArchiveOptions;
-use jobs::{Answer, Done, Job, work};
+use jobs::{Job, work};
 use options::{LoaderBase, LoaderOptions};
 
 /// Maximum queued calls. A caller that awaits each promise has one.
@@ -49,11 +49,11 @@ impl StoreLoader {
     #[napi(constructor)]
     pub fn new(work_dir: String, store: StoreOptions, options: LoaderOptions) -> Result<Self> {
         guard(|| {
-            let store = store.to_kernel()?;
+            let store = store.to_native()?;
             if store.readers_max == 0 {
                 return Err(wrong("readersMax"));
             }
-            let options = options.to_kernel()?;
+            let options = options.to_native()?;
             let loader = Loader::create(work_dir.as_ref(), &store.scope, &options)?;
             let (jobs, queue) = sync_channel(JOBS_MAX);
             let counts = Arc::new(Mutex::new(Counts::default()));
@@ -100,7 +100,7 @@ impl StoreLoader {
         options: ArchiveOptions,
     ) -> Result<Object<'env>> {
         let order = checked(|| whole(order, ORDER_MAX, "an order"))? as u8;
-        let (options, limits) = checked(|| options.to_kernel())?;
+        let (options, limits) = checked(|| options.to_native())?;
         let progress = Arc::clone(&self.progress);
         self.start(env, move |loader| {
             let source = open_source(&place, &options, &progress)?;
@@ -117,7 +117,7 @@ impl StoreLoader {
         dir: String,
         base: LoaderBase,
     ) -> Result<Object<'env>> {
-        let base = checked(|| base.to_kernel())?;
+        let base = checked(|| base.to_native())?;
         let (store, progress) = (self.store.clone(), Arc::clone(&self.progress));
         let dir = PathBuf::from(dir);
         self.start(env, move |loader| {
@@ -128,9 +128,9 @@ impl StoreLoader {
         })
     }
 
-    /// Makes the store at `dir` of the copy at `copy_dir`, which nobody has opened, and what was
-    /// taken: every change after `from_slot`, as an incremental archive has it. The copy must not
-    /// be older. The loader is used up.
+    /// Makes the store at `dir` of the copy at `copy_dir`, which no process has opened, and of what
+    /// was pushed: every change after `from_slot`, as an incremental archive has it. The copy must
+    /// not be older. The loader is used up.
     #[napi(ts_return_type = "Promise<LoaderReply>")]
     pub fn update<'env>(
         &self,
@@ -140,7 +140,7 @@ impl StoreLoader {
         from_slot: f64,
         base: LoaderBase,
     ) -> Result<Object<'env>> {
-        let base = checked(|| base.to_kernel())?;
+        let base = checked(|| base.to_native())?;
         let from_slot = checked(|| integer(from_slot, "fromSlot"))?;
         let (store, progress) = (self.store.clone(), Arc::clone(&self.progress));
         let (copy, dir) = (PathBuf::from(copy_dir), PathBuf::from(dir));

@@ -29,7 +29,7 @@ pub struct LoaderBase {
 }
 
 impl LoaderOptions {
-    pub(super) fn to_kernel(&self) -> Checked<LoadOptions> {
+    pub(super) fn to_native(&self) -> Checked<LoadOptions> {
         let sort_memory_bytes = count(self.sort_memory_bytes, "sortMemoryBytes")? as usize;
         if sort_memory_bytes < SORT_MEMORY_BYTES_MIN {
             return Err(wrong("sortMemoryBytes"));
@@ -43,7 +43,7 @@ impl LoaderOptions {
 }
 
 impl LoaderBase {
-    pub(super) fn to_kernel(&self) -> Checked<Base> {
+    pub(super) fn to_native(&self) -> Checked<Base> {
         let slot = integer(self.slot, "slot")?;
         Ok(Base {
             slot,
