@@ -24,28 +24,11 @@ const PIECE_BYTES: usize = 192 * 1024;
 /// account does not keep its memory allocated.
 const ZSTD_BUFFER_KEPT_BYTES: usize = 256 * 1024;
 
-const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
-/// The value of each base58 digit, 255 for other bytes.
-const DIGITS: [u8; 256] = {
-    let mut table = [255u8; 256];
-    let mut digit = 0;
-    while digit < ALPHABET.len() {
-        table[ALPHABET[digit] as usize] = digit as u8;
-        digit += 1;
-    }
-    table
-};
-/// 58⁵, the largest power that leaves room for a 32-bit shift in a u64.
-const LIMB: u64 = 58 * 58 * 58 * 58 * 58;
-/// Limbs of 58⁵ that hold 128 bytes: 175 digits.
-const LIMBS: usize = 35;
-
 /// Decodes one address. Fails with [`Error::PubkeyDecode`] if the text is not base58, and with
 /// [`Error::PubkeySize`] if it is not 32 bytes.
 pub fn decode_pubkey(text: &str) -> Result<Pubkey> {
     decode_pubkey_bytes(text.as_bytes()).ok_or_else(|| {
-        let is_base58 = text.bytes().all(|byte| DIGITS[byte as usize] != 255);
-        if text.len() > PUBKEY_CHARS_MAX || is_base58 {
+        if text.len() > PUBKEY_CHARS_MAX || decode_base58(text.as_bytes()).is_some() {
             Error::PubkeySize
         } else {
             Error::PubkeyDecode(text.to_string())
@@ -136,62 +119,15 @@ pub fn push_base58(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     if bytes.len() > BASE58_BYTES_MAX {
         return Err(Error::Base58TooLong);
     }
-    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
-    let (head, words) = bytes.as_rchunks::<4>();
-    let head = head
-        .iter()
-        .fold(0, |word, byte| word << 8 | u32::from(*byte));
-    // Least significant limb first: number = Σ limb[i] · 58⁵ⁱ.
-    let mut limbs = [0u32; LIMBS];
-    let mut used = 0;
-    for word in std::iter::once(head).chain(words.iter().map(|word| u32::from_be_bytes(*word))) {
-        let mut carry = u64::from(word);
-        for limb in &mut limbs[..used] {
-            carry += u64::from(*limb) << 32;
-            *limb = (carry % LIMB) as u32;
-            carry /= LIMB;
-        }
-        while carry > 0 && used < LIMBS {
-            limbs[used] = (carry % LIMB) as u32;
-            carry /= LIMB;
-            used += 1;
-        }
-    }
-    out.extend(std::iter::repeat_n(b'1', zeros));
-    let digits = limbs[..used].iter().rev().flat_map(|limb| {
-        [58 * 58 * 58 * 58, 58 * 58 * 58, 58 * 58, 58, 1].map(|power| limb / power % 58)
-    });
-    out.extend(
-        digits
-            .skip_while(|digit| *digit == 0)
-            .map(|digit| ALPHABET[digit as usize]),
-    );
+    bs58::encode(bytes)
+        .onto(out)
+        .map_err(|error| Error::Internal(error.to_string()))?;
     Ok(())
 }
 
 /// Decodes base58 of at most 175 characters.
 fn decode_base58(text: &[u8]) -> Option<Vec<u8>> {
-    let ones = text.iter().take_while(|byte| **byte == b'1').count();
-    // Least significant word first. 175 digits are below 2^1026.
-    let mut words = [0u32; MEMCMP_BASE58_CHARS_MAX * 6 / 32 + 1];
-    for byte in text {
-        let digit = DIGITS[usize::from(*byte)];
-        if digit == 255 {
-            return None;
-        }
-        let mut carry = u64::from(digit);
-        for word in &mut words {
-            carry += u64::from(*word) * 58;
-            *word = carry as u32;
-            carry >>= 32;
-        }
-    }
-    let bytes = words.iter().rev().flat_map(|word| word.to_be_bytes());
-    Some(
-        std::iter::repeat_n(0, ones)
-            .chain(bytes.skip_while(|byte| *byte == 0))
-            .collect(),
-    )
+    bs58::decode(text).into_vec().ok()
 }
 
 /// Appends standard, padded base64.

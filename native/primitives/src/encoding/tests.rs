@@ -2,6 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+
 /// Schoolbook base58: slow and simple, used as the reference.
 fn encode_plainly(bytes: &[u8]) -> String {
     let mut digits: Vec<u8> = Vec::new();

@@ -3,7 +3,7 @@
 use solana_account_decoder::parse_token::token_amount_to_ui_amount_v3;
 
 use super::mint::MintData;
-use super::text::{decimal_digits, push_f64, push_str, push_u64};
+use super::text::{push_f64, push_str, push_u64};
 
 /// Appends the members of a token amount, without braces:
 /// `"amount":"…","decimals":…,"uiAmount":…,…`.
@@ -33,8 +33,8 @@ pub fn push_amount(out: &mut Vec<u8>, amount: u64, mint: &MintData) {
 
 /// Appends `amount / 10^decimals` exactly, without trailing zeros.
 fn push_decimal(out: &mut Vec<u8>, amount: u64, decimals: usize) {
-    let mut buffer = [0; 20];
-    let digits = decimal_digits(amount, &mut buffer);
+    let mut buffer = itoa::Buffer::new();
+    let digits = buffer.format(amount).as_bytes();
     let (whole, fraction) = digits.split_at(digits.len().saturating_sub(decimals));
     out.extend_from_slice(if whole.is_empty() { b"0" } else { whole });
     let kept = fraction

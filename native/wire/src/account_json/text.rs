@@ -2,22 +2,7 @@
 
 /// Appends a JSON integer, exact over the whole u64.
 pub fn push_u64(out: &mut Vec<u8>, number: u64) {
-    let mut digits = [0; 20];
-    out.extend_from_slice(decimal_digits(number, &mut digits));
-}
-
-/// Writes the decimal digits of a number to the end of the given buffer.
-pub(super) fn decimal_digits(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
-    let mut start = digits.len();
-    for (index, digit) in digits.iter_mut().enumerate().rev() {
-        *digit = b'0' + (number % 10) as u8;
-        number /= 10;
-        start = index;
-        if number == 0 {
-            break;
-        }
-    }
-    digits.get(start..).unwrap_or_default()
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// Appends `true` or `false`.
