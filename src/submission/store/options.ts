@@ -12,7 +12,7 @@ export const defaults = {
    * evict forwarded ones.
    */
   invalidMax: 20_000,
-  /** Older submissions are removed: after seven days nobody asks for a bundle any more. */
+  /** Older submissions are removed. No client is expected to ask for one after seven days. */
   ageMsMax: 7 * 24 * 60 * 60 * 1000,
   /**
    * Submissions that may be in flight at once at an edge, 4 KiB each. One more is answered with
@@ -41,8 +41,8 @@ export const defaults = {
   /** A bundle that is in flight at another edge: pause between two reads of that edge's store. */
   followPollMs: 2,
   /**
-   * Time to store an outcome, added to the time-outs of a send. After both, the edge of that send
-   * is taken for dead.
+   * Time to store an outcome, added to the time-outs of a send. After both, other edges treat the
+   * edge of that send as dead.
    */
   followGraceMs: 5_000,
   /**

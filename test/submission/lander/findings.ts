@@ -161,7 +161,7 @@ const never = (): never => {
   throw new Error('not to be called')
 }
 
-/** `/lander` on a server of its own, over checks that are not the kernel's. */
+/** `/lander` on a server of its own, over checks that the test supplies. */
 const openOver = async (
   t: Test,
   checkBundle: () => Promise<Verdict>,
