@@ -317,7 +317,7 @@ const isBatch = (body: Buffer): boolean => {
   return count > 0
 }
 
-t.test('of spoiled batches goes on what is still one', async t => {
+t.test('a changed batch is forwarded only if it is still valid', async t => {
   const { raw, post } = await openTestLander(t)
   const record = fc
     .oneof({ weight: 8, arbitrary: fc.integer({ min: 66, max: 1232 }) }, fc.constantFrom(65, 1233))
@@ -351,12 +351,12 @@ t.test('of spoiled batches goes on what is still one', async t => {
   )
 })
 
-t.test('of spoiled calls goes on what is still one', async t => {
+t.test('a changed call is forwarded only if it is still valid', async t => {
   const { raw, post } = await openTestLander(t)
   const whole = single(GOOD, { encoding: 'base64' })
-  const spoiled = anyEdits.map(edits => edits.reduce(edit, whole))
+  const changed = anyEdits.map(edits => edits.reduce(edit, whole))
   await fc.assert(
-    fc.asyncProperty(spoiled, async text => {
+    fc.asyncProperty(changed, async text => {
       raw.received.length = 0
       const reply = await post(SINGLE, text)
       if (raw.received.length === 0) return reply.status === 200 && reply.text.includes('"error"')

@@ -66,7 +66,7 @@ const change = (bytes: Buffer, how: Change): Buffer => {
     : Buffer.concat([before, how.bytes, after])
 }
 
-t.test('of bundles with spoiled members only the whole ones reach an engine', async t => {
+t.test('a bundle reaches an engine only if none of its members was changed', async t => {
   const engine = await openRawUpstream(t, (socket, { body }) => {
     const [texts] = JSON.parse(body.toString()).params
     const first = (text: string) => Buffer.from(text, 'base64').subarray(1, 65)
@@ -92,8 +92,8 @@ t.test('of bundles with spoiled members only the whole ones reach an engine', as
     await fc.assert(
       fc.asyncProperty(changes, fc.constantFrom(0, 1), async (all, space) => {
         const changed = all.map((how, nth) => change(members[nth] ?? Buffer.alloc(0), how))
-        // Whatever is changed in a signed transaction, its signatures are of something else.
-        const isWhole = changed.every((bytes, nth) => bytes.equals(members[nth] ?? bytes))
+        // Any change to a signed transaction makes its signatures invalid.
+        const isUnchanged = changed.every((bytes, nth) => bytes.equals(members[nth] ?? bytes))
         const texts = changed.map(base64)
         const { isAnswered, isTaken, seen } = await submit(
           JSON.stringify(
@@ -102,7 +102,7 @@ t.test('of bundles with spoiled members only the whole ones reach an engine', as
             space,
           ),
         )
-        return isAnswered && isTaken === isWhole && seen.length === (isWhole ? 1 : 0)
+        return isAnswered && isTaken === isUnchanged && seen.length === (isUnchanged ? 1 : 0)
       }),
       { numRuns: 200 },
     )
@@ -117,7 +117,7 @@ t.test('of bundles with spoiled members only the whole ones reach an engine', as
       fc.asyncProperty(anyEdits, async edits => {
         const { isAnswered, isTaken, seen } = await submit(edits.reduce(edit, whole))
         if (!isTaken) return isAnswered && seen.length === 0
-        // What leaves is made anew: members that were there, and exactly the options.
+        // The forwarded call is rebuilt: known members, and exactly the options.
         const [texts, options, ...more] = JSON.parse(seen[0]?.body.toString() ?? '').params
         return (
           isAnswered &&
@@ -130,11 +130,11 @@ t.test('of bundles with spoiled members only the whole ones reach an engine', as
       }),
       { numRuns: 200 },
     )
-    t.ok(forwarded > 20, `${route}: ${forwarded} were whole`)
+    t.ok(forwarded > 20, `${route}: ${forwarded} were valid`)
   }
 })
 
-t.test('enforced, of spoiled transactions none reaches the lander', async t => {
+t.test('with checks enforced no changed transaction reaches the lander', async t => {
   const raw = await openRawUpstream(t, socket => socket.write(answer('{"result":"ok"}')))
   const edge = await openSubmissionEdge(t, {
     upstream: { urls: [raw.url] },
@@ -162,13 +162,13 @@ t.test('enforced, of spoiled transactions none reaches the lander', async t => {
         async changes => {
           raw.received.length = 0
           const changed = changes.map((how, nth) => change(members[nth] ?? Buffer.alloc(0), how))
-          const isWhole = changed.every((bytes, nth) => bytes.equals(members[nth] ?? bytes))
+          const isUnchanged = changed.every((bytes, nth) => bytes.equals(members[nth] ?? bytes))
           const body = toBody(changed)
           const { status, text } = await edge.post(`/${edge.token}${route}`, body, {
             'content-type': type,
           })
           forwarded += raw.received.length
-          if (isWhole)
+          if (isUnchanged)
             return (
               status === 200 &&
               text === '{"result":"ok"}' &&
@@ -184,7 +184,7 @@ t.test('enforced, of spoiled transactions none reaches the lander', async t => {
       ),
       { numRuns: 200 },
     )
-    t.ok(forwarded > 10, `${route}: ${forwarded} were whole`)
+    t.ok(forwarded > 10, `${route}: ${forwarded} were valid`)
   }
 })
 
