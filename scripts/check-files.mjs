@@ -10,7 +10,6 @@ import { rustCycles } from './rust-modules.mjs'
 
 const LINE_COLUMNS_MAX = 100
 const FILE_LINES_MAX = 400
-const TEST_LINES_MAX = 600
 const FOLDER_FILES_MAX = 30
 const SOURCE_TYPES = new Set(['.ts', '.tsx', '.mjs', '.js', '.css', '.rs', '.py'])
 /** Written by `napi build`. */
@@ -38,8 +37,8 @@ const commentFaults = (file, lines) =>
 const fileFaults = file => {
   const lines = readFileSync(join(root, file), 'utf8').replace(/\n$/, '').split('\n')
   const faults = commentFaults(file, lines)
-  const linesMax = file.startsWith('test/') ? TEST_LINES_MAX : FILE_LINES_MAX
-  if (lines.length > linesMax) faults.push(`${file}: ${lines.length} lines, at most ${linesMax}`)
+  if (lines.length > FILE_LINES_MAX)
+    faults.push(`${file}: ${lines.length} lines, at most ${FILE_LINES_MAX}`)
   return faults
 }
 

@@ -188,6 +188,7 @@ t.test('check-files refuses long files and misplaced tests', async t => {
     'test/fixtures/a.ts': "import '../../src/rpc/a.js'\n",
     'test/rpc/elsewhere.ts': "import '../../src/access/a.js'\n",
     'test/service/a.ts': '// It starts the whole service.\n',
+    'test/service/lines.ts': '// line\n'.repeat(401),
   })
   const script = join(root, 'scripts', 'check-files.mjs')
   const { code, output } = await run(dir, process.execPath, script, dir)
@@ -201,6 +202,7 @@ t.test('check-files refuses long files and misplaced tests', async t => {
     'src/rpc/b.ts:1: 103 columns, at most 100',
     'src/rpc/lines.ts: 401 lines, at most 400',
     'test/rpc/elsewhere.ts: tests nothing of src/rpc/',
+    'test/service/lines.ts: 401 lines, at most 400',
   ])
 })
 
