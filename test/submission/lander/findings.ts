@@ -230,7 +230,7 @@ t.test('an answer waits for no finding by default, and the finding counts later'
   const malformed: Verdict = {
     members: [
       {
-        problem: { kind: 'structure', reason: 'spoiled' },
+        problem: { kind: 'structure', reason: 'invalid' },
         tips: [0n],
         qualifies: false,
       },

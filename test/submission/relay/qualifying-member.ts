@@ -138,12 +138,12 @@ t.test('which tips and which applications qualify', async t => {
     const readOnlyTip = sign([pays(service, SERVICE_FLOOR), enginePaid, calls(UNKNOWN, [from])])
     // Signer and two tip accounts are writable, two programs are not; one more read-only key
     // reaches the last tip.
-    const spoiled = Buffer.from(readOnlyTip)
-    spoiled.writeUInt8(3, 1 + 64 + 2)
+    const changed = Buffer.from(readOnlyTip)
+    changed.writeUInt8(3, 1 + 64 + 2)
     const resigned = Buffer.concat([
       Buffer.of(1),
-      payer.sign(spoiled.subarray(65)),
-      spoiled.subarray(65),
+      payer.sign(changed.subarray(65)),
+      changed.subarray(65),
     ])
     const cases: [name: string, members: Buffer[], isTaken: boolean][] = [
       ['both floors and an application', [sign([...paid(route), application])], true],
