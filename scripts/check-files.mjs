@@ -10,7 +10,7 @@ import { rustCycles } from './rust-modules.mjs'
 
 const LINE_COLUMNS_MAX = 100
 const FILE_LINES_MAX = 400
-const FOLDER_FILES_MAX = 30
+const FOLDER_FILES_MAX = 20
 const SOURCE_TYPES = new Set(['.ts', '.tsx', '.mjs', '.js', '.css', '.rs', '.py'])
 /** Written by `napi build`. */
 const GENERATED = new Set(['native/addon/index.js', 'native/addon/index.d.ts'])

@@ -173,7 +173,8 @@ t.test('knip refuses exports and files that nothing imports', async t => {
 
 t.test('check-files refuses long files and misplaced tests', async t => {
   const long = `// ${'word '.repeat(20)}\n`
-  const rust = Array.from({ length: 30 }, (_, at) => [`native/src/m${at}.rs`, 'fn a() {}\n'])
+  const filesOf = (folder: string, type: string, text: string) =>
+    Array.from({ length: 20 }, (_, at) => [`${folder}/m${at}.${type}`, text])
   const dir = openCheckout(t, {
     'src/rpc/a.ts': 'export const a = 1\n',
     'src/rpc/b.ts': `${long}export const b = 1\n`,
@@ -182,7 +183,16 @@ t.test('check-files refuses long files and misplaced tests', async t => {
     'src/rpc/lines.ts': '// line\n'.repeat(401),
     'src/access/a.ts': 'export const a = 1\n',
     'native/src/lib.rs': `/${long}`,
-    ...Object.fromEntries(rust),
+    ...Object.fromEntries(filesOf('native/store/src', 'rs', 'fn a() {}\n')),
+    'native/store/src/lib.rs': '',
+    ...Object.fromEntries(filesOf('src/storage', 'ts', 'export const a = 1\n')),
+    'src/storage/tab.tsx': 'export const a = 1\n',
+    ...Object.fromEntries(filesOf('test/fixtures', 'ts', 'export const a = 1\n')),
+    ...Object.fromEntries(filesOf('bench', 'ts', 'export const a = 1\n')),
+    'bench/more.mjs': '',
+    ...Object.fromEntries(filesOf('scripts', 'mjs', '\n')),
+    ...Object.fromEntries(filesOf('test/vectors', 'json', '{}\n')),
+    'test/vectors/more.json': '{}\n',
     'test/rpc/a.ts': '// It mirrors src/rpc/a.ts.\n',
     'test/rpc/part.ts': "import '../fixtures/a.js'\n",
     'test/fixtures/a.ts': "import '../../src/rpc/a.js'\n",
@@ -195,12 +205,16 @@ t.test('check-files refuses long files and misplaced tests', async t => {
   t.not(code, 0)
   const faults = output.trim().split('\n')
   t.strictSame(faults.toSorted(), [
-    'native/src/: 31 source files, at most 30',
+    'bench/: 21 source files, at most 20',
     'native/src/lib.rs:1: 104 columns, at most 100',
+    'native/store/src/: 21 source files, at most 20',
     'src/access/: no test in test/access/',
     'src/rpc/after.ts:1: 122 columns, at most 100',
     'src/rpc/b.ts:1: 103 columns, at most 100',
     'src/rpc/lines.ts: 401 lines, at most 400',
+    'src/storage/: 21 source files, at most 20',
+    'src/storage/: no test in test/storage/',
+    'test/fixtures/: 21 source files, at most 20',
     'test/rpc/elsewhere.ts: tests nothing of src/rpc/',
     'test/service/lines.ts: 401 lines, at most 400',
   ])
