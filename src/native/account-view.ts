@@ -1,7 +1,13 @@
-import { ENCODINGS, type DataSlice, type Encoding } from './encodings.js'
 import { RpcError } from '../shared/errors.js'
 import { formatEcho, formatType } from '../shared/format-type.js'
 import { isAbsent, isCount, isMap, toCount } from '../shared/values.js'
+
+/** Encodings of account data, by the addon's numbers. */
+export const ENCODINGS = { base64: 0, base58: 1, 'base64+zstd': 2, jsonParsed: 3 } as const
+export type Encoding = keyof typeof ENCODINGS
+
+/** Part of an account's data; `undefined` is the whole. */
+export type DataSlice = { readonly offset: number; readonly length: number }
 
 /** Encoding of account data; default base64 (contract: account-encodings). */
 export const toEncoding = (value: unknown): Encoding => {

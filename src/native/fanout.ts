@@ -1,5 +1,5 @@
 import type * as addon from '#native'
-import { ENCODINGS, type DataSlice, type Encoding } from './encodings.js'
+import { ENCODINGS, type DataSlice, type Encoding } from './account-view.js'
 import { callNative, toFailure } from './errors.js'
 import type { Filter } from './reads.js'
 

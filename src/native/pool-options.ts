@@ -20,7 +20,7 @@ export const defaults = {
   streamBytesMax: 8 * 1024 ** 2,
   /** Threads that check transactions, apart from reads: a scan must not delay a submission. */
   verifyThreads: 2,
-  /** Niceness added to them. A client waits for these checks: at 5 their p99 was several ms. */
+  /** Niceness added to them. A bundle of many signatures waits for these threads. */
   verifyNiceness: 0,
   /**
    * Requests that may wait for a check; a further one is refused. 256 batches of 16 signatures take

@@ -1,5 +1,5 @@
 import * as addon from '#native'
-import { ENCODINGS, type DataSlice, type Encoding } from './encodings.js'
+import { ENCODINGS, type DataSlice, type Encoding } from './account-view.js'
 import { toFanout, type Fanout, type FanoutOptions } from './fanout.js'
 import type { BodySource } from '../shared/http.js'
 import { callNative, NativeError, toFailure } from './errors.js'

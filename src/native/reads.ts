@@ -1,4 +1,4 @@
-import type { DataSlice, Encoding } from './encodings.js'
+import type { DataSlice, Encoding } from './account-view.js'
 import type { BodySource } from '../shared/http.js'
 import type { Tip } from './store.js'
 
