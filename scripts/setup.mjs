@@ -13,8 +13,11 @@ const stamps = join(root, 'node_modules', '.slotline')
 const isClean = process.argv.includes('--clean')
 const isForTests = process.argv.includes('--tests')
 
+const children = new Set()
+
 const fail = message => {
   process.stderr.write(`slotline: ${message}\n`)
+  for (const child of children) child.kill()
   process.exit(1)
 }
 
@@ -76,7 +79,9 @@ const run = (label, command, args, progress) =>
     child.stdout.on('data', read)
     child.stderr.on('data', read)
     child.on('error', error => fail(`${label}: ${error.message}`))
+    children.add(child)
     child.on('close', code => {
+      children.delete(child)
       clearInterval(timer)
       if (isTerminal) process.stderr.write('\r\x1b[K')
       if (code !== 0) {
@@ -122,7 +127,9 @@ const native = digestOf([
   ),
 ])
 const isBuilt = readdirSync(join(root, 'native/addon')).some(name => name.endsWith('.node'))
-if (!isBuilt || !isDone('native', native)) {
+
+const buildNative = async () => {
+  if (isBuilt && isDone('native', native)) return
   need('cargo', 'install Rust 1.90 or newer with its package manager')
   need('cc', 'install a C compiler (LMDB and zstd are C)')
   const lock = readFileSync(join(root, 'native/Cargo.lock'), 'utf8')
@@ -137,19 +144,34 @@ if (!isBuilt || !isDone('native', native)) {
 }
 
 const pages = join('src', 'dashboard', 'pages')
-const source = digestOf([
-  'package.json',
-  'tsconfig.json',
-  'native/addon/index.d.ts',
-  ...filesUnder('src', []).filter(name => !name.startsWith(pages)),
-])
-if (!existsSync(join(root, 'dist/main.js')) || !isDone('source', source)) {
+
+const compileSource = async () => {
+  const source = digestOf([
+    'package.json',
+    'tsconfig.json',
+    'native/addon/index.d.ts',
+    ...filesUnder('src', []).filter(name => !name.startsWith(pages)),
+  ])
+  if (existsSync(join(root, 'dist/main.js')) && isDone('source', source)) return
   await run('Compiling TypeScript', 'npm', ['run', 'build:ts'])
   markDone('source', source)
 }
 
-const page = digestOf(['package.json', 'package-lock.json', ...filesUnder(pages, [])])
-if (!existsSync(join(root, 'dist/dashboard/pages/index.html')) || !isDone('page', page)) {
+const buildPage = async () => {
+  const page = digestOf(['package.json', 'package-lock.json', ...filesUnder(pages, [])])
+  if (existsSync(join(root, 'dist/dashboard/pages/index.html')) && isDone('page', page)) return
   await run('Building the dashboard page', 'npm', ['run', 'build:page'])
   markDone('page', page)
 }
+
+const buildRest = async () => {
+  await compileSource()
+  await buildPage()
+}
+
+// The build of the addon writes its declarations again, which the compiler reads: only a first
+// build, which leaves a core idle for part of its minutes, has the rest beside it.
+if (isBuilt) {
+  await buildNative()
+  await buildRest()
+} else await Promise.all([buildNative(), buildRest()])
