@@ -28,7 +28,7 @@ const METHODS = new Map(
     tested('wait', value => Promise.resolve(Buffer.from(JSON.stringify(value ?? null)))),
     tested('stream', value => Promise.resolve(textSource(JSON.stringify(value ?? null)))),
     tested('unmeasured', value =>
-      Promise.resolve(textSource(JSON.stringify(value), { tellsLength: false, isSlow: true })),
+      Promise.resolve(textSource(JSON.stringify(value), { hasLength: false, isSlow: true })),
     ),
     tested('hang', value => (value === 'late' ? Promise.resolve(textSource('')) : never)),
     tested('refuse', () => {

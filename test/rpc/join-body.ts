@@ -79,7 +79,7 @@ t.test('the length is known where all lengths are', async t => {
   t.equal(joinBody([]).byteLength, 0)
   t.equal(await readBody(joinBody([])), '')
   t.equal(
-    joinBody([textSource('ab', { tellsLength: false }), textSource('cd')]).byteLength,
+    joinBody([textSource('ab', { hasLength: false }), textSource('cd')]).byteLength,
     undefined,
   )
   t.equal(await readBody(joinBody([textSource('abcd')], 4)), 'abcd')
