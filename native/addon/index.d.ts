@@ -264,11 +264,10 @@ export declare class TransactionChecks {
    */
   checkBatch(body: Uint8Array): Promise<Verdict>
   /**
-   * Checks the members of a bundle, base64 texts as they came: at once where they have at most
-   * `signaturesNowMax` signatures together, else on the pool. Throws `checksOverloaded` if too
-   * many checks wait.
+   * Checks the members of a bundle, base64 texts as they came, on the pool. Throws
+   * `checksOverloaded` if too many checks wait.
    */
-  checkBundle(transactions: readonly string[], bytesMax: number, signaturesNowMax: number): Verdict | Promise<Verdict>
+  checkBundle(transactions: readonly string[], bytesMax: number): Promise<Verdict>
   /** Checks that wait for the pool. */
   waiting(): number
 }

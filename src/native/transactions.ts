@@ -18,8 +18,8 @@ export const createTransactionChecks = (
   return {
     frameBatch: body => callNative(() => native.frameBatch(body)),
     checkBatch: body => callNative(() => native.checkBatch(body)),
-    checkBundle: (transactions, bytesMax, signaturesNowMax) =>
-      callNative(() => native.checkBundle(transactions, bytesMax, signaturesNowMax)),
+    checkBundle: (transactions, bytesMax) =>
+      callNative(() => native.checkBundle(transactions, bytesMax)),
     waiting: () => callNative(() => native.waiting()),
   }
 }

@@ -231,8 +231,8 @@ t.test('wrong arguments of transaction checks are refused', async t => {
   for (const [name, specs] of CHECKS)
     t.strictSame(notRefused(checks, name, wrongCalls(specs)), [], name)
   const tooMany = Array.from({ length: 17 }, () => '')
-  t.throws(() => checks.checkBundle(tooMany, 1_232, 0))
-  t.match(await checks.checkBundle([''], 1_232, 0), { members: [{ qualifies: false }] })
+  t.throws(() => checks.checkBundle(tooMany, 1_232))
+  t.match(await checks.checkBundle([''], 1_232), { members: [{ qualifies: false }] })
   const twice = { addresses: ['1'.repeat(32)], floorLamports: 1n }
   t.throws(() =>
     make({ tipClasses: [twice, twice], exemptPrograms: [] }, verifySpec.right as never),

@@ -166,7 +166,7 @@ t.test('transaction checks', async t => {
         return checks.checkBatch(body)
       })
       const bundles = Array.from({ length: 1_000 }, async () =>
-        checks.checkBundle([text, text], 1_232, 0),
+        checks.checkBundle([text, text], 1_232),
       )
       // Some of the concurrent checks are refused, which must not leak either.
       await Promise.allSettled([...batches, ...bundles])

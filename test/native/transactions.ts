@@ -86,7 +86,7 @@ const member = (nonce: number): Buffer => {
 /** Too large for Buffer's shared pool: its own memory, which the collector could free. */
 const fullBody = (): Buffer =>
   Buffer.concat(Array.from({ length: 16 }, (_, nonce) => frame(member(nonce))))
-const checkOne = async (text: string): Promise<Verdict> => checks.checkBundle([text], 4_096, 0)
+const checkOne = async (text: string): Promise<Verdict> => checks.checkBundle([text], 4_096)
 
 t.test('every real transaction gets its verdict', async t => {
   const folder = sharedPath('transactions')
@@ -127,7 +127,7 @@ t.test('tweetnacl and the addon agree on valid and on corrupted signatures', asy
 t.test('verdicts of the members of a bundle', async t => {
   const poor = signed(new Uint8Array(32).fill(2), [999_999n, 2n ** 64n - 1n], Uint8Array.of(1))
   const texts = [member(1), poor.bytes].map(bytes => bytes.toString('base64'))
-  const verdict = await checks.checkBundle(texts, 1_232, 0)
+  const verdict = await checks.checkBundle(texts, 1_232)
   const common = { isSigned: true }
   t.strictSame(verdict, {
     members: [
@@ -147,16 +147,7 @@ t.test('verdicts of the members of a bundle', async t => {
     bundleId: verdict.bundleId,
   })
   t.match(verdict.bundleId, /^[0-9a-f]{64}$/)
-  t.strictSame(await checks.checkBundle([], 1_232, 0), { members: [] })
-})
-
-t.test('few signatures are checked at once, more of them on the pool', async t => {
-  const texts = [1, 2, 3].map(nonce => member(nonce).toString('base64'))
-  const now = checks.checkBundle(texts, 1_232, 3)
-  const later = checks.checkBundle(texts, 1_232, 2)
-  t.notOk(now instanceof Promise)
-  t.ok(later instanceof Promise)
-  t.strictSame(await later, await now)
+  t.strictSame(await checks.checkBundle([], 1_232), { members: [] })
 })
 
 t.test('a bundle with forged, repeated and malformed members', async t => {
@@ -170,7 +161,6 @@ t.test('a bundle with forged, repeated and malformed members', async t => {
     checks.checkBundle(
       texts.map(text => text ?? ''),
       1_232,
-      0,
     )
   const isSigned = async (...texts: (string | undefined)[]) =>
     (await check(...texts)).members.map(member => member.isSigned)
@@ -201,7 +191,7 @@ t.test('non-canonical or oversized base64', async t => {
     ],
   ]
   for (const [name, text, expected] of cases) {
-    const [found] = (await checks.checkBundle([text], 1_232, 0)).members
+    const [found] = (await checks.checkBundle([text], 1_232)).members
     const problem = found?.problem
     t.equal(problem && `${problem.kind} ${problem.reason}`.trim(), expected, name)
   }
@@ -299,7 +289,7 @@ t.test('invalid rules are refused', async t => {
   t.throws(() => make([], ['l'.repeat(32)]), { name: 'pubkeyDecode' })
   t.doesNotThrow(() => make([[SERVICE_TIP, SERVICE_TIP]], [SYSTEM, SYSTEM]))
   // Without a class no tip is required.
-  const free = await make([]).checkBundle([member(1).toString('base64')], 1_232, 1)
+  const free = await make([]).checkBundle([member(1).toString('base64')], 1_232)
   t.match(free.members, [{ tips: [], qualifies: true }])
 })
 

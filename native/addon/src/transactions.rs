@@ -1,9 +1,8 @@
-//! Checks signed transactions, small bundles at once and others on a separate pool, `verify`, so
-//! that scans never delay signatures.
+//! Checks signed transactions on a separate pool, `verify`, so that scans never delay signatures.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use napi::bindgen_prelude::{BigInt, Either, Object, Uint8ArraySlice};
+use napi::bindgen_prelude::{BigInt, Object, Uint8ArraySlice};
 use napi::{Env, JsString};
 use napi_derive::napi;
 use primitives::encoding::decode_pubkeys;
@@ -11,7 +10,7 @@ use sys::error::{Error, Result as Checked};
 use sys::pool::Pool;
 use transaction::{
     BYTES_MAX, Decoded, Member, Problem, RECORDS_MAX, Rules, TipClass, check_batch, check_bundle,
-    decode, frame_batch, signature_count, text_length,
+    decode, frame_batch, text_length,
 };
 
 use crate::arguments::{exact, whole, wrong};
@@ -50,7 +49,7 @@ pub struct VerifyPoolOptions {
 }
 
 impl TransactionRules {
-    fn to_kernel(&self) -> Checked<Rules> {
+    fn to_rules(&self) -> Checked<Rules> {
         let mut tip_classes: Vec<TipClass> = Vec::with_capacity(self.tip_classes.len());
         for class in &self.tip_classes {
             let addresses = decode_pubkeys(&class.addresses)?;
@@ -171,7 +170,7 @@ impl TransactionChecks {
     pub fn new(rules: TransactionRules, pool: VerifyPoolOptions) -> Result<TransactionChecks> {
         guard(|| {
             Ok(TransactionChecks {
-                rules: Arc::new(rules.to_kernel()?),
+                rules: Arc::new(rules.to_rules()?),
                 pool: verify_pool(&pool)?,
             })
         })
@@ -202,35 +201,26 @@ impl TransactionChecks {
         self.check_later(env, move |rules| check_batch(&body, rules))
     }
 
-    /// Checks the members of a bundle, base64 texts as they came: at once where they have at most
-    /// `signaturesNowMax` signatures together, else on the pool. Throws `checksOverloaded` if too
-    /// many checks wait.
-    #[napi(ts_return_type = "Verdict | Promise<Verdict>")]
+    /// Checks the members of a bundle, base64 texts as they came, on the pool. Throws
+    /// `checksOverloaded` if too many checks wait.
+    #[napi(ts_return_type = "Promise<Verdict>")]
     pub fn check_bundle<'env>(
         &self,
         env: &'env Env,
         #[napi(ts_arg_type = "readonly string[]")] transactions: Vec<JsString<'_>>,
         bytes_max: f64,
-        signatures_now_max: f64,
-    ) -> Result<Either<Verdict, Object<'env>>> {
-        let (members, is_now) = guard(|| {
+    ) -> Result<Object<'env>> {
+        let members = guard(|| {
             let bytes_max = whole(bytes_max, BYTES_MAX as u32, "bytesMax")? as usize;
-            let now_max = whole(signatures_now_max, u32::MAX, "signaturesNowMax")? as usize;
             if transactions.len() > RECORDS_MAX {
                 return Err(wrong("too many transactions"));
             }
-            let members: Vec<Decoded> = transactions
+            transactions
                 .into_iter()
                 .map(|text| decode_string(text, bytes_max))
-                .collect::<Checked<_>>()?;
-            let is_now = signature_count(&members) <= now_max;
-            Ok((members, is_now))
+                .collect::<Checked<Vec<Decoded>>>()
         })?;
-        if is_now {
-            return guard(|| Ok(Either::A(check_bundle(&members, &self.rules).into())));
-        }
-        let promise = self.check_later(env, move |rules| check_bundle(&members, rules));
-        promise.map(Either::B)
+        self.check_later(env, move |rules| check_bundle(&members, rules))
     }
 
     /// Checks that wait for the pool.

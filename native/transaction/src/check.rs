@@ -4,7 +4,7 @@ use base64_simd::STANDARD;
 
 use super::bundle::{bundle_id, encode_signature};
 use super::frames::frame_batch;
-use super::parse::{parse, read, sanitize};
+use super::parse::{read, sanitize};
 use super::signature::is_signed;
 use super::tips::{Rules, Tips, tips};
 use super::view::View;
@@ -80,15 +80,6 @@ pub fn check_bundle(members: &[Decoded], rules: &Rules) -> Verdict {
         .map(|member| member.as_deref().map_err(Problem::clone))
         .collect();
     check(&sources, rules)
-}
-
-/// Signatures that `check_bundle` verifies.
-pub fn signature_count(members: &[Decoded]) -> usize {
-    let views = members
-        .iter()
-        .flatten()
-        .filter_map(|bytes| parse(bytes).ok());
-    views.map(|view| usize::from(view.num_signatures())).sum()
 }
 
 /// Length of the padded base64 text of `bytes` bytes.

@@ -119,7 +119,7 @@ export class Lander {
         path: this.options[pathOption],
         contentType: JSON_TYPE,
         body: Buffer.from(body),
-        check: () => checks.checkBundle(texts, LANDER_TRANSACTION_BYTES_MAX, 0),
+        check: () => checks.checkBundle(texts, LANDER_TRANSACTION_BYTES_MAX),
         refuse,
         recheck,
       })

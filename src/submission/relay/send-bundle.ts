@@ -15,12 +15,6 @@ import type { Engine } from './engine.js'
 import type { EngineAnswer } from './engine-answer.js'
 import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from './relay-types.js'
 
-/**
- * Bundles with more signatures are checked on a pool. On a processor without AVX-512 a signature
- * check takes 66 µs, so eight take about 0.5 ms of the event loop.
- */
-const SIGNATURES_NOW_MAX = 8
-
 /** A bundle that passed every check. */
 type Checked = {
   readonly submissionId: Uint8Array
@@ -69,7 +63,6 @@ export class BundleSender {
       const verdict = await this.modules.checks.checkBundle(
         transactions,
         RELAY_TRANSACTION_BYTES_MAX,
-        SIGNATURES_NOW_MAX,
       )
       const signatures = verdict.members.flatMap(({ signature }) => signature ?? [])
       pending = { ...pending, bundleId: verdict.bundleId ?? null, signatures }

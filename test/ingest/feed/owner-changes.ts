@@ -124,7 +124,7 @@ t.test(
         await follower.untilStored()
         return (await follower.findDifferences()).length === 0
       })
-      t.pass(`${name}: no difference remains`)
+      t.strictSame(await follower.findDifferences(), [], `${name}: no difference remains`)
     }
   },
 )

@@ -51,7 +51,7 @@ impl Snapshot<'_> {
         let Some((first, _)) = signatures.first(&self.txn)? else {
             return Ok(None);
         };
-        // Newest first: clients seldom ask for old ones.
+        // Newest first: clients rarely ask for old ones.
         for group in (keys::slot_of(first)..=self.slot() / GROUP_SLOTS).rev() {
             if let Some(value) = signatures.get(&self.txn, &keys::signature(group, signature))? {
                 let found = value.split_first_chunk().map(|(slot, error)| SignatureRef {

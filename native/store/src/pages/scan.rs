@@ -150,7 +150,18 @@ impl Snapshot<'_> {
     ) -> Result<()> {
         let bounds = run.bounds(query.after.as_ref());
         let rows = run.table.range(&self.txn, &as_slices(&bounds))?;
-        for pubkey in self.prefetched_keys(rows.filter_map(pubkey_of_row), query.limit) {
+        self.visit_keys(rows.filter_map(pubkey_of_row), query, budget, page)
+    }
+
+    /// Tests the accounts of keys in their order, until the page is full.
+    fn visit_keys<'t>(
+        &'t self,
+        pubkeys: impl Iterator<Item = heed::Result<&'t Pubkey>>,
+        query: &ProgramQuery,
+        budget: &mut Budget,
+        page: &mut Page<'_, '_>,
+    ) -> Result<()> {
+        for pubkey in self.prefetched_keys(pubkeys, query.limit) {
             let pubkey = pubkey?;
             budget.count()?;
             if let Some(account) = self.account(pubkey)?
@@ -185,17 +196,7 @@ impl Snapshot<'_> {
         pubkeys.sort_unstable();
         // An account has one row per write.
         pubkeys.dedup();
-        for pubkey in self.prefetched_keys(pubkeys.iter().map(Ok), query.limit) {
-            let pubkey = pubkey?;
-            budget.count()?;
-            if let Some(account) = self.account(pubkey)?
-                && query.matches(&account)
-                && page.push(pubkey, account)?
-            {
-                break;
-            }
-        }
-        Ok(())
+        self.visit_keys(pubkeys.iter().map(Ok), query, budget, page)
     }
 
     /// Visits a page of a wallet's initialised token accounts.

@@ -213,18 +213,3 @@ fn bundle_ids_equal_the_engines() {
     let id = "eb06826b16e608a7568f6ab091c26b47d4a43d847dc1e6d34172e0e778e01cc1";
     assert_eq!(bundle_id(&sent), id);
 }
-
-#[test]
-fn signatures_are_counted_before_the_check() {
-    let mut two_signers = qualifying(Version::V0);
-    two_signers.signers.push(2);
-    let members = [
-        given_bytes(&member(Version::Legacy, 1)),
-        given_bytes(&two_signers.bytes()),
-        given_bytes(&member(Version::V1, 2)),
-        given_bytes(&[1; 80]),
-        given("!"),
-    ];
-    assert_eq!(signature_count(&members), 4);
-    assert_eq!(signature_count(&[]), 0);
-}

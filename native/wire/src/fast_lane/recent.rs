@@ -28,7 +28,7 @@ impl Key {
             Read::TokenAccountBalance(pubkey)
             | Read::TokenSupply(pubkey)
             | Read::TokenLargestAccounts(pubkey) => (pubkey, &base64),
-            // The first needs no look-up. The second is long and seldom repeated.
+            // The first needs no look-up. The second is long and rarely repeated.
             Read::LatestBlockhash | Read::MultipleAccounts(..) => return None,
         };
         let (offset, length) = view
