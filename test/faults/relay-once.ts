@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import bs58 from 'bs58'
 import t from 'tap'
+import { ERRORS } from '../../src/shared/errors.js'
 import { defaults } from '../../src/submission/store/options.js'
 import { StoreReaders } from '../../src/submission/store/store-readers.js'
 import { answer, openRawUpstream } from '../fixtures/submission/raw-upstream.js'
@@ -20,6 +21,8 @@ const BUNDLES = isFull ? 5_000 : 300
 const AT_ONCE = 40
 /** Delay of the engine's answer, so that concurrent senders of a bundle find it in flight. */
 const HOLD_MS = 60
+/** Bound of the engine's answer: a busy machine may exceed it for any bundle. */
+const ANSWER_MS = 3_000
 const SEED = 20_261_121
 
 /** Seeded generator, so that a failure can be reproduced. */
@@ -31,7 +34,7 @@ const createRandom = (seed: number) => {
   }
 }
 
-type Heard = { readonly code?: number; readonly result?: unknown }
+type Heard = { readonly code?: number; readonly message?: string; readonly result?: unknown }
 
 /**
  * Sends a body and reads the answer; undefined if the client disconnects first or the connection
@@ -47,7 +50,7 @@ const send = (port: number, body: string, leavesAfterMs: number | undefined) =>
       response.on('error', () => resolve(undefined))
       response.on('end', () => {
         const { result, error } = JSON.parse(text)
-        resolve(error === undefined ? { result } : { code: error.code })
+        resolve(error === undefined ? { result } : { code: error.code, message: error.message })
       })
     })
     sent.on('error', () => resolve(undefined))
@@ -102,7 +105,7 @@ t.test('no engine fault or client disconnect sends a bundle twice', async t => {
   const { edges, dataDir } = await openMachine(t, {
     urls: [engine.url],
     edgeCount: 2,
-    upstream: { answerMs: 3_000, inFlightMax: 4_096 },
+    upstream: { answerMs: ANSWER_MS, inFlightMax: 4_096 },
   })
 
   let answered = 0
@@ -114,7 +117,9 @@ t.test('no engine fault or client disconnect sends a bundle twice', async t => {
       const port = edges[random(edges.length)]?.port ?? 0
       return send(port, body, random(3) === 0 ? random(2 * HOLD_MS) : undefined)
     })
+    const startedMs = performance.now()
     const heard = await Promise.all(clients)
+    const hasTimedOut = performance.now() - startedMs >= ANSWER_MS
     const own = deeds.get(text) ?? []
     for (const one of heard) {
       if (one === undefined) left++
@@ -122,7 +127,8 @@ t.test('no engine fault or client disconnect sends a bundle twice', async t => {
       const isKnown = own.some(
         ([deed, code]) => one?.code === code && (deed === 'accept') === (one?.result !== undefined),
       )
-      if (one !== undefined && !isKnown)
+      const isTimeout = hasTimedOut && one?.message === ERRORS.outcomeUnknown.message
+      if (one !== undefined && !isKnown && !isTimeout)
         faults.push(`${name}: ${JSON.stringify(own)}, and ${JSON.stringify(one)}`)
     }
   }
