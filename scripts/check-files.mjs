@@ -64,10 +64,13 @@ const mirroredFolder = test => {
 const importsOf = (file, known) => {
   const text = readFileSync(join(root, file), 'utf8')
   const specifiers = text.matchAll(/(?:from|import\(?|new URL\()\s*'(\.[^']+)'/g)
-  return Array.from(specifiers, ([, specifier]) => {
-    const path = normalize(join(dirname(file), specifier)).replace(/^dist\//, 'src/')
-    return known.get(withoutType(path)) ?? path
-  })
+  // The helpers of test/fixtures/repository.ts.
+  const fromRoot = text.matchAll(/\b(?:repositoryPath|repositoryUrl|moduleUrl)\('([^']+)'/g)
+  const paths = [
+    ...Array.from(specifiers, ([, specifier]) => normalize(join(dirname(file), specifier))),
+    ...Array.from(fromRoot, ([, path]) => normalize(path)),
+  ].map(path => path.replace(/^dist\//, 'src/'))
+  return paths.map(path => known.get(withoutType(path)) ?? path)
 }
 
 /**

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { createAuthenticate, type Refusal } from '../../src/access/authenticate.js'
@@ -9,6 +8,7 @@ import { openReader } from '../../src/access/store/store.js'
 import { createToken, TOKEN_CHARS } from '../../src/access/tokens/location-token.js'
 import type { Grant } from '../../src/shared/grant.js'
 import { LIMITS, NEW_ACCESS, NOW_MS, openControl } from '../fixtures/access/access.js'
+import { scriptPath } from '../fixtures/repository.js'
 
 const ADDRESS = { address: '192.0.2.1' }
 const isGrant = (answer: Grant | Refusal): answer is Grant => typeof answer === 'object'
@@ -146,7 +146,7 @@ t.test('a change by another process applies once the version was raised', async 
   // Only the other process opens the writer: two opens in one process would share the state that
   // this test checks.
   const dir = t.testdir()
-  const script = fileURLToPath(new URL('../fixtures/access/access-writer.ts', import.meta.url))
+  const script = scriptPath('test/fixtures/access/access-writer')
   const writer = spawn(process.execPath, [...process.execArgv, script, dir], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })

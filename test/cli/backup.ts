@@ -16,10 +16,11 @@ import { defaults as storeDefaults } from '../../src/native/store-options.js'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { call, callText, runToEnd, startCommand } from '../fixtures/processes/deployment.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
+import { repositoryUrl } from '../fixtures/repository.js'
 import { until } from '../fixtures/until.js'
 
 /** Preloaded: a backup pauses when the bytes are copied. */
-const PAUSE_AFTER_COPY = new URL('../fixtures/processes/pause-after-copy.mjs', import.meta.url).href
+const PAUSE_AFTER_COPY = repositoryUrl('test/fixtures/processes/pause-after-copy.mjs').href
 
 type Slotted = { readonly context: { readonly slot: number } }
 

@@ -1,9 +1,9 @@
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { startDeployment } from '../fixtures/processes/deployment.js'
+import { repositoryPath } from '../fixtures/repository.js'
 import { pythonWith } from '../fixtures/sandbox/python.js'
 
-const SCRIPT = fileURLToPath(new URL('solana_py.py', import.meta.url))
+const SCRIPT = repositoryPath('test/clients/solana_py.py')
 
 t.test('solana-py reads, sends and subscribes', async t => {
   t.setTimeout(240_000)

@@ -1,12 +1,11 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { formatConfiguration, toConfigReference } from '../../src/config/reference.js'
+import { repositoryPath } from '../fixtures/repository.js'
 
-const pathOf = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url))
-const read = (name: string): string => readFileSync(pathOf(name), 'utf8')
+const read = (name: string): string => readFileSync(repositoryPath(name), 'utf8')
 
-const sources = readdirSync(pathOf('src'), { recursive: true, encoding: 'utf8' })
+const sources = readdirSync(repositoryPath('src'), { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.ts'))
   .map(name => read(`src/${name}`))
   .filter(source => source.includes('export const defaults = '))
@@ -29,7 +28,7 @@ t.test('every option has a kind and a reason', t => {
 t.test('docs/configuration.md matches the code', t => {
   const printed = formatConfiguration(sources)
   if (process.env['SLOTLINE_DOCS'] === 'write')
-    writeFileSync(pathOf('docs/configuration.md'), printed)
+    writeFileSync(repositoryPath('docs/configuration.md'), printed)
   t.equal(
     read('docs/configuration.md'),
     printed,

@@ -2,17 +2,17 @@ import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { openIndexer } from '../../src/native/indexer.js'
 import { ACCOUNTS, BASE, loadStore } from '../fixtures/ingest/loaded-store.js'
 import { ownDir } from '../fixtures/own-dir.js'
 import { canMount, mountDisk } from '../fixtures/processes/small-disk.js'
+import { scriptPath } from '../fixtures/repository.js'
 import { STORE } from '../fixtures/rpc/store.js'
 import { isSoak } from '../fixtures/soak.js'
 
 const ROUNDS = isSoak ? 100 : 2
-const SCRIPT = fileURLToPath(new URL('../fixtures/ingest/load-writer.ts', import.meta.url))
+const SCRIPT = scriptPath('test/fixtures/ingest/load-writer')
 const DISK_BYTES = 64 * 1024 ** 2
 
 /** The store of a completed load is whole, and no temporary file is left. */

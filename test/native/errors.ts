@@ -5,6 +5,7 @@ import { ERRORS, RpcError } from '../../src/shared/errors.js'
 import { openIndexer, type BlockData } from '../../src/native/indexer.js'
 import { decodeMemcmp, decodePubkey, encodePubkey } from '../../src/native/encoding.js'
 import { NativeError } from '../../src/native/errors.js'
+import { repositoryPath } from '../fixtures/repository.js'
 import { openStoreAt, STORE } from '../fixtures/rpc/store.js'
 
 /** Native failures that never reach a client; the indexer logs their codes. */
@@ -21,7 +22,7 @@ const OPERATOR_ONLY = [
 ]
 
 t.test('codes of native failures', async t => {
-  const source = readFileSync(new URL('../../native/sys/src/error.rs', import.meta.url), 'utf8')
+  const source = readFileSync(repositoryPath('native/sys/src/error.rs'), 'utf8')
   const names = Array.from(source.matchAll(/Error::\w+.* => "(\w+)"/g), match => match[1] ?? '')
   t.ok(names.length >= 19, `${names.length} names`)
   t.strictSame(names.filter(name => !Object.hasOwn(ERRORS, name)).sort(), [...OPERATOR_ONLY].sort())

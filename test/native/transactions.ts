@@ -4,7 +4,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
-import { fileURLToPath } from 'node:url'
 import { runInNewContext } from 'node:vm'
 import bs58 from 'bs58'
 import fc from 'fast-check'
@@ -12,6 +11,7 @@ import t from 'tap'
 import nacl from 'tweetnacl'
 import { RpcError } from '../../src/shared/errors.js'
 import { createTransactionChecks, type Verdict } from '../../src/native/transactions.js'
+import { scriptPath } from '../fixtures/repository.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
 
 const QUEUE_MAX = 4
@@ -264,7 +264,7 @@ t.test('a full queue refuses further checks, and queued ones complete', async t 
 })
 
 t.test('a process may exit during a check', async t => {
-  const script = fileURLToPath(new URL('../fixtures/native/check-and-exit.ts', import.meta.url))
+  const script = scriptPath('test/fixtures/native/check-and-exit')
   for (let nth = 0; nth < 2; nth++) {
     const child = spawn(
       process.execPath,

@@ -1,9 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { anchorsOf, readPage } from '../fixtures/docs/markdown.js'
-
-const root = fileURLToPath(new URL('../..', import.meta.url))
+import { repositoryRoot } from '../fixtures/repository.js'
 
 /** Folders with text of ours. */
 const FOLDERS = ['src', 'native', 'test', 'bench', 'docs', 'scripts']
@@ -12,9 +10,9 @@ const TEXT = /\.(ts|tsx|mjs|js|rs|md|json|toml|css|html)$/
 
 /** Every text file of the repository that people write. */
 const files = [
-  ...readdirSync(root).filter(name => name.endsWith('.md')),
+  ...readdirSync(repositoryRoot).filter(name => name.endsWith('.md')),
   ...FOLDERS.flatMap(folder =>
-    readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' }).map(
+    readdirSync(`${repositoryRoot}${folder}`, { recursive: true, encoding: 'utf8' }).map(
       name => `${folder}/${name}`,
     ),
   ),
@@ -34,7 +32,7 @@ t.test('every rule of the contract has its own name', async t => {
 t.test('every reference to a rule of the contract leads to its heading', async t => {
   const rules = new Set(anchorsOf(readPage('docs/contract.md')))
   const missing = files.flatMap(file =>
-    rulesIn(readFileSync(root + file, 'utf8'))
+    rulesIn(readFileSync(repositoryRoot + file, 'utf8'))
       .filter(name => !rules.has(name))
       .map(name => `${file}: contract: ${name}`),
   )
@@ -59,7 +57,9 @@ const outsideIn = (text: string): string[] =>
 t.test('nothing refers to a text outside the repository', async t => {
   const found = files
     .filter(file => !ALLOWED.has(file))
-    .flatMap(file => outsideIn(readFileSync(root + file, 'utf8')).map(text => `${file}: ${text}`))
+    .flatMap(file =>
+      outsideIn(readFileSync(repositoryRoot + file, 'utf8')).map(text => `${file}: ${text}`),
+    )
   t.strictSame(found, [])
 })
 

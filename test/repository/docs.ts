@@ -6,12 +6,12 @@ import { TABLES } from '../../src/access/store/tables.js'
 import { METRICS } from '../../src/shared/metrics.js'
 import { formatErrors } from '../fixtures/docs/errors-page.js'
 import { formatMethods } from '../fixtures/docs/methods-table.js'
+import { repositoryPath } from '../fixtures/repository.js'
 import { parseExact } from '../fixtures/rpc/exact-json.js'
 import { applyAccounts, openStore, type AccountDump } from '../fixtures/rpc/store.js'
 import { ask, openDispatch, readVectors, VECTOR_SLOT } from '../fixtures/rpc/vectors.js'
 
-const read = (name: string): string =>
-  readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8')
+const read = (name: string): string => readFileSync(repositoryPath(`docs/${name}`), 'utf8')
 
 t.test('errors.md is the table', async t => {
   t.equal(read('errors.md'), formatErrors())
@@ -50,7 +50,7 @@ t.test('the examples of methods.md have the replies that they show', async t => 
 
 t.test('architecture.md has the tables of both stores', async t => {
   const page = read('architecture.md')
-  const source = new URL('../../native/store/src/tables.rs', import.meta.url)
+  const source = repositoryPath('native/store/src/tables.rs')
   // A backslash at the end of a line joins a string of Rust with the next line.
   const nativeErrors = readFileSync(source, 'utf8').replace(/\\\n\s*/g, '')
   const declared = [...nativeErrors.matchAll(/^    (\w+): "(.+)"\s*=>\s*"(.+)",\s*"(.+)";$/gm)]

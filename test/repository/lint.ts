@@ -10,10 +10,9 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { repositoryRoot } from '../fixtures/repository.js'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
 const CONFIGURATION = [
   'package.json',
   'tsconfig.json',
@@ -21,7 +20,8 @@ const CONFIGURATION = [
   '.dependency-cruiser.mjs',
   'knip.json',
 ]
-const SCRIPT = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.lint as string
+const SCRIPT = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')).scripts
+  .lint as string
 
 type Result = { readonly code: number; readonly output: string }
 
@@ -32,8 +32,8 @@ type Result = { readonly code: number; readonly output: string }
 const openCheckout = (t: Test, files: Readonly<Record<string, string>>): string => {
   const dir = mkdtempSync(join(tmpdir(), 'slotline-lint-'))
   t.teardown(() => rmSync(dir, { recursive: true, force: true }))
-  for (const name of CONFIGURATION) cpSync(join(root, name), join(dir, name))
-  symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'))
+  for (const name of CONFIGURATION) cpSync(join(repositoryRoot, name), join(dir, name))
+  symlinkSync(join(repositoryRoot, 'node_modules'), join(dir, 'node_modules'))
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(dirname(join(dir, name)), { recursive: true })
     writeFileSync(join(dir, name), text)
@@ -52,7 +52,7 @@ const run = (dir: string, command: string, ...args: readonly string[]): Promise<
     )
   })
 
-const binary = (name: string): string => join(root, 'node_modules', '.bin', name)
+const binary = (name: string): string => join(repositoryRoot, 'node_modules', '.bin', name)
 
 t.test('npm run lint runs every tool that is tested here', async t => {
   for (const command of [
@@ -200,7 +200,7 @@ t.test('check-files refuses long files and misplaced tests', async t => {
     'test/service/a.ts': '// It starts the whole service.\n',
     'test/service/lines.ts': '// line\n'.repeat(401),
   })
-  const script = join(root, 'scripts', 'check-files.mjs')
+  const script = join(repositoryRoot, 'scripts', 'check-files.mjs')
   const { code, output } = await run(dir, process.execPath, script, dir)
   t.not(code, 0)
   const faults = output.trim().split('\n')
@@ -234,7 +234,7 @@ t.test('check-files refuses import cycles between the modules of a Rust crate', 
     'native/sound/src/b.rs': 'pub struct B;\n',
     'native/sound/src/tests.rs': 'use crate::A;\n',
   })
-  const script = join(root, 'scripts', 'check-files.mjs')
+  const script = join(repositoryRoot, 'scripts', 'check-files.mjs')
   const { code, output } = await run(dir, process.execPath, script, dir)
   t.not(code, 0)
   t.strictSame(output.trim().split('\n').toSorted(), [

@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, normalize } from 'node:path/posix'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import {
   anchorsOf,
@@ -10,6 +9,7 @@ import {
   pathsOf,
   readPage,
 } from '../fixtures/docs/markdown.js'
+import { repositoryRoot } from '../fixtures/repository.js'
 
 /** What is wrong with the links of one page. */
 const faultsOf = (page: string): string[] =>
@@ -77,12 +77,11 @@ t.test('no two decisions share a number', async t => {
   t.ok(numbers.length > 0)
 })
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
 const sources = ['src', 'native']
   .flatMap(folder =>
-    readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' })
+    readdirSync(`${repositoryRoot}${folder}`, { recursive: true, encoding: 'utf8' })
       .filter(name => /\.(ts|rs)$/.test(name) && !/(^|\/)target\//.test(name))
-      .map(name => readFileSync(`${root}${folder}/${name}`, 'utf8')),
+      .map(name => readFileSync(`${repositoryRoot}${folder}/${name}`, 'utf8')),
   )
   .join('\n')
 

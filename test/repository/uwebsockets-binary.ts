@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { repositoryPath } from '../fixtures/repository.js'
 
-const DECISION = new URL('../../docs/decisions/0001-uwebsockets-from-npm.md', import.meta.url)
+const DECISION = repositoryPath('docs/decisions/0001-uwebsockets-from-npm.md')
 
 t.test('the uWebSockets.js binary has the recorded checksum', async t => {
   const recorded = new Map(

@@ -14,6 +14,7 @@ import t, { type Test } from 'tap'
 import { currentGeneration, storesPath } from '../../src/storage/generations.js'
 import { askAdmin } from '../fixtures/dashboard/admin.js'
 import { callText, startDeployment } from '../fixtures/processes/deployment.js'
+import { repositoryPath } from '../fixtures/repository.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
 import { receive, shapeFault, slotOf, valueOf } from '../fixtures/pubsub/notifications.js'
 import { openSubscriber, toMembers, type Subscriber } from '../fixtures/pubsub/subscriber.js'
@@ -348,7 +349,7 @@ t.test(
   },
 )
 
-const page = readFileSync(new URL('../../docs/websocket.md', import.meta.url), 'utf8')
+const page = readFileSync(repositoryPath('docs/websocket.md'), 'utf8')
 
 t.test('the example of websocket.md runs', async t => {
   const [, source = ''] = /```js\n([\s\S]*?)```/.exec(page) ?? []

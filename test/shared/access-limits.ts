@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { defaults, LIMIT_NAMES, mapLimits } from '../../src/shared/access-limits.js'
+import { repositoryPath } from '../fixtures/repository.js'
 
-const DOCS = fileURLToPath(new URL('../../docs/access.md', import.meta.url))
+const DOCS = repositoryPath('docs/access.md')
 
 t.test('every limit has a value', async t => {
   t.strictSame(

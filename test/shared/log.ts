@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
 import { createToken } from '../../src/access/tokens/location-token.js'
 import { createLog, defaults, redactTokens } from '../../src/shared/log.js'
 import { Secret } from '../../src/shared/secret.js'
+import { moduleUrl, repositoryPath } from '../fixtures/repository.js'
 
 const CANARY = createToken(randomBytes)
 
@@ -101,7 +101,7 @@ t.test('lines below the level are not written', t => {
 })
 
 t.test('flush writes every line to standard output', t => {
-  const url = new URL('../../src/shared/log.ts', import.meta.url).href
+  const url = moduleUrl('src/shared/log')
   const script = `
     const { openLog } = await import('${url}')
     const { log, flush, droppedCount } = openLog('indexer')
@@ -109,7 +109,7 @@ t.test('flush writes every line to standard output', t => {
     flush()
     if (droppedCount() > 0) throw new Error('dropped')
     process.exit(0)`
-  const cwd = fileURLToPath(new URL('../..', import.meta.url))
+  const cwd = repositoryPath('')
   const args = [...process.execArgv, '--input-type=module', '--eval', script]
   const { stdout, status, stderr } = spawnSync(process.execPath, args, { cwd, encoding: 'utf8' })
   t.equal(status, 0, stderr)

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { startDeployment } from '../fixtures/processes/deployment.js'
+import { repositoryPath } from '../fixtures/repository.js'
 
-const path = (name: string): string => fileURLToPath(new URL(`../clients/${name}`, import.meta.url))
-const TARGET = path('../../native/target/rust-client/')
+const path = (name: string): string => repositoryPath(`test/clients/${name}`)
+const TARGET = repositoryPath('native/target/rust-client/')
 const BINARY = `${TARGET}debug/rust-client`
 const SOURCES = ['main.rs', 'checks.rs', 'client.rs'].map(name => path(`rust/src/${name}`))
 /** 330 crates are compiled. */

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { repositoryPath } from '../fixtures/repository.js'
 import { soakTest } from '../fixtures/soak.js'
 
-const path = (name: string): string => fileURLToPath(new URL(`../clients/${name}`, import.meta.url))
-const TARGET = path('../../native/target/snapshot-reader/')
+const path = (name: string): string => repositoryPath(`test/clients/${name}`)
+const TARGET = repositoryPath('native/target/snapshot-reader/')
 /** 340 crates are compiled. */
 const BUILD_MS = 1_800_000
 
@@ -21,7 +21,7 @@ soakTest("Agave's own reader finds the same accounts in each archive", {}, async
   t.setTimeout(2 * BUILD_MS)
   const build = ['build', '--locked', '--target-dir', TARGET, '--manifest-path']
   t.equal(cargo([...build, path('snapshots/Cargo.toml')]).failure, undefined, 'it builds')
-  const ours = ['test', '--release', '--manifest-path', path('../../native/Cargo.toml')]
+  const ours = ['test', '--release', '--manifest-path', repositoryPath('native/Cargo.toml')]
   const { failure, text } = cargo([...ours, '-p', 'ingest', '--test', 'snapshots', 'outside'])
   t.equal(failure, undefined, 'they agree')
   t.match(text, '1 passed')

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import tls from 'node:tls'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { UpstreamFailure } from '../../src/upstream/errors.js'
+import { repositoryPath, repositoryUrl } from '../fixtures/repository.js'
 import { until } from '../fixtures/until.js'
 import { answer, openRawUpstream } from '../fixtures/submission/raw-upstream.js'
 import { CANARY, later, openUpstream } from '../fixtures/upstream/client.js'
@@ -51,9 +51,8 @@ await upstream.close()
 
 t.test('over TLS, where the certificate is trusted', async t => {
   const file = (name: string): string =>
-    fileURLToPath(new URL(`../../native/ingest/tests/geyser_reader/tls/${name}`, import.meta.url))
-  const built = (name: string): string =>
-    new URL(`../../dist/upstream/${name}`, import.meta.url).href
+    repositoryPath(`native/ingest/tests/geyser_reader/tls/${name}`)
+  const built = (name: string): string => repositoryUrl(`dist/upstream/${name}`).href
   const seen: string[] = []
   const server = tls.createServer(
     { key: readFileSync(file('key.pem')), cert: readFileSync(file('cert.pem')) },

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { METHODS } from '../../src/rpc/registry.js'
+import { repositoryPath } from '../fixtures/repository.js'
 import { parseExact } from '../fixtures/rpc/exact-json.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
 import { applyAccounts, openStore, type AccountDump } from '../fixtures/rpc/store.js'
@@ -37,7 +38,7 @@ const readReplies = (file: string): Recorded[] =>
  * reason.
  */
 const readDifferences = (): [agave: string, ours: string, count: number, why: string][] => {
-  const text = readFileSync(new URL('../../docs/methods.md', import.meta.url), 'utf8')
+  const text = readFileSync(repositoryPath('docs/methods.md'), 'utf8')
   return text
     .slice(text.indexOf('## Replies that differ from Agave'))
     .split('\n')

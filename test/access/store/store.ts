@@ -62,7 +62,7 @@ t.test('the store reports its use', async t => {
 
 t.test('on a full disk only changes fail', async t => {
   const dir = t.testdir()
-  const result = await runOnFullDisk('access/access-full-disk.ts', dir)
+  const result = await runOnFullDisk('test/fixtures/access/access-full-disk', dir)
   t.match(result, { written: Number, failed: 5 })
   const { written } = result as { written: number }
   t.ok(written > 20)

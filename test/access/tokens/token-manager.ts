@@ -10,13 +10,13 @@ import {
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
 import { createAuthenticate } from '../../../src/access/authenticate.js'
 import { openReader } from '../../../src/access/store/store.js'
 import { NEW_ACCESS, NOW_MS, openControl } from '../../fixtures/access/access.js'
+import { scriptPath } from '../../fixtures/repository.js'
 
 const scopeOf = (accessId: string, location = 'fra') => ({ accessId, network: 'main', location })
 
@@ -261,7 +261,7 @@ t.test('without the sealing key a token is valid but cannot be shown', async t =
 
 t.test('a killed writer keeps every answered change, and no partial one', async t => {
   const dir = t.testdir()
-  const script = fileURLToPath(new URL('../../fixtures/access/access-writer.ts', import.meta.url))
+  const script = scriptPath('test/fixtures/access/access-writer')
   const first = await openControl(dir)
   const { accessId } = await first.accessManager.grant({
     ...NEW_ACCESS,

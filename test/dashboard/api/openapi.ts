@@ -1,5 +1,4 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import type { ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
@@ -9,6 +8,7 @@ import { Secret } from '../../../src/shared/secret.js'
 import { ADA, startDashboard } from '../../fixtures/dashboard/dashboard.js'
 import { HOSTILE, valuesOf, type Schema } from '../../fixtures/dashboard/schema-values.js'
 import { DashboardClient, type DashboardReply } from '../../fixtures/dashboard/dashboard-client.js'
+import { repositoryPath } from '../../fixtures/repository.js'
 
 type Parameter = {
   readonly name: string
@@ -43,7 +43,7 @@ const KNOWN = {
   validUntilMs: null,
 }
 
-const FILE = fileURLToPath(new URL('../../../docs/openapi.json', import.meta.url))
+const FILE = repositoryPath('docs/openapi.json')
 
 /** A fixed seed, so that the answers that occur do not change; a soak uses random ones. */
 const RUNS = process.env['SLOTLINE_SOAK'] === 'full' ? { numRuns: 2_000 } : { numRuns: 30, seed: 7 }
@@ -71,7 +71,7 @@ t.test('the document matches the routes and the copy in docs', async t => {
 })
 
 t.test('docs/dashboard.md names every request, and its configuration is valid', async t => {
-  const page = readFileSync(new URL('../../../docs/dashboard.md', import.meta.url), 'utf8')
+  const page = readFileSync(repositoryPath('docs/dashboard.md'), 'utf8')
   const document = JSON.parse(readFileSync(FILE, 'utf8')) as Document
   for (const [path, operations] of Object.entries(document.paths))
     for (const [method, { security }] of Object.entries(operations)) {

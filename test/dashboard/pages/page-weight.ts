@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
+import { repositoryPath } from '../../fixtures/repository.js'
 
-const BUILT = fileURLToPath(new URL('../../../dist/dashboard/pages/', import.meta.url))
+const BUILT = repositoryPath('dist/dashboard/pages/')
 /** Maximum compressed size of all files of the page. */
 const BYTES_MAX = 150_000
 

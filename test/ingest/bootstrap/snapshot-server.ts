@@ -2,20 +2,20 @@ import { createReadStream, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { basename, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { startSandboxChain } from '../../../src/sandbox/sandbox-chain.js'
 import { defaults as archive } from '../../../src/ingest/bootstrap/archive-options.js'
 import { askHead } from '../../../src/ingest/bootstrap/snapshot-server.js'
+import { repositoryPath } from '../../fixtures/repository.js'
 import { examineStore } from '../../fixtures/sandbox/chain-state.js'
 import { runToEnd } from '../../fixtures/processes/deployment.js'
 import { listen } from '../../fixtures/listen.js'
 import { prepareServe } from '../../fixtures/processes/serve.js'
 import { recordChain } from '../../fixtures/ingest/snapshot-archive.js'
 
-const TLS = new URL('../../../native/ingest/tests/geyser_reader/tls/', import.meta.url)
+const TLS = repositoryPath('native/ingest/tests/geyser_reader/tls/')
 /** A self-signed certificate of 127.0.0.1. */
-const CA_FILE = fileURLToPath(new URL('cert.pem', TLS))
+const CA_FILE = join(TLS, 'cert.pem')
 const SECRET = 'api-key=qzx11'
 
 /** Serves one archive over TLS. A transfer from the beginning is reset after some bytes. */
@@ -24,7 +24,7 @@ const serveInTls = async (t: Test, archive: string) => {
   let cutAt = Infinity
   const server = createServer({
     cert: readFileSync(CA_FILE),
-    key: readFileSync(new URL('key.pem', TLS)),
+    key: readFileSync(join(TLS, 'key.pem')),
   })
   const sockets = new Map<number, Socket>()
   server.on('connection', (socket: Socket) => sockets.set(socket.remotePort ?? 0, socket))

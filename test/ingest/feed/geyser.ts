@@ -7,6 +7,7 @@ import {
   startGeyser,
 } from '../../../src/ingest/feed/geyser.js'
 import type { CommittedBlock, FeedHealth, FeedLine } from '../../../src/ingest/feed/source.js'
+import { repositoryPath } from '../../fixtures/repository.js'
 
 const silent: GeyserEvent = {
   kind: '',
@@ -139,7 +140,7 @@ t.test('the reader gets every option and stops', async t => {
 })
 
 t.test('the native feed has the same defaults', async t => {
-  const path = new URL('../../../native/ingest/src/geyser/config.rs', import.meta.url)
+  const path = repositoryPath('native/ingest/src/geyser/config.rs')
   const [, body = ''] =
     /GeyserConfig \{\n(\s+endpoint: String::new[^}]*)\}/.exec(readFileSync(path, 'utf8')) ?? []
   const numberOf = (text: string): number => {

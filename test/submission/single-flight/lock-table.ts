@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t from 'tap'
 import {
@@ -8,6 +7,7 @@ import {
   LockTable,
   type Lock,
 } from '../../../src/submission/single-flight/lock-table.js'
+import { scriptPath } from '../../fixtures/repository.js'
 
 const key = (name: string): Uint8Array => createHash('sha256').update(name).digest()
 const ID = Uint8Array.from({ length: 16 }, (_, index) => index + 1)
@@ -152,9 +152,7 @@ t.test('a bundle has at most one owner, and every slot is free in the end', t =>
 
 t.test('processes that lock the same bundles at once never have the same lock', async t => {
   const file = `${t.testdir()}/claims`
-  const script = fileURLToPath(
-    new URL('../../fixtures/submission/lock-contender.ts', import.meta.url),
-  )
+  const script = scriptPath('test/fixtures/submission/lock-contender')
   const race = async (edge: number): Promise<{ acquired: number; shared: number }> => {
     const args = [...process.execArgv, script, file, String(edge), '20000']
     const racer = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })

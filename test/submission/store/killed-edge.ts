@@ -1,19 +1,17 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { sharedCells } from '../../../src/native/os.js'
 import { defaults } from '../../../src/submission/store/options.js'
 import { edgePath, StoreReaders } from '../../../src/submission/store/store-readers.js'
 import { parseId } from '../../../src/submission/store/submission-id.js'
 import { openSubmissionStore, walBytes } from '../../../src/submission/store/submission-store.js'
+import { scriptPath } from '../../fixtures/repository.js'
 
 t.test('a killed edge has recorded everything that it had begun', async t => {
   const dir = t.testdir()
-  const script = fileURLToPath(
-    new URL('../../fixtures/submission/store-writer.ts', import.meta.url),
-  )
+  const script = scriptPath('test/fixtures/submission/store-writer')
   const begun: string[] = []
   const ended = new Set<string>()
   for (const lines of [1, 30, 200]) {

@@ -326,7 +326,7 @@ t.test('a store that does not exist, or is incomplete, is empty', async t => {
 
 t.test('a full disk stops no submission and ends no edge, and stored records remain', async t => {
   const dir = t.testdir()
-  const said = await runOnFullDisk('submission/store-full-disk.ts', dir)
+  const said = await runOnFullDisk('test/fixtures/submission/store-full-disk', dir)
   const { stored, lost, faults, inFlight } = v.parse(FullDisk, said)
   t.ok(stored.length > 50)
   t.equal(lost.length, 21)
