@@ -1,20 +1,6 @@
 import { destination, pino, stdTimeFunctions, type Logger } from 'pino'
+import { defaults, type Options } from './log-options.js'
 import { ADMIN_TOKEN_PREFIX, REDACTED, TOKEN_PREFIX } from './secret.js'
-
-export type Options = Readonly<typeof defaults>
-
-/** Bounds of the log, which is JSON lines on standard output. */
-export const defaults = {
-  /** Least level that is written: trace, debug, info, warn, error, fatal or silent. */
-  level: 'info',
-  /** Buffer for lines while standard output is not read; further lines are dropped and counted. */
-  bufferBytesMax: 1024 ** 2,
-  /** A longer line is cut, so that one strange request cannot fill the disk. */
-  lineCharsMax: 16_384,
-}
-
-/** Levels that `level` may name. */
-export const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
 /**
  * What every part logs with. Give a child the request id and the token id, never a token or a URL.

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import t from 'tap'
 import { raiseLoopPriority } from '../../src/edge/event-loop-priority.js'
-import { defaults as logDefaults, openLog } from '../../src/shared/log.js'
+import { defaults as logDefaults } from '../../src/shared/log-options.js'
+import { openLog } from '../../src/shared/log.js'
 import { until } from '../fixtures/until.js'
 
 const ORDINARY = 0

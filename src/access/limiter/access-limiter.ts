@@ -3,18 +3,8 @@ import { join } from 'node:path'
 import { returnRequests, takeRequests, toRate, type Rate } from '../../shared/gcra.js'
 import { LIMIT_NAMES, type LimitName } from '../../shared/access-limits.js'
 import type { Grant } from '../../shared/grant.js'
+import { defaults, type Options } from './options.js'
 import { keyOfAccess, LimitTable, NO_ROW, type Utilisation } from './limit-table.js'
-
-export type Options = Readonly<typeof defaults>
-
-/** Bounds of the limit table of one machine. */
-export const defaults = {
-  /**
-   * Accesses in use at once on this machine. Each takes 16 bytes, and 8 more for each edge. A
-   * further one replaces an idle one; while none is idle, it is refused with 503.
-   */
-  accessesMax: 4_000,
-}
 
 /** A limit that a request or a WebSocket can exceed. Subscriptions are counted by their socket. */
 export type ExceedableLimit = Exclude<LimitName, 'subscriptionsPerSocketMax'>

@@ -12,25 +12,10 @@ import {
   type LmdbTable,
   type Key,
 } from '../../storage/lmdb.js'
+import { defaults, type Options } from './options.js'
 import { SCHEMA, TABLES, type TokenKey, type SubjectKey, type TableRow } from './tables.js'
 
 type Value<R extends TableRow> = Readonly<v.InferOutput<R['value']>>
-
-export type Options = Readonly<typeof defaults>
-
-/** Bounds of the access store. All processes must open it with the same values. */
-export const defaults = {
-  /**
-   * Address space of the map, fixed so that no reader has to remap it. Enough for over a million
-   * tokens.
-   */
-  mapBytes: 1024 ** 3,
-  /**
-   * LMDB reader slots over all processes: one for each edge and control, with spare ones for tools
-   * and dead processes.
-   */
-  readersMax: 256,
-}
 
 /** Most tables that LMDB makes room for. */
 const TABLES_MAX = 16

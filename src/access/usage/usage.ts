@@ -21,19 +21,7 @@ import {
   usagePath,
   type RefusalReason,
 } from './layout.js'
-
-export type Options = Readonly<typeof defaults>
-
-/** Bounds of the counts of one edge. */
-export const defaults = {
-  /**
-   * Tokens whose requests an edge counts at a time, 28 KiB each. The least recently used one is
-   * evicted.
-   */
-  tokensMax: 2_048,
-  /** How often the counts of tokens that were not used for a day are removed. */
-  sweepMs: 3_600_000,
-}
+import { defaults, type Options } from './options.js'
 
 const COUNT_OF = { requests: 0, errors: 1, rateLimited: 2, refused: 3 } as const
 

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { defaults as authenticate } from '../../access/authenticate.js'
-import { defaults as limits } from '../../access/limiter/access-limiter.js'
-import { defaults as store } from '../../access/store/store.js'
-import { defaults as usage } from '../../access/usage/usage.js'
+import { defaults as limits } from '../../access/limiter/options.js'
+import { defaults as store } from '../../access/store/options.js'
+import { defaults as usage } from '../../access/usage/options.js'
 import { optionsSchema } from '../validators/options-schema.js'
 import { described, mapBytes, readersMax, section } from '../validators/validators.js'
 

@@ -3,7 +3,7 @@ import { section } from '../validators/validators.js'
 import { defaults as archive } from '../../ingest/bootstrap/archive-options.js'
 import { defaults as bootstrap } from '../../ingest/bootstrap/options.js'
 import { integer, optionEntries, optionsSchema } from '../validators/options-schema.js'
-import { defaults as load } from '../../native/loader.js'
+import { defaults as load } from '../../ingest/bootstrap/load-options.js'
 
 /** Options of making stores from snapshots and from an upstream RPC. */
 export const bootstrapSection = v.strictObject({

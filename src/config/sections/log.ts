@@ -1,4 +1,4 @@
-import { defaults, LEVELS } from '../../shared/log.js'
+import { defaults, LEVELS } from '../../shared/log-options.js'
 import { oneOf, optionsSchema } from '../validators/options-schema.js'
 
 /** The log of every process. */
