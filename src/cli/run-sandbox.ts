@@ -6,7 +6,6 @@ import { publicUrlOf } from '../control/public-url.js'
 import { startService } from '../processes/supervisor.js'
 import { sandboxAccesses } from '../sandbox/accesses.js'
 import {
-  portsFrom,
   sandboxConfig,
   SANDBOX_NETWORK,
   upstreamListeners,
@@ -20,6 +19,7 @@ import {
   writeDescription,
 } from '../sandbox/description.js'
 import { createIdentityUsers } from '../sandbox/identity/users.js'
+import { portsFrom } from '../sandbox/ports.js'
 import type { SandboxOptions } from '../sandbox/process.js'
 import { openLog } from '../shared/log.js'
 import { drainOnSignal, exitOnSignal } from './serve.js'

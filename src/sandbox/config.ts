@@ -1,5 +1,6 @@
 import { toConfig, type Config } from '../config/config.js'
 import { CREDENTIALS } from './upstreams/credentials.js'
+import { portsFrom, type Ports } from './ports.js'
 import { SANDBOX_SEED } from './solana/keypair.js'
 import { deriveTips, type Tips } from './upstreams/tips.js'
 
@@ -23,20 +24,6 @@ const LANDER_TIP_COUNT = 10
 
 /** The one network of the sandbox. */
 export const SANDBOX_NETWORK = 'sandbox'
-
-/** Ports of the sandbox, counted from `--port`. */
-export const portsFrom = (first: number) => ({
-  fra: first,
-  nyc: first + 2,
-  dashboard: first + 4,
-  metrics: first + 5,
-  geyser: first + 6,
-  rpc: first + 7,
-  lander: first + 8,
-  bundleEngine: first + 9,
-  identity: first + 10,
-})
-type Ports = ReturnType<typeof portsFrom>
 
 const urlOf = (port: number): string => `http://${HOST}:${port}`
 

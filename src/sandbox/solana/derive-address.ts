@@ -24,9 +24,10 @@ export const isOnCurve = (bytes: Uint8Array): boolean => {
   const ySquare = (y * y) % PRIME
   const top = (ySquare + PRIME - 1n) % PRIME
   const bottom = (D * ySquare + 1n) % PRIME
-  // x² = top / bottom has a solution where it is 0 or a square (Euler).
-  const xSquare = (top * power(bottom, PRIME - 2n)) % PRIME
-  return xSquare === 0n || power(xSquare, (PRIME - 1n) / 2n) === 1n
+  // x² = top / bottom has a solution where it is 0 or a square (Euler). Times bottom², which is a
+  // square and never 0, that is top · bottom.
+  const product = (top * bottom) % PRIME
+  return product === 0n || power(product, (PRIME - 1n) / 2n) === 1n
 }
 
 /** A program derived address: the one with the highest bump that is off the curve. */

@@ -18,9 +18,8 @@ export const createKeypair = (seed: Uint8Array): Keypair => {
     format: 'der',
     type: 'pkcs8',
   })
-  const publicKey = new Uint8Array(
-    createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-32),
-  )
+  const { x = '' } = createPublicKey(key).export({ format: 'jwk' })
+  const publicKey = new Uint8Array(Buffer.from(x, 'base64url'))
   return {
     publicKey,
     secretKey: Buffer.concat([seed, publicKey]),

@@ -1,7 +1,7 @@
 import bs58 from 'bs58'
 import { ADDRESSES, isSameBytes, toMapKey } from '../solana/addresses.js'
 import type { Chain } from '../chain/chain.js'
-import { deriveKeypair } from '../solana/keypair.js'
+import { deriveBytes } from '../solana/keypair.js'
 import { isWritableStatic, type ParsedTransaction } from '../solana/transaction.js'
 
 /** Tip addresses by receiver. No address is in two classes. */
@@ -25,12 +25,13 @@ const TRANSFER_BYTES = 12
 
 /**
  * The sandbox's own tip addresses, deterministic by seed. Not those of real services: a transaction
- * signed for the sandbox must not pay an account on another cluster.
+ * signed for the sandbox must not pay an account on another cluster. Nothing is sent from them, so
+ * that they need no keys.
  */
 export const deriveTips = (seed: string): Tips => {
   const addresses = (name: keyof Tips): string[] =>
     Array.from({ length: COUNTS[name] }, (_none, index) =>
-      bs58.encode(deriveKeypair(seed, `${name} tip ${index}`).publicKey),
+      bs58.encode(deriveBytes('tip', seed, name, index)),
     )
   return {
     lander: addresses('lander'),
