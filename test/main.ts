@@ -33,7 +33,6 @@ const cases: [args: string[], code: number, stderr: RegExp][] = [
   [['sandbox', '--edges', '0'], 2, /integer from 1/],
   [['sandbox', '--fast'], 2, /unknown option/],
   [['nothing'], 2, /unknown command/],
-  [['role', 'unknown'], 2, /no such role/],
 ]
 for (const [args, code, stderr] of cases) {
   const name = args.map(arg => arg.replace(dir, '')).join(' ')

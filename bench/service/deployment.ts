@@ -116,8 +116,8 @@ export const startEdge = async (
   token: string,
   nodeFlags: readonly string[] = [],
 ): Promise<Edge> => {
-  const main = fileURLToPath(new URL('../../../main.js', import.meta.url))
-  const child = fork(main, ['role', 'edge'], {
+  const program = fileURLToPath(new URL('../../../role.js', import.meta.url))
+  const child = fork(program, ['edge'], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     serialization: 'advanced',
     execArgv: [...nodeFlags],

@@ -1,9 +1,8 @@
 import { Option, type Command } from 'commander'
 import { collect, instant, instantOrNever, integer } from './arguments.js'
-import type { Config } from '../config/config.js'
 import type { AdminCall } from './admin-client.js'
+import type { LoadConfig } from './command.js'
 
-type Load = (file: string) => Config
 type Where = { readonly config?: string; readonly url?: string; readonly tokenFile?: string }
 
 /** Valid ids need no escapes; other input must not change the path. */
@@ -12,9 +11,9 @@ const accessPath = (accessId: string): string => `/accesses/${segment(accessId)}
 const tokenPath = (accessId: string, network: string, location: string): string =>
   `${accessPath(accessId)}/networks/${segment(network)}/locations/${segment(location)}/token`
 
-const call = async (load: Load, where: Where, request: AdminCall): Promise<void> => {
+const call = async (load: LoadConfig, where: Where, request: AdminCall): Promise<void> => {
   const { callAdmin, targetOf } = await import('./admin-client.js')
-  const own = where.config === undefined ? undefined : targetOf(load(where.config))
+  const own = where.config === undefined ? undefined : targetOf(await load(where.config))
   const url = where.url ?? own?.url
   const tokenFile = where.tokenFile ?? own?.tokenFile
   if (url === undefined || tokenFile === undefined)
@@ -32,7 +31,7 @@ const command = (parent: Command, name: string, says: string): Command =>
     .option('--url <url>', 'the dashboard, in place of that of the configuration')
     .option('--token-file <file>', 'the admin token, in place of that of the configuration')
 
-const addGrant = (root: Command, load: Load): void => {
+const addGrant = (root: Command, load: LoadConfig): void => {
   command(root, 'grant', 'grant an access of a product')
     .requiredOption('--subject <subject>', 'its user, by the name at the identity provider')
     .requiredOption('--product <id>', 'product of the configuration')
@@ -62,7 +61,7 @@ const addGrant = (root: Command, load: Load): void => {
     )
 }
 
-const addOperations = (root: Command, load: Load): void => {
+const addOperations = (root: Command, load: LoadConfig): void => {
   command(root, 'list', 'list accesses in the order of their ids')
     .option('--subject <subject>', 'all of one person')
     .option('--after <accessId>', 'begin after this one: `next` of the answer before')
@@ -94,7 +93,7 @@ const addOperations = (root: Command, load: Load): void => {
   )
 }
 
-const addTokenCommands = (root: Command, load: Load): void => {
+const addTokenCommands = (root: Command, load: LoadConfig): void => {
   const token = root.command('token').description('manage the token of a scope')
   const scope = '<accessId> <network> <location>'
   const verbs: readonly [name: string, method: 'POST' | 'DELETE', path: string, says: string][] = [
@@ -122,7 +121,7 @@ const addTokenCommands = (root: Command, load: Load): void => {
 }
 
 /** `slotline access …`: every operation of the admin API, which requires its token. Prints JSON. */
-export const addAccessCommands = (program: Command, load: Load): void => {
+export const addAccessCommands = (program: Command, load: LoadConfig): void => {
   const root = program
     .command('access')
     .description('grant, extend and end accesses; manage tokens')

@@ -2,12 +2,12 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
 import { demandNetwork, type LoadConfig } from './command.js'
-import { createProgress } from './progress.js'
 
 const backup = async (
   config: Config,
   { network, to }: { readonly network: string; readonly to: string },
 ): Promise<void> => {
+  const { createProgress } = await import('./progress.js')
   const { backUp } = await import('../storage/backup.js')
   const { toStoreOptions } = await import('../storage/store-options.js')
   process.title = 'slotline backup'
@@ -32,5 +32,5 @@ export const addBackupCommand = (program: Command, load: LoadConfig): void => {
     .requiredOption('--config <file>', 'configuration of the service on this machine')
     .requiredOption('--network <id>', 'the network')
     .requiredOption('--to <dir>', 'folder to create; its parent must exist')
-    .action(({ config, ...options }) => backup(load(config), options))
+    .action(async ({ config, ...options }) => backup(await load(config), options))
 }

@@ -15,7 +15,7 @@ export const addBootstrapCommands = (program: Command, load: LoadConfig): void =
     .action(async ({ config, network }) => {
       const { runPlan } = await import('./run-bootstrap.js')
       process.title = 'slotline bootstrap'
-      return runPlan(load(config), network, { kind: 'rpc' })
+      return runPlan(await load(config), network, { kind: 'rpc' })
     })
   bootstrap
     .command('cancel')
@@ -26,7 +26,7 @@ export const addBootstrapCommands = (program: Command, load: LoadConfig): void =
     .action(({ config, network, reason = 'by `slotline bootstrap cancel`' }) =>
       exitWithAnswer(async () => {
         const { cancelBootstrap } = await import('./cancel-bootstrap.js')
-        return cancelBootstrap(load(config), { network, reason })
+        return cancelBootstrap(await load(config), { network, reason })
       }),
     )
 }

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js'
 
 /** Reads and checks a configuration file. */
-export type LoadConfig = (file: string) => Config
+export type LoadConfig = (file: string) => Promise<Config>
 
 type Network = Config['networks'][number]
 

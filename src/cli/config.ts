@@ -1,6 +1,4 @@
 import type { Command } from 'commander'
-import { EXAMPLE } from '../config/config.js'
-import { formatConfig } from '../config/printable.js'
 import type { LoadConfig } from './command.js'
 
 /** `slotline config`: checks and prints configurations; does not need the addon. */
@@ -9,9 +7,13 @@ export const addConfigCommands = (program: Command, load: LoadConfig): void => {
   config
     .command('check <file>')
     .description('print what is wrong in a file')
-    .action(file => void load(file))
+    .action(async file => void (await load(file)))
   config
     .command('dump [file]')
     .description('print the effective configuration; without a file, all defaults')
-    .action(file => void process.stdout.write(formatConfig(file ? load(file) : EXAMPLE)))
+    .action(async file => {
+      const { EXAMPLE } = await import('../config/config.js')
+      const { formatConfig } = await import('../config/printable.js')
+      process.stdout.write(formatConfig(file ? await load(file) : EXAMPLE))
+    })
 }

@@ -1,4 +1,5 @@
 import { SingleBar } from 'cli-progress'
+import { formatDuration } from './format-duration.js'
 
 /** Redraws per second on a terminal, and the interval of lines on other outputs. */
 const TERMINAL_FPS = 4
@@ -13,14 +14,6 @@ export type Progress = {
 }
 
 type Output = Pick<NodeJS.WriteStream, 'write' | 'isTTY'>
-
-/** Formats a duration in seconds, minutes, or hours and minutes. */
-export const formatDuration = (seconds: number): string => {
-  const whole = Math.ceil(seconds)
-  if (whole < 120) return `${whole} s`
-  const minutes = Math.ceil(whole / 60)
-  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
-}
 
 type Sample = {
   readonly done: number

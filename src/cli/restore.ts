@@ -2,12 +2,12 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
 import { demandNetwork, type LoadConfig } from './command.js'
-import { createProgress } from './progress.js'
 
 const restore = async (
   config: Config,
   { network, from }: { readonly network: string; readonly from: string },
 ): Promise<void> => {
+  const { createProgress } = await import('./progress.js')
   const { forgetBootstrap } = await import('../ingest/bootstrap/state.js')
   const { restoreFrom } = await import('../storage/restore.js')
   const { toStoreOptions } = await import('../storage/store-options.js')
@@ -34,5 +34,5 @@ export const addRestoreCommand = (program: Command, load: LoadConfig): void => {
     .requiredOption('--config <file>', 'configuration of the service on this machine')
     .requiredOption('--network <id>', 'the network')
     .requiredOption('--from <dir>', 'folder that `slotline backup` created')
-    .action(({ config, ...options }) => restore(load(config), options))
+    .action(async ({ config, ...options }) => restore(await load(config), options))
 }

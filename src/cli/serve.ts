@@ -50,5 +50,5 @@ export const addServeCommand = (program: Command, load: LoadConfig): void => {
     .command('serve')
     .description('run the service of this machine')
     .requiredOption('--config <file>', 'TOML file; see `slotline config dump`')
-    .action(({ config }) => serve(load(config)))
+    .action(async ({ config }) => serve(await load(config)))
 }

@@ -13,7 +13,8 @@ export const addSnapshotCommands = (program: Command, load: LoadConfig): void =>
     .requiredOption('--config <file>', 'configuration of the service on this machine')
     .requiredOption('--network <id>', 'the network')
     .option('--dry-run', 'count accounts and bytes without writing a store')
-    .action(async (locations, { config, ...options }) =>
-      (await import('./load-snapshot.js')).loadSnapshots(load(config), { ...options, locations }),
-    )
+    .action(async (locations, { config, ...options }) => {
+      const { loadSnapshots } = await import('./load-snapshot.js')
+      return loadSnapshots(await load(config), { ...options, locations })
+    })
 }

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
 import type { BootstrapStatus, IndexerStatus, RepairStatus } from '../shared/indexer-status.js'
 import { demandNetwork, exitWithAnswer, type LoadConfig } from './command.js'
-import { formatDuration } from './progress.js'
+import { formatDuration } from './format-duration.js'
 
 /** One network in the output of `slotline status`. */
 export type NetworkStatus = {
@@ -133,5 +133,7 @@ export const addStatusCommand = (program: Command, load: LoadConfig): void => {
     .requiredOption('--config <file>', 'configuration of the service on this machine')
     .option('--network <id>', 'only this network')
     .option('--json', 'print it as one line of JSON')
-    .action(({ config, ...options }) => exitWithAnswer(async () => status(load(config), options)))
+    .action(({ config, ...options }) =>
+      exitWithAnswer(async () => status(await load(config), options)),
+    )
 }

@@ -4,7 +4,6 @@ import type { Config } from '../config/config.js'
 import type { Verification } from '../storage/verify.js'
 import { integer } from './arguments.js'
 import { demandNetwork, exitWithAnswer, type LoadConfig } from './command.js'
-import { createProgress } from './progress.js'
 
 /** All other work on the machine has priority. */
 const NICENESS = 10
@@ -33,6 +32,7 @@ const verify = async (
   config: Config,
   options: { readonly network?: string; readonly rate?: number; readonly json?: boolean },
 ): Promise<0 | 1> => {
+  const { createProgress } = await import('./progress.js')
   const { toStoreOptions } = await import('../storage/store-options.js')
   const { verifyStore } = await import('../storage/verify.js')
   process.title = 'slotline verify'
@@ -68,5 +68,7 @@ export const addVerifyCommand = (program: Command, load: LoadConfig): void => {
     .option('--network <id>', 'only this network')
     .option('--rate <rows>', 'rows per second (default: verify.rowsPerSecondMax)', rate)
     .option('--json', 'print the result as one line of JSON')
-    .action(({ config, ...options }) => exitWithAnswer(async () => verify(load(config), options)))
+    .action(({ config, ...options }) =>
+      exitWithAnswer(async () => verify(await load(config), options)),
+    )
 }

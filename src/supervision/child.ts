@@ -1,5 +1,8 @@
 import { fork, type ChildProcess } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import type { Assignment, Command, Event, Role } from './messages.js'
+
+const PROGRAM = fileURLToPath(new URL('../role.js', import.meta.url))
 
 /** Back-off for starting a child that ended again. */
 export type RestartOptions = {
@@ -90,7 +93,7 @@ class RestartedChild implements Child {
   private start(): void {
     const startedAtMs = Date.now()
     let failure: string | undefined
-    const child = fork(process.argv[1] ?? '', ['role', this.role], {
+    const child = fork(PROGRAM, [this.role], {
       // Output before the child's log is open must not be lost; nothing is read from the terminal.
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       serialization: 'advanced',
