@@ -3,14 +3,20 @@ import { createEdgeNotifier } from '../../src/control/edge-notifier.js'
 import { openSharedMemory } from '../../src/processes/shared-memory.js'
 
 /** Control's side and the edges' side, as two mappings of one file. */
-const setUp = (t: Test, onEndEdge: (pid: number) => void = () => {}) => {
+const setUp = (
+  t: Test,
+  {
+    onEndEdge = () => {},
+    confirmMs = 30,
+  }: { onEndEdge?: (pid: number) => void; confirmMs?: number } = {},
+) => {
   const dir = t.testdir()
   const control = openSharedMemory(dir)
   const edges = openSharedMemory(dir)
   const ended: number[] = []
   const notifier = createEdgeNotifier({
     shared: control,
-    confirmMs: 30,
+    confirmMs,
     endMs: 30,
     announce: () => {},
     endEdge: pid => {
@@ -31,7 +37,7 @@ t.test('without an edge a change is in effect at once', async t => {
 })
 
 t.test('a change waits for every edge, and for no other', async t => {
-  const { edges, notifier, ended } = setUp(t)
+  const { edges, notifier, ended } = setUp(t, { confirmMs: 60_000 })
   edges.enterEdge(0, 100)
   edges.enterEdge(255, 200)
   let isSettled = false
@@ -45,7 +51,7 @@ t.test('a change waits for every edge, and for no other', async t => {
 })
 
 t.test('an edge that does not confirm is ended, by its process id', async t => {
-  const { edges, notifier, ended } = setUp(t, pid => edges.leaveEdge(pid))
+  const { edges, notifier, ended } = setUp(t, { onEndEdge: pid => edges.leaveEdge(pid) })
   edges.enterEdge(0, 100)
   edges.enterEdge(1, 200)
   const settled = notifier.awaitAcknowledged()
@@ -55,7 +61,7 @@ t.test('an edge that does not confirm is ended, by its process id', async t => {
 })
 
 t.test('an edge that was started again has confirmed by that', async t => {
-  const { edges, notifier } = setUp(t, () => edges.enterEdge(0, 101))
+  const { edges, notifier } = setUp(t, { onEndEdge: () => edges.enterEdge(0, 101) })
   edges.enterEdge(0, 100)
   await notifier.awaitAcknowledged()
   t.strictSame(edges.unconfirmedEdges(edges.accessVersion()), [])
