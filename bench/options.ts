@@ -22,7 +22,7 @@ export type Plan = {
   readonly openLoopMs: number
   readonly downloadMs: number
   /** Native reads of one page or scan; the median counts. */
-  readonly kernelRepeats: number
+  readonly nativeRepeats: number
   readonly pointMs: number
   /** WebSockets that are opened to each server. A process may have 20,000 files. */
   readonly socketCount: number
@@ -52,7 +52,7 @@ export const FULL: Plan = {
   closedLoopMs: 2_500,
   openLoopMs: 4_000,
   downloadMs: 2_500,
-  kernelRepeats: 11,
+  nativeRepeats: 11,
   pointMs: 500,
   socketCount: 10_000,
   socketRounds: 3,
@@ -68,7 +68,7 @@ export const QUICK: Plan = {
   closedLoopMs: 1_000,
   openLoopMs: 1_500,
   downloadMs: 1_000,
-  kernelRepeats: 5,
+  nativeRepeats: 5,
   pointMs: 100,
   socketCount: 1_000,
   socketRounds: 1,

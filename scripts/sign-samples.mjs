@@ -62,27 +62,35 @@ const frame = bytes => {
 }
 
 const transaction = signForLander()
+const members = [signForLander(), signForLander()]
 const batch = join(dataDir, 'batch.bin')
 const records = [signForLander(), signForLander()].flatMap(({ bytes }) => frame(bytes))
 writeFileSync(batch, Buffer.concat(records), { mode: 0o600 })
-// A relay asks for one member that pays both, and calls a program that writes.
-const member = sign(
-  pay(tips.service[0], TIP_LAMPORTS),
-  pay(tips.engine[0], ENGINE_TIP_LAMPORTS),
-  mintTo(
-    bs58.decode(samples.program),
-    { mint: bs58.decode(samples.mint), account: bs58.decode(samples.tokenAccount) },
-    payer.publicKey,
-    1n,
-  ),
-)
+/** The qualifying member of a relay bundle: it pays both tips, and calls a program that writes. */
+const signForRelay = () =>
+  sign(
+    pay(tips.service[0], TIP_LAMPORTS),
+    pay(tips.engine[0], ENGINE_TIP_LAMPORTS),
+    mintTo(
+      bs58.decode(samples.program),
+      { mint: bs58.decode(samples.mint), account: bs58.decode(samples.tokenAccount) },
+      payer.publicKey,
+      1n,
+    ),
+  )
+const relayMember = signForRelay()
+const bundleMember = signForRelay()
 const variables = {
   SUBMIT: submitUrl,
   TRANSACTION: transaction.base64,
   WALLET: transaction.wallet,
+  FIRST: members[0].base64,
+  SECOND: members[1].base64,
   BATCH: batch,
-  MEMBER: member.base64,
-  BUNDLE_ID: deriveBundleId([member.bytes.subarray(1, 65)]),
+  RELAY_MEMBER: relayMember.base64,
+  BUNDLE_MEMBER: bundleMember.base64,
+  BUNDLE_ID: deriveBundleId([bundleMember.bytes.subarray(1, 65)]),
+  HEADERS: join(dataDir, 'headers.txt'),
 }
 for (const [name, value] of Object.entries(variables))
   process.stdout.write(`${name}='${value.replaceAll("'", `'\\''`)}'\n`)

@@ -20,10 +20,10 @@ export const benchNativeReads = async ({
     set: expected.set,
     history: plan.history,
     pageLimit: PAGE_LIMIT_MAX,
-    repeats: plan.kernelRepeats,
+    repeats: plan.nativeRepeats,
     pointMs: plan.pointMs,
   })
-  note(`one reader in one process, warm; medians of ${plan.kernelRepeats} reads`)
+  note(`one reader in one process, warm; medians of ${plan.nativeRepeats} reads`)
   for (const [nth, [name, value]] of Object.entries(measured.pageMs).entries())
     report({
       name: `native: page of ${PAGE_LIMIT_MAX}, ${name}`,

@@ -8,9 +8,9 @@ const SHARE = 0.95
 /** Signature checks against a bare loop over the same signatures, and through the addon. */
 export const benchSignatures = async ({ plan, report, note }: Context): Promise<void> => {
   const measured = await runJob<loop.Start, loop.Measured>('micro/verify-loop.js', {
-    rounds: plan.kernelRepeats,
+    rounds: plan.nativeRepeats,
   })
-  note(`batches of 16, one signer each; both loops in turn, medians of ${plan.kernelRepeats}`)
+  note(`batches of 16, one signer each; both loops in turn, medians of ${plan.nativeRepeats}`)
   report({
     name: 'signatures: checks against a bare loop',
     value: measured.ratio,
