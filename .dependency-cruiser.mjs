@@ -2,10 +2,10 @@
 // `npm run lint`.
 
 /**
- * The rooms of src/ from the bottom up, each with the rooms that it may import besides itself.
- * Nothing imports a room above it.
+ * The folders of src/ from the bottom up, each with the folders that it may import besides itself.
+ * Nothing imports a folder above it.
  */
-const ROOMS = {
+const FOLDERS = {
   shared: [],
   native: ['shared'],
   server: ['shared'],
@@ -44,19 +44,19 @@ const ROOMS = {
   ],
   control: ['shared', 'access', 'submission', 'dashboard', 'config'],
   supervision: ['shared', 'ingest', 'config', 'control'],
-  // Composition and commands: they know every part, the sandbox apart (see below).
+  // Composition and commands may import every folder but the sandbox (see below).
   processes: undefined,
   cli: undefined,
   sandbox: ['shared', 'config', 'control', 'processes'],
 }
 
 /**
- * The only file outside src/sandbox/ that imports it: its command. The supervisor starts it as a
- * guest, by the URL of its module.
+ * The only file outside src/sandbox/ that imports it: its command. The supervisor starts its
+ * process by the URL of its module.
  */
-const SANDBOX_HOSTS = ['src/cli/run-sandbox.ts']
+const SANDBOX_IMPORTERS = ['src/cli/run-sandbox.ts']
 
-/** Who imports a package, so that it can be replaced in one place. Folders end with a slash. */
+/** The only importers of each package, so that it is easy to replace. Folders end with a slash. */
 const OWNERS = {
   'uWebSockets.js': ['src/server/'],
   lmdb: ['src/storage/lmdb.ts'],
@@ -72,7 +72,7 @@ const OWNERS = {
   pino: ['src/shared/log.ts'],
   'prom-client': ['src/shared/metrics.ts'],
   'smol-toml': ['src/config/'],
-  commander: ['src/main.ts', 'src/cli/'],
+  commander: ['src/cli/'],
   'cli-progress': ['src/cli/progress.ts'],
   hono: ['src/dashboard/http/'],
   '@hono/node-server': ['src/dashboard/http/'],
@@ -83,50 +83,50 @@ const OWNERS = {
   valibot: ['src/access/', 'src/config/', 'src/dashboard/', 'src/submission/store/'],
 }
 
-/** Modules of Node that only these places import: everything else reaches a server by undici. */
+/** Modules of Node that only these folders import: other code reaches servers through undici. */
 const NODE_OWNERS = { http2: ['src/sandbox/'], https: [] }
 
 const escape = text => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
-const inPlaces = places => places.map(place => `^${escape(place)}${place.endsWith('/') ? '' : '$'}`)
+const inPaths = paths => paths.map(path => `^${escape(path)}${path.endsWith('/') ? '' : '$'}`)
 const inPackage = name => `(^|/)node_modules/${escape(name)}/`
-const inRooms = rooms => `^src/(${rooms.join('|')})/`
+const inFolders = folders => `^src/(${folders.join('|')})/`
 
 const rule = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to })
 
-const roomRules = Object.entries(ROOMS)
+const folderRules = Object.entries(FOLDERS)
   .filter(([, allowed]) => allowed !== undefined)
-  .map(([room, allowed]) =>
+  .map(([folder, allowed]) =>
     rule(
-      `room-${room}`,
-      `src/${room}/ may import ${allowed.join(', ') || 'no other room'}`,
-      { path: `^src/${room}/` },
-      { path: '^src/', pathNot: inRooms([room, ...allowed]) },
+      `folder-${folder}`,
+      `src/${folder}/ may import ${allowed.join(', ') || 'no other folder'}`,
+      { path: `^src/${folder}/` },
+      { path: '^src/', pathNot: inFolders([folder, ...allowed]) },
     ),
   )
 
 const ownerRule = (name, owners, path) =>
   rule(
     `owner-of-${name}`,
-    `${name} is imported by ${owners.join(', ') || 'nobody'}`,
-    { path: '^src/', pathNot: inPlaces(owners) },
+    `${name} is imported by ${owners.join(', ') || 'no file'}`,
+    { path: '^src/', pathNot: inPaths(owners) },
     { path },
   )
 
 export default {
   forbidden: [
-    rule('no-circular', 'no file imports itself by way of others', {}, { circular: true }),
+    rule('no-circular', 'no cycle of imports', {}, { circular: true }),
     rule(
-      'known-room',
-      'a folder of src/ has a row in ROOMS',
-      { path: '^src/[^/]+/', pathNot: inRooms(Object.keys(ROOMS)) },
+      'known-folder',
+      'a folder of src/ has a row in FOLDERS',
+      { path: '^src/[^/]+/', pathNot: inFolders(Object.keys(FOLDERS)) },
       {},
     ),
-    ...roomRules,
-    rule('no-import-of-main', 'src/main.ts is imported by nobody', {}, { path: '^src/[^/]+$' }),
+    ...folderRules,
+    rule('no-import-of-main', 'No file imports src/main.ts', {}, { path: '^src/[^/]+$' }),
     rule(
-      'sandbox-is-a-guest',
-      `src/sandbox/ is imported by ${SANDBOX_HOSTS.join(' and ')} only`,
-      { path: '^src/', pathNot: ['^src/sandbox/', ...inPlaces(SANDBOX_HOSTS)] },
+      'no-import-of-sandbox',
+      `src/sandbox/ is imported by ${SANDBOX_IMPORTERS.join(' and ')} only`,
+      { path: '^src/', pathNot: ['^src/sandbox/', ...inPaths(SANDBOX_IMPORTERS)] },
       { path: '^src/sandbox/' },
     ),
     rule(

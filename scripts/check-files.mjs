@@ -1,5 +1,5 @@
 // Checks of files that the linters here do not have: how long comments, files and folders are; that
-// tests are placed as their sources are; and that the modules of a Rust crate import each other
+// test folders mirror those of the sources; and that the modules of a Rust crate import each other
 // without a cycle. Part of `npm run lint`. The only argument is the root of another checkout.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
@@ -91,15 +91,15 @@ const reaches = (test, folder, known) => {
 const misplacedTests = files => {
   const known = new Map(files.map(file => [withoutType(file), file]))
   return files.filter(isTest).flatMap(test => {
-    const [, room = '', ...rest] = test.split('/')
-    if (rest.length === 0 || !isFolder(`src/${room}`)) return []
+    const [, folder = '', ...rest] = test.split('/')
+    if (rest.length === 0 || !isFolder(`src/${folder}`)) return []
     const source = withoutType(test).replace(/^test/, 'src')
     if (known.has(source) || reaches(test, mirroredFolder(test), known)) return []
     return [`${test}: tests nothing of ${mirroredFolder(test)}/`]
   })
 }
 
-/** Folders of src/ and of its rooms whose sources have no test that mirrors them. */
+/** Folders of src/, and their subfolders, whose sources have no test that mirrors them. */
 const foldersWithoutTests = files => {
   const folders = files
     .filter(file => /^src\/.+\/.*\.tsx?$/.test(file))

@@ -21,7 +21,7 @@ export type EdgePlace = { readonly index: number; readonly count: number }
 export type RelayState = {
   readonly store: SubmissionStore
   readonly singleFlight: SingleFlight
-  /** Words that all edges of the machine share, zero at first. */
+  /** 64-bit words that all edges of the machine share, zero at first. */
   readonly words: BigInt64Array
   close(): Promise<void>
 }
@@ -34,9 +34,8 @@ export type RelayStateBounds = {
   readonly sendMs: number
 }
 
-// The names of files are those of the first release, so that its records are found.
-const WAL_FILE = 'journal'
-const WORDS_FILE = 'claims'
+const WAL_FILE = 'write-ahead-log'
+const WORDS_FILE = 'lock-table'
 
 /** Opens the store of an edge and recovers what was in flight when its last process died. */
 export const openRelayState = async (
@@ -114,7 +113,7 @@ const reportStore = (store: SubmissionStore, metrics: Metrics): void => {
   })
 }
 
-/** Words of a file that every edge maps. */
+/** The 64-bit words of a file that every edge maps. */
 const mapWords = (file: string, count: number): BigInt64Array => {
   const cells = sharedCells(file, count)
   return new BigInt64Array(cells.buffer, cells.byteOffset, cells.length)

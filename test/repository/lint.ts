@@ -83,7 +83,7 @@ t.test('oxlint refuses what leaves the type checker or is unfinished', async t =
     ],
     ['no-unused-vars', 'src/rpc/f.ts', 'const f = 1\nexport {}\n'],
   ]
-  const sound = { 'src/main.ts': "export const g = process.env['G'] // any!\n" }
+  const sound = { 'src/role.ts': "export const g = process.env['G'] // any!\n" }
   const dir = openCheckout(t, {
     ...sound,
     ...Object.fromEntries(cases.map(([, file, text]) => [file, text])),
@@ -95,7 +95,7 @@ t.test('oxlint refuses what leaves the type checker or is unfinished', async t =
       output.split('\n').some(line => line.startsWith(file) && line.includes(rule)),
       `${rule} in ${file}`,
     )
-  t.notMatch(output, 'src/main.ts')
+  t.notMatch(output, 'src/role.ts')
 })
 
 t.test('prettier refuses a line that it would break', async t => {
@@ -118,16 +118,16 @@ t.test('dependency-cruiser enforces import directions and owners of packages', a
     [undefined, 'src/cli/run-sandbox.ts', "export * from '../sandbox/a.js'\n"],
     [undefined, 'src/sandbox/a.ts', "export * from '../processes/a.js'\n"],
     [undefined, 'src/native/b.ts', "export * from '#native'\n"],
-    ['room-shared', 'src/shared/up.ts', "export * from '../rpc/ok.js'\n"],
-    ['room-rpc', 'src/rpc/value.ts', "export * from '../access/b.js'\n"],
-    ['room-rpc', 'src/rpc/type.ts', "export type { b } from '../access/b.js'\n"],
-    ['room-rpc', 'src/rpc/lazy.ts', "export const a = import('../access/b.js')\n"],
-    ['room-sandbox', 'src/sandbox/feed.ts', "export * from '../ingest/a.js'\n"],
+    ['folder-shared', 'src/shared/up.ts', "export * from '../rpc/ok.js'\n"],
+    ['folder-rpc', 'src/rpc/value.ts', "export * from '../access/b.js'\n"],
+    ['folder-rpc', 'src/rpc/type.ts', "export type { b } from '../access/b.js'\n"],
+    ['folder-rpc', 'src/rpc/lazy.ts', "export const a = import('../access/b.js')\n"],
+    ['folder-sandbox', 'src/sandbox/feed.ts', "export * from '../ingest/a.js'\n"],
     [undefined, 'src/ingest/a.ts', 'export const a = 1\n'],
     ['no-import-of-main', 'src/processes/main-user.ts', "export * from '../main.js'\n"],
     [undefined, 'src/main.ts', 'export const a = 1\n'],
-    ['known-room', 'src/elsewhere/a.ts', "export * from '../shared/b.js'\n"],
-    ['sandbox-is-a-guest', 'src/processes/edge.ts', "export * from '../sandbox/a.js'\n"],
+    ['known-folder', 'src/elsewhere/a.ts', "export * from '../shared/b.js'\n"],
+    ['no-import-of-sandbox', 'src/processes/edge.ts', "export * from '../sandbox/a.js'\n"],
     ['no-import-from-outside', 'src/server/a.ts', "export * from '../../test/a.js'\n"],
     [undefined, 'test/a.ts', 'export const a = 1\n'],
     ['owner-of-uWebSockets.js', 'src/rpc/uws.ts', "export { App } from 'uWebSockets.js'\n"],

@@ -237,7 +237,7 @@ t.test('the relay routes of a deployment with two edges', async t => {
       const left = await look(joined['joined'])
       t.match(left, { outcome: 'unknown', answeredAtMs: null, checks: 'passed' })
       t.type(left['forwardedAtMs'], 'number', 'the time of sending is stored')
-      t.strictSame(readdirSync(join(dataDir, 'edges')).sort(), ['0', '1', 'claims'])
+      t.strictSame(readdirSync(join(dataDir, 'edges')).sort(), ['0', '1', 'lock-table'])
     },
   )
 

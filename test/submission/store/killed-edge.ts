@@ -37,7 +37,7 @@ t.test('a killed edge has recorded everything that it had begun', async t => {
   t.ok(begun.length > 100)
 
   mkdirSync(edgePath(dir, 0), { recursive: true })
-  const cells = sharedCells(join(edgePath(dir, 0), 'journal'), walBytes(defaults) / 8)
+  const cells = sharedCells(join(edgePath(dir, 0), 'write-ahead-log'), walBytes(defaults) / 8)
   const wal = new Uint8Array(cells.buffer, cells.byteOffset, cells.byteLength)
   const onFault = (fault: unknown) => t.fail(String(fault))
   const others = new StoreReaders(dir, 0)

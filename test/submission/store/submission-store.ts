@@ -315,7 +315,7 @@ t.test('a store that does not exist, or is incomplete, is empty', async t => {
       3: {},
       4: { 'submissions-1': {} },
       5: { 'submissions-1': { 'data.mdb': '' } },
-      claims: '',
+      'lock-table': '',
     },
   })
   const readers = new StoreReaders(dir, 0)
