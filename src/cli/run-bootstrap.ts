@@ -30,7 +30,7 @@ import { lockStores } from '../storage/lock-stores.js'
 import { readStatus } from '../storage/status-file.js'
 import { startStatusWriter, type StatusWriter } from '../storage/status-writer.js'
 import { toStoreOptions } from '../storage/store-options.js'
-import { StepProgressLines } from './step-progress.js'
+import { StepProgressLines } from './progress.js'
 
 const isFinal = ({ state }: BootstrapStatus): boolean => state !== 'running'
 

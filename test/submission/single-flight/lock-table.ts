@@ -151,15 +151,8 @@ t.test('a bundle has at most one owner, and every slot is free in the end', t =>
 })
 
 t.test('processes that lock the same bundles at once never have the same lock', async t => {
-<<<<<<< HEAD
-  const file = `${t.testdir()}/claims`
-  const script = scriptPath('test/fixtures/submission/lock-contender')
-=======
   const file = `${t.testdir()}/lock-table`
-  const script = fileURLToPath(
-    new URL('../../fixtures/submission/lock-contender.ts', import.meta.url),
-  )
->>>>>>> c699263 (Check the documented commands against the command line)
+  const script = scriptPath('test/fixtures/submission/lock-contender')
   const race = async (edge: number): Promise<{ acquired: number; shared: number }> => {
     const args = [...process.execArgv, script, file, String(edge), '20000']
     const racer = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
