@@ -19,7 +19,7 @@ export const openForward = async (
 ): Promise<OpenForward | undefined> => {
   if (rpc === undefined) return undefined
   const { upstream: section, ...options } = rpc
-  const upstream = openNamedUpstream(section, { network: id, name: 'rpc' }, modules)
+  const upstream = await openNamedUpstream(section, { network: id, name: 'rpc' }, modules)
   const send = async (body: Uint8Array): Promise<Forwarded> => {
     try {
       return await upstream.send({ method: 'POST', path: '', headers: HEADERS, body })

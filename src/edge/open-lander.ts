@@ -53,7 +53,7 @@ export const openNetworkLander = async (
     config.pools,
   )
   const place = { network: network.id, name: 'lander' }
-  const upstream = openNamedUpstream(section, place, modules)
+  const upstream = await openNamedUpstream(section, place, modules)
   const lander = new Lander(options, {
     upstream,
     checks,

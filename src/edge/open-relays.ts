@@ -102,7 +102,7 @@ const openRoute = async (
     engineTipAccounts: section.engineTipAddresses,
   }
   const checks = createRouteChecks(config, section)
-  const upstream = openNamedUpstream(section.upstream, { network, name }, modules)
+  const upstream = await openNamedUpstream(section.upstream, { network, name }, modules)
   const nowNs = process.hrtime.bigint
   const bucket = createTokenBucket(section, { words, index: wordIndex, nowNs })
   const meter = createMeter(network, route, metrics)

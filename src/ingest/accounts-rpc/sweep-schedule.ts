@@ -1,5 +1,4 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { openRpc } from './client.js'
 import { runSweep } from './sweep.js'
 import type { Corrections } from '../../native/corrections.js'
 import type { Log } from '../../shared/log.js'
@@ -32,7 +31,7 @@ export const startSweep = (parts: SweepParts): (() => void) => {
     return () => undefined
   const stop = new AbortController()
   const { signal } = stop
-  const rpc = openRpc(toRpcTarget(accountsRpc), accountsRpc, { signal })
+  const target = toRpcTarget(accountsRpc)
   const compared = metrics.counter('sweepCompared', { network })
   const corrected = metrics.counter('sweepCorrected', { network })
   const dropped = metrics.counter('sweepDropped', { network })
@@ -54,16 +53,20 @@ export const startSweep = (parts: SweepParts): (() => void) => {
     log: (line: { level: 'info' | 'warn' | 'error'; text: string }) =>
       log[line.level]({ network }, line.text),
   }
-  void runSweep(accountsRpc, {
-    rpc,
-    store,
-    on,
-    signal,
-    now: () => performance.now(),
-    sleep: (ms, until) => wait(ms, undefined, { signal: until }),
-  })
-  return () => {
-    stop.abort()
-    void rpc.close()
+  const sweep = async (): Promise<void> => {
+    // Loaded where it is needed: its HTTP client is most of what an indexer would load.
+    const { openRpc } = await import('./client.js')
+    const rpc = openRpc(target, accountsRpc, { signal })
+    await runSweep(accountsRpc, {
+      rpc,
+      store,
+      on,
+      signal,
+      now: () => performance.now(),
+      sleep: (ms, until) => wait(ms, undefined, { signal: until }),
+    })
+    await rpc.close()
   }
+  void sweep()
+  return () => stop.abort()
 }

@@ -20,7 +20,7 @@ export type RunnerParts = {
   readonly openSpool: (dir: string) => Spool
   readonly startFeed: (spool: GeyserIndexer, startSlot: number | undefined) => FeedSource
   /** How a plan's store is loaded; `workDir` has no folders `sort` and `copy`. */
-  readonly createLoad: (plan: BootstrapPlan, workDir: string) => LoadStore
+  readonly createLoad: (plan: BootstrapPlan, workDir: string) => Promise<LoadStore>
   /** Slot of the live store's tip; null where there is none. */
   readonly tipSlot: () => number | null
   /** Pauses the feed of the live store, or resumes it. */
@@ -61,7 +61,7 @@ const buildStore = async (
   try {
     return await bootstrap({
       spool,
-      loading: parts.createLoad(request.plan, record.workDir),
+      loading: await parts.createLoad(request.plan, record.workDir),
       dir,
       startFeed: startSlot => parts.startFeed(spool, startSlot),
       options,

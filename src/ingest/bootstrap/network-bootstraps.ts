@@ -16,9 +16,8 @@ import { toFeedSources, type FeedConfig } from '../feed/sources.js'
 import type { Options as ArchiveOptions } from './archive-options.js'
 import type { RunnerParts } from './attempt.js'
 import type { BootstrapPlan, LoadStore } from './bootstrap.js'
-import { loadIncremental, type LiveStore } from './load-incremental.js'
-import { loadScope } from './load-scope.js'
-import { loadSnapshot, type SnapshotOptions } from './load-snapshot.js'
+import type { LiveStore } from './load-incremental.js'
+import type { SnapshotOptions } from './load-snapshot.js'
 import type { Options } from './options.js'
 import { BootstrapRunner } from './runner.js'
 import { startSpoolFeed } from './spool-feed.js'
@@ -73,7 +72,11 @@ export const demandRpc = ({
 }
 
 /** Loads rows of the upstream RPC. The feed is spooled from the live head: the rows are newer. */
-const loadRpc = (network: BootstrapNetwork, openLoader: () => StoreLoader): LoadStore => {
+const loadRpc = async (
+  network: BootstrapNetwork,
+  openLoader: () => StoreLoader,
+): Promise<LoadStore> => {
+  const { loadScope } = await import('./load-scope.js')
   const { accountsRpc, scope } = demandRpc(network)
   const from = { target: toRpcTarget(accountsRpc), options: accountsRpc, scope, openLoader }
   return {
@@ -119,20 +122,23 @@ const meter = (metrics: Metrics, network: string, runner: BootstrapRunner): void
   })
 }
 
-/** How the store of each kind of plan is loaded. */
+/** How the store of each kind of plan is loaded; only its modules are imported. */
 const createLoads = (
   settings: BootstrapSettings,
   live: () => LiveStore | undefined,
 ): RunnerParts['createLoad'] => {
   const options = toSnapshotOptions(settings)
   const copyable = oneCopyAtATime(live, settings.diskReserveBytes)
-  return (plan: BootstrapPlan, workDir: string): LoadStore => {
+  return async (plan: BootstrapPlan, workDir: string): Promise<LoadStore> => {
     const open = (): StoreLoader => openLoader(settings, join(workDir, 'sort'))
     const copyDir = join(workDir, 'copy')
     switch (plan.kind) {
-      case 'snapshot':
+      case 'snapshot': {
+        const { loadSnapshot } = await import('./load-snapshot.js')
         return loadSnapshot({ locations: plan.locations, openLoader: open, options })
+      }
       case 'incremental': {
+        const { loadIncremental } = await import('./load-incremental.js')
         const { location } = plan
         return loadIncremental({ location, openLoader: open, live: copyable, copyDir, options })
       }

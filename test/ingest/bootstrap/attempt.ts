@@ -38,7 +38,7 @@ const open = (t: Test, given: Partial<Options> = {}) => {
     log,
     openSpool: () => spool,
     startFeed: () => ({ health, stop: () => undefined }),
-    createLoad: () => ({
+    createLoad: async () => ({
       startSlot: () => Promise.resolve(80),
       load: dir => {
         mkdirSync(dir)
