@@ -3,7 +3,15 @@
 // where its inputs are what they were the last time.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
@@ -97,7 +105,9 @@ const [major = 0] = process.versions.node.split('.').map(Number)
 if (major < 20) fail(`Node ${process.versions.node} is too old: Slotline needs Node 20 or newer`)
 
 const packages = digestOf(['package.json', 'package-lock.json'])
-if (!isDone('packages', packages)) {
+
+const installPackages = async () => {
+  if (isDone('packages', packages)) return
   need('npm', 'it comes with Node')
   if (isClean) rmSync(join(root, 'node_modules'), { recursive: true, force: true })
   // Not `npm ci`: it refuses a lock in which another platform's optional package is missing, as it
@@ -115,7 +125,8 @@ if (!isDone('packages', packages)) {
 
 // tap is built again for the plugins that package.json names. It would do so itself, but use them
 // from its second run on.
-if (isForTests && !isDone('tap', packages)) {
+const buildTestRunner = async () => {
+  if (!isForTests || isDone('tap', packages)) return
   await run('Building the test runner', 'npx', ['tap', 'build'])
   markDone('tap', packages)
 }
@@ -128,6 +139,24 @@ const native = digestOf([
 ])
 const isBuilt = readdirSync(join(root, 'native/addon')).some(name => name.endsWith('.node'))
 
+const outputOf = (command, args) =>
+  spawnSync(command, args, { cwd: root, encoding: 'utf8', maxBuffer: 16 * 1024 * 1024 }).stdout
+
+/**
+ * What `napi build` does, except for the declarations: those of the checkout fit its sources. So a
+ * first build needs no package, and runs beside their installation.
+ */
+const compileNative = async progress => {
+  const manifest = ['--manifest-path', 'native/Cargo.toml']
+  const target = outputOf('rustc', ['--print=host-tuple']).trim()
+  const metadata = outputOf('cargo', ['metadata', '--no-deps', '--format-version=1', ...manifest])
+  const args = ['build', '--release', '--package=addon', '--target', target, ...manifest]
+  await run('Building the native addon', 'cargo', args, progress)
+  const library = join(JSON.parse(metadata).target_directory, target, 'release', 'libaddon.so')
+  const platform = `${process.platform}-${process.arch}-${target.split('-').at(-1)}`
+  copyFileSync(library, join(root, 'native/addon', `slotline.${platform}.node`))
+}
+
 const buildNative = async () => {
   if (isBuilt && isDone('native', native)) return
   need('cargo', 'install Rust 1.90 or newer with its package manager')
@@ -135,11 +164,13 @@ const buildNative = async () => {
   const lock = readFileSync(join(root, 'native/Cargo.lock'), 'utf8')
   const crates = lock.split('[[package]]').length - 1
   let compiled = 0
-  await run('Building the native addon', 'npm', ['run', 'build:native'], line => {
+  const progress = line => {
     if (!/^\s*Compiling /.test(line)) return undefined
     compiled += 1
     return `${Math.min(99, Math.round((compiled / crates) * 100))} %, ${line.trim()},`
-  })
+  }
+  if (isBuilt) await run('Building the native addon', 'npm', ['run', 'build:native'], progress)
+  else await compileNative(progress)
   markDone('native', native)
 }
 
@@ -164,14 +195,11 @@ const buildPage = async () => {
   markDone('page', page)
 }
 
-const buildRest = async () => {
-  await compileSource()
-  await buildPage()
-}
-
-// The build of the addon writes its declarations again, which the compiler reads: only a first
-// build, which leaves a core idle for part of its minutes, has the rest beside it.
-if (isBuilt) {
-  await buildNative()
-  await buildRest()
-} else await Promise.all([buildNative(), buildRest()])
+// A later build of the addon writes its declarations again, which the compiler of TypeScript reads.
+const firstBuild = isBuilt ? undefined : buildNative()
+await installPackages()
+await buildTestRunner()
+if (isBuilt) await buildNative()
+await compileSource()
+await buildPage()
+await firstBuild
