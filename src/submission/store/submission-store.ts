@@ -7,6 +7,8 @@ import type { Ending, Submission } from './submission.js'
 import { openTables, pack, type SubmissionTables } from './submission-tables.js'
 import { WAL_SLOT_BYTES, WriteAheadLog } from './write-ahead-log.js'
 
+/** Records of this time share a commit, which takes 0.1 ms of the event loop. */
+const COMMIT_PAUSE_MS = 10
 /** Pause between two reads of a submission that another edge is about to store. */
 const FIND_PAUSE_MS = 5
 /** An older submission is stored, or never will be. */
@@ -73,6 +75,7 @@ export class SubmissionStore {
   private readonly buffered = new Map<string, BufferedRecord>()
   private inFlight = 0
   private invalidCount = 0
+  private nextCommit: Promise<void> | undefined
   private pruneTimer: NodeJS.Timeout | undefined
   /** From then on nothing may be written: lmdb would end the process. */
   private isClosed = false
@@ -157,8 +160,8 @@ export class SubmissionStore {
 
   async close(): Promise<void> {
     if (this.isClosed) return
-    // What ended in this turn of the event loop is still written.
-    await new Promise(setImmediate)
+    // What has ended is still written.
+    await this.awaitCommit()
     this.isClosed = true
     clearInterval(this.pruneTimer)
     await this.tables.close()
@@ -208,8 +211,7 @@ export class SubmissionStore {
   private async write(id: Uint8Array, record: BufferedRecord): Promise<boolean> {
     record.writeCount++
     try {
-      // A reply that is ready goes first: a write takes 0.1 ms of the event loop.
-      await new Promise(setImmediate)
+      await this.awaitCommit()
       return !this.isClosed && (await this.tables.put(id, record.submission))
     } catch (error) {
       this.modules.onFault(error)
@@ -218,6 +220,12 @@ export class SubmissionStore {
       record.writeCount--
       if (record.writeCount === 0) this.buffered.delete(formatId(id))
     }
+  }
+
+  /** Waits for the next commit. */
+  private awaitCommit(): Promise<void> {
+    this.nextCommit ??= sleep(COMMIT_PAUSE_MS).then(() => (this.nextCommit = undefined))
+    return this.nextCommit
   }
 
   private async writeAndClear(
