@@ -26,7 +26,7 @@ const CLOSED_LOOP_CONNECTIONS = 16
 const BATCHES_PER_SECOND = 100
 /** Of what a probe was to send: with less it has measured something else. */
 const SENT_AT_LEAST = 0.95
-/** The issue's bound: reads under batches against reads alone. */
+/** Bound of reads beside submissions against reads alone. */
 const READS_OF_IDLE = 1.5
 
 /** One route: how it is asked, and where the upstream would be asked directly. */
@@ -191,33 +191,39 @@ const runClosedLoop = async (
   })
 }
 
+/** Submissions beside reads. */
+type Load = { readonly one: Case; readonly perSecond: number; readonly noun: string }
+
+/** Routes beside which reads are measured. */
+const LOADS: Readonly<Record<string, Omit<Load, 'one'>>> = {
+  '/lander-submit-batch': { perSecond: BATCHES_PER_SECOND, noun: 'batches' },
+  '/relay-bundle': { perSecond: REQUESTS_PER_SECOND, noun: 'bundles' },
+}
+
 /**
- * Reads beside batches whose signatures are all checked; and beside the same batches to the
+ * Reads beside submissions whose signatures are all checked; and beside the same submissions to the
  * upstream itself, which shows what of it is the machine's. Who sends them takes no processor from
  * the reads: it would be another machine.
  */
-const readsUnderBatches = async (
+const readsUnder = async (
   context: Context,
-  batch: Case,
+  { one: { route, direct, contentType, bodies }, perSecond, noun }: Load,
   [upstreamPort, edge]: readonly [number, Target],
 ): Promise<void> => {
-  const toBatch = {
-    port: edge.port,
-    path: `${edge.path}${batch.route}`,
-    contentType: batch.contentType ?? '',
-  }
-  const exchanges = await ask(toBatch, batch.bodies)
-  const toUpstream = { ...toBatch, port: upstreamPort, path: batch.direct }
+  const type = contentType === undefined ? {} : { contentType }
+  const toEdge = { port: edge.port, path: `${edge.path}${route}`, ...type }
+  const exchanges = await ask(toEdge, bodies)
+  const toUpstream = { ...toEdge, port: upstreamPort, path: direct }
   const ways = [
-    { to: toBatch, exchanges, ratios: [] as number[] },
-    { to: toUpstream, exchanges: await ask(toUpstream, batch.bodies), ratios: [] as number[] },
+    { to: toEdge, exchanges, ratios: [] as number[] },
+    { to: toUpstream, exchanges: await ask(toUpstream, bodies), ratios: [] as number[] },
   ] as const
   for (let round = 0; round < context.plan.rounds; round++) {
     const read = () => probe(context, edge, context.accountInfo, OPEN_LOOP_REQUESTS_PER_SECOND)
     const idle = await read()
     for (const { to, exchanges, ratios } of ways) {
-      const batches = probe(context, to, exchanges, BATCHES_PER_SECOND, true)
-      const [busy] = await Promise.all([read(), batches])
+      const load = probe(context, to, exchanges, perSecond, true)
+      const [busy] = await Promise.all([read(), load])
       ratios.push(busy.p99 / idle.p99)
     }
   }
@@ -225,13 +231,13 @@ const readsUnderBatches = async (
   const ratio = { unit: '×', better: 'lower', isTail: true } as const
   context.report({
     ...ratio,
-    name: `getAccountInfo, p99 under ${BATCHES_PER_SECOND} batches/s / idle`,
+    name: `getAccountInfo, p99 under ${perSecond} ${noun}/s / idle`,
     value: median(through.ratios),
     target: READS_OF_IDLE,
   })
   context.report({
     ...ratio,
-    name: `getAccountInfo, p99 beside ${BATCHES_PER_SECOND} batches/s to the upstream itself / idle`,
+    name: `getAccountInfo, p99 beside ${perSecond} ${noun}/s to the upstream itself / idle`,
     value: median(beside.ratios),
   })
 }
@@ -242,6 +248,8 @@ export const benchSubmission = async (context: Context): Promise<void> => {
   const all = cases()
   note(`open loop, ${REQUESTS_PER_SECOND} requests/s to the upstream and to the edge in turn`)
   for (const one of all) await added(context, one, [upstreamPort, edge.target])
-  const batch = all.find(({ contentType }) => contentType !== undefined)
-  if (batch !== undefined) await readsUnderBatches(context, batch, [upstreamPort, edge.target])
+  for (const one of all) {
+    const load = LOADS[one.route]
+    if (load !== undefined) await readsUnder(context, { one, ...load }, [upstreamPort, edge.target])
+  }
 }
