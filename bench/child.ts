@@ -9,14 +9,14 @@ type Message = { readonly answer: unknown } | { readonly failure: string }
 export type Child<Answer> = {
   readonly pid: number
   readonly answer: Answer
-  /** Ends it, by its pid. Resolves when it is gone. */
+  /** Ends it, by its pid. Resolves when it has ended. */
   stop(): Promise<void>
 }
 
 /** Longest wait for a child's answer: the longest job is a peer that fills its store. */
 const ANSWER_MS_MAX = 180_000
 
-/** Ends a process that this one started, and waits until it is gone. */
+/** Ends a process that this one started, and waits until it has ended. */
 export const stopProcess = (child: ChildProcess): Promise<void> =>
   new Promise(resolve => {
     if (child.exitCode !== null || child.signalCode !== null) return resolve()

@@ -3,7 +3,7 @@ import autocannon from 'autocannon'
 import { onStart } from '../child.js'
 import type { ClosedLoopResult, ClosedLoop } from './closed-loop.js'
 
-/** What is shown of a wrong answer. */
+/** The part of a wrong answer that is shown. */
 const WRONG_CHARS_MAX = 200
 
 onStart<ClosedLoop, ClosedLoopResult>(
@@ -31,7 +31,7 @@ onStart<ClosedLoop, ClosedLoopResult>(
     const cpuBefore = process.cpuUsage()
     const result = await load(durationMs)
     const cpu = process.cpuUsage(cpuBefore)
-    // What was on its way at the end is cut off by autocannon: at most one request of each
+    // What was in flight at the end is cut off by autocannon: at most one request of each
     // connection.
     const unanswered = Math.max(0, result.requests.sent - result.requests.total - connectionCount)
     const { errors, timeouts, mismatches, non2xx } = result

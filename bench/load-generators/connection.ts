@@ -8,7 +8,7 @@ export type Exchange = {
   readonly reply: string
 }
 
-/** Where and how requests go. */
+/** Where requests are sent, and how. */
 export type Target = {
   readonly port: number
   readonly path: string

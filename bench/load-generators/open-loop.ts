@@ -45,7 +45,7 @@ onStart<OpenLoop, Latency>(async job => {
   const samples: number[] = []
   const idle: Connection[] = []
   /**
-   * When requests became due that found no connection free: the server owes them this waiting too.
+   * When requests became due that found no connection free: this wait counts as latency, too.
    */
   const overdue: number[] = []
   const owed = new Map<Connection, number>()

@@ -1,4 +1,4 @@
-// One connection to each server, and one request on its way at a time: what each method takes where
+// One connection to each server, and one request in flight at a time: what each method takes where
 // nothing waits for anything else.
 import { setRealtime, setSlice } from '../../src/native/os.js'
 import { onStart } from '../child.js'

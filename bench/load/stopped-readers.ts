@@ -1,4 +1,4 @@
-// A thousand subscribers of a busy stream that stop reading: how soon they are gone, and what
+// A thousand subscribers of a busy stream that stop reading: how soon they are closed, and what
 // another client feels of it, against the time when they read.
 import { runJob, startChild } from '../child.js'
 import type { SocketLatencyResult, SocketLatency } from '../load-generators/socket-latency.js'
@@ -59,7 +59,7 @@ const runRound = async (dir: string): Promise<Round> => {
   }
 }
 
-/** Readers that stop: all gone in time, and the others none the worse. */
+/** Readers that stop: all are closed in time, and the others are not slower. */
 export const benchStoppedReaders = async ({ plan, dir, report, note }: Context): Promise<void> => {
   const rounds: Round[] = []
   for (let round = 0; round < plan.socketRounds; round++) rounds.push(await runRound(dir))

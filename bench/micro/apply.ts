@@ -23,7 +23,7 @@ export type Commits = {
 }
 
 export type Applied = {
-  /** Accounts that the store did not have, the way over the native boundary included. */
+  /** Accounts that the store did not have, the call over the native boundary included. */
   readonly insertsPerSecond: number
   readonly uniform: Pace
   readonly skewed: Pace

@@ -28,7 +28,7 @@ export type Start = {
 
 export type Listening = { readonly port: number }
 
-/** What is asked at `/control`, and its answer. */
+/** A request to `/control`, and its answer. */
 export type Command =
   | { readonly kind: 'memory' }
   | { readonly kind: 'publish'; readonly times: number; readonly bytes: number }
@@ -38,7 +38,7 @@ export type Command =
 export type Memory = { readonly rss: number; readonly heapUsed: number }
 export type Published = { readonly elapsedMs: number; readonly cpuMs: number }
 
-/** Of a server of ours. */
+/** Of one of our servers. */
 export type State = {
   readonly rss: number
   readonly sockets: number

@@ -70,6 +70,6 @@ export const measurePace = (): number => {
   const startMs = performance.now()
   for (let step = 0; step < WALK_STEPS; step++) at = next[at] ?? 0
   const elapsedMs = performance.now() - startMs
-  // Looked at, so that the walk is not optimised away.
+  // Read, so that the walk is not optimised away.
   return at < 0 ? NaN : (elapsedMs * 1e6) / WALK_STEPS
 }

@@ -29,7 +29,7 @@ export type ScaleEdge = { readonly names: readonly string[]; readonly asked: Ser
 
 /**
  * Runs a real edge over the store in `folder`, which scale_bench has loaded, for as long as `work`
- * takes. The edge's own files are in `dataDir`; they are gone afterwards.
+ * takes. The edge's own files are in `dataDir`; they are removed afterwards.
  */
 export const withScaleEdge = async (
   { folder, dataDir }: { readonly folder: string; readonly dataDir: string },

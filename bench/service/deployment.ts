@@ -53,7 +53,7 @@ export const benchConfig = async (
     upstream,
     serviceTipAddresses: [bs58.encode(SERVICE_TIP)],
     engineTipAddresses: [bs58.encode(ENGINE_TIP)],
-    // What is measured is the way through, not the waiting for an engine's rate.
+    // The latency of the service is measured, not the wait for an engine's rate.
     requestsPerSecondMax: 1_000_000,
     requestsBurstMax: 1_000_000,
     tipCheckMs: 0,

@@ -25,10 +25,10 @@ export declare class Fanout {
   addRoot(id: number): void
   /** Ends a subscription; an unknown id is no fault. */
   remove(id: number): void
-  /** Looks at what the store has gained since the last pass. Throws where one is under way. */
+  /** Reads what the store has gained since the last pass. Throws where one is under way. */
   pass(): Promise<PassData>
   stats(): FanoutStats
-  /** Lets the store go as soon as the pass that runs has ended. Later passes throw. */
+  /** Closes the store as soon as the pass that runs has ended. Later passes throw. */
   close(): void
 }
 
@@ -73,11 +73,11 @@ export declare class Indexer {
   check(): Array<string>
   /** Reads of the same store in this process, which must not open it twice. */
   openReader(pools: PoolOptions): Reader
-  /** Frees the reader slots of processes that died; returns how many. */
+  /** Frees the reader slots of ended processes; returns their number. */
   clearStaleReaders(): number
   /** Number of the last commit. */
   lastCommit(): number
-  /** The reads of this store that are open now, in whatever process. */
+  /** The reads of this store that are open now, in any process. */
   openReads(): Array<OpenReadData>
   stats(): StoreStats
   /**
@@ -85,19 +85,19 @@ export declare class Indexer {
    * are applied.
    */
   copyTo(path: string): Promise<CopyResult>
-  /** Stops the feed and lets the store go. */
+  /** Stops the feed and closes the store. */
   close(): void
 }
 
 /**
- * A reply on its way from a pool thread. `close` frees what is left of it; dropping it does so
+ * A reply in transfer from a pool thread. `close` frees the rest of it; dropping it does so
  * too, but late.
  */
 export declare class NativeReply {
   /** Bytes that are left, where the whole reply has been produced; otherwise undefined. */
   get byteLength(): number | null
   /**
-   * Copies the next bytes into `into` and says how many. 0 is the end; −1 is nothing yet:
+   * Copies the next bytes into `into` and returns their number. 0 is the end; −1 is nothing yet:
    * `wait`. Throws where the rest cannot come.
    */
   read(into: Uint8Array): number
@@ -157,11 +157,11 @@ export declare class Reader {
   poolStats(): PoolStats
   /** The fan-out of this store to subscribers. It holds the store until it is closed itself. */
   openFanout(options: FanoutOptions): Fanout
-  /** Lets the store go as soon as the reads that run have ended. Later calls throw. */
+  /** Closes the store as soon as the reads that run have ended. Later calls throw. */
   close(): void
 }
 
-/** One answer on its way. It takes the memory of its largest account. */
+/** One answer in transfer. It takes the memory of its largest account. */
 export declare class RpcAnswer {
   /**
    * `wanted` is `listed`, `positional` (one account for each of `keys`) or `sizes`. `slot`
@@ -177,11 +177,11 @@ export declare class RpcAnswer {
 /** Takes a feed's blocks, and later hands the feed over to a store. */
 export declare class Spool {
   /**
-   * Opens a spool with what is in it, or makes one. The feed asks for what is in the scope of
+   * Opens a spool with its blocks, or makes one. The feed asks for what is in the scope of
    * `store`.
    */
   constructor(dir: string, options: SpoolOptions, store: StoreOptions)
-  /** Begins to read a feed into the spool; it goes on when the spool is handed over. */
+  /** Begins to read a feed into the spool; it continues when the spool is handed over. */
   startFeed(options: FeedOptions, onEvent: (event: FeedEvent) => void): void
   stopFeed(): void
   stats(): SpoolStats
@@ -193,9 +193,9 @@ export declare class Spool {
   replay(dir: string, baseSlot: number, rowsSlot?: number | undefined | null): Promise<ReplayResult>
   /** Ends the replay that runs; its promise says so. */
   cancel(): void
-  /** After a replay: the store with the feed that goes on into it. The spool is closed. */
+  /** After a replay: the store with the feed that continues into it. The spool is closed. */
   handOver(): Indexer
-  /** Ends the feed and lets the files go; they stay on the disk. */
+  /** Ends the feed and closes the files; they stay on the disk. */
   close(): void
 }
 
@@ -206,9 +206,9 @@ export declare class StoreInspector {
   /** The newest block, or null before the first. */
   tip(): TipData | null
   stats(): StoreStats
-  /** Begins a verification, and answers how many rows there are to look at. */
+  /** Begins a verification, and answers the number of rows to verify. */
   beginVerify(options: VerifyOptions): number
-  /** Looks at the next rows, in one short read transaction. */
+  /** Verifies the next rows, in one short read transaction. */
   verifySlice(): VerifyProgress
   /** The differences so far, as sentences. */
   differences(): Array<string>
@@ -288,7 +288,7 @@ export interface AppliedData {
   isNew: boolean
   accounts: number
   deleted: number
-  /** From the call to the commit, without the way over this boundary: a feed does not go it. */
+  /** From the call to the commit, without the Node-API call, which a feed does not make. */
   micros: number
 }
 
@@ -325,11 +325,11 @@ export interface BlockData {
 
 /**
  * Bounds what the kernel takes and has not sent for each connection that this process accepts from
- * now on; says how many sockets listen.
+ * now on; returns the number of listening sockets.
  */
 export declare function boundUnsent(bytes: number): number
 
-/** What a comparison of rows with the store said of them. */
+/** The result of a comparison of rows with the store. */
 export interface ComparedRows {
   equal: number
   /** Written, or removed, after the slot that the row is of. */
@@ -537,7 +537,7 @@ export interface LoaderProgress {
   /** Bytes of archives as they came. */
   bytesRead: number
   entries: number
-  /** Rows that go into the store, and those that are through. The total grows once. */
+  /** Rows of the store, and those that are written. The total grows once. */
   rowsTotal: number
   rowsMerged: number
 }

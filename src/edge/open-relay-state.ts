@@ -37,7 +37,7 @@ export type RelayStateBounds = {
 const WAL_FILE = 'write-ahead-log'
 const WORDS_FILE = 'lock-table'
 
-/** Opens the store of an edge and recovers what was in flight when its last process died. */
+/** Opens the store of an edge and recovers what was in flight when its last process ended. */
 export const openRelayState = async (
   config: Config,
   { index, count }: EdgePlace,

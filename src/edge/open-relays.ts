@@ -147,7 +147,8 @@ const createRouteChecks = (config: Config, section: Section): TransactionChecks 
   )
 
 /**
- * Waits for what is in flight: its clients may be gone, but the outcome of a bundle is recorded.
+ * Waits for what is in flight: clients may have disconnected, but the outcome of each bundle is
+ * recorded.
  */
 const drain = async (upstream: Upstream, answerMs: number): Promise<void> => {
   const endMs = performance.now() + answerMs

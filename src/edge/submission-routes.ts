@@ -49,7 +49,7 @@ const FORMS = [
 const NO_LANDER = failureReply('noLander')
 const NO_RELAY = failureReply('noRelay')
 
-// The beginning of every error reply of ours. An upstream's reply is bytes, and not looked into.
+// The beginning of every error reply of the service. An upstream's reply is bytes, and not parsed.
 const ERROR_START = '{"jsonrpc":"2.0","error":'
 const isFailure = ({ status, body }: Reply): boolean =>
   status >= 400 || (typeof body === 'string' && body.startsWith(ERROR_START))

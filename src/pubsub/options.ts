@@ -10,8 +10,8 @@ export const defaults = {
    */
   filtersMax: 4,
   /**
-   * Ended ids that a socket remembers. To unsubscribe one of them succeeds: web3.js would repeat a
-   * failure without end.
+   * Ended ids that are kept for a socket. To unsubscribe one of them succeeds: web3.js would
+   * repeat a failure without end.
    */
   idsRememberedMax: 1_024,
   /** Bytes of frames that are delivered per turn of the event loop; one frame may be larger. */

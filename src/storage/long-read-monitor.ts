@@ -141,7 +141,7 @@ class LongReadMonitor {
     const { log, network, now, store } = this.options
     this.clearedMs = now()
     const freed = store().clearStaleReaders()
-    if (freed > 0) log.warn({ network, freed }, 'freed reader slots of dead processes')
+    if (freed > 0) log.warn({ network, freed }, 'freed reader slots of ended processes')
   }
 }
 

@@ -21,7 +21,7 @@ export type Assignment = {
   readonly index: number
   /** The indexer's network. */
   readonly network?: string | undefined
-  /** The chain that a guest provides in place of the configured feed. */
+  /** The chain that a sandbox provides in place of the configured feed. */
   readonly chain?: ChainOverride | undefined
   readonly guest?: GuestProgram | undefined
 }

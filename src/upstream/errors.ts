@@ -5,7 +5,7 @@
 export class UpstreamFailure extends Error {
   readonly kind: 'unreachable' | 'no-response' | 'full'
 
-  /** `reason` goes into logs: codes and bounds, never a URL. */
+  /** `reason` is logged: codes and bounds, never a URL. */
   constructor(kind: UpstreamFailure['kind'], reason: string) {
     super(reason)
     this.kind = kind

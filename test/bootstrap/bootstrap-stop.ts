@@ -87,7 +87,7 @@ t.test('SIGTERM stops a bootstrap', async t => {
     ...['--network', 'one'],
   ])
   t.equal(none.code, 1)
-  t.match(none.output, /^slotline: network one has no scope: both are needed/)
+  t.match(none.output, /^slotline: network one has no scope: a bootstrap from an RPC needs/)
   t.match(statusOf(), { kind: 'snapshot', state: 'done' }, 'an impossible bootstrap is not started')
 
   if (isSoak) {

@@ -205,7 +205,7 @@ t.test('a backup under load is a complete store and gives the same answers', asy
     status: { id: 'left', kind: 'rpc', locations: [], step: 'spool', state: 'running', ...times },
   })
   t.equal((await slotline('restore', '--from', settled)).code, 0)
-  t.notOk(existsSync(join(stores, 'bootstrap.json')), 'what is restored takes its place')
+  t.notOk(existsSync(join(stores, 'bootstrap.json')), 'the restored store replaces it')
   const second = await prepared.start()
   t.strictSame(await answers(), answered)
   t.equal(await second.stop(), 0)

@@ -80,7 +80,7 @@ soakTest('a folder that can only be read', { skip }, async t => {
   process.kill(pid, 'SIGKILL')
   await until('the reason is logged', () => hasLogged('is not writable: check its mount options'))
   const { answerCount } = poller
-  await until('reads go on', () => poller.answerCount > answerCount + 20)
+  await until('reads continue', () => poller.answerCount > answerCount + 20)
   end()
   await service.checkRecovered()
   t.not(indexerPid(), pid)

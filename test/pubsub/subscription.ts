@@ -50,7 +50,7 @@ const register = (
   })
 }
 
-/** `json` is `params` as they stand in a request. */
+/** `json` is `params` as written in a request. */
 const cases: [method: string, json: string, answer: unknown, transactions?: Transactions][] = [
   ['accountSubscribe', `["${KEY}"]`, ['account', KEY_HEX, BASE64]],
   ['accountSubscribe', `["${KEY}",null]`, ['account', KEY_HEX, BASE64]],

@@ -5,7 +5,7 @@ import t from 'tap'
 import { startDeployment } from '../fixtures/processes/deployment.js'
 import { until } from '../fixtures/until.js'
 
-/** From SIGTERM to exit, with whatever clients do. */
+/** From SIGTERM to exit, whatever clients do. */
 const EXIT_MS = 15_000
 const LANES = 12
 

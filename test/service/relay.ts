@@ -147,7 +147,7 @@ t.test('the relay routes of a deployment with two edges', async t => {
     ])
   })
 
-  await t.test('the token may stand where a client can put it', async t => {
+  await t.test('the token may be in each of these parts of a request', async t => {
     const tips = ask('getTipAccounts', [])
     const bearer = { authorization: `Bearer ${token}` }
     const ways: [path: string, headers: Record<string, string>][] = [

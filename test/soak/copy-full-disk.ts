@@ -131,7 +131,7 @@ soakTest('a disk that fills up while the live store is copied', { skip }, async 
     () => readStatus(stores)?.bootstrap?.reason?.includes('bytes free') === true,
   )
   t.match(readStatus(stores), { isHealthy: false, generation: '1' })
-  for (let count = 0; count < 20; count += 1) t.equal(await tipOf(), stored, 'reads go on')
+  for (let count = 0; count < 20; count += 1) t.equal(await tipOf(), stored, 'reads continue')
 
   disk.free()
   await until('the repair has ended', () => readStatus(stores)?.isHealthy === true)

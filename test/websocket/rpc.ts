@@ -177,7 +177,7 @@ t.test('JSON-RPC over a WebSocket', async t => {
     t.match(JSON.parse(body), { error: { data: { limit: 'socketsMax', max: 2 } } })
     first.close(1000)
     t.match(await first.closed, { code: 1000 })
-    await until('there is room again', async () => {
+    await until('the queue has space again', async () => {
       const client = await openSocket(port, { path }).catch(() => undefined)
       client?.destroy()
       return client !== undefined

@@ -1,4 +1,4 @@
-// What a request pays for its token. From memory: one load of the version, one Map look-up (43
+// The cost of a request's token. From memory: one load of the version, one Map look-up (43
 // characters are hashed), three comparisons. Looked up: CRC of 38 characters, SHA-256, two LMDB
 // reads, two small decodes.
 import assert from 'node:assert/strict'

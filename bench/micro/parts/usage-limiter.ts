@@ -17,7 +17,7 @@ import { openUsage } from '../../../src/access/usage/usage.js'
 import { createAdmit, createAcquire, pathToken } from '../../../src/edge/admission.js'
 import { isReply, type Reply, type Request } from '../../../src/shared/http.js'
 
-/** A getAccountInfo costs the edge about 9 µs: what lets it in may cost so much of that. */
+/** A getAccountInfo costs the edge about 9 µs: admission may take this share of it. */
 const TARGET_NS = 1_500
 const ROUNDS = 500_000
 const EDGES = 4

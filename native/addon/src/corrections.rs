@@ -10,7 +10,7 @@ use crate::bytes;
 use crate::failure::{Result, guard};
 use crate::indexer::Indexer;
 
-/// What a comparison of rows with the store said of them.
+/// The result of a comparison of rows with the store.
 #[napi(object, object_from_js = false)]
 pub struct ComparedRows {
     pub equal: f64,

@@ -180,7 +180,7 @@ impl Fanout {
         })
     }
 
-    /// Looks at what the store has gained since the last pass. Throws where one is under way.
+    /// Reads what the store has gained since the last pass. Throws where one is under way.
     #[napi(ts_return_type = "Promise<PassData>")]
     pub fn pass<'env>(&self, env: &'env Env) -> Result<Object<'env>> {
         let (store, pool) = guard(|| {
@@ -220,7 +220,7 @@ impl Fanout {
         }
     }
 
-    /// Lets the store go as soon as the pass that runs has ended. Later passes throw.
+    /// Closes the store as soon as the pass that runs has ended. Later passes throw.
     #[napi]
     pub fn close(&mut self) {
         if let Some(Opened { store, pool }) = self.open.take() {
@@ -249,7 +249,7 @@ impl Fanout {
             fanout: Arc::new(fanout::Fanout::new(options)),
             open: Some(Opened {
                 store,
-                // Room for one pass and the job that drops the pool.
+                // Space for one pass and the job that drops the pool.
                 pool: Arc::new(Pool::new("fanout", 1, 0, 2)?),
             }),
             is_passing: Arc::default(),

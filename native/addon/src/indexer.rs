@@ -61,7 +61,7 @@ pub struct AppliedData {
     pub is_new: bool,
     pub accounts: f64,
     pub deleted: f64,
-    /// From the call to the commit, without the way over this boundary: a feed does not go it.
+    /// From the call to the commit, without the Node-API call, which a feed does not make.
     pub micros: f64,
 }
 
@@ -131,7 +131,7 @@ impl Indexer {
         guard(|| Reader::of(Arc::clone(self.store()?), &pools))
     }
 
-    /// Frees the reader slots of processes that died; returns how many.
+    /// Frees the reader slots of ended processes; returns their number.
     #[napi]
     pub fn clear_stale_readers(&self) -> Result<u32> {
         guard(|| Ok(self.store()?.clear_stale_readers()? as u32))
@@ -143,7 +143,7 @@ impl Indexer {
         guard(|| Ok(self.store()?.last_commit() as f64))
     }
 
-    /// The reads of this store that are open now, in whatever process.
+    /// The reads of this store that are open now, in any process.
     #[napi]
     pub fn open_reads(&self) -> Result<Vec<OpenReadData>> {
         guard(|| {
@@ -165,7 +165,7 @@ impl Indexer {
         copy(env, store, path)
     }
 
-    /// Stops the feed and lets the store go.
+    /// Stops the feed and closes the store.
     #[napi]
     pub fn close(&mut self) -> Result<()> {
         guard(|| {

@@ -103,7 +103,7 @@ pub fn set_realtime() -> Result<bool> {
 }
 
 /// Bounds what the kernel takes and has not sent for each connection that this process accepts from
-/// now on; says how many sockets listen.
+/// now on; returns the number of listening sockets.
 #[napi]
 pub fn bound_unsent(bytes: f64) -> Result<u32> {
     guard(|| {

@@ -219,14 +219,14 @@ impl EventLoop {
 unsafe extern "C" fn settle_all(handle: *mut c_void) {
     // SAFETY: the handle of this thread's loop.
     let data = unsafe { uv_handle_get_data(handle) };
-    // SAFETY: set once, to what is never freed, before the loop could call this.
+    // SAFETY: set once, to memory that is never freed, before the loop could call this.
     let event_loop = unsafe { &*data.cast::<EventLoop>() };
     // A panic must not unwind into libuv.
     let _ = catch_unwind(AssertUnwindSafe(|| event_loop.settle()));
 }
 
 unsafe extern "C" fn close(event_loop: *mut c_void) {
-    // SAFETY: given to `napi_add_env_cleanup_hook` with what is never freed.
+    // SAFETY: given to `napi_add_env_cleanup_hook` with memory that is never freed.
     let event_loop = unsafe { &*event_loop.cast::<EventLoop>() };
     let shared = &event_loop.shared;
     let mut queue = shared.queue.lock().unwrap_or_else(PoisonError::into_inner);

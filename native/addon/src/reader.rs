@@ -31,7 +31,7 @@ pub struct Reader {
     /// Reused: a reply is built here and copied out, so that a reply which does not fit harms
     /// nothing.
     scratch: Vec<u8>,
-    /// Functions that must let the store go when this reader is closed.
+    /// Functions that must close the store when this reader is closed.
     lanes: Vec<Weak<RefCell<Lane>>>,
 }
 
@@ -261,7 +261,7 @@ impl Reader {
         guard(|| Fanout::of(self.shared_store()?, &options))
     }
 
-    /// Lets the store go as soon as the reads that run have ended. Later calls throw.
+    /// Closes the store as soon as the reads that run have ended. Later calls throw.
     #[napi]
     pub fn close(&mut self) {
         self.store = None;

@@ -11,7 +11,7 @@ use crate::arguments::writable;
 use crate::failure::{Result, guard};
 use crate::promises::deferred;
 
-/// A reply on its way from a pool thread. `close` frees what is left of it; dropping it does so
+/// A reply in transfer from a pool thread. `close` frees the rest of it; dropping it does so
 /// too, but late.
 #[napi]
 pub struct NativeReply {
@@ -26,7 +26,7 @@ impl NativeReply {
         self.reader.bytes_left().map(|bytes| bytes as f64)
     }
 
-    /// Copies the next bytes into `into` and says how many. 0 is the end; −1 is nothing yet:
+    /// Copies the next bytes into `into` and returns their number. 0 is the end; −1 is nothing yet:
     /// `wait`. Throws where the rest cannot come.
     #[napi]
     pub fn read(&self, mut into: Uint8ArraySlice<'_>) -> Result<i32> {

@@ -46,7 +46,7 @@ pub struct RpcAnswerEnd {
     pub programs: Vec<RpcAnswerMint>,
 }
 
-/// One answer on its way. It takes the memory of its largest account.
+/// One answer in transfer. It takes the memory of its largest account.
 #[napi]
 pub struct RpcAnswer {
     rows: Option<RpcRows>,

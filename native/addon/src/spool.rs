@@ -68,7 +68,7 @@ pub struct Spool {
 
 #[napi]
 impl Spool {
-    /// Opens a spool with what is in it, or makes one. The feed asks for what is in the scope of
+    /// Opens a spool with its blocks, or makes one. The feed asks for what is in the scope of
     /// `store`.
     #[napi(constructor)]
     pub fn new(dir: String, options: SpoolOptions, store: StoreOptions) -> Result<Spool> {
@@ -93,7 +93,7 @@ impl Spool {
         })
     }
 
-    /// Begins to read a feed into the spool; it goes on when the spool is handed over.
+    /// Begins to read a feed into the spool; it continues when the spool is handed over.
     #[napi(ts_args_type = "options: FeedOptions, onEvent: (event: FeedEvent) => void")]
     pub fn start_feed(&mut self, options: FeedOptions, on_event: OnEvent) -> Result<()> {
         guard(|| {
@@ -182,7 +182,7 @@ impl Spool {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// After a replay: the store with the feed that goes on into it. The spool is closed.
+    /// After a replay: the store with the feed that continues into it. The spool is closed.
     #[napi]
     pub fn hand_over(&mut self) -> Result<Indexer> {
         guard(|| {
@@ -198,7 +198,7 @@ impl Spool {
         })
     }
 
-    /// Ends the feed and lets the files go; they stay on the disk.
+    /// Ends the feed and closes the files; they stay on the disk.
     #[napi]
     pub fn close(&mut self) -> Result<()> {
         guard(|| {

@@ -64,7 +64,7 @@ impl StoreInspector {
         guard(|| StoreStats::of(self.store()?))
     }
 
-    /// Begins a verification, and answers how many rows there are to look at.
+    /// Begins a verification, and answers the number of rows to verify.
     #[napi]
     pub fn begin_verify(&mut self, options: VerifyOptions) -> Result<f64> {
         guard(|| {
@@ -80,7 +80,7 @@ impl StoreInspector {
         })
     }
 
-    /// Looks at the next rows, in one short read transaction.
+    /// Verifies the next rows, in one short read transaction.
     #[napi]
     pub fn verify_slice(&mut self) -> Result<VerifyProgress> {
         guard(|| {

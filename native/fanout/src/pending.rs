@@ -1,11 +1,11 @@
-//! Frames of slots, roots and signatures, which wait for room in a pass.
+//! Frames of slots, roots and signatures, which wait for space in a pass.
 
 use super::frames::{Frames, IS_LAST};
 use super::signatures::{Outcome, Settled};
 use store::Tip;
 use sys::error::Result;
 
-/// A frame that waits for room in a pass.
+/// A frame that waits for space in a pass.
 pub enum PendingFrame {
     Slot(u32, Tip),
     Root(u32, u64),

@@ -278,7 +278,7 @@ fn scans(store: &Store, accounts: u64) {
         let per_row = took.as_secs_f64() * 1e6 / scanned.max(1) as f64;
         let ms = took.as_secs_f64() * 1e3;
         println!(
-            "scan {name} [{plan}]: {count} rows, {scanned} looked at, {ms:.3} ms, {per_row:.3} µs \
+            "scan {name} [{plan}]: {count} rows, {scanned} examined, {ms:.3} ms, {per_row:.3} µs \
              a row"
         );
     }

@@ -158,7 +158,7 @@ impl Store {
         &self.options
     }
 
-    /// Frees the reader slots of dead processes, and returns their number.
+    /// Frees the reader slots of ended processes, and returns their number.
     pub fn clear_stale_readers(&self) -> Result<usize> {
         Ok(self.env.clear_stale_readers()?)
     }

@@ -33,7 +33,7 @@ impl InFlight {
         self.used() >= self.bytes_max
     }
 
-    /// Waits for any room, then takes `bytes`. One piece may exceed the bound, so at most the bound
+    /// Waits for space, then takes `bytes`. One piece may exceed the bound, so at most the bound
     /// and one piece for each producing thread are in flight.
     fn take(&self, bytes: usize, deadline: Instant) -> Result<()> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,7 +131,7 @@ pub fn pipe(
 }
 
 impl ReplyWriter {
-    /// Queues one piece. Waits for room. Fails at the deadline, or at once if the reader has
+    /// Queues one piece. Waits for space. Fails at the deadline, or at once if the reader has
     /// closed.
     pub fn push(&mut self, piece: Vec<u8>) -> Result<()> {
         let bytes = piece.len();

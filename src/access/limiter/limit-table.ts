@@ -158,7 +158,7 @@ export class LimitTable {
       const row = this.#row(home + step)
       const last = Atomics.load(this.words, row + KEY)
       const isFree = last === 0n || last === ASSIGNING
-      // An idle row whose arrival time has passed says no more than a fresh one.
+      // An idle row whose arrival time has passed has the same effect as a new one.
       const isExpired = Atomics.load(this.words, row + ARRIVAL_TIME) <= nowNs
       if (!isFree && !(isExpired && this.#isIdle(row))) continue
       if (Atomics.compareExchange(this.words, row + KEY, last, ASSIGNING) !== last) continue

@@ -121,7 +121,7 @@ export class AccessStore {
     this.#root.resetReadTxn()
   }
 
-  /** Frees the reader slots of dead processes; returns how many. */
+  /** Frees the reader slots of ended processes; returns their number. */
   clearStaleReaders(): number {
     return this.#root.readerCheck()
   }

@@ -188,7 +188,7 @@ const load = async (parts: BootstrapParts, feed: FeedSource): Promise<LoadedBase
     const all = AbortSignal.any([signal, watch.failed])
     return await loading.load(dir, view, onProgress, all)
   } catch (error) {
-    // The loader itself only says that it was cancelled.
+    // The loader itself only reports that it was cancelled.
     watch.failed.throwIfAborted()
     throw error
   } finally {

@@ -201,7 +201,7 @@ export const countSnapshot = async (
   readonly accounts: number
   /** Of the store, at most. */
   readonly bytes: number
-  /** Of what is sorted on the disk while it is made. */
+  /** Bytes of the sorted files on disk while it is made. */
   readonly runBytes: number
 }> => {
   const loader = openLoader()

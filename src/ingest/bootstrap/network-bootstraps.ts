@@ -67,7 +67,7 @@ export const demandRpc = ({
 }: BootstrapNetwork): { readonly accountsRpc: AccountsRpcConfig; readonly scope: ListedScope } => {
   if (accountsRpc !== undefined && scope !== undefined) return { accountsRpc, scope }
   throw new Error(
-    `network ${id} has no ${scope === undefined ? 'scope' : 'accountsRpc'}: both are needed to read its accounts from an RPC`,
+    `network ${id} has no ${scope === undefined ? 'scope' : 'accountsRpc'}: a bootstrap from an RPC needs a scope and an accountsRpc`,
   )
 }
 

@@ -17,7 +17,7 @@ export type Target = {
   readonly plan?: Plan
 }
 
-/** What is asked of the feed about transactions, from nothing to everything. */
+/** What is requested of transactions, from nothing to everything. */
 export const TRANSACTIONS = ['none', 'status', 'logs', 'logsAndVotes'] as const
 export type Transactions = (typeof TRANSACTIONS)[number]
 

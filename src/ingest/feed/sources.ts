@@ -24,7 +24,7 @@ export type ChainOverride = {
   readonly firstSlot: number
 }
 
-/** The servers of a network's feed in order, and what is asked of each. */
+/** The servers of a network's feed in order, and what is requested of each. */
 export type FeedSources = {
   readonly sources: readonly [Target, ...Target[]]
   /** Contains nothing of a single server: a secret of the first must not reach the second. */

@@ -57,7 +57,7 @@ export type TransactionOutcome = {
   readonly loadedReadonly: readonly Uint8Array[]
 }
 
-/** A transaction in a block, perhaps a failed one. */
+/** A transaction in a block. It may have failed. */
 export type TransactionRecord = TransactionOutcome & {
   readonly slot: number
   readonly index: number

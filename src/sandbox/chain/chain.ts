@@ -53,7 +53,7 @@ export type ChainEvents = {
   status: [slot: number, parentSlot: number, status: Commitment]
 }
 
-/** Result of a transaction: in the block (perhaps failed), or refused and in no block. */
+/** Result of a transaction: in the block, where it may have failed, or refused and in no block. */
 export type Sent = { readonly landed: true; readonly record: TransactionRecord } | Refusal
 
 /** Result of a bundle: in the block whole, or not at all. */

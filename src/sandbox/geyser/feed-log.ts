@@ -33,7 +33,7 @@ type SlotData = {
   readonly accounts: Map<string, AccountEntry>
   readonly transactions: TransactionEntry[]
   byteCount: number
-  /** The block as it is sent, perhaps with a false parent hash. */
+  /** The block as it is sent; the parent hash may be a false one. */
   block: Block | undefined
 }
 

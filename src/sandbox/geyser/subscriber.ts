@@ -168,7 +168,7 @@ export class GeyserSubscriber {
     this.flush()
   }
 
-  /** Replaces all filters. Without a slot to replay from, the cursor stays where it is. */
+  /** Replaces all filters. Without a slot to replay from, the cursor is not changed. */
   private subscribe(request: SubscribeRequest): void {
     this.options.check(request)
     const { commitment: level, fromSlot } = request

@@ -163,7 +163,7 @@ export class BundleSender {
         'the engine named another bundle',
       ),
     )
-    // Without an id nobody could ask for the bundle, so it may not have been accepted.
+    // Without an id no client can query the bundle, so it counts as not accepted.
     const isId = route === '/relay' || answer.result?.startsWith('"') === true
     return isId ? answer : { ...answer, outcome: 'unknown', result: null }
   }

@@ -87,7 +87,7 @@ export class LockTable {
     Atomics.store(this.words, idIndexOf(slot) + 1, view.getBigInt64(8))
   }
 
-  /** The submission has ended: nobody joins it any more. */
+  /** The submission has ended: no other one joins it any more. */
   clearSubmission({ slot, word }: Lock): void {
     // Expired and acquired by another edge since.
     if (Atomics.load(this.words, slot) !== word) return

@@ -17,7 +17,7 @@ export type SendTask = {
   readonly id: Uint8Array
   /** Reserves what the send needs. The function that it returns starts the send. */
   readonly prepare: () => (() => StartedSend) | 'full'
-  /** Tells submissions of the same bundle from those of another one with the same lock. */
+  /** Distinguishes submissions of the same bundle from those of another one with the same lock. */
   readonly isSame: (submission: Submission) => boolean
 }
 

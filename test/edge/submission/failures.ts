@@ -57,7 +57,7 @@ t.test('when the lander fails', async t => {
       t.notMatch(edge.lines.join(), LANDER_CREDENTIAL)
     })
 
-  t.test('nobody listens', async t => {
+  t.test('no server', async t => {
     const urls = [`http://127.0.0.1:${await refusedPort()}`]
     const { post } = await openTestLander(t, undefined, { upstream: { urls } })
     for (const [route, body] of BODIES) {
@@ -68,7 +68,7 @@ t.test('when the lander fails', async t => {
     }
   })
 
-  t.test('nobody listens at the first URL', async t => {
+  t.test('no server at the first URL', async t => {
     const good = await openRawUpstream(t, s => s.write(answer(OK)))
     const urls = [`http://127.0.0.1:${await refusedPort()}`, good.url]
     const { post } = await openTestLander(t, undefined, { upstream: { urls } })
@@ -163,7 +163,7 @@ t.test('a client that leaves changes nothing for the lander', async t => {
   await until('both have ended', async () => /upstream_in_flight\{[^}]*\} 0/.test(await page()))
   t.match(await page(), /slotline_submissions_total\{[^}]*"\/lander",outcome="forwarded"\} 1/)
 
-  // Gone before it was read: there is nobody to answer, and nothing to send.
+  // Disconnected before it was read: there is no client to answer, and nothing to send.
   const cut = await connect(edge.port)
   cut.socket.write(requests[0]?.slice(0, -10) ?? '', 'latin1')
   cut.socket.destroy()

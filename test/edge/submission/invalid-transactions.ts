@@ -248,7 +248,7 @@ t.test(
 
 const documented = sharedPath('bundles/sendBundle-02015f69.json')
 t.test(
-  'the documented bundle gets the documented id, though it pays nobody here',
+  'the documented bundle gets the documented id, though it pays no tip here',
   { skip: documented === undefined && SHARED_ABSENT },
   async t => {
     const engine = await openRawUpstream(t)

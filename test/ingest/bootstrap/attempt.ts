@@ -71,7 +71,7 @@ t.test('a new store behind the live one waits before it replaces it', async t =>
   t.strictSame(done, ['live feed paused', 'live at 97, after 95'])
 })
 
-t.test('a new store that never catches up goes live after catchUpMs', async t => {
+t.test('a new store that never catches up becomes live after catchUpMs', async t => {
   const { done, runner } = open(t, { catchUpMs: 100 })
   await runner.run({ kind: 'rpc' })
   t.strictSame(done, ['live at 90, after 94'])

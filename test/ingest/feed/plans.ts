@@ -40,8 +40,8 @@ t.test('with every plan, provider faults do not change the stored accounts', asy
     ['a slot is sent twice', () => order({ fault: 'double', slot: chain.slot })],
     ['slots are sent out of order', () => order({ fault: 'swap', slot: chain.slot })],
     ['forks are reported', () => order({ fault: 'fork', slot: chain.slot })],
-    ['a slot is left out, but replayed', () => order({ fault: 'omit', isReplayed: true })],
-    ['it falls silent', () => order({ fault: 'stall', ms: 600 })],
+    ['a slot is omitted, but replayed', () => order({ fault: 'omit', isReplayed: true })],
+    ['it sends nothing', () => order({ fault: 'stall', ms: 600 })],
     ['ten slots are sent at once', () => order({ fault: 'burst', slots: 10 })],
   ]
   for (const [name, fault] of faults) {

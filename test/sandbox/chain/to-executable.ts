@@ -122,7 +122,7 @@ t.test('the compute budget is enforced', async t => {
 })
 
 t.test(
-  'budget instructions in it mean nothing, and inner instructions stay in their place',
+  'budget instructions in it mean nothing, and inner instructions keep their position',
   async t => {
     const { chain } = createChain()
     const { holders, mint } = createSampleAccounts(chain)

@@ -206,7 +206,7 @@ t.test('data slices cut the data', async t => {
   })
   const [update] = await feed.until(({ account }) => account !== undefined)
   const data = Buffer.from(update?.account?.account?.data ?? [])
-  t.equal(data.length, 9, 'one slice reaches beyond the data and is left out')
+  t.equal(data.length, 9, 'one slice reaches beyond the data and is omitted')
   t.equal(data[0], 6)
 })
 

@@ -85,7 +85,7 @@ t.test('the store is bounded and its entries expire', async t => {
   await codes.revokeByGrantId('g')
   t.equal(await codes.find('b'), undefined)
   for (let index = 0; index < 2_001; index++) await codes.upsert(String(index), {}, 10)
-  t.equal(await codes.find('0'), undefined, 'the oldest made room')
+  t.equal(await codes.find('0'), undefined, 'the oldest was evicted')
   t.ok(await codes.find('1'))
   await codes.destroy('1')
   t.equal(await codes.find('1'), undefined)

@@ -179,7 +179,7 @@ t.test('content types', async t => {
   }
 })
 
-t.test('the body goes on byte for byte, and nothing else of the client does', async t => {
+t.test('the body is forwarded byte for byte, and nothing else of the client is', async t => {
   const { raw, post } = await openTestLander(t)
   const text = base64(GOOD)
   const bodies: [route: string, body: string | Uint8Array][] = [
@@ -256,7 +256,7 @@ t.test('what belongs to one connection stays on it', async t => {
   ])
 })
 
-t.test('a body in chunks goes on as one', async t => {
+t.test('a body in chunks is forwarded as one', async t => {
   const { raw, edge, token } = await openTestLander(t)
   for (const [route, body] of BODIES) {
     const bytes = Buffer.from(body)
@@ -285,7 +285,7 @@ t.test('a body in chunks goes on as one', async t => {
   }
 })
 
-t.test('the credential may go in the query, in the place of what the client has there', async t => {
+t.test('the credential may be in the query, where it replaces the client’s', async t => {
   const upstream = { credentialIn: 'query', credentialName: 'api-key' }
   const { raw, edge, token } = await openTestLander(t, undefined, { upstream })
   for (const [route, body] of BODIES) {
@@ -334,7 +334,7 @@ t.test('what comes back is what the lander said', async t => {
     ['no type', '200 OK', '', 'x', []],
     ['bytes', '200 OK', 'application/octet-stream', Buffer.of(0, 255, 13, 10, 128), []],
     ['compressed', '200 OK', 'text/plain', Buffer.of(31, 139, 8), ['Content-Encoding: gzip']],
-    ['a status that nobody knows', '299 Odd', 'text/plain', 'odd', []],
+    ['an unknown status', '299 Odd', 'text/plain', 'odd', []],
     ['600 KB', '200 OK', 'text/plain', 'x'.repeat(600_000), []],
   ]
   let now: Buffer = Buffer.alloc(0)

@@ -94,7 +94,7 @@ const COUNTED: Readonly<Record<string, string>> = {
   'Token-2022': 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
   'Associated Token': 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL',
   Stake: 'Stake11111111111111111111111111111111111111',
-  'one that nobody knows': UNKNOWN,
+  'an unknown one': UNKNOWN,
 }
 
 t.test('which programs are an application', async t => {
@@ -209,7 +209,7 @@ t.test('which tips and which applications qualify', async t => {
         false,
       ],
       [
-        'one that stands in the transaction as well',
+        'one that is in the transaction as well',
         [signV0([...paid(route), calls(UNKNOWN, [writable(state), from])], [state])],
         true,
       ],
@@ -273,7 +273,7 @@ t.test('which tips and which applications qualify', async t => {
   }
 })
 
-t.test('version 1 qualifies, and its first signature stands at its end', async t => {
+t.test('version 1 qualifies, and its first signature is at its end', async t => {
   const { engine, send } = await open(t)
   for (const route of RELAY_ROUTES) {
     const v1 = await compileV1(payer, bs58.encode(blockhash()), [...paid(route), calls(UNKNOWN)])

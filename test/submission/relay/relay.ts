@@ -208,7 +208,7 @@ t.test('a submission that a check refused is returned, too', async t => {
     bundleId: null,
     signatures: [],
   })
-  // What is not even a bundle is nobody's submission.
+  // What is not a bundle is no submission.
   const none = await call('/relay', 'getTipAccounts')
   const other = await call('/relay', 'getSubmission', [none.headers['x-relay-submission-id']])
   t.equal(other.json.result, null)
@@ -228,7 +228,7 @@ t.test('an access that ended meanwhile forwards nothing and reads nothing', asyn
     const recheck = () => (count++ < asked ? undefined : refusal)
     const { engine, call } = await open(t, 1, { recheck })
     const { status, text, headers } = await call('/relay-bundle', method, params)
-    t.equal(status, 401, `${method}, judged again after ${asked}`)
+    t.equal(status, 401, `${method}, authenticated again after ${asked}`)
     t.equal(text, '{}')
     t.match(headers['x-relay-submission-id'], UUID_7)
     t.equal(engine.received.length, 0)

@@ -11,7 +11,7 @@ const open = (requestsPerSecondMax: number, requestsBurstMax: number) => {
   return { words, clock, create: () => createTokenBucket(options, modules) }
 }
 
-t.test('a burst goes at once, then one in each interval', t => {
+t.test('a burst is admitted at once, then one in each interval', t => {
   const { clock, create } = open(10, 3)
   const bucket = create()
   t.strictSame(

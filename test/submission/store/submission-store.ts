@@ -151,22 +151,25 @@ t.test(
   },
 )
 
-t.test('an ending too long for the write-ahead log is kept without the engine’s words', async t => {
-  const { wal, openEdge, newId } = await open(t)
-  const store = await openEdge(0)
-  const id = newId()
-  const record = store.begin(id, PENDING)
-  const long = { ...ACCEPTED, engine: { status: 200, words: 'x'.repeat(4_000) } }
-  const stored = record?.end(long)
-  const atDeath = Uint8Array.from(wal)
-  await stored
-  t.strictSame(store.get(id), long)
-  await store.close()
-  wal.set(atDeath)
-  const other = await openEdge(1)
-  t.strictSame(other.get(id), { ...ACCEPTED, engine: null })
-  await other.close()
-})
+t.test(
+  'a result too long for the write-ahead log is stored without the engine’s texts',
+  async t => {
+    const { wal, openEdge, newId } = await open(t)
+    const store = await openEdge(0)
+    const id = newId()
+    const record = store.begin(id, PENDING)
+    const long = { ...ACCEPTED, engine: { status: 200, words: 'x'.repeat(4_000) } }
+    const stored = record?.end(long)
+    const atDeath = Uint8Array.from(wal)
+    await stored
+    t.strictSame(store.get(id), long)
+    await store.close()
+    wal.set(atDeath)
+    const other = await openEdge(1)
+    t.strictSame(other.get(id), { ...ACCEPTED, engine: null })
+    await other.close()
+  },
+)
 
 t.test('an ending that cannot be decoded is reported, and its submission is unknown', async t => {
   const { wal, openEdge, newId, faults } = await open(t)
@@ -238,7 +241,7 @@ t.test('refused submissions are not recorded above their bounds', async t => {
   const store = await openEdge(0)
   const before = Array.from({ length: 40 }, newId)
   for (const id of before) store.record(id, invalid)
-  await until('the oldest goes: they were counted', () => isKept(store, before) < 40)
+  await until('the oldest is deleted: they were counted', () => isKept(store, before) < 40)
   const after = Array.from({ length: 40 }, newId)
   for (const id of after) store.record(id, invalid)
   t.equal(isKept(store, after), 0, 'with so many over the bound no more are taken')
@@ -298,7 +301,7 @@ t.test('a submission that ends after the close is recovered from the write-ahead
   t.strictSame(readers.find(ids[0]), ACCEPTED)
   await readers.close()
   t.equal(readers.find(ids[0]), undefined)
-  // Whatever lmdb would still do comes in a turn of its own.
+  // What lmdb would still do runs in a later turn.
   await new Promise(resolve => setTimeout(resolve, 20))
   const again = await openEdge(0)
   t.strictSame(
@@ -341,7 +344,7 @@ t.test('a full disk stops no submission and ends no edge, and stored records rem
   t.strictSame(new Set(stored.map(outcomeOf)), new Set(['accepted']))
   t.strictSame(new Set(lost.map(outcomeOf)), new Set([undefined]))
   const record = store.begin(newId(), PENDING)
-  t.equal(await record?.end(ACCEPTED), true, 'with room again it goes on')
+  t.equal(await record?.end(ACCEPTED), true, 'with free space it continues')
   await store.close()
   t.strictSame(later, [])
 })

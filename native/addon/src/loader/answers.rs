@@ -24,7 +24,7 @@ pub struct LoaderProgress {
     /// Bytes of archives as they came.
     pub bytes_read: f64,
     pub entries: f64,
-    /// Rows that go into the store, and those that are through. The total grows once.
+    /// Rows of the store, and those that are written. The total grows once.
     pub rows_total: f64,
     pub rows_merged: f64,
 }

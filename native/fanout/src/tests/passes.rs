@@ -26,7 +26,7 @@ fn deleted_slots_are_reported_lost() {
     );
     assert!(pass.frames.is_empty());
     bench.apply_accounts(5, vec![account([1; 32], 5, [9; 32], b"")]);
-    assert_eq!(bench.frames().len(), 1, "and goes on at the tip");
+    assert_eq!(bench.frames().len(), 1, "and continues at the tip");
     // A slot that is too large to store is a hole too.
     let small = Options {
         feed_bytes_max: 1_000,

@@ -37,7 +37,7 @@ pub fn file_bytes(store_dir: &Path) -> u64 {
 pub fn forget_pages(store_dir: &Path) {
     let file = data_file(store_dir);
     file.sync_all().expect("a disk that takes it");
-    // SAFETY: the descriptor is open; the call reads no memory of ours.
+    // SAFETY: the descriptor is open; the call reads no memory of this process.
     let refused = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     assert_eq!(refused, 0, "the pages stay");
 }

@@ -165,6 +165,6 @@ pub fn write(path: &Path, set: &Set) {
         pages: pages(set),
     };
     let mut out = BufWriter::new(File::create(path).expect("a file"));
-    serde_json::to_writer(&mut out, &sample).expect("room on the disk");
-    out.flush().expect("room on the disk");
+    serde_json::to_writer(&mut out, &sample).expect("space on the disk");
+    out.flush().expect("space on the disk");
 }

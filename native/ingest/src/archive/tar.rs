@@ -192,7 +192,7 @@ pub(super) fn drain<R: Read>(window: &mut Window<R>) -> Result<()> {
         let view = window.view().len();
         window.pass(view);
         if window.passed() > end {
-            return Err(invalid("it goes on behind its end mark"));
+            return Err(invalid("it has bytes after its end mark"));
         }
     }
     if window.passed() == 0 {

@@ -183,7 +183,7 @@ fn sort_all(
             return Ok(spans);
         };
         spans.push(arena.spill(out)?);
-        // The receiver is gone after the last arena.
+        // The receiver is dropped after the last arena.
         let _ = give_back.send(arena);
     }
 }

@@ -144,7 +144,7 @@ fn sort_all(
             spans.push(row_run::write_run(kind, &rows, &mut out)?);
         }
         rows.clear();
-        // The receiver is gone after the last part.
+        // The receiver is dropped after the last part.
         let _ = give_back.send(rows);
     }
     Ok(IndexRuns {

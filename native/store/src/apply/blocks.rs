@@ -62,7 +62,7 @@ impl Store {
             Some(tip) if !new.is_empty() => self.take_corrections(&txn, tip.slot)?,
             _ => Vec::new(),
         };
-        // With a scope, what is kept of a block may depend on the blocks before it.
+        // With a scope, the accounts kept of a block may depend on the blocks before it.
         let together = match self.options.scope {
             Scope::All => new.len().max(1),
             Scope::Listed { .. } => 1,

@@ -48,7 +48,7 @@ impl Store {
             }
             total = total.saturating_sub(drop_slot(feed, txn, oldest)?);
         }
-        // A slot that alone exceeds the limit is left out; a reader can distinguish it from a slot
+        // A slot that alone exceeds the limit is omitted; a reader can distinguish it from a slot
         // without changes.
         if bytes <= options.feed_bytes_max {
             write_slot(feed, txn, block, accounts, bytes)?;

@@ -39,7 +39,7 @@ pub(crate) fn key(mint: &MintId) -> [u8; 33] {
 }
 
 impl Row {
-    /// The meaning of a missing row: a mint without accounts, with nothing left out.
+    /// The meaning of a missing row: a mint without accounts, with nothing omitted.
     pub fn empty() -> Row {
         Row {
             is_complete: true,

@@ -106,7 +106,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// The writes of the newest whole slots that fit into `rows_max`, and the newest slot left out.
+/// The writes of the newest whole slots that fit into `rows_max`, and the newest slot omitted.
 fn newest_slots(written: &[(u64, Pubkey)], rows_max: u64) -> (&[(u64, Pubkey)], Option<u64>) {
     let mut kept = written.len();
     for of_slot in written.chunk_by(|a, b| a.0 == b.0).rev() {

@@ -37,7 +37,7 @@ pub(crate) fn check_blocks(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> 
                 ));
             }
             if block.root < before.root {
-                found.push(format!("blocks: the root of slot {slot} goes back"));
+                found.push(format!("blocks: the root of slot {slot} decreases"));
             }
         }
         if block.root > slot {

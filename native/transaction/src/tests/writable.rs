@@ -80,7 +80,7 @@ fn programs_are_not_writable_without_the_upgradeable_loader() {
     assert_eq!(
         writable(&build),
         [0, 1, 2],
-        "the loader stands beside it, itself reserved"
+        "the loader is listed beside it, itself reserved"
     );
     build.others[2] = [8; 32];
     assert_eq!(writable(&build), [0, 2, 3]);

@@ -43,7 +43,7 @@ impl ReadLimits {
 
 /// The receiver of a streamed reply.
 pub trait ReplySink {
-    /// Takes the next bytes. It may wait for room. It fails if the reader has closed or the
+    /// Takes the next bytes. It may wait for space. It fails if the reader has closed or the
     /// deadline has passed.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
 }

@@ -195,7 +195,7 @@ fn accounts_emptied_by_a_transaction_are_closed() {
     );
     assert!(
         translate(transfer(vec![], vec![]), ALL).is_ok(),
-        "not looked at"
+        "not examined"
     );
 }
 
