@@ -49,7 +49,7 @@ t.test('kill -9 of the indexer at random times during bootstraps', async t => {
     {
       processes: { edgeCount: 1, restartFirstMs: 20, restartMaxMs: 100, restartReadyMaxMs: 100 },
       bootstrap: BOOTSTRAP,
-      // A command finds a killed indexer running until its status is stale, however slow the machine.
+      // A command finds a killed indexer running until its status is stale, on a slow machine too.
       status: { writeMs: 50, staleMs: 60_000 },
     },
   )
