@@ -234,7 +234,7 @@ export declare class StoreLoader {
    * Takes every account of a snapshot archive, at a path or an `http(s)://` address. `order` as
    * in `push`.
    */
-  loadArchive(place: string, order: number, options: ArchiveOptions): Promise<LoaderReply>
+  loadArchive(location: string, order: number, options: ArchiveOptions): Promise<LoaderReply>
   /** Makes the store at `dir`, which must hold nothing. The loader is used up. */
   finish(dir: string, base: LoaderBase): Promise<LoaderReply>
   /**
@@ -249,7 +249,7 @@ export declare class StoreLoader {
   progress(): LoaderProgress
   /** Has the call that runs, and all later ones, end with `cancelled`. */
   cancel(): void
-  /** Lets everything go once the calls have ended. */
+  /** Frees everything once the calls have ended. */
   close(): void
 }
 

@@ -33,7 +33,7 @@ export type StoreLoader = {
    * the later version. For a URL, `options.caCertificatePem` is a private certificate authority
    * that replaces those of the system.
    */
-  loadArchive(place: string, order: number, options: ArchiveOptions): Promise<LoadedArchive>
+  loadArchive(location: string, order: number, options: ArchiveOptions): Promise<LoadedArchive>
   /** Adds versions packed by `packAccounts`. */
   push(order: number, packed: Uint8Array): Promise<void>
   /** Totals as of the last completed call. */
@@ -96,8 +96,10 @@ export const openStoreLoader = (
 ): StoreLoader => {
   const native = callNative(() => new addon.StoreLoader(workDir, store, options))
   return {
-    loadArchive: async (place, order, bounds) =>
-      required((await settled(callNative(() => native.loadArchive(place, order, bounds)))).archive),
+    loadArchive: async (location, order, bounds) =>
+      required(
+        (await settled(callNative(() => native.loadArchive(location, order, bounds)))).archive,
+      ),
     push: async (order, packed) => {
       await settled(callNative(() => native.push(order, packed)))
     },

@@ -95,7 +95,7 @@ impl StoreLoader {
     pub fn load_archive<'env>(
         &self,
         env: &'env Env,
-        place: String,
+        location: String,
         order: f64,
         options: ArchiveOptions,
     ) -> Result<Object<'env>> {
@@ -103,7 +103,7 @@ impl StoreLoader {
         let (options, limits) = checked(|| options.to_native())?;
         let progress = Arc::clone(&self.progress);
         self.start(env, move |loader| {
-            let source = open_source(&place, &options, &progress)?;
+            let source = open_source(&location, &options, &progress)?;
             let (base, end) = load_source(open(loader)?, source, order, &limits, &progress)?;
             Ok(Done::Read(base, Box::new(end)))
         })
@@ -200,7 +200,7 @@ impl StoreLoader {
         })
     }
 
-    /// Lets everything go once the calls have ended.
+    /// Frees everything once the calls have ended.
     #[napi]
     pub fn close(&mut self) -> Result<()> {
         guard(|| {

@@ -26,7 +26,7 @@ pub fn write_archive(dir: &Path, set: &Set) -> PathBuf {
     let mut out = BufWriter::new(File::create(&path).expect("a file"));
     let mut frame = |tar: &[u8]| {
         let packed = zstd::bulk::compress(tar, 1).expect("memory");
-        out.write_all(&packed).expect("room on the disk");
+        out.write_all(&packed).expect("space on the disk");
     };
     let mut head = Tar::new(Vec::new());
     head.begin(&Bank::at(SLOT)).expect("memory");
@@ -43,8 +43,8 @@ pub fn write_archive(dir: &Path, set: &Set) -> PathBuf {
     }
     frame(&Tar::new(Vec::new()).finish().expect("memory"));
     // A downloaded archive is already on disk, so flush here, outside the timed load.
-    let file = out.into_inner().expect("room on the disk");
-    file.sync_all().expect("room on the disk");
+    let file = out.into_inner().expect("space on the disk");
+    file.sync_all().expect("space on the disk");
     eprintln!(
         "archive of {} accounts: {:.1} s",
         set.accounts(),
@@ -75,8 +75,8 @@ pub fn load(archive: &Path, dir: &Path, store_dir: &Path, set: &Set, options: &O
     let (load_options, progress) = (LoadOptions::default(), Arc::new(Progress::default()));
     let mut loader =
         Loader::create(&dir.join("work"), &options.scope, &load_options).expect("a loader");
-    let place = archive.to_str().expect("a readable path");
-    let (_, end) = load_archive(&mut loader, place, 0, &progress).expect("a sound archive");
+    let location = archive.to_str().expect("a readable path");
+    let (_, end) = load_archive(&mut loader, location, 0, &progress).expect("a sound archive");
     let sorted = begun.elapsed();
     let base = Base {
         slot: end.manifest.slot,

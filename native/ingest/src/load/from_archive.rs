@@ -12,11 +12,11 @@ use sys::error::{Error, Result};
 /// summary of the archive.
 pub fn load_archive(
     loader: &mut Loader,
-    place: &str,
+    location: &str,
     order: u8,
     progress: &Arc<Progress>,
 ) -> Result<(Option<u64>, ArchiveEnd)> {
-    let source = open_source(place, &SourceOptions::default(), progress)?;
+    let source = open_source(location, &SourceOptions::default(), progress)?;
     load_source(loader, source, order, &ArchiveLimits::default(), progress)
 }
 

@@ -47,10 +47,10 @@ fn loader_of(dir: &Path, names: &[(&str, u8)]) -> Option<(Loader, ArchiveEnd)> {
     for (name, order) in names {
         let path = fixtures::path(&format!("snapshots/{name}.tar.zst"))?;
         let progress = Arc::new(Progress::default());
-        let place = path.to_str().unwrap();
+        let location = path.to_str().unwrap();
         // This also compares the sum of lamports with the manifest.
         end = Some(
-            load_archive(&mut loader, place, *order, &progress)
+            load_archive(&mut loader, location, *order, &progress)
                 .unwrap()
                 .1,
         );

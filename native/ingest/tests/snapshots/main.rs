@@ -41,8 +41,8 @@ fn read(name: &str) -> Option<(ArchiveName, Vec<Account>, ArchiveEnd)> {
 
 fn read_at(path: &Path) -> (ArchiveName, Vec<Account>, ArchiveEnd) {
     let progress = Arc::new(Progress::default());
-    let place = path.to_str().unwrap();
-    let source = open_source(place, &SourceOptions::default(), &progress).unwrap();
+    let location = path.to_str().unwrap();
+    let source = open_source(location, &SourceOptions::default(), &progress).unwrap();
     let (expected_bytes, mut accounts) = (source.bytes.unwrap(), Vec::new());
     let limits = ArchiveLimits::default();
     let end = read_archive(source.reader, &limits, &progress, &mut |entry| {

@@ -61,7 +61,7 @@ impl Key {
     }
 }
 
-struct Kept {
+struct CachedResult {
     key: Key,
     /// Id of the last commit in the result's snapshot.
     commit: usize,
@@ -71,25 +71,25 @@ struct Kept {
 /// The cached results of one reader. The cache is direct-mapped: each key has one slot, and a new
 /// result replaces the old one there. So a key can evict at most one other.
 pub struct Recent {
-    places: Vec<Option<Kept>>,
+    slots: Vec<Option<CachedResult>>,
 }
 
 impl Recent {
     /// Caches at most `results_max` results, each of at most 2 KiB; 0 disables the cache.
     pub fn new(results_max: usize) -> Recent {
-        let mut places = Vec::new();
-        places.resize_with(results_max, || None);
-        Recent { places }
+        let mut slots = Vec::new();
+        slots.resize_with(results_max, || None);
+        Recent { slots }
     }
 
-    fn place(&self, key: &Key) -> usize {
-        key.spread() % self.places.len().max(1)
+    fn slot_of(&self, key: &Key) -> usize {
+        key.spread() % self.slots.len().max(1)
     }
 
     /// The result, if it is of the store's last commit.
     pub(super) fn get(&self, key: &Key, last_commit: usize) -> Option<&[u8]> {
-        let kept = self.places.get(self.place(key))?.as_ref()?;
-        (kept.commit == last_commit && kept.key == *key).then_some(&kept.result)
+        let cached = self.slots.get(self.slot_of(key))?.as_ref()?;
+        (cached.commit == last_commit && cached.key == *key).then_some(&cached.result)
     }
 
     /// Caches a result of the snapshot with this last commit.
@@ -97,17 +97,17 @@ impl Recent {
         if result.len() > RESULT_BYTES_MAX {
             return;
         }
-        let place = self.place(&key);
-        let Some(place) = self.places.get_mut(place) else {
+        let slot = self.slot_of(&key);
+        let Some(slot) = self.slots.get_mut(slot) else {
             return;
         };
-        let kept = place.get_or_insert_with(|| Kept {
+        let cached = slot.get_or_insert_with(|| CachedResult {
             key,
             commit,
             result: Vec::new(),
         });
-        (kept.key, kept.commit) = (key, commit);
-        kept.result.clear();
-        kept.result.extend_from_slice(result);
+        (cached.key, cached.commit) = (key, commit);
+        cached.result.clear();
+        cached.result.extend_from_slice(result);
     }
 }

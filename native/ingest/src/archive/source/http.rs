@@ -36,12 +36,12 @@ enum Piece {
 }
 
 pub(super) fn open(
-    place: &str,
+    location: &str,
     options: &SourceOptions,
     progress: &Arc<Progress>,
 ) -> Result<Source> {
     let invalid = |_| Error::SnapshotInvalid("the snapshot's address is not a URL".into());
-    let url = Url::parse(place).map_err(invalid)?;
+    let url = Url::parse(location).map_err(invalid)?;
     if !url.username().is_empty() || url.password().is_some() {
         let reason = "user and password in a snapshot's address are not sent: leave them out";
         return Err(Error::SnapshotInvalid(reason.into()));

@@ -13,14 +13,14 @@ use sys::error::{Error, Result};
 /// Opens `http://…`, `https://…`, or a path. Messages show only the host of an address, because the
 /// rest may contain a key.
 pub fn open_source(
-    place: &str,
+    location: &str,
     options: &SourceOptions,
     progress: &Arc<Progress>,
 ) -> Result<Source> {
-    if place.starts_with("http://") || place.starts_with("https://") {
-        return http::open(place, options, progress);
+    if location.starts_with("http://") || location.starts_with("https://") {
+        return http::open(location, options, progress);
     }
-    let path = Path::new(place);
+    let path = Path::new(location);
     let file_name = path
         .file_name()
         .and_then(|name| name.to_str())

@@ -59,7 +59,7 @@ proptest! {
     /// After any requests and changes, and with any cache size, a reply is of the newest block.
     #[test]
     fn never_older_than_the_store(
-        places in 0usize..40,
+        slots in 0usize..40,
         steps in prop::collection::vec(prop_oneof![
             8 => any::<prop::sample::Index>().prop_map(Ok),
             1 => any::<u64>().prop_map(Err),
@@ -67,7 +67,7 @@ proptest! {
     ) {
         let (_dir, store) = open();
         let bodies = bodies();
-        let mut recent = Recent::new(places);
+        let mut recent = Recent::new(slots);
         for step in steps {
             match step {
                 Err(amount) => change(&store, amount),

@@ -78,12 +78,12 @@ fn each_refusal_is_named_without_the_address() {
         );
         assert_eq!(server.requests().len(), count, "{expected}");
     }
-    for (place, expected) in [
+    for (location, expected) in [
         ("http://user:secret@127.0.0.1/x", "are not sent"),
         ("http://[secret/", "is not a URL"),
         ("http://127.0.0.1:9/x", "cannot be reached"),
     ] {
-        let reason = reason(open(place));
+        let reason = reason(open(location));
         assert!(
             reason.contains(expected) && !reason.contains("secret"),
             "{reason}"

@@ -76,8 +76,8 @@ fn the_worthwhile_bytes_are_an_option() {
         attempts_max: 2,
         ..options()
     };
-    let place = server.url(&format!("/{NAME}"));
-    let source = open_source(&place, &patient, &Arc::default()).unwrap();
+    let location = server.url(&format!("/{NAME}"));
+    let source = open_source(&location, &patient, &Arc::default()).unwrap();
     assert_eq!(all_of(source).unwrap(), body);
     assert!(server.requests().len() > 2);
 }
@@ -99,8 +99,8 @@ fn read_ahead_is_bounded() {
         ahead_bytes_max: READ_BYTES as u64,
         ..options()
     };
-    let place = server.url(&format!("/{NAME}"));
-    let source = open_source(&place, &narrow, &Arc::default()).unwrap();
+    let location = server.url(&format!("/{NAME}"));
+    let source = open_source(&location, &narrow, &Arc::default()).unwrap();
     thread::sleep(Duration::from_millis(300));
     // The sockets buffer a few MB on both sides.
     let ahead = sent.load(Ordering::Relaxed);
@@ -126,8 +126,8 @@ fn a_retry_waits_as_the_server_asks() {
             ..options()
         },
     );
-    let place = server.url(&format!("/{NAME}"));
-    let source = open_source(&place, &longest, &Arc::default()).unwrap();
+    let location = server.url(&format!("/{NAME}"));
+    let source = open_source(&location, &longest, &Arc::default()).unwrap();
     assert!(begun.elapsed() >= Duration::from_secs(1));
     assert_eq!(all_of(source).unwrap(), packed());
 }
@@ -195,8 +195,8 @@ fn a_cancelled_transfer_stops_while_it_waits() {
         ..options()
     };
     let progress = Arc::new(Progress::default());
-    let place = server.url(&format!("/{NAME}"));
-    let source = open_source(&place, &patient, &progress).unwrap();
+    let location = server.url(&format!("/{NAME}"));
+    let source = open_source(&location, &patient, &progress).unwrap();
     let begun = Instant::now();
     let watcher = Arc::clone(&progress);
     thread::spawn(move || {
@@ -212,7 +212,7 @@ fn a_cancelled_transfer_stops_while_it_waits() {
 #[test]
 fn a_cancelled_transfer_stops_while_it_connects() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let place = format!("https://{}/{NAME}", silent.local_addr().unwrap());
+    let location = format!("https://{}/{NAME}", silent.local_addr().unwrap());
     let patient = SourceOptions {
         connect_ms: 10_000,
         ..options()
@@ -224,7 +224,7 @@ fn a_cancelled_transfer_stops_while_it_connects() {
         watcher.cancel();
     });
     let begun = Instant::now();
-    let ended = open_source(&place, &patient, &progress).err();
+    let ended = open_source(&location, &patient, &progress).err();
     assert!(matches!(ended, Some(Error::Cancelled)), "{ended:?}");
     assert!(begun.elapsed() < Duration::from_secs(2));
 }
