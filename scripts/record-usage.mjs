@@ -11,7 +11,8 @@ const TICKS_PER_SECOND = 100
 const [TIMES_FROM, TIMES_TO] = [11, 15]
 
 const output = process.env['SLOTLINE_TEST_USAGE']
-const file = relative(process.cwd(), process.argv[1] ?? '')
+const script = relative(process.cwd(), process.argv[1] ?? '')
+const file = /^dist\/test\/(test\/(?!fixtures\/).*)\.js$/.exec(script)?.[1]
 
 const readSeconds = () => {
   const stat = readFileSync('/proc/self/stat', 'utf8')
@@ -20,10 +21,10 @@ const readSeconds = () => {
   return ticks / TICKS_PER_SECOND
 }
 
-if (output !== undefined && isMainThread && /^test\/(?!fixtures\/).*\.ts$/.test(file))
+if (output !== undefined && isMainThread && file !== undefined)
   process.on('exit', () => {
     try {
-      appendFileSync(output, `${file} ${readSeconds()}\n`)
+      appendFileSync(output, `${file}.ts ${readSeconds()}\n`)
     } catch {
       // Without /proc there is no processor time to report.
     }

@@ -188,6 +188,19 @@ const compileSource = async () => {
   markDone('source', source)
 }
 
+/** As the tests run: one compilation takes less time than one in each of their processes. */
+const compileTests = async () => {
+  const folders = ['test', 'src', 'bench'].flatMap(folder => filesUnder(folder, []))
+  const tests = digestOf([
+    'package.json',
+    'scripts/build-tests.mjs',
+    ...folders.filter(name => name.endsWith('.ts')),
+  ])
+  if (existsSync(join(root, 'dist/test/test')) && isDone('tests', tests)) return
+  await run('Compiling the tests', 'npm', ['run', 'build:tests'])
+  markDone('tests', tests)
+}
+
 const buildPage = async () => {
   const page = digestOf(['package.json', 'package-lock.json', ...filesUnder(pages, [])])
   if (existsSync(join(root, 'dist/dashboard/pages/index.html')) && isDone('page', page)) return
@@ -201,5 +214,6 @@ await installPackages()
 await buildTestRunner()
 if (isBuilt) await buildNative()
 await compileSource()
+if (isForTests) await compileTests()
 await buildPage()
 await firstBuild

@@ -1,15 +1,18 @@
-// Runs every test but those of test/soak/, and reports failures and the slowest files at the end.
-// The folder of a test says how it runs: those of test/alone/ with nothing beside them, and two
-// groups side by side, the folders that mirror src/ and the others, which start the whole service.
-import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+// Runs the tests whose paths start with one of the arguments, or every test but those of
+// test/soak/, and reports failures and the slowest files at the end. The folder of a test says how
+// it runs: those of test/alone/ with nothing beside them, then the folders that mirror src/ beside
+// the others, which start the whole service.
+// The compiled tests run, and not by `tap run`: a compiler and a preload for coverage reports in
+// each process take longer than most tests.
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
+import t from 'tap'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-const tap = join(root, 'node_modules', '.bin', 'tap')
+const { tap } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const SLOWEST_SHOWN = 12
 /** Lines of a failure that are shown again at the end. */
 const FAILURE_LINES = 40
@@ -25,33 +28,31 @@ const groupOf = file => {
   return existsSync(join(root, 'src', folder)) ? 'rooms' : 'service'
 }
 
-const listTests = () => {
-  const { stdout } = spawnSync(tap, ['list'], { cwd: root, encoding: 'utf8' })
-  return stdout.split('\n').filter(line => line.startsWith('test/'))
-}
+const wanted = process.argv.slice(2)
+const listTests = () =>
+  readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.ts') && !name.startsWith('fixtures/'))
+    .map(name => `test/${name}`)
+    .filter(name => wanted.length === 0 || wanted.some(start => name.startsWith(start)))
+    .toSorted()
 
-const runGroup = (name, files, jobs, isShown) =>
-  new Promise(resolve => {
-    const started = Date.now()
-    const imports = ['tsx/esm', join(root, 'scripts', 'record-usage.mjs')]
-    const args = imports.map(module => `--node-arg=--import=${module}`)
-    const child = spawn(tap, ['run', '--disable-coverage', `--jobs=${jobs}`, ...args, ...files], {
-      cwd: root,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, SLOTLINE_TEST_USAGE: usageFile },
-    })
-    let output = ''
-    const read = chunk => {
-      output += chunk
-      if (isShown) process.stdout.write(chunk)
-    }
-    child.stdout.setEncoding('utf8').on('data', read)
-    child.stderr.setEncoding('utf8').on('data', read)
-    child.on('close', code => {
-      const seconds = Math.round((Date.now() - started) / 1000)
-      resolve({ name, count: files.length, seconds, output, hasPassed: code === 0 })
-    })
+/** tap's own `spawn` names its preload in NODE_OPTIONS: `env` sets what the caller had. */
+const runFile = async file => {
+  const compiled = join('dist', 'test', file.replace(/\.ts$/, '.js'))
+  const flags = ['--enable-source-maps', `--import=${join(root, 'scripts', 'record-usage.mjs')}`]
+  const options = `NODE_OPTIONS=${process.env['NODE_OPTIONS'] ?? ''}`
+  const started = Date.now()
+  const { ok: hasPassed } = await t.spawn('env', [options, process.execPath, ...flags, compiled], {
+    name: file,
+    at: null,
+    stack: '',
+    buffered: true,
+    cwd: root,
+    timeout: tap.timeout * 1000,
+    env: { ...process.env, TAP_TIMEOUT: String(tap.timeout), SLOTLINE_TEST_USAGE: usageFile },
   })
+  return { file, hasPassed, seconds: (Date.now() - started) / 1000 }
+}
 
 /** The failures within TAP: the file, the failed line, and the diagnostics below it. */
 const failuresIn = output => {
@@ -76,48 +77,58 @@ const readUsage = () => {
   return new Map(lines.map(line => line.split(' ')))
 }
 
-const timesOf = output =>
-  [...output.matchAll(/^(?:not )?ok \d+ - (test\/\S+) # time=([\d.]+)ms/gm)].map(
-    ([, file, time]) => ({ file, seconds: Number(time) / 1000 }),
-  )
-
-const writeSlowest = groups => {
+const writeSlowest = times => {
   const usage = readUsage()
-  const times = groups
-    .flatMap(({ output }) => timesOf(output))
-    .map(({ file, seconds }) => ({ file, seconds, cpuSeconds: Number(usage.get(file) ?? 0) }))
-  const total = times.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0)
+  const rows = times.map(row => ({ ...row, cpuSeconds: Number(usage.get(row.file) ?? 0) }))
+  const total = rows.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0)
   process.stdout.write(`# ${Math.round(total)} s of processor time; the slowest files:\n`)
-  const slowest = times.toSorted((one, other) => other.seconds - one.seconds)
+  const slowest = rows.toSorted((one, other) => other.seconds - one.seconds)
   for (const { file, seconds, cpuSeconds } of slowest.slice(0, SLOWEST_SHOWN))
     process.stdout.write(`#   ${file}: ${seconds.toFixed(1)} s, processor ${cpuSeconds} s\n`)
 }
 
 const files = listTests()
-const filesOf = group => files.filter(file => groupOf(file) === group)
 if (files.length === 0) {
   process.stderr.write('slotline: no tests were found\n')
   process.exit(1)
 }
-// Without a file tap would run every test.
-const run = (name, jobs, isShown) => {
-  const chosen = filesOf(name)
-  return chosen.length === 0 ? [] : [runGroup(name, chosen, jobs, isShown)]
+const groups = ['alone', 'service', 'rooms'].map(name => {
+  const members = files.filter(file => groupOf(file) === name)
+  return { name, count: members.length, waiting: members, failed: [], seconds: 0 }
+})
+const [alone, service, rooms] = groups
+const started = Date.now()
+const times = []
+let output = ''
+
+/** Runs files of the first of these groups that has one left, until none has. */
+const work = async (...sources) => {
+  for (;;) {
+    const group = sources.find(({ waiting }) => waiting.length > 0)
+    if (group === undefined) return
+    const { hasPassed, ...time } = await runFile(group.waiting.shift())
+    times.push(time)
+    if (!hasPassed) group.failed.push(time.file)
+    group.seconds = Math.round((Date.now() - started) / 1000)
+  }
 }
-const groups = [
-  ...(await Promise.all(run('alone', 1, true))),
-  ...(await Promise.all([
-    ...run('service', JOBS_PER_GROUP, true),
-    ...run('rooms', JOBS_PER_GROUP, false),
-  ])),
-]
-for (const { name, output } of groups) if (name === 'rooms') process.stdout.write(output)
-for (const { output } of groups)
-  for (const failure of failuresIn(output)) process.stdout.write(`${failure}\n`)
-for (const { name, count, seconds, hasPassed } of groups)
-  process.stdout.write(
-    `# ${name}: ${count} files, ${hasPassed ? 'passed' : 'FAILED'}, ${seconds} s\n`,
-  )
-writeSlowest(groups)
+
+t.jobs = 2 * JOBS_PER_GROUP
+// The files have timeouts, the run has none.
+t.setTimeout(0)
+t.on('data', chunk => (output += chunk))
+t.pipe(process.stdout)
+await work(alone)
+await Promise.all(
+  Array.from({ length: JOBS_PER_GROUP }, () => [work(service, rooms), work(rooms)]).flat(),
+)
+t.end()
+
+for (const failure of failuresIn(output)) process.stdout.write(`${failure}\n`)
+for (const { name, count, failed, seconds } of groups) {
+  const result = failed.length === 0 ? 'passed' : `${failed.length} FAILED`
+  process.stdout.write(`# ${name}: ${count} files, ${result}, after ${seconds} s\n`)
+}
+writeSlowest(times)
 rmSync(usageDir, { recursive: true })
-process.exitCode = groups.every(({ hasPassed }) => hasPassed) ? 0 : 1
+process.exitCode = groups.every(({ failed }) => failed.length === 0) ? 0 : 1

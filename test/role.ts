@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { repositoryPath } from './fixtures/repository.js'
 
-const PROGRAM = fileURLToPath(new URL('../dist/role.js', import.meta.url))
+const PROGRAM = repositoryPath('dist/role.js')
 const run = (...args: string[]) =>
   spawnSync(process.execPath, [PROGRAM, ...args], { encoding: 'utf8' })
 
