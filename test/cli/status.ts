@@ -33,7 +33,7 @@ t.test('status of a network: healthy, without feed, without service', async t =>
     isHealthy: true,
     networks: [{ network: 'one', isRunning: true, tipSlot: 1, generation: '1', bootstrap: null }],
   })
-  t.ok(seen.json.networks[0].tipAgeMs < 10_000)
+  t.ok(seen.json.networks[0].tipAgeMs < 60_000)
   t.notMatch(seen.output, /qzx11/, 'the path of a feed may be a key')
   const shown = await status()
   t.equal(shown.code, 0)

@@ -92,7 +92,7 @@ t.test('every operation answers as documented for any request', async t => {
   const dashboard = await startDashboard(t, { adminToken: new Secret(ADMIN_TOKEN) })
   const { accessService } = dashboard
   const ada = new DashboardClient(dashboard.url)
-  await ada.signIn(ADA)
+  t.equal(await ada.signIn(ADA), '/')
   const { accessId } = await dashboard.grant('ada')
   const here = { accessId, network: 'main', location: 'fra' }
   const document = JSON.parse(readFileSync(FILE, 'utf8')) as Document
