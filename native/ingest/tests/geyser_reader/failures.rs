@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ingest::geyser::Event;
+use tonic::Status;
 use yellowstone_grpc_proto::geyser::SlotStatus;
-use yellowstone_grpc_proto::tonic::Status;
 
 use crate::chain::*;
 use crate::harness::*;

@@ -1,17 +1,21 @@
 //! A `geyser.Geyser` server in this process that plays the steps of a test.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::Stream;
-use yellowstone_grpc_proto::geyser::geyser_server::{Geyser, GeyserServer};
+use tonic::body::Body;
+use tonic::codec::CompressionEncoding;
+use tonic::server::Grpc;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Identity, Server, ServerTlsConfig};
+use tonic::{Request, Response, Status, Streaming};
+use tonic_prost::ProstCodec;
+use tower::service_fn;
 use yellowstone_grpc_proto::geyser::*;
-use yellowstone_grpc_proto::tonic::codec::CompressionEncoding;
-use yellowstone_grpc_proto::tonic::transport::server::TcpIncoming;
-use yellowstone_grpc_proto::tonic::transport::{Identity, Server, ServerTlsConfig};
-use yellowstone_grpc_proto::tonic::{Request, Response, Status, Streaming, async_trait};
 
 /// Self-signed certificate of 127.0.0.1 for these tests only. Valid until 2126.
 pub const CERTIFICATE: &str = include_str!("tls/cert.pem");
@@ -70,7 +74,7 @@ impl FeedServer {
     }
 
     fn start_with(
-        mut builder: Server,
+        builder: Server,
         play: impl Fn(&SubscribeRequest, usize) -> Result<Vec<Step>, Status> + Send + Sync + 'static,
     ) -> FeedServer {
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -86,10 +90,11 @@ impl FeedServer {
         let entered = runtime.enter();
         let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = incoming.local_addr().unwrap();
-        let service = GeyserServer::new(feed)
-            .max_encoding_message_size(64 << 20)
-            .send_compressed(CompressionEncoding::Zstd);
-        runtime.spawn(builder.add_service(service).serve_with_incoming(incoming));
+        let service = service_fn(move |request| {
+            let feed = feed.clone();
+            async move { Ok::<_, Infallible>(feed.answer(request).await) }
+        });
+        runtime.spawn(builder.serve_with_incoming(service, incoming));
         drop(entered);
         FeedServer {
             address,
@@ -125,18 +130,18 @@ impl FeedServer {
 }
 
 type Updates = Pin<Box<dyn Stream<Item = Result<SubscribeUpdate, Status>> + Send>>;
-type Deshreds = Pin<Box<dyn Stream<Item = Result<SubscribeUpdateDeshred, Status>> + Send>>;
-type Gossip = Pin<Box<dyn Stream<Item = Result<SubscribeUpdateGossip, Status>> + Send>>;
 
-fn unused<T>() -> Result<Response<T>, Status> {
-    Err(Status::unimplemented("not part of the test"))
-}
-
-#[async_trait]
-impl Geyser for Feed {
-    type SubscribeStream = Updates;
-    type SubscribeDeshredStream = Deshreds;
-    type SubscribeGossipStream = Gossip;
+impl Feed {
+    async fn answer(self, request: http::Request<Body>) -> http::Response<Body> {
+        if request.uri().path() != "/geyser.Geyser/Subscribe" {
+            return Status::unimplemented("not part of the test").into_http();
+        }
+        Grpc::new(ProstCodec::<SubscribeUpdate, SubscribeRequest>::default())
+            .max_encoding_message_size(64 << 20)
+            .send_compressed(CompressionEncoding::Zstd)
+            .streaming(service_fn(|request| self.subscribe(request)), request)
+            .await
+    }
 
     async fn subscribe(
         &self,
@@ -181,65 +186,5 @@ impl Geyser for Feed {
             }
         });
         Ok(Response::new(Box::pin(stream)))
-    }
-
-    async fn subscribe_deshred(
-        &self,
-        _: Request<Streaming<SubscribeDeshredRequest>>,
-    ) -> Result<Response<Deshreds>, Status> {
-        unused()
-    }
-
-    async fn subscribe_gossip(
-        &self,
-        _: Request<SubscribeGossipRequest>,
-    ) -> Result<Response<Gossip>, Status> {
-        unused()
-    }
-
-    async fn subscribe_replay_info(
-        &self,
-        _: Request<SubscribeReplayInfoRequest>,
-    ) -> Result<Response<SubscribeReplayInfoResponse>, Status> {
-        unused()
-    }
-
-    async fn ping(&self, _: Request<PingRequest>) -> Result<Response<PongResponse>, Status> {
-        unused()
-    }
-
-    async fn get_latest_blockhash(
-        &self,
-        _: Request<GetLatestBlockhashRequest>,
-    ) -> Result<Response<GetLatestBlockhashResponse>, Status> {
-        unused()
-    }
-
-    async fn get_block_height(
-        &self,
-        _: Request<GetBlockHeightRequest>,
-    ) -> Result<Response<GetBlockHeightResponse>, Status> {
-        unused()
-    }
-
-    async fn get_slot(
-        &self,
-        _: Request<GetSlotRequest>,
-    ) -> Result<Response<GetSlotResponse>, Status> {
-        unused()
-    }
-
-    async fn is_blockhash_valid(
-        &self,
-        _: Request<IsBlockhashValidRequest>,
-    ) -> Result<Response<IsBlockhashValidResponse>, Status> {
-        unused()
-    }
-
-    async fn get_version(
-        &self,
-        _: Request<GetVersionRequest>,
-    ) -> Result<Response<GetVersionResponse>, Status> {
-        unused()
     }
 }

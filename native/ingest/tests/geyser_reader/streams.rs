@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use ingest::geyser::{Event, Transactions};
 use store::{Change, Options, Store};
+use tonic::Status;
 use yellowstone_grpc_proto::geyser::SlotStatus;
-use yellowstone_grpc_proto::tonic::Status;
 
 use crate::chain::*;
 use crate::harness::*;
