@@ -10,6 +10,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { parse, stringify } from 'smol-toml'
 import t, { type Test } from 'tap'
 import { repositoryRoot } from '../fixtures/repository.js'
 
@@ -61,6 +62,7 @@ t.test('npm run lint runs every tool that is tested here', async t => {
     'depcruise',
     'knip',
     'node scripts/check-files.mjs',
+    'cargo clippy',
   ])
     t.ok(
       SCRIPT.split(' && ').some(part => part.startsWith(command)),
@@ -241,4 +243,56 @@ t.test('check-files refuses import cycles between the modules of a Rust crate', 
     'native/cycle/src/a.rs: import cycle a.rs → b.rs → a.rs',
     'native/parent/src/inner/mod.rs: import cycle inner/mod.rs → inner/part.rs → inner/mod.rs',
   ])
+})
+
+t.test('clippy refuses long functions and unsafe code without a reason', async t => {
+  const lines = (count: number) => `pub fn lines() {\n${'    drop(1);\n'.repeat(count)}}\n`
+  const pointer = 'pub unsafe fn read(at: *const u8) -> u8'
+  const cases: readonly (readonly [rule: string | undefined, module: string, text: string])[] = [
+    [undefined, 'sound', `// Comments are not counted.\n${lines(60)}`],
+    ['clippy::too_many_lines', 'long', lines(61)],
+    ['clippy::undocumented_unsafe_blocks', 'bare', `${pointer} {\n    unsafe { *at }\n}\n`],
+    [
+      'clippy::multiple_unsafe_ops_per_block',
+      'double',
+      `${pointer} {\n    // SAFETY: none.\n    unsafe { *at + *at.add(1) }\n}\n`,
+    ],
+  ]
+  const native = parse(readFileSync(join(repositoryRoot, 'native', 'Cargo.toml'), 'utf8'))
+  const { lints } = native['workspace'] as { readonly lints: object }
+  const dir = openCheckout(t, {
+    'native/Cargo.toml': stringify({
+      package: { name: 'planted', version: '0.0.0', edition: '2024' },
+      workspace: { lints },
+      lints: { workspace: true },
+    }),
+    'native/src/lib.rs': cases.map(([, module]) => `mod ${module};\n`).join(''),
+    ...Object.fromEntries(cases.map(([, module, text]) => [`native/src/${module}.rs`, text])),
+  })
+  cpSync(join(repositoryRoot, 'native', 'clippy.toml'), join(dir, 'native', 'clippy.toml'))
+  const manifest = ['--manifest-path', join(dir, 'native', 'Cargo.toml')]
+  const args = ['clippy', '--offline', '--message-format=json', ...manifest]
+  const { code, output } = await run(dir, 'cargo', ...args)
+  t.not(code, 0)
+  type Line = {
+    readonly reason?: string
+    readonly message?: {
+      readonly code: { readonly code: string } | null
+      readonly level: string
+      readonly spans: readonly { readonly file_name: string }[]
+    }
+  }
+  const found = output
+    .split('\n')
+    .filter(line => line.startsWith('{'))
+    .map(line => JSON.parse(line) as Line)
+    .flatMap(({ message }) =>
+      message?.level === 'error' && message.code !== null
+        ? [`${message.code.code} ${message.spans[0]?.file_name}`]
+        : [],
+    )
+  const expected = cases.flatMap(([rule, module]) =>
+    rule === undefined ? [] : [`${rule} src/${module}.rs`],
+  )
+  t.strictSame(found.toSorted(), expected.toSorted())
 })

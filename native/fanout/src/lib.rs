@@ -6,6 +6,8 @@
 //! sum of changes and matches, not the product of changes and subscriptions. Where the store has
 //! already deleted a slot, the pass reports the loss.
 
+#![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables of cases"))]
+
 mod engine;
 mod error_json;
 mod frames;

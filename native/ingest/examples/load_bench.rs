@@ -6,6 +6,8 @@
 //! three indexes. Then 265 bytes of a page of `accounts` and 258 of three indexes, each page
 //! written once.
 
+#![allow(clippy::too_many_lines, reason = "a list of measurements")]
+
 use fixtures::seeded;
 
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! Addresses, token layouts and text encodings of Solana.
 
 #![deny(clippy::all)]
+#![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables of cases"))]
 
 pub mod encoding;
 pub mod token;

@@ -6,6 +6,8 @@
 //! overwrite in `accounts`, a delete and a put in `holders` and in `changed`, and about 260 bytes
 //! appended to `feed`. One commit per block, with LMDB's two syncs.
 
+#![allow(clippy::too_many_lines, reason = "a list of measurements")]
+
 use fixtures::seeded;
 
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! The accounts store: one LMDB environment, one writer process, any number of readers.
 
+#![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables of cases"))]
+
 mod apply;
 mod backup;
 mod btree_prefetch;

@@ -6,6 +6,8 @@
 //! three to four levels and writes about 420 bytes: two base58 texts (one in, one out) and 220
 //! characters of base64. A page of 10,000 does the same 10,000 times and also walks an index.
 
+#![allow(clippy::too_many_lines, reason = "a list of measurements")]
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

@@ -2,6 +2,7 @@
 //! event loop.
 
 #![deny(clippy::all)]
+#![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables of cases"))]
 
 pub mod account_json;
 pub mod fast_lane;

@@ -1,6 +1,8 @@
 //! Compares replies with those of a real Agave 3.1 for the fixture accounts, by value.
 //! [`expected_error`] and [`as_contract`] list every difference that the contract makes.
 
+#![allow(clippy::too_many_lines, reason = "one comparison")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};

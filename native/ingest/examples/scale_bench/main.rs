@@ -7,6 +7,8 @@
 //! store: `<folder>/store`, all of it in memory, and `<folder>/sample.json`. The figure `loaded`
 //! announces the pause, and a line on standard input ends it.
 
+#![allow(clippy::too_many_lines, reason = "a list of measurements")]
+
 mod apply;
 mod data;
 mod load;

@@ -67,9 +67,8 @@ impl Members {
                 b'0' | 0 | b'7' => {
                     let bytes = pax.bytes.unwrap_or(head.bytes);
                     limits.check_unpacked(passed, bytes)?;
-                    let name = pax.name.or(long_name).unwrap_or(head.name);
                     return Ok(Some(Member {
-                        name,
+                        name: pax.name.or(long_name).unwrap_or(head.name),
                         bytes,
                         stored_bytes: bytes,
                         pieces: None,
@@ -77,9 +76,7 @@ impl Members {
                 }
                 b'S' => {
                     let pieces = sparse::extended(window, is_extended, pieces)?;
-                    let bytes = real_bytes.ok_or_else(|| invalid("a sparse file has no size"))?;
-                    sparse::check(&pieces, bytes, head.bytes)?;
-                    limits.check_storage("a sparse file", bytes)?;
+                    let bytes = sparse_bytes(&pieces, real_bytes, head.bytes, limits)?;
                     limits.check_unpacked(passed, bytes)?;
                     self.hole_bytes += bytes.saturating_sub(head.bytes);
                     return Ok(Some(Member {
@@ -100,6 +97,19 @@ impl Members {
             }
         }
     }
+}
+
+/// The size of a sparse file, which its header states and its pieces fit.
+fn sparse_bytes(
+    pieces: &[Piece],
+    stated: Option<u64>,
+    stored_bytes: u64,
+    limits: &ArchiveLimits,
+) -> Result<u64> {
+    let bytes = stated.ok_or_else(|| invalid("a sparse file has no size"))?;
+    sparse::check(pieces, bytes, stored_bytes)?;
+    limits.check_storage("a sparse file", bytes)?;
+    Ok(bytes)
 }
 
 struct Head {

@@ -75,14 +75,7 @@ impl BlockAssembler {
             ..
         } = update
         {
-            self.root = self.root.max(Some(slot));
-            return match self.open.get_mut(&slot) {
-                Some(open) => {
-                    open.is_confirmed = true;
-                    self.release(ready)
-                }
-                None => Ok(()),
-            };
+            return self.finalize(slot, ready);
         }
         if self.is_skipped(&update) {
             return Ok(());
@@ -98,17 +91,35 @@ impl BlockAssembler {
                 _ => Ok(()),
             };
         }
+        if self.put(slot, update)? {
+            self.release(ready)?;
+        }
+        Ok(())
+    }
+
+    fn finalize(&mut self, slot: u64, ready: &mut Vec<Ready>) -> Result<(), Fault> {
+        self.root = self.root.max(Some(slot));
+        match self.open.get_mut(&slot) {
+            Some(open) => {
+                open.is_confirmed = true;
+                self.release(ready)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a message to its slot. Returns true if the slot may be complete now.
+    fn put(&mut self, slot: u64, update: Update) -> Result<bool, Fault> {
+        let may_be_complete = matches!(update, Update::Meta(_) | Update::Slot { .. });
         match update {
             Update::Slot {
                 state: SlotState::CreatedBank | SlotState::Dead,
                 ..
             } => {
                 self.forget(slot);
-                return Ok(());
+                return Ok(false);
             }
-            Update::Slot { .. } => {
-                self.change(slot, |open| open.is_confirmed = true)?;
-            }
+            Update::Slot { .. } => self.change(slot, |open| open.is_confirmed = true)?,
             Update::Meta(meta) => {
                 check_parent(&meta)?;
                 self.change(slot, |open| open.meta = Some(meta))?;
@@ -117,19 +128,13 @@ impl BlockAssembler {
                 write_version,
                 account,
                 ..
-            } => {
-                return self.change(slot, |open| open.put_account(write_version, account));
-            }
+            } => self.change(slot, |open| open.put_account(write_version, account))?,
             Update::Transaction {
                 index, transaction, ..
-            } => {
-                return self.change(slot, |open| open.put_transaction(index, transaction));
-            }
-            Update::Closed { pubkeys, .. } => {
-                return self.change(slot, |open| open.put_closed(pubkeys));
-            }
+            } => self.change(slot, |open| open.put_transaction(index, transaction))?,
+            Update::Closed { pubkeys, .. } => self.change(slot, |open| open.put_closed(pubkeys))?,
         }
-        self.release(ready)
+        Ok(may_be_complete)
     }
 
     fn is_skipped(&mut self, update: &Update) -> bool {

@@ -109,13 +109,11 @@ fn accounts(
     if !programs.is_empty() {
         let sysvars = is_one.then_some(&SYSVAR_PROGRAM);
         let owner = programs.iter().chain(sysvars).map(encode).collect();
-        filters.insert(
-            "programs".to_string(),
-            SubscribeRequestFilterAccounts {
-                owner,
-                ..SubscribeRequestFilterAccounts::default()
-            },
-        );
+        let of_programs = SubscribeRequestFilterAccounts {
+            owner,
+            ..SubscribeRequestFilterAccounts::default()
+        };
+        filters.insert("programs".to_string(), of_programs);
     }
     for (index, mint) in mints.iter().enumerate() {
         filters.insert(format!("mint{index}"), accounts_of_mint(mint));
@@ -123,35 +121,28 @@ fn accounts(
     if is_one {
         return filters;
     }
-    let account = [&CLOCK_SYSVAR]
-        .into_iter()
-        .chain(mints)
-        .chain(pubkeys)
-        .map(encode)
-        .collect();
-    filters.insert(
-        "pubkeys".to_string(),
-        SubscribeRequestFilterAccounts {
-            account,
-            ..SubscribeRequestFilterAccounts::default()
-        },
-    );
-    if is_narrow {
-        return filters;
+    let pubkeys = [&CLOCK_SYSVAR].into_iter().chain(mints).chain(pubkeys);
+    let listed = SubscribeRequestFilterAccounts {
+        account: pubkeys.map(encode).collect(),
+        ..SubscribeRequestFilterAccounts::default()
+    };
+    filters.insert("pubkeys".to_string(), listed);
+    if !is_narrow {
+        filters.insert("closed".to_string(), closed_accounts());
     }
-    let closed = Filter::Lamports(SubscribeRequestFilterAccountsFilterLamports {
+    filters
+}
+
+fn closed_accounts() -> SubscribeRequestFilterAccounts {
+    let no_lamports = Filter::Lamports(SubscribeRequestFilterAccountsFilterLamports {
         cmp: Some(Cmp::Eq(0)),
     });
-    filters.insert(
-        "closed".to_string(),
-        SubscribeRequestFilterAccounts {
-            filters: vec![SubscribeRequestFilterAccountsFilter {
-                filter: Some(closed),
-            }],
-            ..SubscribeRequestFilterAccounts::default()
-        },
-    );
-    filters
+    SubscribeRequestFilterAccounts {
+        filters: vec![SubscribeRequestFilterAccountsFilter {
+            filter: Some(no_lamports),
+        }],
+        ..SubscribeRequestFilterAccounts::default()
+    }
 }
 
 fn accounts_of_mint(mint: &Pubkey) -> SubscribeRequestFilterAccounts {
