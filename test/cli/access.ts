@@ -39,12 +39,12 @@ const statusOf = (
 const checkDocumentation = async (t: Test, dir: string, port: number): Promise<void> => {
   const blocks = blocksOf(readPage('docs/access.md')).filter(({ language }) => language === 'sh')
   t.equal(blocks.length, 4)
+  const [command, args] = commandLine()
   const script = blocks
     .map(({ text }) => text.replaceAll('127.0.0.1:8903', `127.0.0.1:${port + 4}`))
     .join('\n')
-  const [command, args] = commandLine()
-  const own = `set -e\nslotline() { ${[command, ...args].join(' ')} "$@"; }\n`
-  const { stdout } = await promisify(execFile)('sh', ['-c', own + script], {
+    .replace('node dist/main.js', [command, ...args].join(' '))
+  const { stdout } = await promisify(execFile)('sh', ['-c', `set -e\n${script}`], {
     cwd: dir,
     timeout: 90_000,
   })
