@@ -1,11 +1,16 @@
 import net from 'node:net'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import type { Options } from '../../../src/server/options.js'
 import { UnreadReplyDetector } from '../../../src/server/http/unread-reply-detector.js'
 import { openTestServer, post, text } from '../../fixtures/server/server.js'
 
-t.test('a client that pipelines requests and never reads is disconnected', async t => {
+const MIB = 1024 ** 2
+
+/** A client that pipelines requests and never reads; returns the log lines of the server. */
+const flood = async (t: Test, options: Partial<Options>): Promise<string> => {
   const body = 'x'.repeat(20_000)
-  const { port, server, lines } = await openTestServer(t, [{ handle: () => text(body) }])
+  const routes = [{ handle: () => text(body) }]
+  const { port, server, lines } = await openTestServer(t, routes, { options })
   const socket = net.connect(port, '127.0.0.1')
   socket.on('error', () => {})
   socket.pause()
@@ -13,15 +18,26 @@ t.test('a client that pipelines requests and never reads is disconnected', async
   const before = process.memoryUsage.rss()
   const batch = Buffer.from(post('/t', 'x').repeat(1_000))
   // Bounded by the socket's own buffer: this process has both ends, and its memory is measured.
-  const flood = setInterval(() => {
+  const timer = setInterval(() => {
     if (!socket.destroyed && !socket.writableNeedDrain) socket.write(batch)
   }, 5)
   await closed
-  clearInterval(flood)
+  clearInterval(timer)
   const { requestsCount } = server.stats()
   t.ok(requestsCount < 3_000, `closed after ${requestsCount} replies of 20 kB`)
   t.ok(process.memoryUsage.rss() - before < 150e6)
-  t.match(lines.join(''), /replies are not read/)
+  return lines.join('')
+}
+
+t.test('a client that pipelines requests and never reads is disconnected', async t => {
+  await flood(t, {})
+})
+
+t.test('its replies that are not read are logged', async t => {
+  // The first probe comes when the buffers of both sockets are full. One that fills them would be
+  // sent as the client reads, and the next request of the pipeline would end the connection.
+  const logged = await flood(t, { unreadProbeBytes: 8 * MIB, unreadProbesMax: 2 })
+  t.match(logged, /replies are not read/)
 })
 
 t.test('one reply per this many bytes is a probe, and failed probes are bounded by address', t => {
