@@ -3,12 +3,11 @@ import t, { type Test } from 'tap'
 import { currentGeneration, storesPath } from '../../src/storage/generations.js'
 import { childPids, startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import { conservationQuestions, startPoller, type Poller } from '../fixtures/processes/poller.js'
-import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 import { requirePid } from '../fixtures/processes/require-pid.js'
 
-/** Upper bound of a recovery: what a process takes on a quiet machine, or on any. */
-const REPAIR_MS = isSoak ? 2_000 : 20_000
+/** Upper bound of a recovery. */
+const REPAIR_MS = 2_000
 /** Attempts per process, because a busy machine may delay a recovery. */
 const KILLS_MAX = 4
 
