@@ -26,6 +26,7 @@ t.test('status of a network: healthy, without feed, without service', async t =>
     networks: [{ reason: 'no indexer runs', tipSlot: null }],
   })
 
+  const startedMs = performance.now()
   const service = await prepared.start()
   let seen = await status('--json')
   await until('the network is healthy', async () => (seen = await status('--json')).code === 0)
@@ -33,7 +34,8 @@ t.test('status of a network: healthy, without feed, without service', async t =>
     isHealthy: true,
     networks: [{ network: 'one', isRunning: true, tipSlot: 1, generation: '1', bootstrap: null }],
   })
-  t.ok(seen.json.networks[0].tipAgeMs < 60_000)
+  const { tipAgeMs } = seen.json.networks[0]
+  t.ok(tipAgeMs >= 0 && tipAgeMs <= performance.now() - startedMs, `${tipAgeMs} ms`)
   t.notMatch(seen.output, /qzx11/, 'the path of a feed may be a key')
   const shown = await status()
   t.equal(shown.code, 0)
