@@ -1,7 +1,6 @@
 import type { Config } from '../config/config.js'
 import type { Metrics } from '../shared/metrics.js'
 import { createTransactionChecks, type TransactionChecks } from '../native/transactions.js'
-import { UNCHECKED } from '../submission/lander/findings.js'
 import { Lander, LANDER_ROUTES, type LanderMeter } from '../submission/lander/lander.js'
 import { openNamedUpstream, type SubmissionModules } from './open-upstream.js'
 
@@ -15,7 +14,6 @@ const createMeter = (network: string, metrics: Metrics): LanderMeter => {
       {
         forwarded: metrics.counter('submissions', { network, route, outcome: 'forwarded' }),
         seconds: metrics.histogram('submissionSeconds', { network, route }),
-        unchecked: metrics.counter('landerFindings', { network, route, kind: UNCHECKED }),
       },
     ]),
   )
@@ -26,10 +24,7 @@ const createMeter = (network: string, metrics: Metrics): LanderMeter => {
       if (outcome === 'forwarded') series?.forwarded.add(1)
       else metrics.counter('submissions', { network, route, outcome }).add(1)
     },
-    onFinding: (route, kind) => {
-      if (kind === UNCHECKED) usual.get(route)?.unchecked.add(1)
-      else metrics.counter('landerFindings', { network, route, kind }).add(1)
-    },
+    onFinding: (route, kind) => metrics.counter('landerFindings', { network, route, kind }).add(1),
   }
 }
 

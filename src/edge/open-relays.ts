@@ -158,14 +158,11 @@ const drain = async (upstream: Upstream, answerMs: number): Promise<void> => {
 const createMeter = (network: string, route: RelayRoute, metrics: Metrics): RelayMeter => {
   const labels = { network, route }
   const seconds = metrics.histogram('relaySeconds', labels)
-  const accepted = metrics.counter('relayCalls', { ...labels, method: 'sendBundle', outcome: 'ok' })
   const joined = metrics.counter('relayJoined', labels)
   const mismatches = metrics.counter('relayMismatches', labels)
   return {
-    onCall: (method, outcome) => {
-      if (method === 'sendBundle' && outcome === 'ok') accepted.add(1)
-      else metrics.counter('relayCalls', { ...labels, method, outcome }).add(1)
-    },
+    onCall: (method, outcome) =>
+      metrics.counter('relayCalls', { ...labels, method, outcome }).add(1),
     onForward: elapsedMs => seconds.observe(elapsedMs / 1000),
     onJoined: () => joined.add(1),
     onMismatch: () => mismatches.add(1),
