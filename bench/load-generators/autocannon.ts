@@ -31,8 +31,7 @@ onStart<ClosedLoop, ClosedLoopResult>(
     const cpuBefore = process.cpuUsage()
     const result = await load(durationMs)
     const cpu = process.cpuUsage(cpuBefore)
-    // What was in flight at the end is cut off by autocannon: at most one request of each
-    // connection.
+    // At the end autocannon aborts the requests in flight: at most one of each connection.
     const unanswered = Math.max(0, result.requests.sent - result.requests.total - connectionCount)
     const { errors, timeouts, mismatches, non2xx } = result
     return {

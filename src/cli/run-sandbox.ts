@@ -24,7 +24,7 @@ import type { SandboxOptions } from '../sandbox/process.js'
 import { openLog } from '../shared/log.js'
 import { drainOnSignal, exitOnSignal } from './serve.js'
 
-const startGuest = (config: Config, flags: SandboxFlags, options: SandboxOptions) => {
+const startSandboxService = (config: Config, flags: SandboxFlags, options: SandboxOptions) => {
   const { log, flush } = openLog('supervisor', config.log)
   const service = startService(config, log, {
     name: 'sandbox',
@@ -41,7 +41,7 @@ export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
   const config = sandboxConfig({ ...flags, dataDir: resolve(flags.dataDir) })
   const users = createIdentityUsers(randomBytes)
   const removeHandlers = exitOnSignal()
-  const { service, flush } = await startGuest(config, flags, { flags, users })
+  const { service, flush } = await startSandboxService(config, flags, { flags, users })
   drainOnSignal(service, flush)
   removeHandlers()
   const tokens = await service.ensureAccesses(
@@ -59,7 +59,7 @@ export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
     metricsUrl: `http://127.0.0.1:${ports.metrics}/metrics`,
     adminToken: readAdminToken(config.access.adminTokenFile).reveal(),
     users,
-    detail: service.guestDetail() as SandboxDetail,
+    detail: service.chainProviderDetail() as SandboxDetail,
   })
   writeDescription(join(config.dataDir, 'sandbox.json'), description)
   process.stdout.write(formatWelcome(description))

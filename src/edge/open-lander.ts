@@ -52,8 +52,8 @@ export const openNetworkLander = async (
     },
     config.pools,
   )
-  const place = { network: network.id, name: 'lander' }
-  const upstream = await openNamedUpstream(section, place, modules)
+  const labels = { network: network.id, name: 'lander' }
+  const upstream = await openNamedUpstream(section, labels, modules)
   const lander = new Lander(options, {
     upstream,
     checks,

@@ -31,12 +31,12 @@ type SharedByLocations = {
   readonly budget: ReplyBudget
 }
 
-/** Limits the kernel's send buffers of connections accepted from now on. */
+/** Limits the unsent bytes in the send buffers of sockets accepted from now on. */
 const boundSendBuffers = (bytes: number, log: Log): void => {
   try {
     boundUnsent(bytes)
   } catch (error) {
-    log.warn({ err: error }, 'send buffers of the kernel cannot be limited')
+    log.warn({ err: error }, 'unsent bytes of sockets cannot be limited')
   }
 }
 

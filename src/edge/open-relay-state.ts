@@ -15,7 +15,7 @@ import {
 import type { SubmissionModules } from './open-upstream.js'
 
 /** The edge among those of its machine. */
-export type EdgePlace = { readonly index: number; readonly count: number }
+export type EdgeNumber = { readonly index: number; readonly count: number }
 
 /** What all relay routes of an edge share. */
 export type RelayState = {
@@ -37,10 +37,10 @@ export type RelayStateBounds = {
 const WAL_FILE = 'write-ahead-log'
 const WORDS_FILE = 'lock-table'
 
-/** Opens the store of an edge and recovers what was in flight when its last process ended. */
+/** Opens the store of an edge and recovers the submissions that its last process left in flight. */
 export const openRelayState = async (
   config: Config,
-  { index, count }: EdgePlace,
+  { index, count }: EdgeNumber,
   { wordCount, sendMs }: RelayStateBounds,
   modules: SubmissionModules,
 ): Promise<RelayState> => {
@@ -65,7 +65,7 @@ export const openRelayState = async (
     lockSecondsMax: Math.ceil(followMs / 1000) + 1,
     nowSeconds: () => process.hrtime()[0],
   })
-  // After the store has recovered: other edges that wait for what was in flight read it there.
+  // After the store has recovered: other edges that wait for these submissions read them there.
   locks.releaseStale(count)
   const read = (edge: number, id: Uint8Array) => {
     try {

@@ -8,7 +8,7 @@ import { watchTips } from '../submission/relay/tip-watch.js'
 import { createTokenBucket } from '../submission/relay/token-bucket.js'
 import type { RelayRoute } from '../submission/store/submission.js'
 import type { Upstream } from '../upstream/client.js'
-import { openRelayState, type EdgePlace, type RelayState } from './open-relay-state.js'
+import { openRelayState, type EdgeNumber, type RelayState } from './open-relay-state.js'
 import { openNamedUpstream, type SubmissionModules } from './open-upstream.js'
 
 type Network = Config['networks'][number]
@@ -45,7 +45,7 @@ type RouteConfig = {
 /** Opens every configured relay route. Without one, nothing is opened and no file is created. */
 export const openRelays = async (
   config: Config,
-  place: EdgePlace,
+  edge: EdgeNumber,
   modules: SubmissionModules,
 ): Promise<OpenRelays> => {
   const routes = routesOf(config)
@@ -53,7 +53,7 @@ export const openRelays = async (
     return { find: () => undefined, checks: undefined, close: async () => {} }
   const wordCount = config.networks.length * SECTIONS.length * WORDS_PER_ROUTE
   const sendMs = Math.max(...routes.map(({ section }) => sendMsOf(section)))
-  const state = await openRelayState(config, place, { wordCount, sendMs }, modules)
+  const state = await openRelayState(config, edge, { wordCount, sendMs }, modules)
   const opened = new Map<string, OpenRoute>()
   for (const route of routes)
     opened.set(`${route.network} ${route.route}`, await openRoute(config, route, modules, state))
@@ -147,8 +147,8 @@ const createRouteChecks = (config: Config, section: Section): TransactionChecks 
   )
 
 /**
- * Waits for what is in flight: clients may have disconnected, but the outcome of each bundle is
- * recorded.
+ * Waits for submissions in flight: clients may have disconnected, but the outcome of each bundle
+ * is recorded.
  */
 const drain = async (upstream: Upstream, answerMs: number): Promise<void> => {
   const endMs = performance.now() + answerMs

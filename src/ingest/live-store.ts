@@ -19,7 +19,7 @@ export type LiveStoreOptions = {
   /** Folder of the network's stores. */
   readonly stores: string
   readonly storeOptions: StoreOptions
-  /** Name of the store of a chain that a guest provides. */
+  /** Name of the store where a chain provider serves the chain. */
   readonly chainId: string | undefined
   /** Folders of a bootstrap, which are not to be removed. */
   readonly bootstrapFolders: () => readonly string[]
@@ -52,7 +52,7 @@ export class LiveStore {
     this.options = options
     const shown = currentGeneration(stores)
     this.name = chainId ?? shown ?? FIRST_GENERATION
-    // The store of another guest's chain is useless.
+    // The store of another chain provider is useless.
     if (this.name !== shown) clearCurrentGeneration(stores)
     this.current = openIndexer(join(stores, this.name), storeOptions)
     this.isShown = this.name === shown

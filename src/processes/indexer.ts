@@ -56,7 +56,7 @@ class NetworkIndexer {
   private readonly store: LiveStore
   private readonly sources: FeedSources
   private readonly feedMetrics: FeedMetrics
-  /** A guest's chain is indexed from its first slot and never bootstrapped. */
+  /** A chain provider's chain is indexed from its first slot and never bootstrapped. */
   private readonly bootstraps: BootstrapRunner | undefined
   private readonly feed: RepairedFeed
   private readonly stopMonitor: () => void

@@ -2,9 +2,9 @@ import { dieWithParent } from '../native/os.js'
 import type { Assignment, Command, Role, SendEvent } from '../supervision/messages.js'
 import { exitWithFailure, type Running, type Start } from './start.js'
 
-const loadGuest = async ({ guest }: Assignment): Promise<Start> => {
-  if (guest === undefined) throw new Error('a guest needs its program')
-  const { start } = (await import(guest.module)) as { readonly start: Start }
+const loadChainProvider = async ({ chainProvider }: Assignment): Promise<Start> => {
+  if (chainProvider === undefined) throw new Error('a chain provider needs its program')
+  const { start } = (await import(chainProvider.module)) as { readonly start: Start }
   return start
 }
 
@@ -13,7 +13,7 @@ const LOADERS: Readonly<Record<Role, (assignment: Assignment) => Promise<Start>>
   edge: async () => (await import('./edge.js')).startEdge,
   indexer: async () => (await import('./indexer.js')).startIndexer,
   control: async () => (await import('./control.js')).startControl,
-  guest: loadGuest,
+  'chain-provider': loadChainProvider,
 }
 
 /** True for the name of a role. */

@@ -12,7 +12,7 @@ import { createMetrics } from '../shared/metrics.js'
 import { startChild, type Child } from '../supervision/child.js'
 import { disableCpuIdle } from '../supervision/cpu-idle.js'
 import { edgeCountOf } from '../config/edge-count.js'
-import type { Assignment, Event, GuestProgram, Role } from '../supervision/messages.js'
+import type { Assignment, Event, ChainProviderProgram, Role } from '../supervision/messages.js'
 import { MetricsCollector } from '../supervision/metrics-collector.js'
 import { openSharedMemory } from './shared-memory.js'
 import { createStuckReaderWatchdog } from '../supervision/stuck-reader-watchdog.js'
@@ -30,7 +30,7 @@ class StartError extends Error {}
 type Listener = { readonly host: string; readonly port: number }
 
 /** A process beside the service that provides its chain: started first, stopped last. */
-export type Guest = GuestProgram & {
+export type ChainProvider = ChainProviderProgram & {
   readonly name: string
   /** Ports that it will listen on: probed with the service's own before anything starts. */
   readonly listeners: readonly Listener[]
@@ -38,8 +38,8 @@ export type Guest = GuestProgram & {
 
 /** The running service. */
 export type Service = {
-  /** What the guest sent with its `ready` event. */
-  guestDetail(): Readonly<Record<string, unknown>>
+  /** What the chain provider sent with its `ready` event. */
+  chainProviderDetail(): Readonly<Record<string, unknown>>
   /** Grants accesses of a network that do not exist yet; answers their tokens by location. */
   ensureAccesses(
     network: string,
@@ -58,9 +58,12 @@ const prepareDataDir = (dataDir: string): void => {
     throw new StartError(`another Slotline runs on the data directory ${dataDir}`)
 }
 
-const probePorts = async (config: Config, guest: Guest | undefined): Promise<void> => {
+const probePorts = async (
+  config: Config,
+  chainProvider: ChainProvider | undefined,
+): Promise<void> => {
   const own = config.locations.flatMap(location => location.listeners)
-  const listeners = [...own, config.metrics, config.dashboard, ...(guest?.listeners ?? [])]
+  const listeners = [...own, config.metrics, config.dashboard, ...(chainProvider?.listeners ?? [])]
   for (const { host, port } of listeners) await probePort(host, port)
 }
 
@@ -79,7 +82,7 @@ const tryToDisableCpuIdle = (log: Log): void => {
 class Supervisor implements Service {
   private readonly config: Config
   private readonly log: Log
-  private readonly guest: Guest | undefined
+  private readonly chainProvider: ChainProvider | undefined
   private readonly shared
   private readonly limits
   private readonly metrics = createMetrics('supervisor')
@@ -95,10 +98,10 @@ class Supervisor implements Service {
   private failure: string | undefined
   private onProgress: () => void = () => {}
 
-  constructor(config: Config, log: Log, guest: Guest | undefined) {
+  constructor(config: Config, log: Log, chainProvider: ChainProvider | undefined) {
     this.config = config
     this.log = log
-    this.guest = guest
+    this.chainProvider = chainProvider
     this.shared = openSharedMemory(config.dataDir)
     this.shared.clearEdges()
     resetLimitTable(config.dataDir)
@@ -114,11 +117,12 @@ class Supervisor implements Service {
 
   /**
    * Starts the children in the order of what they need: edges read the access store that control
-   * makes, indexers the guest's chain. Edges come after the indexers, because an indexer of another
-   * chain first removes the store of the last one.
+   * makes, indexers the chain provider's chain. Edges come after the indexers, because an indexer
+   * of another chain first removes the store of the last one.
    */
   async start(): Promise<void> {
-    if (this.guest !== undefined) this.add('guest', this.guest.name, { guest: this.guest })
+    if (this.chainProvider !== undefined)
+      this.add('chain-provider', this.chainProvider.name, { chainProvider: this.chainProvider })
     this.add('control', 'control', {})
     await this.untilReady()
     for (const { id } of this.config.networks) this.add('indexer', `indexer ${id}`, { network: id })
@@ -129,7 +133,7 @@ class Supervisor implements Service {
     this.isUp = true
   }
 
-  guestDetail(): Readonly<Record<string, unknown>> {
+  chainProviderDetail(): Readonly<Record<string, unknown>> {
     return this.detail
   }
 
@@ -233,7 +237,7 @@ class Supervisor implements Service {
       const isAnother = this.chain !== undefined
       this.chain = chain
       this.detail = detail
-      // A guest's chain ends with its process: the next one is indexed from its beginning.
+      // A chain provider's chain ends with its process: the next one is indexed from its beginning.
       if (isAnother) for (const indexer of this.withRole('indexer')) indexer.restart()
     }
     this.onProgress()
@@ -284,19 +288,23 @@ class Supervisor implements Service {
   /** Edges first: they need the others to finish their requests in flight. */
   private async stopAll(deadlineMs: number): Promise<void> {
     const endMs = Date.now() + deadlineMs
-    for (const role of ['edge', 'indexer', 'control', 'guest'] as const) {
+    for (const role of ['edge', 'indexer', 'control', 'chain-provider'] as const) {
       const leftMs = Math.max(ROLE_DRAIN_MS, endMs - Date.now())
       await Promise.all(this.withRole(role).map(child => child.stop(leftMs)))
     }
   }
 }
 
-/** Starts the service of one machine: every process, and a guest where one is given. */
-export const startService = async (config: Config, log: Log, guest?: Guest): Promise<Service> => {
+/** Starts the service of one machine: every process, and a chain provider where one is given. */
+export const startService = async (
+  config: Config,
+  log: Log,
+  chainProvider?: ChainProvider,
+): Promise<Service> => {
   prepareDataDir(config.dataDir)
-  await probePorts(config, guest)
+  await probePorts(config, chainProvider)
   if (config.processes.disableCpuIdle) tryToDisableCpuIdle(log)
-  const supervisor = new Supervisor(config, log, guest)
+  const supervisor = new Supervisor(config, log, chainProvider)
   await supervisor.start()
   return supervisor
 }

@@ -3,11 +3,11 @@ import type { AccessToEnsure } from '../control/ensure-accesses.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'
 import type { MetricsSnapshot } from '../shared/metrics.js'
 
-/** The part of the service that a child process runs. A guest is a process of another part. */
-export type Role = 'edge' | 'indexer' | 'control' | 'guest'
+/** The part of the service that a child runs; `chain-provider` is a module given by its URL. */
+export type Role = 'edge' | 'indexer' | 'control' | 'chain-provider'
 
-/** The code of a guest process and what it is started with. */
-export type GuestProgram = {
+/** The code of a chain provider and what it is started with. */
+export type ChainProviderProgram = {
   /** URL of its module, which exports `start` as a role does. */
   readonly module: string
   /** Passed on as it is; must survive a structured clone. */
@@ -23,7 +23,7 @@ export type Assignment = {
   readonly network?: string | undefined
   /** The chain that a sandbox provides in place of the configured feed. */
   readonly chain?: ChainOverride | undefined
-  readonly guest?: GuestProgram | undefined
+  readonly chainProvider?: ChainProviderProgram | undefined
 }
 
 /** From the supervisor to a child. */

@@ -41,9 +41,9 @@ export const defaults = {
   /** From failing `/health` to closing the port, so that a balancer stops sending first. */
   drainNoticeMs: 500,
   /**
-   * Bytes that the kernel buffers for one client before it has sent them; more is buffered, and
-   * bounded, in the edge. Without it a client that does not read would take 4 MB of the kernel
-   * unnoticed. 1 ms at 1 Gbit/s.
+   * Unsent bytes in a socket's send buffer; more is buffered, and bounded, in the edge. Without
+   * this limit a client that does not read could fill 4 MB of kernel memory undetected. 1 ms at
+   * 1 Gbit/s.
    */
   unsentBytesMax: 128 * 1024,
   /**

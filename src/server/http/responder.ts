@@ -166,7 +166,7 @@ export abstract class Responder {
     if (isDone) return this.finish()
     const sentBytes = res.getWriteOffset()
     if (sentBytes > 0) {
-      // This reply filled the kernel's buffer: the rest is sent as the client reads.
+      // This reply filled the socket's send buffer: the rest is sent as the client reads.
       const source = this.copy(bytes.subarray(sentBytes))
       this.startStream({ source, head: undefined, sentBytes, totalBytes: bytes.byteLength })
       return

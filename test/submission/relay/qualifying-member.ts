@@ -67,14 +67,14 @@ const open = async (t: Test) => {
   const { edges } = await openMachine(t, { urls: [engine.url] })
   const send = (route: RelayRoute, members: readonly Uint8Array[]) =>
     post(edges[0].port, route, sendBundle(route, members.map(base64)))
-  const judge = async (route: RelayRoute, members: readonly Uint8Array[]): Promise<string> => {
+  const outcomeOf = async (route: RelayRoute, members: readonly Uint8Array[]): Promise<string> => {
     const before = engine.received.length
     const { json } = await send(route, members)
     const isForwarded = engine.received.length > before
     if (isForwarded !== (json.error === undefined)) return 'forwarded and refused'
     return json.error?.message ?? 'taken'
   }
-  return { engine, send, judge }
+  return { engine, send, outcomeOf }
 }
 
 /** Programs that are no application: those of the fact sheet, by name. */
@@ -98,16 +98,16 @@ const COUNTED: Readonly<Record<string, string>> = {
 }
 
 t.test('which programs are an application', async t => {
-  const { judge } = await open(t)
+  const { outcomeOf } = await open(t)
   for (const route of RELAY_ROUTES) {
     for (const [name, program] of Object.entries(EXEMPT)) {
       const alone = sign([...paid(route), calls(program)])
-      t.equal(await judge(route, [alone]), FLOORS, `${route}: ${name}`)
+      t.equal(await outcomeOf(route, [alone]), FLOORS, `${route}: ${name}`)
       const beside = sign([calls(program), ...paid(route), calls(UNKNOWN)])
-      t.equal(await judge(route, [beside]), 'taken', `${route}: ${name}, and an application`)
+      t.equal(await outcomeOf(route, [beside]), 'taken', `${route}: ${name}, and an application`)
     }
     for (const [name, program] of Object.entries(COUNTED))
-      t.equal(await judge(route, [sign([...paid(route), calls(program)])]), 'taken', name)
+      t.equal(await outcomeOf(route, [sign([...paid(route), calls(program)])]), 'taken', name)
   }
 })
 
@@ -124,7 +124,7 @@ const system = (kind: number, lamports: bigint, more: Uint8Array = new Uint8Arra
 }
 
 t.test('which tips and which applications qualify', async t => {
-  const { judge } = await open(t)
+  const { outcomeOf } = await open(t)
   for (const route of RELAY_ROUTES) {
     const [service, engine] = tipsOf(route)
     const serviceKey = bs58.decode(service)
@@ -269,7 +269,7 @@ t.test('which tips and which applications qualify', async t => {
       ],
     ]
     for (const [name, members, isTaken] of cases)
-      t.equal(await judge(route, members), isTaken ? 'taken' : FLOORS, `${route}: ${name}`)
+      t.equal(await outcomeOf(route, members), isTaken ? 'taken' : FLOORS, `${route}: ${name}`)
   }
 })
 
