@@ -327,7 +327,7 @@ impl Reader {
         let task = Task {
             pool: &self.pools.scan,
             in_flight: &self.pools.in_flight,
-            // A page is one piece, already bounded, and its snapshot has ended.
+            // A page is one chunk, already bounded, and its snapshot has ended.
             queue_bytes_max: usize::MAX,
             deadline: deadline(deadline_ms).map_err(|error| thrown(&error))?,
         };

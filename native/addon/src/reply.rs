@@ -1,4 +1,4 @@
-//! The reply of a task, which the event loop reads piece by piece.
+//! The reply of a task, which the event loop reads chunk by chunk.
 
 use std::sync::Arc;
 

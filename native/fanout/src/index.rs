@@ -97,9 +97,9 @@ impl Index {
     pub fn remove(&mut self, id: u32) {
         match self.registered.remove(&id) {
             Some(Registered::Account(pubkey)) => drop_from(&mut self.accounts, &pubkey, id),
-            Some(Registered::Program(program, place)) => {
+            Some(Registered::Program(program, key)) => {
                 if let Some(group) = self.programs.get_mut(&program) {
-                    group.remove(id, &place);
+                    group.remove(id, &key);
                     if group.is_empty() {
                         self.programs.remove(&program);
                     }

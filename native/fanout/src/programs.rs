@@ -42,12 +42,12 @@ pub struct ProgramGroup {
 impl ProgramGroup {
     /// Adds a subscription and returns its key.
     pub fn insert(&mut self, id: u32, filters: &Arc<[Filter]>, view: View) -> FilterKey {
-        let place = self.choose(filters);
+        let key = self.choose(filters);
         let sub = Sub {
             filters: Arc::clone(filters),
             view,
         };
-        match &place {
+        match &key {
             FilterKey::Plain => self.plain.insert(id, sub),
             FilterKey::Size(bytes) => self.by_size.entry(*bytes).or_default().insert(id, sub),
             FilterKey::Bytes { offset, bytes } => {
@@ -55,11 +55,11 @@ impl ProgramGroup {
                 of_shape.entry(bytes.clone()).or_default().insert(id, sub);
             }
         }
-        place
+        key
     }
 
-    pub fn remove(&mut self, id: u32, place: &FilterKey) {
-        match place {
+    pub fn remove(&mut self, id: u32, key: &FilterKey) {
+        match key {
             FilterKey::Plain => self.plain.remove(id),
             FilterKey::Size(bytes) => {
                 if let Some(subs) = self.by_size.get_mut(bytes) {

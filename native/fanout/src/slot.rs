@@ -91,8 +91,8 @@ impl Slot {
             FeedEnd::Absent => Fed::Lost,
             FeedEnd::Whole(_) => Fed::Whole,
             FeedEnd::Stopped(_) if is_done => Fed::Whole,
-            FeedEnd::Stopped(place) => {
-                (self.at, self.begun) = (place, rest.or(begun));
+            FeedEnd::Stopped(position) => {
+                (self.at, self.begun) = (position, rest.or(begun));
                 Fed::Full
             }
         })

@@ -30,7 +30,7 @@ struct Made {
     storages: u64,
     next: u64,
     is_packed: bool,
-    piece: io::Cursor<Vec<u8>>,
+    chunk: io::Cursor<Vec<u8>>,
 }
 
 impl Made {
@@ -39,7 +39,7 @@ impl Made {
             storages,
             next: 0,
             is_packed,
-            piece: io::Cursor::default(),
+            chunk: io::Cursor::default(),
         }
     }
 
@@ -79,12 +79,12 @@ impl Made {
 impl Read for Made {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
-            let count = self.piece.read(out)?;
+            let count = self.chunk.read(out)?;
             if count > 0 {
                 return Ok(count);
             }
             match self.make() {
-                Some(piece) => self.piece = io::Cursor::new(piece),
+                Some(chunk) => self.chunk = io::Cursor::new(chunk),
                 None => return Ok(0),
             }
         }

@@ -17,9 +17,9 @@ pub const BASE58_BYTES_MAX: usize = 128;
 /// Maximum characters of a `memcmp` text of 128 bytes: Agave's limits, checked before decoding.
 const MEMCMP_BASE58_CHARS_MAX: usize = 175;
 const MEMCMP_BASE64_CHARS_MAX: usize = 172;
-/// Bytes that [`push_base64_pieces`] encodes before it offers the buffer. A multiple of three, so
-/// that the pieces join to one base64 text; 256 KiB encoded.
-const PIECE_BYTES: usize = 192 * 1024;
+/// Bytes that [`push_base64_chunks`] encodes before it offers the buffer. A multiple of three, so
+/// that the chunks join to one base64 text; 256 KiB encoded.
+const CHUNK_BYTES: usize = 192 * 1024;
 /// Maximum size of the compression buffer that a thread keeps between calls, so that one 10 MiB
 /// account does not keep its memory allocated.
 const ZSTD_BUFFER_KEPT_BYTES: usize = 256 * 1024;
@@ -138,16 +138,16 @@ pub fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
     STANDARD.encode_append(bytes, out);
 }
 
-/// Appends base64 in pieces of 256 KiB and offers the buffer after each piece but the last, so that
+/// Appends base64 in chunks of 256 KiB and offers the buffer after each chunk but the last, so that
 /// a reply of any size can be sent through a small buffer.
-pub fn push_base64_pieces(
+pub fn push_base64_chunks(
     out: &mut Vec<u8>,
     bytes: &[u8],
     spill: &mut impl FnMut(&mut Vec<u8>) -> Result<()>,
 ) -> Result<()> {
     let mut rest = bytes;
-    while let Some((piece, after)) = rest.split_at_checked(PIECE_BYTES) {
-        push_base64(out, piece);
+    while let Some((chunk, after)) = rest.split_at_checked(CHUNK_BYTES) {
+        push_base64(out, chunk);
         spill(out)?;
         rest = after;
     }

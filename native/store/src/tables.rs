@@ -80,7 +80,7 @@ tables! {
         "blockhash 32 ‖ parentSlot 8 ‖ blockHeight 8 ‖ hasTime 1 ‖ blockTime 8 ‖ root 8",
         "The last 512 blocks, each with the newest finalized slot known then; the last row is the tip.";
     feed: "slot 8 ‖ sequence 4" =>
-        "sequence 0: changes 4 ‖ bytes 8; then the slot's changes, one run in pieces of at most 2 KiB",
+        "sequence 0: changes 4 ‖ bytes 8; then the slot's changes, one run in chunks of at most 2 KiB",
         "What changed in a slot, as it was after it: a subscriber's edge may be some slots late.";
     signatures: "slot ÷ 16 8 ‖ signature 64" => "slot 8 ‖ error (empty: success)",
         "Outcomes of recent transactions: signatureSubscribe on what is already confirmed.";

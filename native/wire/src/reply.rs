@@ -1,4 +1,4 @@
-//! A reply from a pool thread to the event loop: a bounded pipe of byte pieces, and one budget for
+//! A reply from a pool thread to the event loop: a bounded pipe of byte chunks, and one budget for
 //! all replies in flight, which bounds the memory of replies whose readers stop reading.
 
 use std::collections::VecDeque;
@@ -33,8 +33,8 @@ impl InFlight {
         self.used() >= self.bytes_max
     }
 
-    /// Waits for space, then takes `bytes`. One piece may exceed the bound, so at most the bound
-    /// and one piece for each producing thread are in flight.
+    /// Waits for space, then takes `bytes`. One chunk may exceed the bound, so at most the bound
+    /// and one chunk for each producing thread are in flight.
     fn take(&self, bytes: usize, deadline: Instant) -> Result<()> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         while *used >= self.bytes_max {
@@ -58,8 +58,8 @@ impl InFlight {
 }
 
 struct State {
-    pieces: VecDeque<Vec<u8>>,
-    /// Bytes of the first piece that the reader has already taken.
+    chunks: VecDeque<Vec<u8>>,
+    /// Bytes of the first chunk that the reader has already taken.
     taken: usize,
     queued: usize,
     outcome: Option<Result<()>>,
@@ -109,7 +109,7 @@ pub fn pipe(
 ) -> (ReplyWriter, ReplyReader) {
     let pipe = Arc::new(Pipe {
         state: Mutex::new(State {
-            pieces: VecDeque::new(),
+            chunks: VecDeque::new(),
             taken: 0,
             queued: 0,
             outcome: None,
@@ -131,10 +131,10 @@ pub fn pipe(
 }
 
 impl ReplyWriter {
-    /// Queues one piece. Waits for space. Fails at the deadline, or at once if the reader has
+    /// Queues one chunk. Waits for space. Fails at the deadline, or at once if the reader has
     /// closed.
-    pub fn push(&mut self, piece: Vec<u8>) -> Result<()> {
-        let bytes = piece.len();
+    pub fn push(&mut self, chunk: Vec<u8>) -> Result<()> {
+        let bytes = chunk.len();
         if bytes == 0 {
             return Ok(());
         }
@@ -164,7 +164,7 @@ impl ReplyWriter {
             self.pipe.in_flight.give_back(bytes);
             return Err(Error::ReadTimeout);
         }
-        state.pieces.push_back(piece);
+        state.chunks.push_back(chunk);
         state.queued += bytes;
         // Wake the reader only when the pipe is full or the reply has ended.
         let waker = if state.queued >= self.pipe.queue_bytes_max {
@@ -254,16 +254,16 @@ impl ReplyReader {
         let mut freed = 0;
         while count < into.len() {
             let taken = state.taken;
-            let Some(piece) = state.pieces.front() else {
+            let Some(chunk) = state.chunks.front() else {
                 break;
             };
-            let bytes = (piece.len() - taken).min(into.len() - count);
-            into[count..count + bytes].copy_from_slice(&piece[taken..taken + bytes]);
+            let bytes = (chunk.len() - taken).min(into.len() - count);
+            into[count..count + bytes].copy_from_slice(&chunk[taken..taken + bytes]);
             count += bytes;
-            if taken + bytes == piece.len() {
-                // A piece is freed only when its last byte is read: a page is one piece.
-                freed += piece.len();
-                state.pieces.pop_front();
+            if taken + bytes == chunk.len() {
+                // A chunk is freed only when its last byte is read: a page is one chunk.
+                freed += chunk.len();
+                state.chunks.pop_front();
                 state.taken = 0;
             } else {
                 state.taken += bytes;
@@ -288,13 +288,13 @@ impl ReplyReader {
         }
     }
 
-    /// Frees the queue and stops the writer at its next piece.
+    /// Frees the queue and stops the writer at its next chunk.
     pub fn close(&self) {
         let mut state = self.pipe.lock();
         state.is_closed = true;
         state.waker = None;
         let bytes = std::mem::take(&mut state.queued) + std::mem::take(&mut state.taken);
-        state.pieces = VecDeque::new();
+        state.chunks = VecDeque::new();
         drop(state);
         self.pipe.in_flight.give_back(bytes);
         self.pipe.space.notify_all();

@@ -140,7 +140,7 @@ fn pages(set: &Set) -> Vec<Page> {
     let last = accounts.len().saturating_sub(PAGE_ROWS + 1);
     (0..PAGES)
         .map(|nth| nth * 37 % PAGES)
-        .filter_map(|place| accounts.get(place * last / PAGES..)?.split_first())
+        .filter_map(|page| accounts.get(page * last / PAGES..)?.split_first())
         .map(|((after, _), rest)| Page {
             after: encode_pubkey(after),
             accounts: rest

@@ -131,12 +131,12 @@ impl Seen {
         visit: &mut dyn FnMut(Entry<'_>) -> Result<()>,
     ) -> Result<()> {
         let kind = kind_of(&member.name);
-        let Some(pieces) = &member.pieces else {
+        let Some(extents) = &member.extents else {
             return self.read_body(window, kind, member.bytes, limits, visit);
         };
         let filled = Filled {
             stored: window,
-            pieces,
+            extents,
             bytes: member.bytes,
             at: 0,
         };

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::limits::ArchiveLimits;
-use super::sparse::{self, Piece};
+use super::sparse::{self, Extent};
 use super::tar_fields::{BLOCK_BYTES, invalid, octal, until_zero};
 use super::window::{Window, ends_early};
 use sys::error::Result;
@@ -18,8 +18,8 @@ pub(super) struct Member {
     pub bytes: u64,
     /// Bytes that follow in the archive, without padding.
     pub stored_bytes: u64,
-    /// The pieces of a sparse file; `None` for any other file.
-    pub pieces: Option<Vec<Piece>>,
+    /// The extents of a sparse file; `None` for any other file.
+    pub extents: Option<Vec<Extent>>,
 }
 
 /// Bytes from the end of a body to the next block.
@@ -54,7 +54,7 @@ impl Members {
             self.count += 1;
             limits.check_members(self.count)?;
             limits.check_unpacked(passed, head.bytes)?;
-            let pieces = match head.kind {
+            let extents = match head.kind {
                 b'S' => sparse::of_header(header)?,
                 _ => Vec::new(),
             };
@@ -71,19 +71,19 @@ impl Members {
                         name: pax.name.or(long_name).unwrap_or(head.name),
                         bytes,
                         stored_bytes: bytes,
-                        pieces: None,
+                        extents: None,
                     }));
                 }
                 b'S' => {
-                    let pieces = sparse::extended(window, is_extended, pieces)?;
-                    let bytes = sparse_bytes(&pieces, real_bytes, head.bytes, limits)?;
+                    let extents = sparse::extended(window, is_extended, extents)?;
+                    let bytes = sparse_bytes(&extents, real_bytes, head.bytes, limits)?;
                     limits.check_unpacked(passed, bytes)?;
                     self.hole_bytes += bytes.saturating_sub(head.bytes);
                     return Ok(Some(Member {
                         name: pax.name.or(long_name).unwrap_or(head.name),
                         bytes,
                         stored_bytes: head.bytes,
-                        pieces: Some(pieces),
+                        extents: Some(extents),
                     }));
                 }
                 _ => {
@@ -99,15 +99,15 @@ impl Members {
     }
 }
 
-/// The size of a sparse file, which its header states and its pieces fit.
+/// The size of a sparse file, which its header states and its extents fit.
 fn sparse_bytes(
-    pieces: &[Piece],
+    extents: &[Extent],
     stated: Option<u64>,
     stored_bytes: u64,
     limits: &ArchiveLimits,
 ) -> Result<u64> {
     let bytes = stated.ok_or_else(|| invalid("a sparse file has no size"))?;
-    sparse::check(pieces, bytes, stored_bytes)?;
+    sparse::check(extents, bytes, stored_bytes)?;
     limits.check_storage("a sparse file", bytes)?;
     Ok(bytes)
 }

@@ -8,11 +8,11 @@ const LIMITS: JsonLimits = JsonLimits {
     envelope_bytes_max: 1_000,
 };
 
-/// Returns rows, final envelope and the envelope at the begin of the rows, for input fed in pieces.
-fn cut(text: &[u8], piece: usize) -> Result<(Vec<Value>, Value, Option<Value>)> {
+/// Returns rows, final envelope and the envelope at the begin of the rows, for input fed in chunks.
+fn cut(text: &[u8], chunk: usize) -> Result<(Vec<Value>, Value, Option<Value>)> {
     let mut rows = JsonRows::new(LIMITS);
     let (mut found, mut begun) = (Vec::new(), None);
-    for bytes in text.chunks(piece.max(1)) {
+    for bytes in text.chunks(chunk.max(1)) {
         rows.feed(bytes, &mut |part| {
             let parse = |bytes| serde_json::from_slice(bytes).map_err(|_| wrong("is no JSON"));
             match part {
@@ -57,8 +57,8 @@ fn rows_are_found_in_each_form_of_an_answer() {
             text.to_string(),
             serde_json::to_string_pretty(&text).unwrap(),
         ] {
-            for piece in [1, 2, 3, 7, 10_000] {
-                let (found, left, begun) = cut(text.as_bytes(), piece).unwrap();
+            for chunk in [1, 2, 3, 7, 10_000] {
+                let (found, left, begun) = cut(text.as_bytes(), chunk).unwrap();
                 assert_eq!(json!(found), rows, "{name}");
                 assert_eq!(left, envelope, "{name}");
                 assert!(begun.is_some(), "{name}");
@@ -149,19 +149,19 @@ fn any_json() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn any_rows_are_returned_unchanged(
-        rows in proptest::collection::vec(any_json(), 0..6), piece in 1_usize..40,
+        rows in proptest::collection::vec(any_json(), 0..6), chunk in 1_usize..40,
     ) {
         let text = json!({"jsonrpc": "2.0", "result": {"context": {"slot": 1}, "value": rows}});
-        let (found, ..) = cut(text.to_string().as_bytes(), piece).unwrap();
+        let (found, ..) = cut(text.to_string().as_bytes(), chunk).unwrap();
         prop_assert_eq!(found, rows);
     }
 
     #[test]
     fn random_text_neither_panics_nor_passes_unless_it_is_json(
-        text in "[\\[\\]{}\",:\\\\a-z0-9 ]{0,60}", piece in 1_usize..9,
+        text in "[\\[\\]{}\",:\\\\a-z0-9 ]{0,60}", chunk in 1_usize..9,
     ) {
         let is_json = serde_json::from_str::<Value>(&text).is_ok();
-        if cut(text.as_bytes(), piece).is_ok() {
+        if cut(text.as_bytes(), chunk).is_ok() {
             prop_assert!(is_json, "{}", text);
         }
     }

@@ -156,8 +156,8 @@ impl Merge {
             }
             merge.runs.push(run);
         }
-        for place in (0..merge.heap.len() / 2).rev() {
-            merge.sift_down(place);
+        for node in (0..merge.heap.len() / 2).rev() {
+            merge.sift_down(node);
         }
         Ok(merge)
     }
@@ -221,19 +221,19 @@ impl Merge {
         Ok(())
     }
 
-    fn sift_down(&mut self, mut place: usize) {
+    fn sift_down(&mut self, mut node: usize) {
         loop {
-            let mut least = place;
-            for child in [2 * place + 1, 2 * place + 2] {
+            let mut least = node;
+            for child in [2 * node + 1, 2 * node + 2] {
                 if child < self.heap.len() && self.is_before(child, least) {
                     least = child;
                 }
             }
-            if least == place {
+            if least == node {
                 return;
             }
-            self.heap.swap(place, least);
-            place = least;
+            self.heap.swap(node, least);
+            node = least;
         }
     }
 

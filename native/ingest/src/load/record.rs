@@ -16,14 +16,14 @@ const ORDER_SHIFT: u32 = 56;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct VersionOrder {
     pub slot: u64,
-    place: u64,
+    in_slot: u64,
 }
 
 impl VersionOrder {
     pub fn new(slot: u64, order: u8, position: u64) -> VersionOrder {
         VersionOrder {
             slot,
-            place: u64::from(order) << ORDER_SHIFT | position,
+            in_slot: u64::from(order) << ORDER_SHIFT | position,
         }
     }
 }
@@ -66,7 +66,7 @@ pub(super) fn append(
     out.extend_from_slice(pubkey);
     // Newer versions sort first.
     out.extend_from_slice(&(!version_order.slot).to_be_bytes());
-    out.extend_from_slice(&(!version_order.place).to_be_bytes());
+    out.extend_from_slice(&(!version_order.in_slot).to_be_bytes());
     let packed = (kind as u32) << KIND_SHIFT | length as u32 & LENGTH_MASK;
     out.extend_from_slice(&packed.to_be_bytes());
     if kind != Kind::Gone {

@@ -143,7 +143,7 @@ proptest! {
     #[test]
     fn the_order_of_sources_does_not_change_the_store(
         versions in vec((1u64..200, strategy::update()), 1..60),
-        places in vec(any::<Index>(), 60),
+        indexes in vec(any::<Index>(), 60),
     ) {
         // Slots are unique, so positions do not matter.
         let mut slots = std::collections::BTreeSet::new();
@@ -153,8 +153,8 @@ proptest! {
             .map(|(slot, update)| (slot, 0, update))
             .collect();
         let mut shuffled = versions.clone();
-        for (i, place) in places.iter().enumerate().take(versions.len()) {
-            let other = place.index(versions.len());
+        for (i, other) in indexes.iter().enumerate().take(versions.len()) {
+            let other = other.index(versions.len());
             shuffled.swap(i, other);
         }
         let dir = TempDir::new().unwrap();

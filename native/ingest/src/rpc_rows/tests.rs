@@ -19,9 +19,9 @@ fn account(data: &[u8], encoding: &str) -> Value {
     })
 }
 
-fn read(wanted: Wanted, slot: Option<u64>, text: &str, piece: usize) -> Result<(Vec<u8>, RpcEnd)> {
+fn read(wanted: Wanted, slot: Option<u64>, text: &str, chunk: usize) -> Result<(Vec<u8>, RpcEnd)> {
     let (mut rows, mut out) = (RpcRows::new(wanted, slot), Vec::new());
-    for bytes in text.as_bytes().chunks(piece) {
+    for bytes in text.as_bytes().chunks(chunk) {
         rows.feed(bytes, &mut out)?;
     }
     Ok((out, rows.end()?))
@@ -217,7 +217,7 @@ fn wrong_rows_are_refused() {
 proptest! {
     #[test]
     fn damage_neither_panics_nor_invents_rows(
-        at in 0_usize..400, byte in any::<u8>(), piece in 1_usize..50,
+        at in 0_usize..400, byte in any::<u8>(), chunk in 1_usize..50,
     ) {
         let answer = json!({"result": {"context": {"slot": 1}, "value": [
             {"pubkey": KEY, "account": account(&[7; 40], "base64")},
@@ -227,7 +227,7 @@ proptest! {
         let at = at % text.len();
         text[at] = byte;
         let (mut rows, mut out) = (RpcRows::new(Wanted::Listed, None), Vec::new());
-        let fed = text.chunks(piece).try_for_each(|bytes| rows.feed(bytes, &mut out));
+        let fed = text.chunks(chunk).try_for_each(|bytes| rows.feed(bytes, &mut out));
         prop_assert!(PackedRows::new(&out).count() <= 2);
         if let (Ok(()), Ok(end)) = (fed, rows.end()) {
             prop_assert_eq!(end.rows, PackedRows::new(&out).count() as u64);

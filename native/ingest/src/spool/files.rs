@@ -220,19 +220,19 @@ impl Files {
     }
 
     /// The segment with the next record after this position: its number, path and length in bytes.
-    pub fn following(&self, place: RecordPosition) -> Option<(u64, PathBuf, u64)> {
+    pub fn following(&self, position: RecordPosition) -> Option<(u64, PathBuf, u64)> {
         let found = self.segments.iter().find(|segment| {
-            segment.number > place.segment
-                || (segment.number == place.segment && segment.bytes > place.at)
+            segment.number > position.segment
+                || (segment.number == position.segment && segment.bytes > position.at)
         })?;
         Some((found.number, self.path_of(found.number), found.bytes))
     }
 
     /// Removes segments that end before this position.
-    pub fn remove_before(&mut self, place: RecordPosition) -> Result<()> {
+    pub fn remove_before(&mut self, position: RecordPosition) -> Result<()> {
         while self.segments.len() > 1
             && let Some(oldest) = self.segments.front().map(|oldest| oldest.number)
-            && oldest < place.segment
+            && oldest < position.segment
         {
             fs::remove_file(self.path_of(oldest))?;
             self.segments.pop_front();
@@ -244,13 +244,13 @@ impl Files {
 /// Reads a spool while it is written.
 #[derive(Default)]
 pub struct RecordReader {
-    place: RecordPosition,
+    position: RecordPosition,
     open: Option<(u64, File)>,
 }
 
 impl RecordReader {
-    pub fn place(&self) -> RecordPosition {
-        self.place
+    pub fn position(&self) -> RecordPosition {
+        self.position
     }
 
     /// Returns the next block and its size in bytes, or `None` at the end. `following` returns the
@@ -260,11 +260,11 @@ impl RecordReader {
         dir: &Path,
         following: impl FnOnce(RecordPosition) -> Option<(u64, PathBuf, u64)>,
     ) -> Result<Option<(Block, u64)>> {
-        let Some((number, path, end)) = following(self.place) else {
+        let Some((number, path, end)) = following(self.position) else {
             return Ok(None);
         };
-        if number != self.place.segment {
-            self.place = RecordPosition {
+        if number != self.position.segment {
+            self.position = RecordPosition {
                 segment: number,
                 at: 0,
             };
@@ -275,9 +275,9 @@ impl RecordReader {
         let Some((_, file)) = &self.open else {
             return Ok(None);
         };
-        let head = head_at(file, self.place.at, end)?.ok_or_else(|| damaged(dir))?;
-        let block = block_at(file, self.place.at, &head)?.ok_or_else(|| damaged(dir))?;
-        self.place.at += head.record_bytes();
+        let head = head_at(file, self.position.at, end)?.ok_or_else(|| damaged(dir))?;
+        let block = block_at(file, self.position.at, &head)?.ok_or_else(|| damaged(dir))?;
+        self.position.at += head.record_bytes();
         Ok(Some((block, head.block_bytes)))
     }
 }

@@ -51,8 +51,8 @@ pub fn to_record(block: &Block) -> Result<Vec<u8>> {
     head[16..24].copy_from_slice(&block.slot.to_le_bytes());
     let check = check_of(&head, record.get(HEAD_BYTES..).unwrap_or_default());
     head[24..32].copy_from_slice(&check);
-    if let Some(place) = record.first_chunk_mut() {
-        *place = head;
+    if let Some(head_bytes) = record.first_chunk_mut() {
+        *head_bytes = head;
     }
     Ok(record)
 }

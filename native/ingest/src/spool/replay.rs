@@ -88,9 +88,9 @@ impl Spool {
         let (mut blocks, mut bytes) = (Vec::new(), 0);
         while blocks.len() < blocks_max.max(1) && (blocks.is_empty() || bytes < bytes_max) {
             let next = match &mut locked {
-                Some(files) => reader.next(&self.dir, |place| files.following(place))?,
-                None => reader.next(&self.dir, |place| match &*self.lock() {
-                    Phase::Spooling(files) => files.following(place),
+                Some(files) => reader.next(&self.dir, |position| files.following(position))?,
+                None => reader.next(&self.dir, |position| match &*self.lock() {
+                    Phase::Spooling(files) => files.following(position),
                     Phase::Live(_) => None,
                 })?,
             };
@@ -107,12 +107,12 @@ impl Spool {
         check_continues(&tip, &blocks)?;
         replaying.store.apply_all(&blocks)?;
         done.blocks += blocks.iter().filter(|block| block.slot > tip.slot).count() as u64;
-        let place = reader.place();
+        let position = reader.position();
         match &mut locked {
-            Some(files) => files.remove_before(place)?,
+            Some(files) => files.remove_before(position)?,
             None => {
                 if let Phase::Spooling(files) = &mut *self.lock() {
-                    files.remove_before(place)?;
+                    files.remove_before(position)?;
                 }
             }
         }

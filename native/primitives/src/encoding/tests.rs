@@ -199,24 +199,24 @@ fn zstd_of_empty_input_is_a_frame() {
 }
 
 #[test]
-fn pieces_join_to_one_text() {
+fn chunks_join_to_one_text() {
     for length in [
         0,
         1,
-        PIECE_BYTES - 1,
-        PIECE_BYTES,
-        PIECE_BYTES + 1,
-        3 * PIECE_BYTES + 2,
+        CHUNK_BYTES - 1,
+        CHUNK_BYTES,
+        CHUNK_BYTES + 1,
+        3 * CHUNK_BYTES + 2,
     ] {
         let bytes: Vec<u8> = (0..length).map(|index| index as u8).collect();
         let mut joined = Vec::new();
         let mut out = Vec::new();
         let mut spill = |out: &mut Vec<u8>| {
-            assert!(out.len() <= PIECE_BYTES / 3 * 4);
+            assert!(out.len() <= CHUNK_BYTES / 3 * 4);
             joined.append(out);
             Ok(())
         };
-        push_base64_pieces(&mut out, &bytes, &mut spill).unwrap();
+        push_base64_chunks(&mut out, &bytes, &mut spill).unwrap();
         joined.append(&mut out);
         assert_eq!(
             String::from_utf8(joined).unwrap(),

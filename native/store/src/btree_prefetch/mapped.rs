@@ -97,8 +97,8 @@ pub fn mapping_of(maps: &str, address: usize) -> Option<Range<usize>> {
             return None;
         }
         // Permissions, file offset, device, inode: inode 0 means no file.
-        let (place, inode) = (words.nth(1)?, words.nth(1)?);
-        (number_of(place)? == 0 && inode != "0").then_some(addresses)
+        let (offset, inode) = (words.nth(1)?, words.nth(1)?);
+        (number_of(offset)? == 0 && inode != "0").then_some(addresses)
     })
 }
 

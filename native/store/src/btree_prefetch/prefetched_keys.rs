@@ -49,9 +49,9 @@ impl<'t, I: Iterator<Item = heed::Result<&'t Pubkey>>> PrefetchedKeys<'t, '_, I>
         }
         self.wanted = self.wanted.saturating_sub(size);
         (self.next, self.count) = (0, 0);
-        for place in self.group.iter_mut().take(size) {
+        for slot in self.group.iter_mut().take(size) {
             match self.keys.next() {
-                Some(Ok(key)) => *place = key,
+                Some(Ok(key)) => *slot = key,
                 Some(Err(error)) => {
                     self.failed = Some(error.into());
                     break;

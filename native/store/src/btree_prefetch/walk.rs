@@ -161,13 +161,13 @@ impl<'p> Walk<'p> {
         let node = self.page.get(self.node..)?;
         let bytes = usize::try_from(u32_at(node, 0)?).ok()?;
         let inside = node.get(NODE_VALUE_AT..)?;
-        let place = if u16_at(node, NODE_FLAGS_AT)? & NODE_IS_ELSEWHERE == 0 {
+        let source = if u16_at(node, NODE_FLAGS_AT)? & NODE_IS_ELSEWHERE == 0 {
             inside
         } else {
             // Computes the address only; does not wait for the page.
             pages.page(u64_at(inside, 0)?)?.get(PLACES_AT..)?
         };
-        let value = place.get(..bytes.min(place.len()))?;
+        let value = source.get(..bytes.min(source.len()))?;
         prefetch_run(value, 0, RECORD_BYTES);
         Some(value)
     }

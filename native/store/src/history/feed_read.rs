@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use crate::history::feed_write::PIECE_BYTES;
+use crate::history::feed_write::CHUNK_BYTES;
 use crate::rows::change::{self, Change};
 use crate::rows::keys;
 use crate::snapshot::Snapshot;
@@ -44,7 +44,7 @@ impl Snapshot<'_> {
         Ok(end != FeedEnd::Absent)
     }
 
-    /// Visits the changes of a slot from `place` on. Keeps one change in memory at a time.
+    /// Visits the changes of a slot from `position` on. Keeps one change in memory at a time.
     pub fn feed_from(
         &self,
         slot: u64,
@@ -52,18 +52,18 @@ impl Snapshot<'_> {
         visit: &mut FeedVisit<'_>,
     ) -> Result<FeedEnd> {
         let feed = self.tables().feed;
-        if feed.get(&self.txn, &keys::piece(slot, 0))?.is_none() {
+        if feed.get(&self.txn, &keys::chunk(slot, 0))?.is_none() {
             return Ok(FeedEnd::Absent);
         }
-        // Every piece but the last is full, so the position determines the piece.
-        let piece_bytes = PIECE_BYTES as u64;
-        let sequence = u32::try_from(at / piece_bytes + 1).unwrap_or(u32::MAX);
-        let first = keys::piece(slot, sequence);
-        let last = keys::piece(slot, u32::MAX);
+        // Every chunk but the last is full, so the position determines the chunk.
+        let chunk_bytes = CHUNK_BYTES as u64;
+        let sequence = u32::try_from(at / chunk_bytes + 1).unwrap_or(u32::MAX);
+        let first = keys::chunk(slot, sequence);
+        let last = keys::chunk(slot, u32::MAX);
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
         let mut rows = feed.range(&self.txn, &range)?;
         let mut run = Vec::new();
-        let mut begin = (at % piece_bytes) as usize;
+        let mut begin = (at % chunk_bytes) as usize;
         let damaged = || Error::Internal(format!("the feed of slot {slot} is damaged"));
         loop {
             let rest = run.get(begin..).unwrap_or_default();
@@ -79,12 +79,12 @@ impl Snapshot<'_> {
                 continue;
             }
             match rows.next().transpose()? {
-                Some((_, piece)) => {
+                Some((_, chunk)) => {
                     if begin <= run.len() {
                         run.drain(..begin);
                         begin = 0;
                     }
-                    run.extend_from_slice(piece);
+                    run.extend_from_slice(chunk);
                 }
                 None if begin == run.len() => return Ok(FeedEnd::Whole(FeedPosition(at))),
                 None => return Err(damaged()),
@@ -103,7 +103,7 @@ impl Snapshot<'_> {
 
     /// The next slot whose changes are stored.
     pub(crate) fn feed_slot_after(&self, slot: u64) -> Result<Option<u64>> {
-        let last = keys::piece(slot, u32::MAX);
+        let last = keys::chunk(slot, u32::MAX);
         let range = (Bound::Excluded(&last[..]), Bound::Unbounded);
         let found = self.tables().feed.range(&self.txn, &range)?.next();
         Ok(found.transpose()?.map(|(key, _)| keys::slot_of(key)))

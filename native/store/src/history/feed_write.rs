@@ -14,7 +14,7 @@ use sys::error::Result;
 
 /// Two rows of this size fill an LMDB page. Longer rows would need overflow pages, which leave gaps
 /// when dropped.
-pub(crate) const PIECE_BYTES: usize = 2016;
+pub(crate) const CHUNK_BYTES: usize = 2016;
 /// The key in `meta` of the feed's total size in bytes.
 pub(crate) const FEED_BYTES: &[u8] = b"feedBytes";
 
@@ -81,12 +81,12 @@ fn write_slot(
     let mut head = [0; 12];
     head[0..4].copy_from_slice(&changes.to_be_bytes());
     head[4..12].copy_from_slice(&bytes.to_be_bytes());
-    feed.put_with_flags(txn, PutFlags::APPEND, &keys::piece(block.slot, 0), &head)?;
-    let mut out = Pieces {
+    feed.put_with_flags(txn, PutFlags::APPEND, &keys::chunk(block.slot, 0), &head)?;
+    let mut out = Chunks {
         feed,
         slot: block.slot,
         sequence: 1,
-        piece: Vec::with_capacity(PIECE_BYTES),
+        chunk: Vec::with_capacity(CHUNK_BYTES),
     };
     for update in accounts {
         let account = change::state_after(update, block.slot);
@@ -106,14 +106,14 @@ fn write_slot(
 }
 
 /// Splits a slot's bytes into rows.
-struct Pieces<'f> {
+struct Chunks<'f> {
     feed: &'f Db,
     slot: u64,
     sequence: u32,
-    piece: Vec<u8>,
+    chunk: Vec<u8>,
 }
 
-impl Pieces<'_> {
+impl Chunks<'_> {
     fn begin(&mut self, txn: &mut RwTxn<'_>, kind: u8, body_bytes: usize) -> Result<()> {
         self.write(txn, &[kind])?;
         self.write(txn, &(body_bytes as u32).to_be_bytes())
@@ -121,10 +121,10 @@ impl Pieces<'_> {
 
     fn write(&mut self, txn: &mut RwTxn<'_>, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
-            let (now, later) = bytes.split_at(bytes.len().min(PIECE_BYTES - self.piece.len()));
-            self.piece.extend_from_slice(now);
+            let (now, later) = bytes.split_at(bytes.len().min(CHUNK_BYTES - self.chunk.len()));
+            self.chunk.extend_from_slice(now);
             bytes = later;
-            if self.piece.len() == PIECE_BYTES {
+            if self.chunk.len() == CHUNK_BYTES {
                 self.flush(txn)?;
             }
         }
@@ -132,13 +132,13 @@ impl Pieces<'_> {
     }
 
     fn flush(&mut self, txn: &mut RwTxn<'_>) -> Result<()> {
-        if !self.piece.is_empty() {
-            let key = keys::piece(self.slot, self.sequence);
+        if !self.chunk.is_empty() {
+            let key = keys::chunk(self.slot, self.sequence);
             // Slots only increase, so every row is appended.
             self.feed
-                .put_with_flags(txn, PutFlags::APPEND, &key, &self.piece)?;
+                .put_with_flags(txn, PutFlags::APPEND, &key, &self.chunk)?;
             self.sequence += 1;
-            self.piece.clear();
+            self.chunk.clear();
         }
         Ok(())
     }
@@ -146,8 +146,8 @@ impl Pieces<'_> {
 
 /// Drops a slot and returns its size in bytes.
 fn drop_slot(feed: &Db, txn: &mut RwTxn<'_>, slot: u64) -> Result<u64> {
-    let first = keys::piece(slot, 0);
-    let last = keys::piece(slot, u32::MAX);
+    let first = keys::chunk(slot, 0);
+    let last = keys::chunk(slot, u32::MAX);
     let head = feed.get(txn, &first)?;
     let bytes = head
         .and_then(|head| head.last_chunk())

@@ -120,7 +120,7 @@ impl Snapshot<'_> {
         if count < PROBE_ROWS {
             return Ok(count);
         }
-        let spread = place(&last) - after.map_or(0, place).min(place(&last));
+        let spread = key_position(&last) - after.map_or(0, key_position).min(key_position(&last));
         Ok(u64::try_from((u128::from(count) << 63) / u128::from(spread + 1)).unwrap_or(u64::MAX))
     }
 
@@ -164,7 +164,7 @@ impl Snapshot<'_> {
 }
 
 /// The position of a pubkey in the key space, from its first bytes.
-fn place(pubkey: &Pubkey) -> u64 {
+fn key_position(pubkey: &Pubkey) -> u64 {
     pubkey
         .first_chunk()
         .map_or(0, |bytes| u64::from_be_bytes(*bytes) >> 1)

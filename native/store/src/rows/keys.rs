@@ -10,7 +10,7 @@ pub(crate) type DiscriminatorKey = [u8; 72];
 pub(crate) type MintKey = [u8; 65];
 pub(crate) type TokenOwnerKey = [u8; 65];
 pub(crate) type ChangedKey = [u8; 72];
-pub(crate) type PieceKey = [u8; 12];
+pub(crate) type ChunkKey = [u8; 12];
 
 /// A balance and its account; the order of entries is the reverse of the RPC method's order.
 pub(crate) type Entry = (u64, Pubkey);
@@ -61,7 +61,7 @@ pub(crate) fn changed(program: &Pubkey, slot: u64, pubkey: &Pubkey) -> ChangedKe
 }
 
 /// A key of `feed`.
-pub(crate) fn piece(slot: u64, sequence: u32) -> PieceKey {
+pub(crate) fn chunk(slot: u64, sequence: u32) -> ChunkKey {
     join(&[&slot.to_be_bytes(), &sequence.to_be_bytes()])
 }
 

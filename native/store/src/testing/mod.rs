@@ -91,10 +91,10 @@ pub fn long_budget() -> Budget {
 }
 
 impl Temporary {
-    /// Removes the last piece of a slot of the feed.
+    /// Removes the last chunk of a slot of the feed.
     pub fn damage_feed(&self, slot: u64) {
         let mut txn = self.store.env.write_txn().unwrap();
-        let key = crate::rows::keys::piece(slot, 1);
+        let key = crate::rows::keys::chunk(slot, 1);
         assert!(self.store.tables.feed.delete(&mut txn, &key).unwrap());
         let half = [1, 0, 0, 0, 200, 7];
         self.store.tables.feed.put(&mut txn, &key, &half).unwrap();

@@ -82,11 +82,11 @@ fn details() -> impl Strategy<Value = TransactionDetails> {
 fn shown(
     snapshot: &Snapshot<'_>,
     slot: u64,
-    place: FeedPosition,
+    position: FeedPosition,
     max: usize,
 ) -> (Vec<String>, FeedEnd) {
     let mut seen = Vec::new();
-    let end = snapshot.feed_from(slot, place, &mut |change| {
+    let end = snapshot.feed_from(slot, position, &mut |change| {
         if seen.len() == max {
             return Ok(ControlFlow::Break(()));
         }
@@ -136,8 +136,8 @@ proptest! {
         let all = shown(&snapshot, 1, FeedPosition::default(), usize::MAX).0;
         for stop in 0..all.len() {
             let (mut joined, end) = shown(&snapshot, 1, FeedPosition::default(), stop);
-            let FeedEnd::Stopped(place) = end else { panic!("{end:?}") };
-            joined.extend(shown(&snapshot, 1, place, usize::MAX).0);
+            let FeedEnd::Stopped(position) = end else { panic!("{end:?}") };
+            joined.extend(shown(&snapshot, 1, position, usize::MAX).0);
             prop_assert_eq!(&joined, &all);
         }
     }

@@ -60,7 +60,7 @@ fn check_feed(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> Result<()> {
 
 /// The number of changes and bytes recorded in a slot's first row.
 fn head_of(snapshot: &Snapshot<'_>, slot: u64) -> Result<Option<(u32, u64)>> {
-    let key = keys::piece(slot, 0);
+    let key = keys::chunk(slot, 0);
     let head = snapshot.tables().feed.get(&snapshot.txn, &key)?;
     Ok(head.and_then(|head| {
         let (changes, rest) = head.split_first_chunk()?;
@@ -123,8 +123,8 @@ fn count(snapshot: &Snapshot<'_>, slot: u64) -> Result<(u32, u64)> {
         changes += 1;
         Ok(ControlFlow::Continue(()))
     })?;
-    if let FeedEnd::Whole(place) = end {
-        last = place;
+    if let FeedEnd::Whole(position) = end {
+        last = position;
     }
     Ok((changes, last.bytes()))
 }

@@ -48,7 +48,7 @@ const REASONS: [(&str, &str); 14] = [
     ("base64 padding missing", "base64"),
 ];
 
-fn judge(fixture: &Fixture) -> Member {
+fn check_fixture(fixture: &Fixture) -> Member {
     let decoded = decode(fixture.text.as_bytes(), BYTES_MAX);
     let verdict = check_bundle(&[decoded], &rules());
     verdict.members.into_iter().next().unwrap()
@@ -57,7 +57,7 @@ fn judge(fixture: &Fixture) -> Member {
 #[test]
 fn real_transactions_get_their_verdicts() {
     for fixture in transactions().unwrap_or_default() {
-        let member = judge(&fixture);
+        let member = check_fixture(&fixture);
         let problem = problem_text(&member);
         let name = &fixture.name;
         if fixture.file["expect"] == "valid" {

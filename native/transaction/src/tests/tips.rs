@@ -3,7 +3,7 @@ use primitives::encoding::decode_pubkey;
 
 const PAID: [u64; 2] = [SERVICE_FLOOR, ENGINE_FLOOR];
 
-fn judged(build: &Build) -> Tips {
+fn tips_of(build: &Build) -> Tips {
     tips(&parse(&build.bytes()).unwrap(), &rules())
 }
 
@@ -21,7 +21,7 @@ fn case(name: &str, build: &Build, lamports: [u64; 2], has_application: bool, qu
         has_application,
         qualifies,
     };
-    assert_eq!(judged(build), expected, "{name}");
+    assert_eq!(tips_of(build), expected, "{name}");
 }
 
 #[test]

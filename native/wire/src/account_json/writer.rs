@@ -6,7 +6,7 @@ use super::source::Accounts;
 use super::text::{push_bool, push_u64};
 use super::view::{Encoding, View};
 use primitives::encoding::{
-    BASE58_BYTES_MAX, push_base58, push_base64_pieces, push_base64_zstd, push_pubkey,
+    BASE58_BYTES_MAX, push_base58, push_base64_chunks, push_base64_zstd, push_pubkey,
 };
 use store::AccountRef;
 use sys::error::Result;
@@ -48,11 +48,11 @@ impl<'a, A: Accounts> AccountWriter<'a, A> {
 
     /// Appends one account object.
     pub fn write(&mut self, out: &mut Vec<u8>, account: &AccountRef<'_>) -> Result<()> {
-        self.write_pieces(out, account, &mut |_| Ok(()))
+        self.write_chunks(out, account, &mut |_| Ok(()))
     }
 
     /// Like [`AccountWriter::write`], but offers the buffer to `spill` within large base64 data.
-    pub fn write_pieces(
+    pub fn write_chunks(
         &mut self,
         out: &mut Vec<u8>,
         account: &AccountRef<'_>,
@@ -96,7 +96,7 @@ impl<'a, A: Accounts> AccountWriter<'a, A> {
             }
             Encoding::Base58 => push_base58(out, bytes)?,
             Encoding::Base64Zstd => push_base64_zstd(out, bytes)?,
-            Encoding::Base64 | Encoding::JsonParsed => push_base64_pieces(out, bytes, spill)?,
+            Encoding::Base64 | Encoding::JsonParsed => push_base64_chunks(out, bytes, spill)?,
         }
         out.extend_from_slice(b"\",\"");
         out.extend_from_slice(encoding.name().as_bytes());

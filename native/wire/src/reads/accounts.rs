@@ -10,8 +10,8 @@ use sys::error::{Error, Result};
 
 /// Maximum addresses of one call of [`multiple_accounts`].
 pub const ADDRESSES_AT_ONCE_MAX: usize = 128;
-/// Minimum size of a piece of a streamed reply.
-const PIECE_BYTES: usize = 256 * 1024;
+/// Minimum size of a chunk of a streamed reply.
+const CHUNK_BYTES: usize = 256 * 1024;
 
 /// getAccountInfo: the account, or `null`.
 pub fn account_info(
@@ -85,9 +85,9 @@ fn prefetch_mints(snapshot: &Snapshot<'_>, found: &[Option<AccountRef<'_>>]) {
         if is_token
             && let Some(mint) = token::mint_of(account.data)
             && !mints.iter().take(count).any(|known| known == mint)
-            && let Some(place) = mints.get_mut(count)
+            && let Some(slot) = mints.get_mut(count)
         {
-            *place = *mint;
+            *slot = *mint;
             count += 1;
         }
     }
@@ -146,8 +146,8 @@ pub fn stream_account(
     )
 }
 
-/// getMultipleAccounts of any count, in bounded memory: the sink gets pieces of about 256 KiB.
-/// Errors for the client are returned before the first piece.
+/// getMultipleAccounts of any count, in bounded memory: the sink gets chunks of about 256 KiB.
+/// Errors for the client are returned before the first chunk.
 pub fn stream_accounts(
     snapshot: &Snapshot<'_>,
     pubkeys: &[Pubkey],
@@ -182,12 +182,12 @@ fn stream(
     sink: &mut dyn ReplySink,
 ) -> Result<()> {
     let mut writer = AccountWriter::new(view, Mints::by_address(snapshot));
-    let mut out = Vec::with_capacity(PIECE_BYTES * 2);
+    let mut out = Vec::with_capacity(CHUNK_BYTES * 2);
     let mut spill = |out: &mut Vec<u8>| {
-        if out.len() >= PIECE_BYTES {
+        if out.len() >= CHUNK_BYTES {
             sink.write(out)?;
             out.clear();
-            out.shrink_to(PIECE_BYTES * 2);
+            out.shrink_to(CHUNK_BYTES * 2);
         }
         Ok(())
     };
@@ -202,7 +202,7 @@ fn stream(
             }
             is_first = false;
             match snapshot.account(pubkey)? {
-                Some(account) => writer.write_pieces(&mut out, &account, &mut spill)?,
+                Some(account) => writer.write_chunks(&mut out, &account, &mut spill)?,
                 None => out.extend_from_slice(b"null"),
             }
             spill(&mut out)?;

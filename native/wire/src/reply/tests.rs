@@ -41,7 +41,7 @@ fn writer_fails_at_its_deadline_if_the_reader_stops() {
 }
 
 #[test]
-fn a_piece_counts_until_its_last_byte_is_taken() {
+fn a_chunk_counts_until_its_last_byte_is_taken() {
     let in_flight = InFlight::new(1 << 20);
     let (mut writer, reader) = pipe(100, soon(), Arc::clone(&in_flight));
     writer.push(vec![0; 10]).unwrap();

@@ -19,7 +19,7 @@ use url::{Host, Url};
 use super::failure::Failure;
 use super::options::SourceOptions;
 
-/// Bytes of one socket read, and so the maximum of one piece in the queue.
+/// Bytes of one socket read, and so the maximum of one chunk in the queue.
 pub const READ_BYTES: usize = 256 << 10;
 
 /// Connects and sends one request. The caller awaits the response head.

@@ -20,12 +20,12 @@ use crate::archive::name::ArchiveName;
 use crate::progress::Progress;
 use sys::error::{Error, Result};
 
-/// Upper bound of pieces, because the queue allocates all of them at once. They are 16 GiB.
-const PIECES_MAX: usize = 1 << 16;
+/// Upper bound of chunks, because the queue allocates all of them at once. They are 16 GiB.
+const CHUNKS_MAX: usize = 1 << 16;
 /// Interval of checks for cancellation.
 const TICK: Duration = Duration::from_millis(250);
 
-enum Piece {
+enum Chunk {
     Head {
         name: ArchiveName,
         bytes: Option<u64>,
@@ -46,7 +46,7 @@ pub(super) fn open(
         let reason = "user and password in a snapshot's address are not sent: leave them out";
         return Err(Error::SnapshotInvalid(reason.into()));
     }
-    let (sender, receiver) = sync_channel(pieces_ahead(options));
+    let (sender, receiver) = sync_channel(chunks_ahead(options));
     let is_read = Arc::new(AtomicBool::new(true));
     let transfer = Transfer {
         url,
@@ -65,51 +65,51 @@ pub(super) fn open(
     thread::Builder::new()
         .name("snapshot-http".into())
         .spawn(move || runtime.block_on(transfer.run()))?;
-    let pieces = Pieces {
+    let chunks = Chunks {
         receiver,
         is_read,
-        piece: Bytes::new(),
+        chunk: Bytes::new(),
         has_ended: false,
     };
-    match pieces.receiver.recv() {
-        Ok(Piece::Head { name, bytes }) => Ok(Source {
+    match chunks.receiver.recv() {
+        Ok(Chunk::Head { name, bytes }) => Ok(Source {
             name,
             bytes,
-            reader: Box::new(pieces),
+            reader: Box::new(chunks),
         }),
-        Ok(Piece::Failed(error)) => Err(error),
+        Ok(Chunk::Failed(error)) => Err(error),
         _ => Err(Error::Internal("the transfer ended before it began".into())),
     }
 }
 
 /// The reading side.
-struct Pieces {
-    receiver: Receiver<Piece>,
+struct Chunks {
+    receiver: Receiver<Chunk>,
     is_read: Arc<AtomicBool>,
-    piece: Bytes,
+    chunk: Bytes,
     has_ended: bool,
 }
 
-impl Drop for Pieces {
+impl Drop for Chunks {
     fn drop(&mut self) {
         self.is_read.store(false, Ordering::Relaxed);
     }
 }
 
-impl Read for Pieces {
+impl Read for Chunks {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        while self.piece.is_empty() && !self.has_ended {
+        while self.chunk.is_empty() && !self.has_ended {
             match self.receiver.recv() {
-                Ok(Piece::Body(piece)) => self.piece = piece,
-                Ok(Piece::End) => self.has_ended = true,
-                Ok(Piece::Failed(error)) => return Err(io::Error::other(error)),
-                Ok(Piece::Head { .. }) => {}
+                Ok(Chunk::Body(chunk)) => self.chunk = chunk,
+                Ok(Chunk::End) => self.has_ended = true,
+                Ok(Chunk::Failed(error)) => return Err(io::Error::other(error)),
+                Ok(Chunk::Head { .. }) => {}
                 Err(_) => return Err(io::Error::other("the transfer's thread is gone")),
             }
         }
-        let count = self.piece.len().min(out.len());
-        let piece = self.piece.split_to(count);
-        for (to, from) in out.iter_mut().zip(&piece) {
+        let count = self.chunk.len().min(out.len());
+        let chunk = self.chunk.split_to(count);
+        for (to, from) in out.iter_mut().zip(&chunk) {
             *to = *from;
         }
         Ok(count)
@@ -120,7 +120,7 @@ impl Read for Pieces {
 struct Transfer {
     url: Url,
     options: SourceOptions,
-    sender: SyncSender<Piece>,
+    sender: SyncSender<Chunk>,
     progress: Arc<Progress>,
     is_read: Arc<AtomicBool>,
     offset: u64,
@@ -135,10 +135,10 @@ impl Transfer {
         let (mut failures, mut mark) = (0, 0);
         loop {
             let (reason, pause) = match self.attempt().await {
-                Ok(()) => return self.end(Piece::End),
+                Ok(()) => return self.end(Chunk::End),
                 Err(Failure::Again(reason, pause)) => (reason, pause.unwrap_or_default()),
                 Err(Failure::Last(reason)) => return self.end_for(&reason),
-                Err(Failure::Own(error)) => return self.end(Piece::Failed(error)),
+                Err(Failure::Own(error)) => return self.end(Chunk::Failed(error)),
                 Err(Failure::Unread) => return,
             };
             if self.offset - mark >= self.options.worthwhile_bytes {
@@ -161,15 +161,15 @@ impl Transfer {
             let pause = pause.max(Duration::from_millis(doubled)).min(longest);
             match self.within(tokio::time::sleep(pause), pause + TICK).await {
                 Ok(()) | Err(Failure::Again(..)) => {}
-                Err(Failure::Own(error)) => return self.end(Piece::Failed(error)),
+                Err(Failure::Own(error)) => return self.end(Chunk::Failed(error)),
                 Err(_) => return,
             }
         }
     }
 
-    fn end(&self, piece: Piece) {
+    fn end(&self, chunk: Chunk) {
         // A dropped reader is not a failure.
-        let _ = self.sender.send(piece);
+        let _ = self.sender.send(chunk);
     }
 
     fn end_for(&self, reason: &str) {
@@ -179,7 +179,7 @@ impl Transfer {
             .port()
             .map(|port| format!(":{port}"))
             .unwrap_or_default();
-        self.end(Piece::Failed(Error::SnapshotTransfer(format!(
+        self.end(Chunk::Failed(Error::SnapshotTransfer(format!(
             "{host}{port}: {reason}"
         ))));
     }
@@ -303,7 +303,7 @@ impl Transfer {
         self.validator = tag.or_else(|| headers.get(header::LAST_MODIFIED)).cloned();
         if !self.has_begun {
             self.has_begun = true;
-            let head = Piece::Head {
+            let head = Chunk::Head {
                 name,
                 bytes: self.bytes,
             };
@@ -325,7 +325,7 @@ impl Transfer {
                 return Err(Failure::last("it sends more than it said"));
             }
             self.sender
-                .send(Piece::Body(data))
+                .send(Chunk::Body(data))
                 .map_err(|_| Failure::Unread)?;
         }
         match self.bytes {
@@ -335,12 +335,12 @@ impl Transfer {
     }
 }
 
-/// Number of pieces fetched ahead, each of at most [`connect::READ_BYTES`].
-fn pieces_ahead(options: &SourceOptions) -> usize {
-    let pieces = options.ahead_bytes_max / connect::READ_BYTES as u64;
-    usize::try_from(pieces)
+/// Number of chunks fetched ahead, each of at most [`connect::READ_BYTES`].
+fn chunks_ahead(options: &SourceOptions) -> usize {
+    let chunks = options.ahead_bytes_max / connect::READ_BYTES as u64;
+    usize::try_from(chunks)
         .unwrap_or(usize::MAX)
-        .clamp(1, PIECES_MAX)
+        .clamp(1, CHUNKS_MAX)
 }
 
 fn is_redirect(status: StatusCode) -> bool {

@@ -231,10 +231,10 @@ fn long_names_and_large_numbers_are_parsed() {
     assert_eq!(shown, [(5, row(1, 13)), (4, row(1, 13)), (3, row(1, 13))]);
 }
 
-/// A GNU sparse header with the stored pieces of a file of `bytes` bytes.
-fn sparse_header(pieces: &[(u64, u64)], stored: u64, bytes: u64, is_extended: bool) -> [u8; 512] {
+/// A GNU sparse header with the stored extents of a file of `bytes` bytes.
+fn sparse_header(extents: &[(u64, u64)], stored: u64, bytes: u64, is_extended: bool) -> [u8; 512] {
     let mut head = header("accounts/5.0", stored, b'S');
-    for (index, (offset, length)) in pieces.iter().enumerate() {
+    for (index, (offset, length)) in extents.iter().enumerate() {
         let at = 386 + index * 24;
         head[at..at + 24].copy_from_slice(format!("{offset:011o}\0{length:011o}\0").as_bytes());
     }
@@ -251,10 +251,10 @@ fn holes_of_sparse_files_are_zeros() {
         ..row(1, 0)
     };
     let file = [append_vec([&big, &row(2, 100)]), vec![0; 5000]].concat();
-    // Stores all but the middle of the zeros and the tail, in six pieces, so that the map needs an
+    // Stores all but the middle of the zeros and the tail, in six extents, so that the map needs an
     // extension block.
     let (front, back, end) = (1500, 8500, file.len() as u64 - 5000);
-    let pieces = [
+    let extents = [
         (0, 100),
         (100, 400),
         (500, 600),
@@ -265,9 +265,9 @@ fn holes_of_sparse_files_are_zeros() {
     let mut tar = Tar::new(Vec::new());
     tar.begin(&Bank::at(5)).unwrap();
     let stored = [&file[..front as usize], &file[back as usize..end as usize]].concat();
-    let head = sparse_header(&pieces[..4], stored.len() as u64, file.len() as u64, true);
+    let head = sparse_header(&extents[..4], stored.len() as u64, file.len() as u64, true);
     let mut block = [0; 512];
-    for (at, (offset, length)) in [pieces[4], last].into_iter().enumerate() {
+    for (at, (offset, length)) in [extents[4], last].into_iter().enumerate() {
         let text = format!("{offset:011o}\0{length:011o}\0");
         block[at * 24..at * 24 + 24].copy_from_slice(text.as_bytes());
     }

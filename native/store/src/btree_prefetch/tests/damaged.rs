@@ -59,7 +59,7 @@ fn assert_ends_inside(pages: &Copied, tree: Tree, keys: &[Pubkey]) {
 }
 
 /// Headers, node offsets and nodes are damaged more often than the rest.
-fn place() -> impl Strategy<Value = usize> {
+fn offset() -> impl Strategy<Value = usize> {
     prop_oneof![0usize..24, 0usize..256, 3_800usize..4_096, 0usize..4_096]
 }
 
@@ -77,7 +77,7 @@ fn damaged_pages_end_a_walk() {
             KEYS_AT_ONCE
         );
     }
-    let damage = vec((any::<prop::sample::Index>(), place(), byte()), 0..400);
+    let damage = vec((any::<prop::sample::Index>(), offset(), byte()), 0..400);
     let cut = prop::option::of((any::<prop::sample::Index>(), 0usize..4_096));
     let keys = vec(
         prop_oneof![(0u64..900).prop_map(key), any::<Pubkey>()],

@@ -103,8 +103,8 @@ fn edited(mut text: Vec<u8>, edits: &[(prop::sample::Index, Edit)]) -> Vec<u8> {
             Edit::Insert(byte) => text.insert(at, *byte),
             Edit::Remove => drop(text.remove(at)),
             Edit::Repeat(length) => {
-                let piece = text[at..text.len().min(at + length)].to_vec();
-                text.splice(at..at, piece);
+                let chunk = text[at..text.len().min(at + length)].to_vec();
+                text.splice(at..at, chunk);
             }
         }
     }

@@ -210,14 +210,14 @@ fn too_large_for_the_event_loop() {
     assert_eq!(value_of(ended, &out), "too large");
 }
 
-/// Counts the pieces, and fails after some.
-struct Pieces {
+/// Counts the chunks, and fails after some.
+struct Chunks {
     bytes: Vec<u8>,
     longest: usize,
     left: usize,
 }
 
-impl ReplySink for Pieces {
+impl ReplySink for Chunks {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.left = self.left.checked_sub(1).ok_or(Error::ReadTimeout)?;
         self.longest = self.longest.max(bytes.len());
@@ -227,20 +227,20 @@ impl ReplySink for Pieces {
 }
 
 #[test]
-fn streams_large_replies_in_pieces() {
+fn streams_large_replies_in_chunks() {
     let data = (0..3_000_000u32)
         .map(|index| index as u8)
         .collect::<Vec<_>>();
     let (_dir, store) = open(vec![account(1, [5; 32], data.clone())], Scope::All);
     let snapshot = store.snapshot().unwrap();
-    let mut pieces = Pieces {
+    let mut chunks = Chunks {
         bytes: Vec::new(),
         longest: 0,
         left: usize::MAX,
     };
-    stream_accounts(&snapshot, &[[1; 32]; 4], BASE64, &mut pieces).unwrap();
-    assert!(pieces.longest <= 600 * 1024, "{}", pieces.longest);
-    let reply: Value = serde_json::from_slice(&pieces.bytes).unwrap();
+    stream_accounts(&snapshot, &[[1; 32]; 4], BASE64, &mut chunks).unwrap();
+    assert!(chunks.longest <= 600 * 1024, "{}", chunks.longest);
+    let reply: Value = serde_json::from_slice(&chunks.bytes).unwrap();
     let text = reply["value"][3]["data"][0].as_str().unwrap();
     assert_eq!(base64_simd::STANDARD.decode_to_vec(text).unwrap(), data);
 
@@ -249,13 +249,13 @@ fn streams_large_replies_in_pieces() {
     let single: Value = serde_json::from_slice(&single).unwrap();
     assert_eq!(single["value"], reply["value"][0]);
 
-    let mut closed = Pieces { left: 2, ..pieces };
+    let mut closed = Chunks { left: 2, ..chunks };
     let ended = stream_accounts(&snapshot, &[[1; 32]; 4], BASE64, &mut closed);
     assert_eq!(ended.unwrap_err().name(), "readTimeout");
 }
 
 #[test]
-fn stream_fails_before_its_first_piece() {
+fn stream_fails_before_its_first_chunk() {
     let accounts = vec![
         account(1, [5; 32], vec![1; 9]),
         account(2, [5; 32], vec![1; 129]),
@@ -267,7 +267,7 @@ fn stream_fails_before_its_first_piece() {
         slice: None,
     };
     let keys = [vec![[1; 32]; 200_000], vec![[2; 32]]].concat();
-    let mut sink = Pieces {
+    let mut sink = Chunks {
         bytes: Vec::new(),
         longest: 0,
         left: 0,

@@ -88,11 +88,11 @@ fn read_ahead_is_bounded() {
     let sent = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&sent);
     let server = Server::start(move |_, _, socket| {
-        let piece = vec![7; 64 << 10];
+        let chunk = vec![7; 64 << 10];
         let head = "content-length: 1073741824\r\n";
         send(socket, "200 OK", head, &[]);
-        while socket.write_all(&piece).is_ok() {
-            counted.fetch_add(piece.len(), Ordering::Relaxed);
+        while socket.write_all(&chunk).is_ok() {
+            counted.fetch_add(chunk.len(), Ordering::Relaxed);
         }
     });
     let narrow = SourceOptions {
