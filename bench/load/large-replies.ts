@@ -61,7 +61,7 @@ const pull = async (
 /** Large replies per second, for clients that pull without pause. */
 export const benchLargeReplies = async (context: Context): Promise<void> => {
   const { edge, plan, expected, note } = context
-  note(`${CONNECTIONS} connections, each with one request on its way`)
+  note(`${CONNECTIONS} connections, each with one request in flight`)
   const lists = await recordExchanges(edge.target, listQuestions(context))
   await pull(context, `getMultipleAccounts of ${LIST_LENGTH}`, lists)
   const pages = (limit: number) => pageReads(expected, limit, plan.history.changeBlocks)

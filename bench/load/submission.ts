@@ -1,4 +1,4 @@
-// What the way through an edge adds to a submission, against the same request to the upstream
+// The latency that an edge adds to a submission, against the same request to the upstream
 // itself; and what batches cost a reader.
 import { Client } from 'undici'
 import { runJob } from '../child.js'

@@ -17,32 +17,40 @@ const call = async (load: LoadConfig, where: Where, request: AdminCall): Promise
   const url = where.url ?? own?.url
   const tokenFile = where.tokenFile ?? own?.tokenFile
   if (url === undefined || tokenFile === undefined)
-    throw new Error('say --config <file>, or both --url and --token-file')
+    throw new Error('give --config <file>, or both --url and --token-file')
   const answer = await callAdmin({ url: url.replace(/\/$/, ''), tokenFile }, request)
   if (answer !== undefined) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
 }
 
 /** A command with the options of the admin API's address and token. */
-const command = (parent: Command, name: string, says: string): Command =>
+const command = (parent: Command, name: string, description: string): Command =>
   parent
     .command(name)
-    .description(says)
+    .description(description)
     .option('--config <file>', 'configuration of the service that runs on this machine')
     .option('--url <url>', 'the dashboard, in place of that of the configuration')
     .option('--token-file <file>', 'the admin token, in place of that of the configuration')
 
 const addGrant = (root: Command, load: LoadConfig): void => {
   command(root, 'grant', 'grant an access of a product')
-    .requiredOption('--subject <subject>', 'its user, by the name at the identity provider')
+    .requiredOption('--subject <subject>', 'its user: the `sub` claim of the identity provider')
     .requiredOption('--product <id>', 'product of the configuration')
     .addOption(
       new Option('--kind <kind>', 'owned or rented').choices(['pass', 'rental']).default('pass'),
     )
-    .option('--network <id>', 'only this one of the product; may be said again', collect)
-    .option('--location <id>', 'only this one of the product; may be said again', collect)
-    .option('--from <time>', 'begin (default: now)', instant)
+    .option(
+      '--network <id>',
+      'restrict to this one; repeatable (default: all of the product)',
+      collect,
+    )
+    .option(
+      '--location <id>',
+      'restrict to this one; repeatable (default: all of the product)',
+      collect,
+    )
+    .option('--from <time>', 'start time (default: now)', instant)
     .addOption(
-      new Option('--until <time>', 'end, or never').argParser(instantOrNever).default('never'),
+      new Option('--until <time>', 'end time, or never').argParser(instantOrNever).default('never'),
     )
     .action(({ subject, product, kind, network, location, from, until, ...where }) =>
       call(load, where, {
@@ -96,14 +104,19 @@ const addOperations = (root: Command, load: LoadConfig): void => {
 const addTokenCommands = (root: Command, load: LoadConfig): void => {
   const token = root.command('token').description('manage the token of a scope')
   const scope = '<accessId> <network> <location>'
-  const verbs: readonly [name: string, method: 'POST' | 'DELETE', path: string, says: string][] = [
+  const verbs: readonly [
+    name: string,
+    method: 'POST' | 'DELETE',
+    path: string,
+    description: string,
+  ][] = [
     ['generate', 'POST', '', 'make the token of a scope that has none, and show it'],
     ['regenerate', 'POST', '/regenerate', 'replace the token; the former one is invalid at once'],
     ['reveal', 'POST', '/reveal', 'show the token and its URLs'],
     ['revoke', 'DELETE', '', 'revoke the token; it is invalid when this returns'],
   ]
-  for (const [name, method, path, says] of verbs)
-    command(token, `${name} ${scope}`, says).action(
+  for (const [name, method, path, description] of verbs)
+    command(token, `${name} ${scope}`, description).action(
       (accessId: string, network: string, location: string, where: Where) =>
         call(load, where, { method, path: tokenPath(accessId, network, location) + path }),
     )

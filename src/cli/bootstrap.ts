@@ -6,7 +6,7 @@ import { exitWithAnswer, type LoadConfig } from './command.js'
 export const addBootstrapCommands = (program: Command, load: LoadConfig): void => {
   const bootstrap = program
     .command('bootstrap')
-    .description('make the store of a network from an upstream RPC, or cancel a bootstrap')
+    .description('build the store of a network from an upstream RPC, or cancel a bootstrap')
   bootstrap
     .command('rpc')
     .description('from networks.accountsRpc, for a network with a scope')

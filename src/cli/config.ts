@@ -6,7 +6,7 @@ export const addConfigCommands = (program: Command, load: LoadConfig): void => {
   const config = program.command('config').description('check and print configurations')
   config
     .command('check <file>')
-    .description('print what is wrong in a file')
+    .description('validate a file and print its first problem')
     .action(async file => void (await load(file)))
   config
     .command('dump [file]')

@@ -30,7 +30,7 @@ const restore = async (
 export const addRestoreCommand = (program: Command, load: LoadConfig): void => {
   program
     .command('restore')
-    .description('make a backup the store of a network while the service is stopped')
+    .description('restore the store of a network from a backup while the service is stopped')
     .requiredOption('--config <file>', 'configuration of the service on this machine')
     .requiredOption('--network <id>', 'the network')
     .requiredOption('--from <dir>', 'folder that `slotline backup` created')

@@ -5,9 +5,9 @@ import { integer } from './arguments.js'
 export const addSandboxCommand = (program: Command): void => {
   program
     .command('sandbox')
-    .description('run a complete local deployment on a chain of its own')
+    .description('run a complete local deployment with its own dev chain')
     .option('--port <port>', 'first of the ports', integer(1, 65_525), 8_899)
-    .option('--data-dir <dir>', 'where everything is stored', '.slotline')
+    .option('--data-dir <dir>', 'data directory', '.slotline')
     .option('--account-dir <dir>', 'load every {pubkey, account} JSON file of this folder')
     .option('--traffic <count>', 'transfers per second', integer(0, 10_000), 2)
     .option('--slot-ms <ms>', 'duration of a slot', integer(10, 60_000), 400)

@@ -5,7 +5,7 @@ import type { LoadConfig } from './command.js'
 export const addSnapshotCommands = (program: Command, load: LoadConfig): void => {
   program
     .command('snapshot')
-    .description('make the store of a network from snapshots of a validator')
+    .description('build the store of a network from a validator’s snapshots')
     .command('load <archives...>')
     .description(
       'a full snapshot and then an incremental one, as files or URLs; resumes after it was killed',

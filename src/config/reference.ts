@@ -3,7 +3,7 @@ import { configSchema } from './schema.js'
 
 type Row = {
   readonly name: string
-  readonly says: string
+  readonly type: string
   readonly fallback: string
   readonly reason: string
 }
@@ -16,11 +16,11 @@ const UNITS: readonly [size: number, name: string][] = [
   [1024, 'KiB'],
 ]
 
-const formatDefault = (value: unknown, says: string): string => {
+const formatDefault = (value: unknown, type: string): string => {
   if (value === undefined) return 'none'
   const [size, unit] = UNITS.find(([size]) => Number(value) % size === 0 && value !== 0) ?? []
   const readable =
-    says.includes('(bytes)') && size !== undefined ? ` (${Number(value) / size} ${unit})` : ''
+    type.includes('(bytes)') && size !== undefined ? ` (${Number(value) / size} ${unit})` : ''
   return `\`${JSON.stringify(value)}\`${readable}`
 }
 
@@ -85,13 +85,13 @@ const toSections = (
     }
     const message =
       'message' in inner && typeof inner.message === 'string' ? inner.message : 'a text'
-    const says = isList ? `a list, each ${message}` : message
+    const type = isList ? `a list, each ${message}` : message
     const isOptional = 'wrapped' in entry
     const fallback = 'default' in entry ? entry.default : undefined
     rows.push({
       name,
-      says,
-      fallback: isOptional ? formatDefault(fallback, says) : 'required',
+      type,
+      fallback: isOptional ? formatDefault(fallback, type) : 'required',
       reason,
     })
   }
@@ -107,8 +107,8 @@ const formatSection = ({ title, intro, rows }: Section): string => {
   if (intro !== '') lines.push(intro, '')
   if (rows.length > 0) {
     lines.push('| option | must be | default | why |', '|---|---|---|---|')
-    for (const { name, says, fallback, reason } of rows)
-      lines.push(`| \`${name}\` | ${says} | ${fallback} | ${reason.replaceAll('|', '\\|')} |`)
+    for (const { name, type, fallback, reason } of rows)
+      lines.push(`| \`${name}\` | ${type} | ${fallback} | ${reason.replaceAll('|', '\\|')} |`)
     lines.push('')
   }
   return lines.join('\n')

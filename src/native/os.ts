@@ -23,8 +23,9 @@ export const setRealtime = (): boolean => callNative(() => addon.setRealtime())
 export const setOrdinary = (): void => callNative(() => addon.setOrdinary())
 
 /**
- * Limits the unsent bytes in the send buffer of each socket that this process accepts from now on; returns the number of listening sockets. A client that does not read is detected
- * after that many bytes instead of some MB.
+ * Limits the unsent bytes in the send buffer of each socket that this process accepts from now on;
+ * returns the number of listening sockets. A client that does not read is detected after that many
+ * bytes instead of some MB.
  */
 export const boundUnsent = (bytes: number): number => callNative(() => addon.boundUnsent(bytes))
 

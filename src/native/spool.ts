@@ -64,7 +64,7 @@ const SILENT: FeedEvent = {
 /** Opens a spool with the remains of a killed process, or creates one. One process at a time. */
 export const openSpool = (dir: string, options: SpoolOptions, store: addon.StoreOptions): Spool => {
   const native = callNative(() => new addon.Spool(dir, options, store))
-  let hear: (event: FeedEvent) => void = () => {}
+  let listener: (event: FeedEvent) => void = () => {}
   let endpoint: string | undefined
   const adopting = (indexer: Indexer): Indexer => {
     let adopted = endpoint
@@ -78,7 +78,7 @@ export const openSpool = (dir: string, options: SpoolOptions, store: addon.Store
           if (hasFeed) indexer.stopFeed()
           return indexer.startFeed(feed, onEvent)
         }
-        hear = onEvent
+        listener = onEvent
         // An earlier listener has received this event. Deferred, because the new listener is still
         // starting.
         queueMicrotask(() => onEvent(SILENT))
@@ -87,9 +87,9 @@ export const openSpool = (dir: string, options: SpoolOptions, store: addon.Store
   }
   return {
     startFeed: (feed, onEvent) => {
-      hear = onEvent
+      listener = onEvent
       endpoint = feed.endpoint
-      callNative(() => native.startFeed(feed, event => hear(event)))
+      callNative(() => native.startFeed(feed, event => listener(event)))
     },
     stopFeed: () => {
       endpoint = undefined

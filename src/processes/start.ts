@@ -22,7 +22,7 @@ export const sendMetrics = async (metrics: Metrics, send: SendEvent, call: numbe
 /** Time for the last message to reach the supervisor before the process exits. */
 const EXIT_DELAY_MS = 50
 
-/** Reports why this process cannot go on, and ends it. */
+/** Reports why this process cannot continue, and ends it. */
 export const exitWithFailure = (send: SendEvent, message: string): void => {
   send({ kind: 'failed', message })
   setTimeout(() => process.exit(1), EXIT_DELAY_MS)

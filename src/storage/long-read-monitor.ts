@@ -96,7 +96,7 @@ class LongReadMonitor {
     this.trackReads(nowMs)
     const overdue = this.findOverdue(nowMs)
     for (const [pid, seconds] of overdue) onLongRead({ pid, seconds })
-    // An overdue read may belong to a dead process.
+    // An overdue read may belong to an ended process.
     if (overdue.size > 0 || nowMs - this.clearedMs >= bounds.staleReadersMs) this.clear()
   }
 

@@ -14,13 +14,13 @@ t.test('every option has a kind and a reason', t => {
   const sections = toConfigReference(sources)
   t.ok(sections.length > 10)
   for (const { title, rows } of sections)
-    for (const { name, says, fallback, reason } of rows) {
-      t.ok(says.length > 3, `${title} ${name}: kind`)
+    for (const { name, type, fallback, reason } of rows) {
+      t.ok(type.length > 3, `${title} ${name}: kind`)
       t.ok(fallback.length > 2, `${title} ${name}: default`)
       t.ok(reason.length > 10, `${title} ${name}: reason`)
-      t.notMatch(`${says}${reason}`, '\n', `${title} ${name}: one line`)
-      if (says.startsWith('an integer') && name !== 'port')
-        t.match(says, /\(\w+\)$/, `${title} ${name}: unit`)
+      t.notMatch(`${type}${reason}`, '\n', `${title} ${name}: one line`)
+      if (type.startsWith('an integer') && name !== 'port')
+        t.match(type, /\(\w+\)$/, `${title} ${name}: unit`)
     }
   t.end()
 })

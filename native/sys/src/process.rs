@@ -88,7 +88,8 @@ fn set_policy(policy: libc::c_int, priority: libc::c_int) -> Result<bool> {
 /// unsent bytes in its send buffer. Returns the number of listening sockets.
 ///
 /// Without it the send buffer holds up to 4 MB for a client that does not read, and the process
-/// cannot detect that client. Bytes in flight do not count, so fast connections are not slowed down.
+/// cannot detect that client. Bytes in flight do not count, so fast connections are not slowed
+/// down.
 pub fn bound_unsent(bytes: u32) -> Result<u32> {
     let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     let mut count = 0;

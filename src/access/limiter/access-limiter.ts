@@ -81,7 +81,7 @@ export class AccessLimiter {
     this.#edgeIndex = edgeIndex
   }
 
-  /** Admits one request, or says which limit it exceeds. Each admitted request must be released. */
+  /** Admits one request, or returns the limit it exceeds. Admitted ones must be released. */
   acquire(state: LimiterState, nowMs: number): undefined | Exceeded | typeof FULL {
     const inFlightMax = state.grant.limits.requestsInFlightMax
     const inFlight = this.#add(state, REQUESTS, 1, nowMs)
@@ -130,7 +130,7 @@ export class AccessLimiter {
   }
 
   /**
-   * Admits one WebSocket, or says which limit it exceeds. Each admitted socket must be released.
+   * Admits one WebSocket, or returns the limit it exceeds. Each admitted socket must be released.
    */
   acquireSocket(state: LimiterState, nowMs: number): undefined | Exceeded | typeof FULL {
     const { socketsMax } = state.grant.limits

@@ -40,7 +40,7 @@ export class UsageLimiter {
     return principal
   }
 
-  /** Admits one request, or says which limit it exceeds. Each admitted request must be released. */
+  /** Admits one request, or returns the limit it exceeds. Admitted ones must be released. */
   acquire(principal: Principal, nowMs: number): undefined | Exceeded | typeof FULL {
     const exceeded = this.#limiter.acquire(principal.state, nowMs)
     principal.meter.addRequests(1, nowMs)
@@ -69,7 +69,7 @@ export class UsageLimiter {
   }
 
   /**
-   * Admits one WebSocket, or says which limit it exceeds. Each admitted socket must be released.
+   * Admits one WebSocket, or returns the limit it exceeds. Each admitted socket must be released.
    */
   acquireSocket(principal: Principal, nowMs: number): undefined | Exceeded | typeof FULL {
     const exceeded = this.#limiter.acquireSocket(principal.state, nowMs)

@@ -9,7 +9,7 @@ export const defaults = {
   mapBytes: 1024 ** 3,
   /**
    * LMDB reader slots over all processes: one for each edge and control, with spare ones for tools
-   * and dead processes.
+   * and ended processes.
    */
   readersMax: 256,
 }

@@ -17,7 +17,7 @@ import { SCHEMA, TABLES, type TokenKey, type SubjectKey, type TableRow } from '.
 
 type Value<R extends TableRow> = Readonly<v.InferOutput<R['value']>>
 
-/** Most tables that LMDB makes room for. */
+/** LMDB reserves memory for this number of tables. */
 const TABLES_MAX = 16
 
 // Plain maps instead of msgpackr's own records, so that any msgpack tool can read a value by

@@ -61,7 +61,7 @@ export const createToken = (randomBytes: RandomBytes): string => {
 
 const WELL_FORMED = new RegExp(`^${TOKEN_PREFIX}[0-9A-Za-z]{${RANDOM_CHARS + CHECK_CHARS}}$`)
 
-/** Whether the text has the form of a token. It says nothing about whether that token exists. */
+/** Whether the text has the form of a token. The token need not exist. */
 export const isTokenShaped = (text: string): boolean =>
   text.length === TOKEN_CHARS && WELL_FORMED.test(text) && text.endsWith(formatCheck(checkOf(text)))
 

@@ -9,9 +9,9 @@ export type Defaults = Readonly<Record<string, number | string | boolean>>
  */
 export type Leaf<T> = v.CustomSchema<T, string>
 
-/** A value that passes `check`; `says` completes "must be …". */
-export const leaf = <T>(check: (value: unknown) => boolean, says: string): Leaf<T> =>
-  v.custom<T, string>(check, says)
+/** A value that passes `check`; `expected` completes "must be …". */
+export const leaf = <T>(check: (value: unknown) => boolean, expected: string): Leaf<T> =>
+  v.custom<T, string>(check, expected)
 
 /** An integer within bounds, both included. */
 export const integer = (min: number, max: number, unit: string): Leaf<number> =>
@@ -21,8 +21,8 @@ export const integer = (min: number, max: number, unit: string): Leaf<number> =>
   )
 
 /** A text, not empty. */
-export const text = (says = 'a text'): Leaf<string> =>
-  leaf(value => typeof value === 'string' && value !== '', says)
+export const text = (expected = 'a text'): Leaf<string> =>
+  leaf(value => typeof value === 'string' && value !== '', expected)
 
 /** One of a few words. */
 export const oneOf = <const W extends string>(words: readonly W[]): Leaf<W> =>

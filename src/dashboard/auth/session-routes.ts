@@ -87,8 +87,8 @@ export const createSessionRoutes = ({
       summary: 'Redirect to the identity provider',
       query: shapes.signInQuery,
       answers: {
-        302: { description: 'To the identity provider' },
-        303: { description: 'To the page, with the reason why not' },
+        302: { description: 'Redirect to the identity provider' },
+        303: { description: 'Redirect to the page, with the error' },
       },
       errors: ['wrongInput'],
       handle: async ({ query, cookie }) => {
@@ -110,7 +110,7 @@ export const createSessionRoutes = ({
       path: '/callback',
       guard: 'open',
       summary: 'Return from the identity provider',
-      answers: { 303: { description: 'To the page: signed in, or with the reason why not' } },
+      answers: { 303: { description: 'Redirect to the page, signed in or with the error' } },
       handle: async ({ search, cookie }) => {
         if (signIn === undefined) return toPage('unconfigured', [])
         try {

@@ -68,7 +68,7 @@ export const createSessions = (parts: {
       })
       .catch(onError)
 
-  /** Ends the oldest sessions of a person to make room for one. */
+  /** Ends the oldest sessions of a person, so that one more can start. */
   const makeRoom = (subject: string): void => {
     const own = Array.from(sessions.from(new Uint8Array()))
       .filter(([, record]) => record.subject === subject)

@@ -81,7 +81,7 @@ export class SocketMessage implements CallContext {
     return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
   }
 
-  /** Sends the reply. `isStable` says that its bytes do not change after this tick. */
+  /** Sends the reply. `isStable` means that its bytes do not change after this tick. */
   answer({ body }: Reply, isStable: boolean): void {
     const { session } = this
     if (typeof body !== 'string' && !(body instanceof Uint8Array)) {

@@ -292,22 +292,22 @@ class RpcClient implements Rpc {
   private async fromStatus(response: Response, method: string, what: string): Promise<Error> {
     const text = await this.small(response).catch(() => '')
     const retryAfterMs = parseRetryAfter(response.headers['retry-after'], this.now())
-    let said = text
+    let message = text
     try {
       const answer: unknown = JSON.parse(text)
       const error = isMap(answer) ? answer['error'] : undefined
       if (isMap(error)) {
-        said = String(error['message'])
+        message = String(error['message'])
         const { statusCode: status } = response
         // These statuses are unspecific: the JSON-RPC error is used instead.
         if (status === 400 || status === 404 || status === 500)
           return this.refusal(toRpcError(error), method, what)
       }
     } catch {
-      said = /^\s*</.test(text) ? '' : text
+      message = /^\s*</.test(text) ? '' : text
     }
     const { statusCode } = response
-    return fromStatus(statusCode, scrub(said, this.secrets), method, what, retryAfterMs)
+    return fromStatus(statusCode, scrub(message, this.secrets), method, what, retryAfterMs)
   }
 
   private refusal(
@@ -320,18 +320,18 @@ class RpcClient implements Rpc {
 
   private toFailure(error: unknown, method: string, what: string): RpcReadFailure {
     if (error instanceof RpcReadFailure) return error
-    const said = `${method} for ${what}`
+    const request = `${method} for ${what}`
     // The addon describes an invalid body by its kinds, never by its content.
     if (error instanceof NativeError)
-      return new RpcReadFailure('passing', `${said}: ${scrub(error.message, this.secrets)}`)
+      return new RpcReadFailure('passing', `${request}: ${scrub(error.message, this.secrets)}`)
     if (error instanceof SyntaxError)
-      return new RpcReadFailure('passing', `${said}: the answer is no JSON`)
+      return new RpcReadFailure('passing', `${request}: the answer is no JSON`)
     const code = reasonOf(error)
     const hint = untrustedHint(code, 'networks.accountsRpc.caFile')
     // The certificate of a server is the same at the next attempt.
-    if (hint !== '') return new RpcReadFailure('refused', `${said}: ${code}${hint}`)
+    if (hint !== '') return new RpcReadFailure('refused', `${request}: ${code}${hint}`)
     const kind = isTimeout(error) && !code.includes('CONNECT') ? 'slow' : 'passing'
-    return new RpcReadFailure(kind, `${said}: no whole answer (${code})`)
+    return new RpcReadFailure(kind, `${request}: no whole answer (${code})`)
   }
 }
 

@@ -49,38 +49,41 @@ export const fromRpcError = (error: RpcError, method: string, what: string): Rpc
 }
 
 const toFailure = ({ code, message }: RpcError, method: string, what: string): RpcReadFailure => {
-  const said = `${method} for ${what}: the upstream answers ${code} ${message}`
+  const summary = `${method} for ${what}: the upstream answers ${code} ${message}`
   switch (code) {
     case -32016:
-      return new RpcReadFailure('passing', `${said} (it has not reached the slot of the feed yet)`)
+      return new RpcReadFailure(
+        'passing',
+        `${summary} (it has not reached the slot of the feed yet)`,
+      )
     case -32005:
-      return new RpcReadFailure('passing', `${said} (its node is behind)`)
+      return new RpcReadFailure('passing', `${summary} (its node is behind)`)
     case -32004:
-      return new RpcReadFailure('passing', said)
+      return new RpcReadFailure('passing', summary)
     case -32012:
-      return new RpcReadFailure('tooLarge', said)
+      return new RpcReadFailure('tooLarge', summary)
     case -32010:
       return new RpcReadFailure(
         'refused',
-        `${said}; its node keeps this key out of its indexes: name single mints or accounts in ` +
+        `${summary}; its node keeps this key out of its indexes: name single mints or accounts in ` +
           'networks.scope in place of the program, or another provider in networks.accountsRpc.endpoint',
       )
     case -32601:
       return new RpcReadFailure(
         'refused',
-        `${said}; ${
+        `${summary}; ${
           method === 'getProgramAccountsV2'
             ? 'set networks.accountsRpc.isPaged = false'
             : 'name another provider in networks.accountsRpc.endpoint'
         }`,
       )
     default:
-      if (code === 429) return new RpcReadFailure('passing', said)
-      if (TOO_LARGE.test(message)) return new RpcReadFailure('tooLarge', said)
-      if (SLOW.test(message)) return new RpcReadFailure('slow', said)
+      if (code === 429) return new RpcReadFailure('passing', summary)
+      if (TOO_LARGE.test(message)) return new RpcReadFailure('tooLarge', summary)
+      if (SLOW.test(message)) return new RpcReadFailure('slow', summary)
       return code === -32603
-        ? new RpcReadFailure('passing', said)
-        : new RpcReadFailure('refused', said)
+        ? new RpcReadFailure('passing', summary)
+        : new RpcReadFailure('refused', summary)
   }
 }
 
@@ -93,18 +96,18 @@ export const fromStatus = (
   retryAfterMs: number | undefined,
 ): RpcReadFailure => {
   const text = message === '' ? '' : ` ${message}`
-  const said = `${method} for ${what}: the upstream answers HTTP ${status}${text}`
-  if (status === 413) return new RpcReadFailure('tooLarge', said)
-  if (status === 408 || status === 504) return new RpcReadFailure('slow', said, retryAfterMs)
+  const summary = `${method} for ${what}: the upstream answers HTTP ${status}${text}`
+  if (status === 413) return new RpcReadFailure('tooLarge', summary)
+  if (status === 408 || status === 504) return new RpcReadFailure('slow', summary, retryAfterMs)
   if (status === 429 || status >= 500) {
     const hint = status === 429 ? '; lower networks.accountsRpc.requestsPerSecondMax' : ''
-    return new RpcReadFailure('passing', `${said}${hint}`, retryAfterMs)
+    return new RpcReadFailure('passing', `${summary}${hint}`, retryAfterMs)
   }
   if (status === 401 || status === 403)
     return new RpcReadFailure(
       'refused',
-      `${said}; check networks.accountsRpc.credential, credentialIn and credentialName`,
+      `${summary}; check networks.accountsRpc.credential, credentialIn and credentialName`,
     )
-  if (TOO_LARGE.test(message)) return new RpcReadFailure('tooLarge', said)
-  return new RpcReadFailure('refused', `${said}; check networks.accountsRpc.endpoint`)
+  if (TOO_LARGE.test(message)) return new RpcReadFailure('tooLarge', summary)
+  return new RpcReadFailure('refused', `${summary}; check networks.accountsRpc.endpoint`)
 }

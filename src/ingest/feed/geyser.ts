@@ -146,7 +146,7 @@ export const startGeyser = (
   }
   // The native names are used unchanged; an unknown one is of a newer addon, and its text is for
   // the log.
-  const hear = (event: GeyserEvent): void => {
+  const onEvent = (event: GeyserEvent): void => {
     switch (event.kind) {
       case 'committed':
         return on.committed({
@@ -177,7 +177,7 @@ export const startGeyser = (
         return on.log({ level: 'warn', text: `feed ${event.kind}: ${event.text}` })
     }
   }
-  indexer.startFeed(options, hear)
+  indexer.startFeed(options, onEvent)
   return { health: () => health, stop: () => indexer.stopFeed() }
 }
 

@@ -5,7 +5,7 @@ import type { AccountState } from './block.js'
 
 /** Bounds of an account folder. */
 export const defaults = {
-  /** An account of 10 MiB in base64, and room for the rest. */
+  /** An account of 10 MiB in base64, and space for the rest. */
   fileBytesMax: 16 * 1024 * 1024,
   /** All files are kept in memory. */
   folderBytesMax: 1024 * 1024 * 1024,

@@ -25,7 +25,7 @@ export const refuseHandshake = (
   { server, monitor }: Pick<MountedSocket, 'server' | 'monitor'>,
 ): Reply | undefined => {
   const { failures } = server
-  // Read now, because `upgrade` needs them after the headers are gone.
+  // Read now, because `upgrade` needs them after the headers are freed.
   request.header(KEY)
   request.header(EXTENSIONS)
   if (server.isDraining || monitor.isClosing) return failures.unavailable

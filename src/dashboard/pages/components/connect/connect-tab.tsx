@@ -105,7 +105,7 @@ export const ConnectTab = (options: Options) => {
   }
   const close = (): void => {
     setConfirmation(undefined)
-    // The button that opened the dialog may be gone, so the focus moves to the heading.
+    // The button that opened the dialog may be removed, so the focus moves to the heading.
     if (hasChanged.current) heading.current?.focus()
   }
 
