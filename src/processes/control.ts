@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { openLimitTable } from '../access/limiter/access-limiter.js'
 import { ensureAdminToken } from '../access/tokens/admin-token.js'
+import type { Config } from '../config/config.js'
 import { edgeCountOf } from '../config/edge-count.js'
 import { createAccessUsage } from '../control/access-usage.js'
 import { openAccess } from '../control/access.js'
@@ -14,21 +15,15 @@ import { openMetricsPage } from '../control/metrics-page.js'
 import { toSubmissionView } from '../control/submission-view.js'
 import { createAdminApi } from '../dashboard/api/admin.js'
 import { lockFile } from '../native/os.js'
-import { openLog } from '../shared/log.js'
+import { openLog, type Log } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import { StoreReaders } from '../submission/store/store-readers.js'
+import type { SendEvent } from '../supervision/messages.js'
 import { openSharedMemory } from './shared-memory.js'
 import type { Start } from './start.js'
 
-/**
- * Control: the only writer of the access store. Serves the dashboard, and the metrics of every
- * process.
- */
-export const startControl: Start = async ({ config }, send) => {
-  const { log, flush } = openLog('control', config.log)
-  if (!lockFile(join(config.dataDir, 'control.lock')))
-    throw new Error(`another control process runs on ${config.dataDir}`)
-  const notifier = createEdgeNotifier({
+const openNotifier = (config: Config, send: SendEvent, log: Log) =>
+  createEdgeNotifier({
     shared: openSharedMemory(config.dataDir),
     confirmMs: config.processes.accessConfirmMs,
     endMs: config.processes.accessEndMs,
@@ -39,6 +34,16 @@ export const startControl: Start = async ({ config }, send) => {
     },
     now: () => performance.now(),
   })
+
+/**
+ * Control: the only writer of the access store. Serves the dashboard, and the metrics of every
+ * process.
+ */
+export const startControl: Start = async ({ config }, send) => {
+  const { log, flush } = openLog('control', config.log)
+  if (!lockFile(join(config.dataDir, 'control.lock')))
+    throw new Error(`another control process runs on ${config.dataDir}`)
+  const notifier = openNotifier(config, send, log)
   const { store, accessService } = await openAccess(config, notifier, log)
   const adminToken = ensureAdminToken(config.access.adminTokenFile, randomBytes)
   // The previous control process may have ended between a change and its announcement.

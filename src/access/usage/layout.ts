@@ -14,22 +14,27 @@ export const CELL = { layout: 0, minute: 1, refused: 2 } as const
 
 /** One day, as the dashboard shows it. */
 export const MINUTES = 1_440
-/** Counts of one minute, in this order. */
-export const COUNTS = ['requests', 'errors', 'rateLimited', 'refused'] as const
+/** Index of each count among those of a minute. */
+export const COUNT_INDEX = { requests: 0, errors: 1, rateLimited: 2, refused: 3 } as const
+/** Counts of one minute. */
+export const COUNTS = Object.keys(COUNT_INDEX).length
 const MINUTES_CELL = 4
-/** Index of the first minute among halves of cells. */
-export const MINUTES_AT = MINUTES_CELL * 2
+
+/** Index among halves of cells of the first count of a minute, in minutes since 1970. */
+export const minuteAt = (minute: number): number => MINUTES_CELL * 2 + (minute % MINUTES) * COUNTS
 
 /** How many refused attempts are kept, the newest ones. */
 export const ATTEMPTS = 64
 /** Time (8 bytes), reason (1), length of the address (1), address. */
-export const ATTEMPT_BYTES = 64
+const ATTEMPT_BYTES = 64
 export const ADDRESS_CHARS_MAX = 48
 export const REASON_AT = 8
 export const ADDRESS_AT = 10
-const ATTEMPTS_CELL = MINUTES_CELL + (MINUTES * COUNTS.length) / 2
-/** Offset in bytes of the first attempt. */
-export const ATTEMPTS_AT = ATTEMPTS_CELL * 8
+const ATTEMPTS_CELL = MINUTES_CELL + (MINUTES * COUNTS) / 2
+
+/** Offset in bytes of an attempt, by its number from 0. */
+export const attemptAt = (number: number): number =>
+  ATTEMPTS_CELL * 8 + (number % ATTEMPTS) * ATTEMPT_BYTES
 
 export const USAGE_CELLS = ATTEMPTS_CELL + (ATTEMPTS * ATTEMPT_BYTES) / 8
 

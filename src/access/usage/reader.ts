@@ -2,15 +2,15 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   ADDRESS_AT,
-  ATTEMPT_BYTES,
+  attemptAt,
   ATTEMPTS,
-  ATTEMPTS_AT,
   CELL,
+  COUNT_INDEX,
   COUNTS,
   LAYOUT,
   MINUTE_MS,
+  minuteAt,
   MINUTES,
-  MINUTES_AT,
   REASON_AT,
   REFUSAL_REASONS,
   USAGE_CELLS,
@@ -20,7 +20,7 @@ import {
 
 /** Counts of one token in one minute, over all edges. */
 export type UsageMinute = { readonly startMs: number } & Readonly<
-  Record<(typeof COUNTS)[number], number>
+  Record<keyof typeof COUNT_INDEX, number>
 >
 
 /** A refused attempt. */
@@ -65,8 +65,8 @@ const addMinutes = (sums: number[][], bytes: Buffer, newest: number): void => {
   for (const [age, sum] of sums.entries()) {
     const minute = newest - age
     if (minute > kept || minute <= kept - MINUTES) continue
-    const at = (MINUTES_AT + (minute % MINUTES) * COUNTS.length) * 4
-    for (let index = 0; index < COUNTS.length; index++)
+    const at = minuteAt(minute) * 4
+    for (let index = 0; index < COUNTS; index++)
       sum[index] = (sum[index] ?? 0) + bytes.readUInt32LE(at + index * 4)
   }
 }
@@ -74,7 +74,7 @@ const addMinutes = (sums: number[][], bytes: Buffer, newest: number): void => {
 const attemptsOf = (bytes: Buffer, sinceMs: number): RefusedAttempt[] => {
   const count = Math.min(ATTEMPTS, bytes.readDoubleLE(CELL.refused * 8))
   return Array.from({ length: count }, (_, index) => {
-    const at = ATTEMPTS_AT + index * ATTEMPT_BYTES
+    const at = attemptAt(index)
     const chars = bytes[at + REASON_AT + 1] ?? 0
     return {
       atMs: bytes.readDoubleLE(at),
@@ -87,7 +87,7 @@ const attemptsOf = (bytes: Buffer, sinceMs: number): RefusedAttempt[] => {
 /** Reads the counts of a token at all edges of this machine: a file of 28 KiB for each edge. */
 export const readUsage = (dataDir: string, tokenId: string, nowMs: number): TokenUsage => {
   const newest = Math.floor(nowMs / MINUTE_MS)
-  const sums = Array.from({ length: MINUTES }, () => COUNTS.map(() => 0))
+  const sums = Array.from({ length: MINUTES }, () => Array<number>(COUNTS).fill(0))
   const refused: RefusedAttempt[] = []
   for (const edge of edgesOf(dataDir)) {
     const bytes = readCells(join(usagePath(dataDir, edge), tokenId))
@@ -95,15 +95,13 @@ export const readUsage = (dataDir: string, tokenId: string, nowMs: number): Toke
     addMinutes(sums, bytes, newest)
     refused.push(...attemptsOf(bytes, (newest - MINUTES) * MINUTE_MS))
   }
-  const minutes = sums.map(
-    ([requests = 0, errors = 0, rateLimited = 0, refusedCount = 0], age) => ({
-      startMs: (newest - age) * MINUTE_MS,
-      requests,
-      errors,
-      rateLimited,
-      refused: refusedCount,
-    }),
-  )
+  const minutes = sums.map((sum, age) => ({
+    startMs: (newest - age) * MINUTE_MS,
+    requests: sum[COUNT_INDEX.requests] ?? 0,
+    errors: sum[COUNT_INDEX.errors] ?? 0,
+    rateLimited: sum[COUNT_INDEX.rateLimited] ?? 0,
+    refused: sum[COUNT_INDEX.refused] ?? 0,
+  }))
   return {
     minutes: minutes.reverse(),
     refused: refused.sort((one, other) => other.atMs - one.atMs).slice(0, ATTEMPTS),

@@ -5,15 +5,14 @@ import { allocateFile } from '../store/allocate-file.js'
 import {
   ADDRESS_AT,
   ADDRESS_CHARS_MAX,
-  ATTEMPT_BYTES,
-  ATTEMPTS,
-  ATTEMPTS_AT,
+  attemptAt,
   CELL,
+  COUNT_INDEX,
   COUNTS,
   LAYOUT,
   MINUTE_MS,
+  minuteAt,
   MINUTES,
-  MINUTES_AT,
   REASON_AT,
   REFUSAL_REASONS,
   UNKNOWN_TOKEN,
@@ -23,15 +22,13 @@ import {
 } from './layout.js'
 import { defaults, type Options } from './options.js'
 
-const COUNT_OF = { requests: 0, errors: 1, rateLimited: 2, refused: 3 } as const
-
 /** Counts what one token does at one edge, in a file that outlives the edge. */
 export class Meter {
   readonly #cells: Float64Array
   readonly #counts: Int32Array
   readonly #bytes: Buffer
   /** Index of the newest minute among the counts. */
-  #at = MINUTES_AT
+  #at = minuteAt(0)
   #minuteEndsMs = 0
 
   constructor(cells: Float64Array) {
@@ -52,27 +49,28 @@ export class Meter {
 
   addRequests(count: number, nowMs: number): void {
     if (nowMs >= this.#minuteEndsMs) this.#startMinute(nowMs)
-    this.#counts[this.#at] = (this.#counts[this.#at] ?? 0) + count
+    const at = this.#at + COUNT_INDEX.requests
+    this.#counts[at] = (this.#counts[at] ?? 0) + count
   }
 
   /** Counts a failed request, in the minute of the last request. */
   addError(): void {
-    const at = this.#at + COUNT_OF.errors
+    const at = this.#at + COUNT_INDEX.errors
     this.#counts[at] = (this.#counts[at] ?? 0) + 1
   }
 
   /** Counts a request that was answered 429, beside `addRequests`. */
   addRateLimited(): void {
-    const at = this.#at + COUNT_OF.rateLimited
+    const at = this.#at + COUNT_INDEX.rateLimited
     this.#counts[at] = (this.#counts[at] ?? 0) + 1
   }
 
   addRefused(reason: RefusalReason, address: string, nowMs: number): void {
     if (nowMs >= this.#minuteEndsMs) this.#startMinute(nowMs)
-    const at = this.#at + COUNT_OF.refused
+    const at = this.#at + COUNT_INDEX.refused
     this.#counts[at] = (this.#counts[at] ?? 0) + 1
     const number = this.#cells[CELL.refused] ?? 0
-    const attempt = ATTEMPTS_AT + (number % ATTEMPTS) * ATTEMPT_BYTES
+    const attempt = attemptAt(number)
     const bytes = this.#bytes
     this.#cells[attempt / 8] = nowMs
     bytes[attempt + REASON_AT] = REFUSAL_REASONS.indexOf(reason)
@@ -82,7 +80,7 @@ export class Meter {
   }
 
   #toMinute(minute: number): void {
-    this.#at = MINUTES_AT + (minute % MINUTES) * COUNTS.length
+    this.#at = minuteAt(minute)
     this.#minuteEndsMs = (minute + 1) * MINUTE_MS
   }
 
@@ -91,8 +89,8 @@ export class Meter {
     const minute = Math.floor(nowMs / MINUTE_MS)
     const first = Math.max(this.minute + 1, minute - MINUTES + 1)
     for (let passed = first; passed <= minute; passed++) {
-      const at = MINUTES_AT + (passed % MINUTES) * COUNTS.length
-      this.#counts.fill(0, at, at + COUNTS.length)
+      const at = minuteAt(passed)
+      this.#counts.fill(0, at, at + COUNTS)
     }
     this.#cells[CELL.minute] = minute
     this.#toMinute(minute)

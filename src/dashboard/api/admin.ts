@@ -30,6 +30,13 @@ const toView = ({ accessService, now }: AdminParts, access: Access) => ({
   tokens: accessService.list(access.accessId).map(toTokenView),
 })
 
+/** A page of all accesses, and the `after` of the next page. */
+const pageOf = (accessService: AccessService, after: string, limit: number) => {
+  const accesses = accessService.page(after, limit)
+  const last = accesses.length === limit ? accesses.at(-1) : undefined
+  return { accesses, next: last?.accessId ?? null }
+}
+
 /** Routes of the operator for the accesses and tokens of all subjects. */
 export const createAdminApi = (parts: AdminParts): readonly Route[] => {
   const { accessService, products, now } = parts
@@ -56,17 +63,11 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       answers: { 200: { description: 'In the order of their ids', body: shapes.accesses } },
       errors: ['wrongInput'],
       handle: ({ query: { subject, after, limit } }) => {
-        if (subject !== undefined)
-          return ok({
-            accesses: accessService.listOf(subject).map(access => toView(parts, access)),
-            next: null,
-          })
-        const accesses = accessService.page(after, limit)
-        const last = accesses.length === limit ? accesses.at(-1) : undefined
-        return ok({
-          accesses: accesses.map(access => toView(parts, access)),
-          next: last?.accessId ?? null,
-        })
+        const { accesses, next } =
+          subject === undefined
+            ? pageOf(accessService, after, limit)
+            : { accesses: accessService.listOf(subject), next: null }
+        return ok({ accesses: accesses.map(access => toView(parts, access)), next })
       },
     }),
     route({
