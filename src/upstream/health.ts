@@ -9,7 +9,7 @@ export type HealthModules = {
   readonly now: () => number
 }
 
-/** Which URLs of an upstream failed lately. */
+/** Which URLs of an upstream failed recently. */
 export class Health {
   private readonly restMs: number
   private readonly modules: HealthModules
@@ -20,7 +20,7 @@ export class Health {
     this.modules = modules
   }
 
-  /** The first of the pools that did not fail lately, else the first that did. */
+  /** The first of the pools that did not fail recently, else the first that did. */
   choose(pools: readonly ConnectionPool[]): ConnectionPool | undefined {
     return pools.find(pool => !this.isResting(pool)) ?? pools[0]
   }

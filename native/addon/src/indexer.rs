@@ -182,11 +182,11 @@ impl Indexer {
     fn apply(&self, blocks: &[BlockData]) -> sys::error::Result<AppliedData> {
         let blocks = blocks.iter().map(to_block);
         let blocks = blocks.collect::<sys::error::Result<Vec<_>>>()?;
-        let begun = Instant::now();
+        let start = Instant::now();
         let applied = self.store()?.apply_all(&blocks)?;
         Ok(AppliedData::of(
             &applied,
-            begun.elapsed().as_micros() as f64,
+            start.elapsed().as_micros() as f64,
         ))
     }
 

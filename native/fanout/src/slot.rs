@@ -16,9 +16,9 @@ const CHANGE_BYTES: usize = 128;
 /// Progress in a slot.
 pub struct Slot {
     pub block: Tip,
-    /// The next change. Where it was begun, the subscriptions that still need its frame.
+    /// The next change. If some of its frames were written, the subscriptions that still need theirs.
     at: FeedPosition,
-    begun: Option<Vec<Hit>>,
+    unsent: Option<Vec<Hit>>,
     /// Frames of signatures, written after all others.
     pub settled: Vec<Settled>,
     /// Whether all changes have been written.
@@ -40,7 +40,7 @@ impl Slot {
         Slot {
             block,
             at: FeedPosition::default(),
-            begun: None,
+            unsent: None,
             settled: Vec::new(),
             is_sent: false,
         }
@@ -61,7 +61,7 @@ impl Slot {
         }
         let (slot, root) = (self.block.slot, self.block.root);
         let (mut looked_at, mut is_done) = (0, false);
-        let mut begun = self.begun.take();
+        let mut unsent = self.unsent.take();
         let mut rest = None;
         let settled = &mut self.settled;
         let end = snapshot.feed_from(slot, self.at, &mut |change| {
@@ -70,7 +70,7 @@ impl Slot {
                 return Ok(ControlFlow::Break(()));
             }
             looked_at += bytes_of(&change);
-            let hits = begun.take().unwrap_or_else(|| {
+            let hits = unsent.take().unwrap_or_else(|| {
                 *changes += 1;
                 match_subscriptions(index, &change, slot, root, settled)
             });
@@ -80,7 +80,7 @@ impl Slot {
                     rest = Some(hits[done..].to_vec());
                     return Ok(ControlFlow::Break(()));
                 }
-                // Some ids may have been removed since the change was begun.
+                // Some ids may have been removed since its first frame was written.
                 if index.contains(hit.id) {
                     write(frames, hit, &change, slot, snapshot)?;
                 }
@@ -92,7 +92,7 @@ impl Slot {
             FeedEnd::Whole(_) => Fed::Whole,
             FeedEnd::Stopped(_) if is_done => Fed::Whole,
             FeedEnd::Stopped(position) => {
-                (self.at, self.begun) = (position, rest.or(begun));
+                (self.at, self.unsent) = (position, rest.or(unsent));
                 Fed::Full
             }
         })

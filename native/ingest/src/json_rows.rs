@@ -263,8 +263,8 @@ fn key_of(string: &[u8]) -> Key {
 }
 
 /// The error for an invalid answer.
-pub(super) fn wrong(says: &str) -> Error {
-    Error::Internal(format!("the answer {says}"))
+pub(super) fn wrong(reason: &str) -> Error {
+    Error::Internal(format!("the answer {reason}"))
 }
 
 #[cfg(test)]

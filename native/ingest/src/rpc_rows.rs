@@ -311,7 +311,7 @@ impl Rows {
             self.unpacked.reserve(space);
             zstd::bulk::Decompressor::new()?
                 .decompress_to_buffer(&self.data, &mut self.unpacked)
-                .map_err(|_| wrong("holds data that is not zstd, or longer than it says"))?;
+                .map_err(|_| wrong("holds data that is not zstd, or longer than declared"))?;
             std::mem::swap(&mut self.data, &mut self.unpacked);
         }
         if self.data.len() > ACCOUNT_DATA_BYTES_MAX {

@@ -107,11 +107,11 @@ t.test(
     const [left, stored] = [newId(), newId()]
     first.begin(left, PENDING)
     const ended = first.begin(stored, PENDING)?.end(ACCEPTED)
-    const atDeath = Uint8Array.from(wal)
+    const atKill = Uint8Array.from(wal)
     await ended
     await first.close()
 
-    wal.set(atDeath)
+    wal.set(atKill)
     const again = await openEdge(0)
     t.strictSame(again.get(left), { ...PENDING, outcome: 'unknown' })
     t.strictSame(again.get(stored), ACCEPTED)
@@ -121,7 +121,7 @@ t.test(
     await readers.close()
     await again.close()
 
-    wal.set(atDeath)
+    wal.set(atKill)
     const other = await openEdge(1)
     t.strictSame(other.get(left), { ...PENDING, outcome: 'unknown' }, 'also what never reached it')
     t.strictSame(other.get(stored), ACCEPTED)
@@ -139,9 +139,9 @@ t.test(
     const id = newId()
     first.begin(id, PENDING)
     await until('others see it', () => readers.find(id)?.outcome === 'pending')
-    const atDeath = Uint8Array.from(wal)
+    const atKill = Uint8Array.from(wal)
     await first.close()
-    wal.set(atDeath)
+    wal.set(atKill)
     const again = await openEdge(0)
     t.strictSame(again.get(id), { ...PENDING, outcome: 'unknown' })
     t.equal(readers.find(id)?.outcome, 'unknown')
@@ -160,11 +160,11 @@ t.test(
     const record = store.begin(id, PENDING)
     const long = { ...ACCEPTED, engine: { status: 200, words: 'x'.repeat(4_000) } }
     const stored = record?.end(long)
-    const atDeath = Uint8Array.from(wal)
+    const atKill = Uint8Array.from(wal)
     await stored
     t.strictSame(store.get(id), long)
     await store.close()
-    wal.set(atDeath)
+    wal.set(atKill)
     const other = await openEdge(1)
     t.strictSame(other.get(id), { ...ACCEPTED, engine: null })
     await other.close()
@@ -176,15 +176,15 @@ t.test('an ending that cannot be decoded is reported, and its submission is unkn
   const store = await openEdge(0)
   const id = newId()
   const stored = store.begin(id, PENDING)?.end(ACCEPTED)
-  const atDeath = Uint8Array.from(wal)
+  const atKill = Uint8Array.from(wal)
   await stored
   await store.close()
   const endsAt = ENTRY_BYTES_MAX + 8
-  t.equal(atDeath[endsAt], 0xde, 'a map')
+  t.equal(atKill[endsAt], 0xde, 'a map')
   // No value of msgpack, and one that is no map.
   for (const [nth, spoilt] of [0xc1, 0x05].entries()) {
-    atDeath[endsAt] = spoilt
-    wal.set(atDeath)
+    atKill[endsAt] = spoilt
+    wal.set(atKill)
     const other = await openEdge(1 + nth)
     t.strictSame(other.get(id), { ...PENDING, outcome: 'unknown' })
     t.equal(faults.splice(0).length, 1)

@@ -239,7 +239,7 @@ impl Shared {
 
     /// Writes a group and sends one event per committed block.
     fn write<S: BlockSink>(&self, group: &Group, sink: &S, on_event: &OnEvent) {
-        let begun = Instant::now();
+        let start = Instant::now();
         let mut outcome = apply(sink, &group.blocks);
         let mut done = group.blocks.len();
         if outcome.is_err() {
@@ -250,7 +250,7 @@ impl Shared {
                 (done, outcome) = self.apply_singly(&group.blocks, sink);
             }
         }
-        let shared_micros = micros(begun) / (done as u64).max(1);
+        let shared_micros = micros(start) / (done as u64).max(1);
         self.finish(group.bytes, done, sink, outcome);
         for (block, created_ms) in group.blocks.iter().zip(&group.created_ms).take(done) {
             on_event(self.committed(block, *created_ms, shared_micros));

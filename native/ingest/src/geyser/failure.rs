@@ -104,15 +104,15 @@ impl Failure {
             )),
             // A quick retry would only add another request over the limit.
             Code::ResourceExhausted => Failure::Refused(format!(
-                "{} serves us no further subscription: end another one of this x_token, or ask for \
-                 a higher limit. It said: {text}",
+                "{} accepts no further subscription: end another one of this x_token, or ask for a \
+                 higher limit. Its message: {text}",
                 config.shown_endpoint()
             )),
             // The server's send queue for this client overflowed: the network or this reader is too
             // slow.
             _ if has("lagged") => Failure::Passing(format!(
-                "the feed is faster than the way to us: see acceptZstd and windowBytes. It said: \
-                 {text}"
+                "the feed is faster than the network or this reader: see acceptZstd and \
+                 windowBytes. Its message: {text}"
             )),
             code => Failure::Passing(format!("the feed ended the stream ({code:?}): {text}")),
         }
@@ -147,7 +147,7 @@ fn explain_filter(config: &GeyserConfig, text: &str) -> String {
     } else {
         "compare the scope with the plugin's filters"
     };
-    format!("the feed refuses the subscription: {advice}. It said: {text}")
+    format!("the feed refuses the subscription: {advice}. Its message: {text}")
 }
 
 /// Sanitizes a server's text: removes the x-token and control characters and limits the length.

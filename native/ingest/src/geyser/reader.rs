@@ -76,9 +76,9 @@ impl FeedReader {
     /// later replay delivers again. Fails when the writer does not finish within `stop_timeout_ms`.
     pub fn stop(self) -> Result<()> {
         self.signal();
-        let begun = Instant::now();
+        let start = Instant::now();
         while !(self.applier.is_finished() && self.thread.is_finished()) {
-            if begun.elapsed() >= self.stop_timeout {
+            if start.elapsed() >= self.stop_timeout {
                 return Err(Error::Internal(format!(
                     "the feed's writer was not done after {} ms (stopTimeoutMs)",
                     self.stop_timeout.as_millis()

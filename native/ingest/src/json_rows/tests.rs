@@ -11,19 +11,19 @@ const LIMITS: JsonLimits = JsonLimits {
 /// Returns rows, final envelope and the envelope at the begin of the rows, for input fed in chunks.
 fn cut(text: &[u8], chunk: usize) -> Result<(Vec<Value>, Value, Option<Value>)> {
     let mut rows = JsonRows::new(LIMITS);
-    let (mut found, mut begun) = (Vec::new(), None);
+    let (mut found, mut first_envelope) = (Vec::new(), None);
     for bytes in text.chunks(chunk.max(1)) {
         rows.feed(bytes, &mut |part| {
             let parse = |bytes| serde_json::from_slice(bytes).map_err(|_| wrong("is no JSON"));
             match part {
-                Part::Begin(envelope) => begun = Some(parse(envelope)?),
+                Part::Begin(envelope) => first_envelope = Some(parse(envelope)?),
                 Part::Row(row) => found.push(parse(row)?),
             }
             Ok(())
         })?;
     }
     let envelope = serde_json::from_slice(&rows.end()?).map_err(|_| wrong("is no JSON"))?;
-    Ok((found, envelope, begun))
+    Ok((found, envelope, first_envelope))
 }
 
 #[test]
@@ -58,10 +58,10 @@ fn rows_are_found_in_each_form_of_an_answer() {
             serde_json::to_string_pretty(&text).unwrap(),
         ] {
             for chunk in [1, 2, 3, 7, 10_000] {
-                let (found, left, begun) = cut(text.as_bytes(), chunk).unwrap();
+                let (found, left, first_envelope) = cut(text.as_bytes(), chunk).unwrap();
                 assert_eq!(json!(found), rows, "{name}");
                 assert_eq!(left, envelope, "{name}");
-                assert!(begun.is_some(), "{name}");
+                assert!(first_envelope.is_some(), "{name}");
             }
         }
     }
@@ -76,14 +76,14 @@ fn lists_elsewhere_are_no_rows() {
         json!([{"result": [1]}]),
         json!({"result": 7}),
     ] {
-        let (found, left, begun) = cut(text.to_string().as_bytes(), 4).unwrap();
-        assert_eq!((found, left, begun), (vec![], text, None));
+        let (found, left, first_envelope) = cut(text.to_string().as_bytes(), 4).unwrap();
+        assert_eq!((found, left, first_envelope), (vec![], text, None));
     }
 }
 
 #[test]
 fn text_that_is_not_an_answer_fails() {
-    for (text, says) in [
+    for (text, reason) in [
         ("", "is cut off"),
         ("{\"result\":[1,2", "is cut off"),
         ("{\"result\":[1,]}", "is no JSON"),
@@ -98,7 +98,7 @@ fn text_that_is_not_an_answer_fails() {
         ),
     ] {
         let error = cut(text.as_bytes(), 3).unwrap_err();
-        assert_eq!(error.detail(), format!("the answer {says}"), "{text}");
+        assert_eq!(error.detail(), format!("the answer {reason}"), "{text}");
     }
     let deep = "[".repeat(200);
     assert_eq!(

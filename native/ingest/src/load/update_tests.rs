@@ -147,10 +147,10 @@ fn a_killed_load_leaves_a_whole_store_or_none() {
     let rounds: u64 = if is_soak { 200 } else { 6 };
     let versions = many();
     let model = expected(&Scope::All, &versions);
-    let begun = Instant::now();
+    let start = Instant::now();
     let dir = TempDir::new().unwrap();
     load_into(dir.path(), &options(), &versions).unwrap();
-    let whole = begun.elapsed().as_micros() as u64;
+    let whole = start.elapsed().as_micros() as u64;
     for round in 0..rounds {
         // Some kills come after the load's end, so that complete stores occur too.
         let micros = whole * 5 / 4 * (round + 1) / rounds;

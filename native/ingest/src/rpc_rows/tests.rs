@@ -170,7 +170,7 @@ fn wrong_rows_are_refused() {
         json!({"result": {"context": {"slot": 1}, "value": [{"pubkey": KEY, "account": account}]}})
     };
     let long = vec![0_u8; ACCOUNT_DATA_BYTES_MAX + 1];
-    for (answer, says) in [
+    for (answer, reason) in [
         (with("space", json!(4)), "cuts the data of an account"),
         (
             with("owner", json!("0OIl")),
@@ -182,7 +182,7 @@ fn wrong_rows_are_refused() {
         ),
         (
             with("data", json!(["AA==", "base64+zstd"])),
-            "holds data that is not zstd, or longer than it says",
+            "holds data that is not zstd, or longer than declared",
         ),
         (
             with("data", json!(["AA", "base58"])),
@@ -196,12 +196,12 @@ fn wrong_rows_are_refused() {
                     "base64+zstd"
                 ]),
             ),
-            "holds data that is not zstd, or longer than it says",
+            "holds data that is not zstd, or longer than declared",
         ),
         (json!({"result": null}), "holds no list of accounts"),
         (json!({"id": 1}), "has neither result nor error"),
     ] {
-        assert_eq!(fails(Wanted::Listed, &answer), says);
+        assert_eq!(fails(Wanted::Listed, &answer), reason);
     }
     assert!(
         fails(Wanted::Listed, &with("lamports", json!(-1)))

@@ -158,7 +158,7 @@ fn a_disconnect_within_a_slot_is_replayed_from_the_tip() {
     h.events
         .wait_text("disconnected", "the feed closed the stream");
     h.events
-        .wait_text("disconnected", "faster than the way to us");
+        .wait_text("disconnected", "faster than the network or this reader");
     h.reader.stop().unwrap();
 }
 

@@ -231,13 +231,13 @@ fn a_spool_that_does_not_continue_the_base_is_rejected_with_the_reason() {
             "is not on its chain",
         ),
     ];
-    for (blocks, says) in cases {
+    for (blocks, reason) in cases {
         let dir = tempdir().unwrap();
         let spool = open(&dir);
         spool.apply(&blocks).unwrap();
         let store = store_at(&dir, &block_of(0, 5, 4));
         let error = replay(&spool, &store).unwrap_err();
-        assert!(error.to_string().contains(says), "{error}");
+        assert!(error.to_string().contains(reason), "{error}");
         assert_eq!(store.tip().unwrap().unwrap().slot, 5, "nothing is applied");
         assert!(
             spool.tip().unwrap().unwrap().slot > 5,

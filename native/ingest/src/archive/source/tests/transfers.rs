@@ -47,12 +47,12 @@ fn a_silent_transfer_counts_as_broken() {
         }
         _ => serve(socket, request, &packed(), usize::MAX),
     });
-    let begun = Instant::now();
+    let start = Instant::now();
     assert_eq!(
         all_of(open(&server.url(&format!("/{NAME}"))).unwrap()).unwrap(),
         packed()
     );
-    assert!(begun.elapsed() < Duration::from_secs(3));
+    assert!(start.elapsed() < Duration::from_secs(3));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_retry_waits_as_the_server_asks() {
         ),
         _ => serve(socket, request, &packed(), usize::MAX),
     });
-    let (begun, longest) = (
+    let (start, longest) = (
         Instant::now(),
         SourceOptions {
             backoff_max_ms: 2_000,
@@ -128,7 +128,7 @@ fn a_retry_waits_as_the_server_asks() {
     );
     let location = server.url(&format!("/{NAME}"));
     let source = open_source(&location, &longest, &Arc::default()).unwrap();
-    assert!(begun.elapsed() >= Duration::from_secs(1));
+    assert!(start.elapsed() >= Duration::from_secs(1));
     assert_eq!(all_of(source).unwrap(), packed());
 }
 
@@ -197,7 +197,7 @@ fn a_cancelled_transfer_stops_while_it_waits() {
     let progress = Arc::new(Progress::default());
     let location = server.url(&format!("/{NAME}"));
     let source = open_source(&location, &patient, &progress).unwrap();
-    let begun = Instant::now();
+    let start = Instant::now();
     let watcher = Arc::clone(&progress);
     thread::spawn(move || {
         thread::sleep(Duration::from_millis(50));
@@ -206,7 +206,7 @@ fn a_cancelled_transfer_stops_while_it_waits() {
     let limits = ArchiveLimits::default();
     let ended = read_archive(source.reader, &limits, &progress, &mut |_| Ok(()));
     assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(start.elapsed() < Duration::from_secs(2));
 }
 
 #[test]
@@ -223,8 +223,8 @@ fn a_cancelled_transfer_stops_while_it_connects() {
         thread::sleep(Duration::from_millis(50));
         watcher.cancel();
     });
-    let begun = Instant::now();
+    let start = Instant::now();
     let ended = open_source(&location, &patient, &progress).err();
     assert!(matches!(ended, Some(Error::Cancelled)), "{ended:?}");
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(start.elapsed() < Duration::from_secs(2));
 }
