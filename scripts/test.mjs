@@ -1,7 +1,7 @@
 // Runs the tests whose paths start with one of the arguments, or every test but those of
-// test/soak/, and reports failures and the slowest files at the end. The folder of a test determines
-// how it runs: those of test/alone/ with nothing beside them, then the folders that mirror src/ beside
-// the others, which start the whole service.
+// test/soak/, and reports failures and the slowest files at the end. The folder of a test
+// determines how it runs: those of test/alone/ with nothing beside them, then the folders that
+// mirror src/ beside the others, which start the whole service.
 // The compiled tests run, and not by `tap run`: a compiler and a preload for coverage reports in
 // each process take longer than most tests.
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'

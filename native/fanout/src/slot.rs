@@ -16,7 +16,8 @@ const CHANGE_BYTES: usize = 128;
 /// Progress in a slot.
 pub struct Slot {
     pub block: Tip,
-    /// The next change. If some of its frames were written, the subscriptions that still need theirs.
+    /// The next change. If some of its frames were written, the subscriptions that still need
+    /// theirs.
     at: FeedPosition,
     unsent: Option<Vec<Hit>>,
     /// Frames of signatures, written after all others.
