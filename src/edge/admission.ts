@@ -114,12 +114,12 @@ export const toOverLimit = (
 }
 
 /** Admits a request, which must then be released, or answers why not. */
-export type Acquire = (principal: Principal, nowMs: number) => Reply | undefined
+export type Acquire = (principal: Principal) => Reply | undefined
 
 export const createAcquire =
-  ({ limiter, onRefusal }: Pick<AdmissionParts, 'limiter' | 'onRefusal'>): Acquire =>
-  (principal, nowMs) => {
-    const exceeded = limiter.acquire(principal, nowMs)
+  ({ limiter, onRefusal, now }: Pick<AdmissionParts, 'limiter' | 'onRefusal' | 'now'>): Acquire =>
+  principal => {
+    const exceeded = limiter.acquire(principal, now)
     return exceeded === undefined ? undefined : refusalOf(exceeded, onRefusal)
   }
 

@@ -55,7 +55,7 @@ class Admitted implements CallContext {
 
   acquireBatch(calls: number, atOnce: number): Reply | undefined {
     const { limiter, now, onRefusal } = this.parts
-    const exceeded = limiter.acquireBatch(this.principal, { calls, atOnce }, now())
+    const exceeded = limiter.acquireBatch(this.principal, { calls, atOnce }, now)
     if (exceeded !== undefined) return refusalOf(exceeded, onRefusal)
     this.atOnce = atOnce
     return undefined
@@ -68,21 +68,20 @@ class Admitted implements CallContext {
 
 /** Admits requests, and rechecks them after a change of accesses. */
 const createRpcAdmission = (parts: EdgeParts) => {
-  const { views, version, limiter, now } = parts
+  const { views, version, limiter } = parts
   const admitToken = createAdmit(parts)
   const acquire = createAcquire(parts)
   return {
     admit: (token: string, request: Request): Admitted | Reply => {
       // Read before: a change after this line must recheck the request.
       const current = version()
-      const nowMs = now()
-      const grant = admitToken(token, request, nowMs)
+      const grant = admitToken(token, request)
       if (isReply(grant)) return grant
       const view = views.get(grant.network)
       // The token's network was removed from the configuration.
       if (view === undefined) return UNAUTHORIZED
       const principal = limiter.principalOf(grant)
-      const refused = acquire(principal, nowMs)
+      const refused = acquire(principal)
       if (refused !== undefined) return refused
       const admitted = new Admitted(principal, view, request, parts)
       admitted.token = token

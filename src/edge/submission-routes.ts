@@ -139,14 +139,13 @@ class SubmissionRoutes {
     request: Request,
     targetOf: (grant: Grant) => T | Reply,
   ): { readonly admitted: Admitted; readonly target: T } | Reply {
-    const nowMs = this.parts.now()
     const recheck = this.toRecheck(token, request)
-    const grant = this.admitGrant(token, request, nowMs)
+    const grant = this.admitGrant(token, request)
     if (isReply(grant)) return grant
     const target = targetOf(grant)
     if (isReply(target)) return target
     const principal = this.parts.limiter.principalOf(grant)
-    const refused = this.acquire(principal, nowMs)
+    const refused = this.acquire(principal)
     return refused ?? { admitted: { grant, recheck, principal }, target }
   }
 

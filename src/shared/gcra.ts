@@ -33,20 +33,22 @@ export const takeRequests = (
   { intervalNs, burstNs }: Rate,
   {
     count,
-    nowNs,
+    nowNs: clock,
     reserveNs = 0n,
     isStaleReset = false,
   }: {
     readonly count: number
-    readonly nowNs: bigint
+    /** Read after the stored time, which others may have moved while this process was stopped. */
+    readonly nowNs: () => bigint
     readonly reserveNs?: bigint
     readonly isStaleReset?: boolean
   },
 ): bigint => {
-  const latest = nowNs + burstNs
   const cost = BigInt(count) * intervalNs
   for (;;) {
     const stored = Atomics.load(words, index)
+    const nowNs = clock()
+    const latest = nowNs + burstNs
     const isStale = stored > latest + CLOCK_SKEW_NS
     const arrival = isStale ? (isStaleReset ? nowNs : latest) : stored < nowNs ? nowNs : stored
     const left = latest - reserveNs - arrival - cost

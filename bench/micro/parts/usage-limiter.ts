@@ -89,11 +89,10 @@ const bare = (request: Request): boolean => pathToken(request) !== ''
 const authenticated = (request: Request): boolean =>
   !isReply(admit(pathToken(request), request, parts.now()))
 const admitted = (request: Request): boolean => {
-  const nowMs = parts.now()
-  const grant = admit(pathToken(request), request, nowMs)
+  const grant = admit(pathToken(request), request)
   if (isReply(grant)) return false
   const principal = parts.limiter.principalOf(grant)
-  const refused: Reply | undefined = acquire(principal, nowMs)
+  const refused: Reply | undefined = acquire(principal)
   if (refused !== undefined) return false
   parts.limiter.release(principal, 1)
   return true

@@ -13,6 +13,9 @@ export const EXCEEDABLE_LIMITS = LIMIT_NAMES.filter(
   (name): name is ExceedableLimit => name !== 'subscriptionsPerSocketMax',
 )
 
+/** Unix milliseconds: edges compare what they store. */
+export type Clock = () => number
+
 /** Which limit was exceeded. */
 export type Exceeded = {
   readonly limit: ExceedableLimit
@@ -82,15 +85,15 @@ export class AccessLimiter {
   }
 
   /** Admits one request, or returns the limit it exceeds. Admitted ones must be released. */
-  acquire(state: LimiterState, nowMs: number): undefined | Exceeded | typeof FULL {
+  acquire(state: LimiterState, now: Clock): undefined | Exceeded | typeof FULL {
     const inFlightMax = state.grant.limits.requestsInFlightMax
-    const inFlight = this.#add(state, REQUESTS, 1, nowMs)
+    const inFlight = this.#add(state, REQUESTS, 1, now())
     if (inFlight === undefined) return FULL
     if (inFlight > inFlightMax) {
       this.release(state, 1)
       return inFlightExceeded(inFlightMax, inFlight - 1)
     }
-    const exceeded = this.#take(state, 1, nowMs)
+    const exceeded = this.#take(state, 1, now)
     if (exceeded !== undefined) this.release(state, 1)
     return exceeded
   }
@@ -103,7 +106,7 @@ export class AccessLimiter {
   acquireBatch(
     state: LimiterState,
     { calls, atOnce }: { readonly calls: number; readonly atOnce: number },
-    nowMs: number,
+    now: Clock,
   ): undefined | Exceeded {
     if (calls <= 1) {
       if (calls === 0) this.#return(state, 1)
@@ -111,12 +114,12 @@ export class AccessLimiter {
     }
     const { requestsInFlightMax } = state.grant.limits
     // The row cannot be missing: the admitted request is counted in it.
-    const inFlight = this.#add(state, REQUESTS, atOnce - 1, nowMs) ?? 0
+    const inFlight = this.#add(state, REQUESTS, atOnce - 1, now()) ?? 0
     this.#return(state, 1)
     const exceeded =
       inFlight > requestsInFlightMax
         ? inFlightExceeded(requestsInFlightMax, inFlight - atOnce)
-        : this.#take(state, calls, nowMs)
+        : this.#take(state, calls, now)
     if (exceeded !== undefined) this.release(state, atOnce - 1)
     return exceeded
   }
@@ -175,10 +178,11 @@ export class AccessLimiter {
     return sum
   }
 
-  #take(state: LimiterState, count: number, nowMs: number): Exceeded | undefined {
+  #take(state: LimiterState, count: number, now: Clock): Exceeded | undefined {
     const { words } = this.#table
     const index = this.#table.arrivalTimeOf(state.row)
-    const leftNs = takeRequests(words, index, state.rate, { count, nowNs: toNs(nowMs) })
+    const nowNs = () => toNs(now())
+    const leftNs = takeRequests(words, index, state.rate, { count, nowNs })
     return leftNs < 0n ? rateExceeded(state, count, -leftNs) : undefined
   }
 

@@ -1,6 +1,12 @@
 import type { Grant } from '../../shared/grant.js'
 import type { Meter, Usage } from '../usage/usage.js'
-import { FULL, LimiterState, type AccessLimiter, type Exceeded } from './access-limiter.js'
+import {
+  FULL,
+  LimiterState,
+  type AccessLimiter,
+  type Clock,
+  type Exceeded,
+} from './access-limiter.js'
 
 /** An authenticated client: its grant, the state of its limits and the meter of its token. */
 export class Principal {
@@ -41,9 +47,9 @@ export class UsageLimiter {
   }
 
   /** Admits one request, or returns the limit it exceeds. Admitted ones must be released. */
-  acquire(principal: Principal, nowMs: number): undefined | Exceeded | typeof FULL {
-    const exceeded = this.#limiter.acquire(principal.state, nowMs)
-    principal.meter.addRequests(1, nowMs)
+  acquire(principal: Principal, now: Clock): undefined | Exceeded | typeof FULL {
+    const exceeded = this.#limiter.acquire(principal.state, now)
+    principal.meter.addRequests(1, now())
     if (exceeded !== undefined) principal.meter.addRateLimited()
     return exceeded
   }
@@ -55,12 +61,12 @@ export class UsageLimiter {
   acquireBatch(
     principal: Principal,
     size: { readonly calls: number; readonly atOnce: number },
-    nowMs: number,
+    now: Clock,
   ): undefined | Exceeded {
-    const exceeded = this.#limiter.acquireBatch(principal.state, size, nowMs)
+    const exceeded = this.#limiter.acquireBatch(principal.state, size, now)
     // A refused batch counts as the one request that it was sent as.
     if (exceeded !== undefined) principal.meter.addRateLimited()
-    else if (size.calls > 1) principal.meter.addRequests(size.calls - 1, nowMs)
+    else if (size.calls > 1) principal.meter.addRequests(size.calls - 1, now())
     return exceeded
   }
 

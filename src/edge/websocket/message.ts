@@ -46,7 +46,7 @@ export class SocketMessage implements CallContext {
 
   acquireBatch(calls: number, atOnce: number): RpcError | undefined {
     const { limiter, now, onRefusal } = this.session.host
-    const exceeded = limiter.acquireBatch(this.principal, { calls, atOnce }, now())
+    const exceeded = limiter.acquireBatch(this.principal, { calls, atOnce }, now)
     if (exceeded !== undefined) return toOverLimit(exceeded, onRefusal)
     this.atOnce = atOnce
     return undefined

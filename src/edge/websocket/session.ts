@@ -53,11 +53,10 @@ export class SocketSession implements MessageSession {
   onMessage(socket: Socket, body: Uint8Array): void {
     const { host, group } = this
     const { limiter, options } = host
-    const nowMs = host.now()
-    if (!group.revalidateOrClose(nowMs) || PING.equals(body)) return
+    if (!group.revalidateOrClose(host.now()) || PING.equals(body)) return
     if (this.callCount >= options.socketCallsMax) return this.refuse(socket, body, OVERLOADED)
     const principal = limiter.principalOf(group.grant)
-    const exceeded = limiter.acquire(principal, nowMs)
+    const exceeded = limiter.acquire(principal, host.now)
     if (exceeded !== undefined)
       return this.refuse(socket, body, toOverLimit(exceeded, host.onRefusal))
     this.refusedBytes = 0

@@ -30,7 +30,7 @@ export const createTokenBucket = (
     take(reserve = 0) {
       const reserveNs = rate.intervalNs * BigInt(Math.min(reserve, requestsBurstMax - 1))
       // The words survive a reboot, after which the monotonic clock starts at 0.
-      const request = { count: 1, nowNs: nowNs(), reserveNs, isStaleReset: true }
+      const request = { count: 1, nowNs, reserveNs, isStaleReset: true }
       return takeRequests(words, index, rate, request) >= 0n
     },
   }

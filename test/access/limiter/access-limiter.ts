@@ -42,7 +42,7 @@ const openEdges = (t: Test, edgeCount = 1, accessesMax = 8): AccessLimiter[] => 
 
 /** Sends one request that ends at once; true if it was admitted. */
 const pass = (limiter: AccessLimiter, state: LimiterState, nowMs: number): boolean => {
-  const exceeded = limiter.acquire(state, nowMs)
+  const exceeded = limiter.acquire(state, () => nowMs)
   if (exceeded === undefined) limiter.release(state, 1)
   return exceeded === undefined
 }
@@ -73,19 +73,28 @@ t.test('a refusal names the limit and when to try again', async t => {
   const [limiter] = openEdges(t)
   if (limiter === undefined) return
   const state = new LimiterState(grantOf({ requestsBurstMax: 1, requestsInFlightMax: 1 }))
-  t.equal(limiter.acquire(state, NOW_MS), undefined)
-  t.strictSame(limiter.acquire(state, NOW_MS + 1_000), {
-    limit: 'requestsInFlightMax',
-    max: 1,
-    remaining: 0,
-    retryAfterMs: 1_000,
-  })
+  t.equal(
+    limiter.acquire(state, () => NOW_MS),
+    undefined,
+  )
+  t.strictSame(
+    limiter.acquire(state, () => NOW_MS + 1_000),
+    {
+      limit: 'requestsInFlightMax',
+      max: 1,
+      remaining: 0,
+      retryAfterMs: 1_000,
+    },
+  )
   limiter.release(state, 1)
-  const exceeded = limiter.acquire(state, NOW_MS + 25)
+  const exceeded = limiter.acquire(state, () => NOW_MS + 25)
   t.match(exceeded, { limit: 'requestsPerSecondMax', max: 10, remaining: 0 })
   t.ok(typeof exceeded === 'object' && Math.abs(exceeded.retryAfterMs - 75) < 1)
   const none = new LimiterState(grantOf({ requestsPerSecondMax: 0 }, 'acc_none'))
-  t.match(limiter.acquire(none, NOW_MS), { limit: 'requestsPerSecondMax', max: 0, remaining: 0 })
+  t.match(
+    limiter.acquire(none, () => NOW_MS),
+    { limit: 'requestsPerSecondMax', max: 0, remaining: 0 },
+  )
 })
 
 t.test('a batch counts all its calls or none', async t => {
@@ -94,7 +103,8 @@ t.test('a batch counts all its calls or none', async t => {
   const state = new LimiterState(grantOf({ requestsInFlightMax: 4 }))
   const batch = (calls: number, atOnce: number) => {
     const exceeded =
-      limiter.acquire(state, NOW_MS) ?? limiter.acquireBatch(state, { calls, atOnce }, NOW_MS)
+      limiter.acquire(state, () => NOW_MS) ??
+      limiter.acquireBatch(state, { calls, atOnce }, () => NOW_MS)
     if (exceeded !== FULL && exceeded?.limit !== 'requestsPerSecondMax') limiter.release(state, 1)
     if (exceeded === undefined) limiter.release(state, atOnce - 1)
     return exceeded
@@ -103,7 +113,10 @@ t.test('a batch counts all its calls or none', async t => {
   t.match(batch(5, 5), { limit: 'requestsInFlightMax', max: 4, remaining: 4 })
   t.equal(batch(0, 1), undefined, 'a ping is free')
   t.equal(batch(5, 4), undefined, 'refused batches took nothing')
-  t.match(limiter.acquire(state, NOW_MS), { limit: 'requestsPerSecondMax' })
+  t.match(
+    limiter.acquire(state, () => NOW_MS),
+    { limit: 'requestsPerSecondMax' },
+  )
 })
 
 t.test('edges of a machine share a rate', async t => {
@@ -134,16 +147,34 @@ t.test(
     if (one === undefined || two === undefined) return
     const grant = grantOf({ requestsInFlightMax: 3, requestsBurstMax: 100 })
     const [first, second] = [new LimiterState(grant), new LimiterState(grant)]
-    t.equal(one.acquire(first, NOW_MS), undefined)
-    t.equal(one.acquire(first, NOW_MS), undefined)
-    t.equal(two.acquire(second, NOW_MS), undefined)
-    t.match(two.acquire(second, NOW_MS), { limit: 'requestsInFlightMax', max: 3 })
-    t.match(one.acquire(first, NOW_MS), { limit: 'requestsInFlightMax', max: 3 })
+    t.equal(
+      one.acquire(first, () => NOW_MS),
+      undefined,
+    )
+    t.equal(
+      one.acquire(first, () => NOW_MS),
+      undefined,
+    )
+    t.equal(
+      two.acquire(second, () => NOW_MS),
+      undefined,
+    )
+    t.match(
+      two.acquire(second, () => NOW_MS),
+      { limit: 'requestsInFlightMax', max: 3 },
+    )
+    t.match(
+      one.acquire(first, () => NOW_MS),
+      { limit: 'requestsInFlightMax', max: 3 },
+    )
     const table = openLimitTable(t.testdirName, 2, { accessesMax: 8 })
     t.strictSame(readUtilisation(table, 'acc_1'), { requestsInFlight: 3, sockets: 0 })
     table.clearEdge(0)
     t.strictSame(readUtilisation(table, 'acc_1'), { requestsInFlight: 1, sockets: 0 })
-    t.equal(two.acquire(second, NOW_MS), undefined)
+    t.equal(
+      two.acquire(second, () => NOW_MS),
+      undefined,
+    )
     two.release(second, 2)
     t.strictSame(readUtilisation(table, 'acc_1'), { requestsInFlight: 0, sockets: 0 })
     t.strictSame(readUtilisation(table, 'acc_other'), { requestsInFlight: 0, sockets: 0 })
@@ -220,22 +251,30 @@ t.test('a new access gets the row of an idle one, never of one in use', async t 
     { length: 20 },
     (_, index) => new LimiterState(grantOf({}, `acc_${index}`)),
   )
-  for (const state of states.slice(0, 8)) t.equal(one.acquire(state, NOW_MS), undefined)
+  for (const state of states.slice(0, 8))
+    t.equal(
+      one.acquire(state, () => NOW_MS),
+      undefined,
+    )
   t.equal(
-    two.acquire(new LimiterState(grantOf({}, 'acc_9')), NOW_MS),
+    two.acquire(new LimiterState(grantOf({}, 'acc_9')), () => NOW_MS),
     FULL,
     'all eight have requests in flight',
   )
   for (const state of states.slice(0, 8)) one.release(state, 1)
   t.equal(
-    two.acquire(new LimiterState(grantOf({}, 'acc_9')), NOW_MS),
+    two.acquire(new LimiterState(grantOf({}, 'acc_9')), () => NOW_MS),
     FULL,
     'none in flight, but bursts not recovered',
   )
   for (const [nth, state] of states.slice(8).entries())
     t.ok(pass(two, state, NOW_MS + 10_000 * (nth + 1)), state.grant.accessId)
   // The first edge still has the rows of the first eight, now assigned to others.
-  for (const state of states.slice(0, 8)) t.equal(one.acquire(state, NOW_MS + 200_000), undefined)
+  for (const state of states.slice(0, 8))
+    t.equal(
+      one.acquire(state, () => NOW_MS + 200_000),
+      undefined,
+    )
   const table = openLimitTable(t.testdirName, 2, { accessesMax: 8 })
   for (const state of states.slice(0, 8)) {
     t.strictSame(readUtilisation(table, state.grant.accessId), { requestsInFlight: 1, sockets: 0 })
@@ -313,7 +352,9 @@ t.test('sums are right after any sequence of operations', async t => {
       if (counts === undefined) return
       if (kind === 'acquire' || kind === 'acquireSocket') {
         const exceeded =
-          kind === 'acquire' ? limiter.acquire(state, nowMs) : limiter.acquireSocket(state, nowMs)
+          kind === 'acquire'
+            ? limiter.acquire(state, () => nowMs)
+            : limiter.acquireSocket(state, nowMs)
         if (exceeded === undefined) counts[access] = had + 1
         const most = kind === 'acquire' ? 3 : 2
         const sum = sumOf(kind === 'acquire' ? requests : sockets, access)
